@@ -1197,10 +1197,12 @@ export interface LinkEdge {
   because?: string | null;
   /** The number of the node of the source, from 0. */
   from: number;
+  /** Whether the link was added manually. Otherwise it is derived from the artifacts. */
+  manual: boolean;
   /** The relation of the source to the target. */
   relation: string;
-  /** Whether the link was added manually. Otherwise it is derived from the artifacts. */
-  stated: boolean;
+  /** How surely the artifacts belong together. */
+  strength: LinkStrength;
   /** The number of the node of the target. */
   to: number;
 }
@@ -1221,9 +1223,12 @@ export interface LinkEnd {
 
 /** A node of a graph of links. */
 export type LinkNode = LinkEnd & {
-  /** Its distance from the requested artifact, in links. */
+  /** Its distance from the requested artifact, in links that were followed. */
   depth: number;
 };
+
+/** How surely linked artifacts belong together. */
+export type LinkStrength = "stated" | "coincident";
 
 /** A link of an artifact. */
 export type LinkSummary = LinkEnd & {
@@ -1231,10 +1236,12 @@ export type LinkSummary = LinkEnd & {
   because?: string | null;
   /** The direction, seen from the artifact. */
   direction: LinkDirection;
+  /** Whether the link was added manually. Otherwise it is derived from the artifacts. */
+  manual: boolean;
   /** The relation of the source to the target. */
   relation: string;
-  /** Whether the link was added manually. Otherwise it is derived from the artifacts. */
-  stated: boolean;
+  /** How surely the artifacts belong together. */
+  strength: LinkStrength;
 };
 
 /** Links as a graph: each artifact once, the requested one first, then by distance. */
@@ -1247,12 +1254,16 @@ export interface LinksAnswer {
   nodes: Array<LinkNode>;
   /** Number of artifacts within the depth whose links were not examined because of the limit. */
   not_followed: number;
+  /** Number of artifacts within the depth whose links were not examined because only coincident links lead to them. */
+  only_coincident: number;
 }
 
 /** A request for the links of an artifact, followed to a given depth. */
 export interface LinksRequest {
   /** The artifact. */
   artifact: CoreHash;
+  /** Whether coincident links are followed as well. They are always shown, and those of `relation` are followed. */
+  coincident?: boolean;
   /** Maximum distance from the artifact, in links. */
   depth?: number;
   /** Only links in this direction. */
@@ -1456,7 +1467,14 @@ export interface PartChange {
 
 /** The shortest path. Of equally short ones, it is the first by relation and hash. */
 export interface PathAnswer {
-  /** The steps; `None` if there is no path among the artifacts that were searched. */
+  /**
+   * Whether the search is complete: a path was found, or the links of all reached artifacts were read. It ends before
+   * that after those of 10,000 artifacts.
+   */
+  is_complete: boolean;
+  /** Number of artifacts that were reached from the start, which is one of them. */
+  reached: number;
+  /** The steps; `None` if no path was found. */
   steps?: Array<PathStep> | null;
 }
 
@@ -1470,6 +1488,8 @@ export interface PathName {
 
 /** A request for the shortest path of links between two artifacts, in any direction. */
 export interface PathRequest {
+  /** Whether coincident links are followed as well. */
+  coincident?: boolean;
   /** Where the path starts. */
   from: CoreHash;
   /** Where it ends. */

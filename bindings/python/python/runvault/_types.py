@@ -1379,8 +1379,9 @@ LinkEdge = TypedDict(
     {
         'because': "NotRequired[str | None]",
         'from': "int",
+        'manual': "bool",
         'relation': "str",
-        'stated': "bool",
+        'strength': "LinkStrength",
         'to': "int",
     },
 )
@@ -1415,7 +1416,7 @@ class LinkNode(TypedDict):
     name: NotRequired[str | None]
     """The name that is not in the vault."""
     depth: int
-    """Its distance from the requested artifact, in links."""
+    """Its distance from the requested artifact, in links that were followed."""
 
 
 class LinkSummary(TypedDict):
@@ -1435,10 +1436,12 @@ class LinkSummary(TypedDict):
     """The location that it is derived from, or the note on a manual link."""
     direction: LinkDirection
     """The direction, seen from the artifact."""
+    manual: bool
+    """Whether the link was added manually. Otherwise it is derived from the artifacts."""
     relation: str
     """The relation of the source to the target."""
-    stated: bool
-    """Whether the link was added manually. Otherwise it is derived from the artifacts."""
+    strength: LinkStrength
+    """How surely the artifacts belong together."""
 
 
 class LinksAnswer(TypedDict):
@@ -1452,6 +1455,8 @@ class LinksAnswer(TypedDict):
     """The artifacts, and the missing ones that they refer to."""
     not_followed: int
     """Number of artifacts within the depth whose links were not examined because of the limit."""
+    only_coincident: int
+    """Number of artifacts within the depth whose links were not examined because only coincident links lead to them."""
 
 
 class LinksRequest(TypedDict):
@@ -1459,6 +1464,8 @@ class LinksRequest(TypedDict):
 
     artifact: CoreHash
     """The artifact."""
+    coincident: NotRequired[bool]
+    """Whether coincident links are followed as well. They are always shown, and those of `relation` are followed."""
     depth: NotRequired[int]
     """Maximum distance from the artifact, in links."""
     direction: NotRequired[LinkDirection | None]
@@ -1724,8 +1731,12 @@ class PartChange(TypedDict):
 class PathAnswer(TypedDict):
     """The shortest path. Of equally short ones, it is the first by relation and hash."""
 
+    is_complete: bool
+    """Whether the search is complete: a path was found, or the links of all reached artifacts were read. It ends before that after those of 10,000 artifacts."""
+    reached: int
+    """Number of artifacts that were reached from the start, which is one of them."""
     steps: NotRequired[list[PathStep] | None]
-    """The steps; `None` if there is no path among the artifacts that were searched."""
+    """The steps; `None` if no path was found."""
 
 
 class PathName(TypedDict):
@@ -1741,6 +1752,7 @@ class PathName(TypedDict):
 PathRequest = TypedDict(
     'PathRequest',
     {
+        'coincident': "NotRequired[bool]",
         'from': "CoreHash",
         'to': "CoreHash",
     },
@@ -1758,8 +1770,9 @@ PathStep = TypedDict(
         'name': "NotRequired[str | None]",
         'because': "NotRequired[str | None]",
         'direction': "LinkDirection",
+        'manual': "bool",
         'relation': "str",
-        'stated': "bool",
+        'strength': "LinkStrength",
         'from': "CoreHash",
     },
 )
@@ -2881,6 +2894,10 @@ LabelKeysRequest: TypeAlias = dict[str, Any]
 
 # The direction of a link.
 LinkDirection: TypeAlias = Literal['out', 'in']
+
+
+# How surely linked artifacts belong together.
+LinkStrength: TypeAlias = Literal['stated', 'coincident']
 
 
 # A request for all pinned artifacts.
