@@ -152,6 +152,7 @@ pub(super) struct SqliteWriter<'t> {
     tombstones: Tombstones,
     seen: PendingSightings,
     next_capture: i64,
+    next_blob: i64,
     kinds: HashMap<&'static str, i64>,
     roles: HashMap<(i64, &'static str), i64>,
     attributes: HashMap<&'static str, HashMap<String, i64>>,
@@ -193,6 +194,12 @@ impl<'t> SqliteWriter<'t> {
         let PutContext { dictionaries, policy, .. } = *putting;
         let last_capture: Option<i64> =
             transaction.prepare_cached("SELECT max(id) FROM capture")?.query_row([], |row| row.get(0))?;
+        // In a damaged vault, a payload can have a number that no blob has any more.
+        let last_blob: i64 = transaction
+            .prepare_cached(
+                "SELECT max(coalesce((SELECT max(id) FROM blob), 0), coalesce((SELECT max(blob) FROM payload), 0))",
+            )?
+            .query_row([], |row| row.get(0))?;
         Ok(Self {
             transaction,
             statements: TransactionStatements::new(transaction),
@@ -202,6 +209,7 @@ impl<'t> SqliteWriter<'t> {
             seen: PendingSightings::after(journal.seq()),
             journal,
             next_capture: after(last_capture.unwrap_or(0), "capture")?,
+            next_blob: after(last_blob, "blob")?,
             kinds: HashMap::new(),
             roles: HashMap::new(),
             attributes: HashMap::new(),

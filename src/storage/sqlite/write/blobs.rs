@@ -10,16 +10,13 @@ use crate::storage::sqlite::content::as_bytes;
 use crate::storage::sqlite::delta::PayloadDelta;
 use crate::storage::sqlite::delta_bases::RecentDelta;
 use crate::storage::sqlite::ids::blob_id;
+use crate::storage::sqlite::journal::after;
 use crate::storage::sqlite::payload::{self, Payload, PayloadBody, PayloadReader, PreparedPayload};
 use crate::storage::sqlite::statements::StatementProvider;
 use crate::storage::sqlite::{dictionaries, digest_stripping};
 
 const INSERT: &str =
     "INSERT INTO payload (blob, encoding, base, dictionary, digests, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-
-/// In a damaged vault, a payload can have a number that no blob has any more.
-const INSERT_BLOB: &str = "INSERT INTO blob (id, digest, size)
-     SELECT max(coalesce((SELECT max(id) FROM blob), 0), coalesce((SELECT max(blob) FROM payload), 0)) + 1, ?1, ?2";
 
 impl SqliteWriter<'_> {
     /// Stores the members' bytes; `known` is the existing blob of a single member, if there is one. `sibling` is the
@@ -58,9 +55,11 @@ impl SqliteWriter<'_> {
         (kind, kind_id): (Kind, i64),
         sibling: Option<i64>,
     ) -> rusqlite::Result<StoredBlob<'p>> {
-        self.statements
-            .with(INSERT_BLOB, |insert| insert.execute((member.blob().0.as_bytes(), member.bytes().len())))?;
-        let id = self.transaction.last_insert_rowid();
+        let id = self.next_blob;
+        self.next_blob = after(id, "blob")?;
+        self.statements.with("INSERT INTO blob (id, digest, size) VALUES (?1, ?2, ?3)", |insert| {
+            insert.execute((id, member.blob().0.as_bytes(), member.bytes().len()))
+        })?;
         let mut dictionary = None;
         match prepared {
             PreparedPayload::Delta(delta) if self.recent_delta(id, member, delta, sibling)? => {
