@@ -590,19 +590,3 @@ fn a_full_disk_is_waited_for() {
         watch.interrupt("-KILL");
     }
 }
-
-#[test]
-fn once_counts_what_it_cannot_scan_as_unreadable() {
-    let sandbox = Sandbox::new();
-    // Its path is longer than systems accept, so that root cannot read it either.
-    fs::create_dir(sandbox.path("spool")).unwrap();
-    let script = "for i in $(seq 25); do mkdir \"$0\" && cd \"$0\" || exit 1; done";
-    let made = std::process::Command::new("sh")
-        .args(["-c", script, &"d".repeat(200)])
-        .current_dir(sandbox.path("spool"))
-        .status();
-    assert!(made.unwrap().success());
-    let said = sandbox.run(["watch", "--once", "--settle", "0", "spool"]).expect(2).stderr;
-    assert!(said.contains("error: cannot scan") && said.contains("1 unreadable"), "{said}");
-    assert!(!said.contains("retrying"), "{said}");
-}
