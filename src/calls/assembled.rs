@@ -18,8 +18,13 @@ pub(crate) fn text(answer: &CallResponse) -> Option<String> {
     of(ResponseForm::of(answer.content_type.as_deref()), &answer.body)
 }
 
+/// Returns the texts of a body in each form that it has.
+pub(crate) fn in_all_forms(body: &str) -> impl Iterator<Item = String> {
+    [ResponseForm::Stream, ResponseForm::Whole].into_iter().filter_map(move |form| of(form, body))
+}
+
 /// Returns the text of a body that has a form.
-pub(crate) fn of(form: ResponseForm, body: &str) -> Option<String> {
+fn of(form: ResponseForm, body: &str) -> Option<String> {
     let text = match form {
         ResponseForm::Stream => events(body).map(|event| of_event(&event)).collect(),
         ResponseForm::Whole => of_body(&reader::read(body.as_bytes(), &Limits::default()).ok()?),

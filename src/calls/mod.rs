@@ -14,10 +14,10 @@ pub(crate) mod matching;
 mod normalize;
 pub(crate) mod origin;
 pub(crate) mod provider;
-pub(crate) mod query;
 pub(crate) mod recorded_run;
-pub(crate) mod redaction;
+mod redaction;
 pub(crate) mod session;
+pub(crate) mod url;
 pub(crate) mod values;
 
 pub use matching::{InvalidRule, MatchingRules};

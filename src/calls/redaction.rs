@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::assembled;
 use super::body::{self, BodyPart, BodyString, PartData};
-use super::call::ResponseForm;
+use super::url::percent_decoded;
 use crate::json::{Object, Value, compact};
 
 /// The replacement of text that must not be stored.
@@ -136,11 +136,7 @@ impl Redaction {
 
     /// Returns whether the patterns match the text that is assembled from a body.
     fn is_in_text_of(&self, body: &str) -> bool {
-        let forms = [ResponseForm::Stream, ResponseForm::Whole];
-        forms
-            .into_iter()
-            .filter_map(|form| assembled::of(form, body))
-            .any(|text| !self.matches(&text).is_empty())
+        assembled::in_all_forms(body).any(|text| !self.matches(&text).is_empty())
     }
 
     /// Redacts what matches the text that strings with the same key make together. The first of the strings that contain
@@ -206,20 +202,6 @@ fn replaced(text: &str, start: usize, matches: &[Range<usize>]) -> String {
     }
     copy(at, end, &mut replaced);
     replaced
-}
-
-/// Decodes `%XX`. Bytes that are not UTF-8 are replaced.
-pub(crate) fn percent_decoded(segment: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = segment.as_bytes();
-    while let [first, after @ ..] = rest {
-        let code = after.get(..2).filter(|_| *first == b'%');
-        let code = code.and_then(|code| std::str::from_utf8(code).ok());
-        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { after.get(2..).unwrap_or_default() } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

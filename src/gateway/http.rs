@@ -26,7 +26,7 @@ use super::shared::{GatewayMode, GatewayState};
 use super::usage::replayed_calls;
 use crate::calls::call::ResponseForm;
 use crate::calls::provider::{self, Endpoint};
-use crate::calls::query;
+use crate::calls::url;
 use crate::clock;
 use crate::digest::{CoreHash, Digest};
 use crate::json::compact;
@@ -250,7 +250,7 @@ impl ParsedApiRequest {
         let of_query = || if is_stream { ResponseForm::Stream } else { ResponseForm::Whole };
         let form = ResponseForm::requested(&route.path, &value).unwrap_or_else(of_query);
         let compared = Some(shared.rules.redacted(url_query)).filter(|_| endpoint.compares_urls());
-        let query = compared.and_then(|compared| query::digest(&compared));
+        let query = compared.and_then(|compared| url::query_digest(&compared));
         Some(Self { endpoint, path, query, prompt, request: compact::text(&stored), form })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::http::Uri;
 
 use crate::calls::provider::{ANY, Endpoint, PROVIDERS, Provider};
-use crate::calls::redaction::percent_decoded;
+use crate::calls::url::percent_decoded;
 use crate::json::reader::excerpt;
 
 /// The first segment of paths that are commands to the gateway.

@@ -3,7 +3,7 @@
 use super::events::GatewayEvent;
 use crate::calls::assembled;
 use crate::calls::body;
-use crate::calls::call::{CallOutcome, CallRecord, ResponseForm};
+use crate::calls::call::{CallOutcome, CallRecord};
 use crate::secrets::{self, SecretMatch, SecretPolicy};
 
 /// Reports what looks like a secret in a call, and returns whether there is any. Nothing is looked for if the policy is to
@@ -47,11 +47,7 @@ fn found(call: &CallRecord) -> Vec<SecretMatch> {
     };
     let mut texts = body::joined(answer);
     // The text of an answer can also consist of several blocks.
-    texts.extend(
-        [ResponseForm::Stream, ResponseForm::Whole]
-            .into_iter()
-            .filter_map(|form| assembled::of(form, answer)),
-    );
+    texts.extend(assembled::in_all_forms(answer));
     let parts = [("request", call.request.as_str()), ("answer", answer)];
     let parts = parts.into_iter().chain(texts.iter().map(|text| ("assembled answer", text.as_str())));
     let mut found: Vec<SecretMatch> = Vec::new();

@@ -193,9 +193,6 @@ pub trait Repairs {
         Ok(Vec::new())
     }
 
-    /// Deletes a capture of the artifact `core` so that it can be added again.
-    fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>>;
-
     /// Stores one artifact whose capture was lost, like [`Storage::put`]. Restores the previously `recorded` signature
     /// state unless the signature was checked now.
     fn put_again(
@@ -211,11 +208,7 @@ pub trait Repairs {
         artifact: &Prepared,
         recorded: Option<Signature>,
         at: DateTime<Utc>,
-    ) -> Result<(Vec<Repair>, PutResult)> {
-        let admitted = artifact.admitted();
-        let dropped = self.drop_capture(admitted.core(), admitted.capture())?;
-        Ok((dropped, self.put_again(artifact, recorded, at)?))
-    }
+    ) -> Result<(Vec<Repair>, PutResult)>;
 
     /// Restores everything that the journal determines. Other rows that the journal does not know are kept. Changes
     /// nothing if the journal's chain is broken or it contains entries that this program does not understand.

@@ -34,8 +34,8 @@ pub trait Maintenance: Send + Sync {
     }
 
     /// Finds damage because of which writing to the vault can overwrite intact data. Nothing may then be written.
-    fn check_pages(&self) -> Result<Vec<Finding>> {
-        Ok(Vec::new())
+    fn check_pages(&self) -> Result<Option<Finding>> {
+        Ok(None)
     }
 
     /// Returns the copies of damaged logs, including those that a repair has processed.

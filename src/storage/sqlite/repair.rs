@@ -61,14 +61,6 @@ impl Store {
         self.repair(|_| Ok(vec![Repair { subject, did }]))
     }
 
-    /// Deletes a capture of the artifact `core` from the vault so that it can be added again.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    pub fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>> {
-        self.repair(|transaction| drop_capture(transaction, core, capture))
-    }
-
     /// Deletes a damaged capture and stores `artifact`, which has it intact, as by [`Store::put_again`]. If this fails,
     /// nothing is changed.
     ///

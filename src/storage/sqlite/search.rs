@@ -152,7 +152,7 @@ impl Store {
         work: impl FnOnce(&Connection) -> rusqlite::Result<bool>,
     ) -> Result<bool> {
         // Tables that are dropped free their pages, also those that another table uses.
-        if let Some(finding) = self.check_pages()?.first() {
+        if let Some(finding) = self.check_pages()? {
             return Err(StorageError::shared_page(&finding.detail));
         }
         let connection = self.connection()?;

@@ -69,8 +69,8 @@ pub(super) fn put_again(
     })
 }
 
-/// Deletes a damaged capture of one artifact, with `drop`, and stores the artifact, as by [`put_again`], in one transaction: if it cannot
-/// be stored, what is left of the damaged capture must remain.
+/// Deletes a damaged capture of one artifact, with `drop`, and stores the artifact, as by [`put_again`], in one
+/// transaction: if it cannot be stored, what is left of the damaged capture must remain.
 pub(super) fn replace_capture(
     connection: &mut Connection,
     prepared: &Prepared,

@@ -67,7 +67,7 @@ pub(crate) fn reindex(
     keys: &KeyRing,
     monitor: &mut dyn FsckMonitor,
 ) -> Result<FsckReport> {
-    if let Some(Finding { detail, .. }) = storage.maintenance().check_pages()?.into_iter().next() {
+    if let Some(Finding { detail, .. }) = storage.maintenance().check_pages()? {
         return Err(StorageError::shared_page(&detail));
     }
     let mut reporter = FsckReporter::new(monitor);

@@ -75,7 +75,7 @@ pub(super) fn repair(
 ) -> Result<RepairReport> {
     let sources = from.iter().map(|path| RepairSource::open(path)).collect::<Result<Vec<_>>>()?;
     // The next check finds it again.
-    if !storage.maintenance().check_pages()?.is_empty() {
+    if storage.maintenance().check_pages()?.is_some() {
         return Ok(RepairReport::default());
     }
     let mut repair = Repairer {

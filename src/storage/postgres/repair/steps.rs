@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::artifact::{Admitted, Signature};
-use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::digest::BlobHash;
 use crate::storage::check::{CaptureId, CheckedArtifact, JournalRestoreResult, Repair, Repairs, Subject};
 use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::PutOptions;
@@ -29,7 +29,6 @@ impl Repairs for PostgresStorage {
             admitted: &Admitted,
         ) -> Result<Vec<Repair>>;
         fn repair_captures(&self) -> Result<Vec<Repair>>;
-        fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>>;
         fn restore_from_journal(&self) -> Result<JournalRestoreResult>;
         fn drop_unreferenced(&self) -> Result<Vec<Repair>>;
     }
@@ -53,6 +52,17 @@ impl Repairs for PostgresStorage {
         };
         let put = batch.put().map_err(|failure| failure.at(self.server.name()))?;
         put.into_iter().next().ok_or_else(|| crate::storage::StorageError::gone(key.0))
+    }
+
+    fn replace_capture(
+        &self,
+        artifact: &Prepared,
+        recorded: Option<Signature>,
+        at: DateTime<Utc>,
+    ) -> Result<(Vec<Repair>, PutResult)> {
+        let admitted = artifact.admitted();
+        let dropped = self.drop_capture(admitted.core(), admitted.capture())?;
+        Ok((dropped, self.put_again(artifact, recorded, at)?))
     }
 
     fn record_repair(&self, subject: Subject, did: &'static str) -> Result<Vec<Repair>> {

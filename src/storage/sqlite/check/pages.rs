@@ -23,8 +23,8 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read for a reason other than damage.
-    pub fn check_pages(&self) -> Result<Vec<Finding>> {
-        self.inspect()?.shared_page().map(|found| found.into_iter().collect())
+    pub fn check_pages(&self) -> Result<Option<Finding>> {
+        self.inspect()?.shared_page()
     }
 }
 

@@ -17,7 +17,7 @@ impl Maintenance for Store {
     forward_to_inherent! {
         fn log_damage(&self) -> Option<&LogDamage>;
         fn check_logs(&self) -> Result<Vec<Finding>>;
-        fn check_pages(&self) -> Result<Vec<Finding>>;
+        fn check_pages(&self) -> Result<Option<Finding>>;
         fn log_copies(&self) -> Result<Vec<PathBuf>>;
         fn upgrade_copies(&self) -> Vec<PathBuf>;
         fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>>;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::artifact::{Admitted, Signature};
-use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::digest::BlobHash;
 use crate::storage::check::{
     CaptureId, CheckedArtifact, Inspection, JournalRestoreResult, Repair, Repairs, SalvagedLog, Subject,
 };
@@ -33,7 +33,6 @@ impl Repairs for Store {
             capture: CaptureId,
             admitted: &Admitted,
         ) -> Result<Vec<Repair>>;
-        fn drop_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>>;
         fn put_again(
             &self,
             artifact: &Prepared,

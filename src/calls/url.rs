@@ -1,4 +1,4 @@
-//! The query of a URL: which of its parameters requests are compared by.
+//! Parts of URLs: decoded segments of paths, and the parameters that requests are compared by.
 
 use crate::digest::Digest;
 
@@ -9,9 +9,23 @@ const CREDENTIAL_ENDINGS: [&str; 8] =
 /// Other names of such parameters.
 const CREDENTIALS: [&str; 3] = ["code", "pwd", "sig"];
 
-/// Returns the digest of the parameters that are not keys, sorted by their names; `None` if there are none. Queries are
+/// Decodes `%XX`. Bytes that are not UTF-8 are replaced.
+pub(crate) fn percent_decoded(segment: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = segment.as_bytes();
+    while let [first, after @ ..] = rest {
+        let code = after.get(..2).filter(|_| *first == b'%');
+        let code = code.and_then(|code| std::str::from_utf8(code).ok());
+        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Returns the digest of the parameters of a query that are not keys, sorted by their names; `None` if there are none. Queries are
 /// compared by their digests, so that they need not be stored.
-pub(crate) fn digest(query: &str) -> Option<String> {
+pub(crate) fn query_digest(query: &str) -> Option<String> {
     let mut parameters: Vec<&str> =
         query.split('&').filter(|parameter| !parameter.is_empty() && !is_credential(parameter)).collect();
     parameters.sort_by_key(|parameter| name(parameter));
@@ -36,11 +50,11 @@ mod tests {
     #[test]
     fn keys_are_not_compared() {
         for query in ["", "key=1", "api-key=1&API_KEY=2", "access_token=1&X-Amz-Signature=2&sig=3"] {
-            assert_eq!(digest(query), None, "{query}");
+            assert_eq!(query_digest(query), None, "{query}");
         }
-        assert!(digest("task=a").is_some());
-        assert_ne!(digest("task=a"), digest("task=b"));
-        assert_eq!(digest("task=a&n=1&key=x"), digest("n=1&key=y&task=a"));
-        assert_ne!(digest("a=1&a=2"), digest("a=2&a=1"));
+        assert!(query_digest("task=a").is_some());
+        assert_ne!(query_digest("task=a"), query_digest("task=b"));
+        assert_eq!(query_digest("task=a&n=1&key=x"), query_digest("n=1&key=y&task=a"));
+        assert_ne!(query_digest("a=1&a=2"), query_digest("a=2&a=1"));
     }
 }
