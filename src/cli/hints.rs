@@ -132,9 +132,7 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
 
 fn for_store(error: &StorageError) -> Option<&'static str> {
     Some(match error.kind() {
-        ErrorKind::Missing if error.to_string().contains(": the server has no such database: ") => {
-            "\"createdb\" creates it"
-        }
+        ErrorKind::NoDatabase => "\"createdb\" creates it",
         ErrorKind::Missing => "\"runvault init\" or \"runvault add --create\" creates one",
         ErrorKind::Older => "\"runvault upgrade\" upgrades it",
         ErrorKind::Incomplete => "\"runvault copy\" with the same vaults continues it",

@@ -109,7 +109,6 @@ mod tests {
     #[serde(default, deny_unknown_fields)]
     #[derive(Default)]
     struct Parameters {
-        #[allow(dead_code, reason = "only whether it is valid is tested")]
         depth: u8,
     }
 

@@ -24,6 +24,8 @@ pub struct StorageError {
 pub enum ErrorKind {
     /// The vault does not exist.
     Missing,
+    /// The database that the address names does not exist.
+    NoDatabase,
     /// A vault cannot be created because there is something.
     Exists,
     /// The file or database is not a vault.

@@ -195,7 +195,7 @@ impl LinksAnswer {
             let Some(from) = node.target.core_hash else { continue };
             for (direction, other, edge) in seen {
                 let Some(LinkNode { target, depth }) = self.nodes.get(other) else { continue };
-                let depth = depth.max(&(node.depth + 1)).to_owned();
+                let depth = (*depth).max(node.depth + 1);
                 links.push(FoundLink { from, depth, link: edge.seen_as(direction, target) });
             }
         }

@@ -136,7 +136,7 @@ fn rejected(report: &Report) -> Failure {
 
 fn storage(error: &StorageError) -> Failure {
     let (class, kind) = match error.kind() {
-        ErrorKind::Missing => ("VaultNotFoundError", "missing"),
+        ErrorKind::Missing | ErrorKind::NoDatabase => ("VaultNotFoundError", "missing"),
         ErrorKind::Exists => ("VaultExistsError", "exists"),
         ErrorKind::NotAVault => ("NotAVaultError", "not-a-vault"),
         ErrorKind::HardLinks => ("VaultError", "hard-links"),

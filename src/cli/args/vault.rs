@@ -131,6 +131,7 @@ pub(crate) fn not_a_path(address: &Path) -> CommandError {
 fn exists(path: &Path) -> bool {
     match Vault::file_of(path) {
         Some(file) => file.exists(),
-        None => !Vault::open(path).is_err_and(|error| error.kind() == ErrorKind::Missing),
+        None => !Vault::open(path)
+            .is_err_and(|error| matches!(error.kind(), ErrorKind::Missing | ErrorKind::NoDatabase)),
     }
 }

@@ -122,7 +122,7 @@ fn is_io(error: &Error) -> bool {
 /// The most likely reason that a prepared statement is not there.
 const POOLER: &str = "; if a pooler assigns connections per transaction, add prepared_statements=false to the address of the vault";
 
-/// The beginning of the message for a database that does not exist, by which it differs from a vault that does not.
+/// The beginning of the message for a database that does not exist.
 const NO_DATABASE: &str = "the server has no such database: ";
 
 /// The beginning of the message for a lock that others hold for too long.
@@ -155,7 +155,7 @@ fn kind(state: &SqlState) -> ErrorKind {
         return ErrorKind::Full;
     }
     if *state == SqlState::INVALID_CATALOG_NAME {
-        return ErrorKind::Missing;
+        return ErrorKind::NoDatabase;
     }
     let busy = [
         SqlState::LOCK_NOT_AVAILABLE,

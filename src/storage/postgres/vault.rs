@@ -21,8 +21,8 @@ impl PostgresStorage {
     /// Opens the vault at an address. The password is that of the address, else `password`.
     ///
     /// # Errors
-    /// Returns an error of the kind [`Missing`](crate::storage::ErrorKind::Missing) if the database or the vault does not
-    /// exist, [`Connection`](crate::storage::ErrorKind::Connection) if the server cannot be reached or refuses the
+    /// Returns an error of the kind [`NoDatabase`](crate::storage::ErrorKind::NoDatabase) if the database does not exist,
+    /// [`Missing`](crate::storage::ErrorKind::Missing) if the vault does not exist, [`Connection`](crate::storage::ErrorKind::Connection) if the server cannot be reached or refuses the
     /// connection, [`Newer`](crate::storage::ErrorKind::Newer) or [`Older`](crate::storage::ErrorKind::Older) if another
     /// version of this program made the vault, [`Incomplete`](crate::storage::ErrorKind::Incomplete) if it is a copy that
     /// was not completed, and [`Invalid`](crate::storage::ErrorKind::Invalid) if the address is not valid.
