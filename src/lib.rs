@@ -25,7 +25,7 @@
 //! | `server` | web pages over HTTP; only with the feature of that name | the database, the terminal |
 //! | `gateway` | recording and replaying the calls of model clients; only with the feature of that name | the database, the terminal |
 //! | `mcp` | a server of the Model Context Protocol; only with the feature of that name | the database, the terminal |
-//! | `cli` | arguments, text, JSON, progress, exit statuses | the database |
+//! | `cli` | arguments, text, JSON, progress, exit statuses; the program, which the feature of that name builds | the database |
 //!
 //! # Invariants
 //!
