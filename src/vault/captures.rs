@@ -93,6 +93,16 @@ impl Operation for CapturesRequest {
     }
 }
 
+impl Vault {
+    /// Returns whether a capture is stored.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn has_capture(&self, artifact: CoreHash, capture: CaptureHash) -> Result<bool, StorageError> {
+        Ok(self.snapshot()?.capture(artifact, capture)?.is_some())
+    }
+}
+
 impl CaptureSummary {
     /// Describes all captures of an artifact.
     pub(super) fn all(captures: Vec<CaptureRecord>) -> Vec<Self> {

@@ -26,6 +26,8 @@ pub struct ArtifactFilter {
     pub conditions: Vec<FindCondition>,
     /// The period of one of the times of an artifact. Artifacts without that time do not match.
     pub period: Option<FindPeriod>,
+    /// The first digits of the core hash; any if there are none.
+    pub digits: Option<String>,
 }
 
 impl ArtifactFilter {
@@ -297,6 +299,16 @@ struct FindResults {
     hidden: usize,
 }
 
+impl Vault {
+    /// Returns the number of artifacts that match `filter`.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn count(&self, filter: &ArtifactFilter) -> Result<u64, StorageError> {
+        self.snapshot()?.count(&storage::Filter::from(filter))
+    }
+}
+
 impl FindRequest {
     /// Runs the request, and passes the artifacts to `visit` one at a time, so that their details need not be in memory
     /// together. The answer contains everything else.
@@ -441,7 +453,7 @@ impl From<&ArtifactFilter> for storage::Filter {
                 since: since.map(|time| time.0),
                 until: until.map(|time| time.0),
             }),
-            digits: None,
+            digits: filter.digits.as_ref().map(|digits| digits.to_ascii_lowercase()),
             among: None,
         }
     }

@@ -5,6 +5,7 @@ pub mod annotate;
 mod annotations;
 pub mod answers;
 pub mod api;
+pub mod attributes;
 pub mod audit;
 pub mod backup;
 pub mod bundle;

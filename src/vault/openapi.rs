@@ -38,6 +38,8 @@ pub trait OperationVisitor {
 /// ```
 pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::answers::AnswersRequest>();
+    visitor.visit::<super::attributes::AttributeNamesRequest>();
+    visitor.visit::<super::attributes::AttributeValuesRequest>();
     visitor.visit::<super::audit::AuditRequest>();
     visitor.visit::<super::captures::CapturesRequest>();
     visitor.visit::<super::journal_check::CheckJournalRequest>();

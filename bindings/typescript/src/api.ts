@@ -95,6 +95,8 @@ export interface ArtifactDetails {
 export interface ArtifactFilter {
   /** The conditions. */
   conditions?: Array<FindCondition>;
+  /** The first digits of the core hash; any if there are none. */
+  digits?: string | null;
   /** The ids of the kinds; any if empty. */
   kinds?: Array<string>;
   /** The period of one of the times of an artifact. Artifacts without that time do not match. */
@@ -171,12 +173,37 @@ export interface ArtifactSummary {
   seen_at: Timestamp;
 }
 
+/** The names of attributes. */
+export interface AttributeNamesAnswer {
+  /** The names, sorted. */
+  names: Array<string>;
+}
+
+/** A request for the names of the attributes that artifacts have. */
+export type AttributeNamesRequest = Record<string, unknown>;
+
 /** A named value that is derived from an artifact. */
 export interface AttributeSummary {
   /** The name. */
   name: string;
   /** The value. */
   value: string;
+}
+
+/** The values of an attribute. */
+export interface AttributeValuesAnswer {
+  /** The values, sorted. */
+  values: Array<string>;
+}
+
+/** A request for the values of an attribute. */
+export interface AttributeValuesRequest {
+  /** Maximum number of values; unlimited if there is none. */
+  limit?: number | null;
+  /** The name of the attribute. */
+  name: string;
+  /** The beginning of the values; all values if it is empty. */
+  prefix?: string;
 }
 
 /** The audits of runs against a contract. */
@@ -2474,6 +2501,10 @@ export interface Operations {
   "add-link": { request: AddLinkRequest; answer: AnnotateAnswer };
   /** Compare the answers to the same prompts. */
   "answers": { request: AnswersRequest; answer: AnswersAnswer };
+  /** List the names of the attributes that artifacts have. */
+  "attribute-names": { request: AttributeNamesRequest; answer: AttributeNamesAnswer };
+  /** List the values of an attribute. */
+  "attribute-values": { request: AttributeValuesRequest; answer: AttributeValuesAnswer };
   /** Audit runs against a contract. */
   "audit": { request: AuditRequest; answer: AuditAnswer };
   /** Copy the vault to another file and check the copy. */

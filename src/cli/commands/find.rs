@@ -345,6 +345,7 @@ impl FindConditionArgs {
             kinds: kind.map(str::to_owned).into_iter().collect(),
             conditions: self.conditions(vault)?,
             period: (since.is_some() || until.is_some()).then_some(period),
+            digits: None,
         })
     }
 

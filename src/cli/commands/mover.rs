@@ -168,10 +168,9 @@ impl Mover {
         waiting: &mut BTreeMap<PathBuf, DeferredRemoval>,
         vault: &Vault,
     ) -> Result<(), StorageError> {
-        let snapshot = vault.snapshot()?;
         let mut removed = Vec::new();
         for (path, waiting) in waiting.iter() {
-            if snapshot.capture(waiting.original.core(), waiting.original.capture())?.is_none() {
+            if !vault.has_capture(waiting.original.core(), waiting.original.capture())? {
                 removed.push(path.clone());
             }
         }

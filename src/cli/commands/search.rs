@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::{Field, Kind};
 use runvault::formats;
-use runvault::storage::Filter;
+use runvault::vault::find::ArtifactFilter;
 use runvault::vault::search::{
     FieldMatch, SearchAnswer, SearchError, SearchExpression, SearchRequest, WIDTH,
 };
@@ -176,7 +176,7 @@ fn expect_index(vault: &Vault) -> Result<(), CommandError> {
     if vault.search_index()?.is_some() {
         return Ok(());
     }
-    let artifacts = counted(vault.snapshot()?.count(&Filter::default())?, "artifact");
+    let artifacts = counted(vault.count(&ArtifactFilter::default())?, "artifact");
     let vault = vault.path().display();
     Err(CommandError::No(format!(
         "{vault} has no search index; \"runvault index build\" builds it from {artifacts}"

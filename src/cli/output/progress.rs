@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use runvault::Vault;
-use runvault::storage::Filter;
+use runvault::vault::find::ArtifactFilter;
 
 use crate::cli::output::{terminal, verbosity};
 use estimate::{Amount, FileCounter};
@@ -71,7 +71,7 @@ impl CommandProgress {
     /// Sets the number of things to be done to the number of artifacts in the vault, if it is readable.
     pub(crate) fn count_artifacts(&mut self, vault: &Vault) {
         if self.is_shown
-            && let Ok(total) = vault.snapshot().and_then(|snapshot| snapshot.count(&Filter::default()))
+            && let Ok(total) = vault.count(&ArtifactFilter::default())
         {
             self.total = ProgressTotal::Things(total);
         }

@@ -94,6 +94,7 @@ impl Arguments {
             kinds: self.kind.as_deref().map(kind).transpose()?.into_iter().collect(),
             conditions: attributes.chain(labels).chain(failed).collect(),
             period: is_timed.then(|| FindPeriod { since, until, ..FindPeriod::default() }),
+            digits: None,
         })
     }
 }

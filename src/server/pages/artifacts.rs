@@ -58,7 +58,8 @@ impl Parameters {
     fn request(&self) -> Result<FindRequest, PageError> {
         let after = filters::cursor(&self.after)?;
         let kinds = filters::kinds(&self.kind)?;
-        let filter = ArtifactFilter { kinds, conditions: self.conditions()?, period: self.period()? };
+        let filter =
+            ArtifactFilter { kinds, conditions: self.conditions()?, period: self.period()?, digits: None };
         let (order, limit) = (one_of(&self.order, "order")?, Some(ARTIFACTS));
         Ok(FindRequest { filter, order, limit, after, ..FindRequest::default() })
     }

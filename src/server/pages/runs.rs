@@ -92,7 +92,7 @@ impl Parameters {
         let (since, until) = (point(&self.since)?, point(&self.until)?);
         let period = FindPeriod { by: TimeBasisName::Created, since, until };
         let period = (since.is_some() || until.is_some()).then_some(period);
-        let filter = ArtifactFilter { kinds, conditions: self.conditions()?, period };
+        let filter = ArtifactFilter { kinds, conditions: self.conditions()?, period, digits: None };
         let (order, after) = (self.order()?, filters::cursor(&self.after)?);
         Ok(ListRequest { filter, order, after, limit: Some(ROWS), ..ListRequest::default() })
     }

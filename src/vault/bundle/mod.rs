@@ -25,5 +25,5 @@ pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, 
 pub use notes::{ImportedNote, NoteOutcome};
 pub use read::{Bundle, BundleError, read};
 pub use rules::RULES;
-pub use select::with_links;
-pub use write::{BundleOptions, BundleStatistics, BundleWriteError, write, write_with};
+pub use select::ArtifactSelection;
+pub use write::{BundleRequest, BundleStatistics, BundleWriteError};

@@ -1,17 +1,51 @@
-//! Selection of linked artifacts.
+//! Selection of artifacts to export.
 
-use crate::storage::{ArtifactRecord, Result, Snapshot};
+use serde::{Deserialize, Serialize};
+
+use crate::digest::CoreHash;
+use crate::storage::{ArtifactRecord, Filter, Order, Page, Result, Snapshot, TimeBasis};
+use crate::vault::Vault;
+use crate::vault::find::ArtifactFilter;
 use crate::vault::query;
 
-/// Returns `artifacts` and everything reachable from them along links, derived or manual, in either direction; each
-/// once, by core hash. Coincident links are followed only if `coincident` is set.
-///
-/// # Errors
-/// Returns an error if the database cannot be read.
-pub fn with_links(
-    snapshot: &dyn Snapshot,
-    artifacts: Vec<ArtifactRecord>,
-    coincident: bool,
-) -> Result<Vec<ArtifactRecord>> {
-    query::reachable(snapshot, artifacts, coincident)
+/// A selection of artifacts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ArtifactSelection {
+    /// The core hashes of artifacts; if there are none, all artifacts that match the filter.
+    pub artifacts: Vec<CoreHash>,
+    /// The filter, which does not apply to `artifacts`. An empty filter selects all artifacts.
+    pub filter: ArtifactFilter,
+    /// Whether everything is selected too that can be reached along links, derived or manual, in either direction.
+    pub with_links: bool,
+    /// Whether coincident links are followed as well.
+    pub coincident: bool,
+}
+
+impl ArtifactSelection {
+    /// Returns the selected artifacts: those that are named in their order, those of a filter in the order in which they
+    /// were last seen, newest first, and with links by core hash, each once.
+    pub(super) fn records(&self, snapshot: &dyn Snapshot) -> Result<Vec<ArtifactRecord>> {
+        let selected = if self.artifacts.is_empty() {
+            let order = Order::Newest(TimeBasis::LastSeen);
+            let hits = snapshot.find(&Filter::from(&self.filter), order, &Page::all())?.items;
+            hits.into_iter().map(|hit| hit.artifact).collect()
+        } else {
+            snapshot.expect_artifacts(&self.artifacts)?
+        };
+        if self.with_links { query::reachable(snapshot, selected, self.coincident) } else { Ok(selected) }
+    }
+}
+
+impl Vault {
+    /// Returns the core hashes of the selected artifacts: those that are named in their order, those of a filter in the
+    /// order in which they were last seen, newest first, and with links by core hash, each once.
+    ///
+    /// # Errors
+    /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if an artifact that is named is not in the
+    /// vault, and another one if the vault cannot be read.
+    pub fn select(&self, selection: &ArtifactSelection) -> Result<Vec<CoreHash>> {
+        let artifacts = selection.records(&*self.snapshot()?)?;
+        Ok(artifacts.into_iter().map(|artifact| artifact.core).collect())
+    }
 }

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use chrono::SecondsFormat;
+use serde::{Deserialize, Serialize};
 
 use super::container::Packer;
 use super::manifest::{self, BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
+use super::select::ArtifactSelection;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::files;
 use crate::storage::{ArtifactRecord, CaptureRecord, ManualLink, MemberRecord, Snapshot, StorageError};
+use crate::vault::Vault;
 
 /// The name of the first entry.
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -20,7 +23,7 @@ pub(super) fn entry_of(blob: BlobHash) -> String {
 }
 
 /// The statistics of a written bundle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BundleStatistics {
     /// Number of artifacts.
     pub artifacts: u64,
@@ -39,6 +42,9 @@ pub struct BundleStatistics {
 /// The reason that a bundle was not completed.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleWriteError {
+    /// No artifact is selected.
+    #[error("no artifact matches the conditions; nothing was written")]
+    Empty,
     /// The bundle would be too large.
     #[error(
         "the manifest would have {0} bytes, more than the limit of {limit}; export in several parts",
@@ -63,33 +69,57 @@ struct BundleBlobSource {
     size: u64,
 }
 
-/// The options of writing a bundle.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BundleOptions {
+/// A request to write a bundle.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BundleRequest {
+    /// The artifacts.
+    pub selection: ArtifactSelection,
     /// Whether the source paths of captures are left out.
     pub without_source_paths: bool,
 }
 
-/// Writes everything of `artifacts`: see [`write_with`].
-///
-/// # Errors
-/// Same as [`write_with`].
-pub fn write(
-    snapshot: &dyn Snapshot,
-    artifacts: &[ArtifactRecord],
-    out: &mut dyn Write,
-) -> Result<BundleStatistics, BundleWriteError> {
-    write_with(snapshot, artifacts, BundleOptions::default(), out)
+impl Vault {
+    /// Writes the selected artifacts to `out`, each with all its captures and annotations, and the manual links from or to
+    /// them. Every byte is hashed again. The same vault and the same request give the same bytes.
+    ///
+    /// ```
+    /// # use runvault::{Vault, intake::ExamineOptions, vault::bundle::BundleRequest};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let mut bundle = Vec::new();
+    /// let written = vault.export(&BundleRequest::default(), &mut bundle)?;
+    /// assert_eq!((written.artifacts, written.captures), (1, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`BundleWriteError::Empty`] if no artifact is selected, and then writes nothing;
+    /// [`BundleWriteError::Store`] if the vault cannot be read, of the kind
+    /// [`Gone`](crate::storage::ErrorKind::Gone) if an artifact that is named is not in it; and otherwise the other
+    /// conditions of [`BundleWriteError`]. The output is then not a valid bundle.
+    pub fn export(
+        &self,
+        request: &BundleRequest,
+        out: &mut dyn Write,
+    ) -> Result<BundleStatistics, BundleWriteError> {
+        let snapshot = self.snapshot()?;
+        let artifacts = request.selection.records(&*snapshot)?;
+        if artifacts.is_empty() {
+            return Err(BundleWriteError::Empty);
+        }
+        write(&*snapshot, &artifacts, request.without_source_paths, out)
+    }
 }
 
-/// Writes `artifacts`, each with all its captures, and the manual links from or to them. Every byte is hashed again.
-///
-/// # Errors
-/// Returns a [`BundleWriteError`]; the output is then not a valid bundle.
-pub fn write_with(
+/// Writes a bundle of `artifacts`.
+fn write(
     snapshot: &dyn Snapshot,
     artifacts: &[ArtifactRecord],
-    options: BundleOptions,
+    without_source_paths: bool,
     out: &mut dyn Write,
 ) -> Result<BundleStatistics, BundleWriteError> {
     let by_core: BTreeMap<CoreHash, &ArtifactRecord> =
@@ -98,7 +128,7 @@ pub fn write_with(
     let mut bundled = Vec::with_capacity(by_core.len());
     for artifact in by_core.values() {
         let mut described = describe(snapshot, artifact, &mut needed)?;
-        if options.without_source_paths {
+        if without_source_paths {
             described.captures.iter_mut().for_each(|capture| capture.source_path = None);
         }
         bundled.push(described);

@@ -9,7 +9,7 @@ use runvault::intake::{ExamineOptions, SourceError};
 use runvault::storage::{ArtifactRecord, ErrorKind, MAX_LINK_NOTE_BYTES, StorageError, is_note};
 use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
 use runvault::vault::annotate::{AddLinkRequest, SetLabelsRequest, SetNoteRequest, SetTagRequest};
-use runvault::vault::bundle;
+use runvault::vault::bundle::{self, BundleRequest};
 use serde_json::{Value, json};
 
 use super::contents;
@@ -43,10 +43,8 @@ fn row(vault: &Vault, core: CoreHash) -> ArtifactRecord {
 /// Exports everything in one vault to another that is empty, and expects the same there.
 fn carry_over(sandbox: &Sandbox) {
     let vault = open(sandbox, "v.vault");
-    let snapshot = vault.snapshot().unwrap();
     let mut packed = Vec::new();
-    bundle::write(&*snapshot, &snapshot.all_artifacts(None).unwrap(), &mut packed).unwrap();
-    drop(snapshot);
+    vault.export(&BundleRequest::default(), &mut packed).unwrap();
     let options = ExamineOptions::default();
     let bundle = bundle::read(packed.as_slice(), "v.rvz", options.admit.limits.bytes).unwrap();
     let other = open(sandbox, "other.vault");

@@ -7,8 +7,7 @@ use super::imports::uses;
 use super::{code_of, rust_files};
 use crate::sandbox::repository;
 
-/// What front ends may import from `runvault::storage`. The documentation of that module says why. The list gets shorter
-/// as operations take over: [`READING`] are the names with which a front end still reads a snapshot itself.
+/// What front ends may import from `runvault::storage`. The documentation of that module says why.
 const DATA: &[&str] = &[
     "Actor",
     "ActorError",
@@ -33,9 +32,6 @@ const DATA: &[&str] = &[
     "is_tag",
 ];
 
-/// Names of queries, for which there should be operations.
-const READING: &[&str] = &["Filter", "Hit", "Order", "Page", "Snapshot"];
-
 /// Returns what the command line imports from `runvault::storage`, by the name of the item.
 fn imported() -> BTreeSet<String> {
     let mut imported = BTreeSet::new();
@@ -50,7 +46,7 @@ fn imported() -> BTreeSet<String> {
 
 #[test]
 fn front_ends_use_the_data_of_the_storage_interface_and_no_engine() {
-    let allowed: BTreeSet<&str> = DATA.iter().chain(READING).copied().collect();
+    let allowed: BTreeSet<&str> = DATA.iter().copied().collect();
     let imported = imported();
     assert!(imported.contains("StorageError"), "the test sees no imports");
     let others: Vec<&String> = imported.iter().filter(|name| !allowed.contains(name.as_str())).collect();
@@ -69,6 +65,6 @@ fn front_ends_use_the_data_of_the_storage_interface_and_no_engine() {
 #[test]
 fn names_that_front_ends_do_not_use_are_not_in_the_list() {
     let imported = imported();
-    let unused: Vec<&&str> = DATA.iter().chain(READING).filter(|name| !imported.contains(**name)).collect();
+    let unused: Vec<&&str> = DATA.iter().filter(|name| !imported.contains(**name)).collect();
     assert!(unused.is_empty(), "remove them from the list: {unused:?}");
 }

@@ -24,6 +24,14 @@ class Operations(ABC):
         """Compare the answers to the same prompts."""
 
     @overload
+    def run(self, name: Literal['attribute-names'], request: t.AttributeNamesRequest) -> t.AttributeNamesAnswer:
+        """List the names of the attributes that artifacts have."""
+
+    @overload
+    def run(self, name: Literal['attribute-values'], request: t.AttributeValuesRequest) -> t.AttributeValuesAnswer:
+        """List the values of an attribute."""
+
+    @overload
     def run(self, name: Literal['audit'], request: t.AuditRequest) -> t.AuditAnswer:
         """Audit runs against a contract."""
 

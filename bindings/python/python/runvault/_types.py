@@ -104,6 +104,8 @@ class ArtifactFilter(TypedDict):
 
     conditions: NotRequired[list[FindCondition]]
     """The conditions."""
+    digits: NotRequired[str | None]
+    """The first digits of the core hash; any if there are none."""
     kinds: NotRequired[list[str]]
     """The ids of the kinds; any if empty."""
     period: NotRequired[FindPeriod | None]
@@ -224,6 +226,13 @@ class ArtifactSummary(TypedDict):
     """The time at which one of its captures was last added or seen again."""
 
 
+class AttributeNamesAnswer(TypedDict):
+    """The names of attributes."""
+
+    names: list[str]
+    """The names, sorted."""
+
+
 class AttributeSummary(TypedDict):
     """A named value that is derived from an artifact."""
 
@@ -231,6 +240,24 @@ class AttributeSummary(TypedDict):
     """The name."""
     value: str
     """The value."""
+
+
+class AttributeValuesAnswer(TypedDict):
+    """The values of an attribute."""
+
+    values: list[str]
+    """The values, sorted."""
+
+
+class AttributeValuesRequest(TypedDict):
+    """A request for the values of an attribute."""
+
+    limit: NotRequired[int | None]
+    """Maximum number of values; unlimited if there is none."""
+    name: str
+    """The name of the attribute."""
+    prefix: NotRequired[str]
+    """The beginning of the values; all values if it is empty."""
 
 
 class AuditAnswer(TypedDict):
@@ -2806,6 +2833,10 @@ AddOutcome: TypeAlias = Literal['added', 'capture', 'present', 'rejected', 'skip
 
 # A match of a condition.
 ArtifactMatch: TypeAlias = ArtifactMatchIndex | ArtifactMatchPointer | ArtifactMatchName | ArtifactMatchSignature | ArtifactMatchNote | ArtifactMatchTag | ArtifactMatchPinned | ArtifactMatchKey
+
+
+# A request for the names of the attributes that artifacts have.
+AttributeNamesRequest: TypeAlias = dict[str, Any]
 
 
 # The format of a body.

@@ -9,10 +9,14 @@ use runvault::Vault;
 use runvault::artifact::{Field, Kind};
 use runvault::digest::PREFIX;
 use runvault::formats;
-use runvault::storage::{ArtifactRecord, Filter, Hit, Order, Page, Snapshot, StorageError, TimeBasis};
+use runvault::storage::StorageError;
+use runvault::vault::attributes::{AttributeNamesRequest, AttributeValuesRequest};
+use runvault::vault::details::Detail;
+use runvault::vault::find::{ArtifactFilter, FindCondition, FindRequest, FoundArtifact};
+use runvault::vault::labels::{LabelKeysRequest, LabelValuesRequest};
 use runvault::vault::resolve::RUN_IDS;
 use runvault::vault::rules::RulesRequest;
-use runvault::vault::show::AttributeSummary;
+use runvault::vault::tags::{TagSummary, TagsRequest};
 
 use super::line::CompletionLine;
 use crate::cli::args::help;
@@ -24,7 +28,7 @@ use crate::cli::output::table::DIGITS;
 use crate::cli::output::time;
 
 /// Maximum number of artifacts, tags or values offered.
-const OFFERED: usize = 50;
+const OFFERED: u64 = 50;
 
 /// The name of the newest artifact.
 const LATEST: &str = "latest";
@@ -88,7 +92,7 @@ impl CandidateFilter {
 }
 
 /// A question to a vault whose answers complete an argument.
-type CandidateQuery<'q> = dyn Fn(&dyn Snapshot) -> Result<Vec<CompletionCandidate>, StorageError> + 'q;
+type CandidateQuery<'q> = dyn Fn(&Vault) -> Result<Vec<CompletionCandidate>, StorageError> + 'q;
 
 impl CandidateSource {
     /// Selects the source by the name of the argument, so that all commands complete it in the same way.
@@ -140,25 +144,24 @@ impl CandidateSource {
 
     /// Returns the candidates for the typed text; none if there is any error.
     pub(super) fn candidates(self, typed: &str, line: &CompletionLine) -> Vec<CompletionCandidate> {
-        let vault = |ask: &CandidateQuery| {
-            let query_vault = |vault: Vault| vault.snapshot().and_then(|snapshot| ask(&*snapshot)).ok();
-            line.vault().and_then(query_vault).unwrap_or_default()
-        };
+        let vault =
+            |ask: &CandidateQuery| line.vault().and_then(|vault| ask(&vault).ok()).unwrap_or_default();
         match self {
-            Self::Artifacts(which) => vault(&|snapshot| artifacts(snapshot, typed, which)),
+            Self::Artifacts(which) => vault(&|vault| artifacts(vault, typed, which)),
             Self::ArtifactsOrFiles => {
-                let mut candidates = vault(&|snapshot| artifacts(snapshot, typed, CandidateFilter::Any));
+                let mut candidates = vault(&|vault| artifacts(vault, typed, CandidateFilter::Any));
                 candidates.extend(PathCompleter::any().complete(typed.as_ref()));
                 candidates
             }
-            Self::Tags => vault(&|snapshot| tags(snapshot, "", typed, CandidateFilter::Any)),
-            Self::Values(name) => vault(&|snapshot| values(snapshot, name, typed)),
-            Self::Labels => vault(&|snapshot| labels(snapshot, typed)),
-            Self::LabelKeys => vault(&|snapshot| {
-                let keys = snapshot.label_keys()?.into_iter().map(|key| (key.key, String::new()));
+            Self::Tags => vault(&|vault| tags(vault, "", typed, CandidateFilter::Any)),
+            Self::Values(name) => vault(&|vault| values(vault, name, typed)),
+            Self::Labels => vault(&|vault| labels(vault, typed)),
+            Self::LabelKeys => vault(&|vault| {
+                let keys =
+                    vault.run(&LabelKeysRequest {})?.keys.into_iter().map(|key| (key.key, String::new()));
                 Ok(beginning(typed, keys))
             }),
-            Self::Attributes => vault(&|snapshot| attributes(snapshot, typed)),
+            Self::Attributes => vault(&|vault| attributes(vault, typed)),
             Self::Plurals => {
                 let plurals = formats::ALL.into_iter().map(Kind::plural).chain(["artifacts"]);
                 beginning(typed, plurals.map(|plural| (plural.to_owned(), String::new())))
@@ -216,7 +219,7 @@ fn candidate(value: String, about: String) -> Option<CompletionCandidate> {
 
 /// Returns the tags, then the newest artifacts, then the run ids that begin with the typed text.
 fn artifacts(
-    snapshot: &dyn Snapshot,
+    vault: &Vault,
     typed: &str,
     which: CandidateFilter,
 ) -> Result<Vec<CompletionCandidate>, StorageError> {
@@ -228,36 +231,49 @@ fn artifacts(
         ));
     }
     if let Some(typed) = typed.strip_prefix('@').or_else(|| typed.is_empty().then_some("")) {
-        candidates.extend(tags(snapshot, "@", typed, which)?);
+        candidates.extend(tags(vault, "@", typed, which)?);
     }
     let (prefix, digits) = match typed.strip_prefix(PREFIX) {
         Some(digits) => (PREFIX, digits),
         None => ("", typed),
     };
-    let digits = digits.to_ascii_lowercase();
     if digits.chars().all(|c| c.is_ascii_hexdigit()) {
         // If more digits were typed than lists show, the full hash is offered.
         let shown = if digits.len() > DIGITS || !prefix.is_empty() { 64 } else { DIGITS };
-        let kinds = which.kinds().unwrap_or_default().into_iter().map(str::to_owned).collect();
-        let filter =
-            Filter { kinds, digits: Some(digits).filter(|digits| !digits.is_empty()), ..Filter::default() };
-        let order = Order::Newest(TimeBasis::LastSeen);
-        for Hit { artifact: row, .. } in snapshot.find(&filter, order, &Page::first(OFFERED))?.items {
-            let hex = row.core.0.hex();
+        let digits = Some(digits.to_owned()).filter(|digits| !digits.is_empty());
+        for found in find(vault, which, ArtifactFilter { digits, ..ArtifactFilter::default() })? {
+            let hex = found.artifact.core_hash.0.hex();
             let value = format!("{prefix}{}", hex.get(..shown).unwrap_or(&hex));
-            candidates.extend(candidate(value, what_it_is(snapshot, &row)?));
+            candidates.extend(candidate(value, what_it_is(&found)));
         }
     }
     // Where nothing was typed, the artifacts above stand for the runs.
     if !typed.is_empty() {
-        candidates.extend(run_ids(snapshot, typed, which)?);
+        candidates.extend(run_ids(vault, typed, which)?);
     }
     Ok(candidates)
 }
 
+/// Returns the newest artifacts that match, of the kinds that may be given.
+fn find(
+    vault: &Vault,
+    which: CandidateFilter,
+    filter: ArtifactFilter,
+) -> Result<Vec<FoundArtifact>, StorageError> {
+    let kinds = which.kinds().unwrap_or_default().into_iter().map(str::to_owned).collect();
+    let request = FindRequest {
+        filter: ArtifactFilter { kinds, ..filter },
+        all_versions: true,
+        limit: Some(OFFERED),
+        details: vec![Detail::Attributes],
+        ..FindRequest::default()
+    };
+    Ok(vault.run(&request)?.hits)
+}
+
 /// Returns the ids of the runs that artifacts of these kinds belong to.
 fn run_ids(
-    snapshot: &dyn Snapshot,
+    vault: &Vault,
     typed: &str,
     which: CandidateFilter,
 ) -> Result<Vec<CompletionCandidate>, StorageError> {
@@ -265,51 +281,59 @@ fn run_ids(
     for name in RUN_IDS {
         let has_it = |kind: Kind| which.has(kind) && kind.attributes().iter().any(|known| known.name == name);
         if formats::ALL.into_iter().any(has_it) {
-            ids.extend(snapshot.attribute_values(name, typed, OFFERED)?);
+            ids.extend(attribute_values(vault, name, typed)?);
         }
     }
     Ok(ids.into_iter().filter_map(|id| candidate(id, String::new())).collect())
 }
 
-fn what_it_is(snapshot: &dyn Snapshot, row: &ArtifactRecord) -> Result<String, StorageError> {
-    let attributes = snapshot.attributes_of(row.core)?.into_iter().map(AttributeSummary::from);
-    let label = label(&attributes.collect::<Vec<_>>());
-    Ok(format!("{} {} {label}", row.kind, time::display(row.seen_at)).trim_end().to_owned())
+/// Describes an artifact in one line.
+fn what_it_is(found: &FoundArtifact) -> String {
+    let label = label(found.details.attributes.as_deref().unwrap_or_default());
+    format!("{} {} {label}", found.artifact.kind, time::display(found.artifact.seen_at.0))
+        .trim_end()
+        .to_owned()
 }
 
 fn tags(
-    snapshot: &dyn Snapshot,
+    vault: &Vault,
     prefix: &str,
     typed: &str,
     which: CandidateFilter,
 ) -> Result<Vec<CompletionCandidate>, StorageError> {
     let mut candidates = Vec::new();
-    let tags = snapshot.tags()?.into_iter();
-    for (tag, row) in tags.filter(|(tag, _)| tag.name.starts_with(typed)).take(OFFERED) {
-        if formats::named(&row.kind).is_none_or(|kind| which.has(kind)) {
-            let about = format!("{:.12} {}", row.core, what_it_is(snapshot, &row)?);
-            candidates.extend(candidate(format!("{prefix}{}", tag.name), about));
+    let tags = vault.run(&TagsRequest {})?.tags.into_iter().filter(|tag| tag.name.starts_with(typed));
+    for TagSummary { name, .. } in tags.take(usize::try_from(OFFERED).unwrap_or(usize::MAX)) {
+        let conditions = vec![FindCondition::Tagged { name: Some(name.clone()) }];
+        for found in find(vault, which, ArtifactFilter { conditions, ..ArtifactFilter::default() })? {
+            let about = format!("{:.12} {}", found.artifact.core_hash, what_it_is(&found));
+            candidates.extend(candidate(format!("{prefix}{name}"), about));
         }
     }
     Ok(candidates)
 }
 
-fn values(
-    snapshot: &dyn Snapshot,
-    name: &str,
-    typed: &str,
-) -> Result<Vec<CompletionCandidate>, StorageError> {
-    let values = snapshot.attribute_values(name, typed, OFFERED)?;
+fn values(vault: &Vault, name: &str, typed: &str) -> Result<Vec<CompletionCandidate>, StorageError> {
+    let values = attribute_values(vault, name, typed)?;
     Ok(values.into_iter().filter_map(|value| candidate(value, String::new())).collect())
 }
 
-fn attributes(snapshot: &dyn Snapshot, typed: &str) -> Result<Vec<CompletionCandidate>, StorageError> {
+/// Returns values of an attribute that begin with the typed text.
+fn attribute_values(vault: &Vault, name: &str, typed: &str) -> Result<Vec<String>, StorageError> {
+    let (name, prefix) = (name.to_owned(), typed.to_owned());
+    Ok(vault.run(&AttributeValuesRequest { name, prefix, limit: Some(OFFERED) })?.values)
+}
+
+fn attributes(vault: &Vault, typed: &str) -> Result<Vec<CompletionCandidate>, StorageError> {
     let pairs: Vec<String> = match typed.split_once('=') {
         Some((name, value)) => {
-            let values = snapshot.attribute_values(name, value, OFFERED)?;
+            let values = attribute_values(vault, name, value)?;
             values.into_iter().map(|value| format!("{name}={value}")).collect()
         }
-        None => snapshot.attribute_names()?.into_iter().map(|name| format!("{name}=")).collect(),
+        None => {
+            let names = vault.run(&AttributeNamesRequest {})?.names;
+            names.into_iter().map(|name| format!("{name}=")).collect()
+        }
     };
     Ok(beginning(typed, pairs.into_iter().map(|pair| (pair, String::new()))))
 }
@@ -319,13 +343,18 @@ fn rules() -> impl Iterator<Item = (String, String)> {
     RulesRequest::default().answer().rules.into_iter().map(|rule| (rule.id, rule.summary))
 }
 
-fn labels(snapshot: &dyn Snapshot, typed: &str) -> Result<Vec<CompletionCandidate>, StorageError> {
+fn labels(vault: &Vault, typed: &str) -> Result<Vec<CompletionCandidate>, StorageError> {
     let pairs: Vec<String> = match typed.split_once('=') {
         Some((key, value)) => {
-            let values = snapshot.label_values(key, value, OFFERED)?;
-            values.into_iter().map(|label| format!("{key}={}", label.value)).collect()
+            let (key, prefix) = (key.to_owned(), value.to_owned());
+            let request = LabelValuesRequest { key, prefix, limit: Some(OFFERED) };
+            let values = vault.run(&request)?.values;
+            values.into_iter().map(|label| format!("{}={}", request.key, label.value)).collect()
         }
-        None => snapshot.label_keys()?.into_iter().map(|key| format!("{}=", key.key)).collect(),
+        None => {
+            let keys = vault.run(&LabelKeysRequest {})?.keys;
+            keys.into_iter().map(|key| format!("{}=", key.key)).collect()
+        }
     };
     Ok(beginning(typed, pairs.into_iter().map(|pair| (pair, String::new()))))
 }

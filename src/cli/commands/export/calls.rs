@@ -38,14 +38,12 @@ impl Args {
 
     /// Returns the run packs that are selected, or whose sessions are. What conditions select besides is left out.
     fn packs(&self, vault: &Vault) -> Result<Vec<Vec<u8>>, CommandError> {
-        let snapshot = vault.snapshot()?;
-        let mut artifacts = self.selection(vault, &*snapshot)?;
+        let mut selected = super::selected(vault, &self.selection(vault)?)?;
         let is_named = !self.hashes.is_empty();
         if !is_named {
             // They are in the order in which they were seen, like their calls.
-            artifacts.reverse();
+            selected.reverse();
         }
-        let selected: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
         let mut packs: Vec<(CoreHash, Vec<u8>)> = Vec::new();
         let mut others = 0;
         for core in &selected {

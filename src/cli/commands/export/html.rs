@@ -6,8 +6,7 @@ use std::path::Path;
 use runvault::Vault;
 use runvault::files::{FileWriteError, StagedDirectory};
 use runvault::server::{PageSelection, WritePagesError, WrittenPages, write_pages};
-use runvault::storage::ArtifactRecord;
-use runvault::vault::bundle;
+use runvault::vault::bundle::ArtifactSelection;
 
 use super::Args;
 use crate::cli::output::escape::escaped;
@@ -41,15 +40,15 @@ impl Args {
     }
 
     fn pages(&self, vault: &Vault) -> Result<PageSelection, CommandError> {
-        let snapshot = vault.snapshot()?;
-        let artifacts = self.selection(vault, &*snapshot)?;
+        let selection = ArtifactSelection { with_links: false, ..self.selection(vault)? };
+        let artifacts = super::selected(vault, &selection)?;
         let others = if self.with_links {
-            bundle::with_links(&*snapshot, artifacts.clone(), self.coincident)?
+            let linked = ArtifactSelection { artifacts: artifacts.clone(), with_links: true, ..selection };
+            vault.select(&linked)?
         } else {
             Vec::new()
         };
-        let cores = |artifacts: Vec<ArtifactRecord>| artifacts.iter().map(|artifact| artifact.core).collect();
-        Ok(PageSelection { artifacts: cores(artifacts), others: cores(others) })
+        Ok(PageSelection { artifacts, others })
     }
 }
 

@@ -8,11 +8,11 @@ mod html;
 use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
+use runvault::Vault;
 use runvault::artifact::Kind;
+use runvault::digest::CoreHash;
 use runvault::json::reader::Limits;
-use runvault::storage::{ArtifactRecord, Filter, Order, Page, Snapshot, TimeBasis};
-use runvault::vault::bundle::{self, BundleOptions, BundleStatistics, BundleWriteError};
-use runvault::{LookupError, Vault};
+use runvault::vault::bundle::{ArtifactSelection, BundleRequest, BundleStatistics, BundleWriteError};
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::kind::kind;
@@ -99,59 +99,43 @@ impl Args {
             return self.write_calls(&vault, format);
         }
         let Some(output) = &self.output else { return Err(CommandError::Usage("give -o FILE".to_owned())) };
-        // The snapshot must be taken before artifacts are located, so that it is not newer than the output.
-        let snapshot = vault.snapshot()?;
-        let mut artifacts = self.selection(&vault, &*snapshot)?;
-        if self.with_links {
-            artifacts = bundle::with_links(&*snapshot, artifacts, self.coincident)?;
-        }
-        let content = BundleOptions { without_source_paths: self.no_source_path };
+        let request =
+            BundleRequest { selection: self.selection(&vault)?, without_source_paths: self.no_source_path };
         let written = if output == Path::new("-") {
             if terminal::is_terminal() && !self.force {
                 let message = "a bundle is binary; use -o FILE, a pipe, or --force";
                 return Err(CommandError::CouldNotRun(message.to_owned()));
             }
-            bundle::write_with(&*snapshot, &artifacts, content, &mut stdout::raw())
-                .map_err(CommandError::from)?
+            vault.export(&request, &mut stdout::raw())?
         } else {
             let options = self.mode.options(self.force, vault.path());
-            disk::write_with(output, &options, |out| {
-                Ok(bundle::write_with(&*snapshot, &artifacts, content, out)?)
-            })?
+            disk::write_with(output, &options, |out| Ok(vault.export(&request, out)?))?
         };
         stdout::note(&text_of(&written));
         Ok(Status::Done)
     }
 
-    /// Returns the selected artifacts.
-    fn selection(&self, vault: &Vault, snapshot: &dyn Snapshot) -> Result<Vec<ArtifactRecord>, CommandError> {
+    /// Returns the selection that the arguments describe.
+    fn selection(&self, vault: &Vault) -> Result<ArtifactSelection, CommandError> {
         let filter = self.conditions.filter(vault, self.kind.map(Kind::name))?;
-        match (self.hashes.is_empty(), !filter.is_any()) {
-            (false, true) => {
-                return Err(CommandError::Usage("give either hashes or conditions, not both".to_owned()));
+        let message = match (self.hashes.is_empty(), filter.is_any()) {
+            (false, false) => "give either hashes or conditions, not both",
+            (true, true) if !self.all => "give hashes, conditions, or --all",
+            _ => {
+                let core = |named: &ArtifactArg| Ok(named.locate(vault)?.artifact.core);
+                let artifacts = self.hashes.iter().map(core).collect::<Result<_, CommandError>>()?;
+                let (with_links, coincident) = (self.with_links, self.coincident);
+                return Ok(ArtifactSelection { artifacts, filter, with_links, coincident });
             }
-            (true, false) if !self.all => {
-                let message = "give hashes, conditions, or --all";
-                return Err(CommandError::Usage(message.to_owned()));
-            }
-            (false, false) => {
-                let locate = |named: &ArtifactArg| match vault.locate_in(snapshot, &named.prefix(vault)?) {
-                    Err(LookupError::NotFound(_)) => Ok(named.locate(vault)?.artifact),
-                    located => Ok(located?.artifact),
-                };
-                return self.hashes.iter().map(locate).collect();
-            }
-            _ => {}
-        }
-        let order = Order::Newest(TimeBasis::LastSeen);
-        let hits = snapshot.find(&Filter::from(&filter), order, &Page::all())?.items;
-        if hits.is_empty() {
-            return Err(CommandError::No(
-                "no artifact matches the conditions; nothing was written".to_owned(),
-            ));
-        }
-        Ok(hits.into_iter().map(|hit| hit.artifact).collect())
+        };
+        Err(CommandError::Usage(message.to_owned()))
     }
+}
+
+/// Returns the selected artifacts, of which there is at least one.
+fn selected(vault: &Vault, selection: &ArtifactSelection) -> Result<Vec<CoreHash>, CommandError> {
+    let artifacts = vault.select(selection)?;
+    if artifacts.is_empty() { Err(BundleWriteError::Empty.into()) } else { Ok(artifacts) }
 }
 
 fn text_of(written: &BundleStatistics) -> String {
@@ -175,6 +159,8 @@ impl From<BundleWriteError> for CommandError {
     fn from(error: BundleWriteError) -> Self {
         match error {
             BundleWriteError::Io(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Self::ClosedPipe,
+            BundleWriteError::Empty => Self::No(error.to_string()),
+            BundleWriteError::Store(error) => error.into(),
             error => Self::CouldNotRun(error.to_string()),
         }
     }
