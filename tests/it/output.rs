@@ -261,3 +261,33 @@ fn a_directory_that_takes_nothing_is_told_by_the_name_that_was_given() {
         assert!(!told.contains("at path") && !told.contains("/."), "{told}");
     }
 }
+
+#[test]
+fn output_that_must_be_a_file_is_not_written_to_a_file_of_another_name() {
+    let sandbox = examples();
+    for arguments in [&["backup", "-"][..], &["sql", "--save", "-"], &["sql", "--save", "-", "--parquet"]] {
+        let refused = sandbox.run(arguments).expect(3).stderr;
+        assert!(
+            refused.contains("not to standard output; ./- is a file named -"),
+            "{arguments:?}: {refused}"
+        );
+    }
+    sandbox.run(["backup", "./-"]).expect(0);
+    let pack = sandbox.run(["find", "packs", "--json"]).expect(0).json()[0]["core_hash"].clone();
+    for name in ["p.tar.xz", "p.7z", "p.gz"] {
+        let refused = sandbox.run(["get", pack.as_str().unwrap(), "-o", name]).expect(3).stderr;
+        assert!(refused.contains("archives are written as .zip, .tar,"), "{refused}");
+        assert!(!sandbox.path(name).exists());
+    }
+    sandbox.run(["get", pack.as_str().unwrap(), "-o", "p.d"]).expect(0);
+    assert!(sandbox.path("p.d").is_dir());
+}
+
+#[test]
+fn a_limit_of_zero_is_no_failure() {
+    let sandbox = examples();
+    for command in [&["find"][..], &["list"], &["log"]] {
+        let answer = sandbox.run([command, &["--limit", "0"]].concat()).expect(0);
+        assert_eq!(answer.stdout, "", "{command:?}");
+    }
+}

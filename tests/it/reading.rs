@@ -209,7 +209,9 @@ fn full_and_read_only_file_systems_are_named_and_do_not_keep_from_reading() {
         let ran = mounted(&format!("{state}; RUNVAULT_CONFIG=c.toml ../runvault config set actor me"));
         assert!(ran.status == 2 && ran.stderr.contains(why), "{}", ran.stderr);
     }
-    for arguments in ["get 4df877dec7f4", "find", "export --all -o -", "log --json", "man"] {
+    for arguments in
+        ["get 4df877dec7f4", "find", "export --all -o -", "log --json", "man", "--help", "help add"]
+    {
         let ran = shell(&sandbox, &format!("./runvault {arguments} > /dev/full"));
         assert!(ran.status == 2 && ran.stderr.contains("the disk is full"), "{arguments}: {}", ran.stderr);
     }

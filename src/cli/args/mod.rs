@@ -18,6 +18,7 @@ pub(crate) mod label;
 pub(crate) mod length;
 pub(crate) mod limits;
 pub(crate) mod matching;
+pub(crate) mod note;
 pub(crate) mod output;
 pub(crate) mod prompt;
 pub(crate) mod secrets;

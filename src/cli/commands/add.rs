@@ -17,6 +17,7 @@ use serde::Serialize;
 use crate::cli::args::hash;
 use crate::cli::args::inputs::InputArgs;
 use crate::cli::args::label::LabelArgs;
+use crate::cli::args::note::note;
 use crate::cli::args::secrets::{self, SecretArgs};
 use crate::cli::args::settings;
 use crate::cli::args::source_path::SourcePathArgs;
@@ -67,7 +68,7 @@ pub(crate) struct Args {
     tag: Option<String>,
 
     /// Set this note on every artifact that is added or already stored, replacing any other
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = note)]
     note: Option<String>,
 
     /// Continue after documents that are rejected or cannot be read (the default)

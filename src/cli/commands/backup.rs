@@ -10,6 +10,7 @@ use runvault::vault::backup::{BackupAnswer, BackupRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
+use crate::cli::output::disk;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
@@ -51,6 +52,7 @@ fn percent(text: &str) -> Result<f64, String> {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
+        disk::expect_file(&self.file)?;
         let vault = vault.open()?;
         let mut progress = CommandProgress::new("backing up");
         let request = BackupRequest { path: self.file.clone(), force: self.force, sample: self.sample };

@@ -94,7 +94,7 @@ impl Args {
             let more = if next.is_some() { "; --limit shows more" } else { "" };
             stdout::note(&format!("{}{more}", counted(rows.len() as u64, "row")));
         }
-        Ok(if rows.is_empty() { Status::No } else { Status::Done })
+        Ok(if rows.is_empty() && limit != Some(0) { Status::No } else { Status::Done })
     }
 
     fn print(&self, rows: &[ListRow], mut columns: Vec<ArtifactColumn>) -> Result<(), CommandError> {

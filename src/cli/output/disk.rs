@@ -47,6 +47,19 @@ impl From<FileWriteError> for CommandError {
     }
 }
 
+/// Returns a usage error for the name by which other commands mean standard output.
+pub(crate) fn expect_file(path: &Path) -> Result<(), CommandError> {
+    if path != Path::new("-") {
+        return Ok(());
+    }
+    Err(CommandError::Usage(
+        "this is written to a file, not to standard output; ./- is a file named -".to_owned(),
+    ))
+}
+
+/// Endings of the names of archives that are not written.
+const OTHER_ARCHIVES: [&str; 10] = ["7z", "bz2", "gz", "lz4", "rar", "tbz2", "txz", "xz", "zst", "br"];
+
 fn failed(path: &Path) -> impl Fn(io::Error) -> CommandError {
     let path = path.to_owned();
     move |source| FileWriteError::Io { path: path.clone(), source }.into()
@@ -79,6 +92,14 @@ pub(crate) fn write(
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let Some(format) = ArchiveFormat::named(&name) else {
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        if OTHER_ARCHIVES.contains(&ending.as_str()) {
+            let message = format!(
+                "{name}: archives are written as .zip, .tar, .tar.gz, .tgz, .tar.zst or .tzst; a name without such an \
+                 ending is that of a directory"
+            );
+            return Err(CommandError::Usage(message));
+        }
         return write_directory(path, allowed, members, options);
     };
     let mut packed = Vec::new();

@@ -40,8 +40,8 @@ pub(crate) fn exit_code(outcome: Result<Status, CommandError>) -> ExitCode {
 /// Prints help, or a usage error.
 pub(crate) fn usage_exit_code(error: clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        stdout::help(&error.render().ansi().to_string());
-        return ExitCode::SUCCESS;
+        let printed = stdout::help(&error.render().ansi().to_string());
+        return exit_code(printed.map(|()| Status::Done).map_err(CommandError::from));
     }
     match suggestion(&error) {
         Some(suggestion) => stdout::error(&suggestion),

@@ -45,9 +45,10 @@ impl<W: Write> Write for PagedStdout<W> {
 }
 
 /// Prints help. It is created from documentation that marks code; a terminal shows code unmarked.
-pub(crate) fn help(styled: &str) {
-    // A failure here cannot be reported.
-    let _ = text().write_all(plain(styled).as_bytes());
+pub(crate) fn help(styled: &str) -> io::Result<()> {
+    let mut out = text();
+    out.write_all(plain(styled).as_bytes())?;
+    out.flush()
 }
 
 /// Returns `documentation` without its code marks.

@@ -196,22 +196,21 @@ proptest! {
     ) {
         run_on_postgres(&timed);
     }
+}
 
-    #[cfg(feature = "objects")]
+#[cfg(feature = "objects")]
+proptest! {
+    // What differs from a database alone is only where the bytes are.
+    #![proptest_config(ProptestConfig {
+        cases: cases().div_ceil(4), max_shrink_iters: 40, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
     #[test]
     fn databases_beside_directories_give_the_same_answers(
         timed in prop::collection::vec((steps::step(), -500..3_000_i64, answers::probe()), 1..16)
     ) {
         run_beside(&timed, Some(crate::postgres::Place::directory()));
     }
-}
-
-#[cfg(feature = "objects")]
-proptest! {
-    // What differs from a directory is only how bytes get there.
-    #![proptest_config(ProptestConfig {
-        cases: cases().div_ceil(4), max_shrink_iters: 40, failure_persistence: None, ..ProptestConfig::default()
-    })]
 
     #[test]
     fn databases_beside_buckets_give_the_same_answers(

@@ -2,6 +2,7 @@
 
 use clap::Args as ClapArgs;
 use runvault::vault::annotate::RemoveLabelsRequest;
+use runvault::vault::labels::LabelsRequest;
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::label;
@@ -28,14 +29,19 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let core = self.hash.locate_artifact(&vault)?.artifact.core;
-        let request =
-            RemoveLabelsRequest { core_hashes: vec![core], keys: self.keys.iter().cloned().collect() };
-        let answer = vault.run(&request)?;
-        change::print_removal(self.json, answer, "label removed", || {
-            let keys = self.keys.join(" or ");
+        let labels = vault.run(&LabelsRequest { artifact: core })?.labels;
+        let is_missing = |key: &&str| labels.iter().all(|label| label.key != **key);
+        let missing: Vec<&str> = self.keys.iter().map(String::as_str).filter(is_missing).collect();
+        let none = || {
+            let keys = missing.join(" or ");
             CommandError::No(format!(
                 "{core:.12} has no label {keys}; \"runvault show {core:.12}\" lists its labels"
             ))
-        })
+        };
+        let request =
+            RemoveLabelsRequest { core_hashes: vec![core], keys: self.keys.iter().cloned().collect() };
+        let answer = vault.run(&request)?;
+        let status = change::print_removal(self.json, answer, "label removed", none)?;
+        if missing.is_empty() { Ok(status) } else { Err(none()) }
     }
 }

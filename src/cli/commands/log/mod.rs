@@ -101,7 +101,7 @@ impl Args {
         if !self.json {
             stdout::note(&if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") });
         }
-        Ok(if count == 0 { Status::No } else { Status::Done })
+        Ok(if count == 0 && self.limit != Some(0) { Status::No } else { Status::Done })
     }
 
     fn head(&self, vault: &Vault) -> Result<Status, CommandError> {

@@ -20,6 +20,7 @@ use self::rows::RowPrinter;
 use self::vertical::VerticalMode;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
+use crate::cli::output::disk;
 use crate::cli::output::escape::{escaped, is_plain};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
@@ -97,6 +98,9 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         if self.tables {
             return tables::print(self.json);
+        }
+        if let Some(path) = &self.save {
+            disk::expect_file(path)?;
         }
         let vault = vault.open()?;
         let reader = vault.sql()?;
