@@ -14,6 +14,10 @@ use crate::storage::{StorageError, Tombstone};
 pub struct TombstonesRequest {
     /// The id of a kind: only artifacts of this kind.
     pub kind: Option<String>,
+    /// Maximum number of artifacts; unlimited if there is none.
+    pub limit: Option<u64>,
+    /// The end of the previous page; the first page if there is none.
+    pub after: Option<u64>,
 }
 
 /// The removed artifacts.
@@ -21,6 +25,8 @@ pub struct TombstonesRequest {
 pub struct TombstonesAnswer {
     /// The artifacts in the order in which they were removed. Those that were added again are not listed.
     pub removed: Vec<RemovedArtifact>,
+    /// The end of this page, as long as there are more.
+    pub next: Option<u64>,
 }
 
 /// A removed artifact.
@@ -52,8 +58,13 @@ impl Operation for TombstonesRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<TombstonesAnswer, StorageError> {
-        let removed = vault.snapshot()?.tombstones(self.kind.as_deref())?;
-        Ok(TombstonesAnswer { removed: removed.into_iter().map(RemovedArtifact::from).collect() })
+        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let (kind, after) = (self.kind.as_deref(), self.after.unwrap_or(0));
+        let mut removed = vault.snapshot()?.tombstones(kind, after, limit.saturating_add(1))?;
+        let is_cut = removed.len() > limit;
+        removed.truncate(limit);
+        let next = removed.last().filter(|_| is_cut).map(|last| last.entry);
+        Ok(TombstonesAnswer { removed: removed.into_iter().map(RemovedArtifact::from).collect(), next })
     }
 }
 

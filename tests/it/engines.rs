@@ -161,6 +161,12 @@ fn removals_are_refused_or_done_alike_on_both_engines() {
         [trace, partial, session, pack]
     );
     assert_eq!(tombstones[0].reason.as_deref(), Some("a name"));
+    let mut request = TombstonesRequest { limit: Some(3), ..TombstonesRequest::default() };
+    let page = engines.run(&request).unwrap();
+    assert_eq!((page.removed.len(), page.next), (3, Some(tombstones[2].seq)));
+    request.after = page.next;
+    let page = engines.run(&request).unwrap();
+    assert_eq!((&page.removed[..], page.next), (&tombstones[3..], None));
 }
 
 fn cores(answer: &RemoveAnswer) -> Vec<CoreHash> {

@@ -30,8 +30,9 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
-        let request = TombstonesRequest { kind: self.kind.map(|kind| kind.name().to_owned()) };
-        let TombstonesAnswer { removed } = vault.open()?.run(&request)?;
+        let kind = self.kind.map(|kind| kind.name().to_owned());
+        let request = TombstonesRequest { kind, ..TombstonesRequest::default() };
+        let TombstonesAnswer { removed, .. } = vault.open()?.run(&request)?;
         let whole = |title| TextColumn::new(title).whole();
         let columns = vec![
             whole("hash"),

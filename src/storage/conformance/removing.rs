@@ -105,7 +105,7 @@ pub(super) fn tombstones_are_listed_in_the_order_of_removal(vault: &TestVault) {
     }
     vault.remove(core(sheet(), "s"));
     let listed = |kind: Option<&str>| -> Vec<CoreHash> {
-        let tombstones = vault.snapshot().tombstones(kind).unwrap();
+        let tombstones = vault.snapshot().tombstones(kind, 0, usize::MAX).unwrap();
         assert!(tombstones.iter().all(|tombstone| tombstone.digest == tombstone.core.0));
         tombstones.into_iter().map(|tombstone| tombstone.core).collect()
     };
@@ -114,6 +114,11 @@ pub(super) fn tombstones_are_listed_in_the_order_of_removal(vault: &TestVault) {
     assert_eq!(listed(Some("sheet")), [core(sheet(), "s")]);
     assert_eq!(listed(None), [&notes[..], &[core(sheet(), "s")]].concat());
     assert!(listed(Some("folder")).is_empty());
+    let snapshot = vault.snapshot();
+    let first = snapshot.tombstones(None, 0, 3).unwrap();
+    let rest = snapshot.tombstones(None, first[2].entry, usize::MAX).unwrap();
+    assert_eq!([first, rest].concat(), snapshot.tombstones(None, 0, usize::MAX).unwrap());
+    assert_eq!(snapshot.tombstones(Some("note"), 0, 2).unwrap().len(), 2);
 }
 
 pub(super) fn tombstones_are_found_for_what_is_added_again(vault: &TestVault) {
@@ -136,7 +141,7 @@ pub(super) fn tombstones_are_found_for_what_is_added_again(vault: &TestVault) {
     assert_eq!(vault.snapshot().tombstones_of(&other_form).unwrap()[0].core, part_core);
     let readmitted = vault.put(vec![folder()], RemovedPolicy::Readmit, second(1)).unwrap();
     assert_eq!(readmitted[0].outcome, PutOutcome::Added);
-    assert!(vault.snapshot().tombstones(None).unwrap().is_empty());
+    assert!(vault.snapshot().tombstones(None, 0, usize::MAX).unwrap().is_empty());
 }
 
 pub(super) fn bytes_that_others_have_remain(vault: &TestVault) {

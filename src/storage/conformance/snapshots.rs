@@ -17,7 +17,7 @@ fn answers(snapshot: &dyn Snapshot) -> String {
         snapshot.captures(&cores).unwrap(),
         snapshot.annotations(&cores).unwrap(),
         snapshot.journal(&JournalQuery::default(), 0, usize::MAX).unwrap(),
-        snapshot.tombstones(None).unwrap()
+        snapshot.tombstones(None, 0, usize::MAX).unwrap()
     )
 }
 

@@ -162,10 +162,10 @@ pub(super) fn a_removal_can_be_taken_back(vault: &TestVault) {
     let put = vault.put(vec![document.admit(note())], RemovedPolicy::Readmit, second(3)).unwrap();
     assert_eq!(put[0].outcome, Added);
     assert_eq!(vault.actions(), ["add", "remove", "allow-removed", "add"]);
-    assert_eq!(vault.snapshot().tombstones(None).unwrap(), []);
+    assert_eq!(vault.snapshot().tombstones(None, 0, usize::MAX).unwrap(), []);
     assert_eq!(vault.record(removed).unwrap().added_at, second(3));
     vault.remove(removed);
-    assert_eq!(vault.snapshot().tombstones(None).unwrap()[0].entry, 5);
+    assert_eq!(vault.snapshot().tombstones(None, 0, usize::MAX).unwrap()[0].entry, 5);
 }
 
 pub(super) fn a_container_of_something_removed_is_refused(vault: &TestVault) {

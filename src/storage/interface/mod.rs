@@ -324,8 +324,9 @@ pub trait Snapshot: Send {
         Ok(last.map(|entry| entry.at))
     }
 
-    /// Returns the removed artifacts and captures, or those of one kind, in the order of their removal.
-    fn tombstones(&self, kind: Option<&str>) -> Result<Vec<Tombstone>>;
+    /// Returns up to `limit` removed artifacts, or those of one kind, that journal entries after `after` removed, in the order
+    /// of their removal. Artifacts that were added again are left out.
+    fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>>;
 
     /// Returns the tombstones of an admitted artifact and of everything in it, one for each artifact, by core hash.
     fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>>;

@@ -150,14 +150,16 @@ impl MemoryState {
         check
     }
 
-    pub(super) fn removed(&self, kind: Option<&str>) -> Vec<Tombstone> {
+    pub(super) fn removed(&self, kind: Option<&str>, after: u64, limit: usize) -> Vec<Tombstone> {
         let tombstones = self.tombstones.values().filter(|tombstone| {
             tombstone.digest == tombstone.core.0
+                && tombstone.entry > after
                 && kind.is_none_or(|kind| kind == tombstone.kind)
                 && self.artifact(tombstone.core).is_none()
         });
         let mut tombstones: Vec<Tombstone> = tombstones.cloned().collect();
         tombstones.sort_unstable_by_key(|tombstone| tombstone.entry);
+        tombstones.truncate(limit);
         tombstones
     }
 }

@@ -196,8 +196,8 @@ impl Snapshot for MemorySnapshot {
         Ok(names.iter().map(|name| self.0.tags.get(name).map(|(core, _)| *core)).collect())
     }
 
-    fn tombstones(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
-        Ok(self.0.removed(kind))
+    fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>> {
+        Ok(self.0.removed(kind, after, limit))
     }
 
     fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {

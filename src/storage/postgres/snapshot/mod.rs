@@ -91,7 +91,7 @@ impl Snapshot for PostgresSnapshot<'_> {
         fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>>;
         fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck>;
         fn journal_head(&self) -> Result<Head>;
-        fn tombstones(&self, kind: Option<&str>) -> Result<Vec<Tombstone>>;
+        fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>>;
         fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>>;
         fn attribute_names(&self) -> Result<Vec<String>>;
         fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>>;

@@ -4,7 +4,7 @@ use postgres::Row;
 
 use crate::digest::Digest;
 use crate::storage::Tombstone;
-use crate::storage::postgres::columns::{core, count, digest, optional_text, text, time};
+use crate::storage::postgres::columns::{core, count, digest, limit as limit_of, optional_text, text, time};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::view::PostgresSnapshot;
 
@@ -27,14 +27,20 @@ pub(in crate::storage::postgres) fn tombstone(row: &Row) -> PostgresResult<Tombs
 }
 
 impl PostgresSnapshot<'_> {
-    pub(super) fn tombstones(&self, kind: Option<&str>) -> PostgresResult<Vec<Tombstone>> {
+    pub(super) fn tombstones(
+        &self,
+        kind: Option<&str>,
+        after: u64,
+        limit: usize,
+    ) -> PostgresResult<Vec<Tombstone>> {
         let sql = format!(
             "SELECT {TOMBSTONE} FROM tombstone t
-              WHERE t.digest = t.core AND ($1::text IS NULL OR t.kind = $1)
+              WHERE t.digest = t.core AND ($1::text IS NULL OR t.kind = $1) AND t.entry > $2
                 AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.core = t.core)
-              ORDER BY t.entry"
+              ORDER BY t.entry LIMIT $3"
         );
-        let rows = self.session.rows(&sql, &[&kind])?;
+        let after = i64::try_from(after).unwrap_or(i64::MAX);
+        let rows = self.session.rows(&sql, &[&kind, &after, &limit_of(limit)])?;
         rows.iter().map(tombstone).collect()
     }
 

@@ -251,8 +251,8 @@ impl Snapshot for read::SqliteSnapshot<'_> {
         blobs.iter().map(|blob| self.file_with(*blob)).collect()
     }
 
-    fn tombstones(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
-        self.removed_artifacts(kind)
+    fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>> {
+        self.removed_artifacts(kind, after, limit)
     }
 
     fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>> {

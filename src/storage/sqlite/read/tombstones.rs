@@ -19,23 +19,24 @@ impl SqliteSnapshot<'_> {
         self.rows(&sql, (low.as_bytes(), high.as_bytes()), tombstone)
     }
 
-    /// Returns the tombstones of artifacts, or of those of one kind, in the order in which they were removed. Artifacts that
-    /// are in the vault again have none.
-    pub(crate) fn removed_artifacts(&self, kind: Option<&str>) -> Result<Vec<Tombstone>> {
+    /// Returns up to `limit` tombstones of artifacts, or of those of one kind, from the journal entries after `after`, in the
+    /// order in which they were removed. Artifacts that are in the vault again have none.
+    pub(crate) fn removed_artifacts(
+        &self,
+        kind: Option<&str>,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Tombstone>> {
         let sql = format!(
             "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
-              WHERE (?1 IS NULL OR j.entry ->> 'kind' = ?1)
+              WHERE t.entry > ?2 AND (?1 IS NULL OR j.entry ->> 'kind' = ?1)
                 AND 'sha256:' || lower(hex(t.digest)) = j.entry ->> 'core'
-              ORDER BY t.entry, t.digest",
+                AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.core = t.digest)
+              ORDER BY t.entry, t.digest LIMIT ?3",
             columns()
         );
-        let mut removed = Vec::new();
-        for tombstone in self.rows(&sql, [kind], tombstone)? {
-            if self.artifact(tombstone.core)?.is_none() {
-                removed.push(tombstone);
-            }
-        }
-        Ok(removed)
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.rows(&sql, (kind, after, limit), tombstone)
     }
 
     /// Returns the tombstones because of which `admitted` is rejected: its own, and those of artifacts and files in it;
