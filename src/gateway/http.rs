@@ -139,10 +139,6 @@ fn status(shared: &GatewayState) -> Json {
 async fn finish(shared: &Arc<GatewayState>, client: &ClientRunProperties) -> Response<Body> {
     let failed = |reason: &str| problem(StatusCode::INTERNAL_SERVER_ERROR, "not finished", reason);
     let usage = shared.usage(client.run.as_deref());
-    let finished = match shared.finish(client.run.as_deref(), &client.labels).await {
-        Ok(finished) => finished,
-        Err(error) => return failed(&error.to_string()),
-    };
     let (for_thread, only) = (Arc::clone(shared), client.only);
     let replayed = task::spawn_blocking(move || {
         let GatewayState { vault, recordings, .. } = &*for_thread;
@@ -152,11 +148,14 @@ async fn finish(shared: &Arc<GatewayState>, client: &ClientRunProperties) -> Res
         };
         replayed_calls(vault, recordings, only, usage)
     });
-    match replayed.await {
-        Ok(Ok(replayed)) => {
-            json_response(StatusCode::OK, &json!({"finished": finished, "replayed": replayed}))
-        }
-        Ok(Err(error)) => failed(&error.to_string()),
+    // A request that fails can be repeated, so the run is finished last.
+    let replayed = match replayed.await {
+        Ok(Ok(replayed)) => replayed,
+        Ok(Err(error)) => return failed(&error.to_string()),
+        Err(error) => return failed(&error.to_string()),
+    };
+    match shared.finish(client.run.as_deref(), &client.labels).await {
+        Ok(finished) => json_response(StatusCode::OK, &json!({"finished": finished, "replayed": replayed})),
         Err(error) => failed(&error.to_string()),
     }
 }
