@@ -1,8 +1,10 @@
 //! Forwards requests, and records the answers on their way to the client.
 
+use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use std::task::Poll;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
@@ -10,9 +12,10 @@ use axum::http::{HeaderName, Method, Request, Response, StatusCode};
 use chrono::{DateTime, Utc};
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming};
 use tokio::runtime::Handle;
 use tokio::task;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::connection::{forwarded, returned};
@@ -32,8 +35,8 @@ const WAITING: usize = 16;
 /// Maximum size of an answer that is recorded.
 const MAX_ANSWER: usize = 128 << 20;
 
-/// How long a server may keep a connection open after the event that ends a stream.
-const AFTER_END: Duration = Duration::from_secs(1);
+/// How long a server may keep a connection open after the event that ends a stream, or after the client has left.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// The reason for a record of a call for which the client did not wait.
 const CLIENT_LEFT: &str = "the client closed the connection";
@@ -85,7 +88,14 @@ pub(super) async fn forward(
             let (sender, body) = Channel::<Bytes, io::Error>::new(WAITING);
             let headers = std::mem::take(&mut parts.headers);
             parts.headers = returned(&headers);
-            task::spawn(relay.pass_on(parts.status, headers, incoming, sender));
+            // The body owns one end, and is dropped when the connection to the client is closed.
+            let (client, client_left) = oneshot::channel::<()>();
+            let body = body.map_frame(move |frame| {
+                let _ = &client;
+                frame
+            });
+            let upstream = UpstreamBody { incoming, client_left: Some(client_left) };
+            task::spawn(relay.pass_on(parts.status, headers, upstream, sender));
             Response::from_parts(parts, Body::new(body))
         }
         Err(reason) => {
@@ -111,6 +121,36 @@ struct Relay {
 /// The reason that passing on ended.
 enum RelayEnd {
     /// All of the answer arrived.
+/// The body of an answer, while the client waits for it.
+struct UpstreamBody {
+    incoming: Incoming,
+    /// Completes when the client has closed the connection.
+    client_left: Option<oneshot::Receiver<()>>,
+}
+
+/// A part of a body, or the end of the body.
+type BodyFrame = Option<Result<Frame<Bytes>, hyper::Error>>;
+
+impl UpstreamBody {
+    /// Returns the next part. Returns `None` if the client has left and there is none soon: a server can be silent for as
+    /// long as it likes. A client that has read all that it needs leaves shortly before the end.
+    async fn frame(&mut self) -> Option<BodyFrame> {
+        let Self { incoming, client_left } = self;
+        if let Some(left) = client_left {
+            let (mut frame, mut left) = (pin!(incoming.frame()), pin!(left));
+            let next = poll_fn(|context| match frame.as_mut().poll(context) {
+                Poll::Ready(frame) => Poll::Ready(Some(frame)),
+                Poll::Pending => left.as_mut().poll(context).map(|_| None),
+            });
+            if let Some(frame) = next.await {
+                return Some(frame);
+            }
+        }
+        *client_left = None;
+        timeout(LAST_WAIT, incoming.frame()).await.ok()
+    }
+}
+
     Complete,
     /// The server broke it off.
     Broken(String),
@@ -134,7 +174,7 @@ impl Relay {
         mut self,
         status: StatusCode,
         headers: HeaderMap,
-        incoming: Incoming,
+        upstream: UpstreamBody,
         mut sender: Sender<Bytes, io::Error>,
     ) {
         let mut held = Vec::new();
@@ -165,24 +205,22 @@ impl Relay {
     async fn relay(
         &mut self,
         form: ResponseForm,
-        mut incoming: Incoming,
+        mut upstream: UpstreamBody,
         sender: &mut Sender<Bytes, io::Error>,
         held: &mut Vec<Bytes>,
     ) -> RelayEnd {
         let mut end = StreamEnd::default();
         loop {
             let frame = if end.is_complete() {
-                match timeout(AFTER_END, incoming.frame()).await {
-                    Ok(frame) => frame,
-                    Err(_) => return RelayEnd::Complete,
-                }
+                timeout(LAST_WAIT, upstream.incoming.frame()).await.map_err(|_| RelayEnd::Complete)
             } else {
-                incoming.frame().await
+                upstream.frame().await.ok_or(RelayEnd::ClientLeft)
             };
             let data = match frame {
-                None => return RelayEnd::Complete,
-                Some(Err(error)) => return RelayEnd::Broken(described(&error)),
-                Some(Ok(frame)) => match frame.into_data() {
+                Err(end) => return end,
+                Ok(None) => return RelayEnd::Complete,
+                Ok(Some(Err(error))) => return RelayEnd::Broken(described(&error)),
+                Ok(Some(Ok(frame))) => match frame.into_data() {
                     Ok(data) => data,
                     Err(_) => continue,
                 },

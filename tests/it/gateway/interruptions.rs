@@ -1,7 +1,7 @@
 //! Servers that are slow, clients that do not wait, and a vault that is not there any more.
 
-use std::io::Write;
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
