@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::assembled;
-use super::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm};
+use super::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm, RetryHeaders};
 use super::head::RunHead;
 use super::origin::{CallOrigin, PROFILE, SOURCE};
 use super::values::{at, integer, object, text};
@@ -148,8 +148,11 @@ fn answered(answer: &CallResponse) -> Value<'_> {
     if let Some(parsed) = parsed.filter(|body| body.as_object().is_some()) {
         output.push(("output", parsed));
     }
-    if let Some(seconds) = &answer.retry_after {
-        output.push(("retry_after", text(seconds.as_str())));
+    let RetryHeaders { retry_after, retry_after_ms, should_retry } = &answer.retry;
+    for (name, value) in
+        [("retry_after", retry_after), ("retry_after_ms", retry_after_ms), ("should_retry", should_retry)]
+    {
+        output.extend(value.as_deref().map(|value| (name, text(value))));
     }
     output.push(("status_code", integer(u64::from(answer.status))));
     object(output)
@@ -280,7 +283,11 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
         answer: CallResponse {
             status: u16::try_from(status).ok()?,
             content_type,
-            retry_after: output("retry_after"),
+            retry: RetryHeaders {
+                retry_after: output("retry_after"),
+                retry_after_ms: output("retry_after_ms"),
+                should_retry: output("should_retry"),
+            },
             body: output("content")?,
             chunks: chunks(response),
         },
@@ -328,13 +335,12 @@ mod tests {
     fn answer(status: u16, content_type: &str, body: &str) -> CallResponse {
         let chunks = vec![Chunk { at_us: 1, bytes: 2 }, Chunk { at_us: 5, bytes: body.len() as u64 - 2 }];
         let content_type = Some(content_type.to_owned());
-        CallResponse {
-            status,
-            content_type,
+        let retry = RetryHeaders {
             retry_after: Some("2".to_owned()),
-            body: body.to_owned(),
-            chunks,
-        }
+            retry_after_ms: Some("1500".to_owned()),
+            should_retry: Some("false".to_owned()),
+        };
+        CallResponse { status, content_type, retry, body: body.to_owned(), chunks }
     }
 
     #[test]

@@ -80,11 +80,12 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::calls::call::CallOutcome;
+    use crate::calls::call::{CallOutcome, RetryHeaders};
     use crate::formats;
 
     fn call(number: u64, status: u16, body: String) -> CallRecord {
-        let answer = CallResponse { status, content_type: None, retry_after: None, body, chunks: Vec::new() };
+        let retry = RetryHeaders::default();
+        let answer = CallResponse { status, content_type: None, retry, body, chunks: Vec::new() };
         CallRecord {
             number,
             requested_at: DateTime::UNIX_EPOCH,

@@ -2,20 +2,21 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use axum::http::{HeaderName, Method, Request, Response, StatusCode};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use axum::http::{Method, Request, Response, StatusCode};
 use chrono::{DateTime, Utc};
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Frame, Incoming};
 use tokio::runtime::Handle;
-use tokio::task;
 use tokio::sync::oneshot;
+use tokio::task;
 use tokio::time::timeout;
 
 use super::connection::{forwarded, returned};
@@ -26,7 +27,7 @@ use super::run::GatewayRun;
 use super::secrets::has_secrets;
 use super::shared::GatewayState;
 use super::stream_end::StreamEnd;
-use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm};
+use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm, RetryHeaders};
 use crate::secrets::SecretPolicy;
 
 /// Number of chunks that wait for a slow client.
@@ -118,9 +119,6 @@ struct Relay {
     chunks: Vec<Chunk>,
 }
 
-/// The reason that passing on ended.
-enum RelayEnd {
-    /// All of the answer arrived.
 /// The body of an answer, while the client waits for it.
 struct UpstreamBody {
     incoming: Incoming,
@@ -153,6 +151,9 @@ impl UpstreamBody {
 
     Complete,
     /// The server broke it off.
+/// The reason that passing on ended.
+enum RelayEnd {
+    /// All of the answer arrived.
     Broken(String),
     /// The client does not wait for it any more.
     ClientLeft,
@@ -178,8 +179,8 @@ impl Relay {
         mut sender: Sender<Bytes, io::Error>,
     ) {
         let mut held = Vec::new();
-        let form = ResponseForm::of(text(&headers, &CONTENT_TYPE).as_deref());
-        match self.relay(form, incoming, &mut sender, &mut held).await {
+        let form = ResponseForm::of(text(&headers, CONTENT_TYPE.as_str()).as_deref());
+        match self.relay(form, upstream, &mut sender, &mut held).await {
             RelayEnd::Complete => {
                 if let Err(error) = self.complete(status, &headers).await {
                     let reason = format!("the call could not be recorded: {error}");
@@ -275,11 +276,11 @@ impl Relay {
             return Ok(());
         };
         let rules = &self.shared.rules;
-        let redacted = |name| text(headers, name).map(|value| rules.redacted(&value).into_owned());
+        let redacted = |name: &str| text(headers, name).map(|value| rules.redacted(&value).into_owned());
         let answer = CallResponse {
             status: status.as_u16(),
-            content_type: redacted(&CONTENT_TYPE),
-            retry_after: redacted(&RETRY_AFTER),
+            content_type: redacted(CONTENT_TYPE.as_str()),
+            retry: RetryHeaders::read(redacted),
             body: rules.redacted_body(&body).into_owned(),
             chunks: std::mem::take(&mut self.chunks),
         };
@@ -374,7 +375,7 @@ fn write_failure(shared: &GatewayState, call: UnwrittenCall) {
     }
 }
 
-fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
