@@ -27,6 +27,9 @@ pub(crate) struct CallRecord {
     pub(crate) request: String,
     /// How long it took in milliseconds until all of the answer had arrived.
     pub(crate) latency_ms: u64,
+    /// Number of earlier requests of the run with the same prompt that were answered from recordings.
+    #[serde(default)]
+    pub(crate) replayed_before: u64,
     pub(crate) outcome: CallOutcome,
 }
 
@@ -57,9 +60,6 @@ pub(crate) struct CallResponse {
     pub(crate) chunks: Vec<Chunk>,
 }
 
-/// A part of a body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Chunk {
 /// The headers by which clients decide whether and when they ask again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RetryHeaders {
@@ -73,6 +73,9 @@ pub(crate) struct RetryHeaders {
     pub(crate) should_retry: Option<String>,
 }
 
+/// A part of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Chunk {
     /// Microseconds from the request to its arrival.
     pub(crate) at_us: u64,
     pub(crate) bytes: u64,
@@ -137,9 +140,6 @@ impl CallRecord {
     }
 }
 
-impl CallResponse {
-    /// Returns whether the status is one of success.
-    pub(crate) fn is_success(&self) -> bool {
 impl RetryHeaders {
     /// Reads the headers with a function that returns the value of a header by its name.
     pub(crate) fn read(header: impl Fn(&str) -> Option<String>) -> Self {
@@ -182,6 +182,9 @@ impl RetryHeaders {
     }
 }
 
+impl CallResponse {
+    /// Returns whether the status is one of success.
+    pub(crate) fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 }

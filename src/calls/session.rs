@@ -96,6 +96,7 @@ mod tests {
             prompt: format!("{{\"input\":{number},\"model\":\"m\"}}"),
             request: format!("{{\"input\":{number},\"model\":\"m\"}}"),
             latency_ms: 5,
+            replayed_before: 0,
             outcome: CallOutcome::Answered(answer),
         }
     }

@@ -53,6 +53,8 @@ pub(super) struct PendingCallRecord {
     pub(super) query: Option<String>,
     pub(super) prompt: String,
     pub(super) request: String,
+    /// Number of earlier requests of the run with the same prompt that were answered from recordings.
+    pub(super) replayed_before: u64,
 }
 
 /// A call that a run waits for.
@@ -149,11 +151,11 @@ impl UpstreamBody {
     }
 }
 
-    Complete,
-    /// The server broke it off.
 /// The reason that passing on ended.
 enum RelayEnd {
     /// All of the answer arrived.
+    Complete,
+    /// The server broke it off.
     Broken(String),
     /// The client does not wait for it any more.
     ClientLeft,
@@ -318,7 +320,16 @@ impl Relay {
     }
 
     fn unwritten(&self, recording: PendingCallRecord, outcome: CallOutcome) -> UnwrittenCall {
-        let PendingCallRecord { run: open, requested_at, endpoint, path, query, prompt, request } = recording;
+        let PendingCallRecord {
+            run: open,
+            requested_at,
+            endpoint,
+            path,
+            query,
+            prompt,
+            request,
+            replayed_before,
+        } = recording;
         let call = CallRecord {
             number: open.number,
             requested_at,
@@ -329,6 +340,7 @@ impl Relay {
             prompt,
             request,
             latency_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            replayed_before,
             outcome,
         };
         UnwrittenCall { open, call }

@@ -103,6 +103,7 @@ impl ImportedExchange {
             prompt,
             request: compact::text(&stored),
             latency_ms,
+            replayed_before: 0,
             outcome: outcome(reply, rules)?,
         })
     }

@@ -230,6 +230,7 @@ fn calls_after_a_write_that_failed_are_not_lost() {
     let text = std::fs::read_to_string(&spool).unwrap();
     assert_eq!(text.lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).count(), 3, "{text}");
     gateway.stop().unwrap();
+}
 
 #[test]
 fn a_damaged_file_is_named_and_kept_and_its_other_calls_are_stored() {
@@ -367,6 +368,30 @@ fn auto_records_only_what_is_new() {
         gateway.stop().unwrap();
         assert_eq!(upstream.requests(), requests, "{prompts:?}");
     }
+}
+
+#[test]
+fn what_auto_records_comes_after_what_it_replayed() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let run = |mode, times: usize| {
+        let gateway = start(&sandbox, mode, &upstream);
+        let answers: Vec<_> = (0..times).map(|_| chat(gateway.address(), "again", false).body).collect();
+        gateway.stop().unwrap();
+        answers
+    };
+    let first = run(GatewayMode::Auto, 1);
+    let second = run(GatewayMode::Auto, 3);
+    assert_eq!((&second[..1], upstream.requests()), (&first[..], 3));
+    assert_eq!(run(GatewayMode::Auto, 4)[..3], second);
+    assert_eq!(run(GatewayMode::Replay, 3), second);
+    // A chosen recording has only its own calls.
+    let mut latest = options(&sandbox, GatewayMode::Replay, &upstream);
+    latest.source = ReplaySource::Latest;
+    let gateway = started(&sandbox, latest).unwrap();
+    assert_eq!([0, 1].map(|_| chat(gateway.address(), "again", false).status), [200, 404]);
+    // What is recorded again comes first.
+    let third = run(GatewayMode::Record, 1);
+    assert_eq!(run(GatewayMode::Replay, 2), [&third[..], &first[..]].concat());
 }
 
 #[test]
