@@ -34,7 +34,6 @@ use super::usage::{ReplayedCalls, replayed_calls};
 use crate::calls::call::CallRecord;
 use crate::calls::matching::MatchingRules;
 use crate::digest::CoreHash;
-use crate::display::counted;
 use crate::secrets::SecretPolicy;
 use crate::vault::{LookupError, Vault};
 
@@ -284,10 +283,9 @@ fn recover_file(
         None => spool.remove()?,
         Some(damage) => {
             let (path, kept) = (spool.path().display(), spool.set_aside()?);
-            let count = stored.as_ref().map_or(0, |run| run.calls);
-            let (kept, count) = (kept.display(), counted(count, "call"));
+            let (kept, count) = (kept.display(), stored.as_ref().map_or(0, |run| run.calls));
             let reason = format!(
-                "{path}: {damage}; {count} from this file can be read and stored, and it is kept as {kept}"
+                "{path}: {damage}; other calls of this file that were stored: {count}; it is kept as {kept}"
             );
             (options.report)(&GatewayEvent::Failed { reason: &reason });
         }
