@@ -202,7 +202,7 @@ async fn call(
                 let (from, step) = (found.from, found.recorded.step);
                 run.count(|usage| usage.replayed(from, step));
                 shared.report(&GatewayEvent::Replayed { provider, path, from, step });
-                return play(found, shared.pace, arrived);
+                return play(*found, shared.pace, arrived);
             }
             Ok(ReplayResult::Missed(miss)) => {
                 let Route { provider, path, .. } = &route;
@@ -267,7 +267,7 @@ impl ParsedApiRequest {
 
 /// The result of looking for the recorded answer to a request.
 enum ReplayResult {
-    Found(RecordingMatch),
+    Found(Box<RecordingMatch>),
     Missed(RecordingMiss),
     /// It has none, and the server is to be asked. Nothing reports why, and to find that out takes long.
     ToForward(UnmatchedRequest),
@@ -298,7 +298,7 @@ async fn replayed(
             None => shared.only,
         };
         match replay::find(vault, recordings, only, (&run, &lookup))? {
-            Ok(found) => Ok(ReplayResult::Found(found)),
+            Ok(found) => Ok(ReplayResult::Found(Box::new(found))),
             Err(unmatched) if !only_replays => Ok(ReplayResult::ToForward(unmatched)),
             Err(unmatched) => {
                 replay::miss(vault, recordings, only, (&lookup, unmatched)).map(ReplayResult::Missed)

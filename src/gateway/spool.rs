@@ -20,7 +20,7 @@ const ENDING: &str = "calls";
 #[serde(rename_all = "snake_case")]
 enum SpoolRecord<'l> {
     Run(std::borrow::Cow<'l, RunHead>),
-    Call(std::borrow::Cow<'l, CallRecord>),
+    Call(Box<std::borrow::Cow<'l, CallRecord>>),
 }
 
 /// The lines of a file that can be read.
@@ -67,7 +67,7 @@ impl Spool {
 
     /// Appends a call. It survives a crash when this function returns.
     pub(super) fn append(&mut self, call: &CallRecord) -> io::Result<()> {
-        self.write(&SpoolRecord::Call(std::borrow::Cow::Borrowed(call)))
+        self.write(&SpoolRecord::Call(Box::new(std::borrow::Cow::Borrowed(call))))
     }
 
     /// Records the labels and the name that a run has now.
@@ -105,15 +105,16 @@ impl Spool {
 
     /// Gives the file a name under which it is not read again, and returns its new path.
     pub(super) fn set_aside(&self) -> io::Result<PathBuf> {
-        let name = |number: u64| {
+        let named = |ending: &str| {
             let mut name = self.path.as_os_str().to_owned();
-            name.push(".damaged");
-            if number > 0 {
-                name.push(format!("-{number}"));
-            }
+            name.push(ending);
             PathBuf::from(name)
         };
-        let unused = (0..).map(name).find(|path| !path.exists()).unwrap_or_else(|| name(0));
+        let (mut unused, mut number) = (named(".damaged"), 0);
+        while unused.exists() {
+            number += 1;
+            unused = named(&format!(".damaged-{number}"));
+        }
         fs::rename(&self.path, &unused).map_err(naming(&self.path))?;
         Ok(unused)
     }

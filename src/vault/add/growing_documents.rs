@@ -27,13 +27,12 @@ impl<'o> GrowingDocuments<'o> {
 
     /// Adds a document with its bytes. If it is a whole file, it is read again when it is needed.
     pub(super) fn add(&mut self, core: CoreHash, whole_file: Option<&ArtifactSource>, bytes: &[u8]) {
-        let document = match whole_file.and_then(ArtifactSource::place) {
-            Some(place) => GrowingDocument::Place(place),
-            None => {
-                let Some(rest) = self.limit.checked_sub(bytes.len()) else { return };
-                self.limit = rest;
-                GrowingDocument::Bytes(bytes.to_vec())
-            }
+        let document = if let Some(place) = whole_file.and_then(ArtifactSource::place) {
+            GrowingDocument::Place(place)
+        } else {
+            let Some(rest) = self.limit.checked_sub(bytes.len()) else { return };
+            self.limit = rest;
+            GrowingDocument::Bytes(bytes.to_vec())
         };
         self.documents.insert(core, document);
     }
