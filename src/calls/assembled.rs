@@ -83,11 +83,18 @@ fn of_candidates(value: &Value<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls::call::RetryHeaders;
 
     fn assembled(content_type: &str, body: &str) -> Option<String> {
         let content_type = Some(content_type.to_owned());
         let body = body.to_owned();
-        text(&CallResponse { status: 200, content_type, retry_after: None, body, chunks: Vec::new() })
+        text(&CallResponse {
+            status: 200,
+            content_type,
+            retry: RetryHeaders::default(),
+            body,
+            chunks: Vec::new(),
+        })
     }
 
     #[test]

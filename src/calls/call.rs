@@ -27,6 +27,9 @@ pub(crate) struct CallRecord {
     pub(crate) request: String,
     /// How long it took in milliseconds until all of the answer had arrived.
     pub(crate) latency_ms: u64,
+    /// Number of earlier requests of the run with the same prompt that were answered from recordings.
+    #[serde(default)]
+    pub(crate) replayed_before: u64,
     pub(crate) outcome: CallOutcome,
 }
 
@@ -50,11 +53,24 @@ pub(crate) enum CallOutcome {
 pub(crate) struct CallResponse {
     pub(crate) status: u16,
     pub(crate) content_type: Option<String>,
-    /// The value of `retry-after`: clients wait as long before they ask again.
-    pub(crate) retry_after: Option<String>,
+    #[serde(flatten)]
+    pub(crate) retry: RetryHeaders,
     pub(crate) body: String,
     /// The parts in which the body arrived.
     pub(crate) chunks: Vec<Chunk>,
+}
+
+/// The headers by which clients decide whether and when they ask again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RetryHeaders {
+    /// The seconds of `retry-after`, or its date.
+    pub(crate) retry_after: Option<String>,
+    /// The milliseconds of `retry-after-ms`.
+    #[serde(default)]
+    pub(crate) retry_after_ms: Option<String>,
+    /// The value of `x-should-retry`: `true` or `false`, which clients prefer to what the status means.
+    #[serde(default)]
+    pub(crate) should_retry: Option<String>,
 }
 
 /// A part of a body.
@@ -121,6 +137,48 @@ impl CallRecord {
             CallOutcome::Answered(answer) if answer.is_success() => Some(answer),
             _ => None,
         }
+    }
+}
+
+impl RetryHeaders {
+    /// Reads the headers with a function that returns the value of a header by its name.
+    pub(crate) fn read(header: impl Fn(&str) -> Option<String>) -> Self {
+        let mut read = Self::default();
+        for (name, _) in Self::default().iter() {
+            read.set(name, header(name));
+        }
+        read
+    }
+
+    /// Sets the header with this name in lower case. Returns false if it is none of them.
+    pub(crate) fn set(&mut self, name: &str, value: Option<String>) -> bool {
+        match name {
+            "retry-after" => self.retry_after = value,
+            "retry-after-ms" => self.retry_after_ms = value,
+            "x-should-retry" => self.should_retry = value,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Returns the names and values of the headers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &Option<String>)> {
+        let Self { retry_after, retry_after_ms, should_retry } = self;
+        let named = [
+            ("retry-after", retry_after),
+            ("retry-after-ms", retry_after_ms),
+            ("x-should-retry", should_retry),
+        ];
+        named.into_iter()
+    }
+
+    /// Returns the headers that are present, with the values that `map` returns for them.
+    pub(crate) fn map(&self, map: impl Fn(&str) -> String) -> Self {
+        let mut mapped = Self::default();
+        for (name, value) in self.iter() {
+            mapped.set(name, value.as_deref().map(&map));
+        }
+        mapped
     }
 }
 

@@ -123,7 +123,8 @@ impl MatchingRules {
     }
 
     /// Returns the prompt of a request, which is what requests are compared by: the canonical form of its body without the
-    /// members that the rules or the API leave out. Returns `None` if it has none, because a number overflows.
+    /// members that the rules or the API leave out, in which integers keep their digits. Returns `None` if it has none,
+    /// because a number overflows.
     pub(crate) fn prompt(&self, endpoint: &Endpoint, path: &str, request: &Value<'_>) -> Option<String> {
         let mut members = Vec::new();
         if let Some(model) = endpoint.model(path) {
@@ -138,7 +139,8 @@ impl MatchingRules {
                 members.push((Cow::Owned(name.to_owned()), member));
             }
         }
-        let prompt = rfc8785::to_vec(&Value::Object(Object::from_members(members))).ok()?;
+        let prompt =
+            rfc8785::to_vec_with_distinct_integers(&Value::Object(Object::from_members(members))).ok()?;
         String::from_utf8(prompt).ok()
     }
 
@@ -258,6 +260,21 @@ mod tests {
             r#"{"messages":[{"content":"hi","role":"user"}],"model":"m","n":1}"#
         );
         assert_eq!(prompt(&rules, "other", "/x", r#"{"stream":true}"#), r#"{"stream":true}"#);
+    }
+
+    #[test]
+    fn different_integers_make_different_prompts() {
+        let rules = MatchingRules::default();
+        let of = |number: &str| prompt(&rules, "other", "/x", &format!("{{\"seed\":{number}}}"));
+        for number in ["9007199254740993", "-9007199254740993", "18446744073709551617"] {
+            assert_eq!(of(number), format!("{{\"seed\":{number}}}"));
+        }
+        assert_ne!(of("1152921504606846976"), of("1152921504606846977"));
+        // Up to 2^53, numbers have the form of RFC 8785.
+        for number in ["9007199254740992", "9007199254740992.0", "9.007199254740992e15"] {
+            assert_eq!(of(number), "{\"seed\":9007199254740992}");
+        }
+        assert_eq!((of("-0"), of("1e21")), ("{\"seed\":0}".to_owned(), "{\"seed\":1e+21}".to_owned()));
     }
 
     #[test]

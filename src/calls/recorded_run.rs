@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::assembled;
-use super::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm};
+use super::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm, RetryHeaders};
 use super::head::RunHead;
 use super::origin::{CallOrigin, PROFILE, SOURCE};
 use super::values::{at, integer, object, text};
@@ -26,6 +26,9 @@ const CHUNK_TIMES: &str = "captured_ns";
 
 /// The member with the digest of the query of a request.
 const QUERY: &str = "query_hash";
+
+/// The member with the number of earlier requests with the same prompt that the run answered from recordings.
+const REPLAYED_BEFORE: &str = "replayed_before";
 
 /// The reason that a run has no run pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -98,11 +101,14 @@ fn call_steps(call: &CallRecord) -> Result<[Value<'_>; 2], NonCanonicalRun> {
         let common = [("provider", text(call.provider.clone())), ("request_id", text(request_id.clone()))];
         object(common.into_iter().chain(more))
     };
+    // The run answered the requests before this one from recordings, so this one comes after them.
+    let replayed = Some(call.replayed_before).filter(|count| *count > 0);
+    let replayed = replayed.map(|count| (REPLAYED_BEFORE, integer(count))).into_iter().collect();
     let request = step(
         call.number * 2,
         "model.request",
         call.requested_at,
-        [request_input, object([("status", text("sent"))]), metadata(Vec::new())],
+        [request_input, object([("status", text("sent"))]), metadata(replayed)],
     )?;
     let (step_type, input, output, chunks) = match &call.outcome {
         CallOutcome::Answered(answer) => (
@@ -148,8 +154,11 @@ fn answered(answer: &CallResponse) -> Value<'_> {
     if let Some(parsed) = parsed.filter(|body| body.as_object().is_some()) {
         output.push(("output", parsed));
     }
-    if let Some(seconds) = &answer.retry_after {
-        output.push(("retry_after", text(seconds.as_str())));
+    let RetryHeaders { retry_after, retry_after_ms, should_retry } = &answer.retry;
+    for (name, value) in
+        [("retry_after", retry_after), ("retry_after_ms", retry_after_ms), ("should_retry", should_retry)]
+    {
+        output.extend(value.as_deref().map(|value| (name, text(value))));
     }
     output.push(("status_code", integer(u64::from(answer.status))));
     object(output)
@@ -195,6 +204,8 @@ pub(crate) struct AnsweredCall {
     pub(crate) request: String,
     /// The form in which the request asked for its answer.
     pub(crate) form: ResponseForm,
+    /// Number of earlier requests of the run with the same prompt that were answered from recordings.
+    pub(crate) replayed_before: u64,
     pub(crate) answer: CallResponse,
 }
 
@@ -277,10 +288,15 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
         prompt: input("prompt")?,
         request: compact::text(payload),
         form,
+        replayed_before: at(request, &["metadata", REPLAYED_BEFORE]).and_then(number).unwrap_or(0),
         answer: CallResponse {
             status: u16::try_from(status).ok()?,
             content_type,
-            retry_after: output("retry_after"),
+            retry: RetryHeaders {
+                retry_after: output("retry_after"),
+                retry_after_ms: output("retry_after_ms"),
+                should_retry: output("should_retry"),
+            },
             body: output("content")?,
             chunks: chunks(response),
         },
@@ -321,6 +337,7 @@ mod tests {
             prompt: r#"{"messages":[],"model":"m"}"#.to_owned(),
             request: r#"{"model":"m","messages":[],"stream":true,"n":1.50}"#.to_owned(),
             latency_ms: 7,
+            replayed_before: number,
             outcome,
         }
     }
@@ -328,13 +345,12 @@ mod tests {
     fn answer(status: u16, content_type: &str, body: &str) -> CallResponse {
         let chunks = vec![Chunk { at_us: 1, bytes: 2 }, Chunk { at_us: 5, bytes: body.len() as u64 - 2 }];
         let content_type = Some(content_type.to_owned());
-        CallResponse {
-            status,
-            content_type,
+        let retry = RetryHeaders {
             retry_after: Some("2".to_owned()),
-            body: body.to_owned(),
-            chunks,
-        }
+            retry_after_ms: Some("1500".to_owned()),
+            should_retry: Some("false".to_owned()),
+        };
+        CallResponse { status, content_type, retry, body: body.to_owned(), chunks }
     }
 
     #[test]
@@ -367,7 +383,7 @@ mod tests {
             read.iter().map(|recorded| recorded.answer.clone()).collect::<Vec<_>>(),
             [stream, whole, error]
         );
-        assert_eq!(read[2].step, 6);
+        assert_eq!((read[2].step, read[2].replayed_before), (6, 3));
         assert!(
             read.iter()
                 .all(|recorded| recorded.prompt == calls[0].prompt && recorded.request == calls[0].request)

@@ -80,11 +80,12 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::calls::call::CallOutcome;
+    use crate::calls::call::{CallOutcome, RetryHeaders};
     use crate::formats;
 
     fn call(number: u64, status: u16, body: String) -> CallRecord {
-        let answer = CallResponse { status, content_type: None, retry_after: None, body, chunks: Vec::new() };
+        let retry = RetryHeaders::default();
+        let answer = CallResponse { status, content_type: None, retry, body, chunks: Vec::new() };
         CallRecord {
             number,
             requested_at: DateTime::UNIX_EPOCH,
@@ -95,6 +96,7 @@ mod tests {
             prompt: format!("{{\"input\":{number},\"model\":\"m\"}}"),
             request: format!("{{\"input\":{number},\"model\":\"m\"}}"),
             latency_ms: 5,
+            replayed_before: 0,
             outcome: CallOutcome::Answered(answer),
         }
     }

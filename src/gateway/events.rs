@@ -59,7 +59,7 @@ pub enum GatewayEvent<'e> {
     },
     /// A run was stored in the vault.
     Finished(&'e FinishedRun),
-    /// A run could not be stored. Its calls stay on disk until the next start.
+    /// A run could not be stored, or only a part of it. Its calls stay on disk.
     Failed {
         /// Why not.
         reason: &'e str,

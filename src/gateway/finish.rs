@@ -96,27 +96,26 @@ impl RunDestination {
     }
 }
 
-/// Stores what was recorded, and then removes its file, if the vault is still at its path.
+/// Stores what was recorded in `spool`, if the vault is still at its path. Returns `None` if there are no calls.
 ///
 /// The spool contains a refused call only if the process that recorded it did not refuse it.
 pub(super) fn store(
     destination: &RunDestination,
-    (spool, head, mut calls): (Spool, RunHead, Vec<CallRecord>),
+    (spool, head, calls): (&Spool, &RunHead, &mut Vec<CallRecord>),
     is_refused: impl Fn(&CallRecord) -> bool,
 ) -> Result<Option<FinishedRun>, FinishError> {
     calls.retain(|call| !is_refused(call));
     calls.sort_unstable_by_key(|call| call.number);
     if calls.is_empty() {
-        spool.remove()?;
         return Ok(None);
     }
-    destination.check(&spool)?;
+    destination.check(spool)?;
     let vault = &destination.vault;
-    let pack = recorded_run::document(CallOrigin::Gateway, &head, &calls)
+    let pack = recorded_run::document(CallOrigin::Gateway, head, calls)
         .map_err(|_| FinishError::Uncanonical(head.id.clone()))?;
     let options = ExamineOptions::default();
     let mut sessions = Vec::new();
-    for document in session::documents(CallOrigin::Gateway, &head, &calls) {
+    for document in session::documents(CallOrigin::Gateway, head, calls) {
         sessions.push(vault.add_document(document, &options)?.core);
     }
     let run_pack = vault.add_document(pack, &options)?.core;
@@ -127,8 +126,8 @@ pub(super) fn store(
     }
     let failed =
         calls.iter().filter(|call| matches!(call.outcome, CallOutcome::Failed { .. })).count() as u64;
-    destination.check(&spool)?;
-    spool.remove()?;
+    destination.check(spool)?;
     let calls = calls.len() as u64;
-    Ok(Some(FinishedRun { run_id: head.id, name: head.name, run_pack, sessions, calls, failed }))
+    let (run_id, name) = (head.id.clone(), head.name.clone());
+    Ok(Some(FinishedRun { run_id, name, run_pack, sessions, calls, failed }))
 }

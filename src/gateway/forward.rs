@@ -1,17 +1,21 @@
 //! Forwards requests, and records the answers on their way to the client.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use axum::http::{HeaderName, Method, Request, Response, StatusCode};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use axum::http::{Method, Request, Response, StatusCode};
 use chrono::{DateTime, Utc};
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming};
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::task;
 use tokio::time::timeout;
 
@@ -23,7 +27,7 @@ use super::run::GatewayRun;
 use super::secrets::has_secrets;
 use super::shared::GatewayState;
 use super::stream_end::StreamEnd;
-use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm};
+use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm, RetryHeaders};
 use crate::secrets::SecretPolicy;
 
 /// Number of chunks that wait for a slow client.
@@ -32,8 +36,8 @@ const WAITING: usize = 16;
 /// Maximum size of an answer that is recorded.
 const MAX_ANSWER: usize = 128 << 20;
 
-/// How long a server may keep a connection open after the event that ends a stream.
-const AFTER_END: Duration = Duration::from_secs(1);
+/// How long a server may keep a connection open after the event that ends a stream, or after the client has left.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// The reason for a record of a call for which the client did not wait.
 const CLIENT_LEFT: &str = "the client closed the connection";
@@ -49,6 +53,8 @@ pub(super) struct PendingCallRecord {
     pub(super) query: Option<String>,
     pub(super) prompt: String,
     pub(super) request: String,
+    /// Number of earlier requests of the run with the same prompt that were answered from recordings.
+    pub(super) replayed_before: u64,
 }
 
 /// A call that a run waits for.
@@ -85,7 +91,14 @@ pub(super) async fn forward(
             let (sender, body) = Channel::<Bytes, io::Error>::new(WAITING);
             let headers = std::mem::take(&mut parts.headers);
             parts.headers = returned(&headers);
-            task::spawn(relay.pass_on(parts.status, headers, incoming, sender));
+            // The body owns one end, and is dropped when the connection to the client is closed.
+            let (client, client_left) = oneshot::channel::<()>();
+            let body = body.map_frame(move |frame| {
+                let _ = &client;
+                frame
+            });
+            let upstream = UpstreamBody { incoming, client_left: Some(client_left) };
+            task::spawn(relay.pass_on(parts.status, headers, upstream, sender));
             Response::from_parts(parts, Body::new(body))
         }
         Err(reason) => {
@@ -106,6 +119,36 @@ struct Relay {
     started: Instant,
     body: Vec<u8>,
     chunks: Vec<Chunk>,
+}
+
+/// The body of an answer, while the client waits for it.
+struct UpstreamBody {
+    incoming: Incoming,
+    /// Completes when the client has closed the connection.
+    client_left: Option<oneshot::Receiver<()>>,
+}
+
+/// A part of a body, or the end of the body.
+type BodyFrame = Option<Result<Frame<Bytes>, hyper::Error>>;
+
+impl UpstreamBody {
+    /// Returns the next part. Returns `None` if the client has left and there is none soon: a server can be silent for as
+    /// long as it likes. A client that has read all that it needs leaves shortly before the end.
+    async fn frame(&mut self) -> Option<BodyFrame> {
+        let Self { incoming, client_left } = self;
+        if let Some(left) = client_left {
+            let (mut frame, mut left) = (pin!(incoming.frame()), pin!(left));
+            let next = poll_fn(|context| match frame.as_mut().poll(context) {
+                Poll::Ready(frame) => Poll::Ready(Some(frame)),
+                Poll::Pending => left.as_mut().poll(context).map(|_| None),
+            });
+            if let Some(frame) = next.await {
+                return Some(frame);
+            }
+        }
+        *client_left = None;
+        timeout(LAST_WAIT, incoming.frame()).await.ok()
+    }
 }
 
 /// The reason that passing on ended.
@@ -134,12 +177,12 @@ impl Relay {
         mut self,
         status: StatusCode,
         headers: HeaderMap,
-        incoming: Incoming,
+        upstream: UpstreamBody,
         mut sender: Sender<Bytes, io::Error>,
     ) {
         let mut held = Vec::new();
-        let form = ResponseForm::of(text(&headers, &CONTENT_TYPE).as_deref());
-        match self.relay(form, incoming, &mut sender, &mut held).await {
+        let form = ResponseForm::of(text(&headers, CONTENT_TYPE.as_str()).as_deref());
+        match self.relay(form, upstream, &mut sender, &mut held).await {
             RelayEnd::Complete => {
                 if let Err(error) = self.complete(status, &headers).await {
                     let reason = format!("the call could not be recorded: {error}");
@@ -165,24 +208,22 @@ impl Relay {
     async fn relay(
         &mut self,
         form: ResponseForm,
-        mut incoming: Incoming,
+        mut upstream: UpstreamBody,
         sender: &mut Sender<Bytes, io::Error>,
         held: &mut Vec<Bytes>,
     ) -> RelayEnd {
         let mut end = StreamEnd::default();
         loop {
             let frame = if end.is_complete() {
-                match timeout(AFTER_END, incoming.frame()).await {
-                    Ok(frame) => frame,
-                    Err(_) => return RelayEnd::Complete,
-                }
+                timeout(LAST_WAIT, upstream.incoming.frame()).await.map_err(|_| RelayEnd::Complete)
             } else {
-                incoming.frame().await
+                upstream.frame().await.ok_or(RelayEnd::ClientLeft)
             };
             let data = match frame {
-                None => return RelayEnd::Complete,
-                Some(Err(error)) => return RelayEnd::Broken(described(&error)),
-                Some(Ok(frame)) => match frame.into_data() {
+                Err(end) => return end,
+                Ok(None) => return RelayEnd::Complete,
+                Ok(Some(Err(error))) => return RelayEnd::Broken(described(&error)),
+                Ok(Some(Ok(frame))) => match frame.into_data() {
                     Ok(data) => data,
                     Err(_) => continue,
                 },
@@ -237,11 +278,11 @@ impl Relay {
             return Ok(());
         };
         let rules = &self.shared.rules;
-        let redacted = |name| text(headers, name).map(|value| rules.redacted(&value).into_owned());
+        let redacted = |name: &str| text(headers, name).map(|value| rules.redacted(&value).into_owned());
         let answer = CallResponse {
             status: status.as_u16(),
-            content_type: redacted(&CONTENT_TYPE),
-            retry_after: redacted(&RETRY_AFTER),
+            content_type: redacted(CONTENT_TYPE.as_str()),
+            retry: RetryHeaders::read(redacted),
             body: rules.redacted_body(&body).into_owned(),
             chunks: std::mem::take(&mut self.chunks),
         };
@@ -279,7 +320,16 @@ impl Relay {
     }
 
     fn unwritten(&self, recording: PendingCallRecord, outcome: CallOutcome) -> UnwrittenCall {
-        let PendingCallRecord { run: open, requested_at, endpoint, path, query, prompt, request } = recording;
+        let PendingCallRecord {
+            run: open,
+            requested_at,
+            endpoint,
+            path,
+            query,
+            prompt,
+            request,
+            replayed_before,
+        } = recording;
         let call = CallRecord {
             number: open.number,
             requested_at,
@@ -290,6 +340,7 @@ impl Relay {
             prompt,
             request,
             latency_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            replayed_before,
             outcome,
         };
         UnwrittenCall { open, call }
@@ -336,7 +387,7 @@ fn write_failure(shared: &GatewayState, call: UnwrittenCall) {
     }
 }
 
-fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 

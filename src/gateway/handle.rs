@@ -29,8 +29,9 @@ use super::replay::pack_of;
 use super::route::{Upstream, Upstreams};
 use super::secrets::is_refused;
 use super::shared::{GatewayEventHandler, GatewayMode, GatewayState, Pace};
-use super::spool::Spool;
+use super::spool::{Spool, SpoolContent};
 use super::usage::{ReplayedCalls, replayed_calls};
+use crate::calls::call::CallRecord;
 use crate::calls::matching::MatchingRules;
 use crate::digest::CoreHash;
 use crate::secrets::SecretPolicy;
@@ -255,14 +256,42 @@ impl Drop for Gateway {
     }
 }
 
-/// Stores the runs that no process works on.
+/// Stores the runs that no process works on. Returns the last error, after all runs for which there is none are stored.
 fn recover(destination: &RunDestination, options: &GatewayOptions) -> Result<(), FinishError> {
-    for left in Spool::left_behind(&options.spool)? {
-        if let Some(run) =
-            finish::store(destination, left, |call| is_refused(call, options.secrets, &*options.report))?
-        {
-            (options.report)(&GatewayEvent::Finished(&run));
+    let mut failure = None;
+    for path in Spool::paths(&options.spool)? {
+        // A file that cannot be stored must not keep the others from it.
+        failure = recover_file(path, destination, options).err().or(failure);
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+/// Stores a run that no process works on. A file with damaged lines is kept under another name.
+fn recover_file(
+    path: PathBuf,
+    destination: &RunDestination,
+    options: &GatewayOptions,
+) -> Result<(), FinishError> {
+    let Some(mut spool) = Spool::left_behind(path)? else { return Ok(()) };
+    let SpoolContent { head, mut calls, damage } = spool.read()?;
+    let mut stored = None;
+    if let Some(head) = head {
+        let is_refused = |call: &CallRecord| is_refused(call, options.secrets, &*options.report);
+        stored = finish::store(destination, (&spool, &head, &mut calls), is_refused)?;
+    }
+    match damage {
+        None => spool.remove()?,
+        Some(damage) => {
+            let (path, kept) = (spool.path().display(), spool.set_aside()?);
+            let (kept, count) = (kept.display(), stored.as_ref().map_or(0, |run| run.calls));
+            let reason = format!(
+                "{path}: {damage}; other calls of this file that were stored: {count}; it is kept as {kept}"
+            );
+            (options.report)(&GatewayEvent::Failed { reason: &reason });
         }
+    }
+    if let Some(run) = stored {
+        (options.report)(&GatewayEvent::Finished(&run));
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ use super::play::play;
 use super::problem::{for_clients, json_problem, json_response, not_retried, problem, problem_for};
 use super::recordings::RecordingLookup;
 use super::refusal::refusal;
-use super::replay::{self, RecordingMatch, ReplayFailure};
+use super::replay::{self, RecordingMatch, ReplayFailure, UnmatchedRequest};
 use super::route::{Destination, GatewayPath, Route, target};
 use super::run::GatewayRun;
 use super::shared::{GatewayMode, GatewayState};
@@ -139,10 +139,6 @@ fn status(shared: &GatewayState) -> Json {
 async fn finish(shared: &Arc<GatewayState>, client: &ClientRunProperties) -> Response<Body> {
     let failed = |reason: &str| problem(StatusCode::INTERNAL_SERVER_ERROR, "not finished", reason);
     let usage = shared.usage(client.run.as_deref());
-    let finished = match shared.finish(client.run.as_deref(), &client.labels).await {
-        Ok(finished) => finished,
-        Err(error) => return failed(&error.to_string()),
-    };
     let (for_thread, only) = (Arc::clone(shared), client.only);
     let replayed = task::spawn_blocking(move || {
         let GatewayState { vault, recordings, .. } = &*for_thread;
@@ -152,11 +148,14 @@ async fn finish(shared: &Arc<GatewayState>, client: &ClientRunProperties) -> Res
         };
         replayed_calls(vault, recordings, only, usage)
     });
-    match replayed.await {
-        Ok(Ok(replayed)) => {
-            json_response(StatusCode::OK, &json!({"finished": finished, "replayed": replayed}))
-        }
-        Ok(Err(error)) => failed(&error.to_string()),
+    // A request that fails can be repeated, so the run is finished last.
+    let replayed = match replayed.await {
+        Ok(Ok(replayed)) => replayed,
+        Ok(Err(error)) => return failed(&error.to_string()),
+        Err(error) => return failed(&error.to_string()),
+    };
+    match shared.finish(client.run.as_deref(), &client.labels).await {
+        Ok(finished) => json_response(StatusCode::OK, &json!({"finished": finished, "replayed": replayed})),
         Err(error) => failed(&error.to_string()),
     }
 }
@@ -194,23 +193,25 @@ async fn call(
     };
     let (run, number) = shared.begin(client.run.as_deref(), &client.labels);
     let open = OpenCall { run: Arc::clone(&run), number };
+    let mut replayed_before = 0;
     if only_replays || shared.mode == GatewayMode::Auto {
-        match replayed(&shared, &route, &api_request, (Arc::clone(&run), client.only)).await {
-            Ok(Ok(found)) => {
+        let for_replay = (Arc::clone(&run), client.only, only_replays);
+        match replayed(&shared, &route, &api_request, for_replay).await {
+            Ok(ReplayResult::Found(found)) => {
                 let Route { provider, path, .. } = &route;
                 let (from, step) = (found.from, found.recorded.step);
                 run.count(|usage| usage.replayed(from, step));
                 shared.report(&GatewayEvent::Replayed { provider, path, from, step });
-                return play(found, shared.pace, arrived);
+                return play(*found, shared.pace, arrived);
             }
-            Ok(Err(miss)) if only_replays => {
+            Ok(ReplayResult::Missed(miss)) => {
                 let Route { provider, path, .. } = &route;
                 run.count(|usage| usage.missed(miss.reason()));
                 shared.report(&GatewayEvent::Missed { provider, path, reason: &miss.reason() });
                 let status = StatusCode::NOT_FOUND;
                 return not_retried(json_problem(status, &for_clients(provider, status, miss.problem())));
             }
-            Ok(Err(_)) => {}
+            Ok(ReplayResult::ToForward(unmatched)) => replayed_before = unmatched.replayed_before,
             Err(failure) => {
                 let (status, reason) = (StatusCode::INTERNAL_SERVER_ERROR, failure.to_string());
                 return problem_for(&route.provider, status, "not replayed", &reason);
@@ -219,7 +220,16 @@ async fn call(
     }
     let ParsedApiRequest { endpoint, path, query, prompt, request, .. } = api_request;
     let (requested_at, endpoint) = (clock::now(), endpoint.name);
-    let recording = PendingCallRecord { run: open, requested_at, endpoint, path, query, prompt, request };
+    let recording = PendingCallRecord {
+        run: open,
+        requested_at,
+        endpoint,
+        path,
+        query,
+        prompt,
+        request,
+        replayed_before,
+    };
     forward(shared, route, received, Some(recording)).await
 }
 
@@ -255,12 +265,20 @@ impl ParsedApiRequest {
     }
 }
 
+/// The result of looking for the recorded answer to a request.
+enum ReplayResult {
+    Found(Box<RecordingMatch>),
+    Missed(RecordingMiss),
+    /// It has none, and the server is to be asked. Nothing reports why, and to find that out takes long.
+    ToForward(UnmatchedRequest),
+}
+
 async fn replayed(
     shared: &Arc<GatewayState>,
     route: &Route,
     api_request: &ParsedApiRequest,
-    (run, only): (Arc<GatewayRun>, Option<CoreHash>),
-) -> Result<Result<RecordingMatch, RecordingMiss>, ReplayFailure> {
+    (run, only, only_replays): (Arc<GatewayRun>, Option<CoreHash>, bool),
+) -> Result<ReplayResult, ReplayFailure> {
     let lookup = RecordingLookup {
         provider: route.provider.clone(),
         endpoint: api_request.endpoint,
@@ -275,11 +293,17 @@ async fn replayed(
         let only = match only {
             Some(core) => match replay::pack_of(vault, recordings, core)? {
                 Some(pack) => Some(pack),
-                None => return Ok(Err(RecordingMiss::NoRecording(core))),
+                None => return Ok(ReplayResult::Missed(RecordingMiss::NoRecording(core))),
             },
             None => shared.only,
         };
-        replay::find(vault, recordings, only, (&run, &lookup))
+        match replay::find(vault, recordings, only, (&run, &lookup))? {
+            Ok(found) => Ok(ReplayResult::Found(Box::new(found))),
+            Err(unmatched) if !only_replays => Ok(ReplayResult::ToForward(unmatched)),
+            Err(unmatched) => {
+                replay::miss(vault, recordings, only, (&lookup, unmatched)).map(ReplayResult::Missed)
+            }
+        }
     });
     found.await.unwrap_or_else(|error| Err(ReplayFailure(error.to_string())))
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use axum::http::header::{HeaderName, HeaderValue};
 use axum::http::{Response, StatusCode};
 use http_body_util::channel::{Channel, Sender};
 use tokio::task;
@@ -23,7 +23,7 @@ const EARLY: Duration = Duration::from_millis(1);
 /// `arrived`, when the request arrived, as they were when they were recorded.
 pub(super) fn play(found: RecordingMatch, pace: Pace, arrived: Instant) -> Response<Body> {
     let RecordingMatch { from, recorded } = found;
-    let CallResponse { status, content_type, retry_after, body, chunks } = recorded.answer;
+    let CallResponse { status, content_type, retry, body, chunks } = recorded.answer;
     let is_whole = ResponseForm::of(content_type.as_deref()) == ResponseForm::Whole;
     let fits = chunks.iter().map(|chunk| chunk.bytes).sum::<u64>() == body.len() as u64;
     let mut response = if is_whole || !fits {
@@ -42,14 +42,10 @@ pub(super) fn play(found: RecordingMatch, pace: Pace, arrived: Instant) -> Respo
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
     let headers = response.headers_mut();
     let core = from.to_string();
-    let values = [
-        (CONTENT_TYPE, content_type),
-        (RETRY_AFTER, retry_after),
-        (HeaderName::from_static(REPLAYED), Some(core)),
-    ];
-    for (name, value) in values {
-        if let Some(value) = value.and_then(|value| HeaderValue::from_str(&value).ok()) {
-            headers.insert(name, value);
+    let values = [("content-type", &content_type), (REPLAYED, &Some(core))];
+    for (name, value) in values.into_iter().chain(retry.iter()) {
+        if let Some(value) = value.as_deref().and_then(|value| HeaderValue::from_str(value).ok()) {
+            headers.insert(HeaderName::from_static(name), value);
         }
     }
     response

@@ -27,6 +27,15 @@ pub(super) struct RecordingMatch {
     pub(super) recorded: AnsweredCall,
 }
 
+/// A request without a recorded answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct UnmatchedRequest {
+    /// Number of recorded answers to it, all of which were used.
+    pub(super) recordings: usize,
+    /// Number of earlier requests of the run that they answered.
+    pub(super) replayed_before: u64,
+}
+
 /// Finds the answer to a request: in the run pack `only`, or in all, last seen first. The n-th request for a prompt in a
 /// run gets its n-th recording.
 ///
@@ -37,20 +46,14 @@ pub(super) fn find(
     recordings: &RunPackCache,
     only: Option<CoreHash>,
     (run, lookup): (&GatewayRun, &RecordingLookup),
-) -> Result<Result<RecordingMatch, RecordingMiss>, ReplayFailure> {
+) -> Result<Result<RecordingMatch, UnmatchedRequest>, ReplayFailure> {
     let key = (only, lookup.digest(), lookup.target(), lookup.form);
     let nth = run.count_request(key.clone());
-    let mut before = 0;
-    let mut found = None;
+    let mut order = RecordingOrder::default();
     let mut look = |pack: RecordedRunPack| {
-        for recorded in pack.recorded.iter().filter(|recorded| lookup.is_answered_by(recorded)) {
-            if before == nth {
-                found = Some(RecordingMatch { from: pack.core, recorded: recorded.clone() });
-                return false;
-            }
-            before += 1;
-        }
-        true
+        let own = (0..).zip(pack.recorded.iter()).filter(|(_, recorded)| lookup.is_answered_by(recorded));
+        let own = own.map(|(index, recorded)| (index, recorded.replayed_before)).collect();
+        !order.add(pack, own).is_known(nth)
     };
     match only {
         Some(core) => {
@@ -60,20 +63,70 @@ pub(super) fn find(
         }
         None => recordings.visit(vault, Some(lookup.digest()), &mut look)?,
     }
-    if let Some(found) = found {
+    let recordings = order.count;
+    if let Some(found) = order.nth(nth) {
         return Ok(Ok(found));
     }
     run.was_not_answered(&key);
-    if before > 0 {
-        return Ok(Err(RecordingMiss::Exhausted { recordings: before }));
+    Ok(Err(UnmatchedRequest { recordings, replayed_before: nth as u64 }))
+}
+
+/// The order of the recordings of a request in run packs, of which each comes before those that were seen earlier. The
+/// recordings of a run whose first requests were replayed come after as many of those.
+#[derive(Debug, Default)]
+struct RecordingOrder {
+    /// The run packs with the positions of the recordings in them, and the number of requests that were replayed before.
+    packs: Vec<(RecordedRunPack, Vec<usize>, usize)>,
+    count: usize,
+    /// Number of recordings that must still follow so that all of these have their places.
+    missing: usize,
+}
+
+impl RecordingOrder {
+    /// Adds a run pack that was seen before the others, with its recordings: their positions, and the numbers of requests
+    /// that were replayed before.
+    fn add(&mut self, pack: RecordedRunPack, own: Vec<(usize, u64)>) -> &Self {
+        let before = own.iter().map(|(_, before)| *before).min().unwrap_or(0);
+        let before = usize::try_from(before).unwrap_or(usize::MAX);
+        self.count += own.len();
+        self.missing = self.missing.saturating_sub(own.len()).max(before);
+        self.packs.push((pack, own.into_iter().map(|(index, _)| index).collect(), before));
+        self
     }
-    nearest(vault, recordings, only, lookup).map(Err)
+
+    /// Returns whether further run packs cannot change which recording is the n-th.
+    fn is_known(&self, nth: usize) -> bool {
+        self.count > nth && self.missing == 0
+    }
+
+    fn nth(self, nth: usize) -> Option<RecordingMatch> {
+        let mut order: Vec<(&RecordedRunPack, usize)> = Vec::new();
+        for (pack, own, before) in self.packs.iter().rev() {
+            let at = order.len().min(*before);
+            order.splice(at..at, own.iter().map(|index| (pack, *index)));
+        }
+        let (pack, index) = order.get(nth)?;
+        Some(RecordingMatch { from: pack.core, recorded: pack.recorded.get(*index)?.clone() })
+    }
 }
 
 /// Maximum number of run packs in which the nearest request is searched.
 const SEARCHED: usize = 32;
 
-/// Returns what differs from the recorded request that differs least.
+/// Returns why a request has no recorded answer: for one that was not recorded, what differs from the recorded request
+/// that differs least.
+pub(super) fn miss(
+    vault: &Vault,
+    recordings: &RunPackCache,
+    only: Option<CoreHash>,
+    (lookup, unmatched): (&RecordingLookup, UnmatchedRequest),
+) -> Result<RecordingMiss, ReplayFailure> {
+    match unmatched.recordings {
+        0 => nearest(vault, recordings, only, lookup),
+        recordings => Ok(RecordingMiss::Exhausted { recordings }),
+    }
+}
+
 fn nearest(
     vault: &Vault,
     recordings: &RunPackCache,

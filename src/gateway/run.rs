@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
+use super::finish::FinishError;
 use super::spool::Spool;
 use super::usage::RecordingUsage;
 use crate::calls::call::{CallRecord, ResponseForm};
@@ -144,15 +145,36 @@ impl GatewayRun {
         state.open > 0
     }
 
-    /// Takes what was recorded. The labels of the file on disk are brought up to date first.
-    pub(super) fn take(&self) -> io::Result<Option<(Spool, RunHead, Vec<CallRecord>)>> {
-        let mut spool = self.lock_spool();
-        let Some(mut finished_spool) = spool.take() else { return Ok(None) };
-        let (head, calls) = {
+    /// Accepts further calls again.
+    pub(super) fn reopen(&self) {
+        let mut state = self.lock();
+        state.is_closed = false;
+        state.last_activity = Instant::now();
+    }
+
+    /// Stores what was recorded with `store`, if anything was, and removes its file. If that fails, the run keeps its
+    /// calls. The labels of the file on disk are brought up to date first.
+    pub(super) fn store<T>(
+        &self,
+        store: impl FnOnce(&Spool, &RunHead, &mut Vec<CallRecord>) -> Result<Option<T>, FinishError>,
+    ) -> Result<Option<T>, FinishError> {
+        let mut guard = self.lock_spool();
+        let Some(spool) = guard.as_mut() else { return Ok(None) };
+        let (head, mut calls) = {
             let mut state = self.lock();
             (state.head.clone(), std::mem::take(&mut state.calls))
         };
-        finished_spool.update(&head)?;
-        Ok(Some((finished_spool, head, calls)))
+        let updated = spool.update(&head).map_err(FinishError::from);
+        let stored = updated.and_then(|()| store(spool, &head, &mut calls));
+        match stored.and_then(|stored| Ok((stored, spool.remove()?))) {
+            Ok((stored, ())) => {
+                *guard = None;
+                Ok(stored)
+            }
+            Err(error) => {
+                self.lock().calls = calls;
+                Err(error)
+            }
+        }
     }
 }

@@ -153,16 +153,24 @@ impl GatewayState {
         };
         // What takes longer is recorded in a file that the next start stores.
         let _ = timeout(GRACE, all_ended).await;
-        let shared = Arc::clone(self);
+        let (shared, for_thread) = (Arc::clone(self), Arc::clone(&run));
         let stored = task::spawn_blocking(move || {
-            run.take()?.map_or(Ok(None), |recorded| {
-                finish::store(&shared.destination, recorded, |call| {
+            for_thread.store(|spool, head, calls| {
+                finish::store(&shared.destination, (spool, head, calls), |call| {
                     is_refused(call, shared.secrets, &*shared.receiver)
                 })
             })
         });
-        let finished =
-            stored.await.unwrap_or_else(|error| Err(FinishError::Calls(io::Error::other(error))))?;
+        let finished = match stored.await {
+            Ok(Ok(finished)) => finished,
+            Ok(Err(error)) => {
+                // The next attempt stores it, unless the calls of another run with this name have begun.
+                run.reopen();
+                self.lock_runs().entry(name.map(str::to_owned)).or_insert(run);
+                return Err(error);
+            }
+            Err(error) => return Err(FinishError::Calls(io::Error::other(error))),
+        };
         if let Some(finished) = &finished {
             self.report(&GatewayEvent::Finished(finished));
         }

@@ -20,7 +20,17 @@ const ENDING: &str = "calls";
 #[serde(rename_all = "snake_case")]
 enum SpoolRecord<'l> {
     Run(std::borrow::Cow<'l, RunHead>),
-    Call(std::borrow::Cow<'l, CallRecord>),
+    Call(Box<std::borrow::Cow<'l, CallRecord>>),
+}
+
+/// The lines of a file that can be read.
+#[derive(Debug, Default)]
+pub(super) struct SpoolContent {
+    /// Missing if the process ended while it created the file, or if the line is damaged.
+    pub(super) head: Option<RunHead>,
+    pub(super) calls: Vec<CallRecord>,
+    /// The first damage.
+    pub(super) damage: Option<String>,
 }
 
 /// The file of a run.
@@ -57,7 +67,7 @@ impl Spool {
 
     /// Appends a call. It survives a crash when this function returns.
     pub(super) fn append(&mut self, call: &CallRecord) -> io::Result<()> {
-        self.write(&SpoolRecord::Call(std::borrow::Cow::Borrowed(call)))
+        self.write(&SpoolRecord::Call(Box::new(std::borrow::Cow::Borrowed(call))))
     }
 
     /// Records the labels and the name that a run has now.
@@ -89,12 +99,28 @@ impl Spool {
     }
 
     /// Removes the file, once its calls are in the vault.
-    pub(super) fn remove(self) -> io::Result<()> {
+    pub(super) fn remove(&self) -> io::Result<()> {
         fs::remove_file(&self.path).map_err(naming(&self.path))
     }
 
-    /// Returns the runs in `directory` that no process works on, and locks them.
-    pub(super) fn left_behind(directory: &Path) -> io::Result<Vec<(Self, RunHead, Vec<CallRecord>)>> {
+    /// Gives the file a name under which it is not read again, and returns its new path.
+    pub(super) fn set_aside(&self) -> io::Result<PathBuf> {
+        let named = |ending: &str| {
+            let mut name = self.path.as_os_str().to_owned();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        let (mut unused, mut number) = (named(".damaged"), 0);
+        while unused.exists() {
+            number += 1;
+            unused = named(&format!(".damaged-{number}"));
+        }
+        fs::rename(&self.path, &unused).map_err(naming(&self.path))?;
+        Ok(unused)
+    }
+
+    /// Returns the paths of the files in `directory`, sorted.
+    pub(super) fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
         let entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -108,31 +134,31 @@ impl Spool {
             }
         }
         paths.sort_unstable();
-        let mut found = Vec::new();
-        for path in paths {
-            let file = match options().open(&path) {
-                Ok(file) => file,
-                // Its process finished it in the meantime.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(naming(&path)(error)),
-            };
-            if file.try_lock().is_err() || !path.exists() {
-                continue;
-            }
-            let mut spool = Self { path, file, length: 0 };
-            match spool.read().map_err(naming(&spool.path))? {
-                Some((head, calls)) => found.push((spool, head, calls)),
-                // Nothing was recorded: the process ended while it created the file.
-                None => spool.remove()?,
-            }
-        }
-        Ok(found)
+        Ok(paths)
     }
 
-    /// Reads the file. A line that is not complete was not acknowledged.
-    fn read(&mut self) -> io::Result<Option<(RunHead, Vec<CallRecord>)>> {
+    /// Opens the file of a run that no process works on, and locks it. Returns `None` if a process does, or has finished
+    /// the run in the meantime.
+    pub(super) fn left_behind(path: PathBuf) -> io::Result<Option<Self>> {
+        let file = match options().open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(naming(&path)(error)),
+        };
+        if file.try_lock().is_err() || !path.exists() {
+            return Ok(None);
+        }
+        Ok(Some(Self { path, file, length: 0 }))
+    }
+
+    /// Reads the file. A last line that is not complete was not acknowledged.
+    pub(super) fn read(&mut self) -> io::Result<SpoolContent> {
+        self.read_lines().map_err(naming(&self.path))
+    }
+
+    fn read_lines(&mut self) -> io::Result<SpoolContent> {
         let mut reader = BufReader::new(File::open(&self.path)?);
-        let (mut head, mut calls) = (None, Vec::new());
+        let mut content = SpoolContent::default();
         let mut line = Vec::new();
         for number in 1.. {
             line.clear();
@@ -142,15 +168,17 @@ impl Spool {
             }
             self.length += line.len() as u64;
             match serde_json::from_slice(&line) {
-                Ok(SpoolRecord::Run(run)) => head = Some(run.into_owned()),
-                Ok(SpoolRecord::Call(call)) => calls.push(call.into_owned()),
+                Ok(SpoolRecord::Run(run)) => content.head = Some(run.into_owned()),
+                Ok(SpoolRecord::Call(call)) => content.calls.push(call.into_owned()),
                 Err(error) => {
-                    let message = format!("line {number} is damaged: {error}");
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+                    content.damage.get_or_insert_with(|| format!("line {number} is damaged: {error}"));
                 }
             }
         }
-        Ok(head.map(|head| (head, calls)))
+        if content.head.is_none() && !content.calls.is_empty() {
+            content.damage.get_or_insert_with(|| "there is no line with the run".to_owned());
+        }
+        Ok(content)
     }
 }
 

@@ -60,8 +60,8 @@ impl Continuation {
     pub fn unmatched(&self) -> Report {
         let PredecessorReference { rule, path, what, after, .. } = &self.rest;
         let message = format!(
-            "continues the {what} {}, but nothing in the vault ends \
-             with it; add the file with the beginning first, or both together",
+            "continues the {what} {}, but nothing that is known ends with it; \
+             the file with the beginning must come before this one, or together with it",
             after.hex()
         );
         Violation::new(*rule, path.clone(), message).into()

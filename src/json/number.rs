@@ -3,6 +3,9 @@ use std::borrow::Cow;
 /// Integers with at most this many digits are exact as doubles and are printed in full.
 const EXACT_DIGITS: usize = 15;
 
+/// The largest integer up to which all are different as doubles.
+const LARGEST_DISTINCT: u64 = 1 << 53;
+
 /// A JSON number, stored as its literal, so that integers of any size are preserved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Number<'a> {
@@ -46,6 +49,16 @@ impl<'a> Number<'a> {
         }
         let double = Some(self.as_f64()).filter(|double| double.is_finite())?;
         Some(Cow::Owned(ryu_js::Buffer::new().format_finite(double).to_owned()))
+    }
+
+    /// Returns the number as ECMAScript prints it, but an integer beyond those that doubles tell apart as written; `None`
+    /// if it is an infinite double.
+    pub(super) fn distinct_text(&self) -> Option<Cow<'_, str>> {
+        let is_distinct = self.as_i64().is_some_and(|integer| integer.unsigned_abs() <= LARGEST_DISTINCT);
+        if is_distinct || !self.is_integer() {
+            return self.ecmascript_text();
+        }
+        Some(Cow::Borrowed(&self.literal))
     }
 
     fn integer_text(&self) -> Cow<'_, str> {

@@ -32,14 +32,14 @@ pub struct ConvertOptions {
     pub without_originals: bool,
 }
 
-/// A value that cannot be mapped.
+/// A value that cannot be mapped, or that the file does not state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnmappedValue {
     /// The file.
     pub file: String,
     /// The location in the file.
     pub location: String,
-    /// The value, and the reason why it cannot be mapped.
+    /// The value, and the reason why it cannot be mapped, or what is recorded instead.
     pub reason: String,
 }
 
@@ -54,6 +54,8 @@ pub struct Conversion {
     pub calls: u64,
     /// The values that cannot be mapped, in the order of the files.
     pub unmapped: Vec<UnmappedValue>,
+    /// The values that the files do not state, although what the calls become has them, in the order of the files.
+    pub assumed: Vec<UnmappedValue>,
     documents: Vec<ConvertedDocument>,
 }
 
@@ -109,6 +111,7 @@ impl Converter<'_> {
             unmapped: unmapped
                 .map(|(file, location, reason)| self.unmapped(file, location, reason))
                 .collect(),
+            assumed: Vec::new(),
             documents: Vec::new(),
         };
         for run in recording.runs {
@@ -170,7 +173,7 @@ impl Converter<'_> {
                 "the file does not state the time of this call; {} is recorded instead",
                 at.to_rfc3339()
             );
-            converted.unmapped.push(self.unmapped(file, location, reason));
+            converted.assumed.push(self.unmapped(file, location, reason));
         }
         let digests = self.inputs.iter().map(|input| Digest::from_content(&input.bytes)).collect();
         let original = ImportSource { format: self.format.name(), digests, details };

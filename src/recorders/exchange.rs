@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use chrono::{DateTime, Utc};
 
 use super::target::ApiTarget;
-use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk};
+use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, RetryHeaders};
 use crate::calls::matching::MatchingRules;
 use crate::json::Value;
 use crate::json::compact;
@@ -37,7 +37,7 @@ pub(super) enum ImportedResponse {
     Answer {
         status: u16,
         content_type: Option<String>,
-        retry_after: Option<String>,
+        retry: RetryHeaders,
         body: Vec<u8>,
     },
     /// No answer, for this reason.
@@ -50,13 +50,15 @@ impl ImportedResponse {
     /// Returns an answer that is JSON.
     pub(super) fn json(status: u16, body: &Value<'_>) -> Self {
         let content_type = Some("application/json".to_owned());
-        Self::Answer { status, content_type, retry_after: None, body: compact::text(body).into_bytes() }
+        let body = compact::text(body).into_bytes();
+        Self::Answer { status, content_type, retry: RetryHeaders::default(), body }
     }
 
     /// Returns an answer that is a stream of events.
     pub(super) fn stream(events: String) -> Self {
         let content_type = Some("text/event-stream".to_owned());
-        Self::Answer { status: 200, content_type, retry_after: None, body: events.into_bytes() }
+        let body = events.into_bytes();
+        Self::Answer { status: 200, content_type, retry: RetryHeaders::default(), body }
     }
 }
 
@@ -101,6 +103,7 @@ impl ImportedExchange {
             prompt,
             request: compact::text(&stored),
             latency_ms,
+            replayed_before: 0,
             outcome: outcome(reply, rules)?,
         })
     }
@@ -112,15 +115,15 @@ fn outcome(reply: ImportedResponse, rules: &MatchingRules) -> Result<CallOutcome
         ImportedResponse::Failed(reason) => {
             CallOutcome::Failed { reason: rules.redacted(&reason).into_owned(), partial: String::new() }
         }
-        ImportedResponse::Answer { status, content_type, retry_after, body } => {
+        ImportedResponse::Answer { status, content_type, retry, body } => {
             let body = String::from_utf8(body)
                 .map_err(|_| "the response is not text in UTF-8: it has no place in a session".to_owned())?;
             let body = rules.redacted_body(&body).into_owned();
-            let redacted = |value: Option<String>| value.map(|value| rules.redacted(&value).into_owned());
-            let (content_type, retry_after) = (redacted(content_type), redacted(retry_after));
+            let redacted = |value: &str| rules.redacted(value).into_owned();
+            let (content_type, retry) = (content_type.as_deref().map(redacted), retry.map(redacted));
             // The files do not say when the parts of a body arrived.
             let chunks = vec![Chunk { at_us: 0, bytes: body.len() as u64 }];
-            CallOutcome::Answered(CallResponse { status, content_type, retry_after, body, chunks })
+            CallOutcome::Answered(CallResponse { status, content_type, retry, body, chunks })
         }
     })
 }

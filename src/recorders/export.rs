@@ -73,14 +73,15 @@ fn cassette(calls: &[AnsweredCall], out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  response:\n    body:\n      string: {}", quoted(&answer.body))?;
         writeln!(out, "    headers:")?;
         let date = call.requested_at.map(|at| at.format("%a, %d %b %Y %H:%M:%S GMT").to_string());
-        let headers =
-            [("Content-Type", &answer.content_type), ("Date", &date), ("Retry-After", &answer.retry_after)];
-        for (name, value) in headers {
+        let headers = [("Content-Type", &answer.content_type), ("Date", &date)];
+        let mut is_empty = true;
+        for (name, value) in headers.into_iter().chain(answer.retry.iter()) {
             if let Some(value) = value {
                 writeln!(out, "      {name}:\n      - {}", quoted(value))?;
+                is_empty = false;
             }
         }
-        if headers.iter().all(|(_, value)| value.is_none()) {
+        if is_empty {
             writeln!(out, "      {{}}")?;
         }
         writeln!(
@@ -146,9 +147,9 @@ fn line(call: &AnsweredCall, out: &mut dyn Write) -> io::Result<()> {
         call.request
     )?;
     write!(out, "\"response\":{{\"status_code\":{},\"headers\":{{", answer.status)?;
-    let headers = [("content-type", &answer.content_type), ("retry-after", &answer.retry_after)];
+    let headers = [("content-type", &answer.content_type)].into_iter().chain(answer.retry.iter());
     let headers =
-        headers.iter().filter_map(|(name, value)| Some(format!("\"{name}\":{}", string(value.as_deref()?))));
+        headers.filter_map(|(name, value)| Some(format!("\"{name}\":{}", string(value.as_deref()?))));
     write!(out, "{}}},\"body\":{body}}}}}", headers.collect::<Vec<_>>().join(","))?;
     writeln!(out)
 }

@@ -10,6 +10,7 @@ use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse};
 use super::node::LocatedValue;
 use super::recording::{ConvertInput, ImportedRun, ImportedRuns};
 use super::target::ApiTarget;
+use crate::calls::call::RetryHeaders;
 use crate::json::reader::{Limits, excerpt};
 use crate::json::{Value, compact};
 
@@ -273,17 +274,21 @@ impl JsonlReader {
         let status = node.member("status_code").or_else(|| node.member("status"));
         let status = status.map_or(Ok(200), |status| status.status())?;
         let headers = node.member("headers").filter(|headers| headers.value.as_object().is_some());
-        let (mut content_type, mut waits) = (None, None);
+        let (mut content_type, mut retry) = (None, RetryHeaders::default());
         for (name, value) in headers.iter().flat_map(LocatedValue::members).flatten() {
             match name.to_ascii_lowercase().as_str() {
                 "content-type" => content_type = Some(value.text()?.to_owned()),
-                "retry-after" => waits = Some(value.text()?.to_owned()),
-                _ => self.list(file, &value, "this header is not mapped"),
+                other => {
+                    let text = value.text().ok().map(str::to_owned);
+                    if text.is_none() || !retry.set(other, text) {
+                        self.list(file, &value, "this header is not mapped");
+                    }
+                }
             }
         }
         let reply = match reply(status, content_type, body.value) {
             ImportedResponse::Answer { status, content_type, body, .. } => {
-                ImportedResponse::Answer { status, content_type, retry_after: waits, body }
+                ImportedResponse::Answer { status, content_type, retry, body }
             }
             other => other,
         };
@@ -329,17 +334,18 @@ fn request_of(body: &Value<'_>, target: Option<ApiTarget>) -> std::result::Resul
 /// Returns an answer. A string is the body as it was received, such as a stream of events.
 fn reply(status: u16, content_type: Option<String>, body: &Value<'_>) -> ImportedResponse {
     let Value::String(text) = body else {
-        let ImportedResponse::Answer { status, content_type: json, retry_after, body } =
+        let ImportedResponse::Answer { status, content_type: json, retry, body } =
             ImportedResponse::json(status, body)
         else {
             return ImportedResponse::json(status, body);
         };
-        return ImportedResponse::Answer { status, content_type: content_type.or(json), retry_after, body };
+        return ImportedResponse::Answer { status, content_type: content_type.or(json), retry, body };
     };
     let is_stream = text.starts_with("data:") || text.starts_with("event:");
     let guessed = if is_stream { "text/event-stream" } else { "application/json" };
     let content_type = Some(content_type.unwrap_or_else(|| guessed.to_owned()));
-    ImportedResponse::Answer { status, content_type, retry_after: None, body: text.as_bytes().to_vec() }
+    let (retry, body) = (RetryHeaders::default(), text.as_bytes().to_vec());
+    ImportedResponse::Answer { status, content_type, retry, body }
 }
 
 /// Returns the time that a response states.

@@ -10,6 +10,7 @@ use super::error::{Fault, RecorderResult};
 use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse};
 use super::node::LocatedValue;
 use super::recording::{ImportedRun, ImportedRuns};
+use crate::calls::call::RetryHeaders;
 use crate::calls::values::at;
 use crate::json::Value;
 use crate::json::compact;
@@ -23,11 +24,10 @@ const REQUEST: &[&str] = &["method", "uri", "body", "headers"];
 const RESPONSE: &[&str] =
     &["status", "status_code", "body", "content", "headers", "http_version", "protocol", "url"];
 
-/// The headers that are mapped, and those that only describe how a body was sent.
+/// The other headers that are mapped, and those that only describe how a body was sent.
 const HEADERS: &[&str] = &[
     "content-type",
     "content-encoding",
-    "retry-after",
     "date",
     "accept",
     "accept-encoding",
@@ -112,7 +112,7 @@ struct Cassette {
 struct Headers {
     content_type: Option<String>,
     content_encoding: String,
-    retry_after: Option<String>,
+    retry: RetryHeaders,
     date: Option<DateTime<Utc>>,
 }
 
@@ -158,8 +158,8 @@ impl Cassette {
             (Some(reason), _) => ImportedResponse::Unmapped(reason),
             (None, Err(reason)) => ImportedResponse::Unmapped(format!("the body of the response: {reason}")),
             (None, Ok(body)) => {
-                let Headers { content_type, retry_after, .. } = headers;
-                ImportedResponse::Answer { status, content_type, retry_after, body }
+                let Headers { content_type, retry, .. } = headers;
+                ImportedResponse::Answer { status, content_type, retry, body }
             }
         };
         let at = node.member("recorded_at").and_then(|time| time.time()).or(headers.date);
@@ -188,13 +188,15 @@ impl Cassette {
             match name.as_str() {
                 "content-type" => headers.content_type = text,
                 "content-encoding" => headers.content_encoding = text.unwrap_or_default(),
-                "retry-after" => headers.retry_after = text,
                 "date" => {
                     let date = text.and_then(|text| DateTime::parse_from_rfc2822(&text).ok());
                     headers.date = date.map(|date| date.to_utc());
                 }
-                name if HEADERS.contains(&name) => {}
-                _ => drop(self.headers.insert(name)),
+                other => {
+                    if !headers.retry.set(other, text) && !HEADERS.contains(&other) {
+                        self.headers.insert(name);
+                    }
+                }
             }
         }
         Ok(headers)

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 /// own this address and then read the response; it cannot do so with a numeric address or `localhost`.
 pub(crate) fn is_own(host: &str, listening: SocketAddr) -> bool {
     let (name, port) = match host.rsplit_once(':') {
-        Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
+        Some((name, port)) if !port.ends_with(']') => (name, parsed(port)),
         _ => (host, Some(80)),
     };
     if port != Some(listening.port()) {
@@ -18,6 +18,11 @@ pub(crate) fn is_own(host: &str, listening: SocketAddr) -> bool {
     }
     let numeric = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
     numeric.parse::<IpAddr>().is_ok_and(|address| is_any || address == listening.ip())
+}
+
+/// Returns the number of a port: digits alone, unlike what numbers are parsed from.
+fn parsed(port: &str) -> Option<u16> {
+    port.parse().ok().filter(|_| port.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -41,6 +46,7 @@ mod tests {
             "",
             ":8080",
             "localhost:8080:8080",
+            "127.0.0.1:+8080",
             "user@localhost:8080",
         ] {
             assert!(!own(host, "127.0.0.1:8080"), "{host}");

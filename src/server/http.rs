@@ -1,6 +1,5 @@
 //! The HTTP server.
 
-use std::future::IntoFuture;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,19 +15,16 @@ use axum::middleware::{self, Next};
 use axum::routing::{MethodRouter, get};
 use tokio::net::TcpListener;
 use tokio::task;
-use tokio::time::{sleep, timeout};
 
+use super::connections::{self, GRACE};
 use super::failure::PageError;
 use super::frame::{self, PageLayout};
 use super::visit::{Download, Hint, Medium, PageRequest, ResponseContent};
 use super::{guard, pages};
 use crate::vault::Vault;
 
-/// How often the server checks whether it is to stop.
-const POLL: Duration = Duration::from_millis(50);
-
-/// How long requests that are being answered may take once the server stops.
-const GRACE: Duration = Duration::from_secs(5);
+/// The default of [`ServerOptions::head_timeout`].
+const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A page as a function.
 type Render = fn(&PageRequest<'_>) -> Result<ResponseContent, PageError>;
@@ -41,10 +37,18 @@ pub struct WebServer {
 }
 
 /// Options of a server.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct ServerOptions {
     /// Returns what a person can do about an error, for pages that report it.
     pub hint: Option<Hint>,
+    /// A connection is closed when no complete head of a request arrived on it for so long.
+    pub head_timeout: Duration,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self { hint: None, head_timeout: HEAD_TIMEOUT }
+    }
 }
 
 /// The state that all requests share.
@@ -78,36 +82,16 @@ impl WebServer {
     ///
     /// # Errors
     /// Returns an error if the system does not permit threads or connections.
-    pub fn run(
-        self,
-        vault: Vault,
-        options: ServerOptions,
-        is_stopped: impl Fn() -> bool + Send + Sync + 'static,
-    ) -> io::Result<()> {
+    pub fn run(self, vault: Vault, options: ServerOptions, is_stopped: impl Fn() -> bool) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let app = router(Arc::new(WebServerState { vault, address: self.address, options }));
-        let is_stopped = Arc::new(is_stopped);
         let served = runtime.block_on(async {
             let listener = TcpListener::from_std(self.listener)?;
-            let stop = wait(Arc::clone(&is_stopped));
-            let server = axum::serve(listener, app).with_graceful_shutdown(stop).into_future();
-            let server = task::spawn(server);
-            wait(is_stopped).await;
-            match timeout(GRACE, server).await {
-                Ok(Ok(ended)) => ended,
-                // Whatever is still being answered is abandoned.
-                Ok(Err(_)) | Err(_) => Ok(()),
-            }
+            connections::serve(&listener, &app, options.head_timeout, is_stopped).await;
+            Ok(())
         });
         runtime.shutdown_timeout(GRACE);
         served
-    }
-}
-
-/// Waits until the server is to stop.
-async fn wait(is_stopped: Arc<impl Fn() -> bool>) {
-    while !is_stopped() {
-        sleep(POLL).await;
     }
 }
 

@@ -19,6 +19,7 @@
 
 mod address;
 mod assets;
+mod connections;
 mod failure;
 mod files;
 mod frame;

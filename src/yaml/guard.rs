@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use saphyr_parser::ScalarStyle;
+use saphyr_parser::{ScalarStyle, Span};
 
 use crate::json::reader::{Defect, ReadError, excerpt};
 
@@ -15,6 +15,8 @@ pub(super) struct GuardedText<'t> {
     text: &'t str,
     /// The number of characters, if the last line has content and no line break.
     open_end: Option<usize>,
+    /// The lines, if there are tabs.
+    lines: Option<Vec<&'t str>>,
 }
 
 impl<'t> GuardedText<'t> {
@@ -36,15 +38,35 @@ impl<'t> GuardedText<'t> {
         // Blanks after the last line break are not a line, but the parser counts them as one in block scalars.
         let last_line = text.rfind(['\n', '\r']).map_or(0, |position| position + 1);
         let blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\t'));
+        let lines = text.contains('\t').then(|| lines(text));
         Ok(match text.split_at_checked(last_line) {
-            Some((lines, rest)) if blank(rest) => Self { text: lines, open_end: None },
-            _ => Self { text, open_end: Some(text.chars().count()) },
+            Some((before, rest)) if blank(rest) => Self { text: before, open_end: None, lines },
+            _ => Self { text, open_end: Some(text.chars().count()), lines },
         })
     }
 
     /// Returns the text for the parser.
     pub(super) fn text(&self) -> &'t str {
         self.text
+    }
+
+    /// Checks the indentation of a collection, which the parser also accepts with tabs, and returns whether it is one with
+    /// brackets. All collections inside of one with brackets are.
+    pub(super) fn is_flow(&self, span: Span, is_in_flow: bool) -> Result<bool, &'static str> {
+        let Some(lines) = self.lines.as_ref().filter(|_| !is_in_flow) else { return Ok(is_in_flow) };
+        let line = |number: usize| number.checked_sub(1).and_then(|index| lines.get(index)).copied();
+        let before_end = span.end.col().checked_sub(1);
+        let last = line(span.end.line()).zip(before_end).and_then(|(line, index)| line.chars().nth(index));
+        if !span.is_empty() && matches!(last, Some('[' | '{')) {
+            return Ok(true);
+        }
+        // Tags and anchors can stand before it, on other lines.
+        let before = || line(span.end.line()).unwrap_or_default().chars().take(span.end.col());
+        let is_indentation = before().all(|character| matches!(character, ' ' | '\t' | '-' | '?' | ':'));
+        if is_indentation && before().any(|character| character == '\t') {
+            return Err("the indentation has a tab; YAML allows only spaces there");
+        }
+        Ok(false)
     }
 
     /// Returns the content of a scalar that ends before character `end`. A block scalar has no final line feed if the
@@ -60,6 +82,13 @@ impl<'t> GuardedText<'t> {
         }
         Cow::Owned(content)
     }
+}
+
+/// Returns the lines, as the parser counts them.
+fn lines(text: &str) -> Vec<&str> {
+    let lines = text.split_inclusive('\n').map(|line| line.strip_suffix('\n').unwrap_or(line));
+    let lines = lines.map(|line| line.strip_suffix('\r').unwrap_or(line));
+    lines.flat_map(|line| line.split('\r')).collect()
 }
 
 /// Returns an upper bound, up to a small factor, of the number of tokens.

@@ -106,6 +106,7 @@ type YamlResult<T> = Result<T, YamlEventError>;
 struct OpenCollection {
     node: YamlNode,
     anchor: usize,
+    is_flow: bool,
     /// The keys of a mapping so far.
     keys: HashSet<String>,
     /// The key of the next value.
@@ -168,11 +169,11 @@ impl<'l> Builder<'l> {
                 if self.schema == YamlSchema::Core || !is_python(tag.as_deref(), &["tuple"]) {
                     check_tag(tag.as_deref(), "seq")?;
                 }
-                self.begin(YamlContent::Sequence(Vec::new()), anchor)
+                self.begin(YamlContent::Sequence(Vec::new()), anchor, self.is_flow(span, guarded)?)
             }
             Event::MappingStart(anchor, tag) => {
                 check_tag(tag.as_deref(), "map")?;
-                self.begin(YamlContent::Mapping(Vec::new()), anchor)
+                self.begin(YamlContent::Mapping(Vec::new()), anchor, self.is_flow(span, guarded)?)
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(open) => self.place(Rc::new(open.node), open.anchor),
@@ -230,13 +231,19 @@ impl<'l> Builder<'l> {
             .is_some_and(|open| matches!(open.node.content, YamlContent::Mapping(_)) && open.key.is_none())
     }
 
-    fn begin(&mut self, content: YamlContent, anchor: usize) -> YamlResult<()> {
+    /// Returns whether a collection is one with brackets, as far as that matters for its indentation.
+    fn is_flow(&self, span: Span, guarded: &GuardedText<'_>) -> YamlResult<bool> {
+        let is_in_flow = self.open.last().is_some_and(|open| open.is_flow);
+        guarded.is_flow(span, is_in_flow).map_err(|message| YamlEventError::new(Defect::Syntax, message))
+    }
+
+    fn begin(&mut self, content: YamlContent, anchor: usize, is_flow: bool) -> YamlResult<()> {
         if self.at_key() {
             return Err(not_a_key("a collection"));
         }
         let node = YamlNode::collection(content);
         self.count(&node)?;
-        self.open.push(OpenCollection { node, anchor, keys: HashSet::new(), key: None });
+        self.open.push(OpenCollection { node, anchor, is_flow, keys: HashSet::new(), key: None });
         Ok(())
     }
 

@@ -199,8 +199,34 @@ fn bad_syntax_is_refused() {
         "a: \0",
         "--- a: b\n",
         "\u{feff}a: [\u{feff}]",
+        "\ta: b",
+        "a:\n \tb: c",
+        "a:\n  \tb: c",
+        "a:\r \t- b",
+        "é:\r\n \t- b",
+        "-\ta: b",
+        "- \ta: b",
+        "- - \ta: b",
+        "? \ta: b",
     ] {
         assert_eq!(defect(text), Defect::Syntax, "{text:?}");
+    }
+}
+
+#[test]
+fn tabs_are_accepted_where_they_are_not_indentation() {
+    for (text, expected) in [
+        ("a: \tb", r#"{"a":"b"}"#),
+        ("a:\t[b,\tc]", r#"{"a":["b","c"]}"#),
+        ("a:\t\n  - b\t# c\n\t\n", r#"{"a":["b"]}"#),
+        ("a\t: b\nc: \"d\te\"", r#"{"a":"b","c":"d\te"}"#),
+        ("a: [\n  \tb: [c],\n  \t{d: e}]", r#"{"a":[{"b":["c"]},{"d":"e"}]}"#),
+        ("a: !!seq [\n  \tb: c]", r#"{"a":[{"b":"c"}]}"#),
+        ("a: &x\t\n  b: |\n    c\n    \td\n", r#"{"a":{"b":"c\n\td\n"}}"#),
+        ("# a\tb\n---\ta\n", r#""a""#),
+        ("a:\n  \t&x\n  b: c", r#"{"a":{"b":"c"}}"#),
+    ] {
+        assert_eq!(json(text), expected, "{text}");
     }
 }
 

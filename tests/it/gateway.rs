@@ -230,13 +230,50 @@ fn calls_after_a_write_that_failed_are_not_lost() {
     let text = std::fs::read_to_string(&spool).unwrap();
     assert_eq!(text.lines().filter(|line| serde_json::from_str::<Value>(line).is_ok()).count(), 3, "{text}");
     gateway.stop().unwrap();
+}
 
-    // A file that is damaged in the middle is named.
-    let damaged = sandbox.path("spool/4711-0.calls");
-    std::fs::write(&damaged, text.replacen("\"call\"", "\"", 1)).unwrap();
-    let refused =
-        started(&sandbox, options(&sandbox, GatewayMode::Record, &upstream)).err().unwrap().to_string();
-    assert!(refused.contains(&format!("{}: line 2 is damaged", damaged.display())), "{refused}");
+#[test]
+fn a_damaged_file_is_named_and_kept_and_its_other_calls_are_stored() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let gateway = start(&sandbox, GatewayMode::Record, &upstream);
+    for prompt in ["one", "two"] {
+        chat(gateway.address(), prompt, false).expect(200);
+    }
+    let text = spooled(&sandbox);
+    gateway.stop().unwrap();
+    std::fs::remove_file(sandbox.vault()).unwrap();
+    // The first call of one file, the run of another, and no line of the last.
+    let damaged = text.replacen("\"call\"", "\"", 1);
+    std::fs::write(sandbox.path("spool/1-0.calls"), &damaged).unwrap();
+    std::fs::write(sandbox.path("spool/2-0.calls"), text.replacen("\"run\"", "\"", 1)).unwrap();
+    std::fs::write(sandbox.path("spool/3-0.calls"), &text).unwrap();
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let for_gateway = Arc::clone(&reported);
+    let mut options = options(&sandbox, GatewayMode::Record, &upstream);
+    options.report = Arc::new(move |event| match event {
+        GatewayEvent::Failed { reason } => for_gateway.lock().unwrap().push((*reason).to_owned()),
+        GatewayEvent::Finished(run) => for_gateway.lock().unwrap().push(format!("{} calls", run.calls)),
+        _ => {}
+    });
+    started(&sandbox, options.clone()).unwrap().stop().unwrap();
+    let first = reported.lock().unwrap().clone();
+    let kept = |name: &str| sandbox.path(&format!("spool/{name}.calls.damaged"));
+    assert!(
+        first[0].starts_with(&format!("{}: line 2 is damaged: ", sandbox.path("spool/1-0.calls").display()))
+    );
+    let end =
+        format!("; other calls of this file that were stored: 1; it is kept as {}", kept("1-0").display());
+    assert!(first[0].ends_with(&end), "{first:?}");
+    assert!(
+        first[2].contains("2-0.calls: line 1 is damaged: ") && first[2].contains("were stored: 0;"),
+        "{first:?}"
+    );
+    assert_eq!([&first[1], &first[3]], ["1 calls", "2 calls"]);
+    assert_eq!(kinds(&sandbox), ["model_io", "model_io", "rpk", "rpk"]);
+    assert_eq!(std::fs::read_to_string(kept("1-0")).unwrap(), damaged);
+    // The next start does not report it again.
+    started(&sandbox, options).unwrap().stop().unwrap();
+    assert_eq!(reported.lock().unwrap().len(), 4);
 }
 
 #[test]
@@ -329,6 +366,30 @@ fn auto_records_only_what_is_new() {
         gateway.stop().unwrap();
         assert_eq!(upstream.requests(), requests, "{prompts:?}");
     }
+}
+
+#[test]
+fn what_auto_records_comes_after_what_it_replayed() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let run = |mode, times: usize| {
+        let gateway = start(&sandbox, mode, &upstream);
+        let answers: Vec<_> = (0..times).map(|_| chat(gateway.address(), "again", false).body).collect();
+        gateway.stop().unwrap();
+        answers
+    };
+    let first = run(GatewayMode::Auto, 1);
+    let second = run(GatewayMode::Auto, 3);
+    assert_eq!((&second[..1], upstream.requests()), (&first[..], 3));
+    assert_eq!(run(GatewayMode::Auto, 4)[..3], second);
+    assert_eq!(run(GatewayMode::Replay, 3), second);
+    // A chosen recording has only its own calls.
+    let mut latest = options(&sandbox, GatewayMode::Replay, &upstream);
+    latest.source = ReplaySource::Latest;
+    let gateway = started(&sandbox, latest).unwrap();
+    assert_eq!([0, 1].map(|_| chat(gateway.address(), "again", false).status), [200, 404]);
+    // What is recorded again comes first.
+    let third = run(GatewayMode::Record, 1);
+    assert_eq!(run(GatewayMode::Replay, 2), [&third[..], &first[..]].concat());
 }
 
 #[test]

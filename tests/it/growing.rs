@@ -14,6 +14,7 @@ use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
 use runvault::vault::find::FindRequest;
+use serde_json::{Value, json};
 
 use crate::sandbox::{Ran, Sandbox, session};
 use crate::traces::{Record, core, lines, steps};
@@ -236,6 +237,10 @@ fn parts_and_their_beginning_come_together_in_one_run_in_any_order() {
         expected.sort();
         assert_eq!(sorted(&ran), expected);
         assert_eq!(sorted(&dry), expected, "what was foretold is what happens");
+        let verified = sandbox.run(["verify", "--json", "d"]).expect(0).json();
+        let cores = |lines: &[Value]| lines.iter().map(|line| line["core_hash"].clone()).collect::<Vec<_>>();
+        assert_eq!(cores(&verified).len(), 4);
+        assert!(prefixes.iter().all(|core| cores(&verified).contains(&json!(core))), "{verified:?}");
         assert_eq!(sandbox.run(["get", &prefixes[3]]).expect(0).stdout, all.concat());
         assert!(ran.stderr.contains("4 added"), "{}", ran.stderr);
     }
@@ -283,12 +288,14 @@ fn a_part_without_its_beginning_is_rejected_and_says_which_record_is_missing() {
         assert_eq!(
             message,
             format!(
-                "continues the record {missing}, but nothing in the vault ends with it; add the file with the \
-                 beginning first, or both together"
+                "continues the record {missing}, but nothing that is known ends with it; the file with the \
+                 beginning must come before this one, or together with it"
             )
         );
     }
     assert!(path.exists(), "what is rejected stays");
+    let verified = sandbox.run(["verify", "--json", "d"]).expect(1).json();
+    assert_eq!(verified[0]["violations"][0]["path"], "line 1 /prev_hash");
     // As it says:
     sandbox.write("d/zero.ndjson", all[..2].concat());
     sandbox.run(["add", "d"]).expect(0);

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use runvault::recorders::{ConvertInput, ConvertOptions, RecorderFormat, convert};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, repository};
 
@@ -79,7 +79,7 @@ fn files_of_the_real_programs_become_linked_artifacts() {
         // The same file gives the same hashes.
         let again = import(&sandbox, &[name], &[]);
         assert!(
-            again.iter().all(|line| ["present", "not_mapped"].contains(&line["outcome"].as_str().unwrap()))
+            again.iter().all(|line| ["present", "not_mapped", "assumed"].contains(&line["outcome"].as_str().unwrap()))
         );
         assert_eq!([cores(&again, "model_io"), cores(&again, "rpk")], [sessions, packs], "{name}");
         sandbox.run(["fsck"]).expect(0);
@@ -115,6 +115,22 @@ fn what_is_not_mapped_is_listed() {
     );
     let printed = sandbox.run(["import".into(), file("vcr-encoded.yaml").into_os_string()]).expect(0).stderr;
     assert!(printed.contains("not mapped") && printed.contains("interactions[2]"), "{printed}");
+}
+
+#[test]
+fn calls_without_a_time_are_mapped() {
+    let sandbox = Sandbox::without_vault();
+    let call = |content: &str| {
+        json!({"request": {"model": "m", "messages": [{"role": "user", "content": content}]},
+               "response": {"object": "chat.completion", "choices": [{"message": {"content": "b"}}]}})
+    };
+    std::fs::write(sandbox.path("calls.jsonl"), format!("{}\n{}\n", call("a"), call("b"))).unwrap();
+    let import = ["import", "--create", "calls.jsonl"];
+    let printed = sandbox.run(import).expect(0).stderr;
+    assert!(printed.contains("assumed calls.jsonl: line 1: the file does not state the time"), "{printed}");
+    assert!(printed.contains("jsonl: 2 calls in 1 run; 0 entries not mapped"), "{printed}");
+    let lines = sandbox.run(import.into_iter().chain(["--json"])).expect(0).json();
+    assert_eq!(lines.iter().filter(|line| line["outcome"] == "assumed").count(), 1);
 }
 
 #[test]

@@ -103,6 +103,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "storage",
             "vault",
             "axum",
+            "hyper_util",
             "maud",
             "serde_json",
             "tokio",

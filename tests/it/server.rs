@@ -7,8 +7,13 @@ mod places;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
+use runvault::Vault;
+use runvault::server::{ServerOptions, WebServer};
 use serde_json::json;
 
 use crate::sandbox::{Sandbox, repository, run_pack, session};
@@ -131,6 +136,29 @@ fn addresses(page: &str) -> Vec<String> {
     let links = page.split("href=\"").skip(1).chain(page.split("src=\"").skip(1));
     let links = links.map(|rest| rest.split('"').next().unwrap().replace("&amp;", "&"));
     links.filter(|link| !link.starts_with('#') && link != "data:,").collect()
+}
+
+#[test]
+fn a_connection_without_a_complete_head_is_closed() {
+    let sandbox = Sandbox::new();
+    let vault = Vault::open(&sandbox.vault()).unwrap();
+    let server = WebServer::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let (address, stop) = (server.address(), Arc::new(AtomicBool::new(false)));
+    let options = ServerOptions { head_timeout: Duration::from_millis(50), ..ServerOptions::default() };
+    let is_stopped = Arc::clone(&stop);
+    let running =
+        thread::spawn(move || server.run(vault, options, move || is_stopped.load(Ordering::SeqCst)));
+    for head in ["", "GET / HTTP/1.1\r\nHost"] {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        // The server ends the connection, with or without a response.
+        let mut bytes = Vec::new();
+        let ended = stream.read_to_end(&mut bytes);
+        assert!(ended.is_ok() && !bytes.starts_with(b"HTTP/1.1 200"), "{ended:?}");
+    }
+    stop.store(true, Ordering::SeqCst);
+    running.join().unwrap().unwrap();
 }
 
 #[test]

@@ -6,10 +6,14 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args as ClapArgs;
+use runvault::display::counted;
 use runvault::gateway::{
-    Gateway, GatewayMode, PROVIDERS, Provider, REPLAY_KEY, Upstream, base_url_variables, key_variables,
+    Gateway, GatewayEvent, GatewayMode, GatewayOptions, PROVIDERS, Provider, REPLAY_KEY, Upstream,
+    base_url_variables, key_variables,
 };
 
 use crate::cli::args::gateway::GatewayArgs;
@@ -17,6 +21,7 @@ use crate::cli::args::variable::variable;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::stdout;
 use crate::cli::output::stop::Stop;
 
 /// Run a program and record or replay its model calls
@@ -60,6 +65,7 @@ impl Args {
             servers(&options.upstreams)?
         };
         options.upstreams.extend(servers.iter().map(|server| server.upstream.clone()));
+        let counts = (self.gateway.mode() == GatewayMode::Auto).then(|| CallCounts::of_events(&mut options));
         let gateway = Gateway::start(vault, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), options)?;
         let mut command = Command::new(program);
         command.args(arguments).envs(variables(gateway.address(), &servers));
@@ -75,8 +81,46 @@ impl Args {
         })?;
         // What was recorded is stored, unless a second signal asks not to wait for that.
         let _stop = Stop::on_signals()?;
-        gateway.stop()?;
+        let stopped = gateway.stop();
+        if let Some(counts) = counts {
+            counts.print();
+        }
+        stopped?;
         Ok(Status::OfProgram(code(status)))
+    }
+}
+
+/// The number of calls so far.
+#[derive(Default)]
+struct CallCounts {
+    replayed: AtomicU64,
+    recorded: AtomicU64,
+}
+
+impl CallCounts {
+    /// Counts the calls that a gateway with these options reports.
+    fn of_events(options: &mut GatewayOptions) -> Arc<Self> {
+        let counts = Arc::new(Self::default());
+        let (for_gateway, report) = (Arc::clone(&counts), Arc::clone(&options.report));
+        options.report = Arc::new(move |event| {
+            match event {
+                GatewayEvent::Replayed { .. } => for_gateway.replayed.fetch_add(1, Ordering::Relaxed),
+                GatewayEvent::Recorded { .. } => for_gateway.recorded.fetch_add(1, Ordering::Relaxed),
+                _ => 0,
+            };
+            report(event);
+        });
+        counts
+    }
+
+    /// Prints the numbers, if there were calls.
+    fn print(&self) {
+        let (replayed, recorded) =
+            (self.replayed.load(Ordering::Relaxed), self.recorded.load(Ordering::Relaxed));
+        if replayed + recorded > 0 {
+            let (replayed, recorded) = (counted(replayed, "call"), counted(recorded, "call"));
+            stdout::note(&format!("replayed {replayed}, recorded {recorded}"));
+        }
     }
 }
 

@@ -48,7 +48,7 @@ impl Args {
         if self.open {
             open(&format!("http://{address}/"))?;
         }
-        let options = ServerOptions { hint: Some(hints::hint) };
+        let options = ServerOptions { hint: Some(hints::hint), ..ServerOptions::default() };
         let run = server.run(vault, options, move || stop.is_requested());
         run.map_err(|error| CommandError::CouldNotRun(format!("the server failed: {error}")))?;
         Ok(Status::Done)

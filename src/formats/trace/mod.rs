@@ -200,3 +200,25 @@ fn mention(value: &Value<'_>, roles: &'static [(&'static str, Role)], position: 
         draft.mentions.extend(digest.map(|digest| Mention::at(role, position, digest)));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::artifact::AdmitOptions;
+    use crate::formats;
+
+    #[test]
+    fn the_example_of_the_documentation_is_a_trace() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/formats.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let (_, rest) = text.split_once("is a complete trace document:\n\n```json\n").unwrap();
+        let (record, rest) = rest.split_once("```").unwrap();
+        let (_, rest) = rest.split_once("```text\n").unwrap();
+        let (canonical, _) = rest.split_once("```").unwrap();
+        let kind = formats::named("trace").unwrap();
+        let line = format!("{}\n", record.replace('\n', ""));
+        let admitted = kind.admit(line.into_bytes(), &AdmitOptions::default()).unwrap();
+        let canonical = canonical.replace('\n', "").replace("<7F>", "\u{7f}").replace("<E000>", "\u{e000}");
+        assert_eq!(admitted.core().0, Digest::from_content(canonical.as_bytes()));
+    }
+}

@@ -69,7 +69,7 @@ pub fn object_of_texts<'v>(members: impl IntoIterator<Item = (&'v str, String)>)
 
 fn write_form(what: &CanonicalInput<'_>, out: &mut impl Write) -> io::Result<()> {
     match what {
-        CanonicalInput::Value(value) => write_value(value, out),
+        CanonicalInput::Value(value) => write_value::<false>(value, out),
         CanonicalInput::Array(elements) => write_array(elements, out, write_form),
         CanonicalInput::Object(members) => {
             write_object(members.iter().map(|(key, member)| (*key, member)), out, write_form)
@@ -77,18 +77,21 @@ fn write_form(what: &CanonicalInput<'_>, out: &mut impl Write) -> io::Result<()>
     }
 }
 
-fn write_value(value: &Value<'_>, out: &mut impl Write) -> io::Result<()> {
+fn write_value<const DISTINCT: bool>(value: &Value<'_>, out: &mut impl Write) -> io::Result<()> {
     match value {
         Value::Null => out.write_all(b"null"),
         Value::Bool(true) => out.write_all(b"true"),
         Value::Bool(false) => out.write_all(b"false"),
-        Value::Number(number) => match number.ecmascript_text() {
-            Some(text) => out.write_all(text.as_bytes()),
-            None => Err(io::Error::new(io::ErrorKind::InvalidData, OVERFLOW)),
-        },
+        Value::Number(number) => {
+            let text = if DISTINCT { number.distinct_text() } else { number.ecmascript_text() };
+            match text {
+                Some(text) => out.write_all(text.as_bytes()),
+                None => Err(io::Error::new(io::ErrorKind::InvalidData, OVERFLOW)),
+            }
+        }
         Value::String(text) => write_string(text, out),
-        Value::Array(elements) => write_array(elements, out, write_value),
-        Value::Object(object) => write_object(object.iter(), out, write_value),
+        Value::Array(elements) => write_array(elements, out, write_value::<DISTINCT>),
+        Value::Object(object) => write_object(object.iter(), out, write_value::<DISTINCT>),
     }
 }
 
@@ -142,7 +145,18 @@ fn utf16_order(one: &str, other: &str) -> Ordering {
 /// Returns an error for numbers that overflow to infinity.
 pub fn to_vec(value: &Value<'_>) -> io::Result<Vec<u8>> {
     let mut out = Vec::new();
-    write_value(value, &mut out)?;
+    write_value::<false>(value, &mut out)?;
+    Ok(out)
+}
+
+/// Returns the canonical bytes of `value`, in which integers beyond 2^53 keep their digits: for values that are compared,
+/// so that different integers stay different.
+///
+/// # Errors
+/// Returns an error for numbers that overflow to infinity, other than integers.
+pub(crate) fn to_vec_with_distinct_integers(value: &Value<'_>) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
+    write_value::<true>(value, &mut out)?;
     Ok(out)
 }
 

@@ -4,13 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use super::continuation_joiner::{self, ContinuationJoiner, DocumentSink, FirstPart};
 use super::examination::{Examination, ExaminationResult, ExaminedItem};
+use super::growing_documents::GrowingDocuments;
 use super::inputs::{InputResult, each};
 use super::report::{AddMonitor, AddReporter, AdmissionOutcome, DocumentOutcome, Summary};
 use super::rules::{conflicting, removed};
 use crate::artifact::Admitted;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::PipelineEvent;
-use crate::intake::{ArtifactSource, DocumentVerdict, ExamineOptions, InputLocation, Predecessor};
+use crate::intake::{ExamineOptions, Predecessor};
 use crate::storage::{KindConflict, Result, Snapshot, StorageError};
 
 /// Examines all `inputs`, stores nothing, and reports what adding would do to the vault in `snapshot`, or to a new
@@ -27,7 +28,7 @@ pub fn dry_run(
     let allow_removed = options.allow_removed;
     let seen = DryRunContents { snapshot, allow_removed, cores: HashMap::new(), captures: HashSet::new() };
     let reporter = AddReporter::new(monitor);
-    let mut sink = DryRun { seen, grown: HashMap::new(), options, reporter };
+    let mut sink = DryRun { seen, grown: GrowingDocuments::new(options, usize::MAX), reporter };
     let mut joining = ContinuationJoiner::new(options, |admitted| admitted, true);
     let mut number = 0;
     each(
@@ -49,30 +50,16 @@ pub fn dry_run(
 /// The state of a dry run.
 struct DryRun<'s, 'm> {
     seen: DryRunContents<'s>,
-    /// Documents that others may continue.
-    grown: HashMap<CoreHash, DryRunDocument>,
-    options: &'s ExamineOptions,
+    grown: GrowingDocuments<'s>,
     reporter: AddReporter<'m>,
-}
-
-/// The location of a document that would be in the vault.
-enum DryRunDocument {
-    Place(InputLocation),
-    Bytes(Vec<u8>),
 }
 
 impl DocumentSink<Admitted> for DryRun<'_, '_> {
     type Error = StorageError;
 
     fn first_part(&mut self, predecessor: &Predecessor) -> Result<Option<FirstPart>> {
-        let core = CoreHash(predecessor.after);
-        let document = match self.grown.get(&core) {
-            Some(DryRunDocument::Bytes(bytes)) => Some(bytes.clone()),
-            Some(DryRunDocument::Place(place)) => self.read_again(place.clone(), core),
-            None => None,
-        };
-        match (document, self.seen.snapshot) {
-            (Some(document), _) => Ok(Some(FirstPart::new(core, document))),
+        match (self.grown.get(CoreHash(predecessor.after)), self.seen.snapshot) {
+            (Some(document), _) => Ok(Some(document)),
             (None, Some(snapshot)) => continuation_joiner::in_vault(snapshot, predecessor),
             (None, None) => Ok(None),
         }
@@ -86,10 +73,8 @@ impl DocumentSink<Admitted> for DryRun<'_, '_> {
         {
             admission = self.seen.admission(admitted)?;
             if let Some(bytes) = admitted.members().first().filter(|_| admitted.kind().versions().is_some()) {
-                let place = original.as_ref().filter(|_| continues.is_none()).and_then(ArtifactSource::place);
-                let grown = place
-                    .map_or_else(|| DryRunDocument::Bytes(bytes.bytes().to_vec()), DryRunDocument::Place);
-                self.grown.insert(admitted.core(), grown);
+                let whole_file = original.as_ref().filter(|_| continues.is_none());
+                self.grown.add(admitted.core(), whole_file, bytes.bytes());
             }
         }
         self.reporter.report(number, item, || admission);
@@ -98,19 +83,6 @@ impl DocumentSink<Admitted> for DryRun<'_, '_> {
 
     fn settle(&mut self) -> Result<()> {
         Ok(())
-    }
-}
-
-impl DryRun<'_, '_> {
-    /// Returns the document at `place` if it still has this core hash.
-    fn read_again(&self, place: InputLocation, core: CoreHash) -> Option<Vec<u8>> {
-        let (verdict, _) = place.into_file()?.open().examine_in_place(self.options).ok()?;
-        match verdict {
-            DocumentVerdict::Admitted(admitted) if admitted.core() == core => {
-                admitted.members().first().map(|member| member.bytes().to_vec())
-            }
-            _ => None,
-        }
     }
 }
 

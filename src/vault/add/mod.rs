@@ -7,10 +7,12 @@ mod continuation_joiner;
 mod document;
 mod dry_run;
 mod examination;
+mod growing_documents;
 mod inputs;
 mod report;
 mod rules;
 mod source_paths;
+mod verification;
 
 use crate::intake::pipeline::PipelineEvent;
 use crate::intake::{ExamineOptions, Predecessor};
@@ -25,12 +27,13 @@ pub use inputs::InputResult;
 pub use report::{AddMonitor, DocumentOutcome, DocumentResult, Summary};
 pub use rules::{OTHER_KIND, REMOVED, RULES};
 pub(in crate::vault) use source_paths::SourcePaths;
+pub use verification::verify;
 
 use batch::{AddBatch, AddInterruption, is_stopped};
 use continuation_joiner::{ContinuationJoiner, DocumentSink, FirstPart, in_storage};
 use examination::ExaminedItem;
 use inputs::{CountedInputs, each, ends_directory, is_bad};
-use report::{AddReporter, AdmissionOutcome, ReportedArtifact};
+use report::AddReporter;
 
 /// Examines all `inputs`, and stores the admitted artifacts with what is `recorded` with them.
 ///
@@ -69,33 +72,6 @@ pub(in crate::vault) fn add(
         adding.reporter.summary.left = inputs.count - looked_at as u64 + adding.batch.dropped;
     }
     Ok(adding.reporter.summary)
-}
-
-/// Examines all `inputs` and stores nothing.
-pub fn verify(
-    inputs: impl Iterator<Item = InputResult> + Send,
-    options: &ExamineOptions,
-    monitor: &mut dyn AddMonitor,
-) -> Summary {
-    let mut reporter = AddReporter::new(monitor);
-    let mut number = 0;
-    let outcome: std::result::Result<(), std::convert::Infallible> = each(
-        inputs,
-        false,
-        options,
-        // The rest is freed in the thread that allocated it, where the memory is cheapest to reuse.
-        ReportedArtifact::from,
-        |event| {
-            if let PipelineEvent::Result(item) = event {
-                reporter.report(number, item, || AdmissionOutcome::Has(DocumentOutcome::Verified));
-                number += 1;
-            }
-            Ok(())
-        },
-    );
-    match outcome {
-        Ok(()) => reporter.summary,
-    }
 }
 
 /// The state of adding to a vault.

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use super::client::request;
+use super::client::{chat, request};
 use super::upstream::Upstream;
 use crate::sandbox::Sandbox;
 
@@ -57,6 +57,31 @@ fn a_variable_that_is_not_the_url_of_a_server_is_an_error_unless_it_is_not_used(
     for options in [&["--mode", "replay"][..], &["--upstream", "anthropic=http://127.0.0.1:9"]] {
         assert!(run(options).status.success(), "{options:?}");
     }
+}
+
+#[test]
+fn the_number_of_replayed_and_recorded_calls_is_printed() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let run = |prompts: &[&str]| {
+        let mut command = sandbox.command();
+        let server = format!("openai=http://{}", upstream.address);
+        command.args(["exec", "--create", "--upstream", &server, "--", "sh", "-c", PROGRAM]);
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        let (address, _) = url.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
+        for prompt in prompts {
+            chat(address.parse().unwrap(), prompt, false).expect(200);
+        }
+        drop(child.stdin.take());
+        String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap()
+    };
+    assert!(run(&["one"]).contains("replayed 0 calls, recorded 1 call\n"));
+    assert_eq!(run(&["one"]), "replayed 1 call, recorded 0 calls\n");
+    assert!(run(&["one", "two", "three"]).contains("replayed 1 call, recorded 2 calls\n"));
+    assert_eq!(run(&[]), "");
 }
 
 #[test]

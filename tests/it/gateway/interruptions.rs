@@ -1,7 +1,7 @@
 //! Servers that are slow, clients that do not wait, and a vault that is not there any more.
 
-use std::io::Write;
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
@@ -63,6 +63,59 @@ fn a_call_for_which_the_client_does_not_wait_is_a_failure() {
     assert_eq!((run.calls, run.failed), (1, 1));
     assert_eq!(steps(&sandbox)[1]["type"], "error.event");
     drop(answer);
+}
+
+#[test]
+fn a_client_that_leaves_a_silent_stream_ends_the_call() {
+    let sandbox = Sandbox::without_vault();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = listener.local_addr().unwrap();
+    let (ended, has_ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = [0; 4_096];
+        let _ = stream.read(&mut request).unwrap();
+        stream.write_all(response("text/event-stream", "data: {}\n\n").as_bytes()).unwrap();
+        // Until the gateway closes the connection.
+        while stream.read(&mut request).is_ok_and(|length| length > 0) {}
+        ended.send(()).unwrap();
+    });
+    let gateway = started(&sandbox, options(&sandbox, GatewayMode::Record, server)).unwrap();
+    let address = gateway.address();
+    let mut client = TcpStream::connect(address).unwrap();
+    let head = format!(
+        "POST /openai/v1/responses HTTP/1.1\r\nhost: {address}\r\ncontent-length: 15\r\n\r\n{{\"stream\":true}}"
+    );
+    client.write_all(head.as_bytes()).unwrap();
+    let mut received = Vec::new();
+    while !received.ends_with(b"data: {}\n\n\r\n") {
+        let mut byte = [0];
+        client.read_exact(&mut byte).unwrap();
+        received.push(byte[0]);
+    }
+    drop(client);
+    has_ended.recv_timeout(TIMEOUT).unwrap();
+    let run = gateway.stop().unwrap().remove(0);
+    assert_eq!((run.calls, run.failed), (1, 1));
+    assert_eq!(steps(&sandbox)[1]["output"]["partial"], "data: {}\n\n");
+}
+
+#[test]
+fn a_run_that_could_not_be_finished_is_finished_by_the_next_attempt() {
+    let (sandbox, upstream) = (Sandbox::new(), Upstream::start());
+    let gateway = start(&sandbox, GatewayMode::Record, &upstream);
+    let finish = || request(gateway.address(), "POST /_runvault/finish", &[], "");
+    chat(gateway.address(), "one", false).expect(200);
+    std::fs::rename(sandbox.vault(), sandbox.path("moved")).unwrap();
+    for _ in 0..2 {
+        assert!(finish().expect(500).body.contains("removed or replaced"));
+    }
+    // Calls that are made in between belong to the same run.
+    chat(gateway.address(), "two", false).expect(200);
+    std::fs::rename(sandbox.path("moved"), sandbox.vault()).unwrap();
+    assert_eq!(finish().expect(200).json()["finished"]["calls"], 2);
+    assert_eq!(finish().expect(200).json()["finished"], serde_json::Value::Null);
+    assert_eq!((kinds(&sandbox).len(), spooled(&sandbox)), (2, String::new()));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use runvault::gateway::{GatewayMode, Upstream as Server};
 use serde_json::{Value, json};
 
 use super::client::{chat, request};
+use super::scripted::{self, server};
 use super::upstream::Upstream;
 use super::{kinds, options, start, started, steps};
 use crate::sandbox::Sandbox;
@@ -31,6 +32,24 @@ fn clients_of_each_provider_find_the_message() {
     unreachable.upstreams = ["anthropic", "gemini"].iter().map(server).collect();
     let [anthropic, gemini] = answers(&started(&sandbox, unreachable).unwrap(), 502);
     assert_eq!((&anthropic["type"], &gemini["error"]["status"]), (&json!("error"), &json!("UNAVAILABLE")));
+}
+
+#[test]
+fn headers_by_which_clients_ask_again_are_replayed() {
+    let sandbox = Sandbox::without_vault();
+    let headers = ["retry-after: 1", "retry-after-ms: 1500", "x-should-retry: false"];
+    let head = format!("HTTP/1.1 529 X\r\n{}\r\ncontent-length: 2\r\n\r\n{{}}", headers.join("\r\n"));
+    let upstream = server(move |_| vec![(0, head.clone())]);
+    let ask = |mode| {
+        let gateway = started(&sandbox, scripted::options(&sandbox, mode, upstream)).unwrap();
+        let answer = request(gateway.address(), REQUESTS[0], &[], r#"{"messages":[]}"#).expect(529);
+        gateway.stop().unwrap();
+        headers.map(|header| answer.head.lines().any(|line| line == header))
+    };
+    assert_eq!(ask(GatewayMode::Record), [true; 3]);
+    assert_eq!(ask(GatewayMode::Replay), [true; 3]);
+    let output = &steps(&sandbox)[1]["output"];
+    assert_eq!((&output["retry_after_ms"], &output["should_retry"]), (&json!("1500"), &json!("false")));
 }
 
 #[test]

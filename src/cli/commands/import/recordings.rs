@@ -35,6 +35,7 @@ impl Args {
         let convert = ConvertOptions { rules, limits, without_originals: self.no_original };
         let conversions = recorders::convert(inputs, &convert)?;
         let unmapped: Vec<UnmappedValue> = conversions.iter().flat_map(|one| one.unmapped.clone()).collect();
+        let assumed: Vec<UnmappedValue> = conversions.iter().flat_map(|one| one.assumed.clone()).collect();
         let notes: Vec<String> = conversions.iter().map(note).collect();
         if conversions.iter().all(|one| one.calls == 0) {
             self.print_unmapped(&unmapped)?;
@@ -67,6 +68,7 @@ impl Args {
             return Err(CommandError::Stopped);
         }
         self.print_unmapped(&unmapped)?;
+        self.print_values("assumed", &assumed)?;
         for note in &notes {
             stdout::note(note);
         }
@@ -78,13 +80,18 @@ impl Args {
     }
 
     fn print_unmapped(&self, unmapped: &[UnmappedValue]) -> Result<(), CommandError> {
+        self.print_values("not mapped", unmapped)
+    }
+
+    fn print_values(&self, outcome: &str, values: &[UnmappedValue]) -> Result<(), CommandError> {
         let mut out = stdout::raw();
-        for UnmappedValue { file, location, reason } in unmapped {
+        for UnmappedValue { file, location, reason } in values {
             if self.json {
-                json::line(&mut out, &UnmappedPartLine { outcome: "not_mapped", file, location, reason })?;
+                let outcome = outcome.replace(' ', "_");
+                json::line(&mut out, &ValueLine { outcome, file, location, reason })?;
             } else {
                 let [file, location, reason] = [file, location, reason].map(|text| escaped(text).to_string());
-                stdout::message(&format!("{CAUTION}not mapped{CAUTION:#} {file}: {location}: {reason}"));
+                stdout::message(&format!("{CAUTION}{outcome}{CAUTION:#} {file}: {location}: {reason}"));
             }
         }
         Ok(())
@@ -92,8 +99,8 @@ impl Args {
 }
 
 #[derive(Serialize)]
-struct UnmappedPartLine<'u> {
-    outcome: &'static str,
+struct ValueLine<'u> {
+    outcome: String,
     file: &'u str,
     location: &'u str,
     reason: &'u str,

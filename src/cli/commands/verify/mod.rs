@@ -19,7 +19,8 @@ use printer::VerifyPrinter;
 
 /// Validate artifacts without storing them
 ///
-/// The checks are those of "add": what it would reject is invalid, what it would skip is skipped.
+/// The checks are those of "add" with an empty vault: what it would reject is invalid, what it would skip is skipped. A part
+/// of a trace is invalid unless its beginning is among the files.
 ///
 /// An argument that names an existing file is that file. Otherwise, a hash, a hash prefix, a tag, a run id or latest names an
 /// artifact in the vault: each of its captures is read, hashed and checked again, with the given keys. The hash of a
