@@ -2286,14 +2286,20 @@ export type Timestamp = string;
 
 /** The removed artifacts. */
 export interface TombstonesAnswer {
+  /** The end of this page, as long as there are more. */
+  next?: number | null;
   /** The artifacts in the order in which they were removed. Those that were added again are not listed. */
   removed: Array<RemovedArtifact>;
 }
 
 /** A request for the removed artifacts. */
 export interface TombstonesRequest {
+  /** The end of the previous page; the first page if there is none. */
+  after?: number | null;
   /** The id of a kind: only artifacts of this kind. */
   kind?: string | null;
+  /** Maximum number of artifacts; unlimited if there is none. */
+  limit?: number | null;
 }
 
 /** A request to remove the pin of an artifact. */

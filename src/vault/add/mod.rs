@@ -35,6 +35,10 @@ use examination::ExaminedItem;
 use inputs::{CountedInputs, each, ends_directory, is_bad};
 use report::AddReporter;
 
+/// Number of consecutive idle events, each of at least 20 ms, after which what waits is stored: inputs may arrive slowly. It is
+/// so large that a busy machine does not divide a batch, because what an addition sees again in another batch is recorded.
+const IDLE_BEFORE_STORING: u32 = 50;
+
 /// Examines all `inputs`, and stores the admitted artifacts with what is `recorded` with them.
 ///
 /// # Errors
@@ -53,9 +57,13 @@ pub(in crate::vault) fn add(
     let prepare = |admitted| preparer.prepare(admitted);
     let mut joining = ContinuationJoiner::new(options, prepare, !stops_at_bad);
     let mut inputs = CountedInputs { inputs, count: 0 };
-    let mut looked_at = 0;
+    let (mut looked_at, mut idle) = (0, 0);
     let outcome = each(&mut inputs, true, options, prepare, |event| {
-        let PipelineEvent::Result(item) = event else { return adding.settle() };
+        let PipelineEvent::Result(item) = event else {
+            idle += 1;
+            return if idle % IDLE_BEFORE_STORING == 0 { adding.settle() } else { Ok(()) };
+        };
+        idle = 0;
         let number = looked_at;
         looked_at += usize::from(!ends_directory(&item));
         let Some(item) = joining.take(number, item, &mut adding)? else { return Ok(()) };

@@ -2615,6 +2615,8 @@ class TagsAnswer(TypedDict):
 class TombstonesAnswer(TypedDict):
     """The removed artifacts."""
 
+    next: NotRequired[int | None]
+    """The end of this page, as long as there are more."""
     removed: list[RemovedArtifact]
     """The artifacts in the order in which they were removed. Those that were added again are not listed."""
 
@@ -2622,8 +2624,12 @@ class TombstonesAnswer(TypedDict):
 class TombstonesRequest(TypedDict):
     """A request for the removed artifacts."""
 
+    after: NotRequired[int | None]
+    """The end of the previous page; the first page if there is none."""
     kind: NotRequired[str | None]
     """The id of a kind: only artifacts of this kind."""
+    limit: NotRequired[int | None]
+    """Maximum number of artifacts; unlimited if there is none."""
 
 
 class UnpinRequest(TypedDict):
