@@ -1,9 +1,63 @@
 //! Row ids of artifacts, blobs and captures, by hash.
 
+use std::fmt::Write as _;
+
 use rusqlite::{Connection, OptionalExtension};
 
+use super::journal::after;
 use super::statements::StatementProvider;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+
+/// Columns that contain artifact row ids, the table of artifacts first.
+pub(super) const ARTIFACTS: &[(&str, &str)] = &[
+    ("artifact", "id"),
+    ("capture", "artifact"),
+    ("attribute", "artifact"),
+    ("identity", "artifact"),
+    ("name_mention", "artifact"),
+    ("link", "source"),
+    ("link", "target"),
+    ("tag", "artifact"),
+    ("pin", "artifact"),
+    ("note", "artifact"),
+    ("label", "artifact"),
+];
+
+/// Columns that contain capture row ids, the table of captures first. Indexes that also contain them are rebuilt after their
+/// numbers have changed.
+pub(super) const CAPTURES: &[(&str, &str)] =
+    &[("capture", "id"), ("member", "capture"), ("mention_list", "capture"), ("signature", "capture")];
+
+/// Columns that contain blob row ids, the table of blobs first.
+pub(super) const BLOBS: &[(&str, &str)] = &[
+    ("blob", "id"),
+    ("payload", "blob"),
+    ("payload", "base"),
+    ("capture", "blob"),
+    ("member", "blob"),
+    ("mention_list", "blob"),
+];
+
+/// The highest row id that additions reach. A higher one is damage.
+pub(super) const MAX_ROW: i64 = 1 << 48;
+
+/// Returns the row id for the next row of the table that `columns` begin with. If a row was lost, others may still contain its
+/// row id, and would refer to a new row with that id.
+pub(super) fn next_row(connection: &Connection, columns: &[(&'static str, &str)]) -> rusqlite::Result<i64> {
+    let Some(((table, id), references)) = columns.split_first() else { return Ok(1) };
+    let mut sql = format!("SELECT max(0, coalesce((SELECT max({id}) FROM {table}), 0)");
+    // No index has the blobs of lists of mentions, which have their captures' blobs.
+    for (table, column) in
+        references.iter().filter(|(table, column)| (*table, *column) != ("mention_list", "blob"))
+    {
+        let _ = write!(
+            sql,
+            ", coalesce((SELECT max({column}) FROM {table} WHERE {column} IS NOT NULL AND {column} < {MAX_ROW}), 0)"
+        );
+    }
+    sql.push(')');
+    after(connection.prepare_cached(&sql)?.query_row([], |row| row.get(0))?, table)
+}
 
 /// Returns the first bytes of a digest, by which it is indexed.
 pub(super) fn beginning(digest: &Digest) -> &[u8] {
