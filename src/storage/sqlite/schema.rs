@@ -308,10 +308,10 @@ fn begin(connection: &Connection) -> rusqlite::Result<()> {
 pub(super) fn create_alone(connection: &mut Connection) -> rusqlite::Result<()> {
     begin(connection)?;
     create(connection)?;
-    match connection::empty_log(connection)? {
-        true => Ok(()),
-        false => Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None)),
+    if connection::empty_log(connection)? {
+        return Ok(());
     }
+    Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))
 }
 
 /// Creates the current schema in an empty database. Returns false, and changes nothing, if it is not empty.

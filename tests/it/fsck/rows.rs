@@ -1,7 +1,5 @@
 //! Single rows that are damaged, lost or have other numbers: what is found about them, and that nothing else is affected.
 
-use rusqlite::Connection;
-
 use super::{bytes_of, examples, findings, of_bytes, small_pages, sql};
 use crate::sandbox::{Sandbox, session};
 
@@ -63,6 +61,8 @@ fn a_damaged_row_is_named_and_the_other_rows_are_not_lost() {
             "UPDATE capture SET digest = x'010203' WHERE id = (SELECT capture FROM member)",
             "unreadable | table capture | row ",
         ),
+        ("UPDATE capture SET digest = x'010203' WHERE id = 5", "unreadable | table capture | row 5: "),
+        ("UPDATE derived SET id = 7", "index-version-missing | table derived | "),
     ] {
         let sandbox = of_bytes(&bytes);
         change(&sandbox, damage);
@@ -70,6 +70,22 @@ fn a_damaged_row_is_named_and_the_other_rows_are_not_lost() {
         assert!(found.contains(named) && !found.contains("-lost"), "{damage}\n{found}");
         is_repaired(&sandbox, &before, damage);
     }
+}
+
+#[test]
+fn a_damaged_capture_does_not_keep_other_captures_of_its_artifact_from_being_stored_and_indexed() {
+    let sandbox = Sandbox::new();
+    let document = session("a", &[("p", "r"), ("q", "s")]);
+    sandbox.add([sandbox.write("first.json", &document)]);
+    sandbox.add([sandbox.write("second.json", format!("{document}\n"))]);
+    change(&sandbox, "DELETE FROM payload WHERE blob = 1; DELETE FROM attribute");
+    let found = findings(&sandbox, &["--repair"]);
+    assert!(found.contains("blob-missing") && !found.contains("index-missing"), "{found}");
+    let sandbox = Sandbox::new();
+    sandbox.add([sandbox.write("first.json", &document)]);
+    change(&sandbox, "DELETE FROM payload");
+    sandbox.write("second.json", format!("{document}\n"));
+    sandbox.run(["add", "second.json"]).expect(0);
 }
 
 #[test]
@@ -94,9 +110,9 @@ fn rows_after_a_damaged_page_are_compared() {
     let bytes = small_pages(&original);
     for table in ["artifact", "capture"] {
         let sandbox = of_bytes(&bytes);
-        let sql = "SELECT pageno FROM dbstat WHERE name = ?1 AND pagetype = 'leaf' ORDER BY path LIMIT 1";
-        let connection = Connection::open(sandbox.vault()).unwrap();
-        let page: usize = connection.query_row(sql, [table], |row| row.get(0)).unwrap();
+        let page = "SELECT pageno FROM dbstat WHERE name = ?1 AND pagetype = 'leaf' ORDER BY path LIMIT 1";
+        let connection = sql(&sandbox);
+        let page: usize = connection.query_row(page, [table], |row| row.get(0)).unwrap();
         let rows: usize =
             connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap();
         drop(connection);
@@ -120,7 +136,7 @@ fn rows_after_a_damaged_page_are_compared() {
 fn rows_with_other_numbers_get_their_own_again() {
     let original = annotated();
     let (bytes, before) = (bytes_of(&original), contents(&original));
-    for number in [i64::MAX, i64::MAX - 1, 1 << 62, 77, 0, -7, i64::MIN + 1] {
+    for number in [i64::MAX, 77, -7] {
         for row in [
             "artifact SET id = ? WHERE id = 1",
             "artifact SET id = ? WHERE id = (SELECT artifact FROM note)",

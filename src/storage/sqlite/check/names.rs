@@ -67,7 +67,7 @@ pub(in crate::storage::sqlite) fn proven_names(
             "SELECT DISTINCT CASE WHEN json_valid(entry) THEN entry ->> 'actor' END FROM journal LIMIT ?1",
         )?
         .query_map([ACTORS as u64], |row| Ok(row.get::<_, Option<String>>(0).unwrap_or_default()))?
-        .filter_map(|name| name.transpose())
+        .filter_map(rusqlite::Result::transpose)
         .collect::<rusqlite::Result<_>>()?;
     actors.extend(actors_by_id.values().take(ACTORS).cloned());
     actors.extend(actor.map(|actor| actor.name().to_owned()));
@@ -92,12 +92,12 @@ pub(in crate::storage::sqlite) fn proven_names(
         let (kind, actor) = (kinds_by_id.get(&entry.kind), entry.actor.and_then(|id| actors_by_id.get(&id)));
         let likely_kinds = kind.map(String::as_str).into_iter().chain(kinds.iter().copied());
         let is_chained = |kind: &str, actor: Option<&str>| entry.is_chained(head, chain, kind, actor);
-        let found = likely_kinds.into_iter().find_map(|kind| match entry.actor {
-            None => is_chained(kind, None).then_some((kind, None)),
-            Some(_) => {
-                let mut likely = actor.into_iter().chain(&actors);
-                likely.find(|actor| is_chained(kind, Some(actor))).map(|actor| (kind, Some(actor)))
+        let found = likely_kinds.into_iter().find_map(|kind| {
+            if entry.actor.is_none() {
+                return is_chained(kind, None).then_some((kind, None));
             }
+            let mut likely = actor.into_iter().chain(&actors);
+            likely.find(|actor| is_chained(kind, Some(actor))).map(|actor| (kind, Some(actor)))
         });
         let Some((found_kind, found_actor)) = found else { continue };
         *tried = ATTEMPTS;
@@ -119,7 +119,7 @@ fn names(connection: &Connection, table: &str) -> rusqlite::Result<HashMap<i64, 
     connection
         .prepare(&format!("SELECT id, name FROM {table}"))?
         .query_map([], |row| Ok(row.get(0).ok().zip(row.get(1).ok())))?
-        .filter_map(|name| name.transpose())
+        .filter_map(rusqlite::Result::transpose)
         .collect()
 }
 

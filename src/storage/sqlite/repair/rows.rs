@@ -181,6 +181,24 @@ fn digests(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlit
             repaired.push(Repair { subject: Subject::Blob(actual), did: "given its hash again" });
         }
     }
+    // A document has the hash of its blob.
+    for id in numbers(
+        transaction,
+        "SELECT id FROM capture WHERE blob IS NOT NULL AND digest IS NOT NULL ORDER BY id",
+    )? {
+        let sealed: rusqlite::Result<(CoreHash, CaptureHash, Vec<u8>)> = transaction.query_row(
+            "SELECT a.core, b.digest, c.seal FROM capture c JOIN artifact a ON a.id = c.artifact
+               JOIN blob b ON b.id = c.blob WHERE c.id = ?1",
+            [id],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+        );
+        if let Ok((core, capture, stored)) = sealed
+            && seal(core, capture) == *stored
+        {
+            transaction.execute("UPDATE capture SET digest = NULL WHERE id = ?1", [id])?;
+            repaired.push(Repair { subject: Subject::Capture(capture), did: "given its hash again" });
+        }
+    }
     let sql = format!("SELECT id FROM capture WHERE blob IS NULL AND {DAMAGED} ORDER BY id");
     for id in numbers(transaction, &sql)? {
         let sealed: rusqlite::Result<(CoreHash, Vec<u8>)> = transaction.query_row(
