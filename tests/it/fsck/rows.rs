@@ -158,6 +158,18 @@ fn rows_with_other_numbers_get_their_own_again() {
 }
 
 #[test]
+fn a_lost_blob_and_lost_bytes_of_another_one_are_not_taken_for_a_changed_number() {
+    let sandbox = examples();
+    change(
+        &sandbox,
+        "DELETE FROM blob WHERE id = (SELECT blob FROM member WHERE name = 'policy.json');
+         DELETE FROM payload WHERE blob = (SELECT max(blob) FROM capture)",
+    );
+    let ran = sandbox.run(["fsck", "--repair"]).expect(1);
+    assert!(!ran.stdout.contains("number again") && !ran.stderr.contains("failed"), "{}", ran.stderr);
+}
+
+#[test]
 fn rows_with_impossible_numbers_are_found_if_everything_refers_to_them() {
     let sandbox = Sandbox::new();
     sandbox.write("bytes", "some bytes");

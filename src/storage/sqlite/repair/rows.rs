@@ -111,20 +111,20 @@ fn blobs(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlite:
         let digest: rusqlite::Result<Digest> =
             transaction.query_row("SELECT digest FROM blob WHERE id = ?1", [own], |row| row.get(0));
         let Ok(digest) = digest.map(BlobHash) else { continue };
-        let mut current = own;
         for free in lost.iter().take(ATTEMPTS) {
             if blob_of(transaction, *free)? {
                 continue;
             }
-            transaction.execute("UPDATE blob SET id = ?2 WHERE id = ?1", (current, free))?;
-            current = *free;
+            // Undoing the change by another one would leave the rows that refer to it counted as violations.
+            transaction.execute_batch("SAVEPOINT attempt")?;
+            transaction.execute("UPDATE blob SET id = ?2 WHERE id = ?1", (own, free))?;
             let readers = DecompressionDictionaryCache::default();
-            if (PayloadReader { connection: transaction, readers: &readers }).bytes(current, digest).is_ok() {
+            if (PayloadReader { connection: transaction, readers: &readers }).bytes(*free, digest).is_ok() {
+                transaction.execute_batch("RELEASE attempt")?;
                 repaired.push(Repair { subject: Subject::Blob(digest), did: RENUMBERED });
                 break;
             }
-            transaction.execute("UPDATE blob SET id = ?2 WHERE id = ?1", (current, own))?;
-            current = own;
+            transaction.execute_batch("ROLLBACK TO attempt; RELEASE attempt")?;
         }
     }
     Ok(())
