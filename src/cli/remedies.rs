@@ -35,6 +35,7 @@ const REMEDIES: &[(&str, &str)] = &[
         "reference-broken",
         "`fsck --repair` rebuilds index rows. If the finding remains, restore the vault from a backup.",
     ),
+    ("row-number-invalid", "`fsck --repair` numbers such rows again."),
     ("duplicate-artifact", BACKUP),
     ("artifact-empty", FROM),
     ("duplicate-capture", BACKUP),
@@ -55,6 +56,7 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
     ("kind-wrong", REINDEX),
     ("kind-differs", REINDEX),
+    ("name-differs", "`fsck --repair` restores the name."),
     ("capture-damaged", FROM),
     (
         "seal-broken",

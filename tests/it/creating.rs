@@ -68,11 +68,51 @@ fn what_an_interrupted_creation_left_becomes_a_vault() {
     let mode: String = begun.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).unwrap();
     drop(begun);
     assert_eq!((mode.as_str(), fs::metadata(sandbox.path("begun.vault")).unwrap().len()), ("wal", 8192));
+    fs::copy(sandbox.path("begun.vault"), sandbox.path("again.vault")).unwrap();
+    sandbox.run(["init", "--vault", "again.vault"]).expect(0);
+    sandbox.run(["init", "--vault", "again.vault"]).expect(2);
+    sandbox.run(["fsck", "--vault", "again.vault"]).expect(0);
     for vault in ["empty.vault", "begun.vault"] {
         sandbox.run(["find", "--vault", vault]).expect(2);
         sandbox.run(["add", "s.json", "--vault", vault]).expect(2);
         sandbox.run(["add", "s.json", "--create", "--vault", vault]).expect(0);
         sandbox.run(["fsck", "--vault", vault]).expect(0);
+    }
+}
+
+#[test]
+fn a_creation_that_fails_leaves_nothing() {
+    let sandbox = Sandbox::without_vault();
+    sandbox.write("s.json", session("a", &[("p", "r")]));
+    // No log can be created.
+    fs::create_dir(sandbox.path("v.vault-wal")).unwrap();
+    for arguments in [&["init"][..], &["add", "--create", "s.json"]] {
+        sandbox.run(arguments).expect(2);
+        assert!(!sandbox.path("v.vault").exists(), "{arguments:?}");
+    }
+    fs::remove_dir(sandbox.path("v.vault-wal")).unwrap();
+    sandbox.run(["init"]).expect(0);
+    sandbox.run(["fsck"]).expect(0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_named_pipe_beside_a_vault_is_an_error() {
+    for ending in ["-wal", "-shm", "-journal"] {
+        let sandbox = Sandbox::new();
+        sandbox.add([sandbox.write("s.json", session("a", &[("p", "r")]))]);
+        let pipe = sandbox.path(&format!("v.vault{ending}"));
+        let _ = fs::remove_file(&pipe);
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for arguments in
+            [&["find"][..], &["fsck"], &["add", "s.json"], &["upgrade"], &["backup", "copy.vault"]]
+        {
+            let ran = sandbox.run(arguments).expect(2);
+            assert!(ran.stderr.contains(&format!("v.vault{ending} is not a file")), "{}", ran.stderr);
+        }
+        fs::remove_file(sandbox.vault()).unwrap();
+        sandbox.run(["init"]).expect(2);
+        assert!(!sandbox.vault().exists());
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod questions;
 mod recorded;
 mod reindex;
 mod repair;
+mod rows;
 mod shared_pages;
 
 use std::sync::LazyLock;

@@ -172,6 +172,22 @@ fn a_log_without_its_last_frames_is_reported() {
 }
 
 #[test]
+fn a_log_that_was_overwritten_is_reported() {
+    let killed = Killed::new();
+    let mut header = killed.log[..HEADER].to_vec();
+    // The header of a log of another vault, which has no frames.
+    header.copy_from_slice(&Killed::of("other").log[..HEADER]);
+    for log in [vec![0; killed.log.len()], vec![0xff; killed.log.len()], vec![0; HEADER], header] {
+        killed.with_log(Some(&log));
+        let findings = killed.fsck().expect(1).json();
+        assert_eq!(findings[0]["finding"], "log-damaged", "{findings:?}");
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        killed.sandbox.run(["fsck", "--repair"]).expect(0);
+        killed.fsck().expect(0);
+    }
+}
+
+#[test]
 fn a_log_that_was_deleted_is_reported() {
     let killed = Killed::new();
     killed.with_log(None);

@@ -174,6 +174,9 @@ findings! {
     REFERENCE_BROKEN, "reference-broken",
         "Rows refer to rows that do not exist.",
         "Rows were lost or changed.";
+    ROW_NUMBER_INVALID, "row-number-invalid",
+        "A row has a number that adding does not assign.",
+        "Rows that are added later may be in the wrong order, or cannot be added.";
     DUPLICATE_ARTIFACT, "duplicate-artifact",
         "An artifact is in the vault more than once.",
         "Lookups show only one of them.";
@@ -216,6 +219,9 @@ findings! {
     KIND_DIFFERS, "kind-differs",
         "The recorded properties of a kind differ from those in this program.",
         "Some links are shown under another name or not at all. A newer program may have changed them.";
+    NAME_DIFFERS, "name-differs",
+        "The name of a kind or an actor is not the one with which entries of the journal were chained.",
+        "Artifacts have the wrong kind, or entries of the journal the wrong actor, so that they appear to be changed.";
     CAPTURE_DAMAGED, "capture-damaged",
         "A capture does not consist of its original files.",
         "It cannot be retrieved; reading it is an error.";

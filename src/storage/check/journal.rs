@@ -1,6 +1,8 @@
 //! What checks and repairs ask of the journal, by way of what an engine reads.
 
-use super::finding::{CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS};
+use super::finding::{
+    CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS, UNREADABLE,
+};
 use super::journal_state::{EntryDefect, JournalReplay, JournalState};
 use super::{CatalogCounts, JournalInspection, RecordedCapture, Removals};
 use crate::digest::Digest;
@@ -35,7 +37,16 @@ pub(in crate::storage) trait JournalReader {
         };
         findings.extend(defects.into_iter().map(|(seq, defect)| for_entry(seq, defect)));
         let counts = self.compare_catalog(&mut state, &mut findings)?;
-        for lost in self.recorded_captures(&state, &mut findings)? {
+        let lost = self.recorded_captures(&state, &mut findings)?;
+        if state.has_unread_captures && !lost.is_empty() {
+            let detail = match lost.len() {
+                1 => "1 capture in the journal is not in the rows that can be read".to_owned(),
+                count => format!("{count} captures in the journal are not in the rows that can be read"),
+            };
+            findings.push(Finding::new(UNREADABLE, Subject::Table("capture".to_owned()), detail));
+            return Ok(JournalInspection { chain: check, counts, findings });
+        }
+        for lost in lost {
             let kind = lost.kind.as_deref().unwrap_or("unknown");
             let detail = format!("of artifact {}, kind {kind}", lost.core);
             findings.push(Finding::new(CAPTURE_LOST, Subject::Capture(lost.capture), detail));

@@ -96,6 +96,8 @@ pub(in crate::storage) struct JournalState {
     pub(in crate::storage) signatures: BTreeMap<(CoreHash, CaptureHash), i64>,
     /// The entry of the last removal of each core hash and capture hash with each artifact, unless it was reverted.
     pub(in crate::storage) tombstones: BTreeMap<TombstoneKey, i64>,
+    /// Whether rows of captures could not be read or identified, so that captures that remain may be in those.
+    pub(in crate::storage) has_unread_captures: bool,
     /// The digests that were removed with each artifact.
     removed: HashMap<CoreHash, Vec<Digest>>,
 }
@@ -204,6 +206,11 @@ impl JournalState {
         let entries = self.capture(core, capture)?;
         self.captures.remove(&capture_key(core, capture));
         Some(entries)
+    }
+
+    /// Removes the capture with this seal from the state. Returns whether there is one.
+    pub(in crate::storage) fn take_sealed(&mut self, seal: &[u8]) -> bool {
+        CaptureKey::try_from(seal).is_ok_and(|key| self.captures.remove(&key).is_some())
     }
 
     /// Returns the remaining captures, in no particular order.

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 
 use super::{Prepared, PutResult, Result, Storage};
-use crate::artifact::{Admitted, Signature};
+use crate::artifact::{Admitted, Kind, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
 pub use facts::ArtifactFacts;
@@ -43,6 +43,12 @@ pub trait Inspection: Send {
     /// Computes the chain of the journal, looks for the entry whose chain value is `since`, and compares the journal
     /// with everything in the catalog that follows from it, in both directions. No stored bytes are read.
     fn journal(&self, since: Option<Digest>) -> Result<JournalInspection>;
+
+    /// Finds kinds and actors whose names are not those that the journal proves. `kinds` are names of kinds to try.
+    fn names(&self, kinds: &[&str]) -> Result<Vec<Finding>> {
+        let _ = kinds;
+        Ok(Vec::new())
+    }
 
     /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
     fn removed(&self) -> Result<Vec<Finding>>;
@@ -122,7 +128,8 @@ pub trait Inspection: Send {
 /// Methods return an error if the vault cannot be read or written.
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
 pub trait Repairs {
-    /// Restores the record of where the journal ends, if the journal proves it: later entries follow on it.
+    /// Restores the record of where the journal ends and the numbers of entries, if the journal proves them: later entries
+    /// follow on its end.
     fn repair_end(&self) -> Result<Vec<Repair>> {
         Ok(Vec::new())
     }
@@ -142,6 +149,17 @@ pub trait Repairs {
     fn salvage(&self, each: &mut dyn FnMut(Box<dyn SalvagedLog + '_>) -> Result<()>) -> Result<()> {
         let _ = each;
         Ok(())
+    }
+
+    /// Gives kinds and actors the names that the journal proves. The names of `kinds` are tried.
+    fn repair_names(&self, kinds: &[Kind]) -> Result<Vec<Repair>> {
+        let _ = kinds;
+        Ok(Vec::new())
+    }
+
+    /// Restores row ids and hashes of rows that stored bytes or the journal prove.
+    fn repair_rows(&self) -> Result<Vec<Repair>> {
+        Ok(Vec::new())
     }
 
     /// Removes digests and dictionaries from payloads whose encoding does not use them.

@@ -14,6 +14,7 @@ use rusqlite::{Connection, Error, ErrorCode, OpenFlags, ffi};
 
 use super::{Result, StorageError};
 use crate::files;
+use crate::files::open_vaults::files_of;
 
 /// The time that a writer waits for another one to finish.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
@@ -72,6 +73,18 @@ pub(super) fn expect_file(path: &Path) -> Result<()> {
         0 | 1 => files::expect_readable(path).map_err(failed),
         links => Err(StorageError::hard_links(path, links)),
     }
+}
+
+/// Checks that each of the other files that SQLite uses for the vault at `path` is a file, if it exists. SQLite and the
+/// checks of the log would block on a named pipe. `path` has no symbolic links.
+pub(super) fn expect_files_beside(path: &Path) -> Result<()> {
+    for sibling in files_of(path).skip(1) {
+        if std::fs::metadata(&sibling).is_ok_and(|found| !found.is_file()) {
+            let reason = format!("{} is not a file", sibling.display());
+            return Err(StorageError::not_a_vault(path, reason));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the number of names (hard links) of the file.
@@ -250,7 +263,7 @@ pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
     }
 }
 
-fn empty_path() -> StorageError {
+pub(super) fn empty_path() -> StorageError {
     StorageError::invalid("the path of the vault is empty")
 }
 

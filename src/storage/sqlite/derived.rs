@@ -22,6 +22,8 @@ pub(super) fn begin(transaction: &Transaction<'_>) -> HookResult {
 
 /// Records that all derived data has the version of this program.
 pub(super) fn finish(connection: &Connection) -> rusqlite::Result<()> {
+    // In a damaged vault, the row may have another number.
+    connection.execute("DELETE FROM derived WHERE id <> 1", [])?;
     connection.execute("INSERT OR REPLACE INTO derived VALUES (1, ?1)", [VERSION]).map(drop)
 }
 

@@ -2,8 +2,54 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
+use super::journal::after;
 use super::statements::StatementProvider;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+
+/// Columns that contain artifact row ids: that of the table of artifacts first, then one that every artifact has.
+pub(super) const ARTIFACTS: &[(&str, &str)] = &[
+    ("artifact", "id"),
+    ("capture", "artifact"),
+    ("attribute", "artifact"),
+    ("identity", "artifact"),
+    ("name_mention", "artifact"),
+    ("link", "source"),
+    ("link", "target"),
+    ("tag", "artifact"),
+    ("pin", "artifact"),
+    ("note", "artifact"),
+    ("label", "artifact"),
+];
+
+/// Columns that contain capture row ids, in the same order. Indexes that also contain them are rebuilt after their
+/// numbers have changed.
+pub(super) const CAPTURES: &[(&str, &str)] =
+    &[("capture", "id"), ("mention_list", "capture"), ("member", "capture"), ("signature", "capture")];
+
+/// Columns that contain blob row ids, in the same order.
+pub(super) const BLOBS: &[(&str, &str)] = &[
+    ("blob", "id"),
+    ("payload", "blob"),
+    ("payload", "base"),
+    ("capture", "blob"),
+    ("member", "blob"),
+    ("mention_list", "blob"),
+];
+
+/// The highest row id that additions reach. A higher one is damage.
+pub(super) const MAX_ROW: i64 = 1 << 48;
+
+/// Returns the row id for the next row of the first table of `columns`. If a row was lost, the second column still contains its
+/// row id, and would refer to a new row with that id. It is one to which every addition writes, so that nothing else has to be
+/// read for this.
+pub(super) fn next_row(connection: &Connection, columns: &[(&'static str, &str)]) -> rusqlite::Result<i64> {
+    let [(table, id), (other, column), ..] = columns else { return Ok(1) };
+    let sql = format!(
+        "SELECT max(coalesce((SELECT max({id}) FROM {table}), 0),
+                    coalesce((SELECT max({column}) FROM {other} WHERE {column} < {MAX_ROW}), 0))"
+    );
+    after(connection.prepare_cached(&sql)?.query_row([], |row| row.get(0))?, table)
+}
 
 /// Returns the first bytes of a digest, by which it is indexed.
 pub(super) fn beginning(digest: &Digest) -> &[u8] {

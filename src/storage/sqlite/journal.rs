@@ -197,9 +197,19 @@ impl SqliteJournalWriter {
 
 /// Returns the row id of the actor with this name, who may be new.
 fn actor_id(statements: &impl StatementProvider, name: &str) -> rusqlite::Result<i64> {
-    statements.with("INSERT OR IGNORE INTO actor (name) VALUES (?1)", |insert| insert.execute([name]))?;
-    statements
-        .with("SELECT id FROM actor WHERE name = ?1", |select| select.query_row([name], |row| row.get(0)))
+    let known = statements.with("SELECT id FROM actor WHERE name = ?1", |select| {
+        select.query_row([name], |row| row.get(0)).optional()
+    })?;
+    if let Some(id) = known {
+        return Ok(id);
+    }
+    // Not the number of a lost row, to which entries still refer.
+    statements.with(
+        "INSERT INTO actor (id, name) VALUES (
+           (SELECT max(actor) + 1 FROM journal WHERE actor > (SELECT coalesce(max(id), 0) FROM actor)), ?1)
+         RETURNING id",
+        |insert| insert.query_row([name], |row| row.get(0)),
+    )
 }
 
 /// Returns the row id of the kind with this name.

@@ -12,6 +12,7 @@ mod compress;
 mod connection;
 mod content;
 mod copy;
+mod create;
 mod delta;
 mod delta_bases;
 mod derived;

@@ -147,7 +147,7 @@ impl SqliteWriter<'_> {
         self.transaction
             .prepare_cached(
                 "UPDATE capture SET warnings = ?2, seal = ?3, size = ?4
-                  WHERE id = ?1 AND (warnings IS NOT ?2 OR seal <> ?3 OR size <> ?4)",
+                  WHERE id = ?1 AND (warnings IS NOT ?2 OR seal IS NOT ?3 OR size IS NOT ?4)",
             )?
             .execute((capture, warnings, seal, admitted.size().cast_signed()))?;
         for member in admitted.members() {

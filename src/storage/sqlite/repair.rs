@@ -8,6 +8,8 @@
 mod blobs;
 mod journal;
 mod labels;
+mod names;
+mod rows;
 mod salvage;
 mod steps;
 
@@ -128,8 +130,8 @@ impl Store {
         })
     }
 
-    /// Restores the missing row of an artifact that captures belong to. `admitted` is the result of admitting such a
-    /// capture.
+    /// Restores the row of an artifact that captures belong to, if it is missing, has no hash or has another row id.
+    /// `admitted` is the result of admitting such a capture.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
@@ -141,14 +143,17 @@ impl Store {
     ) -> Result<Vec<Repair>> {
         let expected = seal(admitted.core(), admitted.capture());
         self.repair(|transaction| {
-            if artifact_id(transaction, admitted.core())?.is_some() {
-                return Ok(Vec::new());
+            transaction.pragma_update(None, "defer_foreign_keys", true)?;
+            if let Some(own) = artifact_id(transaction, admitted.core())? {
+                return renumber_artifact(transaction, (own, artifact.id), admitted, (capture, &expected));
             }
             let changed = transaction.execute(
-                "INSERT OR IGNORE INTO artifact (id, core, kind, added_at)
+                "INSERT INTO artifact (id, core, kind, added_at)
                  SELECT ?1, ?2, k.id, (SELECT min(added_at) FROM capture WHERE artifact = ?1)
                    FROM kind k, capture c
-                  WHERE k.name = ?3 AND c.id = ?4 AND c.artifact = ?1 AND c.seal = ?5",
+                  WHERE k.name = ?3 AND c.id = ?4 AND c.artifact = ?1 AND c.seal = ?5
+                 ON CONFLICT (id) DO UPDATE SET core = excluded.core, kind = excluded.kind
+                  WHERE typeof(artifact.core) <> 'blob' OR length(artifact.core) <> 32",
                 (artifact.id, admitted.core().0.as_bytes(), admitted.kind().name(), capture.0, expected),
             )?;
             let repaired =
@@ -182,6 +187,31 @@ impl Store {
         let failed = |error| StorageError::from_sqlite(Path::new(&self.path), error);
         work(&mut connection).map_err(failed)
     }
+}
+
+/// Gives the artifact of `capture`, whose row id is `own`, the row id `lost` that its captures refer to. If it has others, the
+/// capture is assigned to it. `seal` is the one that proves this.
+fn renumber_artifact(
+    transaction: &Transaction<'_>,
+    (own, lost): (i64, i64),
+    admitted: &Admitted,
+    (capture, seal): (CaptureId, &[u8]),
+) -> rusqlite::Result<Vec<Repair>> {
+    let exists = |sql: &str, id: i64| transaction.prepare_cached(sql)?.exists([id]);
+    let sql = "SELECT 1 FROM capture WHERE id = ?1 AND artifact = ?2 AND seal = ?3";
+    let is_proven = transaction.prepare_cached(sql)?.exists((capture.0, lost, seal))?;
+    if !is_proven {
+        return Ok(Vec::new());
+    }
+    if exists("SELECT 1 FROM capture WHERE artifact = ?1", own)?
+        || exists("SELECT 1 FROM artifact WHERE id = ?1", lost)?
+    {
+        transaction.execute("UPDATE capture SET artifact = ?2 WHERE id = ?1", (capture.0, own))?;
+        let subject = Subject::Capture(admitted.capture());
+        return Ok(vec![Repair { subject, did: "assigned to its artifact again" }]);
+    }
+    transaction.execute("UPDATE artifact SET id = ?2 WHERE id = ?1", (own, lost))?;
+    Ok(vec![Repair { subject: Subject::Artifact(admitted.core()), did: "given its number again" }])
 }
 
 /// Deletes a capture of the artifact `core`.

@@ -304,6 +304,16 @@ fn begin(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
+/// Creates a vault of the current schema in an empty file, which no other process uses, so that all of it is in the file.
+pub(super) fn create_alone(connection: &mut Connection) -> rusqlite::Result<()> {
+    begin(connection)?;
+    create(connection)?;
+    if connection::empty_log(connection)? {
+        return Ok(());
+    }
+    Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None))
+}
+
 /// Creates the current schema in an empty database. Returns false, and changes nothing, if it is not empty.
 fn create(connection: &mut Connection) -> rusqlite::Result<bool> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

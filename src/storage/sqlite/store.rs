@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
 use super::connection::{self, BUSY_TIMEOUT};
+use super::create;
 use super::dictionaries::DecompressionDictionaryCache;
 use super::edit::WriteTransaction;
 use super::pool::{ConnectionPool, SqlitePooledConnection};
@@ -54,10 +55,12 @@ impl Store {
     /// Creates a vault at `path`, readable by its owner only.
     ///
     /// # Errors
-    /// Returns [`Exists`](crate::storage::ErrorKind::Exists) if the path exists and is not an empty file, and another error if the file cannot
-    /// be written.
+    /// Returns [`Exists`](crate::storage::ErrorKind::Exists) if the path exists and is neither an empty file nor what an interrupted
+    /// creation left, and another error if the file cannot be written.
     pub fn create(path: &Path) -> Result<Self> {
-        if std::fs::symlink_metadata(path).is_ok_and(|file| file.len() > 0 || !file.is_file()) {
+        if std::fs::symlink_metadata(path)
+            .is_ok_and(|file| !file.is_file() || file.len() > 0 && !create::is_unfinished(path))
+        {
             return Err(StorageError::exists(path));
         }
         Self::open_or_create(path)
@@ -96,7 +99,7 @@ impl Store {
     /// # Errors
     /// Same as [`Store::open`], except [`Missing`](crate::storage::ErrorKind::Missing).
     pub fn open_or_create(path: &Path) -> Result<Self> {
-        connection::create_file(path)?;
+        create::create(path)?;
         Self::prepare(path, CreatePolicy::Create)
     }
 
@@ -106,7 +109,7 @@ impl Store {
     /// # Errors
     /// Same as [`Store::open_or_create`], except [`Incomplete`](crate::storage::ErrorKind::Incomplete).
     pub fn open_for_copy(path: &Path) -> Result<Self> {
-        connection::create_file(path)?;
+        create::create(path)?;
         Self::prepare(path, CreatePolicy::Copy)
     }
 
@@ -139,7 +142,7 @@ impl Store {
 
     pub(super) fn create_now(&self) -> Result<()> {
         if !self.is_created() {
-            connection::create_file(&self.path)?;
+            create::create(&self.path)?;
             let (registration, _) = Self::inspect_files(&self.path)?;
             drop(schema::open(&self.path, CreatePolicy::Create)?);
             self.created.get_or_init(|| registration);
@@ -177,6 +180,7 @@ impl Store {
     fn inspect_files(path: &Path) -> Result<(Registration, Option<DamagedWal>)> {
         let look = |real: &Path| {
             connection::expect_file(path)?;
+            connection::expect_files_beside(real)?;
             connection::expect_no_rollback_journal(real)
                 .map_err(|error| StorageError::from_sqlite(path, error))?;
             wal::detect_damage(real).map_err(|source| StorageError::io(path, source))

@@ -19,7 +19,7 @@ use super::delta::DeltaBaseFinder;
 use super::dictionaries::Dictionaries;
 use super::dictionary_training;
 use super::error::{StorageError, refused};
-use super::ids::{artifact_id, blob_id, capture_id};
+use super::ids::{ARTIFACTS, BLOBS, CAPTURES, artifact_id, blob_id, capture_id, next_row};
 use super::journal::{Addition, JournalEvent, SqliteJournalWriter, after, arrival};
 use super::lists::MentionListReader;
 use super::mention_index;
@@ -151,6 +151,7 @@ pub(super) struct SqliteWriter<'t> {
     policy: RemovedPolicy,
     tombstones: Tombstones,
     seen: PendingSightings,
+    next_artifact: i64,
     next_capture: i64,
     next_blob: i64,
     kinds: HashMap<&'static str, i64>,
@@ -192,24 +193,17 @@ impl<'t> SqliteWriter<'t> {
         journal: SqliteJournalWriter,
     ) -> rusqlite::Result<Self> {
         let PutContext { dictionaries, policy, .. } = *putting;
-        let last_capture: Option<i64> =
-            transaction.prepare_cached("SELECT max(id) FROM capture")?.query_row([], |row| row.get(0))?;
-        // In a damaged vault, a payload can have a number that no blob has any more.
-        let last_blob: i64 = transaction
-            .prepare_cached(
-                "SELECT max(coalesce((SELECT max(id) FROM blob), 0), coalesce((SELECT max(blob) FROM payload), 0))",
-            )?
-            .query_row([], |row| row.get(0))?;
         Ok(Self {
             transaction,
             statements: TransactionStatements::new(transaction),
             dictionaries,
             policy,
             tombstones: Tombstones::default(),
-            seen: PendingSightings::after(journal.seq()),
+            seen: PendingSightings::before(after(journal.seq(), "journal")?),
             journal,
-            next_capture: after(last_capture.unwrap_or(0), "capture")?,
-            next_blob: after(last_blob, "blob")?,
+            next_artifact: next_row(transaction, ARTIFACTS)?,
+            next_capture: next_row(transaction, CAPTURES)?,
+            next_blob: next_row(transaction, BLOBS)?,
             kinds: HashMap::new(),
             roles: HashMap::new(),
             attributes: HashMap::new(),
@@ -238,7 +232,8 @@ impl<'t> SqliteWriter<'t> {
         }
         self.record_seen()?;
         let kind = self.kind(admitted.kind())?;
-        let (id, outcome) = self.store(prepared, kind, known, self.journal.seq() + 1)?;
+        let entry = after(self.journal.seq(), "journal")?;
+        let (id, outcome) = self.store(prepared, kind, known, entry)?;
         let (kind_name, size) = (admitted.kind().name(), admitted.size());
         let source_path = prepared.source_path();
         let entry = Addition { kind, kind_name, core, capture, size, source_path };
@@ -280,7 +275,9 @@ impl<'t> SqliteWriter<'t> {
         let id = self
             .transaction
             .prepare_cached(
-                "INSERT INTO kind (name, stated_by, member) VALUES (?1, ?2, ?3)
+                // Not the number of a lost row, to which artifacts still refer.
+                "INSERT INTO kind (id, name, stated_by, member) VALUES (
+                   (SELECT max(kind) + 1 FROM artifact WHERE kind > (SELECT coalesce(max(id), 0) FROM kind)), ?1, ?2, ?3)
                  ON CONFLICT (name) DO UPDATE SET stated_by = excluded.stated_by, member = excluded.member
                  RETURNING id",
             )?
@@ -289,17 +286,18 @@ impl<'t> SqliteWriter<'t> {
         Ok(id)
     }
 
-    fn artifact(&self, core: CoreHash, kind: i64, entry: i64) -> rusqlite::Result<(i64, PutOutcome)> {
+    fn artifact(&mut self, core: CoreHash, kind: i64, entry: i64) -> rusqlite::Result<(i64, PutOutcome)> {
         if let Some(id) = artifact_id(&self.statements, core)? {
             self.arrived(id, arrival(entry, 0))?;
             return Ok((id, PutOutcome::NewCapture));
         }
+        let id = self.next_artifact;
+        self.next_artifact = after(id, "artifact")?;
         let at = self.journal.at().timestamp_millis();
         self.statements.with(
-            "INSERT INTO artifact (core, kind, added_at, seen_at, arrival) VALUES (?1, ?2, ?3, ?3, ?4)",
-            |insert| insert.execute((core.0.as_bytes(), kind, at, arrival(entry, 0))),
+            "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival) VALUES (?1, ?2, ?3, ?4, ?4, ?5)",
+            |insert| insert.execute((id, core.0.as_bytes(), kind, at, arrival(entry, 0))),
         )?;
-        let id = self.transaction.last_insert_rowid();
         let payloads = PayloadReader { connection: self.transaction, readers: &self.bases.readers };
         unresolved::resolve(&self.statements, MentionListReader { payloads }, core)?;
         Ok((id, PutOutcome::Added))

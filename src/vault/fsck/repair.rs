@@ -17,10 +17,10 @@ use crate::storage::check::finding::{
     BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
     ENTRY_DIFFERS, FILE_DAMAGED, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INDEX_UNREADABLE,
     INDEX_VERSION_MISSING, INSECURE_PERMISSIONS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG,
-    LOG_DAMAGED, MENTION_INDEX_UNSORTED, MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, PAYLOAD_SURPLUS,
-    REFERENCE_BROKEN, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG,
-    SOURCE_PATH_DIFFERS, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, UNRESOLVED_MISSING,
-    UNRESOLVED_SURPLUS, WARNINGS_DIFFER,
+    LOG_DAMAGED, MENTION_INDEX_UNSORTED, MENTIONS_MISSING, MENTIONS_SURPLUS, NAME_DIFFERS, ORDER_DIFFERS,
+    PAYLOAD_SURPLUS, REFERENCE_BROKEN, ROW_NUMBER_INVALID, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS,
+    SIGNATURE_DIFFERS, SIZE_WRONG, SOURCE_PATH_DIFFERS, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE,
+    UNRESOLVED_MISSING, UNRESOLVED_SURPLUS, WARNINGS_DIFFER,
 };
 use crate::storage::check::{
     CaptureId, CheckedArtifact, Inspection, IntegrityLevel, ReadCapture, RecordedCapture, RecordedSignatures,
@@ -95,6 +95,9 @@ pub(super) fn repair(
     repair.step(Repairer::file)?;
     repair.step(Repairer::logs)?;
     let of_the_file = repair.done.len();
+    // Everything else reads the names.
+    repair.step(Repairer::names)?;
+    repair.step(Repairer::rows)?;
     repair.step(Repairer::bytes)?;
     repair.step(Repairer::artifacts)?;
     repair.step(Repairer::captures)?;
@@ -164,7 +167,7 @@ impl<'r> Repairer<'r> {
         self.report.findings.iter().filter(move |finding| of(finding.info.id)).map(|finding| &finding.subject)
     }
 
-    /// Restores the record of where the journal ends, on which the entries about all other repairs follow.
+    /// Restores the record of where the journal ends and the numbers of entries, on which the entries about all other repairs follow.
     fn end(&mut self) -> Result<()> {
         if self.has(JOURNAL_BROKEN) {
             self.done.append(&mut self.steps.repair_end()?);
@@ -178,6 +181,20 @@ impl<'r> Repairer<'r> {
         }
         if self.has(FILE_DAMAGED) {
             self.done.append(&mut self.steps.repair_sql_indexes()?);
+        }
+        Ok(())
+    }
+
+    fn names(&mut self) -> Result<()> {
+        if self.has(NAME_DIFFERS) {
+            self.done.append(&mut self.steps.repair_names(&formats::ALL)?);
+        }
+        Ok(())
+    }
+
+    fn rows(&mut self) -> Result<()> {
+        if self.has_any(&[ROW_NUMBER_INVALID, REFERENCE_BROKEN, UNREADABLE]) {
+            self.done.append(&mut self.steps.repair_rows()?);
         }
         Ok(())
     }
@@ -272,7 +289,7 @@ impl<'r> Repairer<'r> {
 
     /// Repairs artifacts whose rows are lost or changed, as far as seals prove their identity.
     fn artifacts(&mut self) -> Result<()> {
-        if self.has(REFERENCE_BROKEN) {
+        if self.has_any(&[REFERENCE_BROKEN, UNREADABLE]) {
             let artifacts = self.inspect()?.lost_artifacts(&mut Vec::new())?;
             self.repair_captures(artifacts, |steps, artifact, capture, admitted| {
                 steps.repair_artifact(artifact, capture, admitted)
@@ -319,7 +336,7 @@ impl<'r> Repairer<'r> {
 
     /// Restores captures that are in the journal but not in the vault, and artifacts that are contained in others.
     fn captures(&mut self) -> Result<()> {
-        if self.has_any(&[CAPTURE_LOST, CAPTURE_DAMAGED, ARTIFACT_EMPTY, BLOB_UNREFERENCED]) {
+        if self.has_any(&[CAPTURE_LOST, CAPTURE_DAMAGED, ARTIFACT_EMPTY, BLOB_UNREFERENCED, UNREADABLE]) {
             let inspection = self.inspect()?;
             let mut lost = inspection.lost_captures()?;
             self.signatures = inspection.recorded_signatures()?;

@@ -100,12 +100,11 @@ impl Args {
         };
         let FsckPrinter { output_error, resume, progress, lost, .. } = printer;
         drop(progress);
+        let explained = if self.json { Ok(()) } else { explain(&report) };
         // A closed pipe does not affect the exit status, which is the answer.
+        let output_error = output_error.or(explained.err());
         if let Some(error) = output_error.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
             return Err(error.into());
-        }
-        if !self.json {
-            explain(&report)?;
         }
         let earlier = resume.as_ref().map(|resume| resume.position.clone()).unwrap_or_default();
         let findings = match &resume {

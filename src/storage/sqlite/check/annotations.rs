@@ -72,26 +72,22 @@ impl FileInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<u64> {
         let mut compared = JournalComparison::default();
-        let read = self.look(Subject::Table("signature".to_owned()), findings, || {
-            let mut statement = self.connection.prepare(
-                "SELECT coalesce(c.digest, b.digest), s.state, s.key_id, a.core FROM signature s NOT INDEXED
-                   LEFT JOIN capture c ON c.id = s.capture LEFT JOIN blob b ON b.id = c.blob
-                   LEFT JOIN artifact a ON a.id = c.artifact",
-            )?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                // A row that refers to a missing capture is a broken reference.
-                let (Some(capture), Some(core)) = (row.get(0)?, row.get(3)?) else { continue };
-                let seq = state.signatures.remove(&(core, capture));
-                let entry = seq.map(|seq| entry(&self.connection, seq)).transpose()?;
-                let recorded = entry.flatten().as_ref().and_then(signature_facts);
-                let stored = (row.get(1)?, row.get(2)?);
-                compared.signature(capture, Some(&stored), (seq.is_some(), recorded.as_ref()));
-            }
+        let sql =
+            "SELECT coalesce(c.digest, b.digest), s.state, s.key_id, a.core FROM signature s NOT INDEXED
+                     LEFT JOIN capture c ON c.id = s.capture LEFT JOIN blob b ON b.id = c.blob
+                     LEFT JOIN artifact a ON a.id = c.artifact";
+        let is_whole = self.each_row(sql, Subject::Table("signature".to_owned()), findings, |row| {
+            // A row that refers to a missing capture is a broken reference.
+            let (Some(capture), Some(core)) = (row.get(0)?, row.get(3)?) else { return Ok(()) };
+            let seq = state.signatures.remove(&(core, capture));
+            let entry = seq.map(|seq| entry(&self.connection, seq)).transpose()?;
+            let recorded = entry.flatten().as_ref().and_then(signature_facts);
+            let stored = (row.get(1)?, row.get(2)?);
+            compared.signature(capture, Some(&stored), (seq.is_some(), recorded.as_ref()));
             Ok(())
         })?;
         // Rows that could not be read are not missing.
-        if read.is_some() {
+        if is_whole {
             compared.lost_signatures(state);
         }
         Ok(compared.finish(findings))
@@ -105,22 +101,19 @@ impl FileInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<u64> {
         let mut compared = JournalComparison::default();
-        let read = self.look(Subject::Table(annotations.table.to_owned()), findings, || {
-            let mut statement = self.connection.prepare(annotations.sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                // A row that refers to a missing artifact is a broken reference.
-                let Some(key) = (annotations.key)(row)? else { continue };
-                let stored = AnnotationFacts { core: row.get(0)?, text: row.get(1)?, at: row.get(2)? };
-                let seq = expected.remove(&key);
-                let recorded = seq.map(|seq| entry(&self.connection, seq)).transpose()?.flatten();
-                let set = seq.map(|seq| (seq, recorded.and_then(AnnotationFacts::from_entry)));
-                compared.annotation(&(annotations.subject)(&key), &stored, set);
-            }
+        let table = Subject::Table(annotations.table.to_owned());
+        let is_whole = self.each_row(annotations.sql, table, findings, |row| {
+            // A row that refers to a missing artifact is a broken reference.
+            let Some(key) = (annotations.key)(row)? else { return Ok(()) };
+            let stored = AnnotationFacts { core: row.get(0)?, text: row.get(1)?, at: row.get(2)? };
+            let seq = expected.remove(&key);
+            let recorded = seq.map(|seq| entry(&self.connection, seq)).transpose()?.flatten();
+            let set = seq.map(|seq| (seq, recorded.and_then(AnnotationFacts::from_entry)));
+            compared.annotation(&(annotations.subject)(&key), &stored, set);
             Ok(())
         })?;
         // Rows that could not be read are not missing.
-        if read.is_some() {
+        if is_whole {
             compared.lost_annotations(expected, annotations.subject);
         }
         Ok(compared.finish(findings))

@@ -2,6 +2,7 @@
 
 use super::FileInspection;
 use super::blobs::{NamedBlobRow, file};
+use super::scan::TableScan;
 use crate::artifact::is_capture_of;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::check::capture::CaptureRow;
@@ -11,6 +12,10 @@ use crate::storage::sqlite::ids::capture_id;
 use crate::storage::sqlite::signatures::signature;
 use crate::storage::sqlite::{Result, StorageError};
 
+/// The query for the row ids of artifacts from `?1` on, from an index.
+pub(super) const ARTIFACT_IDS: &str =
+    "SELECT id FROM artifact INDEXED BY artifact_by_arrival WHERE id >= ?1 ORDER BY id";
+
 impl FileInspection<'_> {
     /// Returns all artifacts, or those of one kind, ordered by core hash. An unreadable part of the table is a finding.
     pub(super) fn artifacts(
@@ -18,15 +23,19 @@ impl FileInspection<'_> {
         kind: Option<&str>,
         findings: &mut Vec<Finding>,
     ) -> Result<Vec<CheckedArtifact>> {
+        const SCAN: TableScan = TableScan {
+            table: "artifact",
+            // Not through an index, which may be incomplete.
+            sql: "SELECT a.id, a.core, k.name FROM artifact a NOT INDEXED LEFT JOIN kind k ON k.id = a.kind
+                   WHERE a.id BETWEEN ?1 AND ?2 ORDER BY a.id",
+            ids: ARTIFACT_IDS,
+        };
         let mut artifacts = Vec::new();
-        // Not through an index, which may be incomplete.
-        let sql = "SELECT a.id, a.core, k.name FROM artifact a NOT INDEXED LEFT JOIN kind k ON k.id = a.kind
-                    WHERE ?1 IS NULL OR k.name = ?1 ORDER BY a.id";
-        self.look(Subject::Table("artifact".to_owned()), findings, || {
-            let mut statement = self.connection.prepare(sql)?;
-            let mut rows = statement.query([kind])?;
-            while let Some(row) = rows.next()? {
-                artifacts.push(CheckedArtifact { id: row.get(0)?, core: row.get(1)?, kind: row.get(2)? });
+        self.scan(&SCAN, findings, |row| {
+            // A damaged name of a kind is reported with the kinds, and the artifact may be of any.
+            let (core, name) = (row.get(1)?, row.get::<_, Option<String>>(2).unwrap_or_default());
+            if kind.is_none() || kind == name.as_deref() {
+                artifacts.push(CheckedArtifact { id: row.get(0)?, core, kind: name });
             }
             Ok(())
         })?;
@@ -48,11 +57,13 @@ impl FileInspection<'_> {
         Ok(ids.unwrap_or_default())
     }
 
-    /// Returns the artifacts that captures refer to and that are missing from the vault. Their hashes are not known.
+    /// Returns the artifacts that captures refer to and that are missing from the vault, or whose rows have no hash. Their
+    /// hashes are not known.
     pub(super) fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
         let artifacts = self.look(Subject::Table("capture".to_owned()), findings, || {
-            let sql = "SELECT DISTINCT artifact FROM capture
-                        WHERE artifact NOT IN (SELECT id FROM artifact) ORDER BY artifact";
+            let sql = "SELECT DISTINCT artifact FROM capture WHERE artifact NOT IN
+                         (SELECT id FROM artifact WHERE typeof(core) = 'blob' AND length(core) = 32)
+                        ORDER BY artifact";
             let mut statement = self.connection.prepare(sql)?;
             let core = CoreHash(Digest::from_bytes([0; 32]));
             statement

@@ -16,23 +16,18 @@ impl FileInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<u64> {
         let mut compared = JournalComparison::default();
-        let read = self.look(Subject::Table("label".to_owned()), findings, || {
-            let mut statement = self.connection.prepare(
-                "SELECT a.core, v.key, v.value, l.at FROM label l NOT INDEXED
-                   LEFT JOIN artifact a ON a.id = l.artifact LEFT JOIN label_value v ON v.id = l.value",
-            )?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                // A row that refers to a missing artifact or value is a broken reference.
-                let (core, key): (Option<CoreHash>, Option<Arc<str>>) = (row.get(0)?, row.get(1)?);
-                let (Some(core), Some(key)) = (core, key) else { continue };
-                let (value, at): (String, i64) = (row.get(2)?, row.get(3)?);
-                compared.label(state, &(core, key), (&value, at));
-            }
+        let sql = "SELECT a.core, v.key, v.value, l.at FROM label l NOT INDEXED
+                     LEFT JOIN artifact a ON a.id = l.artifact LEFT JOIN label_value v ON v.id = l.value";
+        let is_whole = self.each_row(sql, Subject::Table("label".to_owned()), findings, |row| {
+            // A row that refers to a missing artifact or value is a broken reference.
+            let (core, key): (Option<CoreHash>, Option<Arc<str>>) = (row.get(0)?, row.get(1)?);
+            let (Some(core), Some(key)) = (core, key) else { return Ok(()) };
+            let (value, at): (String, i64) = (row.get(2)?, row.get(3)?);
+            compared.label(state, &(core, key), (&value, at));
             Ok(())
         })?;
         // Rows that could not be read are not missing.
-        if read.is_some() {
+        if is_whole {
             compared.lost_labels(state);
         }
         Ok(compared.finish(findings))

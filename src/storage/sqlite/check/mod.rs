@@ -13,10 +13,12 @@ mod journal;
 mod labels;
 mod logs;
 mod mention_index;
+mod names;
 mod pages;
 mod permissions;
 mod removed;
 mod replay;
+mod scan;
 mod search;
 mod structure;
 mod unresolved;
@@ -30,8 +32,10 @@ use super::payload::PayloadReader;
 use super::pool::SqlitePooledConnection;
 use super::store::Store;
 use super::{Result, StorageError};
+use crate::storage::Actor;
 use crate::storage::check::finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
 
+pub(super) use names::{ProvenName, proven_names};
 pub(super) use permissions::restrict_permissions;
 pub(super) use replay::{entry as journal_entry, replay};
 pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
@@ -42,16 +46,22 @@ pub(in crate::storage::sqlite) struct FileInspection<'s> {
     /// Not shared with the store: the check must see what is on disk.
     readers: DecompressionDictionaryCache,
     path: &'s Path,
+    /// The actor of the store, who may be the one of earlier entries.
+    actor: Option<&'s Actor>,
 }
 
 impl<'s> FileInspection<'s> {
-    pub(super) fn begin(connection: SqlitePooledConnection<'s>, path: &'s Path) -> Result<Self> {
+    pub(super) fn begin(
+        connection: SqlitePooledConnection<'s>,
+        path: &'s Path,
+        actor: Option<&'s Actor>,
+    ) -> Result<Self> {
         let begin = || {
             connection.execute_batch("BEGIN DEFERRED")?;
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
         };
         begin().map_err(|error| StorageError::from_sqlite(path, error))?;
-        Ok(Self { connection, readers: DecompressionDictionaryCache::default(), path })
+        Ok(Self { connection, readers: DecompressionDictionaryCache::default(), path, actor })
     }
 
     fn payloads(&self) -> PayloadReader<'_> {
@@ -96,6 +106,6 @@ impl Drop for FileInspection<'_> {
 impl Store {
     /// Begins a check of the vault's current state. Unlike a snapshot, it is also available for a damaged vault.
     pub(in crate::storage::sqlite) fn inspect(&self) -> Result<FileInspection<'_>> {
-        FileInspection::begin(self.connection()?, &self.path)
+        FileInspection::begin(self.connection()?, &self.path, self.actor.as_ref())
     }
 }

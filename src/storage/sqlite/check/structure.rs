@@ -9,11 +9,12 @@ use crate::digest::{BlobHash, CoreHash, Digest};
 use crate::storage::check::finding::{
     ARTIFACT_EMPTY, BASE_WRONG, BLOB_MISSING, BLOB_UNREFERENCED, DICTIONARY_DAMAGED, DUPLICATE_ARTIFACT,
     DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, Finding, FindingInfo, INDEX_VERSION_MISSING,
-    PAGE_SHARED, PAYLOAD_SURPLUS, REFERENCE_BROKEN, SCHEMA_DIFFERS, Subject,
+    PAGE_SHARED, PAYLOAD_SURPLUS, REFERENCE_BROKEN, ROW_NUMBER_INVALID, SCHEMA_DIFFERS, Subject,
 };
 use crate::storage::check::{IntegrityLevel, KindFacts};
 use crate::storage::sqlite::dictionaries::DictionarySeal;
 use crate::storage::sqlite::error::is_damage;
+use crate::storage::sqlite::ids::MAX_ROW;
 use crate::storage::sqlite::schema;
 use crate::storage::{PayloadDefect, Result, StorageError};
 
@@ -155,6 +156,14 @@ impl FileInspection<'_> {
             Ok(Finding::new(info, subject, format!("{} times", row.get::<_, i64>(1)?)))
         };
         let table = |name: &str| Subject::Table(name.to_owned());
+        for name in ["artifact", "blob", "capture"] {
+            let sql =
+                format!("SELECT id FROM {name} NOT INDEXED WHERE id NOT BETWEEN 1 AND {MAX_ROW} ORDER BY id");
+            self.each(&sql, table(name), &mut findings, |row| {
+                let detail = format!("{} is the number of a row", row.get::<_, i64>(0)?);
+                Ok(Finding::new(ROW_NUMBER_INVALID, table(name), detail))
+            })?;
+        }
         // Not through indexes, which may be what is wrong.
         self.each(
             "SELECT core, count(*) FROM artifact NOT INDEXED GROUP BY core HAVING count(*) > 1 ORDER BY core",
@@ -218,7 +227,7 @@ impl FileInspection<'_> {
         self.dictionaries(&mut findings)?;
         // Without the row, a program with other rules would use the indexes as if they were its own.
         self.each(
-            "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM derived)",
+            "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM derived WHERE id = 1)",
             table("derived"),
             &mut findings,
             |_| Ok(Finding::new(INDEX_VERSION_MISSING, table("derived"), "its row is missing")),
@@ -254,15 +263,11 @@ impl FileInspection<'_> {
     /// Returns the kinds as the vault records them.
     pub(super) fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
         let mut kinds = Vec::new();
-        self.look(Subject::Table("kind".to_owned()), findings, || {
-            let mut statement =
-                self.connection.prepare("SELECT name, stated_by, member FROM kind ORDER BY name")?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let (inverse_relation, member): (_, Option<String>) = (row.get(1)?, row.get(2)?);
-                let is_directory = member.is_none();
-                kinds.push(KindFacts { name: row.get(0)?, inverse_relation, is_directory, member });
-            }
+        let sql = "SELECT name, stated_by, member FROM kind ORDER BY name";
+        self.each_row(sql, Subject::Table("kind".to_owned()), findings, |row| {
+            let (inverse_relation, member): (_, Option<String>) = (row.get(1)?, row.get(2)?);
+            let is_directory = member.is_none();
+            kinds.push(KindFacts { name: row.get(0)?, inverse_relation, is_directory, member });
             Ok(())
         })?;
         Ok(kinds)

@@ -220,7 +220,7 @@ fn write_payload(
 }
 
 /// Whether the seal or the hash of a capture with the blob `id` proves that `actual` is its hash.
-fn is_proven(transaction: &Transaction<'_>, id: i64, actual: BlobHash) -> rusqlite::Result<bool> {
+pub(super) fn is_proven(transaction: &Transaction<'_>, id: i64, actual: BlobHash) -> rusqlite::Result<bool> {
     let mut documents = transaction.prepare(
         "SELECT a.core, c.seal FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob = ?1",
     )?;

@@ -15,29 +15,10 @@ use crate::storage::check::journal_state::{
 use crate::storage::check::{JournalRestoreResult, Repair, Subject};
 use crate::storage::entry::EntryChange;
 use crate::storage::sqlite::check::{journal_entry, replay};
-use crate::storage::sqlite::ids::artifact_id;
+use crate::storage::sqlite::ids::{ARTIFACTS, CAPTURES, artifact_id};
 use crate::storage::sqlite::journal;
 use crate::storage::sqlite::manual_links::changed;
 use crate::storage::sqlite::{Result, Store};
-
-/// Columns that contain artifact row ids, the table of artifacts first.
-const ARTIFACTS: &[(&str, &str)] = &[
-    ("artifact", "id"),
-    ("capture", "artifact"),
-    ("attribute", "artifact"),
-    ("identity", "artifact"),
-    ("name_mention", "artifact"),
-    ("link", "source"),
-    ("link", "target"),
-    ("tag", "artifact"),
-    ("pin", "artifact"),
-    ("note", "artifact"),
-    ("label", "artifact"),
-];
-
-/// Columns that contain capture row ids. Indexes that also contain them are rebuilt afterwards.
-const CAPTURES: &[(&str, &str)] =
-    &[("capture", "id"), ("member", "capture"), ("mention_list", "capture"), ("signature", "capture")];
 
 impl Store {
     /// Restores everything that the journal determines: times and order of captures and artifacts, tags, notes, pins,
@@ -102,7 +83,7 @@ fn captures_added(
 ) -> rusqlite::Result<()> {
     for (id, capture, entries) in captures(transaction, state)? {
         let sql = "UPDATE capture SET added_at = ?2, seen_at = ?3
-                    WHERE id = ?1 AND (added_at <> ?2 OR seen_at <> ?3)";
+                    WHERE id = ?1 AND (added_at IS NOT ?2 OR seen_at IS NOT ?3)";
         let (added, seen) = (time_of(transaction, entries.added)?, time_of(transaction, entries.seen)?);
         if changed(transaction, sql, (id, added, seen))? {
             repaired.push(Repair { subject: Subject::Capture(capture), did: "given the journal's time" });
@@ -158,7 +139,7 @@ fn artifact_times(
         let added_at =
             if times.contains(&added_at) { added_at } else { time_of(transaction, entries.added)? };
         let sql = "UPDATE artifact SET added_at = ?2, seen_at = ?3, arrival = ?4
-                    WHERE id = ?1 AND (added_at <> ?2 OR seen_at <> ?3 OR arrival <> ?4)";
+                    WHERE id = ?1 AND (added_at IS NOT ?2 OR seen_at IS NOT ?3 OR arrival IS NOT ?4)";
         let seen_at = time_of(transaction, entries.seen)?;
         if changed(transaction, sql, (id, added_at, seen_at, entries.arrival()))? {
             repaired.push(Repair { subject: Subject::Artifact(core), did: "given the journal's time" });

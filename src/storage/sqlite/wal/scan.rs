@@ -144,14 +144,20 @@ impl WalScan {
     /// after a frame that does not verify. An unfinished transaction at the end of the log does not count, because it
     /// was not acknowledged.
     pub(in crate::storage::sqlite) fn is_damaged(&self, index: Option<&WalIndex>) -> bool {
-        let counted = index.filter(|index| index.salts == self.salts && index.frames > index.in_file);
+        let counted = index.filter(|index| self.is_counted_by(index) && index.frames > index.in_file);
         self.commits_behind > 0 || counted.is_some_and(|index| u64::from(index.frames) > self.readable)
+    }
+
+    /// Returns whether the frames that `index` counts should be in this log. If nothing in it can be read, they were in the
+    /// log that it replaced: SQLite begins a new log only when the file has all frames of the one before.
+    fn is_counted_by(&self, index: &WalIndex) -> bool {
+        index.salts == self.salts || self.readable == 0
     }
 
     /// Returns the number of frames of committed transactions that are known to be unreadable.
     pub(in crate::storage::sqlite) fn unreadable(&self, index: Option<&WalIndex>) -> u64 {
         let counted =
-            index.filter(|index| index.salts == self.salts).map_or(0, |index| u64::from(index.frames));
+            index.filter(|index| self.is_counted_by(index)).map_or(0, |index| u64::from(index.frames));
         self.last.max(counted).saturating_sub(self.readable)
     }
 

@@ -13,7 +13,7 @@ impl SqliteWriter<'_> {
                 "SELECT a.id, a.arrival FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1",
             )?
             .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if last >= arrival(self.seen.before + 1, 0) || !self.seen.pending.insert(id) {
+        if last >= arrival(self.seen.next, 0) || !self.seen.pending.insert(id) {
             return Ok(());
         }
         self.seen.captures.push(capture);

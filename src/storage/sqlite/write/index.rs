@@ -4,6 +4,7 @@ use foldhash::HashMap;
 
 use super::{NewCapture, SqliteWriter};
 use crate::artifact::{Admitted, Attribute, Mention, Role};
+use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::lists::{MentionListReader, MentionRow};
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::mentions::{MentionList, MentionListEntry};
@@ -87,7 +88,12 @@ impl SqliteWriter<'_> {
         mentions: impl Iterator<Item = (&'m Mention, &'m i64)>,
     ) -> rusqlite::Result<bool> {
         let payloads = PayloadReader { connection: self.transaction, readers: &self.bases.readers };
-        let known = MentionListReader { payloads }.of_older_captures(new.artifact, new.id, LISTS_READ)?;
+        let known = match (MentionListReader { payloads }).of_older_captures(new.artifact, new.id, LISTS_READ)
+        {
+            // Damage of an older capture must not keep others from being stored and indexed.
+            Err(error) if is_damage(&error) => return Ok(false),
+            known => known?,
+        };
         let mut mentions = mentions.map(|(mention, role)| MentionRow {
             role: *role,
             place: mention.place.clone(),

@@ -6,8 +6,8 @@ use crate::digest::{CaptureHash, CoreHash};
 
 /// Captures that were seen again and are not in the journal yet.
 pub(super) struct PendingSightings {
-    /// The last entry before this transaction.
-    pub(super) before: i64,
+    /// The first entry of this transaction.
+    pub(super) next: i64,
     pub(super) captures: Vec<CaptureHash>,
     /// The artifact of each capture, in the same order.
     pub(super) cores: Vec<CoreHash>,
@@ -17,9 +17,9 @@ pub(super) struct PendingSightings {
 }
 
 impl PendingSightings {
-    pub(super) fn after(entry: i64) -> Self {
+    pub(super) fn before(entry: i64) -> Self {
         Self {
-            before: entry,
+            next: entry,
             captures: Vec::new(),
             cores: Vec::new(),
             numbers: Vec::new(),

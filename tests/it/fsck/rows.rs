@@ -1,0 +1,275 @@
+//! Single rows that are damaged, lost or have other numbers: what is found about them, and that nothing else is affected.
+
+use super::{bytes_of, examples, findings, of_bytes, small_pages, sql};
+use crate::sandbox::{Sandbox, session};
+
+/// Changes a vault, also to what its tables do not allow.
+fn change(sandbox: &Sandbox, change: &str) {
+    let connection = sql(sandbox);
+    connection.pragma_update(None, "ignore_check_constraints", true).unwrap();
+    connection.execute_batch(change).unwrap();
+}
+
+fn annotated() -> Sandbox {
+    let sandbox = examples();
+    for arguments in [
+        &["tag", "set", "5c496a37feba", "agreed"][..],
+        &["note", "set", "5c496a37feba", "a note"],
+        &["pin", "add", "7c8de5910f63"],
+        &["label", "set", "7c8de5910f63", "branch=main"],
+        &["link", "add", "5c496a37feba", "governs", "7c8de5910f63"],
+        &["rm", "103ef1c54b58", "--reason", "small", "--force"],
+    ] {
+        sandbox.run(arguments).expect(0);
+    }
+    sandbox
+}
+
+/// What the vault returns of every artifact.
+fn contents(sandbox: &Sandbox) -> Vec<String> {
+    let found = sandbox.run(["find", "--sort", "core", "--json"]).expect(0);
+    let cores: Vec<String> =
+        found.json().iter().map(|hit| hit["core_hash"].as_str().unwrap().to_owned()).collect();
+    let mut contents = vec![found.stdout];
+    contents.extend(cores.iter().map(|core| sandbox.run(["show", core, "--json"]).expect(0).stdout));
+    contents.extend(cores.iter().map(|core| sandbox.run(["links", core, "--json"]).stdout));
+    contents
+}
+
+/// Checks that the repair of `sandbox` leaves a vault that returns `before`, and to which can be added.
+fn is_repaired(sandbox: &Sandbox, before: &[String], what: &str) {
+    let repaired = findings(sandbox, &["--repair"]);
+    assert!(repaired.lines().all(|line| line.starts_with("repaired")), "{what}\n{repaired}");
+    assert_eq!(findings(sandbox, &[]), "", "{what}");
+    assert_eq!(contents(sandbox), before, "{what}");
+    sandbox.add([sandbox.write("later.json", session("later", &[("p", "r")]))]);
+    assert_eq!(findings(sandbox, &[]), "", "{what}");
+}
+
+#[test]
+fn a_damaged_row_is_named_and_the_other_rows_are_not_lost() {
+    let original = annotated();
+    let (bytes, before) = (bytes_of(&original), contents(&original));
+    for (damage, named) in [
+        ("UPDATE artifact SET core = x'010203' WHERE id = 1", "unreadable | table artifact | row 1: "),
+        (
+            "UPDATE blob SET digest = x'010203' WHERE id = (SELECT blob FROM capture WHERE id = 5)",
+            "unreadable | table capture | row 5: ",
+        ),
+        ("UPDATE blob SET digest = x'010203' WHERE id = (SELECT blob FROM member)", "unreadable | capture "),
+        (
+            "UPDATE capture SET digest = x'010203' WHERE id = (SELECT capture FROM member)",
+            "unreadable | table capture | row ",
+        ),
+        ("UPDATE capture SET digest = x'010203' WHERE id = 5", "unreadable | table capture | row 5: "),
+        ("UPDATE derived SET id = 7", "index-version-missing | table derived | "),
+    ] {
+        let sandbox = of_bytes(&bytes);
+        change(&sandbox, damage);
+        let found = findings(&sandbox, &[]);
+        assert!(found.contains(named) && !found.contains("-lost"), "{damage}\n{found}");
+        is_repaired(&sandbox, &before, damage);
+    }
+}
+
+#[test]
+fn a_damaged_capture_does_not_keep_other_captures_of_its_artifact_from_being_stored_and_indexed() {
+    let sandbox = Sandbox::new();
+    let document = session("a", &[("p", "r"), ("q", "s")]);
+    sandbox.add([sandbox.write("first.json", &document)]);
+    sandbox.add([sandbox.write("second.json", format!("{document}\n"))]);
+    change(&sandbox, "DELETE FROM payload WHERE blob = 1; DELETE FROM attribute");
+    let found = findings(&sandbox, &["--repair"]);
+    assert!(found.contains("blob-missing") && !found.contains("index-missing"), "{found}");
+    let sandbox = Sandbox::new();
+    sandbox.add([sandbox.write("first.json", &document)]);
+    change(&sandbox, "DELETE FROM payload");
+    sandbox.write("second.json", format!("{document}\n"));
+    sandbox.run(["add", "second.json"]).expect(0);
+}
+
+#[test]
+fn a_capture_in_a_row_that_cannot_be_identified_is_not_called_lost() {
+    let sandbox = examples();
+    change(
+        &sandbox,
+        "UPDATE capture SET digest = x'01', seal = x'01' WHERE id = (SELECT capture FROM member)",
+    );
+    let found = findings(&sandbox, &[]);
+    let said = "unreadable | table capture | 1 capture in the journal is not in the rows that can be read\n";
+    assert!(found.contains(said) && !found.contains("capture-lost"), "{found}");
+}
+
+#[test]
+fn rows_after_a_damaged_page_are_compared() {
+    let original = Sandbox::new();
+    for number in 0..40 {
+        original.write(&format!("d/{number}.json"), session(&format!("a{number}"), &[("p", "r")]));
+    }
+    original.run(["add", "d"]).expect(0);
+    let bytes = small_pages(&original);
+    for table in ["artifact", "capture"] {
+        let sandbox = of_bytes(&bytes);
+        let page = "SELECT pageno FROM dbstat WHERE name = ?1 AND pagetype = 'leaf' ORDER BY path LIMIT 1";
+        let connection = sql(&sandbox);
+        let page: usize = connection.query_row(page, [table], |row| row.get(0)).unwrap();
+        let rows: usize =
+            connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap();
+        drop(connection);
+        let mut damaged = bytes.clone();
+        damaged[(page - 1) * 512] = 0x77;
+        let sandbox = of_bytes(&damaged);
+        let found = findings(&sandbox, &[]);
+        let named = |line: &&str| line.starts_with(&format!("unreadable | table {table} | row"));
+        let named = found.lines().find(named).unwrap_or_else(|| panic!("{table}\n{found}"));
+        let listed = named.split(": ").next().unwrap().split(", ").count();
+        assert!(listed < 20, "{table}\n{found}");
+        assert!(rows == 40 && !found.contains("capture-lost"), "{table}\n{found}");
+        // The seals of captures are in their own table.
+        let unknown =
+            format!("unreadable | table capture | {listed} captures in the journal are not in the rows");
+        assert_eq!(found.contains(&unknown), table == "capture", "{found}");
+    }
+}
+
+#[test]
+fn rows_with_other_numbers_get_their_own_again() {
+    let original = annotated();
+    let (bytes, before) = (bytes_of(&original), contents(&original));
+    for number in [i64::MAX, 77, -7] {
+        for row in [
+            "artifact SET id = ? WHERE id = 1",
+            "artifact SET id = ? WHERE id = (SELECT artifact FROM note)",
+            "artifact SET id = ? WHERE id = (SELECT max(id) FROM artifact)",
+            "capture SET id = ? WHERE id = (SELECT capture FROM member)",
+            "capture SET id = ? WHERE id = (SELECT max(id) FROM capture)",
+            "blob SET id = ? WHERE id = (SELECT blob FROM member)",
+            "blob SET id = ? WHERE id = (SELECT max(blob) FROM capture)",
+            "journal SET seq = ? WHERE seq = 2",
+            "journal SET seq = ? WHERE seq = (SELECT max(seq) FROM journal)",
+        ] {
+            let damage = format!("UPDATE {}", row.replace('?', &number.to_string()));
+            let sandbox = of_bytes(&bytes);
+            change(&sandbox, &damage);
+            assert_ne!(findings(&sandbox, &[]), "", "{damage}");
+            is_repaired(&sandbox, &before, &damage);
+        }
+    }
+}
+
+#[test]
+fn a_lost_blob_and_lost_bytes_of_another_one_are_not_taken_for_a_changed_number() {
+    let sandbox = examples();
+    change(
+        &sandbox,
+        "DELETE FROM blob WHERE id = (SELECT blob FROM member WHERE name = 'policy.json');
+         DELETE FROM payload WHERE blob = (SELECT max(blob) FROM capture)",
+    );
+    let ran = sandbox.run(["fsck", "--repair"]).expect(1);
+    assert!(!ran.stdout.contains("number again") && !ran.stderr.contains("failed"), "{}", ran.stderr);
+}
+
+#[test]
+fn rows_with_impossible_numbers_are_found_if_everything_refers_to_them() {
+    let sandbox = Sandbox::new();
+    sandbox.write("bytes", "some bytes");
+    sandbox.run(["add", "--as", "attachment", "bytes"]).expect(0);
+    let before = contents(&sandbox);
+    let number = i64::MAX;
+    change(
+        &sandbox,
+        &format!(
+            "UPDATE artifact SET id = {number}; UPDATE capture SET id = {number}, artifact = {number}, blob = {number};
+             UPDATE blob SET id = {number}; UPDATE payload SET blob = {number}; UPDATE attribute SET artifact = {number}"
+        ),
+    );
+    let found = |table| format!("row-number-invalid | table {table} | {number} is the number of a row\n");
+    assert_eq!(findings(&sandbox, &[]), ["artifact", "blob", "capture"].map(found).concat());
+    // It is an error, not a row in the wrong order.
+    sandbox.write("other", "other bytes");
+    sandbox.run(["add", "--as", "attachment", "other"]).expect(2);
+    is_repaired(&sandbox, &before, "");
+}
+
+#[test]
+fn names_of_kinds_and_actors_are_restored_if_the_journal_proves_them() {
+    let original = annotated();
+    let (bytes, before) = (bytes_of(&original), contents(&original));
+    for (damage, named) in [
+        ("UPDATE kind SET name = 'other' WHERE name = 'rpk'", "table kind | row "),
+        ("UPDATE kind SET name = CAST(x'ff' AS TEXT) WHERE name = 'trace'", "table kind | row "),
+        ("UPDATE kind SET id = 9223372036854775807 WHERE name = 'rpk'", "table kind | row "),
+        ("DELETE FROM kind", "table kind | row "),
+        (
+            "UPDATE kind SET name = 'x' WHERE name = 'rpk'; UPDATE kind SET name = 'rpk' WHERE name = 'trace';
+             UPDATE kind SET name = 'trace' WHERE name = 'x'",
+            "table kind | row ",
+        ),
+        ("UPDATE actor SET name = name || 'x'", "table actor | row 1 "),
+        ("UPDATE actor SET name = CAST(x'ff' AS TEXT)", "table actor | row 1 "),
+        ("UPDATE actor SET id = 7", "table actor | row 1 "),
+        ("DELETE FROM actor", "table actor | row 1 "),
+    ] {
+        let sandbox = of_bytes(&bytes);
+        let log = sandbox.run(["log", "--json"]).expect(0).stdout;
+        change(&sandbox, damage);
+        for depth in ["--full", "--quick"] {
+            let found = findings(&sandbox, &[depth]);
+            assert!(found.contains(&format!("name-differs | {named}")), "{damage}\n{found}");
+        }
+        is_repaired(&sandbox, &before, damage);
+        let now = sandbox.run(["log", "--json"]).expect(0).stdout;
+        assert!(log.lines().all(|entry| now.contains(entry)), "{damage}");
+    }
+}
+
+#[test]
+fn a_name_that_the_journal_does_not_prove_stays() {
+    let sandbox = examples();
+    change(
+        &sandbox,
+        "UPDATE actor SET name = 'other'; UPDATE journal SET size = size + 1 WHERE core IS NOT NULL",
+    );
+    let found = findings(&sandbox, &["--repair"]);
+    assert!(found.contains("journal-broken | ") && !found.contains("name"), "{found}");
+    let actor: String = sql(&sandbox).query_row("SELECT name FROM actor", [], |row| row.get(0)).unwrap();
+    assert_eq!(actor, "other");
+}
+
+#[test]
+fn the_number_of_a_lost_row_is_not_given_to_another() {
+    let sandbox = annotated();
+    sandbox.write("bytes", "some bytes");
+    sandbox.run(["add", "--as", "attachment", "bytes"]).expect(0);
+    sandbox.run(["tag", "set", "latest", "last"]).expect(0);
+    // Its bytes cannot be restored, so it is not.
+    change(
+        &sandbox,
+        "UPDATE payload SET bytes = x'00' WHERE blob = (SELECT max(blob) FROM capture);
+         DELETE FROM artifact WHERE id = (SELECT max(id) FROM artifact);
+         DELETE FROM kind WHERE name = 'attachment'; DELETE FROM actor",
+    );
+    let repaired = findings(&sandbox, &["--repair"]);
+    assert!(repaired.contains("\ncapture-lost | "), "{repaired}");
+    let added = sandbox.add([sandbox.write("later.json", session("later", &[("p", "r")]))]);
+    let shown = sandbox.run(["show", &added[0], "--json"]).expect(0).json();
+    assert_eq!(shown[0]["captures"].as_array().unwrap().len(), 1, "{shown:?}");
+    assert_eq!(shown[0]["kind"], "model_io");
+    assert!(shown[0]["tags"].as_array().is_none_or(Vec::is_empty), "{shown:?}");
+    sandbox.run(["get", &added[0]]).expect(0);
+}
+
+#[test]
+fn a_reader_that_closes_the_output_does_not_make_a_damaged_vault_clean() {
+    for arguments in [&["fsck"][..], &["fsck", "--json"], &["fsck", "--repair"]] {
+        let sandbox = examples();
+        change(&sandbox, "UPDATE payload SET bytes = x'00' WHERE blob = 1");
+        let mut command = sandbox.command();
+        command.args(arguments).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+        // Closed before anything is written.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = command.stdout(writer).status().unwrap();
+        assert_eq!(status.code(), Some(1), "{arguments:?}");
+    }
+}
