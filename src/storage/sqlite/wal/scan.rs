@@ -148,10 +148,10 @@ impl WalScan {
         self.commits_behind > 0 || counted.is_some_and(|index| u64::from(index.frames) > self.readable)
     }
 
-    /// Returns whether the frames that `index` counts should be in this log. If nothing in it can be read, they were in the
-    /// log that it replaced: SQLite begins a new log only when the file has all frames of the one before.
+    /// Returns whether the frames that `index` counts should be in this log: its header says so, or is overwritten. A log with
+    /// another header was begun after the file had all frames of the one before, and a power loss can leave an older index.
     fn is_counted_by(&self, index: &WalIndex) -> bool {
-        index.salts == self.salts || self.readable == 0
+        index.salts == self.salts || self.is_without_header
     }
 
     /// Returns the number of frames of committed transactions that are known to be unreadable.
