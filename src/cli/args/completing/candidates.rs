@@ -325,15 +325,12 @@ fn attribute_values(vault: &Vault, name: &str, typed: &str) -> Result<Vec<String
 }
 
 fn attributes(vault: &Vault, typed: &str) -> Result<Vec<CompletionCandidate>, StorageError> {
-    let pairs: Vec<String> = match typed.split_once('=') {
-        Some((name, value)) => {
-            let values = attribute_values(vault, name, value)?;
-            values.into_iter().map(|value| format!("{name}={value}")).collect()
-        }
-        None => {
-            let names = vault.run(&AttributeNamesRequest {})?.names;
-            names.into_iter().map(|name| format!("{name}=")).collect()
-        }
+    let pairs: Vec<String> = if let Some((name, value)) = typed.split_once('=') {
+        let values = attribute_values(vault, name, value)?;
+        values.into_iter().map(|value| format!("{name}={value}")).collect()
+    } else {
+        let names = vault.run(&AttributeNamesRequest {})?.names;
+        names.into_iter().map(|name| format!("{name}=")).collect()
     };
     Ok(beginning(typed, pairs.into_iter().map(|pair| (pair, String::new()))))
 }
@@ -344,17 +341,14 @@ fn rules() -> impl Iterator<Item = (String, String)> {
 }
 
 fn labels(vault: &Vault, typed: &str) -> Result<Vec<CompletionCandidate>, StorageError> {
-    let pairs: Vec<String> = match typed.split_once('=') {
-        Some((key, value)) => {
-            let (key, prefix) = (key.to_owned(), value.to_owned());
-            let request = LabelValuesRequest { key, prefix, limit: Some(OFFERED) };
-            let values = vault.run(&request)?.values;
-            values.into_iter().map(|label| format!("{}={}", request.key, label.value)).collect()
-        }
-        None => {
-            let keys = vault.run(&LabelKeysRequest {})?.keys;
-            keys.into_iter().map(|key| format!("{}=", key.key)).collect()
-        }
+    let pairs: Vec<String> = if let Some((key, value)) = typed.split_once('=') {
+        let (key, prefix) = (key.to_owned(), value.to_owned());
+        let request = LabelValuesRequest { key, prefix, limit: Some(OFFERED) };
+        let values = vault.run(&request)?.values;
+        values.into_iter().map(|label| format!("{}={}", request.key, label.value)).collect()
+    } else {
+        let keys = vault.run(&LabelKeysRequest {})?.keys;
+        keys.into_iter().map(|key| format!("{}=", key.key)).collect()
     };
     Ok(beginning(typed, pairs.into_iter().map(|pair| (pair, String::new()))))
 }
