@@ -174,10 +174,7 @@ fn a_log_without_its_last_frames_is_reported() {
 #[test]
 fn a_log_that_was_overwritten_is_reported() {
     let killed = Killed::new();
-    let mut header = killed.log[..HEADER].to_vec();
-    // The header of a log of another vault, which has no frames.
-    header.copy_from_slice(&Killed::of("other").log[..HEADER]);
-    for log in [vec![0; killed.log.len()], vec![0xff; killed.log.len()], vec![0; HEADER], header] {
+    for log in [vec![0; killed.log.len()], vec![0xff; killed.log.len()]] {
         killed.with_log(Some(&log));
         let findings = killed.fsck().expect(1).json();
         assert_eq!(findings[0]["finding"], "log-damaged", "{findings:?}");

@@ -28,7 +28,8 @@ pub(super) fn create(path: &Path) -> Result<()> {
         return connection::create_file(path);
     }
     let failed = |source| StorageError::io(path, source);
-    let staging = StagingDir::new_in(directory).map_err(failed)?;
+    // The error would contain the name of the staging directory.
+    let staging = StagingDir::new_in(directory).map_err(|error| failed(error.kind().into()))?;
     let staged = staging.path("vault");
     connection::create_private(&staged).map_err(failed)?;
     fill(&staged).map_err(|error| StorageError::from_sqlite_named(&staged, path, error))?;

@@ -78,7 +78,7 @@ fn the_number_of_replayed_and_recorded_calls_is_printed() {
         drop(child.stdin.take());
         String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap()
     };
-    assert!(run(&["one"]).contains("replayed 0 calls, recorded 1 call\n"));
+    assert!(!run(&["one"]).contains("replayed"));
     assert_eq!(run(&["one"]), "replayed 1 call, recorded 0 calls\n");
     assert!(run(&["one", "two", "three"]).contains("replayed 1 call, recorded 2 calls\n"));
     assert_eq!(run(&[]), "");
