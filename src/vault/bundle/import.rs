@@ -293,9 +293,8 @@ impl Vault {
     /// # let directory = tempfile::tempdir()?;
     /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
     /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
-    /// let snapshot = vault.snapshot()?;
     /// let mut packed = Vec::new();
-    /// bundle::write(&*snapshot, &snapshot.all_artifacts(None)?, &mut packed)?;
+    /// vault.export(&bundle::BundleRequest::default(), &mut packed)?;
     ///
     /// let other = Vault::open_or_create(&directory.path().join("other.vault"))?;
     /// let options = ExamineOptions::default();
