@@ -17,14 +17,18 @@ pub(super) fn create(path: &Path) -> Result<()> {
     if path.as_os_str().is_empty() {
         return Err(connection::empty_path());
     }
+    let exists = |path: &Path| fs::symlink_metadata(path).is_ok();
+    if exists(path) {
+        // What is there becomes a vault when it is opened, or is the reason for an error.
+        return connection::create_file(path);
+    }
     let directory = files::parent(path);
     files::create_dir_all(directory).map_err(|source| StorageError::io(directory, source))?;
     connection::expect_files_beside(&connection::real(directory).join(path.file_name().unwrap_or_default()))?;
-    let exists = |path: &Path| fs::symlink_metadata(path).is_ok();
     let is_alone = !exists(&sibling_path(path, "-journal"))
         && (!exists(&sibling_path(path, "-wal")) || wal::is_left_empty(path));
-    if exists(path) || !is_alone {
-        // What is there becomes a vault when it is opened, or is the reason for an error.
+    if !is_alone {
+        // They become part of the vault when it is opened, or are the reason for an error.
         return connection::create_file(path);
     }
     let failed = |source| StorageError::io(path, source);

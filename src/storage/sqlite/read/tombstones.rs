@@ -31,7 +31,8 @@ impl SqliteSnapshot<'_> {
             "SELECT {} FROM tombstone t JOIN journal j ON j.seq = t.entry
               WHERE t.entry > ?2 AND (?1 IS NULL OR j.entry ->> 'kind' = ?1)
                 AND 'sha256:' || lower(hex(t.digest)) = j.entry ->> 'core'
-                AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.core = t.digest)
+                AND NOT EXISTS (SELECT 1 FROM artifact a
+                                 WHERE substr(a.core, 1, 8) = substr(t.digest, 1, 8) AND a.core = t.digest)
               ORDER BY t.entry, t.digest LIMIT ?3",
             columns()
         );
