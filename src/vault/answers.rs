@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use super::api::{Operation, PlaceSummary, TimeBasisName, Timestamp};
 use super::find::{ArtifactFilter, FindCondition};
 use super::handle::Vault;
+use super::limit::limit_of;
 use super::query::{self, FindQuery, Hit};
 use super::resolve::LookupError;
 use super::view::{ViewBody, prompt_texts};
@@ -104,7 +105,7 @@ impl Operation for AnswersRequest {
         let snapshot = vault.snapshot()?;
         let mut gathered =
             AnswerAccumulator { most: self.max_text.unwrap_or(u64::MAX), ..AnswerAccumulator::default() };
-        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit = limit_of(self.limit);
         query::find_until(&*snapshot, &self.query(), None, &mut |hit| {
             if gathered.read == limit {
                 gathered.is_more = true;

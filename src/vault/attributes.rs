@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::api::Operation;
 use super::handle::Vault;
+use super::limit::limit_of;
 use crate::storage::StorageError;
 
 /// A request for the names of the attributes that artifacts have.
@@ -64,7 +65,7 @@ impl Operation for AttributeValuesRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<AttributeValuesAnswer, StorageError> {
-        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit = limit_of(self.limit);
         Ok(AttributeValuesAnswer {
             values: vault.snapshot()?.attribute_values(&self.name, &self.prefix, limit)?,
         })

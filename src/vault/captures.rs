@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::api::{Operation, SignatureName, Timestamp};
 use super::handle::Vault;
+use super::limit::limit_of;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::{CaptureRecord, StorageError, preference};
 use crate::validation::Violation;
@@ -85,7 +86,7 @@ impl Operation for CapturesRequest {
             let last = captures.iter().position(|capture| capture.capture_hash == after);
             captures.drain(..last.map_or(0, |last| last + 1));
         }
-        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit = limit_of(self.limit);
         let is_cut = captures.len() > limit;
         captures.truncate(limit);
         let next = captures.last().filter(|_| is_cut).map(|capture| capture.capture_hash);

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use super::api::{ArtifactSummary, Operation, PlaceSummary, SignatureName, TimeBasisName, Timestamp};
 use super::details::{ArtifactDetails, Detail};
 use super::handle::Vault;
+use super::limit::limit_of;
 use super::query::{self, Hit, Match};
 use crate::artifact::{FINISHED_AT, Kind, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
@@ -323,7 +324,7 @@ impl FindRequest {
         let snapshot = vault.snapshot()?;
         let FindResults { mut hits, is_more, hidden } = self.matching(&*snapshot)?;
         let found = hits.len();
-        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit = limit_of(self.limit);
         hits.truncate(limit);
         let last = hits.last().filter(|_| is_more || hits.len() < found);
         let next = last.map(|hit| self.order.cursor(&*snapshot, &hit.artifact)).transpose()?;
@@ -341,7 +342,7 @@ impl FindRequest {
     /// Returns the matching artifacts from the cursor on. The search stops after the limit or `COUNTED`, whichever is
     /// larger.
     fn matching(&self, snapshot: &dyn Snapshot) -> Result<FindResults, StorageError> {
-        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit = limit_of(self.limit);
         let (filter, order) = (storage::Filter::from(&self.filter), self.order.to_order()?);
         let find =
             |limit: usize, after: Option<Cursor>| snapshot.find(&filter, order, &Page { limit, after });

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::api::{Operation, Timestamp};
 use super::handle::Vault;
+use super::limit::limit_of;
 use crate::digest::CoreHash;
 use crate::storage::{Label, LabelKey, LabelValue, StorageError};
 
@@ -134,7 +135,7 @@ impl Operation for LabelValuesRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<LabelValuesAnswer, StorageError> {
-        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit = limit_of(self.limit);
         let values = vault.snapshot()?.label_values(&self.key, &self.prefix, limit)?.into_iter();
         Ok(LabelValuesAnswer { values: values.map(LabelValueSummary::from).collect() })
     }

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::api::Operation;
 use super::handle::Vault;
+use super::limit::limit_of;
 use super::query::{self, Graph, Link, LinkOrigin, LinkTarget, TraversalOptions};
 use super::same_variants::convert_same_variants;
 use crate::digest::{CoreHash, Digest};
@@ -162,7 +163,7 @@ impl Operation for LinksRequest {
             relation: self.relation.clone(),
             direction: self.direction.map(Direction::from),
             coincident: self.coincident,
-            limit: self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX)),
+            limit: limit_of(self.limit),
         };
         query::traverse(&*snapshot, self.artifact, &traversal).map(LinksAnswer::from)
     }

@@ -26,6 +26,7 @@ pub(crate) mod imported;
 pub mod journal;
 pub mod journal_check;
 pub mod labels;
+mod limit;
 pub mod links;
 pub mod list;
 mod maintenance;

@@ -7,6 +7,7 @@ use super::api::{Operation, Timestamp};
 use super::details::{ArtifactDetails, AttributeSummary, Detail};
 use super::find::{ArtifactMatch, FindCursor, FindOrder, FoundArtifact};
 use super::handle::Vault;
+use super::limit::limit_of;
 use super::query::{self, FindQuery, Hit};
 use crate::artifact::{Playback, group};
 use crate::digest::{CoreHash, Digest};
@@ -73,7 +74,7 @@ impl Operation for RecordingsRequest {
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<RecordingsAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
-        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit = limit_of(self.limit);
         // One more shows whether there is another page.
         let after = self.after.clone().map(Cursor::from);
         let mut hits = recordings(&*snapshot, self.prompt, &self.filter, after, limit.saturating_add(1))?;

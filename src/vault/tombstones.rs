@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::api::{Operation, Timestamp};
 use super::handle::Vault;
+use super::limit::limit_of;
 use crate::digest::CoreHash;
 use crate::storage::{StorageError, Tombstone};
 
@@ -58,7 +59,7 @@ impl Operation for TombstonesRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<TombstonesAnswer, StorageError> {
-        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit = limit_of(self.limit);
         let (kind, after) = (self.kind.as_deref(), self.after.unwrap_or(0));
         let mut removed = vault.snapshot()?.tombstones(kind, after, limit.saturating_add(1))?;
         let is_cut = removed.len() > limit;

@@ -11,6 +11,7 @@ use crate::storage::{ArtifactRecord, Snapshot, StorageError, created_at};
 use crate::validation::Violation;
 use crate::vault::api::{JsonValue, Operation};
 use crate::vault::handle::Vault;
+use crate::vault::limit::limit_of;
 use crate::vault::resolve::LookupError;
 
 /// A request for an audit.
@@ -169,7 +170,7 @@ impl AuditRequest {
             let last = runs.iter().position(|run| run.core == after);
             runs.drain(..=last.ok_or_else(|| StorageError::gone(after))?);
         }
-        let limit = self.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit = limit_of(self.limit);
         let is_cut = runs.len() > limit;
         runs.truncate(limit);
         let next = runs.last().filter(|_| is_cut).map(|run| run.core);

@@ -13,6 +13,7 @@ use super::handle::Vault;
 use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{self, ArtifactRecord, Order, Page, Snapshot, StorageError};
+use crate::vault::limit::limit_of;
 use groups::ListGroups;
 use row::PendingListRow;
 
@@ -83,8 +84,7 @@ struct Lister<'l> {
 
 impl Lister<'_> {
     fn answer(&self) -> Result<ListAnswer, StorageError> {
-        let limit =
-            self.request.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        let limit = limit_of(self.request.limit);
         // One row more than requested shows whether there is another page.
         let needed = limit.saturating_add(1);
         let mut unread: Vec<PendingListRow> = Vec::new();
