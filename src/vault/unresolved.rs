@@ -5,10 +5,11 @@ use utoipa::ToSchema;
 
 use super::api::Operation;
 use super::handle::Vault;
+use super::limit::limit_of;
 use super::links::LinkEnd;
 use super::query::{self, MissingTarget, UnresolvedQuery, UnresolvedReferences};
-use crate::digest::CoreHash;
-use crate::storage::StorageError;
+use crate::digest::{CoreHash, Digest};
+use crate::storage::{StorageError, UnresolvedTarget};
 
 /// A request for references to missing artifacts. Everything given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -20,6 +21,10 @@ pub struct UnresolvedRequest {
     pub role: Option<String>,
     /// Whether to include references to data that no format defines, such as schemas.
     pub all: bool,
+    /// Maximum number of missing artifacts; unlimited if there is none.
+    pub limit: Option<u64>,
+    /// The end of the previous page; the first page if there is none.
+    pub after: Option<String>,
 }
 
 /// References to missing artifacts.
@@ -27,8 +32,10 @@ pub struct UnresolvedRequest {
 pub struct UnresolvedAnswer {
     /// What is missing: hashes in order, then names.
     pub missing: Vec<MissingArtifact>,
-    /// Number of omitted references to data that no format defines.
+    /// Number of references to data that no format defines that were omitted from this page.
     pub left_out: u64,
+    /// The end of this page, as long as there are more: the last hash or name that was examined.
+    pub next: Option<String>,
 }
 
 /// A missing artifact, with the references to it.
@@ -66,9 +73,31 @@ impl Operation for UnresolvedRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<UnresolvedAnswer, StorageError> {
-        let query = UnresolvedQuery { kind: self.kind.clone(), role: self.role.clone(), all: self.all };
-        let UnresolvedReferences { missing, left_out } = query::unresolved(&*vault.snapshot()?, &query)?;
-        Ok(UnresolvedAnswer { missing: missing.into_iter().map(MissingArtifact::from).collect(), left_out })
+        let query = UnresolvedQuery {
+            kind: self.kind.clone(),
+            role: self.role.clone(),
+            all: self.all,
+            after: self.after.as_deref().map(target_at),
+            limit: limit_of(self.limit),
+        };
+        let UnresolvedReferences { missing, left_out, next } =
+            query::unresolved(&*vault.snapshot()?, &query)?;
+        let missing = missing.into_iter().map(MissingArtifact::from).collect();
+        Ok(UnresolvedAnswer { missing, left_out, next: next.map(end_of_page) })
+    }
+}
+
+/// Returns the target at which a page ends.
+fn target_at(end: &str) -> UnresolvedTarget {
+    Digest::parse_prefixed(end)
+        .map_or_else(|| UnresolvedTarget::Name(end.to_owned()), UnresolvedTarget::Digest)
+}
+
+/// Returns the end of a page, as [`target_at`] reads it.
+fn end_of_page(last: UnresolvedTarget) -> String {
+    match last {
+        UnresolvedTarget::Digest(digest) => digest.to_string(),
+        UnresolvedTarget::Name(name) => name,
     }
 }
 

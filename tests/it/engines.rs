@@ -20,6 +20,7 @@ use runvault::vault::remove::{RemoveAnswer, RemoveRequest};
 use runvault::vault::retention::Policy;
 use runvault::vault::show::ShowRequest;
 use runvault::vault::tombstones::TombstonesRequest;
+use runvault::vault::unresolved::UnresolvedRequest;
 use runvault::vault::verify::{VerifyAnswer, VerifyRequest};
 use runvault::{LookupError, RemoveError, Vault};
 use serde_json::{Value, json};
@@ -167,6 +168,31 @@ fn removals_are_refused_or_done_alike_on_both_engines() {
     request.after = page.next;
     let page = engines.run(&request).unwrap();
     assert_eq!((&page.removed[..], page.next), (&tombstones[3..], None));
+}
+
+#[test]
+fn missing_artifacts_are_listed_by_pages() {
+    let engines = Engines::with_examples();
+    for (kind, all) in [(None, false), (None, true), (Some("pack"), true)] {
+        let kind = kind.map(str::to_owned);
+        let mut request = UnresolvedRequest { kind, all, ..UnresolvedRequest::default() };
+        let whole = engines.run(&request).unwrap();
+        assert_eq!(whole.next, None);
+        assert!(whole.missing.len() > 1 || !all, "{whole:?}");
+        request.limit = Some(1);
+        let (mut missing, mut left_out) = (Vec::new(), 0);
+        loop {
+            let page = engines.run(&request).unwrap();
+            assert!(page.missing.len() == 1 || page.next.is_none(), "{page:?}");
+            left_out += page.left_out;
+            missing.extend(page.missing);
+            request.after = page.next;
+            if request.after.is_none() {
+                break;
+            }
+        }
+        assert_eq!((&missing, left_out), (&whole.missing, whole.left_out));
+    }
 }
 
 fn cores(answer: &RemoveAnswer) -> Vec<CoreHash> {

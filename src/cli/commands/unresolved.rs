@@ -45,8 +45,9 @@ impl Args {
             kind: self.kind.map(|kind| kind.name().to_owned()),
             role: self.role.clone(),
             all: self.all,
+            ..UnresolvedRequest::default()
         };
-        let UnresolvedAnswer { missing, left_out } = vault.run(&request)?;
+        let UnresolvedAnswer { missing, left_out, .. } = vault.run(&request)?;
         let mut out = std::io::BufWriter::new(stdout::text());
         for missing in &missing {
             if self.json {

@@ -222,6 +222,7 @@ macro_rules! suite {
                 shared_first_mentions_are_those_of_several_artifacts;
             references: references_are_listed_from_both_ends
                 references_to_what_is_missing_are_reported
+                missing_artifacts_are_listed_by_pages
                 references_are_unresolved_exactly_while_their_artifact_is_missing
                 references_within_a_batch_and_a_transaction_are_resolved
                 containers_are_found_by_statement_and_by_bytes

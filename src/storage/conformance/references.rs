@@ -6,7 +6,9 @@ use super::kinds::{TestDocument, core, folder, note, sheet};
 use super::{TestVault, digest, start};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::RemovedPolicy;
-use crate::storage::interface::{Condition, Containment, Direction, Filter, UnresolvedTarget};
+use crate::storage::interface::{
+    Condition, Containment, Direction, Filter, UnresolvedReference, UnresolvedTarget,
+};
 
 pub(super) fn references_are_listed_from_both_ends(vault: &TestVault) {
     let target = core(sheet(), "target");
@@ -79,7 +81,7 @@ pub(super) fn references_to_what_is_missing_are_reported(vault: &TestVault) {
     let b = vault.add_note(&TestDocument::new("b").mention("reference", 0, one).names("missing"));
     vault.add_note(&TestDocument::new("c").named("found"));
     vault.add_note(&TestDocument::new("d").names("found"));
-    let unresolved = vault.snapshot().unresolved().unwrap();
+    let unresolved = vault.snapshot().unresolved(None, usize::MAX).unwrap();
     let found: Vec<_> = unresolved
         .iter()
         .map(|reference| (reference.missing.clone(), reference.artifact, reference.relation.as_str()))
@@ -102,6 +104,37 @@ pub(super) fn references_to_what_is_missing_are_reported(vault: &TestVault) {
     assert!(unresolved[3..].iter().all(|reference| reference.role.is_none() && reference.place.is_none()));
 }
 
+pub(super) fn missing_artifacts_are_listed_by_pages(vault: &TestVault) {
+    // Digests of both halves, two that begin alike, and names.
+    let one = digest("one");
+    let digests: Vec<Digest> = (0..6).map(|number| digest(&format!("missing {number}"))).collect();
+    let digests = [&digests[..], &[one, beginning_like(CoreHash(one))]].concat();
+    let all = TestDocument::new("all").names("x").names("y");
+    vault.add_note(
+        &digests.iter().zip(0..).fold(all, |all, (digest, at)| all.mention("reference", at, *digest)),
+    );
+    vault.add_note(&TestDocument::new("some").mention("reference", 0, digests[1]).names("y"));
+    let snapshot = vault.snapshot();
+    let all = snapshot.unresolved(None, usize::MAX).unwrap();
+    assert_eq!(all.len(), digests.len() + 1 + 3);
+    let targets = all.chunk_by(|one, other| one.missing == other.missing).count();
+    assert_eq!(snapshot.unresolved(None, 0).unwrap(), []);
+    for limit in 1..=targets + 1 {
+        let (mut pages, mut after) = (Vec::new(), None);
+        loop {
+            let page = snapshot.unresolved(after.as_ref(), limit).unwrap();
+            let groups = page.chunk_by(|one, other| one.missing == other.missing).count();
+            pages.extend(page);
+            after = pages.last().map(|last: &UnresolvedReference| last.missing.clone());
+            assert!(groups <= limit);
+            if groups < limit {
+                break;
+            }
+        }
+        assert_eq!(pages, all, "{limit} at a time");
+    }
+}
+
 pub(super) fn references_are_unresolved_exactly_while_their_artifact_is_missing(vault: &TestVault) {
     let target = core(note(), "target");
     let twin = beginning_like(target);
@@ -113,7 +146,7 @@ pub(super) fn references_are_unresolved_exactly_while_their_artifact_is_missing(
     let (both, only_twin) = (referring("both", &[target.0, twin]), referring("twin", &[twin]));
     let only_target = referring("target only", &[target.0]);
     let unresolved = || {
-        let all = vault.snapshot().unresolved().unwrap().into_iter();
+        let all = vault.snapshot().unresolved(None, usize::MAX).unwrap().into_iter();
         all.map(|reference| (reference.missing, reference.artifact)).collect::<BTreeSet<_>>()
     };
     let of_twin = BTreeSet::from([both, only_twin].map(|from| (UnresolvedTarget::Digest(twin), from)));
@@ -148,13 +181,13 @@ pub(super) fn references_within_a_batch_and_a_transaction_are_resolved(vault: &T
     let target = core(note(), "target");
     let from = |name: &str| TestDocument::new(name).mention("reference", 0, target.0).admit(note());
     vault.add_all(vec![from("before"), TestDocument::new("target").admit(note()), from("after")]);
-    let unresolved = || vault.snapshot().unresolved().unwrap().len();
+    let unresolved = || vault.snapshot().unresolved(None, usize::MAX).unwrap().len();
     assert_eq!(unresolved(), 0);
     // An artifact that is removed together with the one that it refers to leaves nothing.
     let mut transaction = vault.transaction();
     assert!(transaction.prepare_removal(&[target, core(note(), "after")]).unwrap());
     transaction.remove(target, None).unwrap();
-    assert_eq!(transaction.snapshot().unresolved().unwrap().len(), 2);
+    assert_eq!(transaction.snapshot().unresolved(None, usize::MAX).unwrap().len(), 2);
     transaction.remove(core(note(), "after"), None).unwrap();
     transaction.commit().unwrap();
     assert_eq!(unresolved(), 1);

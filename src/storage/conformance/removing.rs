@@ -35,7 +35,7 @@ pub(super) fn everything_of_an_artifact_is_removed(vault: &TestVault) {
     assert!(snapshot.mentioning(&[digest("p")], None).unwrap()[0].is_empty());
     assert!(snapshot.attribute_names().unwrap().is_empty());
     assert_eq!(vault.found(&Filter::default(), Order::Core), [b]);
-    let unresolved = snapshot.unresolved().unwrap();
+    let unresolved = snapshot.unresolved(None, usize::MAX).unwrap();
     assert_eq!((unresolved.len(), unresolved[0].artifact), (1, b));
     for capture in captures {
         assert_eq!(snapshot.members(a, capture.capture).unwrap_err().kind(), ErrorKind::Damaged);

@@ -36,7 +36,8 @@ pub use search::{
 };
 pub use single::{created_at, declared_time};
 pub(in crate::storage) use sorting::{
-    sort_manual_links, sort_mentions, sort_mentions_by_artifact, sort_references, sort_unresolved,
+    page_of_unresolved, sort_manual_links, sort_mentions, sort_mentions_by_artifact, sort_references,
+    sort_unresolved,
 };
 pub use space::{Erasure, ReclaimResult, ReclaimableSpace, Remnant};
 pub use sql::{
@@ -282,9 +283,9 @@ pub trait Snapshot: Send {
         Ok(None)
     }
 
-    /// Returns all references to digests and names that the vault does not have: digests before names, each sorted by
-    /// target, artifact and place.
-    fn unresolved(&self) -> Result<Vec<UnresolvedReference>>;
+    /// Returns all references to the first `limit` digests and names after `after` that the vault does not have: digests
+    /// before names, each sorted by target, artifact and place.
+    fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>>;
 
     /// Returns the captures with these hashes of these artifacts.
     fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>>;

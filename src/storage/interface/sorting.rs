@@ -1,7 +1,7 @@
 //! The order of the lists that engines return, which is part of the interface: all engines give the same answers.
 
 use super::query::Direction;
-use super::records::{ManualLink, MentionRecord, ReferenceEdge, UnresolvedReference};
+use super::records::{ManualLink, MentionRecord, ReferenceEdge, UnresolvedReference, UnresolvedTarget};
 
 /// Sorts the mentions of one artifact by place, role and digest.
 pub(in crate::storage) fn sort_mentions(mentions: &mut [MentionRecord]) {
@@ -42,6 +42,20 @@ pub(in crate::storage) fn sort_unresolved(references: &mut [UnresolvedReference]
             &other.relation,
         ))
     });
+}
+
+/// Returns the references of `sorted` to its first `limit` targets after `after`, and the number of these targets.
+pub(in crate::storage) fn page_of_unresolved(
+    mut sorted: Vec<UnresolvedReference>,
+    after: Option<&UnresolvedTarget>,
+    limit: usize,
+) -> (Vec<UnresolvedReference>, usize) {
+    sorted.retain(|reference| after.is_none_or(|after| reference.missing > *after));
+    let groups = sorted.chunk_by(|one, other| one.missing == other.missing).take(limit);
+    let (targets, references) =
+        groups.fold((0, 0), |(targets, references), group| (targets + 1, references + group.len()));
+    sorted.truncate(references);
+    (sorted, targets)
 }
 
 /// Sorts manual links by relation, source and target.

@@ -5,6 +5,9 @@ use crate::artifact::ArtifactLocation;
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Result, Snapshot, UnresolvedReference, UnresolvedTarget};
 
+/// How many missing artifacts are read from the vault at a time, at least.
+const BATCH: usize = 256;
+
 /// A missing artifact, with all references to it.
 #[derive(Clone, Debug)]
 pub(crate) struct MissingTarget {
@@ -29,8 +32,8 @@ pub(crate) struct Referrer {
     pub(crate) is_of_no_kind: bool,
 }
 
-/// A filter of the listed references. All conditions must hold.
-#[derive(Clone, Debug, Default)]
+/// A filter of the listed references, of which all conditions must hold, and a page of them.
+#[derive(Clone, Debug)]
 pub(crate) struct UnresolvedQuery {
     /// Only references of artifacts of this kind.
     pub(crate) kind: Option<String>,
@@ -39,57 +42,82 @@ pub(crate) struct UnresolvedQuery {
     /// Whether to include references to data that no format defines, such as schemas. A vault has such data only if it
     /// was added on request.
     pub(crate) all: bool,
+    /// The end of the previous page.
+    pub(crate) after: Option<UnresolvedTarget>,
+    /// Maximum number of missing artifacts.
+    pub(crate) limit: usize,
 }
 
-/// The missing artifacts, and the number of omitted references to data that no format defines.
+/// A page of missing artifacts, and the number of omitted references to data that no format defines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnresolvedReferences {
     /// The missing artifacts: digests in order, then names.
     pub(crate) missing: Vec<MissingTarget>,
-    /// The number of omitted references.
+    /// The number of references that were omitted up to the end of the page.
     pub(crate) left_out: u64,
+    /// The end of the page, as long as there are more.
+    pub(crate) next: Option<UnresolvedTarget>,
 }
 
 /// Returns the references to missing artifacts.
 pub(crate) fn unresolved(snapshot: &dyn Snapshot, query: &UnresolvedQuery) -> Result<UnresolvedReferences> {
-    let mut references = snapshot.unresolved()?;
-    if let Some(role) = &query.role {
-        references.retain(|reference| reference.role.as_ref() == Some(role) || reference.relation == *role);
-    }
-    let mut missing = grouped(snapshot, &references)?;
-    let mut left_out = 0;
-    for target in &mut missing {
-        if let Some(kind) = &query.kind {
-            target.referrers.retain(|referrer| referrer.artifact.kind == *kind);
+    let (mut answer, mut after) = (UnresolvedReferences::default(), query.after.clone());
+    // One more than is asked for, to know whether there are more; and many at a time, because all may be omitted.
+    let limit = query.limit.saturating_add(1).max(BATCH);
+    loop {
+        let references = snapshot.unresolved(after.as_ref(), limit)?;
+        let cores: Vec<CoreHash> = references.iter().map(|reference| reference.artifact).collect();
+        let mut artifacts = snapshot.expect_artifacts(&cores)?.into_iter();
+        let mut targets = 0;
+        for group in references.chunk_by(|one, other| one.missing == other.missing) {
+            targets += 1;
+            let Some(first) = group.first() else { continue };
+            let (referrers, left_out) = referrers(group, artifacts.by_ref().take(group.len()), query);
+            if !referrers.is_empty() {
+                if answer.missing.len() == query.limit {
+                    answer.next = after;
+                    return Ok(answer);
+                }
+                answer.missing.push(MissingTarget { target: first.missing.clone().into(), referrers });
+            }
+            answer.left_out += left_out;
+            after = Some(first.missing.clone());
         }
-        if !query.all {
-            let before = target.referrers.len();
-            target.referrers.retain(|referrer| !referrer.is_of_no_kind);
-            left_out += (before - target.referrers.len()) as u64;
+        if targets < limit {
+            return Ok(answer);
         }
     }
-    missing.retain(|target| !target.referrers.is_empty());
-    Ok(UnresolvedReferences { missing, left_out })
 }
 
-fn grouped(snapshot: &dyn Snapshot, references: &[UnresolvedReference]) -> Result<Vec<MissingTarget>> {
-    let cores: Vec<CoreHash> = references.iter().map(|reference| reference.artifact).collect();
-    let mut artifacts = snapshot.expect_artifacts(&cores)?.into_iter();
-    let mut all = Vec::new();
-    for group in references.chunk_by(|one, other| one.missing == other.missing) {
-        let Some(first) = group.first() else { continue };
-        let referrers = group.iter().zip(artifacts.by_ref().take(group.len()));
-        let mut referrers: Vec<Referrer> =
-            referrers.map(|(reference, artifact)| Referrer::new(reference, artifact)).collect();
-        referrers
-            .sort_by(|one, other| (one.artifact.core, &one.place).cmp(&(other.artifact.core, &other.place)));
-        let target = match first.missing.clone() {
-            UnresolvedTarget::Digest(digest) => LinkTarget::MissingDigest(digest),
-            UnresolvedTarget::Name(name) => LinkTarget::MissingName(name),
-        };
-        all.push(MissingTarget { target, referrers });
+/// Returns those of `references` to one target that `query` asks for, by artifact and place, and the number of those that
+/// it omits.
+fn referrers(
+    references: &[UnresolvedReference],
+    artifacts: impl Iterator<Item = ArtifactRecord>,
+    query: &UnresolvedQuery,
+) -> (Vec<Referrer>, u64) {
+    let is_asked_for = |(reference, artifact): &(&UnresolvedReference, ArtifactRecord)| {
+        let has_role = |role| reference.role.as_ref() == Some(role) || reference.relation == *role;
+        query.role.as_ref().is_none_or(has_role)
+            && query.kind.as_ref().is_none_or(|kind| artifact.kind == *kind)
+    };
+    let asked_for = references.iter().zip(artifacts).filter(is_asked_for);
+    let mut referrers: Vec<Referrer> =
+        asked_for.map(|(reference, artifact)| Referrer::new(reference, artifact)).collect();
+    let before = referrers.len();
+    referrers.retain(|referrer| query.all || !referrer.is_of_no_kind);
+    let left_out = (before - referrers.len()) as u64;
+    referrers.sort_by(|one, other| (one.artifact.core, &one.place).cmp(&(other.artifact.core, &other.place)));
+    (referrers, left_out)
+}
+
+impl From<UnresolvedTarget> for LinkTarget {
+    fn from(target: UnresolvedTarget) -> Self {
+        match target {
+            UnresolvedTarget::Digest(digest) => Self::MissingDigest(digest),
+            UnresolvedTarget::Name(name) => Self::MissingName(name),
+        }
     }
-    Ok(all)
 }
 
 impl Referrer {

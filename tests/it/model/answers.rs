@@ -302,7 +302,7 @@ pub(super) fn brief(snapshot: &dyn Snapshot) -> Answers {
     answers
         .insert("tombstones".to_owned(), format!("{:?}", snapshot.tombstones(None, 0, usize::MAX).unwrap()));
     answers.insert("head".to_owned(), format!("{:?}", snapshot.journal_head().unwrap()));
-    answers.insert("unresolved".to_owned(), format!("{:?}", snapshot.unresolved().unwrap()));
+    answers.insert("unresolved".to_owned(), format!("{:?}", snapshot.unresolved(None, usize::MAX).unwrap()));
     answers
 }
 

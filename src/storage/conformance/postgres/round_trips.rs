@@ -67,7 +67,7 @@ fn questions<'q>(cores: &'q [CoreHash], digests: &'q [Digest]) -> Vec<NamedCall<
         ask("preferred", Box::new(|it| drop(it.preferred_captures(cores).unwrap()))),
         ask("journal", Box::new(|it| drop(it.journal(&JournalQuery::default(), 0, 1_000).unwrap()))),
         ask("check_journal", Box::new(|it| assert_eq!(it.check_journal(None).unwrap().defect, None))),
-        ask("unresolved", Box::new(|it| assert!(!it.unresolved().unwrap().is_empty()))),
+        ask("unresolved", Box::new(|it| assert!(!it.unresolved(None, usize::MAX).unwrap().is_empty()))),
         ask("count", Box::new(|it| assert_eq!(it.count(&filter()).unwrap(), cores.len() as u64))),
         ask("statistics", Box::new(|it| drop(it.statistics(TimeBasis::FirstSeen).unwrap()))),
         ask(

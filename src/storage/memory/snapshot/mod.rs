@@ -20,7 +20,7 @@ use crate::storage::interface::{
     Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Containment, Direction,
     FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey, LabelValue, ManualLink,
     MemberRecord, MentionRecord, NameUse, Names, Order, Page, ReferenceEdge, Resolution, SharedFile,
-    Snapshot, Statistics, UnresolvedReference,
+    Snapshot, Statistics, UnresolvedReference, UnresolvedTarget, page_of_unresolved,
 };
 use crate::storage::prepared::removal_digests;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, RoleCount, TimeBasis, Tombstone};
@@ -150,8 +150,8 @@ impl Snapshot for MemorySnapshot {
         Ok(each(of, |core| self.0.containers(core, by)))
     }
 
-    fn unresolved(&self) -> Result<Vec<UnresolvedReference>> {
-        Ok(self.0.unresolved())
+    fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>> {
+        Ok(page_of_unresolved(self.0.unresolved(), after, limit).0)
     }
 
     fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>> {

@@ -8,9 +8,9 @@ use crate::artifact::{ArtifactLocation, relation};
 use crate::digest::CoreHash;
 use crate::storage::interface::{
     Containment, Direction, Filter, ManualLink, ReferenceEdge, UnresolvedReference, UnresolvedTarget,
-    sort_references,
+    sort_references, sort_unresolved,
 };
-use crate::storage::postgres::columns::{core, digest, optional_text, text, value};
+use crate::storage::postgres::columns::{core, digest, limit as limit_of, optional_text, text, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::ListedMention;
 use crate::storage::postgres::snapshot::conditions::StatementParameters;
@@ -150,33 +150,79 @@ impl PostgresSnapshot<'_> {
     }
 
     /// Returns the references to digests and names that the vault does not have.
-    pub(super) fn unresolved(&self) -> PostgresResult<Vec<UnresolvedReference>> {
-        let mut unresolved = BTreeSet::new();
-        let sql = "SELECT DISTINCT e.target, f.core, e.role, e.index, e.pointer FROM edge e
-                     JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
-                    WHERE r.dangles AND e.target <> f.core
-                      AND NOT EXISTS (SELECT 1 FROM artifact t WHERE t.core = e.target)";
-        for row in self.session.rows(sql, &[])? {
-            let role = self.names.role(&self.session, value(&row, 2)?)?;
-            let target = UnresolvedTarget::Digest(digest(&row, 0)?);
-            let place = Some(place(&row, 3)?);
-            let relation = role.relation.clone().unwrap_or_default();
-            unresolved.insert((target, core(&row, 1)?, place, Some(role.name.clone()), relation));
+    pub(super) fn unresolved(
+        &self,
+        after: Option<&UnresolvedTarget>,
+        limit: usize,
+    ) -> PostgresResult<Vec<UnresolvedReference>> {
+        let mut unresolved = Vec::new();
+        if !matches!(after, Some(UnresolvedTarget::Name(_))) {
+            unresolved = self.missing_digests(after, limit)?;
         }
-        let sql = "SELECT DISTINCT n.handle, f.core, n.relation FROM name_mention n JOIN artifact f ON f.id = n.artifact
-                    WHERE n.dangles AND NOT EXISTS
-                      (SELECT 1 FROM identity i WHERE i.key = n.key AND i.handle = n.handle AND i.artifact <> n.artifact)";
-        for row in self.session.rows(sql, &[])? {
-            let target = UnresolvedTarget::Name(text(&row, 0)?);
-            unresolved.insert((target, core(&row, 1)?, None, None, text(&row, 2)?));
+        let targets = unresolved.chunk_by(|one, other| one.missing == other.missing).count();
+        if targets < limit {
+            unresolved.append(&mut self.missing_names(after, limit - targets)?);
         }
-        let reference = |(missing, artifact, place, role, relation)| UnresolvedReference {
-            missing,
-            artifact,
-            relation,
-            role,
-            place,
+        Ok(unresolved)
+    }
+
+    /// Returns the references to the first `limit` missing digests after `after`, sorted.
+    fn missing_digests(
+        &self,
+        after: Option<&UnresolvedTarget>,
+        limit: usize,
+    ) -> PostgresResult<Vec<UnresolvedReference>> {
+        let after = match after {
+            Some(UnresolvedTarget::Digest(digest)) => Some(digest.as_bytes().as_slice()),
+            Some(UnresolvedTarget::Name(_)) | None => None,
         };
-        Ok(unresolved.into_iter().map(reference).collect())
+        let sql = "WITH missing AS (
+                     SELECT e.target, f.core, e.role, e.index, e.pointer FROM edge e
+                       JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
+                      WHERE r.dangles AND e.target <> f.core AND ($1::bytea IS NULL OR e.target > $1)
+                        AND NOT EXISTS (SELECT 1 FROM artifact t WHERE t.core = e.target))
+                   SELECT DISTINCT target, core, role, index, pointer FROM missing
+                    WHERE target IN (SELECT DISTINCT target FROM missing ORDER BY target LIMIT $2)";
+        let mut missing = Vec::new();
+        for row in self.session.rows(sql, &[&after, &limit_of(limit)])? {
+            let role = self.names.role(&self.session, value(&row, 2)?)?;
+            missing.push(UnresolvedReference {
+                missing: UnresolvedTarget::Digest(digest(&row, 0)?),
+                artifact: core(&row, 1)?,
+                relation: role.relation.clone().unwrap_or_default(),
+                role: Some(role.name.clone()),
+                place: Some(place(&row, 3)?),
+            });
+        }
+        sort_unresolved(&mut missing);
+        Ok(missing)
+    }
+
+    /// Returns the references to the first `limit` missing names after `after`, sorted.
+    fn missing_names(
+        &self,
+        after: Option<&UnresolvedTarget>,
+        limit: usize,
+    ) -> PostgresResult<Vec<UnresolvedReference>> {
+        let after = match after {
+            Some(UnresolvedTarget::Name(name)) => Some(name),
+            Some(UnresolvedTarget::Digest(_)) | None => None,
+        };
+        let sql = "WITH missing AS (
+                     SELECT n.handle, f.core, n.relation FROM name_mention n JOIN artifact f ON f.id = n.artifact
+                      WHERE n.dangles AND ($1::text IS NULL OR n.handle > $1) AND NOT EXISTS
+                        (SELECT 1 FROM identity i WHERE i.key = n.key AND i.handle = n.handle AND i.artifact <> n.artifact))
+                   SELECT DISTINCT handle, core, relation FROM missing
+                    WHERE handle IN (SELECT DISTINCT handle FROM missing ORDER BY handle LIMIT $2)";
+        let mut missing = Vec::new();
+        for row in self.session.rows(sql, &[&after, &limit_of(limit)])? {
+            let (missing_name, artifact) = (UnresolvedTarget::Name(text(&row, 0)?), core(&row, 1)?);
+            let relation = text(&row, 2)?;
+            let reference =
+                UnresolvedReference { missing: missing_name, artifact, relation, role: None, place: None };
+            missing.push(reference);
+        }
+        sort_unresolved(&mut missing);
+        Ok(missing)
     }
 }

@@ -32,7 +32,7 @@ use crate::storage::interface::{
     EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey,
     LabelValue, ManualLink, MemberRecord, MentionRecord, NameUse, Names, Neighborhood, NeighborsQuery, Order,
     Page, ReferenceEdge, Resolution, RoleCount, SharedFile, Sharers, SharersQuery, Snapshot, Statistics,
-    UnresolvedReference,
+    UnresolvedReference, UnresolvedTarget,
 };
 use crate::storage::prepared::removal_digests;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone};
@@ -83,7 +83,7 @@ impl Snapshot for PostgresSnapshot<'_> {
         fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>>;
         fn neighborhood(&self, query: &NeighborsQuery<'_>) -> Result<Neighborhood>;
         fn sharers(&self, query: &SharersQuery<'_>) -> Result<Option<Sharers>>;
-        fn unresolved(&self) -> Result<Vec<UnresolvedReference>>;
+        fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>>;
         fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>>;
         fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>>;
         fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>>;

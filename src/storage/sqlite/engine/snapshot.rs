@@ -14,8 +14,8 @@ use crate::storage::interface::{
     Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Containment, Direction,
     EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey,
     LabelValue, ManualLink, MemberRecord, MentionRecord, NameUse, Names, Order, Page, ReferenceEdge,
-    Resolution, RoleCount, SharedFile, Snapshot, Statistics, UnresolvedReference, sort_mentions,
-    sort_references,
+    Resolution, RoleCount, SharedFile, Snapshot, Statistics, UnresolvedReference, UnresolvedTarget,
+    sort_mentions, sort_references,
 };
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone, days};
 
@@ -56,7 +56,7 @@ impl Snapshot for read::SqliteSnapshot<'_> {
         fn count(&self, filter: &Filter) -> Result<u64>;
         fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>>;
         fn shared_names(&self, group: &str) -> Result<Vec<String>>;
-        fn unresolved(&self) -> Result<Vec<UnresolvedReference>>;
+        fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>>;
         fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>>;
         fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>>;
         fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>>;
