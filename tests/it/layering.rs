@@ -1,6 +1,7 @@
 //! The import table of the design, held against the `use` lines.
 
 mod cycles;
+mod features;
 mod front_ends;
 mod imports;
 mod type_names;

@@ -2310,18 +2310,24 @@ export interface UnpinRequest {
 
 /** References to missing artifacts. */
 export interface UnresolvedAnswer {
-  /** Number of omitted references to data that no format defines. */
+  /** Number of references to data that no format defines that were omitted from this page. */
   left_out: number;
   /** What is missing: hashes in order, then names. */
   missing: Array<MissingArtifact>;
+  /** The end of this page, as long as there are more: the last hash or name that was examined. */
+  next?: string | null;
 }
 
 /** A request for references to missing artifacts. Everything given must hold. */
 export interface UnresolvedRequest {
+  /** The end of the previous page; the first page if there is none. */
+  after?: string | null;
   /** Whether to include references to data that no format defines, such as schemas. */
   all?: boolean;
   /** The id of a kind: only references of artifacts of this kind. */
   kind?: string | null;
+  /** Maximum number of missing artifacts; unlimited if there is none. */
+  limit?: number | null;
   /** Only references in this role, such as `reference`, or of this relation, such as `derived-from`. */
   role?: string | null;
 }

@@ -2643,18 +2643,24 @@ class UnresolvedAnswer(TypedDict):
     """References to missing artifacts."""
 
     left_out: int
-    """Number of omitted references to data that no format defines."""
+    """Number of references to data that no format defines that were omitted from this page."""
     missing: list[MissingArtifact]
     """What is missing: hashes in order, then names."""
+    next: NotRequired[str | None]
+    """The end of this page, as long as there are more: the last hash or name that was examined."""
 
 
 class UnresolvedRequest(TypedDict):
     """A request for references to missing artifacts. Everything given must hold."""
 
+    after: NotRequired[str | None]
+    """The end of the previous page; the first page if there is none."""
     all: NotRequired[bool]
     """Whether to include references to data that no format defines, such as schemas."""
     kind: NotRequired[str | None]
     """The id of a kind: only references of artifacts of this kind."""
+    limit: NotRequired[int | None]
+    """Maximum number of missing artifacts; unlimited if there is none."""
     role: NotRequired[str | None]
     """Only references in this role, such as `reference`, or of this relation, such as `derived-from`."""
 

@@ -189,7 +189,7 @@ fn read(vault: &Vault) {
     for text in ["latest~1", "@golden", "run-123", "4df877dec7f4"] {
         let _ = vault.run(&ResolveRequest::new(text));
     }
-    let _ = vault.run(&UnresolvedRequest { kind: None, role: None, all: true });
+    let _ = vault.run(&UnresolvedRequest { all: true, ..UnresolvedRequest::default() });
     let _ = vault.run(&ForksRequest::default());
     let _ = vault.run(&JournalRequest::default());
     for artifact in everything_in(vault).into_iter().take(20) {
