@@ -1,6 +1,33 @@
-//! The rules of files of other programs. What reads the files is in another room; the rules are listed with all others.
+//! The rules of files of other programs, and what is reported about their values. What reads the files is in another room;
+//! the rules are listed with all others.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::validation::{RuleInfo, Severity};
+
+/// A value of a file that was not imported as it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ImportedValue {
+    /// What was done.
+    pub outcome: ValueOutcome,
+    /// The file.
+    pub file: String,
+    /// The location in the file.
+    pub location: String,
+    /// The value, and the reason why it is not mapped, or what is recorded instead.
+    pub reason: String,
+}
+
+/// What was done with a value of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueOutcome {
+    /// It has no counterpart in an artifact, and was left out.
+    NotMapped,
+    /// The file does not state it, and another value is recorded.
+    Assumed,
+}
 
 const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { id, severity: Severity::Error, summary, why }

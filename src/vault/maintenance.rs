@@ -2,6 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::api::PathName;
 use super::fsck;
 use super::handle::Vault;
 use crate::artifact::KeyRing;
@@ -14,6 +18,24 @@ pub struct VaultUpgrade {
     pub upgrade: Upgrade,
     /// The report of rebuilding the derived data, if that was necessary.
     pub report: Option<fsck::FsckReport>,
+}
+
+/// The change of the schema of a vault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UpgradeAnswer {
+    /// The former schema version.
+    pub from: i64,
+    /// The current schema version.
+    pub to: i64,
+    /// The copy of the former vault, if one was made.
+    pub copy: Option<PathName>,
+}
+
+impl From<&Upgrade> for UpgradeAnswer {
+    fn from(upgrade: &Upgrade) -> Self {
+        let Upgrade { from, to, copy, .. } = upgrade;
+        Self { from: *from, to: *to, copy: copy.as_ref().map(PathName::from) }
+    }
 }
 
 impl Vault {

@@ -9,8 +9,14 @@ use utoipa::openapi::{
 };
 use utoipa::{PartialSchema, ToSchema};
 
-use super::add::AddedDocument;
-use super::api::Operation;
+use super::add::{AddedDocument, CheckedDocument};
+use super::api::{FindingSummary, Operation};
+use super::bundle::{ImportedLabelSummary, ImportedLinkSummary, ImportedNoteSummary, ImportedTagSummary};
+use super::fsck::RepairSummary;
+use super::imported::ImportedValue;
+use super::links::FoundLink;
+use super::maintenance::UpgradeAnswer;
+use super::sql::{SqlSaveAnswer, SqlViewSummary};
 
 /// A visitor of the types of all operations.
 pub trait OperationVisitor {
@@ -66,6 +72,9 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::replay::ResponsesRequest>();
     visitor.visit::<super::rules::RulesRequest>();
     visitor.visit::<super::search::SearchRequest>();
+    visitor.visit::<super::search::SearchIndexRequest>();
+    visitor.visit::<super::search::BuildSearchIndexRequest>();
+    visitor.visit::<super::search::DropSearchIndexRequest>();
     visitor.visit::<super::show::ShowRequest>();
     visitor.visit::<super::stats::StatsRequest>();
     visitor.visit::<super::tags::TagsRequest>();
@@ -95,8 +104,20 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
 pub fn document() -> OpenApi {
     let mut document = OpenApiCollector::default();
     visit_operations(&mut document);
-    // Adding has no request: its input are files.
+    // What is printed where input or output are files or streams, and links one by one.
     document.schema::<AddedDocument>();
+    document.schema::<CheckedDocument>();
+    document.schema::<FindingSummary>();
+    document.schema::<RepairSummary>();
+    document.schema::<FoundLink>();
+    document.schema::<ImportedLinkSummary>();
+    document.schema::<ImportedTagSummary>();
+    document.schema::<ImportedNoteSummary>();
+    document.schema::<ImportedLabelSummary>();
+    document.schema::<ImportedValue>();
+    document.schema::<SqlViewSummary>();
+    document.schema::<SqlSaveAnswer>();
+    document.schema::<UpgradeAnswer>();
     document.build()
 }
 

@@ -3,6 +3,7 @@
 //! The store executes queries and defines the views in the vault's file. This module adds the computed views: the
 //! tables that kinds declare, mentions, and links. `docs/sql.md` is the user documentation.
 
+mod answers;
 mod datasette;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -24,6 +25,7 @@ use crate::vault::query::{Direction, Link, LinkOrigin, LinkTarget, Linker};
 use crate::vault::sql::tables::ARTIFACTS;
 
 pub use crate::storage::{RowProgress, SaveSummary, SqlError, SqlRows as Rows, SqlView};
+pub use answers::{SqlColumnSummary, SqlSaveAnswer, SqlViewSummary};
 pub use datasette::METADATA;
 pub use save::{SaveForm, SaveOptions, save};
 pub use tables::{ROW_ID, TITLE, saved_tables};

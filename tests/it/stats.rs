@@ -2,7 +2,7 @@
 
 use runvault::Vault;
 use runvault::intake::ExamineOptions;
-use runvault::vault::search::SearchRequest;
+use runvault::vault::search::{BuildSearchIndexRequest, SearchRequest};
 use runvault::vault::stats::StatsRequest;
 use serde_json::Value;
 
@@ -110,7 +110,7 @@ fn text_is_found_in_memory() {
     let session = std::fs::read(repository("examples/session.json")).unwrap();
     vault.add_document(session, &ExamineOptions::default()).unwrap();
     assert_eq!(vault.search_index().unwrap(), None);
-    vault.build_search(&mut |_| {}).unwrap();
+    vault.run(&BuildSearchIndexRequest {}).unwrap();
     let search = |words: &str| {
         let request = SearchRequest { words: words.to_owned(), ..SearchRequest::default() };
         vault.run(&request).unwrap().hits.len()

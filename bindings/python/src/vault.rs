@@ -10,6 +10,7 @@ use pyo3::types::{PyBytes, PyDict};
 use runvault::storage::{Actor, Capability, StorageError};
 use runvault::vault::api::{Operation, OperationVisitor, visit_operations};
 use runvault::vault::resolve::ResolveRequest;
+use runvault::vault::search::BuildSearchIndexRequest;
 use runvault::{LocatedCapture, LookupError, Vault as Opened};
 use std::sync::RwLock;
 
@@ -172,7 +173,8 @@ impl Vault {
     /// Updates the search index, which is created if it does not exist.
     fn build_index(&self, py: Python<'_>) -> PyResult<()> {
         let vault = self.opened(py)?;
-        let work = move || vault.build_search(&mut |_| {}).map(drop).map_err(|error| Failure::of(&error));
+        let work =
+            move || vault.run(&BuildSearchIndexRequest {}).map(drop).map_err(|error| Failure::of(&error));
         Ok(interrupt::run(py, &OnInterrupt::complete(), work)??)
     }
 

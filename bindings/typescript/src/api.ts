@@ -16,32 +16,12 @@ export interface AddLinkRequest {
 export type AddOutcome = "added" | "capture" | "present" | "rejected" | "skipped";
 
 /** What was done with a document that was added. */
-export interface AddedDocument {
-  /** The files beside it that it refers to and that are stored with it. */
-  attachments: Array<CoreHash>;
-  /** The artifact that the document continues, if it is the rest of one: the stored artifact consists of both. */
-  continues?: CoreHash | null;
-  /** The artifact, unless it was rejected. It is also stated if it was rejected because it was removed before. */
-  core_hash?: CoreHash | null;
-  /** The key id that it states. */
-  key_id?: string | null;
-  /** The id of its kind, if it was recognized. */
-  kind?: string | null;
+export type AddedDocument = ExaminedDocument & {
   /** What was done. */
   outcome: AddOutcome;
-  /** The name of the document. */
-  path: string;
-  /** The bytes of the name, as hex digits, if it is a path that is not UTF-8. */
-  path_bytes?: string | null;
   /** Whether the time at which it was seen was recorded, if it was stored before and was not added again. */
   recorded: boolean;
-  /** The result of checking its signature, if it is signed: `verified` or `unchecked`. */
-  signature?: string | null;
-  /** Its violations, including warnings. */
-  violations: Array<Violation>;
-  /** Number of further violations. */
-  violations_omitted: number;
-}
+};
 
 /** The result of a change to an annotation. */
 export interface AnnotateAnswer {
@@ -300,6 +280,24 @@ export type BodySource = {
   type: "not-recorded";
 };
 
+/** A search index that was built. */
+export interface BuildSearchIndexAnswer {
+  /** Number of bytes that the index takes in the vault, which depends on the engine. */
+  bytes: number;
+  /** Number of captures. */
+  captures: number;
+  /** The artifacts of captures with damaged bytes, which are in the index without passages. */
+  damaged: Array<CoreHash>;
+  /** Number of damaged captures. */
+  damaged_captures: number;
+}
+
+/**
+ * A request to build the search index, or to rebuild it. Others can use the vault during this. If it is interrupted, the
+ * next search completes the index.
+ */
+export type BuildSearchIndexRequest = Record<string, unknown>;
+
 /** A type of calendar period, in UTC. */
 export type CalendarPeriod = "hour" | "day" | "week" | "month" | "year";
 
@@ -380,9 +378,9 @@ export interface ChangedValue {
   /** Whether it varies between identical runs. */
   ephemeral: boolean;
   /** The new value, unless it was removed. */
-  new?: JsonValue | null;
+  new?: JsonValue;
   /** The old value, unless it was added. */
-  old?: JsonValue | null;
+  old?: JsonValue;
   /** The location as a JSON Pointer into the part; elements of arrays have their old index, inserted ones their new index. */
   pointer: string;
   /** Whether both have the same canonical form. */
@@ -428,6 +426,12 @@ export interface CheckJournalRequest {
   /** The number of the entry that was recorded with it, if one was. */
   since_seq?: number | null;
 }
+
+/** A document that was examined and not added. */
+export type CheckedDocument = ExaminedDocument & {
+  /** Whether it would be admitted. */
+  ok: boolean;
+};
 
 /** A signature that was checked. */
 export interface CheckedSignature {
@@ -654,6 +658,15 @@ export interface DistinctAnswer {
   response: ViewBody;
 }
 
+/** The result of removing the search index. */
+export interface DropSearchIndexAnswer {
+  /** Whether there was an index. */
+  changed: boolean;
+}
+
+/** A request to remove the search index. [`ReclaimRequest`](crate::vault::reclaim::ReclaimRequest) frees the space. */
+export type DropSearchIndexRequest = Record<string, unknown>;
+
 /** The audit of an effect. */
 export interface EffectAudit {
   /** The reason. */
@@ -677,7 +690,7 @@ export interface EffectAudit {
   /** Whether it is not idempotent and states neither a nonce nor a reason. */
   unsafe_to_retry: boolean;
   /** The deciding value, unless it is a list or an object. */
-  value?: JsonValue | null;
+  value?: JsonValue;
   /** The verdict. */
   verdict: Verdict;
 }
@@ -713,6 +726,32 @@ export interface ErasureSummary {
    * erasure is complete.
    */
   remnants: Array<RemnantSummary>;
+}
+
+/** What was found out about a document. */
+export interface ExaminedDocument {
+  /** The files beside it that it refers to and that are stored with it. */
+  attachments: Array<CoreHash>;
+  /** The artifact that the document continues, if it is the rest of one: the stored artifact consists of both. */
+  continues?: CoreHash | null;
+  /** The artifact, unless it was rejected. It is also stated if it was rejected because it was removed before. */
+  core_hash?: CoreHash | null;
+  /** The key id that it states. */
+  key_id?: string | null;
+  /** The id of its kind, if it was recognized. */
+  kind?: string | null;
+  /** The name of the document. */
+  path: string;
+  /** The bytes of the name, as hex digits, if it is a path that is not UTF-8. */
+  path_bytes?: string | null;
+  /** What looks like a secret in it, if that was looked for; missing if nothing does. */
+  secrets?: Array<SecretMatch>;
+  /** The result of checking its signature, if it is signed: `verified` or `unchecked`. */
+  signature?: string | null;
+  /** Its violations, including warnings. */
+  violations: Array<Violation>;
+  /** Number of further violations. */
+  violations_omitted: number;
 }
 
 /** An artifact that extends another one of its kind. */
@@ -883,6 +922,8 @@ export interface FindingSummary {
   detail: string;
   /** Its type, such as `blob-damaged`. */
   finding: string;
+  /** What findings of this type mean. */
+  meaning: string;
   /** The name or hash of its subject. */
   subject: string;
 }
@@ -1029,6 +1070,14 @@ export type FoundArtifact = ArtifactSummary & ArtifactDetails & {
   matches: Array<ArtifactMatch>;
 };
 
+/** A link that was found at a distance. */
+export type FoundLink = LinkSummary & {
+  /** The distance of the other end from the requested artifact, in links. */
+  depth: number;
+  /** The artifact from which the link is seen. */
+  from: CoreHash;
+};
+
 /** An answer in an artifact. */
 export interface GivenAnswer {
   /** The artifact. */
@@ -1051,6 +1100,71 @@ export interface GroupValues {
   name: string;
   /** The kind, or the values of the label or the attribute; there may be none. */
   values: Array<string>;
+}
+
+/** What was done with a link, tag, note or label of a bundle. */
+export type ImportOutcome = "present" | "linked" | "not_linked" | "tagged" | "not_tagged" | "noted" | "not_noted" | "labeled" | "not_labeled";
+
+/** A label of a bundle, and what was done with it. */
+export interface ImportedLabelSummary {
+  /** The artifact. */
+  core_hash: CoreHash;
+  /** The key. */
+  key: string;
+  /** What was done. */
+  outcome: ImportOutcome;
+  /** The value. */
+  value: string;
+}
+
+/** A link of a bundle, and what was done with it. */
+export interface ImportedLinkSummary {
+  /** The ends that are not in the vault, if it was not added. */
+  missing: Array<CoreHash>;
+  /** Its note. */
+  note?: string | null;
+  /** What was done. */
+  outcome: ImportOutcome;
+  /** The relation. */
+  relation: string;
+  /** The artifact that the link is from. */
+  source: CoreHash;
+  /** The artifact that the link is to. */
+  target: CoreHash;
+}
+
+/** A note of a bundle, and what was done with it. */
+export interface ImportedNoteSummary {
+  /** The artifact. */
+  core_hash: CoreHash;
+  /** The text. */
+  note: string;
+  /** What was done. */
+  outcome: ImportOutcome;
+}
+
+/** A tag of a bundle, and what was done with it. */
+export interface ImportedTagSummary {
+  /** The artifact that it names in the bundle. */
+  core_hash: CoreHash;
+  /** What was done. */
+  outcome: ImportOutcome;
+  /** The other artifact that has the tag in the vault. */
+  stands_for?: CoreHash | null;
+  /** The tag. */
+  tag: string;
+}
+
+/** A value of a file that was not imported as it is. */
+export interface ImportedValue {
+  /** The file. */
+  file: string;
+  /** The location in the file. */
+  location: string;
+  /** What was done. */
+  outcome: ValueOutcome;
+  /** The value, and the reason why it is not mapped, or what is recorded instead. */
+  reason: string;
 }
 
 /** A page of journal entries. */
@@ -1637,7 +1751,7 @@ export type ReclaimableRequest = Record<string, unknown>;
 /** A recorded response. */
 export interface RecordedResponse {
   /** The arguments of the tool call, in the form in which calls are compared; `None` if they are not known. */
-  arguments?: JsonText | null;
+  arguments?: JsonText;
   /** The digest of the arguments. */
   arguments_hash?: Digest | null;
   /** The number of the interaction or step, from 0. */
@@ -1645,7 +1759,7 @@ export interface RecordedResponse {
   /** Whether the call failed: the response is then the recorded error message. */
   is_error: boolean;
   /** The complete recorded response; `None` for interactions of sessions. */
-  output?: JsonText | null;
+  output?: JsonText;
   /** The digests of the texts in the request, with the actual prompt last. */
   prompt_hashes: Array<Digest>;
   /** `model` or `tool`. */
@@ -1815,6 +1929,18 @@ export interface RemovedHash {
   digest: Digest;
   /** The removal. */
   removed: RemovedArtifact;
+}
+
+/** A repair, or what could not be restored. */
+export interface RepairSummary {
+  /** The type of its subject, such as `artifact`. */
+  about: string;
+  /** Why it was not restored; missing if it was. */
+  not_repaired?: string | null;
+  /** What was done; missing if nothing was restored. */
+  repaired?: string | null;
+  /** The name or hash of its subject. */
+  subject: string;
 }
 
 /** The recorded response to a prompt. */
@@ -2081,18 +2207,31 @@ export interface SearchAnswer {
   is_more: boolean;
 }
 
+/** The state of the search index. */
+export interface SearchIndexAnswer {
+  /** Number of bytes that it takes in the vault, which depends on the engine; 0 if there is no index. */
+  bytes: number;
+  /** Whether its version is that of this program, which otherwise rebuilds it; `None` if there is no index. */
+  current?: boolean | null;
+  /** Number of captures that are not indexed yet; `None` if there is no index. */
+  waiting?: number | null;
+}
+
+/** A request for the state of the search index. */
+export type SearchIndexRequest = Record<string, unknown>;
+
 /**
  * A request for passages of text. What is not in the index yet is not searched: [`Vault::catch_up_search`] adds it.
  *
  * ```
  * # use runvault::{Vault, intake::ExamineOptions};
- * use runvault::vault::search::SearchRequest;
+ * use runvault::vault::search::{BuildSearchIndexRequest, SearchRequest};
  *
  * # fn main() -> Result<(), Box<dyn std::error::Error>> {
  * # let directory = tempfile::tempdir()?;
  * # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
  * # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
- * vault.build_search(&mut |_| {})?;
+ * vault.run(&BuildSearchIndexRequest {})?;
  * let request = SearchRequest { words: "export CSV".to_owned(), ..SearchRequest::default() };
  * let hits = vault.run(&request)?.hits;
  * assert_eq!(hits[0].place.to_string(), "interaction 0");
@@ -2120,6 +2259,18 @@ export interface SearchRequest {
    * `OR` separates alternatives.
    */
   words?: string;
+}
+
+/** Something that looks like a secret. */
+export interface SecretMatch {
+  /** Its first four characters, or fewer. */
+  beginning: string;
+  /** What it looks like, such as `an API key of OpenAI`. */
+  looks_like: string;
+  /** Where it is: a JSON Pointer, `line 7` and a pointer into it, or a line. */
+  place: string;
+  /** The name of the rule, such as `openai-api-key`. */
+  rule: string;
 }
 
 /** A request to set labels on artifacts. They replace the values of the same keys. */
@@ -2203,6 +2354,36 @@ export type SizedArtifact = ArtifactSummary & {
   /** Number of its captures. */
   captures: number;
 };
+
+/** A column of a view. */
+export interface SqlColumnSummary {
+  /** A description of its values. */
+  about: string;
+  /** Its name. */
+  name: string;
+  /** The type of its values: `number`, `real`, `text`, `time`, `hash`, `json` or `any`. */
+  sort: string;
+}
+
+/** What was saved for other programs. */
+export type SqlSaveAnswer = PathName & {
+  /** Its size in bytes, without `metadata.json`. */
+  bytes: number;
+  /** The number of rows of each table, by name. */
+  rows: Record<string, number>;
+};
+
+/** A view that SQL queries can use. */
+export interface SqlViewSummary {
+  /** A description of a row. */
+  about: string;
+  /** Its columns, in order. */
+  columns: Array<SqlColumnSummary>;
+  /** Whether it is in the vault's file, where any program that reads SQLite can use it. */
+  in_file: boolean;
+  /** Its name. */
+  name: string;
+}
 
 /** Statistics of a vault. Stored bytes are measured and not read; removed artifacts are not counted. */
 export type StatsAnswer = (EngineStats | null) & {
@@ -2331,6 +2512,19 @@ export interface UnresolvedRequest {
   /** Only references in this role, such as `reference`, or of this relation, such as `derived-from`. */
   role?: string | null;
 }
+
+/** The change of the schema of a vault. */
+export interface UpgradeAnswer {
+  /** The copy of the former vault, if one was made. */
+  copy?: PathName | null;
+  /** The former schema version. */
+  from: number;
+  /** The current schema version. */
+  to: number;
+}
+
+/** What was done with a value of a file. */
+export type ValueOutcome = "not_mapped" | "assumed";
 
 /** A copy beside the vault. */
 export type VaultCopy = PathName & {
@@ -2521,6 +2715,8 @@ export interface Operations {
   "audit": { request: AuditRequest; answer: AuditAnswer };
   /** Copy the vault to another file and check the copy. */
   "backup": { request: BackupRequest; answer: BackupAnswer };
+  /** Build the search index, or rebuild it. */
+  "build-search-index": { request: BuildSearchIndexRequest; answer: BuildSearchIndexAnswer };
   /** List the captures of an artifact. */
   "captures": { request: CapturesRequest; answer: CapturesAnswer };
   /** Check the journal, and compare the catalog with it. */
@@ -2533,6 +2729,8 @@ export interface Operations {
   "diff": { request: DiffRequest; answer: DiffAnswer };
   /** Resolve the first digits of a digest that artifacts mention. */
   "digests": { request: DigestsRequest; answer: DigestsAnswer };
+  /** Remove the search index. */
+  "drop-search-index": { request: DropSearchIndexRequest; answer: DropSearchIndexAnswer };
   /** Find artifacts by kind, mention, attribute, signature, note, tag or time. */
   "find": { request: FindRequest; answer: FindAnswer };
   /** Apply a retention policy. */
@@ -2589,6 +2787,8 @@ export interface Operations {
   "rules": { request: RulesRequest; answer: RulesAnswer };
   /** Search the text of artifacts. */
   "search": { request: SearchRequest; answer: SearchAnswer };
+  /** Return the state of the search index. */
+  "search-index": { request: SearchIndexRequest; answer: SearchIndexAnswer };
   /** Set labels on artifacts. */
   "set-labels": { request: SetLabelsRequest; answer: AnnotateAnswer };
   /** Set an artifact's note. */

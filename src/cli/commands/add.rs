@@ -10,7 +10,9 @@ use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::{ArtifactSource, ExamineOptions, SourceError};
-use runvault::vault::add::{self, AddMonitor, CommonAnnotations, DocumentOutcome, DocumentResult, Summary};
+use runvault::vault::add::{
+    self, AddMonitor, AddedDocument, CommonAnnotations, DocumentOutcome, DocumentResult, Summary,
+};
 use runvault::vault::annotate::SetTagRequest;
 use serde::Serialize;
 
@@ -163,11 +165,9 @@ impl Args {
 }
 
 #[derive(Serialize)]
-struct AddResultMembers {
-    outcome: &'static str,
-    /// `false` if it already existed and could not be recorded as seen again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    recorded: Option<bool>,
+struct AddLine {
+    #[serde(flatten)]
+    added: AddedDocument,
     /// Whether the files were moved, if `--move` was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     moved: Option<bool>,
@@ -351,18 +351,13 @@ impl AddPrinter {
     }
 
     fn print_json(&self, examined: &DocumentResult, moved: Option<bool>) -> io::Result<()> {
-        let outcome = match examined.outcome {
-            DocumentOutcome::Added => "added",
-            DocumentOutcome::NewCapture => "capture",
-            DocumentOutcome::Present | DocumentOutcome::PresentUnrecorded | DocumentOutcome::Verified => {
-                "present"
-            }
-            DocumentOutcome::Rejected => "rejected",
-            DocumentOutcome::Skipped => return Ok(()),
-        };
+        if examined.outcome == DocumentOutcome::Skipped {
+            return Ok(());
+        }
+        let mut added = AddedDocument::new(examined);
+        json::with_hints(&mut added.document, self.shown.listed);
         let mut out = stdout::raw();
-        let recorded = (examined.outcome == DocumentOutcome::PresentUnrecorded).then_some(false);
-        json::examined(&mut out, examined, AddResultMembers { outcome, recorded, moved }, self.shown.listed)?;
+        json::line(&mut out, &AddLine { added, moved })?;
         out.flush()
     }
 

@@ -69,7 +69,7 @@ impl Args {
         if backup.findings == 0 {
             return Ok(Status::Done);
         }
-        for FindingSummary { finding, about, subject, detail } in &backup.first_findings {
+        for FindingSummary { finding, about, subject, detail, .. } in &backup.first_findings {
             stdout::note(&escaped(&format!("{finding} {about} {subject}: {detail}")).to_string());
         }
         let found = counted(backup.findings, "finding");

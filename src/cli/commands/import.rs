@@ -16,10 +16,9 @@ use runvault::digest::CoreHash;
 use runvault::intake::ExamineOptions;
 use runvault::vault::add::CommonAnnotations;
 use runvault::vault::bundle::{
-    self, Bundle, BundleImportResult, BundledLink, ImportedLink, ImportedNote, ImportedTag, LinkOutcome,
-    NoteOutcome, TagOutcome,
+    self, Bundle, BundleImportResult, BundledLink, ImportedLinkSummary, ImportedNote, ImportedNoteSummary,
+    ImportedTag, ImportedTagSummary, LinkOutcome, NoteOutcome, TagOutcome,
 };
-use serde::Serialize;
 
 use task::ImportTask;
 
@@ -192,7 +191,7 @@ impl Args {
                 }
             }
             if self.json {
-                json::line(&mut out, &LinkLine::new(link))?;
+                json::line(&mut out, &ImportedLinkSummary::from(link))?;
             }
         }
         if !imported.links.is_empty() {
@@ -211,7 +210,7 @@ impl Args {
         for tag in &imported.tags {
             set += u64::from(tag.outcome == TagOutcome::Set);
             if self.json {
-                json::line(&mut out, &TagLine::new(tag))?;
+                json::line(&mut out, &ImportedTagSummary::from(tag))?;
             } else {
                 note_tag(tag);
             }
@@ -228,7 +227,7 @@ impl Args {
         for note in &imported.notes {
             set += u64::from(note.outcome == NoteOutcome::Set);
             if self.json {
-                json::line(&mut out, &NoteLine::new(note))?;
+                json::line(&mut out, &ImportedNoteSummary::from(note))?;
             } else {
                 report_note(note);
             }
@@ -275,65 +274,4 @@ fn report_note(note: &ImportedNote) {
         NoteOutcome::Missing => "it is not in the vault",
     };
     stdout::message(&format!("{CAUTION}not noted{CAUTION:#} {HASH}{:.12}{HASH:#}: {why}", note.core));
-}
-
-#[derive(Serialize)]
-struct NoteLine<'n> {
-    outcome: &'static str,
-    note: &'n str,
-    core_hash: CoreHash,
-}
-
-impl<'n> NoteLine<'n> {
-    fn new(note: &'n ImportedNote) -> Self {
-        let outcome = match note.outcome {
-            NoteOutcome::Set => "noted",
-            NoteOutcome::Present => "present",
-            NoteOutcome::Other | NoteOutcome::Missing => "not_noted",
-        };
-        Self { outcome, note: &note.note, core_hash: note.core }
-    }
-}
-
-#[derive(Serialize)]
-struct TagLine<'t> {
-    outcome: &'static str,
-    tag: &'t str,
-    core_hash: CoreHash,
-    /// The other artifact that has the tag, if any.
-    stands_for: Option<CoreHash>,
-}
-
-impl<'t> TagLine<'t> {
-    fn new(tag: &'t ImportedTag) -> Self {
-        let (outcome, stands_for) = match tag.outcome {
-            TagOutcome::Set => ("tagged", None),
-            TagOutcome::Present => ("present", None),
-            TagOutcome::Conflict(tagged) => ("not_tagged", Some(tagged)),
-            TagOutcome::Missing => ("not_tagged", None),
-        };
-        Self { outcome, tag: &tag.name, core_hash: tag.core, stands_for }
-    }
-}
-
-#[derive(Serialize)]
-struct LinkLine<'l> {
-    outcome: &'static str,
-    source: CoreHash,
-    relation: &'l str,
-    target: CoreHash,
-    note: Option<&'l str>,
-    missing: &'l [CoreHash],
-}
-
-impl<'l> LinkLine<'l> {
-    fn new(link: &'l ImportedLink) -> Self {
-        let (outcome, missing) = match &link.outcome {
-            LinkOutcome::Added => ("linked", &[][..]),
-            LinkOutcome::Present => ("present", &[][..]),
-            LinkOutcome::Missing(ends) => ("not_linked", ends.as_slice()),
-        };
-        let BundledLink { note, relation, source, target } = &link.link;
-        Self { outcome, source: *source, relation, target: *target, note: note.as_deref(), missing }
-    }
 }

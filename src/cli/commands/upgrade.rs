@@ -5,9 +5,8 @@ use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use runvault::storage::{ErrorKind, StorageError, Upgrade};
-use runvault::vault::api::PathName;
+use runvault::vault::UpgradeAnswer;
 use runvault::{Vault, VaultUpgrade};
-use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::index::rebuild::{RebuildMonitor, print_report};
@@ -24,15 +23,6 @@ pub(crate) struct Args {
     /// Print one JSON document, and one line of JSON for each finding
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Serialize)]
-struct JsonUpgrade {
-    /// The schema versions before and after.
-    from: i64,
-    to: i64,
-    /// The copy of the old vault, if one was made.
-    copy: Option<PathName>,
 }
 
 /// Adds what to do about a damaged vault that is still of an older schema: no other command of this program opens it.
@@ -54,11 +44,11 @@ impl Args {
         let VaultUpgrade { upgrade, report } =
             Vault::upgrade(&path, &mut printer).map_err(|error| with_hint(&path, error))?;
         drop(printer);
+        let answer = UpgradeAnswer::from(&upgrade);
         let Upgrade { from, to, copy, .. } = upgrade;
         let name = escaped(&Vault::shown_address(&path).to_string_lossy()).to_string();
         if self.json {
-            let copy = copy.as_ref().map(PathName::from);
-            json::line(&mut stdout::raw(), &JsonUpgrade { from, to, copy })?;
+            json::line(&mut stdout::raw(), &answer)?;
         } else if from < to {
             let kept = copy.map_or_else(String::new, |copy| {
                 format!("; a copy of the old vault is kept as {}", escaped(&copy.to_string_lossy()))

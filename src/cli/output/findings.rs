@@ -13,18 +13,15 @@ use crate::cli::output::stdout;
 use crate::cli::remedies;
 
 #[derive(Serialize)]
-struct FindingLine<'f> {
-    finding: &'f str,
-    about: &'f str,
-    subject: String,
-    detail: &'f str,
-    meaning: &'f str,
-    remedy: &'f str,
+struct FindingLine {
+    #[serde(flatten)]
+    finding: FindingSummary,
+    remedy: &'static str,
 }
 
 /// Prints a finding as a line of text, its type in `style`.
 pub(crate) fn print_text(finding: &FindingSummary, style: Style) -> io::Result<()> {
-    let FindingSummary { finding, about, subject, detail } = finding;
+    let FindingSummary { finding, about, subject, detail, .. } = finding;
     let subject = format!("{about} {subject}");
     let mut out = stdout::text();
     writeln!(out, "{style}{finding}{style:#} {}: {}", escaped(&subject), escaped(detail))?;
@@ -33,16 +30,8 @@ pub(crate) fn print_text(finding: &FindingSummary, style: Style) -> io::Result<(
 
 /// Prints a finding as a line of JSON.
 pub(crate) fn print_json(finding: &Finding) -> io::Result<()> {
-    let Finding { info, subject, detail } = finding;
     let mut out = stdout::raw();
-    let line = FindingLine {
-        finding: info.id,
-        about: subject.type_name(),
-        subject: subject.name(),
-        detail,
-        meaning: info.meaning,
-        remedy: remedies::for_finding(info.id),
-    };
+    let line = FindingLine { finding: finding.into(), remedy: remedies::for_finding(finding.info.id) };
     json::line(&mut out, &line)?;
     out.flush()
 }

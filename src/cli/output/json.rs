@@ -2,11 +2,7 @@
 
 use std::io::{self, Write};
 
-use runvault::artifact::{Kind, Signature};
-use runvault::digest::{CoreHash, hex};
-use runvault::secrets::SecretMatch;
-use runvault::validation::Violation;
-use runvault::vault::add::DocumentResult;
+use runvault::vault::add::ExaminedDocument;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
 
@@ -29,76 +25,10 @@ pub(crate) fn stream(out: &mut dyn Write, value: &impl Serialize) -> io::Result<
     out.write_all(b"\n")
 }
 
-#[derive(Serialize)]
-struct ExaminedLine<'e, V> {
-    path: &'e str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path_bytes: Option<String>,
-    kind: Option<&'e str>,
-    #[serde(flatten)]
-    verdict: V,
-    core_hash: Option<CoreHash>,
-    /// The artifact that the document continues, if it is a continuation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    continues: Option<CoreHash>,
-    /// The files beside it that are stored with it.
-    #[serde(skip_serializing_if = "<[CoreHash]>::is_empty")]
-    attachments: &'e [CoreHash],
-    /// What looks like a key or a card number.
-    #[serde(skip_serializing_if = "<[SecretMatch]>::is_empty")]
-    secrets: &'e [SecretMatch],
-    #[serde(flatten)]
-    signature: Option<SignatureMembers<'e>>,
-    violations: Vec<Violation>,
-    /// Number of further violations; reports of hostile documents are truncated, and so are those limited on request.
-    #[serde(skip_serializing_if = "is_zero")]
-    violations_omitted: usize,
-}
-
-/// The signature of a document, if it has one.
-#[derive(Serialize)]
-pub(crate) struct SignatureMembers<'s> {
-    signature: &'static str,
-    key_id: Option<&'s str>,
-}
-
-impl<'s> SignatureMembers<'s> {
-    pub(crate) fn new(signature: &'s Signature) -> Self {
-        Self { signature: signature.state.name(), key_id: signature.key_id.as_deref() }
-    }
-}
-
-/// Writes the data of an examined document, with up to `most` violations; `verdict` contains the members with the
-/// result.
-pub(crate) fn examined(
-    out: &mut dyn Write,
-    examined: &DocumentResult,
-    verdict: impl Serialize,
-    most: Option<usize>,
-) -> io::Result<()> {
-    let violations = examined.report.violations();
-    let (listed, left_out) =
-        violations.split_at_checked(most.unwrap_or(usize::MAX)).unwrap_or((violations, &[]));
-    let value = ExaminedLine {
-        path: &examined.path,
-        path_bytes: examined.path_bytes.as_deref().map(hex),
-        kind: examined.kind.map(Kind::name),
-        verdict,
-        core_hash: examined.core,
-        continues: examined.continues,
-        attachments: &examined.attachments,
-        secrets: &examined.secrets,
-        signature: examined.signature.as_ref().map(SignatureMembers::new),
-        violations: hints::for_violations(listed),
-        violations_omitted: examined.report.omitted() + left_out.len(),
-    };
-    line(out, &value)
-}
-
-/// Whether a count is zero and omitted.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
+/// Adds the options that help to the violations of a document, and omits those after the first `most`.
+pub(crate) fn with_hints(document: &mut ExaminedDocument, most: Option<usize>) {
+    document.limit_violations(most.unwrap_or(usize::MAX));
+    document.violations = hints::for_violations(&document.violations);
 }
 
 /// Compact JSON that escapes characters that could control a terminal.

@@ -12,6 +12,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::artifact::{ArtifactLocation, SignatureState};
 use crate::digest::{self, CaptureHash, CoreHash, Digest, DigestPrefix};
+use crate::secrets::SecretMatch;
 use crate::storage::check::finding::Finding;
 use crate::storage::{ArtifactRecord, TimeBasis};
 use crate::validation::{Severity, Violation};
@@ -124,6 +125,29 @@ impl PartialSchema for Violation {
 
 impl ToSchema for Violation {}
 
+impl PartialSchema for SecretMatch {
+    fn schema() -> RefOr<Schema> {
+        let text =
+            |description| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
+        ObjectBuilder::new()
+            .description(Some("Something that looks like a secret."))
+            .property("rule", text("The name of the rule, such as `openai-api-key`."))
+            .required("rule")
+            .property("looks_like", text("What it looks like, such as `an API key of OpenAI`."))
+            .required("looks_like")
+            .property(
+                "place",
+                text("Where it is: a JSON Pointer, `line 7` and a pointer into it, or a line."),
+            )
+            .required("place")
+            .property("beginning", text("Its first four characters, or fewer."))
+            .required("beginning")
+            .into()
+    }
+}
+
+impl ToSchema for SecretMatch {}
+
 /// One of the times that an artifact has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -215,6 +239,8 @@ pub struct FindingSummary {
     pub subject: String,
     /// The details.
     pub detail: String,
+    /// What findings of this type mean.
+    pub meaning: String,
 }
 
 impl From<&Finding> for FindingSummary {
@@ -224,6 +250,7 @@ impl From<&Finding> for FindingSummary {
             about: finding.subject.type_name().to_owned(),
             subject: finding.subject.name(),
             detail: finding.detail.clone(),
+            meaning: finding.info.meaning.to_owned(),
         }
     }
 }

@@ -85,6 +85,7 @@ pub struct EffectAudit {
     /// The location of the deciding value, in words; `None` if the effect is pending.
     pub place: Option<String>,
     /// The deciding value, unless it is a list or an object.
+    #[schema(value_type = JsonValue, required = false)]
     pub value: Option<JsonValue>,
     /// Whether it is not idempotent and states neither a nonce nor a reason.
     pub unsafe_to_retry: bool,

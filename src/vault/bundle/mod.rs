@@ -10,6 +10,7 @@
 
 mod container;
 mod import;
+mod imported;
 mod labels;
 mod manifest;
 mod notes;
@@ -20,6 +21,9 @@ mod select;
 mod write;
 
 pub use import::{BundleImportResult, ImportedLink, ImportedTag, LinkOutcome, TagOutcome, dry_run};
+pub use imported::{
+    ImportOutcome, ImportedLabelSummary, ImportedLinkSummary, ImportedNoteSummary, ImportedTagSummary,
+};
 pub use labels::{ImportedLabel, LabelOutcome};
 pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
 pub use notes::{ImportedNote, NoteOutcome};

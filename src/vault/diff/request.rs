@@ -121,9 +121,11 @@ pub struct ChangedValue {
     pub spelling: bool,
     /// The old value, unless it was added.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = JsonValue, required = false)]
     pub old: Option<JsonValue>,
     /// The new value, unless it was removed.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = JsonValue, required = false)]
     pub new: Option<JsonValue>,
 }
 

@@ -23,7 +23,7 @@ use crate::storage::{Result, Storage, StorageError};
 
 pub use crate::storage::check::finding::{self, Finding, FindingInfo};
 pub use options::{Depth, FsckOptions, Sample};
-pub use report::{FsckMonitor, FsckReport, RepairReport};
+pub use report::{FsckMonitor, FsckReport, RepairReport, RepairSummary};
 pub use signatures::SignatureCounts;
 
 pub(crate) use reader::admit_stored;

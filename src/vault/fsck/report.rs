@@ -2,6 +2,9 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use super::signatures::SignatureCounts;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::StorageError;
@@ -58,6 +61,38 @@ pub struct RepairReport {
     pub lost: Vec<Repair>,
     /// Errors caused by damage, because of which a step was not completed.
     pub failures: Vec<StorageError>,
+}
+
+/// A repair, or what could not be restored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RepairSummary {
+    /// What was done; missing if nothing was restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repaired: Option<String>,
+    /// Why it was not restored; missing if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_repaired: Option<String>,
+    /// The type of its subject, such as `artifact`.
+    pub about: String,
+    /// The name or hash of its subject.
+    pub subject: String,
+}
+
+impl RepairSummary {
+    /// Creates the data of a repair.
+    #[must_use]
+    pub fn repaired(repair: &Repair) -> Self {
+        let Repair { subject, did } = repair;
+        let (about, subject) = (subject.type_name().to_owned(), subject.name());
+        Self { repaired: Some((*did).to_owned()), not_repaired: None, about, subject }
+    }
+
+    /// Creates the data of what was not restored.
+    #[must_use]
+    pub fn not_repaired(lost: &Repair) -> Self {
+        let Self { repaired, about, subject, .. } = Self::repaired(lost);
+        Self { repaired: None, not_repaired: repaired, about, subject }
+    }
 }
 
 /// A reporter that passes each finding to the monitor once.

@@ -193,10 +193,12 @@ pub struct RecordedResponse {
     /// The name of the tool, if it was recorded.
     pub tool: Option<String>,
     /// The complete recorded response; `None` for interactions of sessions.
+    #[schema(value_type = JsonText, required = false)]
     pub output: Option<JsonText>,
     /// The digests of the texts in the request, with the actual prompt last.
     pub prompt_hashes: Vec<Digest>,
     /// The arguments of the tool call, in the form in which calls are compared; `None` if they are not known.
+    #[schema(value_type = JsonText, required = false)]
     pub arguments: Option<JsonText>,
     /// The digest of the arguments.
     pub arguments_hash: Option<Digest>,

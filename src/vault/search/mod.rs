@@ -4,6 +4,7 @@
 //! the vault, parses queries, and reads the texts of the results from the documents.
 
 mod compare;
+mod index;
 mod indexer;
 mod operation;
 mod passages;
@@ -20,6 +21,10 @@ use crate::storage::{
 
 pub use crate::storage::{PassageGrouping, SearchIndex};
 pub(super) use compare::compare;
+pub use index::{
+    BuildSearchIndexAnswer, BuildSearchIndexRequest, DropSearchIndexAnswer, DropSearchIndexRequest,
+    SearchIndexAnswer, SearchIndexRequest,
+};
 pub use indexer::{IndexingProgress, IndexingResult};
 pub(super) use indexer::{build, sync_index};
 pub use operation::SearchIndexUpdate;

@@ -49,47 +49,9 @@ impl Vault {
         self.full_text()?.snapshot()?.full_text()?.search_index()
     }
 
-    /// Returns the search index, `None` if the vault has none, and the number of bytes that it takes in the vault's file.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read.
-    pub fn search_index_with_size(&self) -> Result<(Option<SearchIndex>, u64), StorageError> {
-        let snapshot = self.full_text()?.snapshot()?;
-        let snapshot = snapshot.full_text()?;
-        Ok((snapshot.search_index()?, snapshot.search_index_size()?))
-    }
-
-    /// Returns the number of bytes that the search index takes in the vault's file; 0 if there is none.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read.
-    pub fn search_index_size(&self) -> Result<u64, StorageError> {
-        self.search_index_with_size().map(|(_, bytes)| bytes)
-    }
-
-    /// Builds the search index, replacing any existing one. Others can use the vault during this. If it is interrupted,
-    /// the next search completes the index.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    pub fn build_search(
-        &self,
-        watch: &mut dyn FnMut(IndexingProgress),
-    ) -> Result<IndexingResult, StorageError> {
-        search::build(self.full_text()?, watch)
-    }
-
     /// Returns the storage, if it has a full-text index.
     pub(super) fn full_text(&self) -> Result<&dyn Storage, StorageError> {
         self.storage.expect(Capability::FullText)?;
         Ok(&*self.storage)
-    }
-
-    /// Removes the search index; returns false if there is none. [`ReclaimRequest`](crate::vault::reclaim::ReclaimRequest) frees the space.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    pub fn drop_search(&self) -> Result<bool, StorageError> {
-        self.full_text()?.full_text()?.drop_index()
     }
 }

@@ -19,13 +19,13 @@ use crate::vault::handle::Vault;
 ///
 /// ```
 /// # use runvault::{Vault, intake::ExamineOptions};
-/// use runvault::vault::search::SearchRequest;
+/// use runvault::vault::search::{BuildSearchIndexRequest, SearchRequest};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let directory = tempfile::tempdir()?;
 /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
 /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
-/// vault.build_search(&mut |_| {})?;
+/// vault.run(&BuildSearchIndexRequest {})?;
 /// let request = SearchRequest { words: "export CSV".to_owned(), ..SearchRequest::default() };
 /// let hits = vault.run(&request)?.hits;
 /// assert_eq!(hits[0].place.to_string(), "interaction 0");

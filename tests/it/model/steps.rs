@@ -11,6 +11,7 @@ use runvault::digest::CoreHash;
 use runvault::storage::interface::{Annotation, PutOptions, Storage, Transaction};
 use runvault::storage::{Prepared, RemovedPolicy, Result, TimeBasis};
 use runvault::vault::retention::{self, GroupKey, LabelRule, Period, PeriodRule, Plan};
+use runvault::vault::search::{BuildSearchIndexRequest, DropSearchIndexRequest};
 
 use super::universe::UNIVERSE;
 
@@ -194,8 +195,11 @@ pub(super) fn run(step: &Step, vault: &Vault, at: DateTime<Utc>) -> String {
             remove(artifacts, *reason, *is_committed, storage, at)
         }
         Step::Forget(retention) => forget(retention, storage, at),
-        Step::Index { is_built: true } => described(vault.build_search(&mut |_| {})),
-        Step::Index { is_built: false } => described(vault.drop_search()),
+        Step::Index { is_built: true } => {
+            // Its size depends on the engine.
+            described(vault.run(&BuildSearchIndexRequest {}).map(|built| (built.captures, built.damaged)))
+        }
+        Step::Index { is_built: false } => described(vault.run(&DropSearchIndexRequest {})),
         Step::Hold | Step::Reopen => String::new(),
     }
 }

@@ -5,7 +5,7 @@ use faulty::{Failure, Operation};
 use runvault::Vault;
 use runvault::vault::fsck;
 use runvault::vault::remove::RemoveRequest;
-use runvault::vault::search::{SearchError, SearchRequest};
+use runvault::vault::search::{BuildSearchIndexRequest, SearchError, SearchRequest};
 
 use super::RUN;
 use crate::faults::{alone, each_failure, one_in};
@@ -42,7 +42,7 @@ fn fail_each(operation: Operation, failure: Failure, step: usize) {
 
 fn work(path: &std::path::Path) -> Result<(), String> {
     let vault = Vault::open(path).map_err(|error| error.to_string())?;
-    vault.build_search(&mut |_| {}).map_err(|error| error.to_string())?;
+    vault.run(&BuildSearchIndexRequest {}).map_err(|error| error.to_string())?;
     exports(&vault).map_err(|error| error.to_string())?;
     let located = vault.locate(&RUN.parse().unwrap()).map_err(|error| error.to_string())?;
     let artifacts = vec![located.artifact.core];
@@ -75,7 +75,7 @@ fn check(path: &std::path::Path) {
         "{report:?}"
     );
     if vault.search_index().unwrap().is_none() {
-        vault.build_search(&mut |_| {}).unwrap();
+        vault.run(&BuildSearchIndexRequest {}).unwrap();
     }
     let hits = exports(&vault).unwrap();
     let is_there = vault.locate(&RUN.parse().unwrap()).is_ok();

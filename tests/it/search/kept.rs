@@ -5,6 +5,7 @@ use std::process::Stdio;
 use runvault::artifact::Field;
 use runvault::formats;
 use runvault::storage::{BUSY_TIMEOUT, FullText, Storage};
+use runvault::vault::search::SearchIndexRequest;
 
 use super::{examples, found, hits, of_responses};
 use crate::journal::sql;
@@ -192,9 +193,13 @@ fn copies_of_a_vault_have_its_index_and_dropping_it_gives_the_space_back() {
     sandbox.run(["gc"]).expect(0);
     let size = || std::fs::metadata(sandbox.vault()).unwrap().len();
     let with = size();
-    let of_index = runvault::Vault::open(&sandbox.vault()).unwrap().search_index_size().unwrap();
+    let of_index =
+        runvault::Vault::open(&sandbox.vault()).unwrap().run(&SearchIndexRequest {}).unwrap().bytes;
     sandbox.run(["search", "--drop"]).expect(0);
-    assert_eq!(runvault::Vault::open(&sandbox.vault()).unwrap().search_index_size().unwrap(), 0);
+    assert_eq!(
+        runvault::Vault::open(&sandbox.vault()).unwrap().run(&SearchIndexRequest {}).unwrap().bytes,
+        0
+    );
     sandbox.run(["search", "--drop"]).expect(1);
     sandbox.run(["gc"]).expect(0);
     let without = size();

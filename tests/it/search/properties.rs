@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use runvault::Vault;
 use runvault::intake::ExamineOptions;
 use runvault::vault::remove::RemoveRequest;
-use runvault::vault::search::{FieldMatch, SearchExpression, SearchExpressionError, SearchRequest};
+use runvault::vault::search::{
+    BuildSearchIndexRequest, FieldMatch, SearchExpression, SearchExpressionError, SearchRequest,
+};
 
 use crate::sandbox::session;
 
@@ -79,7 +81,7 @@ proptest! {
             .enumerate()
             .map(|(number, responses)| add(&vault, &format!("a{number}"), responses))
             .collect();
-        vault.build_search(&mut |_| {}).unwrap();
+        vault.run(&BuildSearchIndexRequest {}).unwrap();
         let gone = removed % cores.len();
         vault.run(&RemoveRequest { artifacts: vec![cores[gone]], ..RemoveRequest::default() }).unwrap();
         for (number, responses) in responses.iter().enumerate() {
@@ -111,7 +113,7 @@ proptest! {
     fn a_text_is_found_by_itself(response in text()) {
         let Place { vault, _directory } = place();
         add(&vault, "a", &[response.clone(), "something else".to_owned()]);
-        vault.build_search(&mut |_| {}).unwrap();
+        vault.run(&BuildSearchIndexRequest {}).unwrap();
         let phrase = format!("\"{}\"", response.replace('"', " "));
         if words_of(&response).next().is_some() {
             let hits = hits(&vault, &all(&phrase).unwrap());
@@ -126,7 +128,7 @@ proptest! {
     fn whatever_is_asked_is_answered(asked in prop_oneof![text(), "\\PC{0,200}", "[\"*() a\\x00-\\x1f]{0,60}"]) {
         let Place { vault, _directory } = place();
         add(&vault, "a", &["a text: and OR not (it) near \"me\"".to_owned()]);
-        vault.build_search(&mut |_| {}).unwrap();
+        vault.run(&BuildSearchIndexRequest {}).unwrap();
         match asked.parse::<SearchExpression>() {
             Ok(_) => {
                 let request = SearchRequest { words: asked, ..SearchRequest::default() };

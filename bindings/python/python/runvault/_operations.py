@@ -40,6 +40,10 @@ class Operations(ABC):
         """Copy the vault to another file and check the copy."""
 
     @overload
+    def run(self, name: Literal['build-search-index'], request: t.BuildSearchIndexRequest) -> t.BuildSearchIndexAnswer:
+        """Build the search index, or rebuild it."""
+
+    @overload
     def run(self, name: Literal['captures'], request: t.CapturesRequest) -> t.CapturesAnswer:
         """List the captures of an artifact."""
 
@@ -62,6 +66,10 @@ class Operations(ABC):
     @overload
     def run(self, name: Literal['digests'], request: t.DigestsRequest) -> t.DigestsAnswer:
         """Resolve the first digits of a digest that artifacts mention."""
+
+    @overload
+    def run(self, name: Literal['drop-search-index'], request: t.DropSearchIndexRequest) -> t.DropSearchIndexAnswer:
+        """Remove the search index."""
 
     @overload
     def run(self, name: Literal['find'], request: t.FindRequest) -> t.FindAnswer:
@@ -174,6 +182,10 @@ class Operations(ABC):
     @overload
     def run(self, name: Literal['search'], request: t.SearchRequest) -> t.SearchAnswer:
         """Search the text of artifacts."""
+
+    @overload
+    def run(self, name: Literal['search-index'], request: t.SearchIndexRequest) -> t.SearchIndexAnswer:
+        """Return the state of the search index."""
 
     @overload
     def run(self, name: Literal['set-labels'], request: t.SetLabelsRequest) -> t.AnnotateAnswer:

@@ -31,20 +31,22 @@ class AddedDocument(TypedDict):
     """The key id that it states."""
     kind: NotRequired[str | None]
     """The id of its kind, if it was recognized."""
-    outcome: AddOutcome
-    """What was done."""
     path: str
     """The name of the document."""
     path_bytes: NotRequired[str | None]
     """The bytes of the name, as hex digits, if it is a path that is not UTF-8."""
-    recorded: bool
-    """Whether the time at which it was seen was recorded, if it was stored before and was not added again."""
+    secrets: NotRequired[list[SecretMatch]]
+    """What looks like a secret in it, if that was looked for; missing if nothing does."""
     signature: NotRequired[str | None]
     """The result of checking its signature, if it is signed: `verified` or `unchecked`."""
     violations: list[Violation]
     """Its violations, including warnings."""
     violations_omitted: int
     """Number of further violations."""
+    outcome: AddOutcome
+    """What was done."""
+    recorded: bool
+    """Whether the time at which it was seen was recorded, if it was stored before and was not added again."""
 
 
 class AnnotateAnswer(TypedDict):
@@ -365,6 +367,19 @@ class BodySourceNotRecorded(TypedDict):
     type: Literal['not-recorded']
 
 
+class BuildSearchIndexAnswer(TypedDict):
+    """A search index that was built."""
+
+    bytes: int
+    """Number of bytes that the index takes in the vault, which depends on the engine."""
+    captures: int
+    """Number of captures."""
+    damaged: list[CoreHash]
+    """The artifacts of captures with damaged bytes, which are in the index without passages."""
+    damaged_captures: int
+    """Number of damaged captures."""
+
+
 class CaptureSummary(TypedDict):
     """A capture of an artifact."""
 
@@ -440,9 +455,9 @@ class ChangedValue(TypedDict):
 
     ephemeral: bool
     """Whether it varies between identical runs."""
-    new: NotRequired[JsonValue | None]
+    new: NotRequired[JsonValue]
     """The new value, unless it was removed."""
-    old: NotRequired[JsonValue | None]
+    old: NotRequired[JsonValue]
     """The old value, unless it was added."""
     pointer: str
     """The location as a JSON Pointer into the part; elements of arrays have their old index, inserted ones their new index."""
@@ -478,6 +493,35 @@ class CheckJournalRequest(TypedDict):
     """A chain value that was recorded earlier as the head of the journal: whether it is the one of an entry, and so no entry up to that one was changed since."""
     since_seq: NotRequired[int | None]
     """The number of the entry that was recorded with it, if one was."""
+
+
+class CheckedDocument(TypedDict):
+    """A document that was examined and not added."""
+
+    attachments: list[CoreHash]
+    """The files beside it that it refers to and that are stored with it."""
+    continues: NotRequired[CoreHash | None]
+    """The artifact that the document continues, if it is the rest of one: the stored artifact consists of both."""
+    core_hash: NotRequired[CoreHash | None]
+    """The artifact, unless it was rejected. It is also stated if it was rejected because it was removed before."""
+    key_id: NotRequired[str | None]
+    """The key id that it states."""
+    kind: NotRequired[str | None]
+    """The id of its kind, if it was recognized."""
+    path: str
+    """The name of the document."""
+    path_bytes: NotRequired[str | None]
+    """The bytes of the name, as hex digits, if it is a path that is not UTF-8."""
+    secrets: NotRequired[list[SecretMatch]]
+    """What looks like a secret in it, if that was looked for; missing if nothing does."""
+    signature: NotRequired[str | None]
+    """The result of checking its signature, if it is signed: `verified` or `unchecked`."""
+    violations: list[Violation]
+    """Its violations, including warnings."""
+    violations_omitted: int
+    """Number of further violations."""
+    ok: bool
+    """Whether it would be admitted."""
 
 
 class CheckedSignature(TypedDict):
@@ -707,6 +751,13 @@ class DistinctAnswer(TypedDict):
     """The text, or the message of the error."""
 
 
+class DropSearchIndexAnswer(TypedDict):
+    """The result of removing the search index."""
+
+    changed: bool
+    """Whether there was an index."""
+
+
 class EffectAudit(TypedDict):
     """The audit of an effect."""
 
@@ -730,7 +781,7 @@ class EffectAudit(TypedDict):
     """The IO reference that it targets."""
     unsafe_to_retry: bool
     """Whether it is not idempotent and states neither a nonce nor a reason."""
-    value: NotRequired[JsonValue | None]
+    value: NotRequired[JsonValue]
     """The deciding value, unless it is a list or an object."""
     verdict: Verdict
     """The verdict."""
@@ -766,6 +817,33 @@ class ErasureSummary(TypedDict):
     """Copies beside the vault that contain, or may contain, their bytes."""
     remnants: list[RemnantSummary]
     """The parts of the vault's files that contain, or may contain, their bytes until space is reclaimed; empty if the erasure is complete."""
+
+
+class ExaminedDocument(TypedDict):
+    """What was found out about a document."""
+
+    attachments: list[CoreHash]
+    """The files beside it that it refers to and that are stored with it."""
+    continues: NotRequired[CoreHash | None]
+    """The artifact that the document continues, if it is the rest of one: the stored artifact consists of both."""
+    core_hash: NotRequired[CoreHash | None]
+    """The artifact, unless it was rejected. It is also stated if it was rejected because it was removed before."""
+    key_id: NotRequired[str | None]
+    """The key id that it states."""
+    kind: NotRequired[str | None]
+    """The id of its kind, if it was recognized."""
+    path: str
+    """The name of the document."""
+    path_bytes: NotRequired[str | None]
+    """The bytes of the name, as hex digits, if it is a path that is not UTF-8."""
+    secrets: NotRequired[list[SecretMatch]]
+    """What looks like a secret in it, if that was looked for; missing if nothing does."""
+    signature: NotRequired[str | None]
+    """The result of checking its signature, if it is signed: `verified` or `unchecked`."""
+    violations: list[Violation]
+    """Its violations, including warnings."""
+    violations_omitted: int
+    """Number of further violations."""
 
 
 class ExtensionSummary(TypedDict):
@@ -1026,6 +1104,8 @@ class FindingSummary(TypedDict):
     """The details."""
     finding: str
     """Its type, such as `blob-damaged`."""
+    meaning: str
+    """What findings of this type mean."""
     subject: str
     """The name or hash of its subject."""
 
@@ -1208,6 +1288,26 @@ class FoundArtifact(TypedDict):
     """Where it matches, in the order of the conditions."""
 
 
+# A link that was found at a distance.
+FoundLink = TypedDict(
+    'FoundLink',
+    {
+        'core_hash': "NotRequired[CoreHash | None]",
+        'dangling': "bool",
+        'digest': "NotRequired[Digest | None]",
+        'kind': "NotRequired[str | None]",
+        'name': "NotRequired[str | None]",
+        'because': "NotRequired[str | None]",
+        'direction': "LinkDirection",
+        'manual': "bool",
+        'relation': "str",
+        'strength': "LinkStrength",
+        'depth': "int",
+        'from': "CoreHash",
+    },
+)
+
+
 class GivenAnswer(TypedDict):
     """An answer in an artifact."""
 
@@ -1232,6 +1332,73 @@ class GroupValues(TypedDict):
     """`kind`, `label:` and the key of a label, or the name of an attribute."""
     values: list[str]
     """The kind, or the values of the label or the attribute; there may be none."""
+
+
+class ImportedLabelSummary(TypedDict):
+    """A label of a bundle, and what was done with it."""
+
+    core_hash: CoreHash
+    """The artifact."""
+    key: str
+    """The key."""
+    outcome: ImportOutcome
+    """What was done."""
+    value: str
+    """The value."""
+
+
+class ImportedLinkSummary(TypedDict):
+    """A link of a bundle, and what was done with it."""
+
+    missing: list[CoreHash]
+    """The ends that are not in the vault, if it was not added."""
+    note: NotRequired[str | None]
+    """Its note."""
+    outcome: ImportOutcome
+    """What was done."""
+    relation: str
+    """The relation."""
+    source: CoreHash
+    """The artifact that the link is from."""
+    target: CoreHash
+    """The artifact that the link is to."""
+
+
+class ImportedNoteSummary(TypedDict):
+    """A note of a bundle, and what was done with it."""
+
+    core_hash: CoreHash
+    """The artifact."""
+    note: str
+    """The text."""
+    outcome: ImportOutcome
+    """What was done."""
+
+
+class ImportedTagSummary(TypedDict):
+    """A tag of a bundle, and what was done with it."""
+
+    core_hash: CoreHash
+    """The artifact that it names in the bundle."""
+    outcome: ImportOutcome
+    """What was done."""
+    stands_for: NotRequired[CoreHash | None]
+    """The other artifact that has the tag in the vault."""
+    tag: str
+    """The tag."""
+
+
+class ImportedValue(TypedDict):
+    """A value of a file that was not imported as it is."""
+
+    file: str
+    """The file."""
+    location: str
+    """The location in the file."""
+    outcome: ValueOutcome
+    """What was done."""
+    reason: str
+    """The value, and the reason why it is not mapped, or what is recorded instead."""
 
 
 class JournalAnswer(TypedDict):
@@ -1913,7 +2080,7 @@ class ReclaimableAnswer(TypedDict):
 class RecordedResponse(TypedDict):
     """A recorded response."""
 
-    arguments: NotRequired[JsonText | None]
+    arguments: NotRequired[JsonText]
     """The arguments of the tool call, in the form in which calls are compared; `None` if they are not known."""
     arguments_hash: NotRequired[Digest | None]
     """The digest of the arguments."""
@@ -1921,7 +2088,7 @@ class RecordedResponse(TypedDict):
     """The number of the interaction or step, from 0."""
     is_error: bool
     """Whether the call failed: the response is then the recorded error message."""
-    output: NotRequired[JsonText | None]
+    output: NotRequired[JsonText]
     """The complete recorded response; `None` for interactions of sessions."""
     prompt_hashes: list[Digest]
     """The digests of the texts in the request, with the actual prompt last."""
@@ -2120,6 +2287,19 @@ class RemovedHash(TypedDict):
     """The core hash or the capture hash."""
     removed: RemovedArtifact
     """The removal."""
+
+
+class RepairSummary(TypedDict):
+    """A repair, or what could not be restored."""
+
+    about: str
+    """The type of its subject, such as `artifact`."""
+    not_repaired: NotRequired[str | None]
+    """Why it was not restored; missing if it was."""
+    repaired: NotRequired[str | None]
+    """What was done; missing if nothing was restored."""
+    subject: str
+    """The name or hash of its subject."""
 
 
 class ReplayAnswer(TypedDict):
@@ -2406,6 +2586,17 @@ class SearchAnswer(TypedDict):
     """Whether there are more than the limit."""
 
 
+class SearchIndexAnswer(TypedDict):
+    """The state of the search index."""
+
+    bytes: int
+    """Number of bytes that it takes in the vault, which depends on the engine; 0 if there is no index."""
+    current: NotRequired[bool | None]
+    """Whether its version is that of this program, which otherwise rebuilds it; `None` if there is no index."""
+    waiting: NotRequired[int | None]
+    """Number of captures that are not indexed yet; `None` if there is no index."""
+
+
 class SearchRequest(TypedDict):
     """A request for passages of text. What is not in the index yet is not searched: [`Vault::catch_up_search`] adds it."""
 
@@ -2423,6 +2614,19 @@ class SearchRequest(TypedDict):
     """Approximate number of characters of the text of a hit."""
     words: NotRequired[str]
     """The words: all must be in one passage. A phrase is in quotation marks, `word*` is any word that begins so, and `OR` separates alternatives."""
+
+
+class SecretMatch(TypedDict):
+    """Something that looks like a secret."""
+
+    beginning: str
+    """Its first four characters, or fewer."""
+    looks_like: str
+    """What it looks like, such as `an API key of OpenAI`."""
+    place: str
+    """Where it is: a JSON Pointer, `line 7` and a pointer into it, or a line."""
+    rule: str
+    """The name of the rule, such as `openai-api-key`."""
 
 
 class SetLabelsRequest(TypedDict):
@@ -2522,6 +2726,43 @@ class SizedArtifact(TypedDict):
     """The size of its captures in bytes."""
     captures: int
     """Number of its captures."""
+
+
+class SqlColumnSummary(TypedDict):
+    """A column of a view."""
+
+    about: str
+    """A description of its values."""
+    name: str
+    """Its name."""
+    sort: str
+    """The type of its values: `number`, `real`, `text`, `time`, `hash`, `json` or `any`."""
+
+
+class SqlSaveAnswer(TypedDict):
+    """What was saved for other programs."""
+
+    path: str
+    """The path. Bytes that are not UTF-8 are replaced by U+FFFD."""
+    path_bytes: NotRequired[str | None]
+    """All bytes of the path as lowercase hex digits; missing if it is UTF-8."""
+    bytes: int
+    """Its size in bytes, without `metadata.json`."""
+    rows: dict[str, int]
+    """The number of rows of each table, by name."""
+
+
+class SqlViewSummary(TypedDict):
+    """A view that SQL queries can use."""
+
+    about: str
+    """A description of a row."""
+    columns: list[SqlColumnSummary]
+    """Its columns, in order."""
+    in_file: bool
+    """Whether it is in the vault's file, where any program that reads SQLite can use it."""
+    name: str
+    """Its name."""
 
 
 class StatsAnswer(TypedDict):
@@ -2663,6 +2904,17 @@ class UnresolvedRequest(TypedDict):
     """Maximum number of missing artifacts; unlimited if there is none."""
     role: NotRequired[str | None]
     """Only references in this role, such as `reference`, or of this relation, such as `derived-from`."""
+
+
+# The change of the schema of a vault.
+UpgradeAnswer = TypedDict(
+    'UpgradeAnswer',
+    {
+        'copy': "NotRequired[PathName | None]",
+        'from': "int",
+        'to': "int",
+    },
+)
 
 
 class VaultCopy(TypedDict):
@@ -2863,6 +3115,10 @@ BodyRoleName: TypeAlias = Literal['context', 'prompt', 'response', 'arguments', 
 BodySource: TypeAlias = BodySourceRecorded | BodySourceResolved | BodySourceNotRecorded
 
 
+# A request to build the search index, or to rebuild it. Others can use the vault during this. If it is interrupted, the next search completes the index.
+BuildSearchIndexRequest: TypeAlias = dict[str, Any]
+
+
 # A type of calendar period, in UTC.
 CalendarPeriod: TypeAlias = Literal['hour', 'day', 'week', 'month', 'year']
 
@@ -2903,6 +3159,10 @@ Digest: TypeAlias = str
 DigestPrefix: TypeAlias = str
 
 
+# A request to remove the search index. [`ReclaimRequest`](crate::vault::reclaim::ReclaimRequest) frees the space.
+DropSearchIndexRequest: TypeAlias = dict[str, Any]
+
+
 # A matching passage of a field.
 FieldMatch: TypeAlias = FieldMatch0 | FieldMatch1
 
@@ -2917,6 +3177,10 @@ FindOrder: TypeAlias = Literal['last-seen'] | Literal['first-seen'] | Literal['c
 
 # A pair of artifacts that fork.
 ForkSummary: TypeAlias = ForkSummaryHeader | ForkSummaryRunId
+
+
+# What was done with a link, tag, note or label of a bundle.
+ImportOutcome: TypeAlias = Literal['present', 'linked', 'not_linked', 'tagged', 'not_tagged', 'noted', 'not_noted', 'labeled', 'not_labeled']
 
 
 # A request for the last journal entry.
@@ -2971,6 +3235,10 @@ ResolveAnswer: TypeAlias = ResolveAnswerArtifact | ResolveAnswerCapture | Resolv
 ResolveCandidate: TypeAlias = ResolveCandidateArtifact | ResolveCandidateCapture | ResolveCandidateMentioned
 
 
+# A request for the state of the search index.
+SearchIndexRequest: TypeAlias = dict[str, Any]
+
+
 # Whether breaking a rule rejects the artifact: only an error does.
 Severity: TypeAlias = Literal['error', 'warning']
 
@@ -2993,6 +3261,10 @@ TimeBasisName: TypeAlias = Literal['first-seen', 'last-seen', 'created', 'finish
 
 # A time in UTC with milliseconds, as RFC 3339.
 Timestamp: TypeAlias = str
+
+
+# What was done with a value of a file.
+ValueOutcome: TypeAlias = Literal['not_mapped', 'assumed']
 
 
 # The verdict on an effect.

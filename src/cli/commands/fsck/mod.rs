@@ -12,8 +12,9 @@ use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::storage::check::Repair;
-use runvault::vault::fsck::{Depth, Finding, FsckMonitor, FsckOptions, FsckReport, Sample, finding};
-use serde::Serialize;
+use runvault::vault::fsck::{
+    Depth, Finding, FsckMonitor, FsckOptions, FsckReport, RepairSummary, Sample, finding,
+};
 
 use crate::cli::args::keys::KeyArgs;
 use crate::cli::args::kind::kind;
@@ -188,16 +189,6 @@ fn percent(text: &str) -> Result<f64, String> {
     percent.ok_or_else(|| "expected a percentage from 0 to 100, such as 5%".to_owned())
 }
 
-#[derive(Serialize)]
-struct RepairLine<'f> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repaired: Option<&'f str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_repaired: Option<&'f str>,
-    about: &'f str,
-    subject: String,
-}
-
 /// A monitor without output: the first findings may be repaired.
 struct SilentMonitor<'p>(&'p mut CommandProgress);
 
@@ -256,15 +247,13 @@ impl FsckMonitor for FsckPrinter {
 }
 
 fn print_repair(repaired: &Repair, is_repaired: bool, as_json: bool) -> io::Result<()> {
-    let Repair { subject, did } = repaired;
     if as_json {
         let mut out = stdout::raw();
-        let (about, subject) = (subject.type_name(), subject.name());
-        let repaired = is_repaired.then_some(*did);
-        let not_repaired = (!is_repaired).then_some(*did);
-        json::line(&mut out, &RepairLine { repaired, not_repaired, about, subject })?;
+        let summary = if is_repaired { RepairSummary::repaired } else { RepairSummary::not_repaired };
+        json::line(&mut out, &summary(repaired))?;
         return out.flush();
     }
+    let Repair { subject, did } = repaired;
     let subject = subject.to_string();
     let mut out = stdout::text();
     let subject = escaped(&subject);

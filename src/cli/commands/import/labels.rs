@@ -2,9 +2,7 @@
 
 use std::io::Write;
 
-use runvault::digest::CoreHash;
-use runvault::vault::bundle::{ImportedLabel, LabelOutcome};
-use serde::Serialize;
+use runvault::vault::bundle::{ImportedLabel, ImportedLabelSummary, LabelOutcome};
 
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::CommandError;
@@ -20,7 +18,7 @@ pub(super) fn print(
 ) -> Result<(), CommandError> {
     for label in labels {
         if as_json {
-            json::line(out, &LabelLine::new(label))?;
+            json::line(out, &ImportedLabelSummary::from(label))?;
         } else {
             report(label);
         }
@@ -46,23 +44,4 @@ fn report(label: &ImportedLabel) {
         escaped(key),
         escaped(value)
     ));
-}
-
-#[derive(Serialize)]
-struct LabelLine<'l> {
-    outcome: &'static str,
-    key: &'l str,
-    value: &'l str,
-    core_hash: CoreHash,
-}
-
-impl<'l> LabelLine<'l> {
-    fn new(ImportedLabel { core, key, value, outcome }: &'l ImportedLabel) -> Self {
-        let outcome = match outcome {
-            LabelOutcome::Set => "labeled",
-            LabelOutcome::Present => "present",
-            LabelOutcome::Other | LabelOutcome::TooMany | LabelOutcome::Missing => "not_labeled",
-        };
-        Self { outcome, key, value, core_hash: *core }
-    }
 }

@@ -3,7 +3,7 @@
 use runvault::Vault;
 use runvault::recorders::{self, Conversion, ConvertInput, ConvertOptions, UnmappedValue};
 use runvault::vault::add;
-use serde::Serialize;
+use runvault::vault::imported::{ImportedValue, ValueOutcome};
 
 use super::Args;
 use super::task::ImportTask;
@@ -38,7 +38,7 @@ impl Args {
         let assumed: Vec<UnmappedValue> = conversions.iter().flat_map(|one| one.assumed.clone()).collect();
         let notes: Vec<String> = conversions.iter().map(note).collect();
         if conversions.iter().all(|one| one.calls == 0) {
-            self.print_unmapped(&unmapped)?;
+            self.print_values(ValueOutcome::NotMapped, &unmapped)?;
             return Err(CommandError::No(
                 "no call of a model can be mapped; nothing was imported".to_owned(),
             ));
@@ -67,8 +67,8 @@ impl Args {
         if is_stopped {
             return Err(CommandError::Stopped);
         }
-        self.print_unmapped(&unmapped)?;
-        self.print_values("assumed", &assumed)?;
+        self.print_values(ValueOutcome::NotMapped, &unmapped)?;
+        self.print_values(ValueOutcome::Assumed, &assumed)?;
         for note in &notes {
             stdout::note(note);
         }
@@ -79,31 +79,23 @@ impl Args {
         Ok(status)
     }
 
-    fn print_unmapped(&self, unmapped: &[UnmappedValue]) -> Result<(), CommandError> {
-        self.print_values("not mapped", unmapped)
-    }
-
-    fn print_values(&self, outcome: &str, values: &[UnmappedValue]) -> Result<(), CommandError> {
+    fn print_values(&self, outcome: ValueOutcome, values: &[UnmappedValue]) -> Result<(), CommandError> {
         let mut out = stdout::raw();
         for UnmappedValue { file, location, reason } in values {
             if self.json {
-                let outcome = outcome.replace(' ', "_");
-                json::line(&mut out, &ValueLine { outcome, file, location, reason })?;
+                let [file, location, reason] = [file, location, reason].map(Clone::clone);
+                json::line(&mut out, &ImportedValue { outcome, file, location, reason })?;
             } else {
+                let outcome = match outcome {
+                    ValueOutcome::NotMapped => "not mapped",
+                    ValueOutcome::Assumed => "assumed",
+                };
                 let [file, location, reason] = [file, location, reason].map(|text| escaped(text).to_string());
                 stdout::message(&format!("{CAUTION}{outcome}{CAUTION:#} {file}: {location}: {reason}"));
             }
         }
         Ok(())
     }
-}
-
-#[derive(Serialize)]
-struct ValueLine<'u> {
-    outcome: String,
-    file: &'u str,
-    location: &'u str,
-    reason: &'u str,
 }
 
 fn note(conversion: &Conversion) -> String {

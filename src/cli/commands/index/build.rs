@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::vault::search::{IndexingProgress as Step, IndexingResult};
+use runvault::vault::search::{BuildSearchIndexAnswer, BuildSearchIndexRequest, IndexingProgress as Step};
 use runvault::{SearchIndexUpdate, Vault};
-use serde::Serialize;
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
@@ -28,14 +27,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct JsonBuild<'b> {
-    captures: u64,
-    /// The artifacts whose bytes are damaged and therefore not in the index.
-    damaged: BTreeSet<&'b CoreHash>,
-    bytes: u64,
-}
-
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         build(&vault.open()?, self.json)
@@ -45,23 +36,21 @@ impl Args {
 fn build(vault: &Vault, as_json: bool) -> Result<Status, CommandError> {
     let started = Instant::now();
     let indexed = make(vault)?;
-    let bytes = vault.search_index_size()?;
     let (mut captures, seconds) = (counted(indexed.captures, "capture"), started.elapsed().as_secs_f64());
-    if !indexed.damaged.is_empty() {
-        captures = format!("{} of {captures}", indexed.captures.saturating_sub(indexed.damaged.len() as u64));
+    if indexed.damaged_captures > 0 {
+        captures = format!("{} of {captures}", indexed.captures.saturating_sub(indexed.damaged_captures));
     }
-    let note = format!("{captures} indexed, index size {}; {seconds:.2} s", stdout::size(bytes));
-    let damaged = BTreeSet::from_iter(&indexed.damaged);
-    change::print(as_json, &JsonBuild { captures: indexed.captures, damaged, bytes }, &note)?;
-    Ok(if indexed.damaged.is_empty() { Status::Done } else { Status::Incomplete })
+    let note = format!("{captures} indexed, index size {}; {seconds:.2} s", stdout::size(indexed.bytes));
+    change::print(as_json, &indexed, &note)?;
+    Ok(if indexed.damaged_captures == 0 { Status::Done } else { Status::Incomplete })
 }
 
 /// Builds the index, and reports progress and damage.
-fn make(vault: &Vault) -> Result<IndexingResult, CommandError> {
+fn make(vault: &Vault) -> Result<BuildSearchIndexAnswer, CommandError> {
     let mut progress = CommandProgress::with_unit("captures", "building the search index:");
-    let indexed = vault.build_search(&mut |step| show(&mut progress, step))?;
+    let indexed = BuildSearchIndexRequest {}.run_watched(vault, &mut |step| show(&mut progress, step))?;
     drop(progress);
-    note_damage(&indexed);
+    note_damage(&indexed.damaged);
     Ok(indexed)
 }
 
@@ -72,7 +61,8 @@ pub(crate) fn sync_index(vault: &Vault) -> Result<(), CommandError> {
     let SearchIndexUpdate { indexed, hindrance } =
         vault.catch_up_search(&mut |step| show(&mut progress, step))?;
     drop(progress);
-    note_damage(&indexed);
+    // An artifact is listed once for each damaged capture.
+    note_damage(&BTreeSet::from_iter(indexed.damaged));
     if let Some(hindrance) = hindrance {
         let waiting = vault.search_index()?.map_or(0, |index| index.waiting);
         let waiting = counted(waiting, "capture");
@@ -89,9 +79,8 @@ fn show(progress: &mut CommandProgress, step: Step) {
     progress.part("captures", step.done, step.of);
 }
 
-fn note_damage(indexed: &IndexingResult) {
-    // An artifact is listed once for each damaged capture.
-    for core in BTreeSet::from_iter(&indexed.damaged) {
+fn note_damage(damaged: &BTreeSet<CoreHash>) {
+    for core in damaged {
         stdout::warning(&format!(
             "the bytes of {core} are damaged and cannot be searched; \"runvault fsck\" shows details"
         ));

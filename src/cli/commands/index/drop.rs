@@ -1,7 +1,7 @@
 //! `runvault index drop`
 
 use clap::Args as ClapArgs;
-use serde::Serialize;
+use runvault::vault::search::DropSearchIndexRequest;
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
@@ -15,15 +15,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
-#[derive(Serialize)]
-struct JsonChange {
-    /// Whether there was an index.
-    changed: bool,
-}
-
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
-        let answer = JsonChange { changed: vault.open()?.drop_search()? };
+        let answer = vault.open()?.run(&DropSearchIndexRequest {})?;
         if answer.changed {
             let note = "removed the search index; \"runvault gc\" reclaims the space";
             return change::print(self.json, &answer, note);

@@ -13,7 +13,9 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use runvault::artifact::Cell;
 use runvault::digest::hex;
-use runvault::vault::sql::{self, SaveForm, SaveOptions, SqlError, VaultSqlReader, VaultSqlStatement};
+use runvault::vault::sql::{
+    self, SaveForm, SaveOptions, SqlError, SqlSaveAnswer, VaultSqlReader, VaultSqlStatement,
+};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use self::rows::RowPrinter;
@@ -262,16 +264,7 @@ fn save(
     drop(progress);
     let name = options.path.to_string_lossy();
     if as_json {
-        let rows = saved.rows.iter().map(|(table, rows)| (*table, *rows)).collect();
-        json::line(
-            &mut stdout::raw(),
-            &SavedLine {
-                path: &name,
-                path_bytes: json::bytes_of(options.path.as_os_str()),
-                bytes: saved.bytes,
-                rows,
-            },
-        )?;
+        json::line(&mut stdout::raw(), &SqlSaveAnswer::new(options.path, &saved))?;
         return Ok(Status::Done);
     }
     let rows: u64 = saved.rows.iter().map(|(_, rows)| rows).sum();
@@ -284,15 +277,6 @@ fn save(
         stdout::size(saved.bytes)
     )?;
     Ok(Status::Done)
-}
-
-#[derive(serde::Serialize)]
-struct SavedLine<'s> {
-    path: &'s str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    path_bytes: Option<String>,
-    bytes: u64,
-    rows: std::collections::BTreeMap<&'s str, u64>,
 }
 
 impl From<SqlError> for CommandError {

@@ -2,9 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use runvault::artifact::Column;
-use runvault::vault::sql::{self, SqlView};
-use serde::Serialize;
+use runvault::vault::sql::{self, SqlView, SqlViewSummary};
 
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fit;
@@ -12,26 +10,11 @@ use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, HASH, plain};
 use crate::cli::output::terminal;
 
-#[derive(Serialize)]
-struct TableLine {
-    name: &'static str,
-    about: &'static str,
-    in_file: bool,
-    columns: Vec<ColumnObject>,
-}
-
-#[derive(Serialize)]
-struct ColumnObject {
-    name: &'static str,
-    sort: &'static str,
-    about: &'static str,
-}
-
 pub(super) fn print(as_json: bool) -> Result<Status, CommandError> {
     let views = sql::views();
     if as_json {
         let mut out = stdout::raw();
-        views.iter().try_for_each(|view| json::line(&mut out, &line(view)))?;
+        views.iter().try_for_each(|view| json::line(&mut out, &SqlViewSummary::from(view)))?;
         return Ok(Status::Done);
     }
     let mut out = BufWriter::new(stdout::text());
@@ -41,17 +24,6 @@ pub(super) fn print(as_json: bool) -> Result<Status, CommandError> {
     views.iter().filter(|view| !view.is_plain).try_for_each(|view| block(&mut out, view))?;
     out.flush()?;
     Ok(Status::Done)
-}
-
-fn line(view: &SqlView) -> TableLine {
-    let column =
-        |column: &Column| ColumnObject { name: column.name, sort: column.sort.name(), about: column.about };
-    TableLine {
-        name: view.name,
-        about: view.about,
-        in_file: view.is_plain,
-        columns: view.columns.iter().map(column).collect(),
-    }
 }
 
 /// The column at which descriptions start.

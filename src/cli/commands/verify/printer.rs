@@ -4,8 +4,7 @@ use std::io::{self, Write};
 
 use runvault::artifact::Kind;
 use runvault::intake::SourceError;
-use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
-use serde::Serialize;
+use runvault::vault::add::{AddMonitor, CheckedDocument, DocumentOutcome, DocumentResult};
 
 use crate::cli::output::escape::escaped;
 use crate::cli::output::json;
@@ -14,11 +13,6 @@ use crate::cli::output::report;
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH};
 use crate::cli::output::verbosity;
-
-#[derive(Serialize)]
-struct VerifyResultMembers {
-    ok: bool,
-}
 
 pub(super) struct VerifyPrinter {
     /// Whether to print JSON.
@@ -58,8 +52,9 @@ impl VerifyPrinter {
         if examined.outcome == DocumentOutcome::Skipped {
             return Ok(());
         }
-        let verdict = VerifyResultMembers { ok: examined.outcome == DocumentOutcome::Verified };
-        json::examined(&mut stdout::raw(), examined, verdict, self.listed)
+        let mut verified = CheckedDocument::new(examined);
+        json::with_hints(&mut verified.document, self.listed);
+        json::line(&mut stdout::raw(), &verified)
     }
 
     pub(super) fn print_text(&self, examined: &DocumentResult) -> io::Result<()> {

@@ -25,7 +25,7 @@ use runvault::vault::reclaim::ReclaimRequest;
 use runvault::vault::remove::RemoveRequest;
 use runvault::vault::replay::ResponsesRequest;
 use runvault::vault::resolve::ResolveRequest;
-use runvault::vault::search::SearchRequest;
+use runvault::vault::search::{BuildSearchIndexRequest, SearchRequest};
 use runvault::vault::show::ShowRequest;
 use runvault::vault::stats::StatsRequest;
 use runvault::vault::unresolved::UnresolvedRequest;
@@ -68,7 +68,7 @@ static ORIGINAL: LazyLock<Original> = LazyLock::new(|| {
         let cores: Vec<_> = files.iter().map(|bytes| core(bytes)).collect();
         vault.run(&SetTagRequest { core_hash: cores[0], name: "golden".to_owned() }).unwrap();
         vault.run(&PinRequest { core_hash: cores[2], note: Some("keep".to_owned()) }).unwrap();
-        vault.build_search(&mut |_| ()).unwrap();
+        vault.run(&BuildSearchIndexRequest {}).unwrap();
         vault.run(&removal(core(removed))).unwrap();
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
@@ -147,7 +147,7 @@ pub(super) fn vault(data: &[u8]) {
         |vault, _| drop(vault.reindex(&ExamineOptions::default().admit.signing_keys, &mut Silent)),
         |vault, _| {
             let _ = add(vault, NEW);
-            drop(vault.build_search(&mut |_| ()));
+            drop(vault.run(&BuildSearchIndexRequest {}));
             let found = everything_in(vault);
             for core_hash in found.into_iter().take(3) {
                 drop(vault.run(&SetTagRequest { core_hash, name: "x".to_owned() }));
