@@ -31,14 +31,14 @@ pub(super) fn finish(connection: &Connection) -> rusqlite::Result<()> {
 pub(super) fn expect_current(connection: &Connection, path: &Path) -> Result<()> {
     let version = connection
         .prepare_cached("SELECT version FROM derived")
-        .and_then(|mut statement| statement.query_row([], |row| row.get::<_, i64>(0)));
+        .and_then(|mut statement| statement.query_row([], |row| Ok(row.get_ref(0)?.as_i64().ok())));
     match version {
-        Ok(version) if version < VERSION => {
+        Ok(Some(version)) if version < VERSION => {
             let found = format!("index version {version}, the current one is {VERSION}");
             Err(StorageError::older(path, found))
         }
-        Ok(version) if version > VERSION => Err(StorageError::newer(path, version, VERSION)),
-        // A vault without the row is damaged, and can be checked and repaired.
+        Ok(Some(version)) if version > VERSION => Err(StorageError::newer(path, version, VERSION)),
+        // A vault without the row, or without a number in it, is damaged, and can be checked and repaired.
         Ok(_) | Err(rusqlite::Error::QueryReturnedNoRows) => Ok(()),
         Err(error) => Err(StorageError::from_sqlite(path, error)),
     }

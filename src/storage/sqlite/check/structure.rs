@@ -227,10 +227,10 @@ impl FileInspection<'_> {
         self.dictionaries(&mut findings)?;
         // Without the row, a program with other rules would use the indexes as if they were its own.
         self.each(
-            "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM derived WHERE id = 1)",
+            "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM derived WHERE id = 1 AND typeof(version) = 'integer')",
             table("derived"),
             &mut findings,
-            |_| Ok(Finding::new(INDEX_VERSION_MISSING, table("derived"), "its row is missing")),
+            |_| Ok(Finding::new(INDEX_VERSION_MISSING, table("derived"), "its row is missing or damaged")),
         )?;
         Ok(findings)
     }

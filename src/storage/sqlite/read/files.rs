@@ -82,8 +82,11 @@ impl SqliteSnapshot<'_> {
                      JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                     WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 AND a.core = ?3";
         let key = (beginning(&capture.0), capture.0.as_bytes(), core.0.as_bytes());
-        let document = self.rows(sql, key, member)?;
+        let mut document = self.rows(sql, key, member)?;
         if !document.is_empty() {
+            // In a damaged vault, the capture may be there more than once.
+            document.sort_by_key(|member| !member.sealed);
+            document.truncate(1);
             return Ok(document);
         }
         let sql = "SELECT m.name, b.digest, c.seal, b.size
