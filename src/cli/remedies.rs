@@ -14,8 +14,8 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
     (
         "file-damaged",
-        "`fsck --repair` rebuilds damaged SQL indexes. If the finding remains, copy the vault, try `fsck --repair` on \
-         the copy, and otherwise restore it from a backup.",
+        "`fsck --repair` rebuilds damaged SQL indexes. If the finding remains, `copy` the vault to a new one: this needs \
+         no index. If that fails, restore it from a backup.",
     ),
     (
         "page-shared",
@@ -30,7 +30,11 @@ const REMEDIES: &[(&str, &str)] = &[
         "schema-differs",
         "Restore the vault from a backup, or `export --all` the intact artifacts and `import` them into a new vault.",
     ),
-    ("unreadable", BACKUP),
+    (
+        "unreadable",
+        "`fsck --repair` restores what the journal or stored bytes prove. If the finding remains, `copy` the vault to a \
+         new one: this needs no index. If that fails, restore it from a backup.",
+    ),
     (
         "reference-broken",
         "`fsck --repair` rebuilds index rows. If the finding remains, restore the vault from a backup.",

@@ -27,16 +27,16 @@ impl PayloadContent {
         }
     }
 
-    /// Returns the `size` bytes of `blob` after checking their hash.
+    /// Returns the bytes of `blob`, up to `limit`, after checking their hash.
     pub(super) fn bytes(
         &self,
         blob: BlobHash,
-        size: usize,
+        limit: usize,
         is_cut: bool,
     ) -> Result<Cow<'_, [u8]>, PayloadDefect> {
         let bytes = if is_cut {
             let digests = as_digests(&self.digests);
-            let bytes = digests.and_then(|digests| digest_stripping::restore(&self.text, &digests, size));
+            let bytes = digests.and_then(|digests| digest_stripping::restore(&self.text, &digests, limit));
             Cow::Owned(bytes.ok_or_else(|| defect(blob, "its digests do not match its text"))?)
         } else {
             Cow::Borrowed(self.text.as_slice())

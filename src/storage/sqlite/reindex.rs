@@ -96,7 +96,7 @@ impl SqliteWriter<'_> {
             .execute((artifact, kind.name()))?;
         let id = self.kind(kind)?;
         self.transaction
-            .prepare_cached("UPDATE artifact SET kind = ?2 WHERE id = ?1 AND kind <> ?2")?
+            .prepare_cached("UPDATE artifact SET kind = ?2 WHERE id = ?1 AND kind IS NOT ?2")?
             .execute((artifact, id))?;
         Ok(id)
     }
@@ -179,6 +179,7 @@ pub(super) fn finish(
          DELETE FROM attribute WHERE artifact NOT IN (SELECT id FROM artifact);
          DELETE FROM identity WHERE artifact NOT IN (SELECT id FROM artifact);
          DELETE FROM name_mention WHERE artifact NOT IN (SELECT id FROM artifact);
+         DELETE FROM signature WHERE capture NOT IN (SELECT id FROM capture);
          DELETE FROM attribute_value WHERE id NOT IN (SELECT value FROM attribute);",
     )?;
     mentions(&transaction)?;

@@ -12,6 +12,7 @@ mod names;
 mod rows;
 mod salvage;
 mod steps;
+mod types;
 
 use std::path::Path;
 
@@ -20,7 +21,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::check::restrict_permissions;
 use super::connection::secure_delete;
-use super::ids::{artifact_id, capture_id};
+use super::ids::{ARTIFACTS, artifact_id, capture_id};
 use super::journal::{JournalEvent, SqliteJournalWriter};
 use super::search;
 use super::write;
@@ -43,13 +44,20 @@ impl Store {
         self.repair(|_| Ok(vec![Repair { subject, did: "closed to others" }]))
     }
 
-    /// Rebuilds SQLite's own indexes, unless the file is too damaged for that.
+    /// Rebuilds SQLite's own indexes and gives values the types of their columns again, unless the file is too damaged for
+    /// that.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn repair_sql_indexes(&self) -> Result<Vec<Repair>> {
         let repaired = Repair { subject: Subject::File("database".to_owned()), did: "rebuilt SQL indexes" };
-        match self.repair(|transaction| transaction.execute_batch("REINDEX").map(|()| vec![repaired])) {
+        let repair = |transaction: &Transaction<'_>| {
+            transaction.execute_batch("REINDEX")?;
+            let mut repairs = vec![repaired];
+            types::restore(transaction, &mut repairs)?;
+            Ok(repairs)
+        };
+        match self.repair(repair) {
             Err(error) if error.is_of_damaged_file() => Ok(Vec::new()),
             outcome => outcome,
         }
@@ -203,7 +211,14 @@ fn renumber_artifact(
     if !is_proven {
         return Ok(Vec::new());
     }
-    if exists("SELECT 1 FROM capture WHERE artifact = ?1", own)?
+    let others = ARTIFACTS.iter().filter(|(table, _)| !matches!(*table, "artifact" | "capture"));
+    let mut is_referred_to = false;
+    for (table, column) in others {
+        is_referred_to |= exists(&format!("SELECT 1 FROM {table} WHERE {column} = ?1"), lost)?;
+    }
+    // If nothing else refers to the lost number, the number in the capture may be the wrong one.
+    if !is_referred_to
+        || exists("SELECT 1 FROM capture WHERE artifact = ?1", own)?
         || exists("SELECT 1 FROM artifact WHERE id = ?1", lost)?
     {
         transaction.execute("UPDATE capture SET artifact = ?2 WHERE id = ?1", (capture.0, own))?;

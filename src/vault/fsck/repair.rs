@@ -436,7 +436,10 @@ impl<'r> Repairer<'r> {
         // What is derived from a note is restored with it.
         let is_of_a_note = self.subjects(&[INDEX_MISSING]).any(|subject| matches!(subject, Subject::Note(_)));
         // Restored rows do not have their times yet.
-        if self.has_any(OF_THE_JOURNAL) || self.has(REFERENCE_BROKEN) || is_of_a_note || !self.done.is_empty()
+        if self.has_any(OF_THE_JOURNAL)
+            || self.has_any(&[REFERENCE_BROKEN, UNREADABLE])
+            || is_of_a_note
+            || !self.done.is_empty()
         {
             let mut restored = self.steps.restore_from_journal()?;
             self.done.append(&mut restored.repaired);

@@ -2,6 +2,7 @@
 
 use super::{bytes_of, examples, findings, of_bytes, small_pages, sql};
 use crate::sandbox::{Sandbox, session};
+use crate::signatures::signed;
 
 /// Changes a vault, also to what its tables do not allow.
 fn change(sandbox: &Sandbox, change: &str) {
@@ -145,6 +146,10 @@ fn rows_with_other_numbers_get_their_own_again() {
             "capture SET id = ? WHERE id = (SELECT max(id) FROM capture)",
             "blob SET id = ? WHERE id = (SELECT blob FROM member)",
             "blob SET id = ? WHERE id = (SELECT max(blob) FROM capture)",
+            "capture SET artifact = ? WHERE id = 1",
+            "capture SET artifact = ? WHERE id = (SELECT max(id) FROM capture)",
+            "capture SET blob = ? WHERE digest IS NOT NULL",
+            "journal SET size = ? WHERE entry IS NOT NULL",
             "journal SET seq = ? WHERE seq = 2",
             "journal SET seq = ? WHERE seq = (SELECT max(seq) FROM journal)",
         ] {
@@ -155,6 +160,146 @@ fn rows_with_other_numbers_get_their_own_again() {
             is_repaired(&sandbox, &before, &damage);
         }
     }
+}
+
+/// Changes a vault to what its tables do not allow: values of other types, and none where there must be one.
+fn change_types(sandbox: &Sandbox, damage: &str) {
+    let define = |definitions: &[(String, String)]| {
+        let connection = sql(sandbox);
+        connection.pragma_update(None, "writable_schema", true).unwrap();
+        for (name, sql) in definitions {
+            let update = "UPDATE sqlite_schema SET sql = ?2 WHERE type = 'table' AND name = ?1";
+            connection.execute(update, (name, sql)).unwrap();
+        }
+    };
+    let strict: Vec<(String, String)> = sql(sandbox)
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND sql LIKE '%STRICT%'")
+        .unwrap()
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let loose = |sql: &str| {
+        let sql = sql.replace(") STRICT, WITHOUT", ") WITHOUT").replace(") STRICT", ")");
+        sql.replace("IS NOT NULL", "NOTNULL").replace(" NOT NULL", "").replace("NOTNULL", "IS NOT NULL")
+    };
+    define(&strict.iter().map(|(name, sql)| (name.clone(), loose(sql))).collect::<Vec<_>>());
+    change(sandbox, damage);
+    define(&strict);
+}
+
+#[test]
+fn values_get_the_types_of_their_columns_again() {
+    let original = annotated();
+    let (bytes, before) = (bytes_of(&original), contents(&original));
+    for (table, column, other) in [
+        ("actor", "name", "BLOB"),
+        ("artifact", "core", "TEXT"),
+        ("attribute_value", "value", "BLOB"),
+        ("capture", "seal", "TEXT"),
+        ("journal", "chain", "TEXT"),
+        ("journal", "entry", "BLOB"),
+        ("kind", "name", "BLOB"),
+        ("label_value", "key", "BLOB"),
+        ("link", "relation", "BLOB"),
+        ("member", "name", "BLOB"),
+        ("note", "text", "BLOB"),
+        ("payload", "bytes", "TEXT"),
+        ("tag", "name", "BLOB"),
+        ("tombstone", "digest", "TEXT"),
+    ] {
+        let sandbox = of_bytes(&bytes);
+        let damage = format!("UPDATE {table} SET {column} = CAST({column} AS {other})");
+        change_types(&sandbox, &damage);
+        assert_ne!(findings(&sandbox, &[]), "", "{damage}");
+        is_repaired(&sandbox, &before, &damage);
+    }
+}
+
+#[test]
+fn texts_that_are_not_utf_8_are_restored_if_bytes_or_the_journal_prove_them() {
+    let original = annotated();
+    original.add([original.write("signed.rpk", signed("ci", "key"))]);
+    let (bytes, before) = (bytes_of(&original), contents(&original));
+    for (table, column) in [
+        ("attribute_value", "value"),
+        ("capture", "warnings"),
+        ("identity", "handle"),
+        ("kind", "name"),
+        ("label_value", "key"),
+        ("label_value", "value"),
+        ("link", "relation"),
+        ("note", "text"),
+        ("pin", "note"),
+        ("role", "name"),
+        ("signature", "key_id"),
+        ("tag", "name"),
+    ] {
+        let sandbox = of_bytes(&bytes);
+        // For example, a bit of the first character was flipped.
+        let rest = format!("coalesce(substr(CAST({column} AS BLOB), 2), x'')");
+        let damage = format!("UPDATE OR IGNORE {table} SET {column} = CAST(x'ff' || {rest} AS TEXT)");
+        change(&sandbox, &damage);
+        assert_ne!(findings(&sandbox, &[]), "", "{damage}");
+        is_repaired(&sandbox, &before, &damage);
+    }
+}
+
+#[test]
+fn values_that_are_missing_are_restored_if_bytes_or_the_journal_prove_them() {
+    let original = annotated();
+    let (bytes, before) = (bytes_of(&original), contents(&original));
+    for damage in [
+        "UPDATE artifact SET kind = NULL WHERE id = 1",
+        "UPDATE artifact SET added_at = NULL WHERE id = 1",
+        "UPDATE blob SET size = NULL WHERE id = 1",
+        "UPDATE tag SET at = NULL, artifact = NULL",
+        "UPDATE note SET at = NULL, text = NULL",
+        "UPDATE pin SET at = NULL",
+        "UPDATE link SET stated_at = NULL",
+        "UPDATE label SET at = NULL",
+        "UPDATE label_value SET value = NULL",
+        "UPDATE derived SET version = NULL",
+        "UPDATE derived SET version = x'00'",
+    ] {
+        let sandbox = of_bytes(&bytes);
+        change_types(&sandbox, damage);
+        assert_ne!(findings(&sandbox, &[]), "", "{damage}");
+        is_repaired(&sandbox, &before, damage);
+    }
+}
+
+#[test]
+fn sizes_follow_from_the_bytes() {
+    let original = annotated();
+    let (bytes, before) = (bytes_of(&original), contents(&original));
+    for size in ["0", "-1", "size - 1", "size + 1", "size * 1000000"] {
+        let sandbox = of_bytes(&bytes);
+        let damage = format!("UPDATE blob SET size = {size}");
+        change(&sandbox, &damage);
+        assert_ne!(findings(&sandbox, &[]), "", "{damage}");
+        is_repaired(&sandbox, &before, &damage);
+    }
+}
+
+#[test]
+fn a_signature_of_no_capture_is_removed() {
+    let sandbox = annotated();
+    let before = contents(&sandbox);
+    change(&sandbox, "INSERT INTO signature (capture, state) VALUES (77, 'unchecked')");
+    assert!(findings(&sandbox, &[]).starts_with("reference-broken | table signature | "));
+    is_repaired(&sandbox, &before, "");
+}
+
+#[test]
+fn a_capture_that_is_there_twice_is_read() {
+    let sandbox = annotated();
+    let columns = "artifact, blob, digest, size, added_at, warnings, seal, seen_at, source_entry";
+    let double =
+        format!("INSERT INTO capture ({columns}) SELECT {columns} FROM capture WHERE blob IS NOT NULL");
+    change(&sandbox, &double);
+    assert!(findings(&sandbox, &[]).contains("duplicate-capture | "));
+    sandbox.run(["get", "3941d389b337"]).expect(0);
 }
 
 #[test]
@@ -271,5 +416,32 @@ fn a_reader_that_closes_the_output_does_not_make_a_damaged_vault_clean() {
         drop(reader);
         let status = command.stdout(writer).status().unwrap();
         assert_eq!(status.code(), Some(1), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_vault_with_a_damaged_index_can_be_copied() {
+    let original = annotated();
+    let (bytes, before) = (bytes_of(&original), contents(&original));
+    let page: usize = sql(&original).query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
+    for table in [
+        "attribute",
+        "attribute_value",
+        "identity",
+        "mention_bucket",
+        "mention_list",
+        "name_mention",
+        "unresolved_reference",
+    ] {
+        let root = "SELECT rootpage FROM sqlite_schema WHERE name = ?1";
+        let root: usize = sql(&original).query_row(root, [table], |row| row.get(0)).unwrap();
+        let mut bytes = bytes.clone();
+        bytes[(root - 1) * page..root * page].fill(0);
+        let sandbox = of_bytes(&bytes);
+        assert_ne!(findings(&sandbox, &[]), "", "{table}");
+        sandbox.run(["copy", "v.vault", "copy.vault"]).expect(0);
+        let copy = of_bytes(&std::fs::read(sandbox.path("copy.vault")).unwrap());
+        assert_eq!(findings(&copy, &[]), "", "{table}");
+        assert_eq!(contents(&copy), before, "{table}");
     }
 }

@@ -16,6 +16,11 @@ use crate::storage::sqlite::payload::{self, Payload, PayloadBody, PayloadReader}
 use crate::storage::sqlite::{Store, digest_stripping};
 use crate::storage::{PayloadDefect, Result};
 
+pub(super) const RESIZED: &str = "given its size again";
+
+/// Size in bytes that no blob exceeds.
+const LARGEST: usize = 1 << 30;
+
 impl Store {
     /// Replaces the damaged or missing bytes of `blob` with `bytes`. Deltas against them become readable again. Repairs
     /// nothing if `bytes` have another hash, or the vault has no such blob.
@@ -61,14 +66,17 @@ impl Store {
         })
     }
 
-    /// Corrects the recorded hash of a blob if its stored bytes have another hash that the seal or the hash of a
-    /// capture proves.
+    /// Corrects the recorded size of a blob with which its bytes cannot be read, and its recorded hash if its stored bytes
+    /// have another hash that the seal or the hash of a capture proves.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn repair_digest(&self, blob: BlobHash) -> Result<Vec<Repair>> {
         self.repair(|transaction| {
             let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
+            if repair_size(transaction, id, blob)? {
+                return Ok(vec![Repair { subject: Subject::Blob(blob), did: RESIZED }]);
+            }
             let readers = DecompressionDictionaryCache::default();
             let payloads = PayloadReader { connection: transaction, readers: &readers };
             let Err(ReadFailure::Defect(PayloadDefect::Hash { actual, .. })) = payloads.bytes(id, blob)
@@ -168,6 +176,28 @@ impl Store {
             }
         })
     }
+}
+
+/// Corrects the size of the blob `id` if its bytes, whose hash is `blob`, are only readable without it: it limits what is
+/// decompressed. Returns whether it was changed.
+pub(super) fn repair_size(transaction: &Transaction<'_>, id: i64, blob: BlobHash) -> rusqlite::Result<bool> {
+    let bytes = || {
+        let readers = DecompressionDictionaryCache::default();
+        PayloadReader { connection: transaction, readers: &readers }.bytes(id, blob)
+    };
+    let resize = |size| transaction.execute("UPDATE blob SET size = ?2 WHERE id = ?1", (id, size));
+    if bytes().is_ok() {
+        return Ok(false);
+    }
+    transaction.execute_batch("SAVEPOINT size")?;
+    resize(LARGEST)?;
+    if let Ok(bytes) = bytes() {
+        resize(bytes.len())?;
+        transaction.execute_batch("RELEASE size")?;
+        return Ok(true);
+    }
+    transaction.execute_batch("ROLLBACK TO size; RELEASE size")?;
+    Ok(false)
 }
 
 /// Stores `bytes` whole as the blob with this row id, in the form from which its deltas can be read.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, Transaction};
 
-use super::labels;
+use super::{labels, types};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::annotations::ENDS;
 use crate::storage::check::comparison::signature_facts;
@@ -36,6 +36,7 @@ impl Store {
             }
             let state = &replay.state;
             let mut repaired = Vec::new();
+            types::drop_unreadable(transaction, &mut repaired)?;
             captures_added(transaction, state, &mut repaired)?;
             artifact_times(transaction, state, &mut repaired)?;
             is_reordered = order(transaction, state, &mut repaired)?;
@@ -44,6 +45,7 @@ impl Store {
             tombstones(transaction, state, &mut repaired)?;
             signatures(transaction, state, &mut repaired)?;
             entry_times(transaction, &replay, &mut repaired)?;
+            entry_columns(transaction, &mut repaired)?;
             strays(transaction, &mut repaired)?;
             Ok(repaired)
         })?;
@@ -102,7 +104,8 @@ fn captures_added(
 struct JournaledArtifact {
     id: i64,
     core: CoreHash,
-    added_at: i64,
+    /// `None` if it is damaged.
+    added_at: Option<i64>,
     entries: ArtifactEntries,
     /// The entries that may have added it.
     additions: Vec<i64>,
@@ -120,7 +123,7 @@ fn artifacts(connection: &Connection, state: &JournalState) -> rusqlite::Result<
         artifacts.push(JournaledArtifact {
             id: row.get(0)?,
             core,
-            added_at: row.get(2)?,
+            added_at: row.get_ref(2)?.as_i64().ok(),
             entries,
             additions,
         });
@@ -136,8 +139,10 @@ fn artifact_times(
     for JournaledArtifact { id, core, added_at, entries, additions } in artifacts(transaction, state)? {
         let times = additions.iter().map(|seq| time_of(transaction, *seq));
         let times: Vec<i64> = times.collect::<rusqlite::Result<_>>()?;
-        let added_at =
-            if times.contains(&added_at) { added_at } else { time_of(transaction, entries.added)? };
+        let added_at = match added_at.filter(|added_at| times.contains(added_at)) {
+            Some(added_at) => added_at,
+            None => time_of(transaction, entries.added)?,
+        };
         let sql = "UPDATE artifact SET added_at = ?2, seen_at = ?3, arrival = ?4
                     WHERE id = ?1 AND (added_at IS NOT ?2 OR seen_at IS NOT ?3 OR arrival IS NOT ?4)";
         let seen_at = time_of(transaction, entries.seen)?;
@@ -159,7 +164,7 @@ fn order(
     for JournaledArtifact { id, added_at, entries, additions, .. } in artifacts(transaction, state)? {
         let mut latest = entries.added;
         for seq in additions {
-            if time_of(transaction, seq)? == added_at {
+            if Some(time_of(transaction, seq)?) == added_at {
                 latest = seq;
             }
         }
@@ -221,21 +226,21 @@ fn annotations(
                 let Some(id) = artifact_id(transaction, core)? else { continue };
                 let sql = "INSERT INTO tag (name, artifact, at) VALUES (?1, ?2, ?3)
                            ON CONFLICT DO UPDATE SET artifact = excluded.artifact, at = excluded.at
-                            WHERE artifact <> excluded.artifact OR at <> excluded.at";
+                            WHERE artifact IS NOT excluded.artifact OR at IS NOT excluded.at";
                 changed(transaction, sql, (&name, id, at))?.then_some(Subject::Tag(name))
             }
             EntryChange::Note { core, note: Some(note) } => {
                 let Some(id) = artifact_id(transaction, core)? else { continue };
                 let sql = "INSERT INTO note (artifact, text, at) VALUES (?1, ?2, ?3)
                            ON CONFLICT DO UPDATE SET text = excluded.text, at = excluded.at
-                            WHERE text <> excluded.text OR at <> excluded.at";
+                            WHERE text IS NOT excluded.text OR at IS NOT excluded.at";
                 changed(transaction, sql, (id, note, at))?.then_some(Subject::Note(core))
             }
             EntryChange::Pin { core, note } => {
                 let Some(id) = artifact_id(transaction, core)? else { continue };
                 let sql = "INSERT INTO pin (artifact, note, at) VALUES (?1, ?2, ?3)
                            ON CONFLICT DO UPDATE SET note = excluded.note, at = excluded.at
-                            WHERE note IS NOT excluded.note OR at <> excluded.at";
+                            WHERE note IS NOT excluded.note OR at IS NOT excluded.at";
                 changed(transaction, sql, (id, note, at))?.then_some(Subject::Pin(core))
             }
             EntryChange::Link { source, relation, target, note } => {
@@ -244,7 +249,7 @@ fn annotations(
                 let sql =
                     "INSERT INTO link (source, relation, target, note, stated_at) VALUES (?1, ?2, ?3, ?4, ?5)
                            ON CONFLICT DO UPDATE SET note = excluded.note, stated_at = excluded.stated_at
-                            WHERE note IS NOT excluded.note OR stated_at <> excluded.stated_at";
+                            WHERE note IS NOT excluded.note OR stated_at IS NOT excluded.stated_at";
                 changed(transaction, sql, (from, &relation, to, note, at))?.then_some(Subject::Link {
                     source,
                     relation,
@@ -342,6 +347,18 @@ fn entry_times(
             transaction.execute("UPDATE journal SET at = ?2 WHERE seq = ?1", (seq, at))?;
             repaired.push(Repair { subject: Subject::Entry(*seq), did: "given the time of its text" });
         }
+    }
+    Ok(())
+}
+
+/// Empties the columns of additions in entries that have a text, which is chained.
+fn entry_columns(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlite::Result<()> {
+    let sql = "UPDATE journal
+                  SET actor = NULL, kind = NULL, core = NULL, capture = NULL, size = NULL, source_path = NULL
+                WHERE entry IS NOT NULL AND coalesce(actor, kind, core, capture, size, source_path) IS NOT NULL";
+    if changed(transaction, sql, [])? {
+        let subject = Subject::Table("journal".to_owned());
+        repaired.push(Repair { subject, did: "removed what is not in the texts of its entries" });
     }
     Ok(())
 }

@@ -22,14 +22,14 @@ pub(super) fn restore(
     }
     for ((core, key), LabelEntry { value, at, .. }) in &state.labels {
         let (Some(artifact), Some(at)) = (artifact_id(transaction, *core)?, *at) else { continue };
-        let stored: Vec<(String, i64)> = transaction
+        let stored: Vec<(String, Option<i64>)> = transaction
             .prepare_cached(
                 "SELECT v.value, l.at FROM label l CROSS JOIN label_value v ON v.id = l.value
                   WHERE l.artifact = ?1 AND v.key = ?2",
             )?
             .query_map((artifact, key), |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<rusqlite::Result<_>>()?;
-        if !matches!(stored.as_slice(), [(known, set)] if *known == **value && *set == at) {
+        if !matches!(stored.as_slice(), [(known, set)] if *known == **value && *set == Some(at)) {
             put(transaction, artifact, (key, value), at)?;
             let subject = Subject::Label { core: *core, key: key.to_string() };
             repaired.push(Repair { subject, did: "restored from the journal" });

@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, Transaction};
 
-use super::blobs::is_proven;
+use super::blobs::{RESIZED, is_proven, repair_size};
+use super::types;
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::PayloadDefect;
@@ -49,6 +50,8 @@ impl Store {
             blobs(transaction, &mut repaired)?;
             captures(transaction, &mut repaired)?;
             digests(transaction, &mut repaired)?;
+            sizes(transaction, &mut repaired)?;
+            types::drop_warnings(transaction)?;
             for columns in [ARTIFACTS, CAPTURES, BLOBS] {
                 renumber_impossible(transaction, columns, &mut repaired)?;
             }
@@ -181,22 +184,26 @@ fn digests(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlit
             repaired.push(Repair { subject: Subject::Blob(actual), did: "given its hash again" });
         }
     }
-    // A document has the hash of its blob.
+    // A document has the hash of its blob, and a capture of several files has no blob.
     for id in numbers(
         transaction,
         "SELECT id FROM capture WHERE blob IS NOT NULL AND digest IS NOT NULL ORDER BY id",
     )? {
-        let sealed: rusqlite::Result<(CoreHash, CaptureHash, Vec<u8>)> = transaction.query_row(
-            "SELECT a.core, b.digest, c.seal FROM capture c JOIN artifact a ON a.id = c.artifact
-               JOIN blob b ON b.id = c.blob WHERE c.id = ?1",
-            [id],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
-        );
-        if let Ok((core, capture, stored)) = sealed
-            && seal(core, capture) == *stored
-        {
-            transaction.execute("UPDATE capture SET digest = NULL WHERE id = ?1", [id])?;
-            repaired.push(Repair { subject: Subject::Capture(capture), did: "given its hash again" });
+        for (surplus, column) in [("digest", "b.digest"), ("blob", "c.digest")] {
+            let sql = format!(
+                "SELECT a.core, {column}, c.seal FROM capture c JOIN artifact a ON a.id = c.artifact
+                   LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1"
+            );
+            let sealed: rusqlite::Result<(CoreHash, CaptureHash, Vec<u8>)> =
+                transaction.query_row(&sql, [id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+            if let Ok((core, capture, stored)) = sealed
+                && seal(core, capture) == *stored
+            {
+                let sql = format!("UPDATE capture SET {surplus} = NULL WHERE id = ?1");
+                transaction.execute(&sql, [id])?;
+                repaired.push(Repair { subject: Subject::Capture(capture), did: "given its hash again" });
+                break;
+            }
         }
     }
     let sql = format!("SELECT id FROM capture WHERE blob IS NULL AND {DAMAGED} ORDER BY id");
@@ -215,6 +222,18 @@ fn digests(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlit
             transaction
                 .execute("UPDATE capture SET digest = ?2 WHERE id = ?1", (id, capture.0.as_bytes()))?;
             repaired.push(Repair { subject: Subject::Capture(capture), did: "given its hash again" });
+        }
+    }
+    Ok(())
+}
+
+/// Restores the sizes of blobs that are not numbers.
+fn sizes(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlite::Result<()> {
+    for id in numbers(transaction, "SELECT id FROM blob WHERE typeof(size) <> 'integer' ORDER BY id")? {
+        let sql = "SELECT digest FROM blob WHERE id = ?1";
+        let Ok(blob) = transaction.query_row(sql, [id], |row| row.get(0).map(BlobHash)) else { continue };
+        if repair_size(transaction, id, blob)? {
+            repaired.push(Repair { subject: Subject::Blob(blob), did: RESIZED });
         }
     }
     Ok(())
