@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::http::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, HOST, HeaderName, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION,
-    TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HOST, HeaderName, HeaderValue,
+    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http_body_util::Full;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -53,7 +53,14 @@ pub(super) fn forwarded(headers: &HeaderMap) -> HeaderMap {
             forwarded.append(name.clone(), value.clone());
         }
     }
+    // Without this header, a server may compress its answer.
+    forwarded.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     forwarded
+}
+
+/// Returns whether a body is compressed.
+pub(super) fn is_compressed(headers: &HeaderMap) -> bool {
+    headers.get_all(CONTENT_ENCODING).iter().any(|encoding| encoding != "identity")
 }
 
 /// Returns the headers of an answer that are passed on.

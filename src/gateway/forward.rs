@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
+use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::http::{Method, Request, Response, StatusCode};
 use chrono::{DateTime, Utc};
 use http_body_util::channel::{Channel, Sender};
@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use tokio::task;
 use tokio::time::timeout;
 
-use super::connection::{forwarded, returned};
+use super::connection::{forwarded, is_compressed, returned};
 use super::events::GatewayEvent;
 use super::problem::problem_for;
 use super::route::Route;
@@ -264,7 +264,7 @@ impl Relay {
         let body = std::mem::take(&mut self.body);
         let reason = if body.len() > MAX_ANSWER {
             "the answer is too large to be recorded"
-        } else if headers.contains_key(CONTENT_ENCODING) {
+        } else if is_compressed(headers) {
             "the answer is compressed, although that was not asked for"
         } else if status.is_redirection() {
             // The client asks again at the other address, and that answer is recorded.
@@ -274,7 +274,7 @@ impl Relay {
         };
         let (Ok(body), true) = (String::from_utf8(body), reason.is_empty()) else {
             let reason = if reason.is_empty() { "the answer is not text in UTF-8" } else { reason };
-            self.not_recorded(reason);
+            self.report(&not_recorded(reason));
             return Ok(());
         };
         let rules = &self.shared.rules;
@@ -305,7 +305,7 @@ impl Relay {
 
     /// Reports that there was no complete answer, and returns the record of that.
     fn failure(&mut self, recording: PendingCallRecord, reason: &str) -> UnwrittenCall {
-        self.not_recorded(reason);
+        self.report(reason);
         let partial = String::from_utf8_lossy(&std::mem::take(&mut self.body)).into_owned();
         let partial = self.shared.rules.redacted_body(&partial).into_owned();
         let reason = self.shared.rules.redacted(reason).into_owned();
@@ -346,10 +346,15 @@ impl Relay {
         UnwrittenCall { open, call }
     }
 
-    fn not_recorded(&self, reason: &str) {
+    fn report(&self, reason: &str) {
         let Route { provider, path, .. } = &self.route;
         self.shared.report(&GatewayEvent::NotRecorded { provider, path, reason });
     }
+}
+
+/// Returns what is reported of a call that is answered and of which nothing is recorded.
+pub(super) fn not_recorded(reason: &str) -> String {
+    format!("{reason}; the call is not recorded")
 }
 
 impl Drop for Relay {

@@ -12,8 +12,9 @@ use serde_json::{Value as Json, json};
 use tokio::task;
 use tokio::time::Instant;
 
+use super::connection::is_compressed;
 use super::events::GatewayEvent;
-use super::forward::{OpenCall, PendingCallRecord, ReceivedRequest, forward};
+use super::forward::{OpenCall, PendingCallRecord, ReceivedRequest, forward, not_recorded};
 use super::miss::RecordingMiss;
 use super::play::play;
 use super::problem::{for_clients, json_problem, json_response, not_retried, problem, problem_for};
@@ -125,9 +126,6 @@ async fn command_of(
     }
 }
 
-/// The reason that a call with such a request is not recorded.
-const UNREADABLE: &str = "the request is not a JSON object that has a canonical form";
-
 /// Returns the mode, the variables that point clients at the gateway, and those in which they expect a key.
 fn status(shared: &GatewayState) -> Json {
     let variables: BTreeMap<&str, String> = provider::base_url_variables(shared.address).collect();
@@ -172,22 +170,24 @@ async fn call(
     let received = ReceivedRequest { method: parts.method, headers: parts.headers, body };
     let only_replays = shared.mode == GatewayMode::Replay || client.only.is_some();
     let comparable = route.endpoint.filter(|_| received.method == Method::POST);
-    let api_request =
-        comparable.and_then(|endpoint| ParsedApiRequest::new(&shared, endpoint, &route, &received.body));
-    let Some(api_request) = api_request.filter(|_| only_replays || shared.mode != GatewayMode::Pass) else {
+    let api_request = comparable.map(|endpoint| ParsedApiRequest::new(&shared, endpoint, &route, &received));
+    let may_use = |_: &ParsedApiRequest| only_replays || shared.mode != GatewayMode::Pass;
+    let (api_request, unreadable) = match api_request {
+        Some(Ok(parsed)) => (Some(parsed).filter(may_use), None),
+        Some(Err(reason)) => (None, Some(reason)),
+        None => (None, None),
+    };
+    let Some(api_request) = api_request else {
+        let Route { provider, path, .. } = &route;
         if only_replays {
-            let reason = if comparable.is_some() {
-                UNREADABLE.to_owned()
-            } else {
-                format!("{} {} is not a call that can be recorded", received.method, route.path)
-            };
-            let Route { provider, path, .. } = &route;
+            let other = || format!("{} {path} is not a call that can be recorded", received.method);
+            let reason = unreadable.unwrap_or_else(other);
             shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
             return not_retried(problem_for(provider, StatusCode::NOT_FOUND, "not recorded", &reason));
         }
-        if comparable.is_some() && shared.mode != GatewayMode::Pass {
-            let Route { provider, path, .. } = &route;
-            shared.report(&GatewayEvent::NotRecorded { provider, path, reason: UNREADABLE });
+        if let Some(reason) = unreadable.filter(|_| shared.mode != GatewayMode::Pass) {
+            let reason = not_recorded(&reason);
+            shared.report(&GatewayEvent::NotRecorded { provider, path, reason: &reason });
         }
         return forward(shared, route, received, None).await;
     };
@@ -247,13 +247,30 @@ struct ParsedApiRequest {
 }
 
 impl ParsedApiRequest {
-    /// Reads a body. Returns `None` if it is not a JSON object with a canonical form.
-    fn new(shared: &GatewayState, endpoint: &'static Endpoint, route: &Route, body: &[u8]) -> Option<Self> {
-        let value = reader::read(body, &Limits::default()).ok()?;
-        value.as_object()?;
+    /// Reads a request. Returns the reason if it is not a JSON object with a canonical form.
+    fn new(
+        shared: &GatewayState,
+        endpoint: &'static Endpoint,
+        route: &Route,
+        received: &ReceivedRequest,
+    ) -> Result<Self, String> {
+        if is_compressed(&received.headers) {
+            return Err("the request is compressed".to_owned());
+        }
+        let value = reader::read(&received.body, &Limits::default()).map_err(|error| {
+            // The error can quote a name of the request.
+            shared
+                .rules
+                .redacted(&format!("the request is not JSON that can be compared: {error}"))
+                .into_owned()
+        })?;
+        if value.as_object().is_none() {
+            return Err("the request is not a JSON object".to_owned());
+        }
         let stored = shared.rules.redacted_value(&value);
         let path = shared.rules.redacted_path(&route.path);
-        let prompt = shared.rules.prompt(endpoint, &path, &stored)?;
+        let prompt =
+            shared.rules.prompt(endpoint, &path, &stored).ok_or("the request has no canonical form")?;
         let url_query = route.query.as_deref().unwrap_or_default();
         // Without this parameter, Gemini sends the events as one JSON array.
         let is_stream = url_query.split('&').any(|parameter| parameter == "alt=sse");
@@ -261,7 +278,7 @@ impl ParsedApiRequest {
         let form = ResponseForm::requested(&route.path, &value).unwrap_or_else(of_query);
         let compared = Some(shared.rules.redacted(url_query)).filter(|_| endpoint.compares_urls());
         let query = compared.and_then(|compared| url::query_digest(&compared));
-        Some(Self { endpoint, path, query, prompt, request: compact::text(&stored), form })
+        Ok(Self { endpoint, path, query, prompt, request: compact::text(&stored), form })
     }
 }
 

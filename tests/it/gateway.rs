@@ -612,13 +612,19 @@ fn events_are_reported() {
     chat(gateway.address(), "one", false).expect(200);
     gateway.finish(None).unwrap();
     chat(gateway.address(), "one", false).expect(200);
-    request(gateway.address(), "POST /openai/v1/chat/completions", &[], "not JSON").expect(200);
+    let line = "POST /openai/v1/chat/completions";
+    for body in ["not JSON", "[]"] {
+        request(gateway.address(), line, &[], body).expect(200);
+    }
+    request(gateway.address(), line, &["content-encoding: gzip"], "{}").expect(200);
     gateway.stop().unwrap();
     let expected = [
         "recorded 200",
         "finished 1",
         "replayed",
-        "the request is not a JSON object that has a canonical form",
+        "the request is not JSON that can be compared: line 1 column 1: expected a value, found 'n'; the call is not recorded",
+        "the request is not a JSON object; the call is not recorded",
+        "the request is compressed; the call is not recorded",
     ];
     assert_eq!(*reported.lock().unwrap(), expected);
 }

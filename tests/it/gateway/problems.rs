@@ -53,6 +53,34 @@ fn headers_by_which_clients_ask_again_are_replayed() {
 }
 
 #[test]
+fn answers_are_recorded_if_they_are_not_compressed() {
+    let sandbox = Sandbox::without_vault();
+    let encodings = ["identity", "gzip"];
+    let answer =
+        |encoding| format!("HTTP/1.1 200 X\r\ncontent-encoding: {encoding}\r\ncontent-length: 2\r\n\r\n{{}}");
+    let upstream = server(move |line| {
+        vec![(0, answer(if line.contains("gzip") { encodings[1] } else { encodings[0] }))]
+    });
+    let gateway = started(&sandbox, scripted::options(&sandbox, GatewayMode::Record, upstream)).unwrap();
+    for encoding in encodings {
+        let line = format!("POST /anthropic/{encoding}/messages");
+        request(gateway.address(), &line, &[], r#"{"messages":[]}"#).expect(200);
+    }
+    assert_eq!(gateway.finish(None).unwrap().unwrap().calls, 1);
+}
+
+#[test]
+fn servers_are_asked_not_to_compress() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let gateway = start(&sandbox, GatewayMode::Record, &upstream);
+    let line = "POST /openai/v1/chat/completions";
+    request(gateway.address(), line, &["accept-encoding: gzip, br"], r#"{"messages":[]}"#).expect(200);
+    let heads = upstream.heads().to_ascii_lowercase();
+    assert!(heads.contains("accept-encoding: identity\r\n"), "{heads}");
+    assert!(!heads.contains("gzip"), "{heads}");
+}
+
+#[test]
 fn redirections_are_passed_on_and_not_recorded() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
     let gateway = start(&sandbox, GatewayMode::Record, &upstream);
