@@ -95,8 +95,11 @@ impl MatchingRules {
     /// requests and in answers.
     ///
     /// # Errors
-    /// Returns an error if the expression is not valid.
+    /// Returns an error if the expression is not valid, or is empty: such a one redacts nothing.
     pub fn redact(&mut self, pattern: &str) -> Result<(), InvalidRule> {
+        if pattern.is_empty() {
+            return Err(InvalidRule::Pattern { pattern: excerpt(pattern), reason: "it is empty".to_owned() });
+        }
         self.redacted.add(compiled(pattern)?);
         Ok(())
     }
@@ -211,6 +214,9 @@ impl PointerPattern {
         let invalid = || InvalidRule::Location(excerpt(text));
         let tokens: Vec<String> = match text.strip_prefix('/') {
             Some(pointer) => {
+                if pointer.split('~').skip(1).any(|after| !after.starts_with(['0', '1'])) {
+                    return Err(invalid());
+                }
                 pointer.split('/').map(|token| token.replace("~1", "/").replace("~0", "~")).collect()
             }
             None if text.is_empty() || text.contains('/') => return Err(invalid()),
@@ -310,9 +316,11 @@ mod tests {
             prompt(&rules, "openai", "/chat/completions", request),
             r#"{"messages":[{"content":"on DATE"}],"model":"m 2024-01-02"}"#
         );
-        for wrong in ["", "a/b"] {
+        for wrong in ["", "a/b", "/a~2", "/a~"] {
             assert!(rules.ignore(wrong).is_err());
         }
+        rules.ignore("/~0~1").unwrap();
         assert!(rules.replace(None, "(", "").is_err());
+        assert!(rules.redact("").is_err());
     }
 }

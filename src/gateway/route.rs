@@ -37,7 +37,7 @@ pub enum InvalidUpstream {
     Name(String),
     /// The URL is not one of HTTP or HTTPS with a host, or has a user, a query or a fragment.
     #[error(
-        "the URL of the upstream server {0} must begin with http:// or https:// and a host, without user and query"
+        "the URL of the upstream server {0} must begin with http:// or https:// and a host, without user, query and fragment"
     )]
     Url(String),
 }
@@ -57,7 +57,8 @@ impl Upstream {
     }
 
     fn new(name: &str, url: &str) -> Option<Self> {
-        let uri: Uri = url.parse().ok()?;
+        // A parsed URL has no fragment.
+        let uri: Uri = Some(url).filter(|url| !url.contains('#'))?.parse().ok()?;
         let scheme = uri.scheme_str().filter(|scheme| ["http", "https"].contains(scheme))?;
         let authority = uri.authority().filter(|authority| !authority.as_str().contains('@'))?;
         if uri.query().is_some() || authority.host().is_empty() {
@@ -321,9 +322,16 @@ mod tests {
 
     #[test]
     fn rejects_what_is_not_an_upstream() {
-        for text in
-            ["", "openai", "Upper=http://h", "run=http://h", "a=ftp://h", "a=http://u:p@h", "a=http://h/?k=1"]
-        {
+        for text in [
+            "",
+            "openai",
+            "Upper=http://h",
+            "run=http://h",
+            "a=ftp://h",
+            "a=http://u:p@h",
+            "a=http://h/?k=1",
+            "a=http://h/#f",
+        ] {
             assert!(Upstream::parse(text).is_err(), "{text}");
         }
     }

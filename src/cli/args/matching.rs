@@ -11,7 +11,7 @@ use crate::cli::output::exit::CommandError;
 pub(crate) struct MatchingArgs {
     /// Leave these members of requests out of comparisons
     ///
-    /// Names of members of the request, or JSON Pointers in which * is any name or index.
+    /// Names of members of the request, or JSON Pointers in which * is any name or index, separated by commas.
     #[arg(long, value_name = "MEMBER", value_delimiter = ',')]
     ignore: Vec<String>,
 

@@ -12,9 +12,11 @@ pub(super) fn upstreams(text: &str) -> Result<Vec<String>, String> {
     Ok(lines(text))
 }
 
+/// Returns members. As in the argument, commas can be between them.
 pub(super) fn ignored(text: &str) -> Result<Vec<String>, String> {
-    check(text, |line| MatchingRules::default().ignore(line))?;
-    Ok(lines(text))
+    let text = text.replace(',', "\n");
+    check(&text, |line| MatchingRules::default().ignore(line))?;
+    Ok(lines(&text))
 }
 
 pub(super) fn normalized(text: &str) -> Result<Vec<String>, String> {
@@ -33,4 +35,15 @@ fn lines(text: &str) -> Vec<String> {
 
 fn check<E: ToString>(text: &str, check: impl Fn(&str) -> Result<(), E>) -> Result<(), String> {
     lines(text).iter().try_for_each(|line| check(line).map_err(|error| error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_members_are_separated_by_commas_or_lines() {
+        assert_eq!(ignored("seed,/messages/*/name\nuser").unwrap(), ["seed", "/messages/*/name", "user"]);
+        assert!(ignored("seed,a/b").is_err());
+    }
 }

@@ -101,8 +101,8 @@ pub(crate) static GATEWAY_UPSTREAM: Setting<Vec<String>> = Setting::new(
 
 pub(crate) static GATEWAY_IGNORE: Setting<Vec<String>> = Setting::new(
     "gateway-ignore",
-    "Members of requests that a gateway leaves out of comparisons: names or JSON Pointers, one on each line; in the \
-     file, an array of strings. The command-line option adds to it.",
+    "Members of requests that a gateway leaves out of comparisons: names or JSON Pointers, one on each line or \
+     separated by commas; in the file, an array of strings. The command-line option adds to it.",
     DefaultValue::Without("none"),
     gateway::ignored,
 )
