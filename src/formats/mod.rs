@@ -53,6 +53,13 @@ pub fn attribute(name: &str) -> Option<AttributeInfo> {
     ALL.into_iter().flat_map(Kind::attributes).find(|attribute| attribute.name == name).copied()
 }
 
+/// Returns the names of all attributes for messages.
+#[must_use]
+pub fn attribute_names() -> String {
+    let names: Vec<&str> = attributes().into_iter().map(|attribute| attribute.name).collect();
+    names.join(", ")
+}
+
 /// Returns the kind named `name`.
 #[must_use]
 pub fn named(name: &str) -> Option<Kind> {

@@ -28,7 +28,7 @@ pub(crate) fn test(text: &str) -> Result<AttributeTest, String> {
     let info = named(least.or(most).unwrap_or(before))?;
     let name = info.name.to_owned();
     if least.is_none() && most.is_none() {
-        return Ok(AttributeTest(FindCondition::Attribute { name, value: value.to_owned() }));
+        return Ok(AttributeTest(FindCondition::Attribute { name, value: stored(info, value)? }));
     }
     let number = number(info, value)?;
     let (least, most) = (least.map(|_| number), most.map(|_| number));
@@ -38,16 +38,25 @@ pub(crate) fn test(text: &str) -> Result<AttributeTest, String> {
 /// Parses `NAME=VALUE`, for clap.
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
-    Ok((named(name)?.name.to_owned(), value.to_owned()))
+    let info = named(name)?;
+    Ok((info.name.to_owned(), stored(info, value)?))
 }
 
 /// Returns the attribute with this name, with or without its unit.
 fn named(name: &str) -> Result<AttributeInfo, String> {
     let short = || shortened().find(|(short, _)| *short == name).map(|(_, info)| info);
     formats::attribute(name).or_else(short).ok_or_else(|| {
-        let known: Vec<&str> = formats::attributes().into_iter().map(|info| info.name).collect();
-        format!("unknown attribute {}; known attributes: {}", brief(name), known.join(", "))
+        format!("unknown attribute {}; known attributes: {}", brief(name), formats::attribute_names())
     })
+}
+
+/// Returns a value in the notation in which it is stored.
+fn stored(info: AttributeInfo, value: &str) -> Result<String, String> {
+    if !info.values.is_ordered() {
+        return Ok(value.to_owned());
+    }
+    let number = number(info, value)?;
+    Ok(info.values.value(number).unwrap_or_else(|| value.to_owned()))
 }
 
 /// Returns the number of a value in the notations of arguments.
@@ -122,7 +131,19 @@ mod tests {
             Ok(AttributeTest(FindCondition::Attribute { name: name.to_owned(), value: value.to_owned() }))
         };
         assert_eq!(test("model_id=a=b>=c"), is("model_id", "a=b>=c"));
-        for wrong in ["tokens", "tokens>=many", "model_id>=m", "nothing=1", "cost>=1.2.3", "finished<=soon"] {
+        assert_eq!(test("duration=2s"), is("duration_ms", "2000"));
+        assert_eq!(test("finished=1970-01-02T00:00:00Z"), is("finished_at", "1970-01-02T00:00:00.000Z"));
+        assert_eq!(test("cost=0.50"), is("cost_usd", "0.5"));
+        assert_eq!(pair("latency=1m").unwrap(), ("latency_ms".to_owned(), "60000".to_owned()));
+        for wrong in [
+            "tokens",
+            "tokens>=many",
+            "model_id>=m",
+            "nothing=1",
+            "cost>=1.2.3",
+            "finished<=soon",
+            "tokens=x",
+        ] {
             assert!(test(wrong).is_err(), "{wrong}");
         }
     }
