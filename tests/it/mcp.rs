@@ -164,6 +164,11 @@ fn errors_name_the_problem() {
         ("read_run", json!({}), "missing field `artifact`"),
         ("read_run", json!({"artifact": SESSION, "color": 1}), "unknown field `color`"),
         ("find_runs", json!({"kind": "recording"}), "there is no kind"),
+        (
+            "find_runs",
+            json!({"attributes": {"model": "m"}}),
+            "there is no attribute \"model\"; expected one of",
+        ),
         ("find_runs", json!({"since": "yesterday"}), "RFC 3339"),
         ("find_runs", json!({"cursor": "MTI"}), "cursor"),
         ("who_saw_prompt", json!({}), "either prompt or prompt_hash"),

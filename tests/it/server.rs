@@ -263,6 +263,7 @@ fn what_does_not_exist_is_an_error_with_a_page() {
         ("/artifacts?kind=nothing".to_owned(), 400),
         ("/artifacts?unknown=1".to_owned(), 400),
         ("/artifacts?since=yesterday".to_owned(), 400),
+        ("/artifacts?attribute=model%3Dm".to_owned(), 400),
         ("/artifacts?after=%7B%7D".to_owned(), 400),
         ("/journal?before=x".to_owned(), 400),
         ("/assets/other.js".to_owned(), 404),

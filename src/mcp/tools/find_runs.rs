@@ -78,6 +78,12 @@ impl ToolArguments for Arguments {
 
 impl Arguments {
     fn filter(&self) -> Result<ArtifactFilter, ToolError> {
+        if let Some(name) = self.attributes.keys().find(|name| formats::attribute(name).is_none()) {
+            let known = formats::attribute_names();
+            return Err(ToolError::Invalid(format!(
+                "there is no attribute {name:?}; expected one of {known}"
+            )));
+        }
         let of = |(name, value): (&String, &String)| (name.clone(), value.clone());
         let attributes = self.attributes.iter().map(of);
         let attributes = attributes.map(|(name, value)| FindCondition::Attribute { name, value });

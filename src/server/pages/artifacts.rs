@@ -76,6 +76,10 @@ impl Parameters {
             let (name, value) = text.split_once('=').ok_or_else(|| {
                 PageError::BadRequest("an attribute is a name and a value, such as model_id=m".to_owned())
             })?;
+            if formats::attribute(name).is_none() {
+                let known = formats::attribute_names();
+                return Err(PageError::BadRequest(format!("there is no attribute {name}; known: {known}")));
+            }
             conditions.push(FindCondition::Attribute { name: name.to_owned(), value: value.to_owned() });
         }
         if let Some(text) = given(&self.mention) {
