@@ -137,7 +137,7 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
         "a note on an artifact",
         &[
             ARTIFACT,
-            Column::new("note", Text, "what").searched(),
+            Column::new("note", Text, "the text").searched(),
             Column::new("noted_at", Time, "when it was set"),
         ],
     ),
@@ -166,7 +166,7 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
         &[
             Column::new("artifact", Number, "the artifact where the link starts")
                 .referring_to(ARTIFACTS, "artifact"),
-            Column::new("relation", Text, "how").facet(),
+            Column::new("relation", Text, "the relation, such as `governs`").facet(),
             Column::new("target", Number, "the artifact where the link ends")
                 .referring_to(ARTIFACTS, "artifact"),
             Column::new("note", Text, "the note on it"),
@@ -180,7 +180,7 @@ const PLAIN: &[(&str, &str, &[Column])] = &[
             Column::new("hash", Hash, "the removed core hash or capture hash"),
             Column::new("core_hash", Hash, "the core hash of the artifact"),
             Column::new("kind", Text, "its kind").facet(),
-            Column::new("removed_at", Time, "when"),
+            Column::new("removed_at", Time, "when it was removed"),
             Column::new("actor", Text, "the actor").facet(),
             Column::new("reason", Text, "the reason, if one was given"),
             Column::new("seq", Number, "the number of the journal entry")

@@ -172,8 +172,8 @@ pub(crate) struct FindConditionArgs {
     /// Last seen before this time
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     until: Option<DateTime<Utc>>,
-    /// Which time --since and --until compare, and which is listed. An artifact that states no creation time never
-    /// matches by "created"
+    /// Which time --since and --until compare, and which is listed. An artifact that states no such time never
+    /// matches by "created" or "finished"
     #[arg(long, value_enum, value_name = "TIME", default_value_t)]
     pub(crate) by: TimeBasisArg,
 }
