@@ -9,17 +9,7 @@ use crate::sandbox::repository;
 /// program and for build scripts can have two sets.
 fn features(edges: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args([
-        "tree",
-        "--locked",
-        "--offline",
-        "--prefix",
-        "none",
-        "--format",
-        "{p}|{f}",
-        "--edges",
-        edges,
-    ]);
+    cargo.args(["tree", "--locked", "--prefix", "none", "--format", "{p}|{f}", "--edges", edges]);
     let listed = cargo.current_dir(repository("")).output().unwrap();
     assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
     let mut packages = BTreeMap::<_, BTreeSet<_>>::new();
