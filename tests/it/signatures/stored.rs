@@ -53,7 +53,7 @@ fn the_state_of_every_capture_is_stored_and_shown() {
     assert!(rows.contains("\"verified\"") && rows.contains("\"laptop\""), "{rows}");
     let lines = run(&sandbox, &["add", "--json", "verified.rpk", "unsigned.rpk"], &keys).expect(0).json();
     assert_eq!((&lines[0]["signature"], &lines[0]["key_id"]), (&"verified".into(), &"ci".into()));
-    assert!(lines[1].get("signature").is_none());
+    assert!(lines[1]["signature"].is_null());
     // What cannot be signed is not said to be unsigned.
     let [session] = sandbox.add([sandbox.write("s.json", session("a", &[]))]).try_into().unwrap();
     assert!(!sandbox.run(["show", &session]).expect(0).stdout.contains("sign"));
