@@ -36,8 +36,8 @@ pub use search::{
 };
 pub use single::{created_at, declared_time};
 pub(in crate::storage) use sorting::{
-    page_of_unresolved, sort_manual_links, sort_mentions, sort_mentions_by_artifact, sort_references,
-    sort_unresolved,
+    count_targets, digests_then_names, page_of_unresolved, sort_manual_links, sort_mentions,
+    sort_mentions_by_artifact, sort_references, sort_unresolved,
 };
 pub use space::{Erasure, ReclaimResult, ReclaimableSpace, Remnant};
 pub use sql::{

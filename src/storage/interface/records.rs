@@ -252,6 +252,13 @@ pub struct UnresolvedReference {
     pub place: Option<ArtifactLocation>,
 }
 
+impl UnresolvedReference {
+    /// Creates a reference to a name.
+    pub(in crate::storage) fn to_name(name: String, artifact: CoreHash, relation: String) -> Self {
+        Self { missing: UnresolvedTarget::Name(name), artifact, relation, role: None, place: None }
+    }
+}
+
 /// The target of a reference.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnresolvedTarget {

@@ -2,6 +2,7 @@
 
 use super::query::Direction;
 use super::records::{ManualLink, MentionRecord, ReferenceEdge, UnresolvedReference, UnresolvedTarget};
+use crate::digest::Digest;
 
 /// Sorts the mentions of one artifact by place, role and digest.
 pub(in crate::storage) fn sort_mentions(mentions: &mut [MentionRecord]) {
@@ -44,18 +45,45 @@ pub(in crate::storage) fn sort_unresolved(references: &mut [UnresolvedReference]
     });
 }
 
-/// Returns the references of `sorted` to its first `limit` targets after `after`, and the number of these targets.
+/// Returns the references of `sorted` to its first `limit` targets after `after`.
 pub(in crate::storage) fn page_of_unresolved(
     mut sorted: Vec<UnresolvedReference>,
     after: Option<&UnresolvedTarget>,
     limit: usize,
-) -> (Vec<UnresolvedReference>, usize) {
+) -> Vec<UnresolvedReference> {
     sorted.retain(|reference| after.is_none_or(|after| reference.missing > *after));
-    let groups = sorted.chunk_by(|one, other| one.missing == other.missing).take(limit);
-    let (targets, references) =
-        groups.fold((0, 0), |(targets, references), group| (targets + 1, references + group.len()));
-    sorted.truncate(references);
-    (sorted, targets)
+    let length = sorted.chunk_by(is_of_same_target).take(limit).map(<[_]>::len).sum();
+    sorted.truncate(length);
+    sorted
+}
+
+/// Returns the references to the first `limit` targets after `after`. `digests` and `names` return those of one sort: the
+/// references to the first targets after one, sorted.
+pub(in crate::storage) fn digests_then_names<E>(
+    after: Option<&UnresolvedTarget>,
+    limit: usize,
+    digests: impl FnOnce(Option<Digest>, usize) -> Result<Vec<UnresolvedReference>, E>,
+    names: impl FnOnce(Option<&str>, usize) -> Result<Vec<UnresolvedReference>, E>,
+) -> Result<Vec<UnresolvedReference>, E> {
+    let (mut references, name) = match after {
+        Some(UnresolvedTarget::Name(name)) => (Vec::new(), Some(name.as_str())),
+        Some(UnresolvedTarget::Digest(digest)) => (digests(Some(*digest), limit)?, None),
+        None => (digests(None, limit)?, None),
+    };
+    let left = limit - count_targets(&references);
+    if left > 0 {
+        references.append(&mut names(name, left)?);
+    }
+    Ok(references)
+}
+
+/// Returns the number of targets of sorted references.
+pub(in crate::storage) fn count_targets(sorted: &[UnresolvedReference]) -> usize {
+    sorted.chunk_by(is_of_same_target).count()
+}
+
+fn is_of_same_target(one: &UnresolvedReference, other: &UnresolvedReference) -> bool {
+    one.missing == other.missing
 }
 
 /// Sorts manual links by relation, source and target.

@@ -8,7 +8,7 @@ use super::Result;
 use super::edit::WriteTransaction;
 use super::journal::JournalEvent;
 use super::read::SqliteSnapshot;
-use super::rows::{ArtifactId, Milliseconds};
+use super::rows::{ArtifactId, Milliseconds, limit_of};
 use crate::digest::CoreHash;
 use crate::storage::interface::{Label, LabelKey, LabelValue};
 use crate::storage::labels::{LabelChange, LabeledArtifacts};
@@ -144,8 +144,7 @@ impl SqliteSnapshot<'_> {
                    SELECT v.value, count(DISTINCT l.artifact), count(*), sum(c.size) FROM chosen v
                     CROSS JOIN label l ON l.value = v.id CROSS JOIN capture c ON c.artifact = l.artifact
                     GROUP BY v.id ORDER BY v.value";
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut values = self.rows(sql, (key, text, limit), |row| {
+        let mut values = self.rows(sql, (key, text, limit_of(limit)), |row| {
             Ok(LabelValue {
                 value: row.get(0)?,
                 artifacts: row.get(1)?,

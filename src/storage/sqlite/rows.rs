@@ -7,6 +7,11 @@ use crate::artifact::ArtifactLocation;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::ArtifactRecord;
 
+/// Returns a limit as a parameter.
+pub(super) fn limit_of(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
 /// An artifact's row id. Row ids increase in the order of arrival and are only meaningful within their vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ArtifactId(pub(super) i64);

@@ -151,7 +151,7 @@ impl Snapshot for MemorySnapshot {
     }
 
     fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>> {
-        Ok(page_of_unresolved(self.0.unresolved(), after, limit).0)
+        Ok(page_of_unresolved(self.0.unresolved(), after, limit))
     }
 
     fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>> {

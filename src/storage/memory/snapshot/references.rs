@@ -113,13 +113,9 @@ impl MemoryState {
                 |name: &str| self.all().any(|other| other.core != artifact.core && other.has_name(name));
             let names = artifact.refers_to().into_iter();
             let missing = names.filter(|name| name.dangles && !is_named(&name.handle));
-            unresolved.extend(missing.map(|name| UnresolvedReference {
-                missing: UnresolvedTarget::Name(name.handle),
-                artifact: artifact.core,
-                relation: name.relation,
-                role: None,
-                place: None,
-            }));
+            unresolved.extend(
+                missing.map(|name| UnresolvedReference::to_name(name.handle, artifact.core, name.relation)),
+            );
         }
         sort_unresolved(&mut unresolved);
         unresolved

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use postgres::Row;
 
 use crate::artifact::{ArtifactLocation, relation};
-use crate::digest::CoreHash;
+use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{
     Containment, Direction, Filter, ManualLink, ReferenceEdge, UnresolvedReference, UnresolvedTarget,
-    sort_references, sort_unresolved,
+    digests_then_names, sort_references, sort_unresolved,
 };
 use crate::storage::postgres::columns::{core, digest, limit as limit_of, optional_text, text, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
@@ -155,27 +155,17 @@ impl PostgresSnapshot<'_> {
         after: Option<&UnresolvedTarget>,
         limit: usize,
     ) -> PostgresResult<Vec<UnresolvedReference>> {
-        let mut unresolved = Vec::new();
-        if !matches!(after, Some(UnresolvedTarget::Name(_))) {
-            unresolved = self.missing_digests(after, limit)?;
-        }
-        let targets = unresolved.chunk_by(|one, other| one.missing == other.missing).count();
-        if targets < limit {
-            unresolved.append(&mut self.missing_names(after, limit - targets)?);
-        }
-        Ok(unresolved)
+        let digests = |after, limit| self.missing_digests(after, limit);
+        digests_then_names(after, limit, digests, |after, limit| self.missing_names(after, limit))
     }
 
     /// Returns the references to the first `limit` missing digests after `after`, sorted.
     fn missing_digests(
         &self,
-        after: Option<&UnresolvedTarget>,
+        after: Option<Digest>,
         limit: usize,
     ) -> PostgresResult<Vec<UnresolvedReference>> {
-        let after = match after {
-            Some(UnresolvedTarget::Digest(digest)) => Some(digest.as_bytes().as_slice()),
-            Some(UnresolvedTarget::Name(_)) | None => None,
-        };
+        let after = after.as_ref().map(|digest| digest.as_bytes().as_slice());
         let sql = "WITH missing AS (
                      SELECT e.target, f.core, e.role, e.index, e.pointer FROM edge e
                        JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
@@ -199,15 +189,7 @@ impl PostgresSnapshot<'_> {
     }
 
     /// Returns the references to the first `limit` missing names after `after`, sorted.
-    fn missing_names(
-        &self,
-        after: Option<&UnresolvedTarget>,
-        limit: usize,
-    ) -> PostgresResult<Vec<UnresolvedReference>> {
-        let after = match after {
-            Some(UnresolvedTarget::Name(name)) => Some(name),
-            Some(UnresolvedTarget::Digest(_)) | None => None,
-        };
+    fn missing_names(&self, after: Option<&str>, limit: usize) -> PostgresResult<Vec<UnresolvedReference>> {
         let sql = "WITH missing AS (
                      SELECT n.handle, f.core, n.relation FROM name_mention n JOIN artifact f ON f.id = n.artifact
                       WHERE n.dangles AND ($1::text IS NULL OR n.handle > $1) AND NOT EXISTS
@@ -216,11 +198,8 @@ impl PostgresSnapshot<'_> {
                     WHERE handle IN (SELECT DISTINCT handle FROM missing ORDER BY handle LIMIT $2)";
         let mut missing = Vec::new();
         for row in self.session.rows(sql, &[&after, &limit_of(limit)])? {
-            let (missing_name, artifact) = (UnresolvedTarget::Name(text(&row, 0)?), core(&row, 1)?);
-            let relation = text(&row, 2)?;
-            let reference =
-                UnresolvedReference { missing: missing_name, artifact, relation, role: None, place: None };
-            missing.push(reference);
+            let (name, artifact, relation) = (text(&row, 0)?, core(&row, 1)?, text(&row, 2)?);
+            missing.push(UnresolvedReference::to_name(name, artifact, relation));
         }
         sort_unresolved(&mut missing);
         Ok(missing)

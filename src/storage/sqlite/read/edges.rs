@@ -7,11 +7,13 @@ use rusqlite::OptionalExtension;
 use super::SqliteSnapshot;
 use super::mentions::{RoleCache, mention};
 use crate::artifact::relation;
-use crate::digest::CoreHash;
-use crate::storage::interface::{page_of_unresolved, sort_manual_links, sort_unresolved};
+use crate::digest::{CoreHash, Digest};
+use crate::storage::interface::{
+    count_targets, digests_then_names, page_of_unresolved, sort_manual_links, sort_unresolved,
+};
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::mention_index;
-use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow};
+use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, limit_of};
 use crate::storage::{ManualLink, NameMention, ReferenceEdge, Result, UnresolvedReference, UnresolvedTarget};
 
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
@@ -161,42 +163,41 @@ impl SqliteSnapshot<'_> {
         after: Option<&UnresolvedTarget>,
         limit: usize,
     ) -> Result<Vec<UnresolvedReference>> {
-        let (mut unresolved, mut targets) = (Vec::new(), 0);
-        if !matches!(after, Some(UnresolvedTarget::Name(_))) {
-            let from = match after {
-                Some(UnresolvedTarget::Digest(digest)) => digest.key(),
-                Some(UnresolvedTarget::Name(_)) | None => 0,
-            };
-            // The keys of digests whose first bit is set are negative, and come last.
-            for (low, high) in [(0, i64::MAX), (i64::MIN, -1)] {
-                if from < 0 && high >= 0 {
-                    continue;
+        let digests = |after, limit| self.missing_digests(after, limit);
+        digests_then_names(after, limit, digests, |after, limit| self.missing_names(after, limit))
+    }
+
+    /// Returns the references to the first `limit` missing digests after `after`, sorted.
+    fn missing_digests(&self, after: Option<Digest>, limit: usize) -> Result<Vec<UnresolvedReference>> {
+        let from = after.map_or(0, |digest| digest.key());
+        // The keys of digests whose first bit is set are negative, and come last.
+        let ranges: &[_] = if from < 0 { &[(from, -1)] } else { &[(from, i64::MAX), (i64::MIN, -1)] };
+        let (after, mut missing) = (after.map(UnresolvedTarget::Digest), Vec::new());
+        for (first, end) in ranges {
+            let mut first = *first;
+            loop {
+                let left = limit - count_targets(&missing);
+                let Some(last) = self.last_key((first, *end), left)? else { break };
+                let with_keys = self.missing_with_keys((first, last))?;
+                missing.append(&mut page_of_unresolved(with_keys, after.as_ref(), left));
+                if last == *end {
+                    break;
                 }
-                let mut low = Some(if (low..=high).contains(&from) { from } else { low });
-                while let Some(first) = low.filter(|_| targets < limit) {
-                    let Some(last) = self.last_key((first, high), limit - targets)? else { break };
-                    let missing = self.missing_digests((first, last))?;
-                    let (mut missing, found) = page_of_unresolved(missing, after, limit - targets);
-                    unresolved.append(&mut missing);
-                    targets += found;
-                    low = last.checked_add(1).filter(|next| *next <= high);
-                }
+                first = last + 1;
             }
         }
-        let names = self.missing_names(after, limit - targets)?;
-        unresolved.append(&mut page_of_unresolved(names, after, limit - targets).0);
-        Ok(unresolved)
+        Ok(missing)
     }
 
     /// Returns the last of the first `limit` keys of missing digests between two keys; `None` if there are none.
     fn last_key(&self, (first, last): (i64, i64), limit: usize) -> Result<Option<i64>> {
         let sql = "SELECT max(key) FROM (SELECT DISTINCT key FROM unresolved_reference
                                           WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3)";
-        Ok(self.rows(sql, (first, last, count(limit)), |row| row.get(0))?.pop().flatten())
+        Ok(self.rows(sql, (first, last, limit_of(limit)), |row| row.get(0))?.pop().flatten())
     }
 
     /// Returns the references to missing digests with keys from the first to the last one, sorted.
-    fn missing_digests(&self, (first, last): (i64, i64)) -> Result<Vec<UnresolvedReference>> {
+    fn missing_with_keys(&self, (first, last): (i64, i64)) -> Result<Vec<UnresolvedReference>> {
         let mut missing = Vec::new();
         let sql = "SELECT DISTINCT c.artifact FROM unresolved_reference u JOIN capture c ON c.id = u.capture
                     WHERE u.key BETWEEN ?1 AND ?2";
@@ -220,35 +221,21 @@ impl SqliteSnapshot<'_> {
     }
 
     /// Returns the references to the first `limit` missing names after `after`, sorted.
-    fn missing_names(
-        &self,
-        after: Option<&UnresolvedTarget>,
-        limit: usize,
-    ) -> Result<Vec<UnresolvedReference>> {
-        let after = match after {
-            Some(UnresolvedTarget::Name(name)) => Some(name),
-            Some(UnresolvedTarget::Digest(_)) | None => None,
-        };
+    fn missing_names(&self, after: Option<&str>, limit: usize) -> Result<Vec<UnresolvedReference>> {
         let sql = "WITH missing AS (
                      SELECT n.handle, n.artifact, n.relation FROM name_mention n
                       WHERE n.dangles AND (?1 IS NULL OR n.handle > ?1) AND NOT EXISTS
                         (SELECT 1 FROM identity i WHERE i.handle = n.handle AND i.artifact <> n.artifact))
                    SELECT handle, artifact, relation FROM missing
                     WHERE handle IN (SELECT DISTINCT handle FROM missing ORDER BY handle LIMIT ?2)";
-        let missing = self.rows(sql, (after, count(limit)), |row| {
+        let missing = self.rows(sql, (after, limit_of(limit)), |row| {
             Ok((row.get(0)?, row.get::<_, ArtifactId>(1)?, row.get(2)?))
         })?;
         let reference = |(name, artifact, relation)| {
-            let (missing, artifact) = (UnresolvedTarget::Name(name), self.core_of(artifact)?);
-            Ok(UnresolvedReference { missing, artifact, relation, role: None, place: None })
+            Ok(UnresolvedReference::to_name(name, self.core_of(artifact)?, relation))
         };
         let mut missing = missing.into_iter().map(reference).collect::<Result<Vec<_>>>()?;
         sort_unresolved(&mut missing);
         Ok(missing)
     }
-}
-
-/// Returns a limit as a number for SQLite.
-fn count(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }

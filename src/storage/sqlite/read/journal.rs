@@ -6,6 +6,7 @@ use super::{SqliteSnapshot, time};
 use crate::digest::Digest;
 use crate::storage::journal::{Head, JournalCheck, JournalQuery};
 use crate::storage::sqlite::journal::AT;
+use crate::storage::sqlite::rows::limit_of;
 use crate::storage::sqlite::schema;
 use crate::storage::{JournalRecord, Result};
 
@@ -47,8 +48,7 @@ impl SqliteSnapshot<'_> {
         );
         let (since, until, action) = parameters(query);
         let from = self.first(query)?.max(i64::try_from(from).unwrap_or(i64::MAX));
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.rows(&sql, (since, until, action, from, limit), |row| {
+        self.rows(&sql, (since, until, action, from, limit_of(limit)), |row| {
             Ok(JournalRecord { seq: row.get(0)?, at: time(row, 1)?, entry: row.get(2)?, chain: row.get(3)? })
         })
     }

@@ -4,6 +4,7 @@ use super::SqliteSnapshot;
 use crate::artifact::Admitted;
 use crate::digest::DigestPrefix;
 use crate::storage::prepared::removal_digests;
+use crate::storage::sqlite::rows::limit_of;
 use crate::storage::sqlite::tombstones::{columns, for_digests, tombstone};
 use crate::storage::{Result, StorageError, Tombstone};
 
@@ -36,8 +37,7 @@ impl SqliteSnapshot<'_> {
               ORDER BY t.entry, t.digest LIMIT ?3",
             columns()
         );
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.rows(&sql, (kind, after, limit), tombstone)
+        self.rows(&sql, (kind, after, limit_of(limit)), tombstone)
     }
 
     /// Returns the tombstones because of which `admitted` is rejected: its own, and those of artifacts and files in it;
