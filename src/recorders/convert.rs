@@ -20,6 +20,7 @@ use crate::intake::{DeclaredCapture, InputItem};
 use crate::json::compact;
 use crate::json::reader::Limits;
 use crate::vault::add::InputResult;
+use crate::vault::imported::{ImportedValue, ValueOutcome};
 
 /// How files are converted.
 #[derive(Clone, Debug, Default)]
@@ -32,17 +33,6 @@ pub struct ConvertOptions {
     pub without_originals: bool,
 }
 
-/// A value that cannot be mapped, or that the file does not state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnmappedValue {
-    /// The file.
-    pub file: String,
-    /// The location in the file.
-    pub location: String,
-    /// The value, and the reason why it cannot be mapped, or what is recorded instead.
-    pub reason: String,
-}
-
 /// The result of a conversion.
 #[derive(Debug)]
 pub struct Conversion {
@@ -53,9 +43,9 @@ pub struct Conversion {
     /// Number of calls in them.
     pub calls: u64,
     /// The values that cannot be mapped, in the order of the files.
-    pub unmapped: Vec<UnmappedValue>,
+    pub unmapped: Vec<ImportedValue>,
     /// The values that the files do not state, although what the calls become has them, in the order of the files.
-    pub assumed: Vec<UnmappedValue>,
+    pub assumed: Vec<ImportedValue>,
     documents: Vec<ConvertedDocument>,
 }
 
@@ -143,9 +133,9 @@ impl Converter<'_> {
         recording.map_err(|fault| fault.in_file(&input.name))
     }
 
-    fn unmapped(&self, file: usize, location: String, reason: String) -> UnmappedValue {
+    fn unmapped(&self, file: usize, location: String, reason: String) -> ImportedValue {
         let file = self.inputs.get(file).map(|input| input.name.clone()).unwrap_or_default();
-        UnmappedValue { file, location, reason }
+        ImportedValue { outcome: ValueOutcome::NotMapped, file, location, reason }
     }
 
     /// Makes the documents of a run.
@@ -173,7 +163,8 @@ impl Converter<'_> {
                 "the file does not state the time of this call; {} is recorded instead",
                 at.to_rfc3339()
             );
-            converted.assumed.push(self.unmapped(file, location, reason));
+            let unmapped = self.unmapped(file, location, reason);
+            converted.assumed.push(ImportedValue { outcome: ValueOutcome::Assumed, ..unmapped });
         }
         let digests = self.inputs.iter().map(|input| Digest::from_content(&input.bytes)).collect();
         let original = ImportSource { format: self.format.name(), digests, details };

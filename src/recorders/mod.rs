@@ -34,7 +34,7 @@ mod recording;
 mod target;
 mod vcr;
 
-pub use convert::{Conversion, ConvertOptions, UnmappedValue, convert};
+pub use convert::{Conversion, ConvertOptions, convert};
 pub use error::{ConvertError, RULES};
 pub use export::{CallExportError, ExportFormat, has_calls, write};
 pub use format::RecorderFormat;

@@ -1,7 +1,7 @@
 //! Import of the recordings of other programs.
 
 use runvault::Vault;
-use runvault::recorders::{self, Conversion, ConvertInput, ConvertOptions, UnmappedValue};
+use runvault::recorders::{self, Conversion, ConvertInput, ConvertOptions};
 use runvault::vault::add;
 use runvault::vault::imported::{ImportedValue, ValueOutcome};
 
@@ -34,11 +34,11 @@ impl Args {
         let rules = self.matching.rules()?;
         let convert = ConvertOptions { rules, limits, without_originals: self.no_original };
         let conversions = recorders::convert(inputs, &convert)?;
-        let unmapped: Vec<UnmappedValue> = conversions.iter().flat_map(|one| one.unmapped.clone()).collect();
-        let assumed: Vec<UnmappedValue> = conversions.iter().flat_map(|one| one.assumed.clone()).collect();
+        let unmapped: Vec<ImportedValue> = conversions.iter().flat_map(|one| one.unmapped.clone()).collect();
+        let assumed: Vec<ImportedValue> = conversions.iter().flat_map(|one| one.assumed.clone()).collect();
         let notes: Vec<String> = conversions.iter().map(note).collect();
         if conversions.iter().all(|one| one.calls == 0) {
-            self.print_values(ValueOutcome::NotMapped, &unmapped)?;
+            self.print_values(&unmapped)?;
             return Err(CommandError::No(
                 "no call of a model can be mapped; nothing was imported".to_owned(),
             ));
@@ -67,8 +67,8 @@ impl Args {
         if is_stopped {
             return Err(CommandError::Stopped);
         }
-        self.print_values(ValueOutcome::NotMapped, &unmapped)?;
-        self.print_values(ValueOutcome::Assumed, &assumed)?;
+        self.print_values(&unmapped)?;
+        self.print_values(&assumed)?;
         for note in &notes {
             stdout::note(note);
         }
@@ -79,20 +79,20 @@ impl Args {
         Ok(status)
     }
 
-    fn print_values(&self, outcome: ValueOutcome, values: &[UnmappedValue]) -> Result<(), CommandError> {
+    fn print_values(&self, values: &[ImportedValue]) -> Result<(), CommandError> {
         let mut out = stdout::raw();
-        for UnmappedValue { file, location, reason } in values {
+        for value in values {
             if self.json {
-                let [file, location, reason] = [file, location, reason].map(Clone::clone);
-                json::line(&mut out, &ImportedValue { outcome, file, location, reason })?;
-            } else {
-                let outcome = match outcome {
-                    ValueOutcome::NotMapped => "not mapped",
-                    ValueOutcome::Assumed => "assumed",
-                };
-                let [file, location, reason] = [file, location, reason].map(|text| escaped(text).to_string());
-                stdout::message(&format!("{CAUTION}{outcome}{CAUTION:#} {file}: {location}: {reason}"));
+                json::line(&mut out, value)?;
+                continue;
             }
+            let outcome = match value.outcome {
+                ValueOutcome::NotMapped => "not mapped",
+                ValueOutcome::Assumed => "assumed",
+            };
+            let [file, location, reason] =
+                [&value.file, &value.location, &value.reason].map(|text| escaped(text).to_string());
+            stdout::message(&format!("{CAUTION}{outcome}{CAUTION:#} {file}: {location}: {reason}"));
         }
         Ok(())
     }
