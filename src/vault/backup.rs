@@ -121,7 +121,7 @@ impl From<Backup> for BackupAnswer {
     fn from(backup: Backup) -> Self {
         let Backup { path, bytes, artifacts, captures, blobs, checked, journal, findings, .. } = backup;
         Self {
-            file: (&path).into(),
+            file: path.as_path().into(),
             bytes,
             artifacts,
             captures,

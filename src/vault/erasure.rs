@@ -83,7 +83,7 @@ fn copies(maintenance: &dyn Maintenance) -> Vec<VaultCopy> {
     let upgrades = maintenance.upgrade_copies();
     // The removal is done: it does not fail if the directory cannot be listed.
     let logs = maintenance.log_copies().unwrap_or_default();
-    let copy = |of| move |path: &PathBuf| VaultCopy { file: PathName::from(path), of };
+    let copy = |of| move |path: &PathBuf| VaultCopy { file: path.as_path().into(), of };
     let upgrades = upgrades.iter().map(copy(CopyOrigin::Vault));
     upgrades.chain(logs.iter().map(copy(CopyOrigin::Log))).collect()
 }

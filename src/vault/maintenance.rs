@@ -34,7 +34,7 @@ pub struct UpgradeAnswer {
 impl From<&Upgrade> for UpgradeAnswer {
     fn from(upgrade: &Upgrade) -> Self {
         let Upgrade { from, to, copy, .. } = upgrade;
-        Self { from: *from, to: *to, copy: copy.as_ref().map(PathName::from) }
+        Self { from: *from, to: *to, copy: copy.as_deref().map(PathName::from) }
     }
 }
 

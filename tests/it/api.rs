@@ -64,27 +64,41 @@ fn members(document: &Value, schema: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// The problems of `line` as a document that the schema `name` describes.
-fn problems_as(document: &Value, line: &Value, name: &str) -> Vec<String> {
-    let schema =
-        json!({"$ref": format!("#/components/schemas/{name}"), "components": document["components"]});
-    let mut described = BTreeSet::new();
-    members(document, &schema, &mut described);
-    let validator = jsonschema::draft202012::new(&schema).unwrap();
-    let violations = validator.iter_errors(line).map(|error| format!("{name}: {error}"));
-    let is_known =
-        |member: &&String| described.contains(*member) || OF_THE_COMMAND_LINE.contains(&member.as_str());
-    let unknown = line.as_object().unwrap().keys().filter(|member| !is_known(member));
-    violations.chain(unknown.map(|member| format!("{name}: {member}"))).collect()
+/// A schema of the document.
+struct Described {
+    name: String,
+    members: BTreeSet<String>,
+    validator: jsonschema::Validator,
+}
+
+impl Described {
+    fn new(document: &Value, name: &str) -> Self {
+        let schema =
+            json!({"$ref": format!("#/components/schemas/{name}"), "components": document["components"]});
+        let mut described = BTreeSet::new();
+        members(document, &schema, &mut described);
+        let validator = jsonschema::draft202012::new(&schema).unwrap();
+        Self { name: name.to_owned(), members: described, validator }
+    }
+
+    /// Returns why `line` is not such a document.
+    fn problems(&self, line: &Value) -> Vec<String> {
+        let Self { name, members, validator } = self;
+        let violations = validator.iter_errors(line).map(|error| format!("{name}: {error}"));
+        let is_known =
+            |member: &&String| members.contains(*member) || OF_THE_COMMAND_LINE.contains(&member.as_str());
+        let unknown = line.as_object().unwrap().keys().filter(|member| !is_known(member));
+        violations.chain(unknown.map(|member| format!("{name}: {member}"))).collect()
+    }
 }
 
 /// Runs a command with `--json`, and expects that one of the schemas `names` describes each line.
-fn expect_described(sandbox: &Sandbox, command: &[&str], status: i32, names: &str) {
-    let document: Value = serde_json::from_str(&document()).unwrap();
+fn expect_described(document: &Value, sandbox: &Sandbox, command: &[&str], (status, names): (i32, &str)) {
+    let schemas: Vec<Described> = names.split(' ').map(|name| Described::new(document, name)).collect();
     let lines = sandbox.run([command, &["--json"]].concat()).expect(status).json();
     assert!(!lines.is_empty(), "{command:?} printed nothing");
     for line in lines {
-        let problems: Vec<_> = names.split(' ').map(|name| problems_as(&document, &line, name)).collect();
+        let problems: Vec<_> = schemas.iter().map(|schema| schema.problems(&line)).collect();
         assert!(problems.iter().any(Vec::is_empty), "{command:?} printed {line}: {problems:?}");
     }
 }
@@ -147,6 +161,7 @@ const COMMANDS: &[(&str, i32, &str)] = &[
 
 #[test]
 fn what_commands_print_as_json_is_described() {
+    let document: Value = serde_json::from_str(&document()).unwrap();
     let sandbox = Sandbox::new();
     sandbox.add([sandbox.write("referring.json", crate::unresolved::session())]);
     let examples = repository("examples");
@@ -160,12 +175,13 @@ fn what_commands_print_as_json_is_described() {
     };
     for (command, status, schemas) in COMMANDS {
         let command: Vec<&str> = command.split(' ').map(named).collect();
-        expect_described(&sandbox, &command, *status, schemas);
+        expect_described(&document, &sandbox, &command, (*status, schemas));
     }
 }
 
 #[test]
 fn what_imports_copies_and_checks_print_as_json_is_described() {
+    let document: Value = serde_json::from_str(&document()).unwrap();
     let sandbox = Sandbox::new();
     sandbox.add([repository("examples")]);
     sandbox.add([sandbox.write("referring.json", crate::unresolved::session())]);
@@ -182,7 +198,8 @@ fn what_imports_copies_and_checks_print_as_json_is_described() {
     let other = Sandbox::new();
     let of_bundle =
         "AddedDocument ImportedLinkSummary ImportedTagSummary ImportedNoteSummary ImportedLabelSummary";
-    expect_described(&other, &["import", bundle.to_str().unwrap()], 0, of_bundle);
+    let expect = |command: &[&str], expected| expect_described(&document, &other, command, expected);
+    expect(&["import", bundle.to_str().unwrap()], (0, of_bundle));
     let messages = json!([{"role": "user", "content": "hello"}]);
     let call = json!({
         "request": {"model": "m-1", "messages": messages},
@@ -191,10 +208,10 @@ fn what_imports_copies_and_checks_print_as_json_is_described() {
         ]},
     });
     let calls = other.write("calls.jsonl", format!("{call}\n"));
-    expect_described(&other, &["import", calls.to_str().unwrap()], 0, "AddedDocument ImportedValue");
-    expect_described(&other, &["backup", other.path("copy.vault").to_str().unwrap()], 0, "BackupAnswer");
-    expect_described(&other, &["sql", "--save", other.path("s.db").to_str().unwrap()], 0, "SqlSaveAnswer");
+    expect(&["import", calls.to_str().unwrap()], (0, "AddedDocument ImportedValue"));
+    expect(&["backup", other.path("copy.vault").to_str().unwrap()], (0, "BackupAnswer"));
+    expect(&["sql", "--save", other.path("s.db").to_str().unwrap()], (0, "SqlSaveAnswer"));
     crate::fsck::sql(&other).execute_batch("DELETE FROM unresolved_reference").unwrap();
-    expect_described(&other, &["fsck"], 1, "FindingSummary");
-    expect_described(&other, &["fsck", "--repair"], 0, "RepairSummary");
+    expect(&["fsck"], (1, "FindingSummary"));
+    expect(&["fsck", "--repair"], (0, "RepairSummary"));
 }

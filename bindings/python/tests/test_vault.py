@@ -192,8 +192,8 @@ ENDLESS = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SEL
 def program(path: Path, text: str) -> subprocess.Popen[str]:
     """Runs a program with a vault."""
     # A shell starts programs in the background with the signal of Ctrl-C ignored.
-    heard = "signal.signal(signal.SIGINT, signal.default_int_handler)"
-    head = f"import os, signal, threading, runvault\n{heard}\nENDLESS = {ENDLESS!r}\nvault = runvault.Vault.open({str(path)!r})\n"
+    handler = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    head = f"import os, signal, threading, runvault\n{handler}\nENDLESS = {ENDLESS!r}\nvault = runvault.Vault.open({str(path)!r})\n"
     return subprocess.Popen([sys.executable, "-c", head + textwrap.dedent(text)], stdout=subprocess.PIPE, text=True)
 
 

@@ -22,6 +22,6 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.create()?;
         let note = format!("created {}", escaped(&vault.path().to_string_lossy()));
-        change::print(self.json, &PathName::from(&vault.path().to_owned()), &note)
+        change::print(self.json, &PathName::from(vault.path()), &note)
     }
 }

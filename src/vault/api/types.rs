@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::Path;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -101,10 +101,13 @@ impl PartialSchema for Severity {
 
 impl ToSchema for Severity {}
 
+/// Returns the schema of a text.
+fn text(description: &str) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).description(Some(description))
+}
+
 impl PartialSchema for Violation {
     fn schema() -> RefOr<Schema> {
-        let text =
-            |description: &str| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
         let severity = text("Whether it rejects the artifact.").enum_values(Some(["error", "warning"]));
         ObjectBuilder::new()
             .property("rule_id", text("The id of the rule."))
@@ -127,8 +130,6 @@ impl ToSchema for Violation {}
 
 impl PartialSchema for SecretMatch {
     fn schema() -> RefOr<Schema> {
-        let text =
-            |description| ObjectBuilder::new().schema_type(Type::String).description(Some(description));
         ObjectBuilder::new()
             .description(Some("Something that looks like a secret."))
             .property("rule", text("The name of the rule, such as `openai-api-key`."))
@@ -215,8 +216,8 @@ pub struct PathName {
     pub path_bytes: Option<String>,
 }
 
-impl From<&PathBuf> for PathName {
-    fn from(path: &PathBuf) -> Self {
+impl From<&Path> for PathName {
+    fn from(path: &Path) -> Self {
         Self { path: path.to_string_lossy().into_owned(), path_bytes: bytes_of(path.as_os_str()) }
     }
 }

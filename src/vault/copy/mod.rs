@@ -106,7 +106,7 @@ impl Vault {
         };
         let head = to.snapshot()?.journal_head()?;
         let journal = (head.seq, head.chain);
-        let (target, (journal_entries, journal_head)) = (PathName::from(&target.path().to_owned()), journal);
+        let (target, (journal_entries, journal_head)) = (PathName::from(target.path()), journal);
         Ok(CopyAnswer { target, journal_entries, journal_head, ..copied })
     }
 }

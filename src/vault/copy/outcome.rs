@@ -1,6 +1,6 @@
 //! What a copy reports: its answer, its errors and its progress.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -154,7 +154,7 @@ pub struct CopyWatch<'w> {
 /// Returns the answer of a copy that has not copied anything yet.
 pub(super) fn nothing(mode: CopyMode) -> CopyAnswer {
     CopyAnswer {
-        target: PathName::from(&PathBuf::new()),
+        target: PathName::from(Path::new("")),
         mode,
         is_complete: false,
         captures: 0,

@@ -72,6 +72,6 @@ impl SqlSaveAnswer {
     #[must_use]
     pub fn new(path: &Path, saved: &SaveSummary) -> Self {
         let rows = saved.rows.iter().map(|(table, rows)| ((*table).to_owned(), *rows));
-        Self { file: (&path.to_path_buf()).into(), bytes: saved.bytes, rows: rows.collect() }
+        Self { file: path.into(), bytes: saved.bytes, rows: rows.collect() }
     }
 }
