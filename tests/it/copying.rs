@@ -440,7 +440,12 @@ fn damage_is_not_copied() {
     // The catalog says that a capture was added at another time than the journal says.
     change("UPDATE capture SET added_at = added_at + 1 WHERE id = 1");
     let refused = on(&sandbox, "none", &["copy", "v.vault", "a.vault"]).expect(2);
-    assert!(refused.stderr.contains("does not match its journal"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("does not match its journal: the captures of sha256:"),
+        "{}",
+        refused.stderr
+    );
+    assert!(refused.stderr.contains(" differ; the copy is not complete"), "{}", refused.stderr);
     assert_eq!(Vault::open(&sandbox.path("a.vault")).map(drop).unwrap_err().kind(), ErrorKind::Incomplete);
     change("UPDATE capture SET added_at = added_at - 1 WHERE id = 1");
     // An entry was changed.

@@ -1,7 +1,5 @@
 //! Comparison of the catalogs of a vault and its copy.
 
-use std::fmt::Debug;
-
 use super::outcome::{CopyError, CopyProgress};
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, CaptureRecord, Filter, Order, Page, Snapshot};
@@ -17,10 +15,11 @@ pub(super) fn compare(
     is_stopped: &dyn Fn() -> bool,
     progress: &mut dyn FnMut(CopyProgress),
 ) -> Result<bool, CopyError> {
-    equal("the end of the journal", &source.journal_head()?, &copy.journal_head()?)?;
-    equal("the removals", &source.tombstones(None, 0, usize::MAX)?, &copy.tombstones(None, 0, usize::MAX)?)?;
+    expect(source.journal_head()? == copy.journal_head()?, || "the ends of the journals differ".to_owned())?;
+    let removals = source.tombstones(None, 0, usize::MAX)?;
+    expect(removals == copy.tombstones(None, 0, usize::MAX)?, || "the removals differ".to_owned())?;
     let of = source.count(&Filter::default())?;
-    equal("the number of artifacts", &of, &copy.count(&Filter::default())?)?;
+    expect(of == copy.count(&Filter::default())?, || "the numbers of artifacts differ".to_owned())?;
     let (mut page, mut artifacts) = (Page::first(PAGE), 0);
     loop {
         if is_stopped() {
@@ -47,24 +46,28 @@ fn compare_artifacts(
     let copied = copy.artifacts(&cores)?;
     let captures = source.captures(&cores)?;
     for ((record, copied), captures) in records.iter().zip(copied).zip(&captures) {
-        let Some(copied) = copied else { return Err(differs(record.core, "is not in the copy")) };
+        let core = record.core;
+        let Some(copied) = copied else {
+            return Err(CopyError::Differs(format!("{core} is not in the copy")));
+        };
         // An artifact whose captures were lost and added again may have either time.
         let is_again = captures.iter().any(|capture| capture.added_at == record.added_at);
         let added_at = if is_again { copied.added_at } else { record.added_at };
         // Positions of additions are only comparable within one vault.
         let expected = ArtifactRecord { addition: copied.addition, added_at, ..record.clone() };
-        equal(&record.core.to_string(), &expected, &copied)?;
+        expect(expected == copied, || format!("the kind, the times or the position of {core} differ"))?;
     }
     for ((core, captures), copied) in cores.iter().zip(captures).zip(copy.captures(&cores)?) {
-        equal(&format!("the captures of {core}"), &recorded(captures), &recorded(copied))?;
+        let is_same = recorded(captures) == recorded(copied);
+        expect(is_same, || format!("the captures of {core} differ"))?;
     }
     let annotations = source.annotations(&cores)?.into_iter().zip(copy.annotations(&cores)?);
     for (core, (annotations, copied)) in cores.iter().zip(annotations) {
-        equal(&format!("the annotations of {core}"), &annotations, &copied)?;
+        expect(annotations == copied, || format!("the tags, notes, pins or labels of {core} differ"))?;
     }
     let links = source.manual_links(&cores)?.into_iter().zip(copy.manual_links(&cores)?);
     for (core, (links, copied)) in cores.iter().zip(links) {
-        equal(&format!("the links of {core}"), &links, &copied)?;
+        expect(links == copied, || format!("the manual links of {core} differ"))?;
     }
     Ok(())
 }
@@ -78,15 +81,6 @@ fn recorded(mut captures: Vec<CaptureRecord>) -> Vec<CaptureRecord> {
     captures
 }
 
-fn differs(core: CoreHash, how: &str) -> CopyError {
-    CopyError::Differs(format!("{core} {how}"))
-}
-
-fn equal<T: PartialEq + Debug>(what: &str, source: &T, copy: &T) -> Result<(), CopyError> {
-    if source == copy {
-        return Ok(());
-    }
-    // Annotations may be long.
-    let shown = |value: &T| format!("{value:?}").chars().take(500).collect::<String>();
-    Err(CopyError::Differs(format!("{what}: {} there, {} in the copy", shown(source), shown(copy))))
+fn expect(is_same: bool, difference: impl FnOnce() -> String) -> Result<(), CopyError> {
+    if is_same { Ok(()) } else { Err(CopyError::Differs(difference())) }
 }
