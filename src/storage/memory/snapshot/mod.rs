@@ -17,9 +17,10 @@ use super::state::MemoryState;
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
-    Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Containment, Direction,
-    FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey, LabelValue, ManualLink,
-    MemberRecord, MentionRecord, NameUse, Names, Order, Page, ReferenceEdge, Resolution, SharedFile,
+    Annotations, ArtifactQueries, ArtifactRecord, AttributeRecord, CaptureQueries, CaptureRecord,
+    CaptureTarget, Containment, Direction, FileRecord, Filter, FullTextSnapshot, Hit, HitPage,
+    JournalQueries, JournalRecord, LabelKey, LabelValue, ManualLink, MemberRecord, MentionQueries,
+    MentionRecord, NameUse, Names, Order, Page, ReferenceEdge, ReferenceQueries, Resolution, SharedFile,
     Snapshot, Statistics, UnresolvedReference, UnresolvedTarget, page_of_unresolved,
 };
 use crate::storage::prepared::removal_digests;
@@ -34,13 +35,9 @@ fn each<K: Copy, T>(keys: &[K], answer: impl Fn(K) -> T) -> Vec<T> {
     keys.iter().map(|key| answer(*key)).collect()
 }
 
-impl Snapshot for MemorySnapshot {
+impl ArtifactQueries for MemorySnapshot {
     fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>> {
         Ok(each(of, |core| Some(self.0.artifact(core)?.record())))
-    }
-
-    fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>> {
-        Ok(each(of, |core| self.0.captures_of(core)))
     }
 
     fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<AttributeRecord>>> {
@@ -49,6 +46,10 @@ impl Snapshot for MemorySnapshot {
 
     fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>> {
         Ok(each(of, |core| self.0.annotations_of(core)))
+    }
+
+    fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>> {
+        Ok(names.iter().map(|name| self.0.tags.get(name).map(|(core, _)| *core)).collect())
     }
 
     fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Result<Resolution> {
@@ -67,6 +68,60 @@ impl Snapshot for MemorySnapshot {
         Ok(self.0.count_by_day(filter, by))
     }
 
+    fn attribute_names(&self) -> Result<Vec<String>> {
+        Ok(self.0.attribute_names())
+    }
+
+    fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
+        Ok(self.0.attribute_values(name, text, limit))
+    }
+
+    fn label_keys(&self) -> Result<Vec<LabelKey>> {
+        Ok(self.0.label_keys())
+    }
+
+    fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>> {
+        Ok(self.0.label_values(key, text, limit))
+    }
+
+    fn statistics(&self, by: TimeBasis) -> Result<Statistics> {
+        Ok(self.0.statistics(by))
+    }
+}
+
+impl CaptureQueries for MemorySnapshot {
+    fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>> {
+        Ok(each(of, |core| self.0.captures_of(core)))
+    }
+
+    fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>> {
+        Ok(each(targets, |CaptureTarget { capture, artifact }| {
+            Some(self.0.capture(artifact, capture)?.record(artifact))
+        }))
+    }
+
+    fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>> {
+        Ok(each(of, |core| self.0.preferred_capture(core)))
+    }
+
+    fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
+        self.0.members(core, capture)
+    }
+
+    fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
+        self.0.read(core, capture, blob)
+    }
+
+    fn files(&self, blobs: &[BlobHash]) -> Result<Vec<Option<FileRecord>>> {
+        Ok(each(blobs, |blob| self.0.file(blob)))
+    }
+
+    fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>> {
+        Ok(each(of, |core| self.0.shared_files(core, of)))
+    }
+}
+
+impl MentionQueries for MemorySnapshot {
     fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>> {
         Ok(each(of, |core| self.0.mentions_of(core, group)))
     }
@@ -99,7 +154,9 @@ impl Snapshot for MemorySnapshot {
     fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
         Ok(self.0.shared_first_mentions(group))
     }
+}
 
+impl ReferenceQueries for MemorySnapshot {
     fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>> {
         Ok(each(of, |core| match direction {
             Direction::Out => self.0.references_from(core),
@@ -153,47 +210,19 @@ impl Snapshot for MemorySnapshot {
     fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>> {
         Ok(page_of_unresolved(self.0.unresolved(), after, limit))
     }
+}
 
-    fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>> {
-        Ok(each(targets, |CaptureTarget { capture, artifact }| {
-            Some(self.0.capture(artifact, capture)?.record(artifact))
-        }))
-    }
-
-    fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>> {
-        Ok(each(of, |core| self.0.preferred_capture(core)))
-    }
-
-    fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>> {
-        Ok(each(of, |core| self.0.shared_files(core, of)))
-    }
-
-    fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
-        self.0.members(core, capture)
-    }
-
-    fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
-        self.0.read(core, capture, blob)
-    }
-
-    fn files(&self, blobs: &[BlobHash]) -> Result<Vec<Option<FileRecord>>> {
-        Ok(each(blobs, |blob| self.0.file(blob)))
-    }
-
+impl JournalQueries for MemorySnapshot {
     fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>> {
         Ok(self.0.entries(query, from, limit))
-    }
-
-    fn journal_head(&self) -> Result<Head> {
-        Ok(self.0.head())
     }
 
     fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck> {
         Ok(self.0.check_journal(since))
     }
 
-    fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>> {
-        Ok(names.iter().map(|name| self.0.tags.get(name).map(|(core, _)| *core)).collect())
+    fn journal_head(&self) -> Result<Head> {
+        Ok(self.0.head())
     }
 
     fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>> {
@@ -203,27 +232,9 @@ impl Snapshot for MemorySnapshot {
     fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
         Ok(self.0.tombstones_with(&removal_digests(admitted)))
     }
+}
 
-    fn attribute_names(&self) -> Result<Vec<String>> {
-        Ok(self.0.attribute_names())
-    }
-
-    fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
-        Ok(self.0.attribute_values(name, text, limit))
-    }
-
-    fn label_keys(&self) -> Result<Vec<LabelKey>> {
-        Ok(self.0.label_keys())
-    }
-
-    fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>> {
-        Ok(self.0.label_values(key, text, limit))
-    }
-
-    fn statistics(&self, by: TimeBasis) -> Result<Statistics> {
-        Ok(self.0.statistics(by))
-    }
-
+impl Snapshot for MemorySnapshot {
     fn full_text(&self) -> Result<&dyn FullTextSnapshot> {
         Ok(self)
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::PostgresTransaction;
 use crate::digest::CoreHash;
 use crate::storage::StorageError;
-use crate::storage::interface::{Label, Snapshot as _};
+use crate::storage::interface::{ArtifactQueries as _, Label};
 use crate::storage::journal::JournalEvent;
 use crate::storage::labels::{LabelChange, LabeledArtifacts};
 use crate::storage::postgres::error::PostgresResult;

@@ -6,7 +6,9 @@ use chrono::{DateTime, Utc};
 
 use super::{LinkRowKey, PostgresTransaction};
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::interface::{ManualLink, Snapshot as _};
+use crate::storage::interface::{
+    ArtifactQueries as _, CaptureQueries as _, ManualLink, ReferenceQueries as _,
+};
 use crate::storage::journal::JournalEvent;
 use crate::storage::postgres::columns::{digests, value};
 use crate::storage::postgres::error::PostgresResult;

@@ -11,11 +11,11 @@ use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::{
-    Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Containment, Direction,
-    EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey,
-    LabelValue, ManualLink, MemberRecord, MentionRecord, NameUse, Names, Order, Page, ReferenceEdge,
-    Resolution, RoleCount, SharedFile, Snapshot, Statistics, UnresolvedReference, UnresolvedTarget,
-    sort_mentions, sort_references,
+    Annotations, ArtifactQueries, ArtifactRecord, AttributeRecord, CaptureQueries, CaptureRecord,
+    CaptureTarget, Containment, Direction, EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit,
+    HitPage, JournalQueries, JournalRecord, LabelKey, LabelValue, ManualLink, MemberRecord, MentionQueries,
+    MentionRecord, NameUse, Names, Order, Page, ReferenceEdge, ReferenceQueries, Resolution, RoleCount,
+    SharedFile, Snapshot, Statistics, UnresolvedReference, UnresolvedTarget, sort_mentions, sort_references,
 };
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone, days};
 
@@ -50,20 +50,10 @@ impl read::SqliteSnapshot<'_> {
     }
 }
 
-impl Snapshot for read::SqliteSnapshot<'_> {
+impl ArtifactQueries for read::SqliteSnapshot<'_> {
     forward_to_inherent! {
         fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>>;
         fn count(&self, filter: &Filter) -> Result<u64>;
-        fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>>;
-        fn shared_names(&self, group: &str) -> Result<Vec<String>>;
-        fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>>;
-        fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>>;
-        fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>>;
-        fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>>;
-        fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck>;
-        fn journal_head(&self) -> Result<Head>;
-        fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>>;
-        fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>>;
         fn attribute_names(&self) -> Result<Vec<String>>;
         fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>>;
         fn label_keys(&self) -> Result<Vec<LabelKey>>;
@@ -75,18 +65,6 @@ impl Snapshot for read::SqliteSnapshot<'_> {
         of.iter().map(|core| Ok(self.artifact(*core)?.map(ArtifactRow::record))).collect()
     }
 
-    fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>> {
-        self.each(of, |core, id| self.captures(core, id))
-    }
-
-    fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>> {
-        targets.iter().map(|target| self.capture(target.artifact, target.capture)).collect()
-    }
-
-    fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>> {
-        self.each(of, |core, id| self.preferred_capture(core, id))
-    }
-
     fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<AttributeRecord>>> {
         self.each(of, |_, id| self.attributes(id))
     }
@@ -96,6 +74,10 @@ impl Snapshot for read::SqliteSnapshot<'_> {
             let (note, pin) = (self.note_of(id)?, self.pin_of(id)?);
             Ok(Annotations { tags: self.tags(id)?, note, pin, labels: self.labels_of(id)? })
         })
+    }
+
+    fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>> {
+        names.iter().map(|name| Ok(self.tagged(name)?.map(|artifact| artifact.core))).collect()
     }
 
     fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Result<Resolution> {
@@ -118,6 +100,44 @@ impl Snapshot for read::SqliteSnapshot<'_> {
             Some(counts) => Ok(counts),
             None => days::count(self, filter, by),
         }
+    }
+
+    fn engine_statistics(&self) -> Result<Option<EngineStatistics>> {
+        Self::engine_statistics(self).map(Some)
+    }
+}
+
+impl CaptureQueries for read::SqliteSnapshot<'_> {
+    forward_to_inherent! {
+        fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>>;
+        fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>>;
+    }
+
+    fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>> {
+        self.each(of, |core, id| self.captures(core, id))
+    }
+
+    fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>> {
+        targets.iter().map(|target| self.capture(target.artifact, target.capture)).collect()
+    }
+
+    fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>> {
+        self.each(of, |core, id| self.preferred_capture(core, id))
+    }
+
+    fn files(&self, blobs: &[BlobHash]) -> Result<Vec<Option<FileRecord>>> {
+        blobs.iter().map(|blob| self.file_with(*blob)).collect()
+    }
+
+    fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>> {
+        let ids = of.iter().map(|core| self.id_of(*core)).collect::<Result<Vec<_>>>()?;
+        self.shared_files_of(&ids)
+    }
+}
+
+impl MentionQueries for read::SqliteSnapshot<'_> {
+    forward_to_inherent! {
+        fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>>;
     }
 
     fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>> {
@@ -154,6 +174,13 @@ impl Snapshot for read::SqliteSnapshot<'_> {
     ) -> Result<Vec<Digest>> {
         self.mentioned_beginning(prefix, group, u32::try_from(limit).unwrap_or(u32::MAX))
     }
+}
+
+impl ReferenceQueries for read::SqliteSnapshot<'_> {
+    forward_to_inherent! {
+        fn shared_names(&self, group: &str) -> Result<Vec<String>>;
+        fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>>;
+    }
 
     fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>> {
         let edges = |core: &CoreHash| {
@@ -166,6 +193,13 @@ impl Snapshot for read::SqliteSnapshot<'_> {
             Ok(edges)
         };
         of.iter().map(edges).collect()
+    }
+
+    fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>> {
+        self.each(of, |_, id| match by {
+            Containment::Declared => self.sorted_cores(self.containers_of(id)?),
+            Containment::Bytes => self.sorted_cores(self.artifacts_with_bytes(id)?),
+        })
     }
 
     fn names(&self, of: &[CoreHash]) -> Result<Vec<Names>> {
@@ -234,35 +268,23 @@ impl Snapshot for read::SqliteSnapshot<'_> {
     fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>> {
         self.each(of, |_, id| self.links_of(id))
     }
+}
 
-    fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>> {
-        self.each(of, |_, id| match by {
-            Containment::Declared => self.sorted_cores(self.containers_of(id)?),
-            Containment::Bytes => self.sorted_cores(self.artifacts_with_bytes(id)?),
-        })
-    }
-
-    fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>> {
-        let ids = of.iter().map(|core| self.id_of(*core)).collect::<Result<Vec<_>>>()?;
-        self.shared_files_of(&ids)
-    }
-
-    fn files(&self, blobs: &[BlobHash]) -> Result<Vec<Option<FileRecord>>> {
-        blobs.iter().map(|blob| self.file_with(*blob)).collect()
+impl JournalQueries for read::SqliteSnapshot<'_> {
+    forward_to_inherent! {
+        fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>>;
+        fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck>;
+        fn journal_head(&self) -> Result<Head>;
+        fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>>;
+        fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>>;
     }
 
     fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>> {
         self.removed_artifacts(kind, after, limit)
     }
+}
 
-    fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>> {
-        names.iter().map(|name| Ok(self.tagged(name)?.map(|artifact| artifact.core))).collect()
-    }
-
-    fn engine_statistics(&self) -> Result<Option<EngineStatistics>> {
-        Self::engine_statistics(self).map(Some)
-    }
-
+impl Snapshot for read::SqliteSnapshot<'_> {
     fn full_text(&self) -> Result<&dyn FullTextSnapshot> {
         Ok(self)
     }

@@ -1,0 +1,243 @@
+//! The reads of a vault, by subject.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use super::{
+    Annotations, ArtifactRecord, AttributeRecord, Capability, CaptureRecord, CaptureTarget, Containment,
+    Direction, EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey,
+    LabelValue, ManualLink, MemberRecord, MentionRecord, NameUse, Names, Neighborhood, NeighborsQuery, Order,
+    Page, ReferenceEdge, Resolution, RoleCount, SharedFile, Sharers, SharersQuery, Statistics,
+    UnresolvedReference, UnresolvedTarget, composed,
+};
+use crate::artifact::Admitted;
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
+use crate::storage::{Head, JournalCheck, JournalQuery, Result, StorageError, TimeBasis, Tombstone};
+
+/// A consistent view of a vault at one point in time.
+///
+/// Every method returns an error if the vault cannot be read or what is read is damaged. Methods that take core hashes
+/// return an empty value for those that are not stored.
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait Snapshot:
+    ArtifactQueries + CaptureQueries + MentionQueries + ReferenceQueries + JournalQueries + Send
+{
+    /// Returns what the links of artifacts are derived from, except what needs the mentions of other artifacts. It is what
+    /// the methods for each part return; a remote engine answers them together.
+    fn neighborhood(&self, query: &NeighborsQuery<'_>) -> Result<Neighborhood> {
+        composed(self, query)
+    }
+
+    /// Returns the queries of the full-text index, or an error of the kind `Unsupported` if the engine does not have
+    /// [`Capability::FullText`].
+    fn full_text(&self) -> Result<&dyn FullTextSnapshot> {
+        Err(StorageError::unsupported(Capability::FullText))
+    }
+}
+
+/// The artifacts of a vault, what is recorded about them, and the ways to find them.
+///
+/// The errors of all methods are those of a [`Snapshot`].
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait ArtifactQueries {
+    /// Returns the artifacts with these core hashes.
+    fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>>;
+
+    /// Returns the attributes of each artifact, sorted by name and value.
+    fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<AttributeRecord>>>;
+
+    /// Returns the tags, the note, the pin and the labels of each artifact.
+    fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>>;
+
+    /// Returns the artifact with each of these tags.
+    fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>>;
+
+    /// Returns the artifacts, captures and tombstones whose hash begins with `prefix`, up to `limit` of each.
+    fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Result<Resolution>;
+
+    /// Returns a page of the artifacts that match `filter`, in `order`, with their matches.
+    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>>;
+
+    /// Returns the number of artifacts that match `filter`.
+    fn count(&self, filter: &Filter) -> Result<u64>;
+
+    /// Returns the number of artifacts that match `filter` on each day of one of their times, in UTC, oldest first. Days
+    /// without any are left out, and so are artifacts without this time.
+    fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>>;
+
+    /// Returns the names of the attributes that artifacts have, sorted.
+    fn attribute_names(&self) -> Result<Vec<String>>;
+
+    /// Returns up to `limit` values of an attribute that begin with `text`, sorted.
+    fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>>;
+
+    /// Returns the keys of the labels that artifacts have, sorted.
+    fn label_keys(&self) -> Result<Vec<LabelKey>>;
+
+    /// Returns up to `limit` values of the labels with this key that begin with `text`, sorted.
+    fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>>;
+
+    /// Returns the statistics. `by` determines which artifacts are oldest and newest, and the day of each.
+    fn statistics(&self, by: TimeBasis) -> Result<Statistics>;
+
+    /// Returns the size of what the engine stores, and of its indexes; `None` if it stores nothing outside of memory.
+    fn engine_statistics(&self) -> Result<Option<EngineStatistics>> {
+        Ok(None)
+    }
+}
+
+/// The captures of artifacts, their files and their bytes.
+///
+/// The errors of all methods are those of a [`Snapshot`].
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait CaptureQueries {
+    /// Returns the captures of each artifact in the order in which they were added.
+    fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>>;
+
+    /// Returns the captures with these hashes of these artifacts.
+    fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>>;
+
+    /// Returns the preferred capture of each artifact: the one of the lowest [`preference`](crate::storage::preference), and of
+    /// those the one that was added first.
+    fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>>;
+
+    /// Returns the members of a capture, sorted by name. Their bindings to the capture and to its artifact are hashed
+    /// again; the bytes are not read.
+    fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>>;
+
+    /// Returns the bytes of a member of a capture, hashed again.
+    fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>>;
+
+    /// Returns, for each blob, the file with these bytes that was added first in a capture of several files.
+    fn files(&self, blobs: &[BlobHash]) -> Result<Vec<Option<FileRecord>>>;
+
+    /// Returns the files of each artifact, in any of its captures, whose bytes artifacts other than `of` also have, by
+    /// name.
+    fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>>;
+}
+
+/// The digests that artifacts mention.
+///
+/// The errors of all methods are those of a [`Snapshot`].
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait MentionQueries {
+    /// Returns the mentions of each artifact, in any role or in those of one group, ordered by place, role and digest.
+    fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>>;
+
+    /// Returns the number of mentions of each artifact by role, sorted by role.
+    fn mention_counts(&self, of: &[CoreHash]) -> Result<Vec<Vec<RoleCount>>>;
+
+    /// Returns the mentions of each digest, in any role or in those of one group, ordered by artifact, role and place.
+    fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>>;
+
+    /// Returns, for each digest, the artifacts of these kinds that may mention it, by core hash: all that do, and few
+    /// others.
+    fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Result<Vec<Vec<CoreHash>>>;
+
+    /// Returns the kinds whose artifacts mention digests in the roles of a group, sorted. There may be further kinds of
+    /// which no artifact does now, so this decides only where to look.
+    fn kinds_with_group(&self, group: &str) -> Result<Vec<String>>;
+
+    /// Returns up to `limit` mentioned digests that begin with `prefix`, in any role or in those of one group, sorted.
+    fn mentioned_with_prefix(
+        &self,
+        prefix: &DigestPrefix,
+        group: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Digest>>;
+
+    /// Returns the digests that several artifacts mention at place 0 in the roles of one group, sorted.
+    fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>>;
+
+    /// Returns the artifacts that mention both digests of pairs, or `None` if the engine finds them by asking
+    /// [`MentionQueries::candidates`] for each digest, so that a caller can remember the answers.
+    fn sharers(&self, query: &SharersQuery<'_>) -> Result<Option<Sharers>> {
+        let _ = query;
+        Ok(None)
+    }
+}
+
+/// The references between artifacts, by digests, by names and as manual links.
+///
+/// The errors of all methods are those of a [`Snapshot`].
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait ReferenceQueries {
+    /// Returns the references of each artifact to digests, or those of other artifacts to its core hash. Outgoing ones
+    /// are ordered by relation, digest and place, incoming ones by relation, artifact and place. Outgoing references to
+    /// a digest that is not stored are included if the relation requires it to be. References of an artifact to itself
+    /// are not.
+    fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>>;
+
+    /// Returns the names that each artifact has, and those by which it refers to others.
+    fn names(&self, of: &[CoreHash]) -> Result<Vec<Names>>;
+
+    /// Returns, for each name, the artifacts that have it and those that refer to others by it.
+    fn named(&self, names: &[String]) -> Result<Vec<NameUse>>;
+
+    /// Returns the names that several originals of the kinds that [`MentionQueries::kinds_with_group`] returns have, sorted.
+    fn shared_names(&self, group: &str) -> Result<Vec<String>>;
+
+    /// Returns whether another artifact of the same kind has a name of each artifact, or refers to a name that it
+    /// refers to.
+    fn has_namesake(&self, of: &[CoreHash]) -> Result<Vec<bool>>;
+
+    /// Returns those of `among` that another one of them refers to by `relation`, which holds only between artifacts
+    /// with the same value of `attribute`.
+    fn related_among(
+        &self,
+        among: &[CoreHash],
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>>;
+
+    /// Returns those of `of` that another artifact which matches `filter` refers to by `relation`, which holds only between
+    /// artifacts with the same value of `attribute`.
+    fn related_to_matching(
+        &self,
+        of: &[CoreHash],
+        filter: &Filter,
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>>;
+
+    /// Returns the manual links from and to each artifact, ordered by relation, source and target.
+    fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>>;
+
+    /// Returns the other artifacts that contain each artifact, by core hash.
+    fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>>;
+
+    /// Returns all references to the first `limit` digests and names after `after` that the vault does not have: digests
+    /// before names, each sorted by target, artifact and place.
+    fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>>;
+}
+
+/// The journal, and the removals that it records.
+///
+/// The errors of all methods are those of a [`Snapshot`].
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait JournalQueries {
+    /// Returns up to `limit` of the journal entries that match `query`, from the entry `from` on.
+    fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>>;
+
+    /// Recomputes the chain of the journal from the first entry to the last, and looks for the entry whose chain value is
+    /// `since`.
+    fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck>;
+
+    /// Returns the last journal entry.
+    fn journal_head(&self) -> Result<Head>;
+
+    /// Returns the time of the last journal entry, or `None` if the journal is empty.
+    fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>> {
+        let head = self.journal_head()?;
+        let last = self.journal(&JournalQuery::default(), head.seq, 1)?.pop();
+        Ok(last.map(|entry| entry.at))
+    }
+
+    /// Returns up to `limit` removed artifacts, or those of one kind, that journal entries after `after` removed, in the order
+    /// of their removal. Artifacts that were added again are left out.
+    fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>>;
+
+    /// Returns the tombstones of an admitted artifact and of everything in it, one for each artifact, by core hash.
+    fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>>;
+}
