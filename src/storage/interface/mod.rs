@@ -21,7 +21,6 @@ pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 pub use capabilities::{Capabilities, Capability};
 pub use log_damage::{LogDamage, LogDefect};
 pub use maintenance::Maintenance;
-pub(in crate::storage) use neighbors::composed;
 pub use neighbors::{DigestPair, Neighborhood, Neighbors, NeighborsQuery, Sharers, SharersQuery};
 pub use query::{Condition, Cursor, Direction, Filter, Hit, HitPage, Match, Order, Page, TimePeriod};
 pub use records::{
@@ -36,6 +35,8 @@ pub use search::{
     PassageMatcher, SearchDifferences, SearchIndex, SearchableCapture, Term, Terms,
 };
 pub use single::{created_at, declared_time};
+#[cfg(test)]
+pub(in crate::storage) use snapshot::composed;
 pub use snapshot::{
     ArtifactQueries, CaptureQueries, JournalQueries, MentionQueries, ReferenceQueries, Snapshot,
 };

@@ -2,12 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{
-    ArtifactRecord, Direction, ManualLink, MentionRecord, NameMention, NameUse, Names, ReferenceEdge,
-    Snapshot,
-};
+use super::{ArtifactRecord, ManualLink, MentionRecord, NameMention, NameUse, Names, ReferenceEdge};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::Result;
 
 /// A query for the facts that the links of artifacts are derived from.
 #[derive(Clone, Copy, Debug)]
@@ -82,63 +78,16 @@ pub struct Sharers {
     pub mentions: BTreeMap<CoreHash, [Vec<MentionRecord>; 2]>,
 }
 
-/// Returns a neighborhood, of answers for each part of it.
-pub(in crate::storage) fn composed<S: Snapshot + ?Sized>(
-    snapshot: &S,
-    query: &NeighborsQuery<'_>,
-) -> Result<Neighborhood> {
-    let artifacts = snapshot.artifacts(query.of)?.into_iter().flatten();
-    let mut found = Neighborhood {
-        artifacts: artifacts.map(|artifact| (artifact.core, artifact)).collect(),
-        ..Neighborhood::default()
-    };
-    let of: Vec<CoreHash> =
-        query.of.iter().filter(|core| found.artifacts.contains_key(core)).copied().collect();
-    let mut all: Vec<Neighbors> = snapshot
-        .manual_links(&of)?
-        .into_iter()
-        .map(|manual_links| Neighbors { manual_links, ..Neighbors::default() })
-        .collect();
-    set(&mut all, snapshot.references(&of, Direction::Out)?, |one, edges| one.outgoing = edges);
-    set(&mut all, snapshot.references(&of, Direction::In)?, |one, edges| one.incoming = edges);
-    set(&mut all, snapshot.names(&of)?, |one, names| one.names = names);
-    if query.namesakes {
-        set(&mut all, snapshot.has_namesake(&of)?, |one, has_namesake| one.has_namesake = has_namesake);
-    }
-    for group in query.groups {
-        set(&mut all, snapshot.mentions(&of, Some(group))?, |one, mentions| one.mentions.push(mentions));
-    }
-    found.neighbors = of.into_iter().zip(all).collect();
-    let mut handles: Vec<String> = found.neighbors.values().flat_map(|one| one.handles().cloned()).collect();
-    handles.sort_unstable();
-    handles.dedup();
-    handles.retain(|handle| !query.known.contains(handle));
-    let uses = snapshot.named(&handles)?;
-    found.uses = handles.into_iter().zip(uses).collect();
-    let mut others = found.others();
-    others.retain(|core| !found.artifacts.contains_key(core));
-    others.sort_unstable();
-    others.dedup();
-    let others = snapshot.artifacts(&others)?.into_iter().flatten();
-    found.artifacts.extend(others.map(|artifact| (artifact.core, artifact)));
-    Ok(found)
-}
-
-/// Sets a part of each of `all`.
-fn set<T>(all: &mut [Neighbors], parts: Vec<T>, set: impl Fn(&mut Neighbors, T)) {
-    all.iter_mut().zip(parts).for_each(|(one, part)| set(one, part));
-}
-
 impl Neighbors {
     /// Iterates over the names that the artifact has and those that it refers to.
-    fn handles(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn handles(&self) -> impl Iterator<Item = &String> {
         self.names.own.iter().chain(self.names.mentioned.iter().map(|NameMention { handle, .. }| handle))
     }
 }
 
 impl Neighborhood {
     /// Returns the artifacts at the other ends.
-    fn others(&self) -> Vec<CoreHash> {
+    pub(super) fn others(&self) -> Vec<CoreHash> {
         let mut others = Vec::new();
         for one in self.neighbors.values() {
             others.extend(one.manual_links.iter().flat_map(|link| [link.source, link.target]));

@@ -7,9 +7,9 @@ use chrono::{DateTime, NaiveDate, Utc};
 use super::{
     Annotations, ArtifactRecord, AttributeRecord, Capability, CaptureRecord, CaptureTarget, Containment,
     Direction, EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey,
-    LabelValue, ManualLink, MemberRecord, MentionRecord, NameUse, Names, Neighborhood, NeighborsQuery, Order,
-    Page, ReferenceEdge, Resolution, RoleCount, SharedFile, Sharers, SharersQuery, Statistics,
-    UnresolvedReference, UnresolvedTarget, composed,
+    LabelValue, ManualLink, MemberRecord, MentionRecord, NameUse, Names, Neighborhood, Neighbors,
+    NeighborsQuery, Order, Page, ReferenceEdge, Resolution, RoleCount, SharedFile, Sharers, SharersQuery,
+    Statistics, UnresolvedReference, UnresolvedTarget,
 };
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
@@ -240,4 +240,51 @@ pub trait JournalQueries {
 
     /// Returns the tombstones of an admitted artifact and of everything in it, one for each artifact, by core hash.
     fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>>;
+}
+
+/// Returns a neighborhood, of answers for each part of it.
+pub(in crate::storage) fn composed<S: Snapshot + ?Sized>(
+    snapshot: &S,
+    query: &NeighborsQuery<'_>,
+) -> Result<Neighborhood> {
+    let artifacts = snapshot.artifacts(query.of)?.into_iter().flatten();
+    let mut found = Neighborhood {
+        artifacts: artifacts.map(|artifact| (artifact.core, artifact)).collect(),
+        ..Neighborhood::default()
+    };
+    let of: Vec<CoreHash> =
+        query.of.iter().filter(|core| found.artifacts.contains_key(core)).copied().collect();
+    let mut all: Vec<Neighbors> = snapshot
+        .manual_links(&of)?
+        .into_iter()
+        .map(|manual_links| Neighbors { manual_links, ..Neighbors::default() })
+        .collect();
+    set(&mut all, snapshot.references(&of, Direction::Out)?, |one, edges| one.outgoing = edges);
+    set(&mut all, snapshot.references(&of, Direction::In)?, |one, edges| one.incoming = edges);
+    set(&mut all, snapshot.names(&of)?, |one, names| one.names = names);
+    if query.namesakes {
+        set(&mut all, snapshot.has_namesake(&of)?, |one, has_namesake| one.has_namesake = has_namesake);
+    }
+    for group in query.groups {
+        set(&mut all, snapshot.mentions(&of, Some(group))?, |one, mentions| one.mentions.push(mentions));
+    }
+    found.neighbors = of.into_iter().zip(all).collect();
+    let mut handles: Vec<String> = found.neighbors.values().flat_map(|one| one.handles().cloned()).collect();
+    handles.sort_unstable();
+    handles.dedup();
+    handles.retain(|handle| !query.known.contains(handle));
+    let uses = snapshot.named(&handles)?;
+    found.uses = handles.into_iter().zip(uses).collect();
+    let mut others = found.others();
+    others.retain(|core| !found.artifacts.contains_key(core));
+    others.sort_unstable();
+    others.dedup();
+    let others = snapshot.artifacts(&others)?.into_iter().flatten();
+    found.artifacts.extend(others.map(|artifact| (artifact.core, artifact)));
+    Ok(found)
+}
+
+/// Sets a part of each of `all`.
+fn set<T>(all: &mut [Neighbors], parts: Vec<T>, set: impl Fn(&mut Neighbors, T)) {
+    all.iter_mut().zip(parts).for_each(|(one, part)| set(one, part));
 }
