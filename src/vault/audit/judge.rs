@@ -88,7 +88,7 @@ impl ObservedValue {
 /// Judges `seen` as evidence of an effect.
 pub(super) fn judge(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgment {
     if *seen == ObservedValue::Plain(Value::Null) {
-        return EvidenceJudgment::Resolved("null is not evidence".to_owned());
+        return EvidenceJudgment::Resolved("null neither proves nor disproves it".to_owned());
     }
     match evidence.sort.as_str() {
         "hash" => hash(evidence, seen),
@@ -154,8 +154,13 @@ fn is_within(literal: &str, bounds: &Bounds) -> bool {
         && bounds.most.as_ref().is_none_or(|bound| holds(bound, Ordering::Greater))
 }
 
+/// Returns the digest of a text, with digits in either case: programs that are not runvault's write both.
+fn digest_of(text: &str) -> Option<Digest> {
+    Digest::parse_either(&text.to_ascii_lowercase())
+}
+
 fn hash(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgment {
-    let Some(digest) = seen.text().and_then(Digest::parse_either) else {
+    let Some(digest) = seen.text().and_then(digest_of) else {
         return EvidenceJudgment::Failed("which is not a digest".to_owned());
     };
     match &evidence.success {
@@ -163,9 +168,7 @@ fn hash(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgment {
         ParsedMember::Unreadable(why) => {
             EvidenceJudgment::Resolved(format!("the success values of the contract cannot be used: {why}"))
         }
-        ParsedMember::Is(values)
-            if values.iter().any(|value| Digest::parse_either(value) == Some(digest)) =>
-        {
+        ParsedMember::Is(values) if values.iter().any(|value| digest_of(value) == Some(digest)) => {
             EvidenceJudgment::Verified("which is the digest that the contract states".to_owned())
         }
         ParsedMember::Is(_) => {
@@ -262,6 +265,7 @@ mod tests {
         let digest = Digest::from_content(b"x");
         let evidence = format!(r#"{{"type": "hash", "success": "{digest}"}}"#);
         assert_eq!(outcome(&evidence, &format!("\"{}\"", digest.hex())), "verified");
+        assert_eq!(outcome(&evidence, &format!("\"{}\"", digest.hex().to_uppercase())), "verified");
         assert_eq!(outcome(&evidence, &format!("\"{}\"", Digest::from_content(b"y"))), "failed");
         assert_eq!(outcome(r#"{"type": "hash"}"#, &format!("\"{digest}\"")), "digest");
         assert_eq!(outcome(r#"{"type": "hash"}"#, "\"set\""), "failed");
