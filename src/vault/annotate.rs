@@ -69,7 +69,7 @@ pub struct RemoveNoteRequest {
 pub struct PinRequest {
     /// The artifact.
     pub core_hash: CoreHash,
-    /// The reason.
+    /// The reason. A blank one is as none.
     pub note: Option<String>,
 }
 
@@ -111,7 +111,7 @@ pub struct AddLinkRequest {
     pub relation: String,
     /// The target artifact.
     pub target: CoreHash,
-    /// The reason.
+    /// The reason. A blank one is as none.
     pub note: Option<String>,
 }
 
@@ -180,7 +180,7 @@ changes! {
     RemoveNoteRequest, "remove-note", "Remove an artifact's note":
         |it| Annotation::SetNote { core: it.core_hash, text: None };
     PinRequest, "pin", "Protect an artifact from removal":
-        |it| Annotation::Pin { core: it.core_hash, note: it.note.as_deref() };
+        |it| Annotation::Pin { core: it.core_hash, note: stated(it.note.as_ref()) };
     UnpinRequest, "unpin", "Unpin an artifact": |it| Annotation::Unpin { core: it.core_hash };
     SetLabelsRequest, "set-labels", "Set labels on artifacts":
         |it| Annotation::SetLabels { cores: &it.core_hashes, labels: &it.labels };
@@ -190,10 +190,15 @@ changes! {
         source: it.source,
         relation: &it.relation,
         target: it.target,
-        note: it.note.as_deref(),
+        note: stated(it.note.as_ref()),
     };
     RemoveLinkRequest, "remove-link", "Remove a manually added link":
         |it| Annotation::RemoveLink { source: it.source, relation: &it.relation, target: it.target };
+}
+
+/// Returns a note unless it is blank.
+fn stated(note: Option<&String>) -> Option<&str> {
+    note.map(String::as_str).filter(|note| !note.trim().is_empty())
 }
 
 fn change(vault: &Vault, annotation: &Annotation<'_>) -> Result<AnnotateAnswer, StorageError> {

@@ -47,6 +47,20 @@ fn every_change_prints_its_answer_as_json() {
 }
 
 #[test]
+fn a_blank_reason_is_none() {
+    let sandbox = examples();
+    for blank in ["", " "] {
+        sandbox.run(["pin", "add", SESSION, "--note", blank]).expect(0);
+        sandbox.run(["link", "add", SESSION, "seen-in", TRACE, "--note", blank]).expect(0);
+        let pins = sandbox.run(["pin", "list", "--json"]).expect(0).json();
+        assert_eq!(pins[0]["note"], Value::Null);
+        let links = sandbox.run(["links", SESSION, "--json"]).expect(0).json();
+        let added = links.iter().find(|link| link["relation"] == "seen-in").unwrap();
+        assert_eq!(added["because"], Value::Null);
+    }
+}
+
+#[test]
 fn the_vault_itself_is_changed_with_json() {
     let sandbox = examples();
     let path = sandbox.path("new.vault");

@@ -2,7 +2,7 @@
 
 /** A request to add a manual link. It replaces the note of an existing link. */
 export interface AddLinkRequest {
-  /** The reason. */
+  /** The reason. A blank one is as none. */
   note?: string | null;
   /** The relation. */
   relation: string;
@@ -1655,7 +1655,7 @@ export interface PeriodRule {
 export interface PinRequest {
   /** The artifact. */
   core_hash: CoreHash;
-  /** The reason. */
+  /** The reason. A blank one is as none. */
   note?: string | null;
 }
 

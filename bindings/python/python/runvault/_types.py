@@ -9,7 +9,7 @@ class AddLinkRequest(TypedDict):
     """A request to add a manual link. It replaces the note of an existing link."""
 
     note: NotRequired[str | None]
-    """The reason."""
+    """The reason. A blank one is as none."""
     relation: str
     """The relation."""
     source: CoreHash
@@ -1987,7 +1987,7 @@ class PinRequest(TypedDict):
     core_hash: CoreHash
     """The artifact."""
     note: NotRequired[str | None]
-    """The reason."""
+    """The reason. A blank one is as none."""
 
 
 class PinSummary(TypedDict):
