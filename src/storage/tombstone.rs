@@ -44,7 +44,7 @@ impl fmt::Display for Tombstone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { digest, entry, at, core, kind, actor, reason, .. } = self;
         let whose = if *digest == core.0 { String::new() } else { format!(", a capture of {core:.12}") };
-        write!(f, "{digest} (a {kind}{whose}) was removed on {}", at.format("%Y-%m-%d %H:%M:%S UTC"))?;
+        write!(f, "{digest} ({kind}{whose}) was removed on {}", at.format("%Y-%m-%d %H:%M:%S UTC"))?;
         if let Some(actor) = actor {
             write!(f, " by {actor}")?;
         }

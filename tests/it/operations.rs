@@ -134,7 +134,7 @@ fn a_removed_hash_is_resolved_to_its_removal() {
         (removed.digest.to_string(), removed.removed.core_hash.to_string()),
         (core.clone(), core.clone())
     );
-    assert!(removed.to_string().starts_with(&format!("{core} (a model_io) was removed on ")), "{removed}");
+    assert!(removed.to_string().starts_with(&format!("{core} (model_io) was removed on ")), "{removed}");
     let answer = sent(&vault, &ResolveRequest::new(core));
     assert!(matches!(&answer, ResolveAnswer::Removed { .. }), "{answer:?}");
 }
