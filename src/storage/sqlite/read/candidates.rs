@@ -6,7 +6,9 @@ use super::SqliteSnapshot;
 impl SqliteSnapshot<'_> {
     /// Returns up to `limit` values of an attribute that begin with `text`, sorted.
     pub(crate) fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>> {
-        let sql = "SELECT value FROM attribute_value WHERE name = ?1 AND value >= ?2 ORDER BY value LIMIT ?3";
+        let sql = "SELECT v.value FROM attribute_value v
+                    WHERE v.name = ?1 AND v.value >= ?2 AND EXISTS (SELECT 1 FROM attribute WHERE value = v.id)
+                    ORDER BY v.value LIMIT ?3";
         let mut values: Vec<String> = self.rows(sql, (name, text, limit), |row| row.get(0))?;
         values.retain(|value| value.starts_with(text));
         Ok(values)
@@ -16,10 +18,13 @@ impl SqliteSnapshot<'_> {
     pub(crate) fn attribute_names(&self) -> Result<Vec<String>> {
         // Skips from one name to the next: there may be millions of values.
         let sql = "WITH RECURSIVE names (name) AS (
-                     SELECT min(name) FROM attribute_value
+                     SELECT (SELECT v.name FROM attribute_value v
+                              WHERE EXISTS (SELECT 1 FROM attribute WHERE value = v.id) ORDER BY v.name LIMIT 1)
                      UNION ALL
-                     SELECT (SELECT min(v.name) FROM attribute_value v WHERE v.name > n.name) FROM names n
-                      WHERE n.name IS NOT NULL)
+                     SELECT (SELECT v.name FROM attribute_value v
+                              WHERE v.name > n.name AND EXISTS (SELECT 1 FROM attribute WHERE value = v.id)
+                              ORDER BY v.name LIMIT 1)
+                       FROM names n WHERE n.name IS NOT NULL)
                    SELECT name FROM names WHERE name IS NOT NULL";
         self.rows(sql, [], |row| row.get(0))
     }
