@@ -9,7 +9,9 @@ use super::signatures::SignatureCounts;
 use crate::artifact::{KeyRing, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::{self, PipelineEvent};
-use crate::storage::check::finding::{self, EMBEDDED_MISSING, Finding, MENTION_INDEX_UNSORTED, Subject};
+use crate::storage::check::finding::{
+    self, EMBEDDED_MISSING, Finding, MENTION_INDEX_UNSORTED, Subject, UNREADABLE,
+};
 use crate::storage::check::{ArtifactFacts, CheckedArtifact, Inspection, Removals};
 use crate::storage::{Result, Storage, StorageError};
 
@@ -145,10 +147,13 @@ impl ArtifactChecker<'_> {
             findings.extend(facts.compare(stored, &Subject::Artifact(artifact.core), are_complete));
         }
         for (core, capture) in embedded {
-            if !self.inspection.has_capture(core, capture)? && !self.was_removed(core, capture)? {
-                let detail = format!("it is part of artifact {}", artifact.core);
-                findings.push(Finding::new(EMBEDDED_MISSING, Subject::Artifact(core), detail));
-            }
+            let (info, detail) = match self.is_missing(core, capture) {
+                Ok(false) => continue,
+                Ok(true) => (EMBEDDED_MISSING, format!("it is part of artifact {}", artifact.core)),
+                Err(error) if error.is_of_damaged_file() => (UNREADABLE, error.to_string()),
+                Err(error) => return Err(error),
+            };
+            findings.push(Finding::new(info, Subject::Artifact(core), detail));
         }
         if self.look_up {
             self.inspection.unlisted(artifact, &mut findings)?;
@@ -157,6 +162,10 @@ impl ArtifactChecker<'_> {
         reporter.add_all(findings);
         reporter.checked(artifact.core, bytes);
         Ok(())
+    }
+
+    fn is_missing(&mut self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
+        Ok(!self.inspection.has_capture(core, capture)? && !self.was_removed(core, capture)?)
     }
 
     fn was_removed(&mut self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
