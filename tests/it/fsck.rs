@@ -3,6 +3,7 @@
 mod damage;
 pub(crate) mod every_table;
 mod flips;
+mod indexes;
 mod loops;
 mod many;
 pub(crate) mod questions;

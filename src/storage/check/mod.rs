@@ -162,7 +162,7 @@ pub trait Repairs {
         Ok(Vec::new())
     }
 
-    /// Removes digests and dictionaries from payloads whose encoding does not use them.
+    /// Removes digests and dictionaries from payloads whose encoding does not use them, and files from captures of documents.
     fn drop_surplus(&self) -> Result<Vec<Repair>> {
         Ok(Vec::new())
     }

@@ -238,7 +238,7 @@ impl Store {
 }
 
 /// Rebuilds the file without its free pages.
-fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
+pub(super) fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
     write_lock::in_turn(connection, BUSY_TIMEOUT, || connection.execute_batch("VACUUM"))
 }
 

@@ -6,6 +6,7 @@
 //! [`Store::restore_from_journal`] the journal.
 
 mod blobs;
+mod indexes;
 mod journal;
 mod labels;
 mod names;
@@ -42,25 +43,6 @@ impl Store {
     pub fn repair_permissions(&self, subject: Subject) -> Result<Vec<Repair>> {
         restrict_permissions(&self.path).map_err(|source| StorageError::io(&self.path, source))?;
         self.repair(|_| Ok(vec![Repair { subject, did: "closed to others" }]))
-    }
-
-    /// Rebuilds SQLite's own indexes and gives values the types of their columns again, unless the file is too damaged for
-    /// that.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    pub fn repair_sql_indexes(&self) -> Result<Vec<Repair>> {
-        let repaired = Repair { subject: Subject::File("database".to_owned()), did: "rebuilt SQL indexes" };
-        let repair = |transaction: &Transaction<'_>| {
-            transaction.execute_batch("REINDEX")?;
-            let mut repairs = vec![repaired];
-            types::restore(transaction, &mut repairs)?;
-            Ok(repairs)
-        };
-        match self.repair(repair) {
-            Err(error) if error.is_of_damaged_file() => Ok(Vec::new()),
-            outcome => outcome,
-        }
     }
 
     /// Records a repair in the journal and returns it.
