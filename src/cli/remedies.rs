@@ -14,8 +14,8 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
     (
         "file-damaged",
-        "`fsck --repair` rebuilds damaged SQL indexes. If the finding remains, `copy` the vault to a new one: this needs \
-         no index. If that fails, restore it from a backup.",
+        "`fsck --repair` rebuilds SQL indexes. If the finding remains, a table is damaged: `copy` the vault to a new one. \
+         If that fails, restore it from a backup.",
     ),
     (
         "page-shared",
@@ -33,7 +33,7 @@ const REMEDIES: &[(&str, &str)] = &[
     (
         "unreadable",
         "`fsck --repair` restores what the journal or stored bytes prove. If the finding remains, `copy` the vault to a \
-         new one: this needs no index. If that fails, restore it from a backup.",
+         new one. If that fails, restore it from a backup.",
     ),
     (
         "reference-broken",
@@ -52,6 +52,7 @@ const REMEDIES: &[(&str, &str)] = &[
     ("blob-damaged", FROM),
     ("base-wrong", FROM),
     ("payload-surplus", "`fsck --repair` removes them."),
+    ("file-surplus", "`fsck --repair` removes them from the capture."),
     ("dictionary-damaged", FROM),
     ("size-wrong", "`fsck --repair` or `index rebuild` corrects it."),
     (

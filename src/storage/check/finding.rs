@@ -204,6 +204,9 @@ findings! {
     PAYLOAD_SURPLUS, "payload-surplus",
         "A payload has digests or a dictionary that its encoding does not use.",
         "Its bytes are read without them, but the size of stored bytes that statistics report includes them.";
+    FILE_SURPLUS, "file-surplus",
+        "A capture of a document has files, which only captures of directories have.",
+        "Its bytes are read without them, but its artifact seems to contain these files, also when they would be removed.";
     DICTIONARY_DAMAGED, "dictionary-damaged",
         "A compression dictionary has changed.",
         "Blobs that were compressed with it cannot be read; each of them is a separate finding.";

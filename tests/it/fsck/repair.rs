@@ -34,6 +34,7 @@ fn what_the_vault_itself_proves_is_repaired() {
          INSERT INTO payload (blob, encoding, bytes) SELECT max(id), 0, x'00' FROM blob",
         "INSERT INTO blob (digest, size) SELECT digest, size FROM blob WHERE id = 1",
         "DELETE FROM role",
+        "INSERT INTO member SELECT c.id, 'a', c.blob FROM capture c WHERE c.blob IS NOT NULL LIMIT 1",
     ] {
         let sandbox = examples();
         reports += &repaired(&sandbox, change, &[]);

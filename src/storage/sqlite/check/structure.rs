@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{ErrorCode, Row};
 
 use super::FileInspection;
-use crate::digest::{BlobHash, CoreHash, Digest};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::check::finding::{
     ARTIFACT_EMPTY, BASE_WRONG, BLOB_MISSING, BLOB_UNREFERENCED, DICTIONARY_DAMAGED, DUPLICATE_ARTIFACT,
-    DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, Finding, FindingInfo, INDEX_VERSION_MISSING,
-    PAGE_SHARED, PAYLOAD_SURPLUS, REFERENCE_BROKEN, ROW_NUMBER_INVALID, SCHEMA_DIFFERS, Subject,
+    DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, FILE_SURPLUS, Finding, FindingInfo,
+    INDEX_VERSION_MISSING, PAGE_SHARED, PAYLOAD_SURPLUS, REFERENCE_BROKEN, ROW_NUMBER_INVALID,
+    SCHEMA_DIFFERS, Subject,
 };
 use crate::storage::check::{IntegrityLevel, KindFacts};
 use crate::storage::sqlite::dictionaries::DictionarySeal;
@@ -184,6 +185,16 @@ impl FileInspection<'_> {
             table("capture"),
             &mut findings,
             |row| times(DUPLICATE_CAPTURE, blob(row)?, row),
+        )?;
+        self.each(
+            "SELECT b.digest, count(*) FROM member m JOIN capture c ON c.id = m.capture JOIN blob b ON b.id = c.blob
+              GROUP BY c.id ORDER BY b.digest",
+            table("member"),
+            &mut findings,
+            |row| {
+                let capture = Subject::Capture(CaptureHash(row.get(0)?));
+                Ok(Finding::new(FILE_SURPLUS, capture, format!("{} files", row.get::<_, i64>(1)?)))
+            },
         )?;
         self.each(
             "SELECT core FROM artifact NOT INDEXED

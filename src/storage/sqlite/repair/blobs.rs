@@ -133,7 +133,7 @@ impl Store {
         })
     }
 
-    /// Removes digests and dictionaries from payloads whose encoding does not use them.
+    /// Removes digests and dictionaries from payloads whose encoding does not use them, and files from captures of documents.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be written.
@@ -144,7 +144,13 @@ impl Store {
             let changed = transaction.execute(&digests, [])? + transaction.execute(&dictionaries, [])?;
             let subject = Subject::Table("payload".to_owned());
             let repaired = Repair { subject, did: "removed what no encoding uses" };
-            Ok((changed > 0).then_some(repaired).into_iter().collect())
+            let mut repairs: Vec<Repair> = (changed > 0).then_some(repaired).into_iter().collect();
+            let sql = "DELETE FROM member WHERE capture IN (SELECT id FROM capture WHERE blob IS NOT NULL)";
+            if transaction.execute(sql, [])? > 0 {
+                let subject = Subject::Table("member".to_owned());
+                repairs.push(Repair { subject, did: "removed files that belong to no directory" });
+            }
+            Ok(repairs)
         })
     }
 
