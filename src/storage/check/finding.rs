@@ -206,7 +206,7 @@ findings! {
         "Its bytes are read without them, but the size of stored bytes that statistics report includes them.";
     FILE_SURPLUS, "file-surplus",
         "A capture of a document has files, which only captures of directories have.",
-        "Its bytes are read without them, but its artifact seems to contain these files, also when they would be removed.";
+        "Its bytes are read without them, but the artifact is taken for one that contains the files.";
     DICTIONARY_DAMAGED, "dictionary-damaged",
         "A compression dictionary has changed.",
         "Blobs that were compressed with it cannot be read; each of them is a separate finding.";
