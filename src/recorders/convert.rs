@@ -160,7 +160,8 @@ impl Converter<'_> {
         }
         if let Some((file, location, at)) = timeless {
             let reason = format!(
-                "the file does not state the time of this call; {} is recorded instead",
+                "the file does not state the time of this call, or not as a time with an offset from UTC; {} is \
+                 recorded instead",
                 at.to_rfc3339()
             );
             let unmapped = self.unmapped(file, location, reason);

@@ -129,10 +129,11 @@ fn phrase(status: u16) -> &'static str {
 fn line(call: &AnsweredCall, out: &mut dyn Write) -> io::Result<()> {
     let string = |text: &str| compact::text(&Value::String(text.into()));
     let answer = &call.answer;
-    // A body that would not be read as the same bytes is written as a string.
+    // A body that would not be read as the same bytes is written as a string; `null` would be read as no body.
     let body = reader::read(answer.body.as_bytes(), &Limits::most()).ok();
-    let body =
-        body.map(|body| compact::text(&body)).filter(|body| *body == answer.body && !body.starts_with('"'));
+    let body = body
+        .map(|body| compact::text(&body))
+        .filter(|body| *body == answer.body && !body.starts_with('"') && body != "null");
     let body = body.unwrap_or_else(|| string(&answer.body));
     let timestamp = call.requested_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Micros, true));
     write!(out, "{{")?;
@@ -157,6 +158,10 @@ fn line(call: &AnsweredCall, out: &mut dyn Write) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls::call::{CallResponse, ResponseForm, RetryHeaders};
+    use crate::recorders::exchange::ImportedResponse;
+    use crate::recorders::jsonl;
+    use crate::recorders::recording::ConvertInput;
 
     #[test]
     fn texts_are_quoted_for_all_versions_of_yaml() {
@@ -170,5 +175,35 @@ mod tests {
     fn other_documents_have_no_calls() {
         let error = write(ExportFormat::Vcr, &[b"{}".to_vec()], &mut Vec::new()).unwrap_err();
         assert!(matches!(error, CallExportError::NoCalls));
+    }
+
+    #[test]
+    fn a_body_of_null_is_read_as_it_was_written() {
+        let call = AnsweredCall {
+            step: 0,
+            provider: "openai".to_owned(),
+            endpoint: "responses".to_owned(),
+            path: "/v1/responses".to_owned(),
+            query: None,
+            requested_at: None,
+            latency_ms: 0,
+            prompt: String::new(),
+            request: "{}".to_owned(),
+            form: ResponseForm::of(None),
+            replayed_before: 0,
+            answer: CallResponse {
+                status: 200,
+                content_type: None,
+                retry: RetryHeaders::default(),
+                body: "null".to_owned(),
+                chunks: Vec::new(),
+            },
+        };
+        let mut bytes = Vec::new();
+        line(&call, &mut bytes).unwrap();
+        let input = ConvertInput { name: "exported".to_owned(), bytes };
+        let run = jsonl::read(&[input], &Limits::default()).unwrap().runs.remove(0);
+        let ImportedResponse::Answer { body, .. } = &run.exchanges[0].1.reply else { panic!() };
+        assert_eq!(body, b"null");
     }
 }

@@ -84,16 +84,14 @@ struct JsonlEntry {
 impl JsonlReader {
     fn line(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         let has = |name: &str| line.member(name).is_some();
+        let has_outcome = has("response") || has("error");
         if let Value::Array(_) = line.value {
             return self.pair_in_list(file, line);
         }
-        line.object()?;
-        match (has("request") && has("response"), has("custom_id") && has("body")) {
+        match (has("request") && has_outcome, has("custom_id") && has("body")) {
             (true, _) => self.pair(file, line),
             (false, true) => self.batch_request(file, line),
-            (false, false) if has("custom_id") && (has("response") || has("error")) => {
-                self.batch_reply(file, line)
-            }
+            (false, false) if has("custom_id") && has_outcome => self.batch_reply(file, line),
             (false, false) if has("custom_id") && has("params") => self.anthropic_request(file, line),
             (false, false) if has("custom_id") && has("result") => self.anthropic_reply(file, line),
             _ => {
@@ -125,7 +123,7 @@ impl JsonlReader {
             self.list(file, &other, "it is not mapped");
         }
         let reply = match response.value {
-            Value::Array(_) => (ImportedResponse::Failed(compact::text(response.value)), None),
+            Value::Array(_) => (failed(&response), None),
             _ => self.response(file, &response)?,
         };
         let imported_request = self.request(file, &request, Some(response.value))?;
@@ -143,20 +141,24 @@ impl JsonlReader {
     /// Reads a line with a request and its response.
     fn pair(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, PAIR);
-        let (request, response) = (line.required("request")?, line.required("response")?);
-        let (reply, created) = self.response(file, &response)?;
-        let body = response.member("body").map_or(response.value, |body| body.value);
-        let imported_request = self.request(file, &request, Some(body))?;
+        let (request, response) = (line.required("request")?, line.member("response"));
+        let (reply, created) = self.outcome(file, line)?;
+        let body = response.map(|response| response.member("body").map_or(response.value, |body| body.value));
+        let imported_request = self.request(file, &request, body)?;
         let timestamp = line.member("timestamp").or_else(|| line.member("created_at"));
-        let at = timestamp.and_then(|time| time.time().or_else(|| seconds(&time))).or(created);
-        let latency_ms = line.member("latency_ms").map_or(Ok(0), |latency| latency.integer())?;
+        let at = timestamp.and_then(|time| time.any_time()).or(created);
+        let latency = line.member("latency_ms");
+        let latency_ms = latency.as_ref().map_or(Some(0), LocatedValue::rounded);
+        if let (Some(latency), None) = (&latency, latency_ms) {
+            self.list(file, latency, "it is not a number of milliseconds");
+        }
         let location = line.location.clone();
         self.entries.push(JsonlEntry {
             file,
             location,
             request: imported_request,
             reply: Ok((reply, at)),
-            latency_ms,
+            latency_ms: latency_ms.unwrap_or(0),
         });
         Ok(())
     }
@@ -193,12 +195,26 @@ impl JsonlReader {
 
     fn batch_reply(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, OUTPUT);
-        let (reply, at) = match (line.member("response"), line.member("error")) {
-            (Some(response), _) => self.response(file, &response)?,
-            (None, Some(error)) => (ImportedResponse::Failed(compact::text(error.value)), None),
-            (None, None) => return Err(line.fault("the required member response is missing")),
-        };
+        let (reply, at) = self.outcome(file, line)?;
         self.replied_in_batch(file, line, (reply, at))
+    }
+
+    /// Reads the response of a line, or why there is none.
+    fn outcome(
+        &mut self,
+        file: usize,
+        line: &LocatedValue<'_>,
+    ) -> RecorderResult<(ImportedResponse, Option<DateTime<Utc>>)> {
+        match (line.member("response"), line.member("error")) {
+            (Some(response), error) => {
+                if let Some(error) = error {
+                    self.list(file, &error, "it is not mapped: there is a response");
+                }
+                self.response(file, &response)
+            }
+            (None, Some(error)) => Ok((failed(&error), None)),
+            (None, None) => Err(line.fault("the required member response is missing")),
+        }
     }
 
     /// Reads a result, which has no status of HTTP.
@@ -207,7 +223,7 @@ impl JsonlReader {
         let result = line.required("result")?;
         let reply = match (result.required("type")?.text()?, result.member("error")) {
             ("succeeded", _) => reply(200, None, result.required("message")?.value),
-            (_, Some(error)) => ImportedResponse::Failed(compact::text(error.value)),
+            (_, Some(error)) => failed(&error),
             (outcome, None) => ImportedResponse::Failed(format!("the request was {outcome}")),
         };
         self.replied_in_batch(file, line, (reply, None))
@@ -236,18 +252,26 @@ impl JsonlReader {
         node: &LocatedValue<'_>,
         response: Option<&Value<'_>>,
     ) -> RecorderResult<std::result::Result<ImportedRequest, String>> {
-        let Some(body) = node.member("body") else {
+        let url = ["url", "path", "endpoint"].into_iter().find_map(|name| node.member(name));
+        let body = node.member("body");
+        let is_bare = url.is_some() && (node.value.get("body").is_some() || node.others(REQUEST).is_empty());
+        if body.is_none() && !is_bare {
             return Ok(request_of(node.value, ApiTarget::from_bodies(node.value, response)));
-        };
+        }
         if node.member("custom_id").is_none() {
             self.others(file, node, REQUEST);
+            for (name, value) in self.headers(file, node)? {
+                if name != "content-type" {
+                    self.list(file, &value, "this header is not mapped");
+                }
+            }
         }
         if let Some(method) = node.member("method")
             && !method.text()?.eq_ignore_ascii_case("POST")
         {
             return Ok(Err(format!("requests with {} are not calls of a model", excerpt(method.text()?))));
         }
-        let url = ["url", "path", "endpoint"].into_iter().find_map(|name| node.member(name));
+        let Some(body) = body else { return Ok(Err("the request has no body".to_owned())) };
         Ok(match url {
             Some(url) => {
                 ApiTarget::from_url(url.text()?).and_then(|target| request_of(body.value, Some(target)))
@@ -256,27 +280,41 @@ impl JsonlReader {
         })
     }
 
+    /// Returns the headers of a request or a response, with their names in lower case.
+    fn headers<'v>(
+        &mut self,
+        file: usize,
+        node: &LocatedValue<'v>,
+    ) -> RecorderResult<Vec<(String, LocatedValue<'v>)>> {
+        let Some(headers) = node.member("headers") else { return Ok(Vec::new()) };
+        if headers.value.as_object().is_none() {
+            self.list(file, &headers, "it is not mapped");
+            return Ok(Vec::new());
+        }
+        Ok(headers.members()?.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect())
+    }
+
     /// Reads a response: its body, or an object with the status and the body. Returns when it was made, if it says so.
     fn response(
         &mut self,
         file: usize,
         node: &LocatedValue<'_>,
     ) -> RecorderResult<(ImportedResponse, Option<DateTime<Utc>>)> {
-        let is_wrapped = node
-            .member("status_code")
-            .or_else(|| node.member("status"))
-            .is_some_and(|status| status.integer().is_ok());
-        let Some(body) = node.member("body").filter(|_| is_wrapped || node.member("headers").is_some())
-        else {
-            return Ok((reply(200, None, node.value), created(node)));
-        };
-        self.others(file, node, RESPONSE);
         let status = node.member("status_code").or_else(|| node.member("status"));
+        let is_wrapped = status.as_ref().is_some_and(|status| status.integer().is_ok())
+            || node.member("headers").is_some();
+        // A response that failed often has no body.
+        let is_bare = status.as_ref().is_some_and(|status| status.status().is_ok())
+            && (node.value.get("body").is_some() || node.others(RESPONSE).is_empty());
+        let body = node.member("body");
+        if !is_bare && !(is_wrapped && body.is_some()) {
+            return Ok((reply(200, None, node.value), created(node)));
+        }
+        self.others(file, node, RESPONSE);
         let status = status.map_or(Ok(200), |status| status.status())?;
-        let headers = node.member("headers").filter(|headers| headers.value.as_object().is_some());
         let (mut content_type, mut retry) = (None, RetryHeaders::default());
-        for (name, value) in headers.iter().flat_map(LocatedValue::members).flatten() {
-            match name.to_ascii_lowercase().as_str() {
+        for (name, value) in self.headers(file, node)? {
+            match name.as_str() {
                 "content-type" => content_type = Some(value.text()?.to_owned()),
                 other => {
                     let text = value.text().ok().map(str::to_owned);
@@ -286,6 +324,9 @@ impl JsonlReader {
                 }
             }
         }
+        let Some(body) = body else {
+            return Ok((ImportedResponse::Answer { status, content_type, retry, body: Vec::new() }, None));
+        };
         let reply = match reply(status, content_type, body.value) {
             ImportedResponse::Answer { status, content_type, body, .. } => {
                 ImportedResponse::Answer { status, content_type, retry, body }
@@ -350,12 +391,12 @@ fn reply(status: u16, content_type: Option<String>, body: &Value<'_>) -> Importe
 
 /// Returns the time that a response states.
 fn created(body: &LocatedValue<'_>) -> Option<DateTime<Utc>> {
-    let created = body.member("created").or_else(|| body.member("created_at"))?;
-    seconds(&created)
+    body.member("created").or_else(|| body.member("created_at"))?.any_time()
 }
 
-fn seconds(node: &LocatedValue<'_>) -> Option<DateTime<Utc>> {
-    DateTime::from_timestamp(i64::try_from(node.integer().ok()?).ok()?, 0)
+/// Returns that there is no answer because of an error.
+fn failed(error: &LocatedValue<'_>) -> ImportedResponse {
+    ImportedResponse::Failed(error.value.as_str().map_or_else(|| compact::text(error.value), str::to_owned))
 }
 
 #[cfg(test)]
@@ -464,5 +505,80 @@ mod tests {
                 "line 6: it has no URL, and its form is not that of a known API",
             ]
         );
+    }
+
+    fn listed(recording: &ImportedRuns) -> Vec<String> {
+        recording.unmapped.iter().map(|(_, at, why)| format!("{at}: {why}")).collect()
+    }
+
+    #[test]
+    fn responses_without_a_body_keep_their_status() {
+        let request = r#""request":{"model":"m","messages":[]}"#;
+        let recording = recording(&[&[
+            format!(r#"{{{request},"response":{{"status_code":503,"body":null}}}}"#),
+            format!(r#"{{{request},"response":{{"status":429,"headers":{{"content-type":"text/plain"}}}}}}"#),
+            format!(r#"{{{request},"response":{{"status_code":500,"body":null,"other":1}}}}"#),
+            format!(r#"{{{request},"response":{{"status":200,"choices":[]}}}}"#),
+            r#"{"custom_id":"a","url":"/v1/responses","body":{}}"#.to_owned(),
+            r#"{"custom_id":"a","response":{"status_code":503,"request_id":"x","body":null}}"#.to_owned(),
+            r#"{"request":{"url":"/v1/responses","body":null},"response":{"object":"response"}}"#.to_owned(),
+        ]
+        .join("\n")]);
+        assert_eq!(
+            shown(&recording),
+            [
+                "0 line 1: 503  ",
+                "0 line 2: 429 text/plain ",
+                "0 line 3: 500  ",
+                r#"0 line 4: 200 application/json {"status":200,"choices":[]}"#,
+                "0 line 5: 503  ",
+            ]
+        );
+        assert_eq!(
+            listed(&recording),
+            ["line 3.response: the member \"other\" is not mapped", "line 7: the request has no body"]
+        );
+    }
+
+    #[test]
+    fn headers_errors_and_other_values_are_listed() {
+        let call = r#""request":{"model":"m","messages":[]},"response":{"choices":[]}"#;
+        let recording = recording(&[&[
+            r#"{"request":{"url":"/v1/responses","headers":{"Authorization":"k","Content-Type":"x"},"body":{}},"response":{}}"#,
+            &format!(r#"{{{call},"error":{{"message":"it failed"}}}}"#),
+            r#"{"request":{"model":"m","messages":[]},"response":null,"error":"it failed"}"#,
+            r#"{"request":{"url":"/v1/responses","headers":[],"body":{}},"response":{"headers":["x"],"body":{}}}"#,
+            "null",
+            "\"x\"",
+            &format!(r#"{{{call},"latency_ms":12.5}}"#),
+            &format!(r#"{{{call},"latency_ms":-1}}"#),
+        ]
+        .join("\n")]);
+        assert_eq!(
+            shown(&recording),
+            [
+                "0 line 1: 200 application/json {}",
+                r#"0 line 2: 200 application/json {"choices":[]}"#,
+                r#"0 line 3: Failed("it failed")"#,
+                "0 line 4: 200 application/json {}",
+                r#"0 line 7: 200 application/json {"choices":[]}"#,
+                r#"0 line 8: 200 application/json {"choices":[]}"#,
+            ]
+        );
+        assert_eq!(
+            listed(&recording),
+            [
+                "line 1.request.headers.Authorization: this header is not mapped",
+                "line 2.error: it is not mapped: there is a response",
+                "line 4.response.headers: it is not mapped",
+                "line 4.request.headers: it is not mapped",
+                "line 5: it is neither a request nor a response",
+                "line 6: it is neither a request nor a response",
+                "line 8.latency_ms: it is not a number of milliseconds",
+            ]
+        );
+        let latencies: Vec<_> =
+            recording.runs[0].exchanges.iter().map(|(_, exchange)| exchange.latency_ms).collect();
+        assert_eq!(latencies, [0, 0, 0, 0, 12, 0]);
     }
 }

@@ -1,6 +1,6 @@
 //! A value with its location, for strict reading.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike, Utc};
 
 use super::error::{Fault, RecorderResult, SHAPE};
 use crate::json::{Object, Value};
@@ -62,19 +62,50 @@ impl<'v> LocatedValue<'v> {
         self.value.as_str().ok_or_else(|| self.is_not("a string"))
     }
 
+    /// Returns the text of a number, which may be in a string.
+    fn literal(&self) -> Option<&str> {
+        match self.value {
+            Value::Number(number) => Some(number.literal()),
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Returns a whole number, which may be in a string.
     pub(super) fn integer(&self) -> RecorderResult<u64> {
-        let literal = match self.value {
-            Value::Number(number) => number.literal(),
-            Value::String(text) => text,
-            _ => return Err(self.is_not("a whole number")),
-        };
-        literal.parse().map_err(|_| self.is_not("a whole number"))
+        let number = self.literal().and_then(|literal| literal.parse().ok());
+        number.ok_or_else(|| self.is_not("a whole number"))
+    }
+
+    /// Returns a number that is not negative, rounded to a whole one; `None` if it is something else.
+    pub(super) fn rounded(&self) -> Option<u64> {
+        let rounded = |number: f64| format!("{number:.0}").parse().ok();
+        self.integer().ok().or_else(|| rounded(self.literal()?.parse().ok()?))
     }
 
     /// Returns a time in the form of RFC 3339; `None` if it has another form.
     pub(super) fn time(&self) -> Option<DateTime<Utc>> {
-        DateTime::parse_from_rfc3339(self.value.as_str()?).ok().map(|time| time.to_utc())
+        let time = DateTime::parse_from_rfc3339(self.value.as_str()?).ok()?.to_utc();
+        // Other years have no form in RFC 3339.
+        Some(time).filter(|time| (1..=9999).contains(&time.year()))
+    }
+
+    /// Returns a time in the form of RFC 3339, or in seconds or milliseconds since 1970; `None` if it has another form.
+    pub(super) fn any_time(&self) -> Option<DateTime<Utc>> {
+        self.time().or_else(|| {
+            let literal = self.literal()?;
+            let (whole, fraction) = literal.split_once('.').unwrap_or((literal, ""));
+            // So many seconds would be after the year 30000.
+            let is_milliseconds = whole.len() == 13;
+            let (whole, thousandths) =
+                whole.split_at_checked(whole.len() - if is_milliseconds { 3 } else { 0 })?;
+            let digits = format!("{thousandths}{fraction}");
+            let is_number = digits.bytes().all(|digit| digit.is_ascii_digit());
+            let nanoseconds = format!("{digits:0<9.9}").parse().ok().filter(|_| is_number)?;
+            let time =
+                DateTime::from_timestamp(i64::try_from(whole.parse::<u64>().ok()?).ok()?, nanoseconds)?;
+            Some(time).filter(|time| time.year() <= 9999)
+        })
     }
 
     pub(super) fn status(&self) -> RecorderResult<u16> {
@@ -88,5 +119,58 @@ impl<'v> LocatedValue<'v> {
         let members = self.value.as_object().into_iter().flat_map(Object::iter);
         let others = members.filter(|(name, value)| !known.contains(name) && !value.is_null());
         others.map(|(name, _)| name).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::reader::{self, Limits};
+
+    fn located<T>(json: &str, read: impl FnOnce(&LocatedValue<'_>) -> T) -> T {
+        read(&LocatedValue::new(&reader::read(json.as_bytes(), &Limits::default()).unwrap(), "x"))
+    }
+
+    #[test]
+    fn times_are_texts_seconds_or_milliseconds() {
+        for (json, expected) in [
+            ("\"2026-01-01T01:00:00+01:00\"", Some("2026-01-01T00:00:00+00:00")),
+            ("1700000000", Some("2023-11-14T22:13:20+00:00")),
+            ("\"1700000000\"", Some("2023-11-14T22:13:20+00:00")),
+            ("1700000000.5", Some("2023-11-14T22:13:20.500+00:00")),
+            ("1741476542.0", Some("2025-03-08T23:29:02+00:00")),
+            ("1700000000.1234567891", Some("2023-11-14T22:13:20.123456789+00:00")),
+            ("1700000000123", Some("2023-11-14T22:13:20.123+00:00")),
+            ("1700000000123.5", Some("2023-11-14T22:13:20.123500+00:00")),
+            ("17000000001234", None),
+            ("-1", None),
+            ("1e9", None),
+            ("\"2026-01-01T00:00:00\"", None),
+            ("\"9999-12-31T23:59:59-01:00\"", None),
+            ("\"0000-01-01T00:00:00Z\"", None),
+            ("\"1\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\u{e4}\"", None),
+            ("\"\"", None),
+            ("true", None),
+        ] {
+            let time = located(json, |node| node.any_time()).map(|time| time.to_rfc3339());
+            assert_eq!(time.as_deref(), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_not_negative_are_rounded() {
+        for (json, expected) in [
+            ("12", Some(12)),
+            ("12.6", Some(13)),
+            ("1.0", Some(1)),
+            ("1e3", Some(1_000)),
+            ("\"7.2\"", Some(7)),
+            ("-5", None),
+            ("1e300", None),
+            ("\"nan\"", None),
+            ("[]", None),
+        ] {
+            assert_eq!(located(json, |node| node.rounded()), expected, "{json}");
+        }
     }
 }
