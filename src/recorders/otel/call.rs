@@ -1,6 +1,6 @@
 //! The call of a model that a span is.
 
-use super::messages::{choice_of, in_parts, numbered, of_event, parsed};
+use super::messages::{choice_of, in_parts, numbered, of_event, of_event_content, parsed};
 use super::reading::OtelSpan;
 use crate::json::Value;
 use crate::recorders::chat::{Chat, ChatChoice};
@@ -133,21 +133,24 @@ impl OtelSpan {
             }
         }
         numbered(&self.attributes, chat);
-        if chat.messages.is_empty() {
-            self.in_events(chat);
+        if chat.messages.is_empty() && self.in_events(chat).is_none() {
+            // A request without one of its messages is another request.
+            chat.messages.clear();
         }
     }
 
-    /// Reads the events with a message each, and those with all messages as JSON.
-    fn in_events(&self, chat: &mut Chat) {
+    /// Reads the events with a message each, and those with all messages as JSON. Returns `None` if the content of one of
+    /// them was not recorded.
+    fn in_events(&self, chat: &mut Chat) -> Option<()> {
         for (name, attributes) in &self.events {
+            let attributes = &*of_event_content(attributes);
             let role = match name.as_str() {
                 "gen_ai.system.message" => "system",
                 "gen_ai.user.message" => "user",
                 "gen_ai.assistant.message" => "assistant",
                 "gen_ai.tool.message" => "tool",
                 "gen_ai.choice" => {
-                    chat.choices.push(choice_of(attributes));
+                    chat.choices.push(choice_of(attributes)?);
                     continue;
                 }
                 "gen_ai.content.prompt" => {
@@ -165,7 +168,8 @@ impl OtelSpan {
                 _ => continue,
             };
             let role = attributes.get("role").and_then(Value::as_str).unwrap_or(role);
-            chat.messages.push(of_event(role, attributes));
+            chat.messages.push(of_event(role, attributes)?);
         }
+        Some(())
     }
 }

@@ -1,6 +1,7 @@
 //! The messages of a span, in each form in which instrumentations write them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::reading::OtelAttributes;
 use crate::calls::values::{object, text};
@@ -111,14 +112,23 @@ fn of_parts(one: &Value<'_>, messages: &mut Vec<Value<'static>>) {
     }
 }
 
+/// Returns the numbers after a prefix in the names of attributes, in their order. Instrumentations with a limit of
+/// attributes leave some out.
+fn numbers(attributes: &OtelAttributes, prefix: &str) -> BTreeSet<usize> {
+    let prefix = format!("{prefix}.");
+    let names = attributes.range(prefix.clone()..).map_while(|(name, _)| name.strip_prefix(&prefix));
+    names.filter_map(|rest| rest.split('.').next()?.parse().ok()).collect()
+}
+
 /// Reads the attributes of messages that are numbered: `gen_ai.prompt.0.role`.
 pub(super) fn numbered(attributes: &OtelAttributes, chat: &mut Chat) {
     let read = |prefix: &str, number: usize| {
         let at = |name: &str| attributes.get(&format!("{prefix}.{number}.{name}"));
         let word = |name: &str| at(name).and_then(Value::as_str);
         let mut calls = Vec::new();
-        while let Some(name) = word(&format!("tool_calls.{}.name", calls.len())) {
-            let call = |name: &str| at(&format!("tool_calls.{}.{name}", calls.len()));
+        for index in numbers(attributes, &format!("{prefix}.{number}.tool_calls")) {
+            let call = |name: &str| at(&format!("tool_calls.{index}.{name}"));
+            let Some(name) = call("name").and_then(Value::as_str) else { continue };
             let id = call("id").and_then(Value::as_str).unwrap_or_default();
             calls.push(tool_call(id, name, call("arguments").unwrap_or(&Value::Null)));
         }
@@ -138,16 +148,15 @@ pub(super) fn numbered(attributes: &OtelAttributes, chat: &mut Chat) {
         let role = word("role").unwrap_or(if prefix == "gen_ai.completion" { "assistant" } else { "user" });
         Some((message(role, content, calls, word("tool_call_id")), reason))
     };
-    while let Some((message, _)) = read("gen_ai.prompt", chat.messages.len()) {
-        chat.messages.push(message);
-    }
-    while let Some((message, finish_reason)) = read("gen_ai.completion", chat.choices.len()) {
-        chat.choices.push(ChatChoice { message, finish_reason });
-    }
+    let all = |prefix| numbers(attributes, prefix).into_iter().filter_map(move |number| read(prefix, number));
+    chat.messages.extend(all("gen_ai.prompt").map(|(message, _)| message));
+    chat.choices.extend(
+        all("gen_ai.completion").map(|(message, finish_reason)| ChatChoice { message, finish_reason }),
+    );
     let mut tools = Vec::new();
-    loop {
-        let at = |name: &str| attributes.get(&format!("llm.request.functions.{}.{name}", tools.len()));
-        let Some(name) = at("name").and_then(Value::as_str) else { break };
+    for number in numbers(attributes, "llm.request.functions") {
+        let at = |name: &str| attributes.get(&format!("llm.request.functions.{number}.{name}"));
+        let Some(name) = at("name").and_then(Value::as_str) else { continue };
         let parameters = at("parameters").or_else(|| at("input_schema")).and_then(Value::as_str);
         let parameters = parameters.and_then(|text| reader::read(text.as_bytes(), &Limits::default()).ok());
         tools.push(tool(name, at("description").and_then(Value::as_str), parameters.as_ref()));
@@ -157,19 +166,56 @@ pub(super) fn numbered(attributes: &OtelAttributes, chat: &mut Chat) {
     }
 }
 
-/// Returns the message of an event.
-pub(super) fn of_event(role: &str, attributes: &OtelAttributes) -> Value<'static> {
-    let content = attributes.get("content").map_or(text(""), Value::clone);
-    let calls = parsed(attributes.get("tool_calls"));
-    message(role, content, calls, attributes.get("id").and_then(Value::as_str).filter(|_| role == "tool"))
+/// Returns the attributes of an event, with the members of the message that one of them has as JSON.
+pub(super) fn of_event_content(attributes: &OtelAttributes) -> Cow<'_, OtelAttributes> {
+    let Some(said) = attributes.get("gen_ai.event.content").and_then(Value::as_str) else {
+        return Cow::Borrowed(attributes);
+    };
+    let mut all = attributes.clone();
+    match reader::read(said.as_bytes(), &Limits::default()) {
+        Ok(Value::Object(members)) => {
+            all.extend(members.iter().map(|(name, value)| (name.to_owned(), value.to_owned_value())));
+        }
+        _ => {
+            all.insert("content".to_owned(), text(said.to_owned()));
+        }
+    }
+    Cow::Owned(all)
 }
 
-pub(super) fn choice_of(attributes: &OtelAttributes) -> ChatChoice {
-    let message_attribute = attributes.get("message");
-    let at = |name: &str| message_attribute.and_then(|message| message.get(name));
-    let content = at("content").map_or(text(""), Value::to_owned_value);
+/// Returns the message of an event; `None` if its content was not recorded.
+pub(super) fn of_event(role: &str, attributes: &OtelAttributes) -> Option<Value<'static>> {
+    let calls = parsed(attributes.get("tool_calls"));
+    let content = recorded(attributes.get("content"), &calls)?;
+    let id = attributes.get("id").and_then(Value::as_str).filter(|_| role == "tool");
+    Some(message(role, content, calls, id))
+}
+
+/// Returns a content, which is empty beside calls of tools.
+fn recorded(content: Option<&Value<'_>>, calls: &[Value<'_>]) -> Option<Value<'static>> {
+    content.map(Value::to_owned_value).or_else(|| (!calls.is_empty()).then(|| text("")))
+}
+
+/// Returns the choice of an event, whose message is an object, the JSON of one or of its parts, or the text of the answer;
+/// `None` if its content was not recorded.
+pub(super) fn choice_of(attributes: &OtelAttributes) -> Option<ChatChoice> {
+    let stated = attributes.get("message");
+    let read = stated
+        .and_then(Value::as_str)
+        .and_then(|text| reader::read(text.as_bytes(), &Limits::default()).ok());
+    // An answer can be JSON as well.
+    let is_part = |part: &Value<'_>| part.get("text").or_else(|| part.get("type")).is_some();
+    let read = read.filter(|read| match read {
+        Value::Array(parts) => !parts.is_empty() && parts.iter().all(is_part),
+        read => ["content", "tool_calls"].iter().any(|name| read.get(name).is_some()),
+    });
+    let stated = read.as_ref().or(stated);
+    let at = |name: &str| stated.and_then(|message| message.get(name));
+    let content = at("content").or_else(|| attributes.get("content"));
+    let content = content.or_else(|| stated.filter(|message| message.as_object().is_none()));
     let calls = parsed(at("tool_calls").or_else(|| attributes.get("tool_calls")));
+    let content = recorded(content, &calls)?;
     let role = at("role").and_then(Value::as_str).unwrap_or("assistant");
     let reason = attributes.get("finish_reason").and_then(Value::as_str).unwrap_or("stop");
-    ChatChoice { message: message(role, content, calls, None), finish_reason: reason.to_owned() }
+    Some(ChatChoice { message: message(role, content, calls, None), finish_reason: reason.to_owned() })
 }

@@ -101,15 +101,18 @@ mod tests {
         )
     }
 
-    fn bodies(attributes: &[(&str, &str)], rest: &str) -> (String, String) {
+    fn imported(attributes: &[(&str, &str)], rest: &str) -> ImportedRuns {
         let attributes: Vec<String> = attributes.iter().map(|(key, value)| attribute(key, value)).collect();
         let spans = format!(
             "{{\"resourceSpans\":[{{\"scopeSpans\":[{{\"spans\":[{{\"traceId\":\"Qb0gB21/lKoiFN9/5ARKLg==\",\"spanId\":\"fyNy6v6rexc=\",\
              \"startTimeUnixNano\":\"1000000000\",\"endTimeUnixNano\":\"1002000000\",\"attributes\":[{}]{rest}}}]}}]}}]}}",
             attributes.join(",")
         );
-        let recording = read(spans.as_bytes(), &Limits::default())
-            .unwrap_or_else(|fault| panic!("{}", fault.in_file("o")));
+        read(spans.as_bytes(), &Limits::default()).unwrap_or_else(|fault| panic!("{}", fault.in_file("o")))
+    }
+
+    fn bodies(attributes: &[(&str, &str)], rest: &str) -> (String, String) {
+        let recording = imported(attributes, rest);
         let run = recording.runs.first().unwrap_or_else(|| panic!("{recording:?}"));
         assert_eq!(run.name.as_deref(), Some("41bd20076d7f94aa2214df7fe4044a2e"));
         let (_, exchange) = &run.exchanges[0];
@@ -173,6 +176,90 @@ mod tests {
         );
         assert_eq!(parts, numbered);
         assert_eq!(parts, in_events);
+    }
+
+    /// Returns the member with the events of a span, each with its attributes.
+    fn events(events: &[(&str, &[(&str, &str)])]) -> String {
+        let events = events.iter().map(|(name, attributes)| {
+            let attributes: Vec<_> = attributes.iter().map(|(key, value)| attribute(key, value)).collect();
+            format!("{{\"name\":\"{name}\",\"attributes\":[{}]}}", attributes.join(","))
+        });
+        format!(",\"events\":[{}]", events.collect::<Vec<_>>().join(","))
+    }
+
+    #[test]
+    fn events_state_their_content_in_several_forms() {
+        let user: (&str, &[(&str, &str)]) = ("gen_ai.user.message", &[("content", "hi")]);
+        let expected = bodies(
+            &[MODEL],
+            &events(&[user, ("gen_ai.choice", &[("finish_reason", "length"), ("content", "{\"a\":1}")])]),
+        );
+        assert!(expected.1.contains(r#""content":"{\"a\":1}"},"finish_reason":"length""#), "{}", expected.1);
+        let json_of_user: (&str, &[(&str, &str)]) =
+            ("gen_ai.user.message", &[("gen_ai.event.content", r#"{"role":"user","content":"hi"}"#)]);
+        let reason = ("finish_reason", "length");
+        for (user, choice) in [
+            (
+                json_of_user,
+                &[(
+                    "gen_ai.event.content",
+                    r#"{"index":0,"finish_reason":"length","message":{"content":"{\"a\":1}"}}"#,
+                )][..],
+            ),
+            (
+                ("gen_ai.user.message", &[("gen_ai.event.content", "hi")]),
+                &[reason, ("message", r#"{"a":1}"#)],
+            ),
+            (user, &[reason, ("message", r#"{"content":"{\"a\":1}"}"#)]),
+            (user, &[reason, ("message", r#"[{"text":"{\"a\":1}"}]"#)]),
+        ] {
+            assert_eq!(bodies(&[MODEL], &events(&[user, ("gen_ai.choice", choice)])), expected, "{choice:?}");
+        }
+    }
+
+    #[test]
+    fn events_without_content_are_listed() {
+        let user: (&str, &[(&str, &str)]) = ("gen_ai.user.message", &[("content", "hi")]);
+        for of_span in [
+            [("gen_ai.user.message", &[][..]), ("gen_ai.choice", &[("message", "yes")])],
+            [user, ("gen_ai.choice", &[("finish_reason", "stop")])],
+        ] {
+            let recording = imported(&[MODEL], &events(&of_span));
+            assert!(recording.runs.is_empty(), "{recording:?}");
+            let reason = &recording.unmapped[0].2;
+            assert_eq!(reason, "the messages are not in the span: its content was not recorded");
+        }
+    }
+
+    #[test]
+    fn numbered_messages_may_have_gaps() {
+        let (request, answer) = bodies(
+            &[
+                MODEL,
+                ("gen_ai.prompt.10.content", "c"),
+                ("gen_ai.prompt.2.content", "b"),
+                ("gen_ai.prompt.1.content", "a"),
+                ("gen_ai.completion.1.content", "yes"),
+            ],
+            "",
+        );
+        let messages = ["a", "b", "c"].map(|said| format!("{{\"role\":\"user\",\"content\":\"{said}\"}}"));
+        assert_eq!(request, format!("{{\"model\":\"m\",\"messages\":[{}]}}", messages.join(",")));
+        assert!(answer.contains("\"content\":\"yes\""), "{answer}");
+    }
+
+    #[test]
+    fn a_start_of_zero_is_no_time() {
+        let text = r#"[{"role":"user","parts":[{"type":"text","content":"hi"}]}]"#;
+        let attributes = [MODEL, ("gen_ai.input.messages", text), ("gen_ai.output.messages", text)];
+        let recording = imported(&attributes, "");
+        assert!(recording.runs[0].exchanges[0].1.at.is_some());
+        let span = r#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"41bd20076d7f94aa2214df7fe4044a2e",
+            "spanId":"7f2372eafeab7b17","startTimeUnixNano":"0","attributes":[ATTRIBUTES]}]}]}]}"#;
+        let attributes = attributes.map(|(key, value)| attribute(key, value)).join(",");
+        let span = span.replace("ATTRIBUTES", &attributes);
+        let recording = read(span.as_bytes(), &Limits::default()).unwrap_or_else(|fault| panic!("{fault:?}"));
+        assert_eq!(recording.runs[0].exchanges[0].1.at, None);
     }
 
     #[test]

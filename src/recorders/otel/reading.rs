@@ -90,7 +90,9 @@ fn identifier(node: &LocatedValue<'_>) -> RecorderResult<String> {
 
 fn nanoseconds(node: &LocatedValue<'_>, name: &str) -> RecorderResult<Option<DateTime<Utc>>> {
     let Some(time) = node.member(name) else { return Ok(None) };
-    Ok(i64::try_from(time.integer()?).ok().map(DateTime::from_timestamp_nanos))
+    // Zero says that the time is unknown.
+    let time = i64::try_from(time.integer()?).ok().filter(|time| *time != 0);
+    Ok(time.map(DateTime::from_timestamp_nanos))
 }
 
 fn attributes(node: &LocatedValue<'_>) -> RecorderResult<OtelAttributes> {
