@@ -1,5 +1,7 @@
 //! Logs of Inspect: `docs/import.md`, "Inspect".
 
+mod pools;
+
 use std::borrow::Cow;
 use std::io::Cursor;
 
@@ -16,9 +18,7 @@ use crate::calls::values::text;
 use crate::intake::archive::{self, ArchiveError, ArchiveFormat};
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value};
-
-/// The prefix of the strings that refer to long texts.
-const ATTACHMENT: &str = "attachment://";
+use pools::{ReferenceBudget, SamplePools};
 
 /// The end of the names of the files in an archive that are read.
 const ENDING: &str = ".json";
@@ -27,6 +27,7 @@ const ENDING: &str = ".json";
 const OPTIONS: &[(&str, &str)] = &[
     ("temperature", "temperature"),
     ("top_p", "top_p"),
+    ("top_k", "top_k"),
     ("max_tokens", "max_tokens"),
     ("seed", "seed"),
     ("stop_seqs", "stop"),
@@ -35,16 +36,30 @@ const OPTIONS: &[(&str, &str)] = &[
     ("num_choices", "n"),
 ];
 
+/// The options that say how the client sends requests, and are not in them.
+const CLIENT_OPTIONS: &[&str] = &[
+    "adaptive_connections",
+    "attempt_timeout",
+    "batch",
+    "cache",
+    "max_connections",
+    "max_retries",
+    "timeout",
+];
+
 /// Reads a log: JSON, or a zip file.
 pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
     let mut recording = ImportedRuns::default();
+    let mut budget = ReferenceBudget::new(limits);
     if !bytes.starts_with(b"PK") {
         let root = reader::read(bytes, limits).map_err(|error| Fault::of_text(&error, 1))?;
         let root = LocatedValue::new(&root, "");
         let header = InspectLogHeader::read(&root)?;
         match root.member("samples") {
             Some(samples) => {
-                samples.elements()?.try_for_each(|sample| header.sample(&sample, &mut recording))?;
+                samples
+                    .elements()?
+                    .try_for_each(|sample| header.sample(&sample, &mut budget, &mut recording))?;
             }
             None => list(&mut recording, "the document", "the log has no samples"),
         }
@@ -67,7 +82,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns
     samples.sort_unstable();
     for (path, sample) in samples {
         let sample = reader::read(sample, limits).map_err(|error| Fault::of_text(&error, 1).inside(path))?;
-        header.sample(&LocatedValue::new(&sample, path.as_str()), &mut recording)?;
+        header.sample(&LocatedValue::new(&sample, path.as_str()), &mut budget, &mut recording)?;
     }
     Ok(recording)
 }
@@ -91,19 +106,27 @@ impl InspectLogHeader {
     }
 
     /// Reads a sample, whose calls are a run.
-    fn sample(&self, sample: &LocatedValue<'_>, recording: &mut ImportedRuns) -> RecorderResult<()> {
+    fn sample(
+        &self,
+        sample: &LocatedValue<'_>,
+        budget: &mut ReferenceBudget,
+        recording: &mut ImportedRuns,
+    ) -> RecorderResult<()> {
         let id = sample.required("id")?;
         let id = match id.value {
             Value::String(text) => text.clone().into_owned(),
             _ => id.integer()?.to_string(),
         };
         let epoch = sample.member("epoch").map_or(Ok(1), |epoch| epoch.integer())?;
-        let pools = SamplePools::new(sample);
+        let mut pools = SamplePools::new(sample, budget);
         let mut exchanges = Vec::new();
         for event in sample.member("events").iter().flat_map(LocatedValue::elements).flatten() {
             if event.member("event").and_then(|kind| kind.value.as_str()) == Some("model") {
                 exchanges.push((0, pools.exchange(&event, recording)?));
             }
+        }
+        for key in std::mem::take(&mut pools.missing) {
+            list(recording, sample.location.clone(), format!("the attachment {key} is not in the log"));
         }
         if exchanges.is_empty() {
             list(recording, sample.location.clone(), "the sample has no events of a model");
@@ -128,64 +151,10 @@ impl InspectLogHeader {
     }
 }
 
-/// The values that the events of a sample refer to.
-struct SamplePools<'v> {
-    attachments: Option<&'v Object<'v>>,
-    messages: &'v [Value<'v>],
-    calls: &'v [Value<'v>],
-}
-
-impl<'v> SamplePools<'v> {
-    fn new(sample: &LocatedValue<'v>) -> Self {
-        let data = sample.value.get("events_data");
-        let pool = |name| data.and_then(|data| data.get(name)).and_then(Value::as_array).unwrap_or_default();
-        let attachments = sample.value.get("attachments").and_then(Value::as_object);
-        Self { attachments, messages: pool("messages"), calls: pool("calls") }
-    }
-
-    /// Returns a value with the texts that it refers to.
-    fn resolved(&self, value: &Value<'_>) -> Value<'static> {
-        match value {
-            Value::String(text) => {
-                let key = text.strip_prefix(ATTACHMENT);
-                let found = key.and_then(|key| self.attachments?.get(key)).and_then(Value::as_str);
-                Value::String(Cow::Owned(found.unwrap_or(text).to_owned()))
-            }
-            Value::Array(elements) => Value::Array(elements.iter().map(|one| self.resolved(one)).collect()),
-            Value::Object(members) => Value::Object(Object::from_members(
-                members
-                    .iter()
-                    .map(|(name, value)| (Cow::Owned(name.to_owned()), self.resolved(value)))
-                    .collect(),
-            )),
-            other => other.to_owned_value(),
-        }
-    }
-
-    /// Returns the elements of a pool that a list of ranges refers to.
-    fn referred(&self, pool: &[Value<'_>], ranges: &LocatedValue<'_>) -> RecorderResult<Vec<Value<'static>>> {
-        let mut found = Vec::new();
-        for range in ranges.elements()? {
-            let mut ends = range.elements()?;
-            let (Some(start), Some(end)) = (ends.next(), ends.next()) else {
-                return Err(range.fault("a range has a start and an end"));
-            };
-            let index = |node: &LocatedValue<'_>| {
-                Ok::<_, Fault>(usize::try_from(node.integer()?).unwrap_or(usize::MAX))
-            };
-            let Some(elements) = pool.get(index(&start)?..index(&end)?) else {
-                return Err(range.fault("the range is not one of the messages that events_data has"));
-            };
-            found.extend(elements.iter().map(|element| self.resolved(element)));
-            if found.len() > pool.len().saturating_mul(4).max(1_000) {
-                return Err(range.fault("the ranges repeat messages too often"));
-            }
-        }
-        Ok(found)
-    }
-
+impl SamplePools<'_> {
+    /// Reads a model event.
     fn exchange(
-        &self,
+        &mut self,
         event: &LocatedValue<'_>,
         recording: &mut ImportedRuns,
     ) -> RecorderResult<ImportedExchange> {
@@ -197,10 +166,14 @@ impl<'v> SamplePools<'v> {
         let (request, reply) = if let Some(raw) = self.raw(event, recording)? {
             raw
         } else {
-            let ApiExchange { request, reply, unmapped } = formed(&self.chat(event, completed)?);
+            let chat = self.chat(event, completed, recording)?;
+            let ApiExchange { request, reply, unmapped } = formed(&chat);
             for reason in unmapped {
                 list(recording, event.location.clone(), reason);
             }
+            // A call that failed, or had not ended when the log was written, has no choices.
+            let reply =
+                if chat.choices.is_empty() { ImportedResponse::Failed(why_none(event)) } else { reply };
             (request, reply)
         };
         let reply = failure.map_or(reply, ImportedResponse::Failed);
@@ -209,7 +182,7 @@ impl<'v> SamplePools<'v> {
 
     /// Returns what was sent and received, if the log has it and the form is that of an API that is known.
     fn raw(
-        &self,
+        &mut self,
         event: &LocatedValue<'_>,
         recording: &mut ImportedRuns,
     ) -> RecorderResult<Option<(ImportedRequest, ImportedResponse)>> {
@@ -223,7 +196,7 @@ impl<'v> SamplePools<'v> {
             if name == "extra_headers" {
                 list(recording, value.location, "headers are not mapped");
             } else {
-                members.push((Cow::Owned(name.to_owned()), self.resolved(value.value)));
+                members.push((Cow::Owned(name.to_owned()), self.resolved(value.value)?));
             }
         }
         if let (Some(refs), Some(key)) = (call.member("call_refs"), call.member("call_key")) {
@@ -232,7 +205,7 @@ impl<'v> SamplePools<'v> {
             members.push((Cow::Owned(key.to_owned()), Value::Array(self.referred(self.calls, &refs)?)));
         }
         let body = Value::Object(Object::from_members(members));
-        let response = self.resolved(response.value);
+        let response = self.resolved(response.value)?;
         // Other APIs are stated in the form of Inspect.
         let is_known = response.get("object").or_else(|| response.get("type")).is_some();
         let target = ApiTarget::from_bodies(&body, Some(&response)).filter(|_| is_known);
@@ -241,12 +214,19 @@ impl<'v> SamplePools<'v> {
     }
 
     /// Returns what Inspect states in its own form.
-    fn chat(&self, event: &LocatedValue<'_>, ended_at: Option<DateTime<Utc>>) -> RecorderResult<Chat> {
+    fn chat(
+        &mut self,
+        event: &LocatedValue<'_>,
+        ended_at: Option<DateTime<Utc>>,
+        recording: &mut ImportedRuns,
+    ) -> RecorderResult<Chat> {
         let model = event.required("model")?.text()?;
         let (provider, model) = model.split_once('/').unwrap_or(("inspect", model));
         let mut input: Vec<Value<'static>> = Vec::new();
         if let Some(input_member) = event.member("input") {
-            input.extend(input_member.elements()?.map(|message| self.resolved(message.value)));
+            for message in input_member.elements()? {
+                input.push(self.resolved(message.value)?);
+            }
         }
         if let Some(refs) = event.member("input_refs") {
             input.extend(self.referred(self.messages, &refs)?);
@@ -262,10 +242,25 @@ impl<'v> SamplePools<'v> {
                 Some((*member, config.member(name)?.value.to_owned_value()))
             };
             chat.members.extend(OPTIONS.iter().filter_map(option));
+            let known: Vec<_> =
+                OPTIONS.iter().map(|(name, _)| *name).chain(CLIENT_OPTIONS.iter().copied()).collect();
+            for name in config.others(&known) {
+                let reason = format!("the member {} is not mapped", reader::excerpt(name));
+                list(recording, config.location.clone(), reason);
+            }
         }
         let tools = event
             .member("tools")
             .map_or(Ok(Vec::new()), |tools| tools.elements()?.map(|one| tool_of(&one)).collect())?;
+        // Inspect states this member without tools as well, and clients then do not send it.
+        let is_default = |choice: &LocatedValue<'_>| match choice.value.as_str() {
+            Some("auto") => true,
+            Some("none") => tools.is_empty(),
+            _ => false,
+        };
+        if let Some(choice) = event.member("tool_choice").filter(|choice| !is_default(choice)) {
+            list(recording, choice.location, "it is not mapped");
+        }
         if !tools.is_empty() {
             chat.members.push(("tools", Value::Array(tools)));
         }
@@ -273,7 +268,7 @@ impl<'v> SamplePools<'v> {
         chat.response_model =
             output.member("model").and_then(|model| model.value.as_str().map(str::to_owned));
         for choice in output.member("choices").iter().flat_map(LocatedValue::elements).flatten() {
-            let resolved = self.resolved(choice.required("message")?.value);
+            let resolved = self.resolved(choice.required("message")?.value)?;
             let message = in_chat(&LocatedValue::new(&resolved, format!("{}.message", choice.location)))?;
             let reason = choice.member("stop_reason").map_or(Ok("stop"), |reason| reason.text())?;
             let finish_reason = if reason == "max_tokens" { "length" } else { reason }.to_owned();
@@ -285,6 +280,13 @@ impl<'v> SamplePools<'v> {
         }
         Ok(chat)
     }
+}
+
+/// Returns why an event has no response.
+fn why_none(event: &LocatedValue<'_>) -> String {
+    let error = event.member("output").and_then(|output| output.member("error"));
+    let error = error.and_then(|error| error.value.as_str().map(str::to_owned));
+    error.unwrap_or_else(|| "the event has no response".to_owned())
 }
 
 /// Returns the content of a message: a text, or parts that are not all texts.
@@ -350,12 +352,85 @@ mod tests {
             r#"{"model":"m","messages":[{"role":"system","content":"be short"},{"role":"user","content":"a long text"}],"temperature":0.0}"#
         );
         assert_eq!((exchange.latency_ms, exchange.location.as_str()), (2_000, "samples[0].events[1]"));
-        assert_eq!(recording.unmapped.len(), 1);
+        assert_eq!(recording.unmapped.len(), 1, "{:?}", recording.unmapped);
         let wrong = log.replace("[[0,2]]", "[[0,3]]");
         let fault = read(wrong.as_bytes(), &Limits::default()).unwrap_err().in_file("l").to_string();
         assert_eq!(
             fault,
             "l: samples[0].events[1].input_refs[0]: the range is not one of the messages that events_data has (rule IM3)"
+        );
+    }
+
+    /// Returns a log of a sample with an attachment and an event with these members.
+    fn log(attachment: &str, members: &str) -> String {
+        let event = format!(r#"{{"event":"model","model":"openai/m",{members}}}"#);
+        format!(
+            r#"{{"version":2,"eval":{{"task":"t"}},"samples":[{{"id":1,"attachments":{{"a":"{attachment}"}},
+            "events_data":{{"messages":[{{"role":"user","content":"hi"}},{{"role":"user","content":"?"}}]}},"events":[{event}]}}]}}"#
+        )
+    }
+
+    fn imported(log: &str) -> (ImportedExchange, Vec<String>) {
+        let mut recording =
+            read(log.as_bytes(), &Limits::default()).unwrap_or_else(|fault| panic!("{}", fault.in_file("l")));
+        let listed = recording.unmapped.iter().map(|(_, at, why)| format!("{at}: {why}")).collect();
+        (recording.runs.remove(0).exchanges.remove(0).1, listed)
+    }
+
+    const ANSWER: &str = r#""output":{"choices":[{"message":{"role":"assistant","content":"yes"}}]}"#;
+
+    #[test]
+    fn what_references_add_is_limited() {
+        let limits = Limits { bytes: 4_000, values: 200, ..Limits::default() };
+        let attached = |count| {
+            let messages = vec![r#"{"role":"user","content":"attachment://a"}"#; count];
+            log(&"x".repeat(1_500), &format!(r#""input":[{}],{ANSWER}"#, messages.join(",")))
+        };
+        let referred =
+            |count| log("", &format!(r#""input_refs":[{}],{ANSWER}"#, vec!["[0,2]"; count].join(",")));
+        for (fitting, excessive, message) in [
+            (attached(2), attached(3), "its references stand for more than 4000 bytes"),
+            (referred(33), referred(34), "its references stand for more than 200 values"),
+        ] {
+            assert!(read(fitting.as_bytes(), &limits).is_ok());
+            let fault = read(excessive.as_bytes(), &limits).unwrap_err().in_file("l");
+            assert_eq!((fault.rule, fault.message.as_str()), ("IM2", message));
+        }
+    }
+
+    #[test]
+    fn events_without_a_response_are_failed_calls() {
+        for (output, reason) in [
+            (r#"{"choices":[],"error":"content filter"}"#, "content filter"),
+            (r#"{"choices":[]},"pending":true"#, "the event has no response"),
+        ] {
+            let (exchange, listed) = imported(&log("", &format!(r#""input":[],"output":{output}"#)));
+            assert!(
+                matches!(&exchange.reply, ImportedResponse::Failed(why) if why == reason),
+                "{exchange:?}"
+            );
+            assert_eq!(listed, Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn other_options_and_missing_attachments_are_listed() {
+        let members = r#""input":[{"role":"user","content":"attachment://b"}],"tool_choice":"any","config":{"top_k":5,
+            "max_retries":1,"logit_bias":{"1":2},"extra_headers":{"x":"key"},"seed":null}"#;
+        let (exchange, listed) = imported(&log("", &format!("{members},{ANSWER}")));
+        let ImportedRequest::Json { body, .. } = &exchange.request else { panic!() };
+        assert_eq!(
+            compact::text(body),
+            r#"{"model":"m","messages":[{"role":"user","content":"attachment://b"}],"top_k":5}"#
+        );
+        assert_eq!(
+            listed,
+            [
+                "samples[0].events[0].config: the member \"logit_bias\" is not mapped",
+                "samples[0].events[0].config: the member \"extra_headers\" is not mapped",
+                "samples[0].events[0].tool_choice: it is not mapped",
+                "samples[0]: the attachment \"b\" is not in the log",
+            ]
         );
     }
 }

@@ -1,0 +1,138 @@
+//! The values that the events of a sample refer to.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
+
+use crate::calls::values::text;
+use crate::json::reader::{Limits, excerpt};
+use crate::json::{Object, Value};
+use crate::recorders::error::{Fault, LIMITS, RecorderResult};
+use crate::recorders::node::LocatedValue;
+
+/// The prefix of the strings that refer to long texts.
+const ATTACHMENT: &str = "attachment://";
+
+/// What references may still add to the values of a file: a small file can refer to the same values very often.
+#[derive(Debug)]
+pub(super) struct ReferenceBudget {
+    bytes: u64,
+    values: u64,
+    limits: Limits,
+}
+
+impl ReferenceBudget {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self { bytes: limits.bytes, values: limits.values as u64, limits: *limits }
+    }
+
+    /// Takes a value from what is left.
+    fn take(&mut self, value: &Value<'_>, location: &str) -> RecorderResult<()> {
+        let (bytes, values) = size(value);
+        let left = (self.bytes.checked_sub(bytes), self.values.checked_sub(values));
+        let message = match left {
+            (Some(bytes), Some(values)) => {
+                (self.bytes, self.values) = (bytes, values);
+                return Ok(());
+            }
+            (None, _) => format!("its references stand for more than {} bytes", self.limits.bytes),
+            (_, None) => format!("its references stand for more than {} values", self.limits.values),
+        };
+        Err(Fault::new(LIMITS, location, message))
+    }
+}
+
+/// Returns the number of bytes of the texts, names and numbers of a value, and of the values in it.
+fn size(value: &Value<'_>) -> (u64, u64) {
+    let add = |(bytes, values): (u64, u64), (more, others): (u64, u64)| (bytes + more, values + others);
+    match value {
+        Value::Null | Value::Bool(_) => (0, 1),
+        Value::Number(number) => (number.literal().len() as u64, 1),
+        Value::String(text) => (text.len() as u64, 1),
+        Value::Array(elements) => elements.iter().map(size).fold((0, 1), add),
+        Value::Object(members) => members
+            .iter()
+            .fold((0, 1), |sum, (name, value)| add(add(sum, size(value)), (name.len() as u64, 0))),
+    }
+}
+
+/// The values that the events of a sample refer to.
+pub(super) struct SamplePools<'v> {
+    attachments: HashMap<&'v str, &'v Value<'v>>,
+    pub(super) messages: &'v [Value<'v>],
+    pub(super) calls: &'v [Value<'v>],
+    budget: &'v mut ReferenceBudget,
+    /// The attachments that events refer to and the sample does not have.
+    pub(super) missing: BTreeSet<String>,
+    location: &'v str,
+}
+
+impl<'v> SamplePools<'v> {
+    pub(super) fn new(sample: &'v LocatedValue<'v>, budget: &'v mut ReferenceBudget) -> Self {
+        let data = sample.value.get("events_data");
+        let pool = |name| data.and_then(|data| data.get(name)).and_then(Value::as_array).unwrap_or_default();
+        let attachments = sample.value.get("attachments").and_then(Value::as_object);
+        Self {
+            attachments: attachments.into_iter().flat_map(Object::iter).collect(),
+            messages: pool("messages"),
+            calls: pool("calls"),
+            budget,
+            missing: BTreeSet::new(),
+            location: &sample.location,
+        }
+    }
+
+    /// Returns a value with the texts that it refers to.
+    pub(super) fn resolved(&mut self, value: &Value<'_>) -> RecorderResult<Value<'static>> {
+        Ok(match value {
+            Value::String(said) => match said.strip_prefix(ATTACHMENT) {
+                Some(key) => match self.attachments.get(key).filter(|found| found.as_str().is_some()) {
+                    Some(found) => {
+                        self.budget.take(found, self.location)?;
+                        found.to_owned_value()
+                    }
+                    None => {
+                        self.missing.insert(excerpt(key));
+                        text(said.clone().into_owned())
+                    }
+                },
+                None => text(said.clone().into_owned()),
+            },
+            Value::Array(elements) => {
+                Value::Array(elements.iter().map(|one| self.resolved(one)).collect::<RecorderResult<_>>()?)
+            }
+            Value::Object(members) => {
+                let members = members
+                    .iter()
+                    .map(|(name, value)| Ok((Cow::Owned(name.to_owned()), self.resolved(value)?)));
+                Value::Object(Object::from_members(members.collect::<RecorderResult<_>>()?))
+            }
+            other => other.to_owned_value(),
+        })
+    }
+
+    /// Returns the elements of a pool that a list of ranges refers to.
+    pub(super) fn referred(
+        &mut self,
+        pool: &[Value<'_>],
+        ranges: &LocatedValue<'_>,
+    ) -> RecorderResult<Vec<Value<'static>>> {
+        let mut found = Vec::new();
+        for range in ranges.elements()? {
+            let mut ends = range.elements()?;
+            let (Some(start), Some(end)) = (ends.next(), ends.next()) else {
+                return Err(range.fault("a range has a start and an end"));
+            };
+            let index = |node: &LocatedValue<'_>| {
+                Ok::<_, Fault>(usize::try_from(node.integer()?).unwrap_or(usize::MAX))
+            };
+            let Some(elements) = pool.get(index(&start)?..index(&end)?) else {
+                return Err(range.fault("the range is not one of the messages that events_data has"));
+            };
+            for element in elements {
+                self.budget.take(element, self.location)?;
+                found.push(self.resolved(element)?);
+            }
+        }
+        Ok(found)
+    }
+}
