@@ -307,7 +307,7 @@ impl JsonlReader {
         let is_bare = status.as_ref().is_some_and(|status| status.status().is_ok())
             && (node.value.get("body").is_some() || node.others(RESPONSE).is_empty());
         let body = node.member("body");
-        if !is_bare && !(is_wrapped && body.is_some()) {
+        if !(is_bare || is_wrapped && body.is_some()) {
             return Ok((reply(200, None, node.value), created(node)));
         }
         self.others(file, node, RESPONSE);

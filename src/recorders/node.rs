@@ -95,7 +95,7 @@ impl<'v> LocatedValue<'v> {
         self.time().or_else(|| {
             let literal = self.literal()?;
             let (whole, fraction) = literal.split_once('.').unwrap_or((literal, ""));
-            // So many seconds would be after the year 30000.
+            // As seconds, they would be after the year 30000.
             let is_milliseconds = whole.len() == 13;
             let (whole, thousandths) =
                 whole.split_at_checked(whole.len() - if is_milliseconds { 3 } else { 0 })?;
@@ -127,8 +127,8 @@ mod tests {
     use super::*;
     use crate::json::reader::{self, Limits};
 
-    fn located<T>(json: &str, read: impl FnOnce(&LocatedValue<'_>) -> T) -> T {
-        read(&LocatedValue::new(&reader::read(json.as_bytes(), &Limits::default()).unwrap(), "x"))
+    fn value(json: &str) -> Value<'_> {
+        reader::read(json.as_bytes(), &Limits::default()).unwrap()
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
             ("\"\"", None),
             ("true", None),
         ] {
-            let time = located(json, |node| node.any_time()).map(|time| time.to_rfc3339());
+            let time = LocatedValue::new(&value(json), "x").any_time().map(|time| time.to_rfc3339());
             assert_eq!(time.as_deref(), expected, "{json}");
         }
     }
@@ -170,7 +170,7 @@ mod tests {
             ("\"nan\"", None),
             ("[]", None),
         ] {
-            assert_eq!(located(json, |node| node.rounded()), expected, "{json}");
+            assert_eq!(LocatedValue::new(&value(json), "x").rounded(), expected, "{json}");
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::calls::values::text;
 use crate::json::reader::{Limits, excerpt};
 use crate::json::{Object, Value};
 use crate::recorders::error::{Fault, LIMITS, RecorderResult};
@@ -84,19 +83,17 @@ impl<'v> SamplePools<'v> {
     /// Returns a value with the texts that it refers to.
     pub(super) fn resolved(&mut self, value: &Value<'_>) -> RecorderResult<Value<'static>> {
         Ok(match value {
-            Value::String(said) => match said.strip_prefix(ATTACHMENT) {
-                Some(key) => match self.attachments.get(key).filter(|found| found.as_str().is_some()) {
-                    Some(found) => {
-                        self.budget.take(found, self.location)?;
-                        found.to_owned_value()
-                    }
-                    None => {
-                        self.missing.insert(excerpt(key));
-                        text(said.clone().into_owned())
-                    }
-                },
-                None => text(said.clone().into_owned()),
-            },
+            Value::String(said) => {
+                let key = said.strip_prefix(ATTACHMENT);
+                let found = key.and_then(|key| self.attachments.get(key).copied());
+                let found = found.filter(|found| found.as_str().is_some());
+                if let Some(found) = found {
+                    self.budget.take(found, self.location)?;
+                } else {
+                    self.missing.extend(key.map(excerpt));
+                }
+                found.unwrap_or(value).to_owned_value()
+            }
             Value::Array(elements) => {
                 Value::Array(elements.iter().map(|one| self.resolved(one)).collect::<RecorderResult<_>>()?)
             }
