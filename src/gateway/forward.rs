@@ -228,9 +228,9 @@ impl Relay {
                     Err(_) => continue,
                 },
             };
-            self.record_chunk(&data);
-            if form == ResponseForm::Stream {
-                end.update(&self.body);
+            let is_recorded = self.record_chunk(&data);
+            if is_recorded && form == ResponseForm::Stream {
+                end.update(&data);
             }
             if form == ResponseForm::Whole {
                 // Clients need all of it, so that its last part can wait, whichever it is.
@@ -248,13 +248,15 @@ impl Relay {
         }
     }
 
-    fn record_chunk(&mut self, data: &Bytes) {
+    /// Records a part of the answer. Returns whether it did: not if none is recorded, or after a part that was too much.
+    fn record_chunk(&mut self, data: &Bytes) -> bool {
         if self.recording.is_none() || self.body.len() > MAX_ANSWER {
-            return;
+            return false;
         }
         let at_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.chunks.push(Chunk { at_us, bytes: data.len() as u64 });
         self.body.extend_from_slice(data);
+        true
     }
 
     /// Records the answer. If it cannot be recorded as what it is, that is reported; an error means that it could not be

@@ -11,34 +11,47 @@ const LAST_EVENTS: [&[u8]; 4] = [
     b"event: response.incomplete",
 ];
 
+/// None of these lines is longer.
+const LONGEST: usize = 32;
+
 /// How much of the end of a stream has arrived.
 #[derive(Debug, Default)]
 pub(super) struct StreamEnd {
-    /// Where the last line begins that can have more bytes.
-    line: usize,
+    /// The beginning of the last line, which can have more bytes: at most [`LONGEST`] bytes, because streams can have long
+    /// lines.
+    line: Vec<u8>,
+    /// Whether more than white space follows it in the line.
+    has_more: bool,
     has_begun: bool,
     is_complete: bool,
 }
 
 impl StreamEnd {
-    /// Continues with what has arrived of the body by now.
-    pub(super) fn update(&mut self, body: &[u8]) {
-        let mut start = self.line;
-        let rest = body.get(start..).unwrap_or_default();
-        for line in rest.split_inclusive(|byte| *byte == b'\n') {
-            let is_whole = line.last() == Some(&b'\n');
-            let text = line.trim_ascii_end();
-            if text == LAST_DATA {
-                (self.has_begun, self.is_complete) = (true, true);
+    /// Continues with the next part of the body.
+    pub(super) fn update(&mut self, data: &[u8]) {
+        for part in data.split_inclusive(|byte| *byte == b'\n') {
+            let is_whole = part.last() == Some(&b'\n');
+            let (kept, rest) = part.split_at(part.len().min(LONGEST - self.line.len()));
+            self.line.extend_from_slice(kept);
+            self.has_more = self.has_more || !rest.trim_ascii_start().is_empty();
+            if !self.has_more {
+                self.update_line(is_whole);
             }
-            // The data of the event is in other lines, and an empty one ends it.
-            self.is_complete |= self.has_begun && is_whole && text.is_empty();
-            self.has_begun |= LAST_EVENTS.contains(&text);
             if is_whole {
-                start += line.len();
+                self.line.clear();
+                self.has_more = false;
             }
         }
-        self.line = start;
+    }
+
+    fn update_line(&mut self, is_whole: bool) {
+        let text = self.line.trim_ascii_end();
+        if text == LAST_DATA {
+            (self.has_begun, self.is_complete) = (true, true);
+        }
+        // The data of the event is in other lines, and an empty one ends it.
+        self.is_complete |= self.has_begun && is_whole && text.is_empty();
+        self.has_begun |= LAST_EVENTS.contains(&text);
     }
 
     /// Returns whether the event that ends the stream has begun.
@@ -58,10 +71,9 @@ mod tests {
 
     /// The states after each part of a body.
     fn states(parts: &[&str]) -> Vec<(bool, bool)> {
-        let (mut end, mut body) = (StreamEnd::default(), Vec::new());
+        let mut end = StreamEnd::default();
         let state = |part: &&str| {
-            body.extend_from_slice(part.as_bytes());
-            end.update(&body);
+            end.update(part.as_bytes());
             (end.has_begun(), end.is_complete())
         };
         parts.iter().map(state).collect()
@@ -77,5 +89,33 @@ mod tests {
         assert_eq!(states(&["event: response.failed\ndata: {}\n\n"]), [complete]);
         assert_eq!(states(&["data: [DO", "NE]"]), [no, complete]);
         assert_eq!(states(&["data: \"event: message_stop\"\n\n"]), [no]);
+    }
+
+    /// Each part is passed once, so that the time for a line is proportional to its length if none of it is examined again.
+    #[test]
+    fn only_the_beginning_of_a_line_is_kept() {
+        let part = "a".repeat(8_192);
+        let mut end = StreamEnd::default();
+        end.update(b"data: \"");
+        for _ in 0..100 {
+            end.update(part.as_bytes());
+            assert!(end.line.len() <= LONGEST && end.line.capacity() <= 2 * LONGEST);
+        }
+        assert!(!end.has_begun());
+        end.update(b"\"\n\ndata: [DONE]\n\n");
+        assert!(end.is_complete());
+        assert!(LAST_EVENTS.iter().chain([&LAST_DATA]).all(|line| line.len() <= LONGEST));
+    }
+
+    #[test]
+    fn the_last_line_can_end_with_white_space_only() {
+        let (no, complete) = ((false, false), (true, true));
+        let space = " ".repeat(100);
+        assert_eq!(states(&[&format!("data: [DONE]{space}"), &space, "\r\n"]), [complete; 3]);
+        assert_eq!(states(&[&format!("data: [DONE]{space}x\n")]), [no]);
+        assert_eq!(
+            states(&[&format!("data: {space}"), "[DONE]", "\n", "data: [DONE]"]),
+            [no, no, no, complete]
+        );
     }
 }
