@@ -63,9 +63,12 @@ pub(super) fn is_compressed(headers: &HeaderMap) -> bool {
     headers.get_all(CONTENT_ENCODING).iter().any(|encoding| encoding != "identity")
 }
 
-/// Returns the headers of an answer that are passed on.
+/// Returns the headers of an answer that are passed on. A length beside `transfer-encoding` is not that of the body.
 pub(super) fn returned(headers: &HeaderMap) -> HeaderMap {
-    let passed = headers.iter().filter(|(name, _)| !is_of_connection(name));
+    let is_length_ignored = headers.contains_key(TRANSFER_ENCODING);
+    let passed = headers
+        .iter()
+        .filter(|(name, _)| !is_of_connection(name) && !(is_length_ignored && *name == CONTENT_LENGTH));
     let mut returned = HeaderMap::new();
     for (name, value) in passed {
         returned.append(name.clone(), value.clone());
@@ -75,4 +78,23 @@ pub(super) fn returned(headers: &HeaderMap) -> HeaderMap {
 
 fn is_of_connection(name: &HeaderName) -> bool {
     OF_CONNECTIONS.contains(name) || name.as_str() == "keep-alive"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+        let parsed = |(name, value): &(&'static str, &'static str)| {
+            (HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        lines.iter().map(parsed).collect()
+    }
+
+    #[test]
+    fn a_length_beside_a_transfer_encoding_is_not_returned() {
+        let length = ("content-length", "3");
+        assert_eq!(returned(&headers(&[length, ("transfer-encoding", "chunked")])), HeaderMap::new());
+        assert_eq!(returned(&headers(&[length])), headers(&[length]));
+    }
 }
