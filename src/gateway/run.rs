@@ -88,14 +88,15 @@ impl GatewayRun {
         self.ended.notify_waiters();
     }
 
-    /// Writes a call to disk, in `directory`.
+    /// Writes a call to disk, in `directory`, and the labels that the run got since the one before.
     pub(super) fn record(&self, directory: &Path, call: CallRecord) -> io::Result<()> {
         let mut spool = self.lock_spool();
+        let head = self.lock().head.clone();
         if spool.is_none() {
-            let head = self.lock().head.clone();
             *spool = Some(Spool::create(directory, &head)?);
         }
         if let Some(spool) = spool.as_mut() {
+            spool.update(&head)?;
             spool.append(&call)?;
         }
         self.lock().calls.push(call);
@@ -175,6 +176,52 @@ impl GatewayRun {
                 self.lock().calls = calls;
                 Err(error)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::call::CallOutcome;
+    use crate::clock;
+
+    #[test]
+    fn labels_of_later_calls_are_on_disk_with_the_call() {
+        let directory = tempfile::tempdir().unwrap();
+        let run = GatewayRun::new(RunHead::new(Some("nightly"), 0, clock::now(), "{}".to_owned()));
+        let mut lines = Vec::new();
+        for labels in [&[][..], &[("late", "yes")], &[("late", "yes")], &[("late", "no"), ("job", "7")]] {
+            let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            let number = run.begin(&labels).unwrap();
+            run.record(directory.path(), call(number)).unwrap();
+            let path = Spool::paths(directory.path()).unwrap().remove(0);
+            lines.push(std::fs::read_to_string(&path).unwrap().lines().count());
+        }
+        // The labels are written again only if they have changed.
+        assert_eq!(lines, [2, 4, 5, 7]);
+        let path = Spool::paths(directory.path()).unwrap().remove(0);
+        // The process ends without finishing the run.
+        drop(run);
+        let content = Spool::left_behind(path).unwrap().unwrap().read().unwrap();
+        let labels = content.head.unwrap().labels;
+        assert_eq!((labels["late"].as_str(), labels["job"].as_str()), ("no", "7"));
+        assert_eq!(content.calls.len(), 4);
+    }
+
+    fn call(number: u64) -> CallRecord {
+        CallRecord {
+            number,
+            requested_at: clock::now(),
+            provider: "openai".to_owned(),
+            endpoint: "chat".to_owned(),
+            path: "/v1/chat/completions".to_owned(),
+            query: None,
+            prompt: "{}".to_owned(),
+            request: "{}".to_owned(),
+            latency_ms: 0,
+            replayed_before: 0,
+            outcome: CallOutcome::Failed { reason: String::new(), partial: String::new() },
         }
     }
 }

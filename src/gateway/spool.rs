@@ -40,6 +40,8 @@ pub(super) struct Spool {
     file: File,
     /// The length of what was written and synced.
     length: u64,
+    /// The labels and the name of the run that were written last.
+    head: Option<RunHead>,
 }
 
 impl Spool {
@@ -54,13 +56,13 @@ impl Spool {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let path = directory.join(format!("{}-{number}.{ENDING}", std::process::id()));
             match options().create_new(true).open(&path) {
-                Ok(file) => break Self { path, file, length: 0 },
+                Ok(file) => break Self { path, file, length: 0, head: None },
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(naming(&path)(error)),
             }
         };
         file.file.try_lock().map_err(io::Error::from).map_err(naming(&file.path))?;
-        file.write(&SpoolRecord::Run(std::borrow::Cow::Borrowed(head)))?;
+        file.update(head)?;
         files::sync_directory(directory).map_err(naming(directory))?;
         Ok(file)
     }
@@ -70,9 +72,13 @@ impl Spool {
         self.write(&SpoolRecord::Call(Box::new(std::borrow::Cow::Borrowed(call))))
     }
 
-    /// Records the labels and the name that a run has now.
+    /// Records the labels and the name that a run has now, if they have changed.
     pub(super) fn update(&mut self, head: &RunHead) -> io::Result<()> {
-        self.write(&SpoolRecord::Run(std::borrow::Cow::Borrowed(head)))
+        if self.head.as_ref() != Some(head) {
+            self.write(&SpoolRecord::Run(std::borrow::Cow::Borrowed(head)))?;
+            self.head = Some(head.clone());
+        }
+        Ok(())
     }
 
     fn write(&mut self, line: &SpoolRecord<'_>) -> io::Result<()> {
@@ -148,7 +154,7 @@ impl Spool {
         if file.try_lock().is_err() || !path.exists() {
             return Ok(None);
         }
-        Ok(Some(Self { path, file, length: 0 }))
+        Ok(Some(Self { path, file, length: 0, head: None }))
     }
 
     /// Reads the file. A last line that is not complete was not acknowledged.
