@@ -20,7 +20,7 @@ use rustls::{ClientConfig, RootCertStore};
 /// A client of upstream servers.
 pub(super) type UpstreamClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// Headers of a connection, which end at each server; `keep-alive` is one without a constant.
+/// Headers of a connection, which end at each server, with a constant. [`CONNECTION`] names others.
 const OF_CONNECTIONS: [HeaderName; 7] =
     [CONNECTION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
 
@@ -49,7 +49,10 @@ pub(super) fn forwarded(headers: &HeaderMap) -> HeaderMap {
     let mut forwarded = HeaderMap::new();
     for (name, value) in headers {
         let is_own = name.as_str().starts_with(OWN_HEADERS);
-        if !is_own && !is_of_connection(name) && ![HOST, CONTENT_LENGTH, ACCEPT_ENCODING].contains(name) {
+        if !is_own
+            && !is_of_connection(headers, name)
+            && ![HOST, CONTENT_LENGTH, ACCEPT_ENCODING].contains(name)
+        {
             forwarded.append(name.clone(), value.clone());
         }
     }
@@ -60,15 +63,15 @@ pub(super) fn forwarded(headers: &HeaderMap) -> HeaderMap {
 
 /// Returns whether a body is compressed.
 pub(super) fn is_compressed(headers: &HeaderMap) -> bool {
-    headers.get_all(CONTENT_ENCODING).iter().any(|encoding| encoding != "identity")
+    elements(headers, &CONTENT_ENCODING).any(|coding| !coding.eq_ignore_ascii_case(b"identity"))
 }
 
 /// Returns the headers of an answer that are passed on. A length beside `transfer-encoding` is not that of the body.
 pub(super) fn returned(headers: &HeaderMap) -> HeaderMap {
     let is_length_ignored = headers.contains_key(TRANSFER_ENCODING);
-    let passed = headers
-        .iter()
-        .filter(|(name, _)| !is_of_connection(name) && !(is_length_ignored && *name == CONTENT_LENGTH));
+    let passed = headers.iter().filter(|(name, _)| {
+        !is_of_connection(headers, name) && !(is_length_ignored && *name == CONTENT_LENGTH)
+    });
     let mut returned = HeaderMap::new();
     for (name, value) in passed {
         returned.append(name.clone(), value.clone());
@@ -76,8 +79,17 @@ pub(super) fn returned(headers: &HeaderMap) -> HeaderMap {
     returned
 }
 
-fn is_of_connection(name: &HeaderName) -> bool {
-    OF_CONNECTIONS.contains(name) || name.as_str() == "keep-alive"
+fn is_of_connection(headers: &HeaderMap, name: &HeaderName) -> bool {
+    OF_CONNECTIONS.contains(name)
+        || ["keep-alive", "proxy-connection"].contains(&name.as_str())
+        || elements(headers, &CONNECTION).any(|named| named.eq_ignore_ascii_case(name.as_str().as_bytes()))
+}
+
+/// Returns the elements of a header that is a list.
+fn elements<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h [u8]> {
+    let lists = headers.get_all(name).into_iter();
+    let elements = lists.flat_map(|list| list.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii));
+    elements.filter(|element| !element.is_empty())
 }
 
 #[cfg(test)]
@@ -96,5 +108,33 @@ mod tests {
         let length = ("content-length", "3");
         assert_eq!(returned(&headers(&[length, ("transfer-encoding", "chunked")])), HeaderMap::new());
         assert_eq!(returned(&headers(&[length])), headers(&[length]));
+    }
+
+    #[test]
+    fn headers_that_connection_names_end_at_the_gateway() {
+        let all = headers(&[
+            ("connection", "close, X-Hop"),
+            ("connection", "x-other ,"),
+            ("x-hop", "1"),
+            ("x-other", "1"),
+            ("keep-alive", "3"),
+            ("proxy-connection", "close"),
+            ("x-end", "1"),
+        ]);
+        assert_eq!(returned(&all), headers(&[("x-end", "1")]));
+        assert_eq!(forwarded(&all), headers(&[("x-end", "1"), ("accept-encoding", "identity")]));
+    }
+
+    #[test]
+    fn identity_in_any_case_is_not_a_compression() {
+        for (coding, expected) in [
+            ("Identity", false),
+            ("", false),
+            ("identity, IDENTITY", false),
+            ("identity, gzip", true),
+            ("GZIP", true),
+        ] {
+            assert_eq!(is_compressed(&headers(&[("content-encoding", coding)])), expected, "{coding}");
+        }
     }
 }
