@@ -6,11 +6,13 @@
 
 mod cursor;
 mod failure;
+mod method;
 mod page;
 mod resource;
 mod server;
 mod text;
 mod tools;
+mod transport;
 mod work;
 
 pub use page::MAX_RESULT_BYTES;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    Implementation, InitializeResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorData, Implementation,
+    InitializeResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities,
     ServerConfig,
 };
@@ -21,8 +21,9 @@ use tokio::time::timeout;
 
 use super::failure::ToolError;
 use super::page::{bounded_message, error_result};
+use super::transport::LineTransport;
 use super::work::ToolContext;
-use super::{resource, tools};
+use super::{method, resource, tools};
 use crate::display::brief;
 use crate::vault::Vault;
 
@@ -34,17 +35,6 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Number of requests that are answered at a time. Others wait.
 const AT_A_TIME: usize = 4;
-
-/// The methods that are answered, with what their parameters are.
-const PARAMETERS: [(&str, &str); 7] = [
-    ("initialize", "protocolVersion is a string, capabilities and clientInfo are objects"),
-    ("ping", "they are an object, or omitted"),
-    ("tools/list", "cursor is a string, or omitted"),
-    ("tools/call", "name is a string, and arguments are an object, or omitted"),
-    ("resources/list", "cursor is a string, or omitted"),
-    ("resources/templates/list", "cursor is a string, or omitted"),
-    ("resources/read", "uri is a string"),
-];
 
 /// What clients are told about the server, for the models that use it.
 const INSTRUCTIONS: &str = "An archive of recorded AI agent runs: sessions with models, run packs, traces, contracts and \
@@ -101,7 +91,9 @@ impl McpServer {
     pub fn run(self, is_stopped: impl Fn() -> bool) -> Result<(), McpError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let served = runtime.block_on(async {
-            let running = match until(pin!(self.serve(stdio_pipes())), &is_stopped).await {
+            let (reader, writer) = stdio_pipes();
+            let transport = LineTransport::new(reader, writer);
+            let running = match until(pin!(self.serve(transport)), &is_stopped).await {
                 Some(Ok(running)) => running,
                 // There was no request at all.
                 None | Some(Err(ServerInitializeError::ConnectionClosed(_))) => return Ok(()),
@@ -228,12 +220,6 @@ impl ServerHandler for McpServer {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = request.method;
-        if let Some((_, expected)) = PARAMETERS.iter().find(|(known, _)| *known == method) {
-            let message = format!("the parameters of {method} are not valid: {expected}");
-            return Err(ErrorData::invalid_params(message, None));
-        }
-        let message = format!("there is no method \"{}\"", brief(&method));
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
+        Err(method::error(&request.method))
     }
 }

@@ -191,6 +191,8 @@ fn errors_name_the_problem() {
     }
     for (method, params) in [
         ("tools/call", json!({"name": "find_runs", "arguments": []})),
+        ("tools/call", json!([])),
+        ("ping", json!("x")),
         ("tools/call", json!({"name": 5})),
         ("tools/call", json!({})),
         ("tools/call", json!({"name": "n".repeat(300_000), "arguments": {}})),
