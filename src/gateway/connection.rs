@@ -68,10 +68,10 @@ pub(super) fn is_compressed(headers: &HeaderMap) -> bool {
 
 /// Returns the headers of an answer that are passed on. A length beside `transfer-encoding` is not that of the body.
 pub(super) fn returned(headers: &HeaderMap) -> HeaderMap {
-    let is_length_ignored = headers.contains_key(TRANSFER_ENCODING);
-    let passed = headers.iter().filter(|(name, _)| {
-        !is_of_connection(headers, name) && !(is_length_ignored && *name == CONTENT_LENGTH)
-    });
+    let is_length_valid = !headers.contains_key(TRANSFER_ENCODING);
+    let passed = headers
+        .iter()
+        .filter(|(name, _)| !is_of_connection(headers, name) && (is_length_valid || *name != CONTENT_LENGTH));
     let mut returned = HeaderMap::new();
     for (name, value) in passed {
         returned.append(name.clone(), value.clone());

@@ -46,8 +46,8 @@ where
             let available = self.reader.fill_buf().await?;
             let end = available.iter().position(|byte| *byte == b'\n');
             let length = end.map_or(available.len(), |end| end + 1);
-            let kept = length.min(MAX_MESSAGE + 1 - self.line.len());
-            self.line.extend_from_slice(&available[..kept]);
+            let (kept, _) = available.split_at(length.min(MAX_MESSAGE + 1 - self.line.len()));
+            self.line.extend_from_slice(kept);
             self.reader.consume(length);
             if end.is_some() || length == 0 {
                 return Ok(end.is_some());
@@ -109,8 +109,9 @@ fn refusal(line: &[u8]) -> Option<ServerJsonRpcMessage> {
     // The id of a response is that of another request.
     let is_response = message.get("result").or(message.get("error")).is_some();
     let id = id.filter(|_| !is_response).and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
+    let is_version = message.get("jsonrpc").is_some_and(|version| version == "2.0");
     let error = match method {
-        Some(method) if id.is_some() && message["jsonrpc"] == "2.0" => method::error(method),
+        Some(method) if id.is_some() && is_version => method::error(method),
         _ => ErrorData::invalid_request("Invalid request", None),
     };
     Some(ServerJsonRpcMessage::error(error, id))
