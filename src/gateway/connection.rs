@@ -46,16 +46,10 @@ pub(super) fn client() -> io::Result<UpstreamClient> {
 
 /// Returns the headers of a request that are forwarded. The answer must not be compressed: it is recorded as it arrives.
 pub(super) fn forwarded(headers: &HeaderMap) -> HeaderMap {
-    let mut forwarded = HeaderMap::new();
-    for (name, value) in headers {
-        let is_own = name.as_str().starts_with(OWN_HEADERS);
-        if !is_own
-            && !is_of_connection(headers, name)
-            && ![HOST, CONTENT_LENGTH, ACCEPT_ENCODING].contains(name)
-        {
-            forwarded.append(name.clone(), value.clone());
-        }
-    }
+    let passed = end_to_end(headers).filter(|(name, _)| {
+        !name.as_str().starts_with(OWN_HEADERS) && ![HOST, CONTENT_LENGTH, ACCEPT_ENCODING].contains(name)
+    });
+    let mut forwarded = copied(passed);
     // Without this header, a server may compress its answer.
     forwarded.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     forwarded
@@ -69,20 +63,25 @@ pub(super) fn is_compressed(headers: &HeaderMap) -> bool {
 /// Returns the headers of an answer that are passed on. A length beside `transfer-encoding` is not that of the body.
 pub(super) fn returned(headers: &HeaderMap) -> HeaderMap {
     let is_length_valid = !headers.contains_key(TRANSFER_ENCODING);
-    let passed = headers
-        .iter()
-        .filter(|(name, _)| !is_of_connection(headers, name) && (is_length_valid || *name != CONTENT_LENGTH));
-    let mut returned = HeaderMap::new();
-    for (name, value) in passed {
-        returned.append(name.clone(), value.clone());
-    }
-    returned
+    copied(end_to_end(headers).filter(|(name, _)| is_length_valid || *name != CONTENT_LENGTH))
 }
 
-fn is_of_connection(headers: &HeaderMap, name: &HeaderName) -> bool {
-    OF_CONNECTIONS.contains(name)
-        || ["keep-alive", "proxy-connection"].contains(&name.as_str())
-        || elements(headers, &CONNECTION).any(|named| named.eq_ignore_ascii_case(name.as_str().as_bytes()))
+/// Returns the headers that do not end at the gateway.
+fn end_to_end(headers: &HeaderMap) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+    let named: Vec<&[u8]> = elements(headers, &CONNECTION).collect();
+    headers.iter().filter(move |(name, _)| {
+        !OF_CONNECTIONS.contains(name)
+            && !["keep-alive", "proxy-connection"].contains(&name.as_str())
+            && !named.iter().any(|other| other.eq_ignore_ascii_case(name.as_str().as_bytes()))
+    })
+}
+
+fn copied<'h>(headers: impl Iterator<Item = (&'h HeaderName, &'h HeaderValue)>) -> HeaderMap {
+    let mut copied = HeaderMap::new();
+    for (name, value) in headers {
+        copied.append(name, value.clone());
+    }
+    copied
 }
 
 /// Returns the elements of a header that is a list.
