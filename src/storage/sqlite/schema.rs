@@ -354,6 +354,22 @@ fn back_up(connection: &Connection, path: &Path, version: i64) -> Result<()> {
     }
 }
 
+/// Makes a change of the schema by its table, for what SQLite cannot read and therefore not drop.
+pub(super) fn change_by_table(
+    connection: &Connection,
+    change: impl FnOnce() -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    connection.execute_batch("PRAGMA writable_schema = ON")?;
+    let changed = change();
+    connection.execute_batch("PRAGMA writable_schema = RESET")?;
+    changed
+}
+
+/// Returns a name as it is written in SQL.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

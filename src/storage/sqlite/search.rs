@@ -20,7 +20,7 @@ use super::connection::{BUSY_TIMEOUT, secure_delete};
 use super::error::{index_damage, is_damage};
 use super::read::SqliteSnapshot;
 use super::rows::ArtifactId;
-use super::schema::SEARCH;
+use super::schema::{self, SEARCH};
 use super::write_lock;
 use super::{Result, StorageError, Store};
 use crate::digest::CaptureHash;
@@ -183,11 +183,9 @@ fn drop_tables(connection: &Connection) -> rusqlite::Result<()> {
     match connection.execute_batch("DROP TABLE IF EXISTS search_text") {
         // FTS5 must be able to open a table to drop it. If it cannot, its schema entry is deleted; its shadow tables
         // are then ordinary tables.
-        Err(error) if is_damage(&error) => connection.execute_batch(
-            "PRAGMA writable_schema = ON;
-             DELETE FROM sqlite_schema WHERE name = 'search_text';
-             PRAGMA writable_schema = RESET;",
-        )?,
+        Err(error) if is_damage(&error) => schema::change_by_table(connection, || {
+            connection.execute("DELETE FROM sqlite_schema WHERE name = 'search_text'", []).map(drop)
+        })?,
         dropped => dropped?,
     }
     connection.execute_batch(

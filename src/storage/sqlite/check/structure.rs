@@ -90,16 +90,15 @@ impl FileInspection<'_> {
         };
         let mut lines = Vec::new();
         for (sort, name, table, definition) in found {
-            let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
             let through = if sort == "table" {
                 "NOT INDEXED".to_owned()
             } else {
                 // SQLite uses a partial index only for a query with the same condition.
                 let rows = definition.as_deref().and_then(|sql| sql.split_once(" WHERE "));
                 let rows = rows.map(|(_, rows)| format!(" WHERE {rows}")).unwrap_or_default();
-                format!("INDEXED BY {}{rows}", quoted(&name))
+                format!("INDEXED BY {}{rows}", schema::quoted(&name))
             };
-            let sql = format!("SELECT count(*) FROM {} {through}", quoted(&table));
+            let sql = format!("SELECT count(*) FROM {} {through}", schema::quoted(&table));
             match self.connection.query_row(&sql, [], |row| row.get::<_, i64>(0)) {
                 Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
                     lines.push(format!("{sort} {name}: {error}"));

@@ -18,14 +18,13 @@ impl SqliteSnapshot<'_> {
     pub(crate) fn attribute_names(&self) -> Result<Vec<String>> {
         // Skips from one name to the next: there may be millions of values.
         let sql = "WITH RECURSIVE names (name) AS (
-                     SELECT (SELECT v.name FROM attribute_value v
-                              WHERE EXISTS (SELECT 1 FROM attribute WHERE value = v.id) ORDER BY v.name LIMIT 1)
+                     SELECT ''
                      UNION ALL
                      SELECT (SELECT v.name FROM attribute_value v
                               WHERE v.name > n.name AND EXISTS (SELECT 1 FROM attribute WHERE value = v.id)
                               ORDER BY v.name LIMIT 1)
                        FROM names n WHERE n.name IS NOT NULL)
-                   SELECT name FROM names WHERE name IS NOT NULL";
+                   SELECT name FROM names WHERE name > ''";
         self.rows(sql, [], |row| row.get(0))
     }
 }

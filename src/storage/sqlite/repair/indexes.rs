@@ -1,11 +1,12 @@
 //! SQL indexes, which follow from the rows of their tables.
 
-use rusqlite::{Connection, ErrorCode, Transaction};
+use rusqlite::{Connection, ErrorCode};
 
 use super::types;
 use crate::storage::check::{Repair, Subject};
+use crate::storage::sqlite::connection::secure_delete;
 use crate::storage::sqlite::reclaim::vacuum;
-use crate::storage::sqlite::{Result, Store, write_lock};
+use crate::storage::sqlite::{Result, Store, schema, write_lock};
 
 impl Store {
     /// Rebuilds SQLite's own indexes and gives values the types of their columns again, unless the file is too damaged for
@@ -14,39 +15,29 @@ impl Store {
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
     pub fn repair_sql_indexes(&self) -> Result<Vec<Repair>> {
-        let rebuilt = self.repair(|transaction| {
-            transaction.execute_batch("REINDEX")?;
-            with_types(transaction)
+        let repaired = self.with_connection(rebuild).and_then(|unreadable| {
+            let repairs = self.repair(|transaction| {
+                unreadable.iter().try_for_each(|index| index.replace(transaction))?;
+                let subject = Subject::File("database".to_owned());
+                let mut repairs = vec![Repair { subject, did: "rebuilt SQL indexes" }];
+                types::restore(transaction, &mut repairs)?;
+                Ok(repairs)
+            })?;
+            Ok((unreadable.is_empty(), repairs))
         });
-        match rebuilt {
-            Err(error) if error.is_of_damaged_file() => {}
-            rebuilt => return rebuilt,
-        }
-        // SQLite clears an index before it builds it again, so it cannot rebuild one whose pages it cannot read.
-        let replaced = self.with_connection(unreadable).and_then(|indexes| {
-            self.repair(|transaction| {
-                indexes.iter().try_for_each(|index| index.replace(transaction))?;
-                with_types(transaction)
-            })
-        });
-        let repairs = match replaced {
+        let (are_readable, repairs) = match repaired {
             Err(error) if error.is_of_damaged_file() => return Ok(Vec::new()),
-            replaced => replaced?,
+            repaired => repaired?,
         };
+        if are_readable {
+            return Ok(repairs);
+        }
         // The pages of replaced indexes belong to nothing. If a table is damaged as well, they stay, and are found.
         match self.with_connection(|connection| vacuum(connection)) {
             Err(error) if !error.is_of_damaged_file() => Err(error),
             Ok(()) | Err(_) => Ok(repairs),
         }
     }
-}
-
-/// Restores types, and returns all repairs after indexes were rebuilt.
-fn with_types(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<Repair>> {
-    let subject = Subject::File("database".to_owned());
-    let mut repairs = vec![Repair { subject, did: "rebuilt SQL indexes" }];
-    types::restore(transaction, &mut repairs)?;
-    Ok(repairs)
 }
 
 /// An index whose pages cannot be read.
@@ -57,8 +48,11 @@ struct UnreadableIndex {
     definition: Option<String>,
 }
 
-/// Rebuilds every index, and returns those that cannot be rebuilt. After the attempt, its transaction can change nothing.
-fn unreadable(connection: &mut Connection) -> rusqlite::Result<Vec<UnreadableIndex>> {
+/// Rebuilds every index, and returns those that SQLite cannot rebuild because it clears an index first, and for this reads its
+/// pages. After the attempt, its transaction can change nothing.
+fn rebuild(connection: &mut Connection) -> rusqlite::Result<Vec<UnreadableIndex>> {
+    // Deleted content is overwritten.
+    secure_delete(connection, true)?;
     let indexes: Vec<UnreadableIndex> = connection
         .prepare("SELECT name, tbl_name, sql FROM sqlite_schema WHERE type = 'index' ORDER BY name")?
         .query_map([], |row| {
@@ -68,7 +62,7 @@ fn unreadable(connection: &mut Connection) -> rusqlite::Result<Vec<UnreadableInd
     let mut unreadable = Vec::new();
     for index in indexes {
         let transaction = write_lock::begin(connection)?;
-        match transaction.execute_batch(&format!("REINDEX {}", quoted(&index.name))) {
+        match transaction.execute_batch(&format!("REINDEX {}", schema::quoted(&index.name))) {
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
                 transaction.rollback()?;
                 unreadable.push(index);
@@ -87,7 +81,7 @@ impl UnreadableIndex {
     fn replace(&self, connection: &Connection) -> rusqlite::Result<()> {
         match &self.definition {
             Some(definition) => {
-                in_schema(connection, || {
+                schema::change_by_table(connection, || {
                     let sql = "DELETE FROM sqlite_schema WHERE type = 'index' AND name = ?1";
                     connection.execute(sql, [&self.name]).map(drop)
                 })?;
@@ -104,10 +98,10 @@ impl UnreadableIndex {
             .prepare("SELECT name FROM pragma_index_info(?1) ORDER BY seqno")?
             .query_map([&self.name], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
-        let columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
-        let table = quoted(&self.table);
+        let columns: Vec<String> = columns.iter().map(|column| schema::quoted(column)).collect();
+        let table = schema::quoted(&self.table);
         connection.execute_batch(&format!("CREATE INDEX {SAME} ON {table} ({})", columns.join(", ")))?;
-        in_schema(connection, || {
+        schema::change_by_table(connection, || {
             let sql =
                 "UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = ?2)
                         WHERE name = ?1";
@@ -115,16 +109,4 @@ impl UnreadableIndex {
             connection.execute("DELETE FROM sqlite_schema WHERE name = ?1", [SAME]).map(drop)
         })
     }
-}
-
-/// Makes a change of the schema by its table.
-fn in_schema(connection: &Connection, change: impl FnOnce() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
-    connection.execute_batch("PRAGMA writable_schema = ON")?;
-    let changed = change();
-    connection.execute_batch("PRAGMA writable_schema = RESET")?;
-    changed
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
