@@ -229,20 +229,29 @@ fn truncated(number: f64) -> i64 {
 
 /// The sum of the numbers that the parts of an artifact state, if at least one does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OptionalSum(Option<i64>);
+pub struct OptionalSum {
+    sum: Option<i64>,
+    is_partial: bool,
+}
 
 impl OptionalSum {
-    /// Adds the number of a part.
+    /// Adds the number of a part that may have none.
     pub fn add(&mut self, number: Option<i64>) {
         if let Some(number) = number {
-            self.0 = Some(self.0.unwrap_or_default().saturating_add(number));
+            self.sum = Some(self.sum.unwrap_or_default().saturating_add(number));
         }
     }
 
-    /// Returns the sum, or `None` if no part states a number.
+    /// Adds the number of a part that has one: if it is not stated, the sum is not known.
+    pub fn add_required(&mut self, number: Option<i64>) {
+        self.is_partial |= number.is_none();
+        self.add(number);
+    }
+
+    /// Returns the sum, or `None` if no part states a number, or not all parts do that have one.
     #[must_use]
     pub fn sum(self) -> Option<i64> {
-        self.0
+        self.sum.filter(|_| !self.is_partial)
     }
 }
 

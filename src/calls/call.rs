@@ -3,6 +3,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::assembled::{self, AnswerFailure};
+use super::events;
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::reader::{self, Limits};
@@ -97,7 +99,7 @@ pub(crate) enum ResponseForm {
 impl ResponseForm {
     /// Returns the form that an answer with this type of content has.
     pub(crate) fn of(content_type: Option<&str>) -> Self {
-        let media_type = content_type.and_then(|text| text.split(';').next()).unwrap_or_default().trim();
+        let media_type = media_type(content_type);
         let is_stream = STREAMS.iter().any(|stream| media_type.eq_ignore_ascii_case(stream));
         if is_stream { Self::Stream } else { Self::Whole }
     }
@@ -134,7 +136,7 @@ impl CallRecord {
     /// Returns the answer if it is complete and not an error.
     pub(crate) fn success(&self) -> Option<&CallResponse> {
         match &self.outcome {
-            CallOutcome::Answered(answer) if answer.is_success() => Some(answer),
+            CallOutcome::Answered(answer) if answer.failure().is_none() => Some(answer),
             _ => None,
         }
     }
@@ -183,8 +185,41 @@ impl RetryHeaders {
 }
 
 impl CallResponse {
-    /// Returns whether the status is one of success.
-    pub(crate) fn is_success(&self) -> bool {
+    /// Returns whether the status is one of success. The response may still be an error: see [`CallResponse::failure`].
+    pub(crate) fn has_success_status(&self) -> bool {
         (200..300).contains(&self.status)
     }
+
+    /// Returns why it is not an answer; `None` if it is one. This is the definition of a failed call for sessions, run packs,
+    /// imports and gateways: an error status; an error that the body or an event of a stream states, whatever the status; a
+    /// stream without the event that ends it in its API; a body that ends inside a JSON document; or no body, although its
+    /// type has one. Reads all of the body.
+    pub(crate) fn failure(&self) -> Option<AnswerFailure> {
+        assembled::read(self).failure
+    }
+
+    /// Returns the form of the body: that of its type of content, unless it begins like a stream and its type is another one
+    /// or not stated.
+    pub(crate) fn form(&self) -> ResponseForm {
+        let is_unstated = self.content_type.is_none() && events::begins_as_lines(&self.body);
+        if is_unstated || events::begins_as_events(&self.body) {
+            return ResponseForm::Stream;
+        }
+        ResponseForm::of(self.content_type.as_deref())
+    }
+
+    /// Returns the type of the content without parameters; empty if it is not stated.
+    pub(super) fn media_type(&self) -> &str {
+        media_type(self.content_type.as_deref())
+    }
+
+    /// Returns whether it states that it is text for people, of which the beginning may look like JSON.
+    pub(super) fn is_plain_text(&self) -> bool {
+        let media_type = self.media_type().to_ascii_lowercase();
+        media_type.starts_with("text/") && ResponseForm::of(Some(&media_type)) == ResponseForm::Whole
+    }
+}
+
+fn media_type(content_type: Option<&str>) -> &str {
+    content_type.and_then(|text| text.split(';').next()).unwrap_or_default().trim()
 }

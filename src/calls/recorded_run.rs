@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use super::assembled;
+use super::assembled::{self, AnswerContent};
 use super::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm, RetryHeaders};
 use super::head::RunHead;
 use super::origin::{CallOrigin, PROFILE, SOURCE};
@@ -137,23 +137,25 @@ fn call_steps(call: &CallRecord) -> Result<[Value<'_>; 2], NonCanonicalRun> {
 
 fn answered(answer: &CallResponse) -> Value<'_> {
     let mut output = Vec::new();
-    if let Some(assembled) = assembled::text(answer).filter(|_| answer.is_success()) {
-        output.push(("assembled_text", text(assembled)));
+    let AnswerContent { mut texts, usage, failure } = assembled::read(answer);
+    match (&failure, texts.len()) {
+        (Some(_), _) | (_, 0) => {}
+        (None, 1) => output.extend(texts.pop().map(|only| ("assembled_text", text(only)))),
+        (None, _) => {
+            output.push(("assembled_text", Value::Array(texts.into_iter().map(text).collect())));
+        }
     }
     output.push(("content", text(answer.body.as_str())));
     if let Some(content_type) = &answer.content_type {
         output.push(("content_type", text(content_type.as_str())));
     }
+    output.extend(failure.map(|failure| ("error", failure.to_value())));
     let parsed = reader::read(answer.body.as_bytes(), &Limits::default()).ok();
-    if !answer.is_success() {
-        let error = parsed.as_ref().and_then(|body| body.get("error")).map(Value::to_owned_value);
-        let error = error.filter(|error| !matches!(error, Value::Null | Value::Bool(false)));
-        let status = || text(format!("HTTP status {}", answer.status));
-        output.push(("error", error.unwrap_or_else(status)));
-    }
-    if let Some(parsed) = parsed.filter(|body| body.as_object().is_some()) {
-        output.push(("output", parsed));
-    }
+    let parsed = parsed.filter(|body| body.as_object().is_some());
+    // A body in one piece states them itself.
+    let states = |name| parsed.as_ref().is_some_and(|body| body.get(name).is_some());
+    let usage = usage.filter(|_| !states("usage") && !states("usageMetadata"));
+    output.extend(parsed.map(|parsed| ("output", parsed)));
     let RetryHeaders { retry_after, retry_after_ms, should_retry } = &answer.retry;
     for (name, value) in
         [("retry_after", retry_after), ("retry_after_ms", retry_after_ms), ("should_retry", should_retry)]
@@ -161,6 +163,7 @@ fn answered(answer: &CallResponse) -> Value<'_> {
         output.extend(value.as_deref().map(|value| (name, text(value))));
     }
     output.push(("status_code", integer(u64::from(answer.status))));
+    output.extend(usage.map(|usage| ("usage", usage)));
     object(output)
 }
 
@@ -206,6 +209,8 @@ pub(crate) struct AnsweredCall {
     pub(crate) form: ResponseForm,
     /// Number of earlier requests of the run with the same prompt that were answered from recordings.
     pub(crate) replayed_before: u64,
+    /// Why the answer is a failure, by [`CallResponse::failure`]; whatever the program that recorded it took it for.
+    pub(crate) failure: Option<String>,
     pub(crate) answer: CallResponse,
 }
 
@@ -270,9 +275,19 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
     let input = |name: &str| text_at(request, &["input", name]);
     let output = |name: &str| text_at(response, &["output", name]);
     let status = number(at(response, &["output", "status_code"])?)?;
-    let (payload, content_type) = (at(request, &["input", "payload"])?, output("content_type"));
-    let form = ResponseForm::requested(&input("path")?, payload)
-        .unwrap_or_else(|| ResponseForm::of(content_type.as_deref()));
+    let payload = at(request, &["input", "payload"])?;
+    let answer = CallResponse {
+        status: u16::try_from(status).ok()?,
+        content_type: output("content_type"),
+        retry: RetryHeaders {
+            retry_after: output("retry_after"),
+            retry_after_ms: output("retry_after_ms"),
+            should_retry: output("should_retry"),
+        },
+        body: output("content")?,
+        chunks: chunks(response),
+    };
+    let form = ResponseForm::requested(&input("path")?, payload).unwrap_or_else(|| answer.form());
     Some(AnsweredCall {
         step,
         provider: input("provider")?,
@@ -289,17 +304,8 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
         request: compact::text(payload),
         form,
         replayed_before: at(request, &["metadata", REPLAYED_BEFORE]).and_then(number).unwrap_or(0),
-        answer: CallResponse {
-            status: u16::try_from(status).ok()?,
-            content_type,
-            retry: RetryHeaders {
-                retry_after: output("retry_after"),
-                retry_after_ms: output("retry_after_ms"),
-                should_retry: output("should_retry"),
-            },
-            body: output("content")?,
-            chunks: chunks(response),
-        },
+        failure: answer.failure().map(|failure| failure.to_string()),
+        answer,
     })
 }
 

@@ -86,7 +86,7 @@ impl RecordingLookup {
             && recorded.prompt == self.prompt
             && self.has_resources(&recorded.path, recorded.query.as_deref())
             // Errors are sent in one piece, also to clients that expect a stream.
-            && (!recorded.answer.is_success() || recorded.form == self.form && self.has_method(&recorded.path))
+            && (!recorded.answer.has_success_status() || recorded.form == self.form && self.has_method(&recorded.path))
     }
 
     /// Returns whether it is a request that was recorded without an answer.

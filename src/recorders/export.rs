@@ -191,6 +191,7 @@ mod tests {
             request: "{}".to_owned(),
             form: ResponseForm::of(None),
             replayed_before: 0,
+            failure: None,
             answer: CallResponse {
                 status: 200,
                 content_type: None,

@@ -12,13 +12,13 @@ pub(super) fn describe(root: &Value<'_>, interactions: &[Value<'_>], draft: &mut
     // Section 3.2: times are in UTC.
     let created = draft.state_creation([text("created_at_utc")], MissingOffset::Utc);
     draft.state_end(created, text("ended_at_utc"), MissingOffset::Utc);
-    // A total that the session states counts more than the sum of what its interactions state, which may be incomplete.
+    // A total that the session states counts more than the sum of what its interactions state, which must all state it.
     let total = |total_name: &str, of_interaction: &str, read: MetricParser| {
         let declared = root.get("stats").and_then(|stats| stats.get(total_name)).and_then(read);
         declared.or_else(|| {
             let mut total = OptionalSum::default();
             for interaction in interactions {
-                total.add(interaction.get(of_interaction).and_then(read));
+                total.add_required(interaction.get(of_interaction).and_then(read));
             }
             total.sum()
         })
@@ -62,17 +62,27 @@ mod tests {
     fn interactions_are_summed_unless_the_session_states_totals() {
         let interactions = [
             json!({"tokens_input": 7, "tokens_output": 2, "latency_ms": 1.4}),
-            json!({"tokens_input": 3.0, "tokens_output": "many", "latency_ms": 1.4}),
-            json!({}),
+            json!({"tokens_input": 3.0, "tokens_output": 1, "latency_ms": 1.4}),
         ];
-        let summed = ["latency_ms 2", "tokens 12", "tokens_input 10", "tokens_output 2"];
+        let summed = ["latency_ms 2", "tokens 13", "tokens_input 10", "tokens_output 3"];
         assert_eq!(measured(&json!({}), &interactions), summed);
         assert_eq!(measured(&json!({"stats": [5]}), &interactions), summed);
         let stats = json!({"stats": {"total_tokens_input": 100, "total_tokens_output": -1}});
-        let expected = ["latency_ms 2", "tokens 102", "tokens_input 100", "tokens_output 2"];
+        let expected = ["latency_ms 2", "tokens 103", "tokens_input 100", "tokens_output 3"];
         assert_eq!(measured(&stats, &interactions), expected);
         assert_eq!(measured(&json!({}), &[json!({"tokens_input": 1})]), ["tokens_input 1"]);
         assert!(measured(&json!({}), &[json!({"tokens_input": null})]).is_empty());
+    }
+
+    #[test]
+    fn a_sum_of_which_a_part_is_not_stated_is_not_shown() {
+        let interactions = [
+            json!({"tokens_input": 7, "tokens_output": 2, "latency_ms": 1}),
+            json!({"tokens_input": 3, "tokens_output": "many"}),
+        ];
+        assert_eq!(measured(&json!({}), &interactions), ["tokens_input 10"]);
+        let stats = json!({"stats": {"total_tokens_output": 5}});
+        assert_eq!(measured(&stats, &interactions), ["tokens 15", "tokens_input 10", "tokens_output 5"]);
     }
 
     #[test]

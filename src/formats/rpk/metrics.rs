@@ -42,9 +42,10 @@ const COSTS: [&[&str]; 3] =
 /// Members of the body of a response with the numbers of tokens.
 const USAGES: [&str; 2] = ["usage", "usageMetadata"];
 /// Members of those for input tokens and for output tokens: of Anthropic and the Responses API of `OpenAI`, of the chat
-/// completions of `OpenAI`, and of Gemini.
-const INPUT_TOKENS: [&str; 3] = ["input_tokens", "prompt_tokens", "promptTokenCount"];
-const OUTPUT_TOKENS: [&str; 3] = ["output_tokens", "completion_tokens", "candidatesTokenCount"];
+/// completions of `OpenAI`, of Gemini, and of Converse of Bedrock.
+const INPUT_TOKENS: [&str; 4] = ["input_tokens", "prompt_tokens", "promptTokenCount", "inputTokens"];
+const OUTPUT_TOKENS: [&str; 4] =
+    ["output_tokens", "completion_tokens", "candidatesTokenCount", "outputTokens"];
 
 /// The first status code of HTTP that is an error.
 const FIRST_ERROR_STATUS: f64 = 400.0;
@@ -89,10 +90,17 @@ struct Sums {
 impl Sums {
     fn add(&mut self, step: &Value<'_>) {
         self.times.add(time(step));
-        self.latency.add(duration(step));
+        let is_answer = step_type(step) == "model.response" && !is_error(step);
         let [input, output] = tokens(step);
-        self.input.add(input);
-        self.output.add(output);
+        // Embeddings have no output.
+        let are_counted = !is_answer || input.or(output).is_some();
+        for (sum, number, is_known) in [
+            (&mut self.latency, duration(step), !is_answer),
+            (&mut self.input, input, are_counted),
+            (&mut self.output, output, are_counted),
+        ] {
+            if is_known { sum.add(number) } else { sum.add_required(number) }
+        }
         self.cost.add(COSTS.iter().find_map(|names| at(step, names).and_then(parse_millionths)));
         self.errors += usize::from(is_error(step));
         self.tool_calls += usize::from(step_type(step) == "tool.request");
@@ -219,15 +227,22 @@ mod tests {
             }
         }
         let response = |usage: Json| json!({"type": "model.response", "output": {"usage": usage}});
-        assert_eq!(
-            described(&json!([
-                response(json!({"input_tokens": 3})),
-                response(json!(null)),
-                response(json!([1]))
-            ])),
-            ["tokens_input 3"]
-        );
+        assert_eq!(described(&json!([response(json!({"input_tokens": 3}))])), ["tokens_input 3"]);
         assert!(described(&json!([response(json!({"input_tokens": "3", "output_tokens": -1}))])).is_empty());
+    }
+
+    #[test]
+    fn a_sum_of_which_a_response_states_nothing_is_not_shown() {
+        let response = |output: Json, latency: Json| json!({"type": "model.response", "output": output, "metadata": {"latency_ms": latency}});
+        let counted = response(json!({"usage": {"input_tokens": 3, "output_tokens": 1}}), json!(4));
+        let embedding = response(json!({"usage": {"prompt_tokens": 2}}), json!(5));
+        let all = described(&json!([counted, embedding]));
+        assert_eq!(all, ["latency_ms 9", "tokens_input 5", "tokens_output 1", "tokens 6"]);
+        let failed = response(json!({"error": "no"}), json!(null));
+        assert_eq!(described(&json!([counted, failed]))[..3], ["errors 1", "latency_ms 4", "tokens 4"].map(str::to_owned)[..3]);
+        for other in [json!({"text": "a"}), json!({"usage": null}), json!({"usage": [1]})] {
+            assert_eq!(described(&json!([counted, response(other, json!(null))])), [""; 0]);
+        }
     }
 
     #[test]

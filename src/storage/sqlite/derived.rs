@@ -11,7 +11,7 @@ use rusqlite_migration::HookResult;
 use super::{Result, StorageError};
 
 /// The current version, which changes whenever a kind derives different data from the same bytes.
-pub(super) const VERSION: i64 = 4;
+pub(super) const VERSION: i64 = 5;
 
 /// Records the version in a new vault. The derived data of an older vault has an unknown version.
 pub(super) fn begin(transaction: &Transaction<'_>) -> HookResult {
