@@ -150,7 +150,9 @@ pub(crate) fn read(answer: &CallResponse) -> AnswerContent {
 /// Returns whether a response of a type that always has content has none.
 fn is_empty(answer: &CallResponse) -> bool {
     let is_json = answer.media_type().eq_ignore_ascii_case("application/json");
-    (is_json || answer.form() == ResponseForm::Stream) && answer.body.trim().is_empty() && answer.status != 204
+    (is_json || answer.form() == ResponseForm::Stream)
+        && answer.body.trim().is_empty()
+        && answer.status != 204
 }
 
 /// Returns the texts of a body in each form that it has.
@@ -289,7 +291,8 @@ impl AnswerReader {
 
     /// Reads an event of the responses of `OpenAI`.
     fn response_event(&mut self, event: &Value<'_>) {
-        let place = (0, number(event, "output_index").unwrap_or(0), number(event, "content_index").unwrap_or(0));
+        let place =
+            (0, number(event, "output_index").unwrap_or(0), number(event, "content_index").unwrap_or(0));
         match (kind(event), event.get("response")) {
             ("response.output_text.delta", _) => self.add(place, event.get("delta")),
             ("response.failed" | "response.cancelled", response) => {
@@ -463,7 +466,10 @@ mod tests {
             for events in [alternating.as_slice(), &together] {
                 let events: Vec<&str> = events.iter().map(String::as_str).chain(["[DONE]"]).collect();
                 let content = read(&stream(&events));
-                assert_eq!((content.texts, content.failure), (vec!["Not now.".to_owned(), "Yes sure.".to_owned()], None));
+                assert_eq!(
+                    (content.texts, content.failure),
+                    (vec!["Not now.".to_owned(), "Yes sure.".to_owned()], None)
+                );
             }
         }
         let candidate = |index: u64, text: &str| {
@@ -474,7 +480,8 @@ mod tests {
         assert_eq!(read(&stream(&events)).texts, ["ac", "bd"]);
         let array = answer(200, Some("application/json"), &format!("[{}]", events.join(",")));
         assert_eq!(read(&array).texts, ["ac", "bd"]);
-        let whole = r#"{"choices":[{"index":1,"message":{"content":"b"}},{"index":0,"message":{"content":"a"}}]}"#;
+        let whole =
+            r#"{"choices":[{"index":1,"message":{"content":"b"}},{"index":0,"message":{"content":"a"}}]}"#;
         assert_eq!(read(&answer(200, None, whole)).texts, ["a", "b"]);
         let blocks = [(1, "c"), (0, "a"), (1, "d"), (0, "b")].map(|(index, text)| {
             format!(r#"{{"type":"content_block_delta","index":{index},"delta":{{"text":"{text}"}}}}"#)
@@ -485,9 +492,15 @@ mod tests {
     #[test]
     fn characters_that_are_split_over_events_are_whole() {
         for [first, second] in [
-            [r#"{"choices":[{"delta":{"content":"\ud83d"}}]}"#, r#"{"choices":[{"delta":{"content":"\ude00 ok"}}]}"#],
+            [
+                r#"{"choices":[{"delta":{"content":"\ud83d"}}]}"#,
+                r#"{"choices":[{"delta":{"content":"\ude00 ok"}}]}"#,
+            ],
             [r#"{"choices":[{"text":"\uD83D"}]}"#, r#"{"choices":[{"text":"\uDE00 ok"}]}"#],
-            [r#"{"type":"content_block_delta","delta":{"text":"\ud83d"}}"#, r#"{"delta":{"text":"\ude00 ok"}}"#],
+            [
+                r#"{"type":"content_block_delta","delta":{"text":"\ud83d"}}"#,
+                r#"{"delta":{"text":"\ude00 ok"}}"#,
+            ],
             [
                 r#"{"type":"response.output_text.delta","delta":"\ud83d"}"#,
                 r#"{"type":"response.output_text.delta","delta":"\ude00 ok"}"#,
@@ -503,26 +516,35 @@ mod tests {
 
     #[test]
     fn streams_state_their_tokens() {
-        let numbers = |answer: &CallResponse| read(answer).usage.map(|usage| crate::json::compact::text(&usage));
+        let numbers =
+            |answer: &CallResponse| read(answer).usage.map(|usage| crate::json::compact::text(&usage));
         for (events, expected) in [
             (
-                &[r#"{"choices":[{"delta":{"content":"a"}}],"usage":null}"#,
-                    r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":4}}"#][..],
+                &[
+                    r#"{"choices":[{"delta":{"content":"a"}}],"usage":null}"#,
+                    r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":4}}"#,
+                ][..],
                 r#"{"completion_tokens":4,"prompt_tokens":10}"#,
             ),
             (
-                &[r#"{"type":"message_start","message":{"content":[],"usage":{"input_tokens":10,"output_tokens":1}}}"#,
-                    r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}"#],
+                &[
+                    r#"{"type":"message_start","message":{"content":[],"usage":{"input_tokens":10,"output_tokens":1}}}"#,
+                    r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}"#,
+                ],
                 r#"{"input_tokens":10,"output_tokens":4}"#,
             ),
             (
-                &[r#"{"candidates":[],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":1}}"#,
-                    r#"{"candidates":[],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":4}}"#],
+                &[
+                    r#"{"candidates":[],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":1}}"#,
+                    r#"{"candidates":[],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":4}}"#,
+                ],
                 r#"{"candidatesTokenCount":4,"promptTokenCount":10}"#,
             ),
             (
-                &[r#"{"type":"response.created","response":{"usage":null}}"#,
-                    r#"{"type":"response.completed","response":{"usage":{"input_tokens":10,"output_tokens":4}}}"#],
+                &[
+                    r#"{"type":"response.created","response":{"usage":null}}"#,
+                    r#"{"type":"response.completed","response":{"usage":{"input_tokens":10,"output_tokens":4}}}"#,
+                ],
                 r#"{"input_tokens":10,"output_tokens":4}"#,
             ),
         ] {
@@ -595,7 +617,10 @@ mod tests {
     fn complete_answers_are_not_failures() {
         for events in [
             &[r#"{"choices":[{"index":0,"delta":{"content":"a"}}]}"#, "[DONE]"][..],
-            &[r#"{"choices":[],"prompt_filter_results":[]}"#, r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#],
+            &[
+                r#"{"choices":[],"prompt_filter_results":[]}"#,
+                r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+            ],
             &[r#"{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}"#],
             &[r#"{"type":"message_start","message":{}}"#, r#"{"type":"message_stop"}"#],
             &[r#"{"type":"response.created"}"#, r#"{"type":"response.incomplete","response":{}}"#],
@@ -605,7 +630,10 @@ mod tests {
             assert_eq!(failure(&stream(events)), None, "{events:?}");
         }
         for (content_type, body) in [
-            (Some("application/json"), r#"{"error":null,"object":"response","status":"completed","output":[]}"#),
+            (
+                Some("application/json"),
+                r#"{"error":null,"object":"response","status":"completed","output":[]}"#,
+            ),
             (Some("application/json"), r#"{"error":0.5}"#),
             (Some("text/plain"), "[unfinished"),
             (None, "text"),
