@@ -19,9 +19,10 @@ use args::vault::VaultArgs;
 use args::{completing, help, spellings};
 use clap::Args;
 use commands::Command;
+use output::escape::escaped;
 use output::exit::{CommandError, Status};
 use output::exit_code;
-use output::{pager, time};
+use output::{pager, stdout, time};
 
 /// A verified, content-addressed archive for AI agent runs.
 #[derive(Parser)]
@@ -81,6 +82,7 @@ impl Cli {
 
     fn run(self) -> Result<Status, CommandError> {
         self.output.apply(self.command.name());
+        runvault::storage::set_wait_observer(|what| stdout::note(&format!("waiting for {}", escaped(what))));
         self.command.run(&self.vault)
     }
 }

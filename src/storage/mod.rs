@@ -39,6 +39,7 @@ mod tombstone;
 mod upgrade;
 mod varint;
 mod views;
+mod waiting;
 
 pub use actor::{Actor, ActorError};
 pub use annotations::{
@@ -72,3 +73,4 @@ pub use source_path::SourcePath;
 pub use sqlite::Store;
 pub use tombstone::Tombstone;
 pub use upgrade::Upgrade;
+pub use waiting::set_wait_observer;

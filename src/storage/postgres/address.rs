@@ -18,13 +18,21 @@ const SCHEMA: &str = "runvault";
 /// Maximum length of the name of a schema: longer names are cut off by the server, so that two could be the same.
 const MAX_SCHEMA_BYTES: usize = 63;
 
-/// How long connecting to a server may take if the address does not say.
+/// How long connecting to a host may take if the address does not say.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// When the system asks whether a silent peer is still there, if the address does not say: it is given up after 90 seconds.
+/// The driver's default begins to ask after two hours.
+const KEEPALIVE_IDLE: Duration = Duration::from_mins(1);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_RETRIES: u32 = 3;
 
 /// A parsed address.
 #[derive(Clone)]
 pub(super) struct PostgresAddress {
     pub(super) config: Config,
+    /// The same without hosts.
+    pub(super) hostless: Config,
     pub(super) schema: String,
     pub(super) verification: CertificateVerification,
     /// The object storage with the bytes, if they are not in the database.
@@ -64,7 +72,7 @@ impl PostgresAddress {
         let (base, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut schema, mut root, mut mode, mut blobs) = (SCHEMA.to_owned(), None, None, None);
         let (mut password_file, mut prepares) = (None, true);
-        let mut others = Vec::new();
+        let (mut hosts, mut others) = (Vec::new(), Vec::new());
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) =
                 parameter.split_once('=').ok_or_else(|| invalid("a parameter has no value"))?;
@@ -75,44 +83,95 @@ impl PostgresAddress {
                 "blobs" => blobs = Some(blob_address(&decoded(value)?)?),
                 "passfile" => password_file = Some(PathBuf::from(decoded(value)?)),
                 "prepared_statements" => prepares = valid_flag(value)?,
-                _ => others.push(parameter),
+                // The driver takes one host, or one directory of a socket, at a time.
+                "host" => hosts.extend(value.split(',').map(|host| format!("host={host}"))),
+                "hostaddr" | "port" => hosts.push(parameter.to_owned()),
+                _ => others.push(parameter.to_owned()),
             }
         }
         // The driver ends the password at the first @, so that the rest of it would be shown as a part of the host.
         let signs = base.matches('@').count();
-        if signs > 1 || (signs == 0 && others.iter().any(|other| other.contains('@'))) {
+        if signs > 1 || (signs == 0 && others.iter().chain(&hosts).any(|other| other.contains('@'))) {
             return Err(invalid("an @ in a user, a password or another value is written as %40"));
         }
-        let plain = if others.is_empty() { base.to_owned() } else { format!("{base}?{}", others.join("&")) };
-        let mut config: Config = plain.parse().map_err(|error: postgres::Error| {
-            let cause = std::error::Error::source(&error).map(ToString::to_string);
-            invalid(&cause.unwrap_or_else(|| "it cannot be parsed".to_owned()))
-        })?;
+        let mut hostless = parsed(&without_hosts(base), &others)?;
+        let mut config = parsed(base, &[others, hosts].concat())?;
         let (ssl_mode, verification) = match mode {
             Some("disable") => (SslMode::Disable, CertificateVerification::None),
             None | Some("prefer") if root.is_none() => (SslMode::Prefer, CertificateVerification::None),
             None | Some("require" | "verify-full") => (SslMode::Require, CertificateVerification::Full(root)),
             _ => return Err(invalid("sslmode is one of disable, prefer, require and verify-full")),
         };
-        config.ssl_mode(ssl_mode);
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             config.host(default_host());
         }
-        if config.get_application_name().is_none() {
-            config.application_name("runvault");
+        for config in [&mut config, &mut hostless] {
+            complete(config.ssl_mode(ssl_mode));
         }
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIMEOUT);
-        }
-        Ok(Self { config, schema, verification, blobs, is_raced: true, prepares, password_file })
+        Ok(Self { config, hostless, schema, verification, blobs, is_raced: true, prepares, password_file })
     }
 
     /// Sets the password if the address has none.
     pub(super) fn with_default_password(mut self, password: Option<String>) -> Self {
         if let (None, Some(password)) = (self.config.get_password(), password) {
-            self.config.password(password);
+            self.config.password(&password);
+            self.hostless.password(password);
         }
         self
+    }
+
+    /// Returns how to connect to each host.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = Config> + '_ {
+        let (hosts, addresses) = (self.config.get_hosts(), self.config.get_hostaddrs());
+        let ports = self.config.get_ports();
+        (0..hosts.len().max(addresses.len())).map(move |number| {
+            let mut config = self.hostless.clone();
+            match hosts.get(number) {
+                Some(Host::Tcp(name)) => config.host(name),
+                #[cfg(unix)]
+                Some(Host::Unix(path)) => config.host_path(path),
+                None => &mut config,
+            };
+            addresses.get(number).map(|address| config.hostaddr(*address));
+            ports.get(number).or(ports.first()).map(|port| config.port(*port));
+            config
+        })
+    }
+}
+
+/// Parses what the driver reads of an address.
+fn parsed(base: &str, parameters: &[String]) -> Result<Config> {
+    let separator = if parameters.is_empty() { "" } else { "?" };
+    format!("{base}{separator}{}", parameters.join("&")).parse().map_err(|error: postgres::Error| {
+        let cause = std::error::Error::source(&error).map(ToString::to_string);
+        invalid(&cause.unwrap_or_else(|| "it cannot be parsed".to_owned()))
+    })
+}
+
+/// Returns the part of an address before its parameters without its hosts.
+fn without_hosts(base: &str) -> String {
+    let Some((scheme, rest)) = base.split_once("://") else { return base.to_owned() };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let user = authority.rfind('@').and_then(|at| authority.get(..=at)).unwrap_or_default();
+    format!("{scheme}://{user}{path}")
+}
+
+/// Sets what an address does not say.
+fn complete(config: &mut Config) {
+    if config.get_application_name().is_none() {
+        config.application_name("runvault");
+    }
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(CONNECT_TIMEOUT);
+    }
+    if config.get_keepalives_idle() == Config::new().get_keepalives_idle() {
+        config.keepalives_idle(KEEPALIVE_IDLE);
+    }
+    if config.get_keepalives_interval().is_none() {
+        config.keepalives_interval(KEEPALIVE_INTERVAL);
+    }
+    if config.get_keepalives_retries().is_none() {
+        config.keepalives_retries(KEEPALIVE_RETRIES);
     }
 }
 
@@ -206,8 +265,8 @@ impl fmt::Display for PostgresAddress {
         }
         write!(f, "/{}", config.get_dbname().unwrap_or_default())?;
         let mut separator = '?';
-        for socket in sockets.iter().filter(|socket| *socket != default_host()) {
-            write!(f, "{separator}host={socket}")?;
+        if !sockets.is_empty() && sockets != [default_host()] {
+            write!(f, "{separator}host={}", sockets.join(","))?;
             separator = '&';
         }
         if schema != SCHEMA {
@@ -273,6 +332,23 @@ mod tests {
             let kind = if is_unsupported { ErrorKind::Unsupported } else { ErrorKind::Invalid };
             assert_eq!(error.kind(), kind);
             assert!(!format!("{error} {error:?}").contains("s3cret"), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn each_host_has_its_port() {
+        let hosts = |text: &str| -> Vec<(Vec<Host>, Vec<u16>)> {
+            let address = PostgresAddress::parse(text).unwrap();
+            address.hosts().map(|config| (config.get_hosts().to_vec(), config.get_ports().to_vec())).collect()
+        };
+        let tcp = |name: &str, port| (vec![Host::Tcp(name.to_owned())], vec![port]);
+        assert_eq!(hosts("postgres://ann:x@one,two:6543/runs"), [tcp("one", 5432), tcp("two", 6543)]);
+        assert_eq!(hosts("postgres:///runs?host=one,two&port=6543"), [tcp("one", 6543), tcp("two", 6543)]);
+        #[cfg(unix)]
+        {
+            let socket = |path: &str| (vec![Host::Unix(path.into())], vec![]);
+            assert_eq!(hosts("postgres:///runs?host=/a,/b%20c"), [socket("/a"), socket("/b c")]);
+            assert_eq!(shown("postgres:///runs?host=/a,/b"), "postgresql:///runs?host=/a,/b");
         }
     }
 

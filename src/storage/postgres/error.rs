@@ -7,6 +7,7 @@ use std::sync::Arc;
 use postgres::Error;
 use postgres::error::{DbError, SqlState};
 
+use super::connecting::ConnectionFailure;
 use crate::storage::{ErrorKind, StorageError};
 
 /// An error of a statement, of a connection or of what they return.
@@ -14,6 +15,8 @@ use crate::storage::{ErrorKind, StorageError};
 pub(super) enum PostgresError {
     /// The server or the connection reports it.
     Server(Arc<Error>),
+    /// The server did not answer.
+    Silent(ConnectionFailure),
     /// It is a storage error already.
     Storage(StorageError),
 }
@@ -24,6 +27,15 @@ pub(super) type PostgresResult<T> = std::result::Result<T, PostgresError>;
 impl From<Error> for PostgresError {
     fn from(error: Error) -> Self {
         Self::Server(Arc::new(error))
+    }
+}
+
+impl From<ConnectionFailure> for PostgresError {
+    fn from(failure: ConnectionFailure) -> Self {
+        match failure {
+            ConnectionFailure::Reported(error) => Self::Server(error),
+            ConnectionFailure::Silent(_) => Self::Silent(failure),
+        }
     }
 }
 
@@ -66,6 +78,7 @@ impl PostgresError {
             Self::Storage(error) => {
                 matches!(error.kind(), ErrorKind::VaultDamaged | ErrorKind::Damaged | ErrorKind::Database)
             }
+            Self::Silent(_) => false,
         }
     }
 
@@ -99,6 +112,9 @@ impl PostgresError {
     pub(super) fn at(self, vault: &str) -> StorageError {
         match self {
             Self::Storage(error) => error,
+            Self::Silent(failure) => {
+                StorageError::new(ErrorKind::Connection, format!("{vault}: {failure}")).with_source(failure)
+            }
             Self::Server(error) => {
                 let (kind, text) = described(&error);
                 StorageError::new(kind, format!("{vault}: {text}")).with_source(text)

@@ -9,6 +9,7 @@ use super::session::DatabaseTransaction;
 use super::text::to_stored;
 use crate::digest::Digest;
 use crate::storage::journal::{JournalEvent, JournalWriter};
+use crate::storage::waiting::Wait;
 use crate::storage::{Actor, ErrorKind, Head, RecordedEntry, StorageError, recorded};
 
 /// A writer of the journal entries of one transaction, which holds the writer lock.
@@ -46,6 +47,7 @@ impl PostgresJournalWriter {
         // began.
         let sql = "SELECT h.seq, h.at, h.chain, v.version, h.is_incomplete FROM head h, vault v WHERE h.id = 1 AND v.id = 1
                       FOR UPDATE OF h FOR SHARE OF v";
+        let _wait = Wait::begin(|| format!("another writer of {}", session.server().name()));
         Self::read(session, sql, actor, at)
     }
 

@@ -13,6 +13,7 @@ mod bytes;
 mod change;
 mod check;
 mod columns;
+mod connecting;
 mod encoding;
 mod engine;
 mod error;

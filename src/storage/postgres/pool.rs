@@ -1,20 +1,16 @@
 //! Connections to the server.
 
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use postgres::{Client, Error};
-use r2d2::{ManageConnection, NopErrorHandler, PooledConnection};
-use r2d2_postgres::PostgresConnectionManager;
-use tokio_postgres_rustls::MakeRustlsConnect;
+use r2d2::{NopErrorHandler, PooledConnection};
 
 use super::address::PostgresAddress;
 use super::blob_store::{BlobStore, DatabaseBlobStore};
+use super::connecting::{LastFailure, ServerConnectionManager};
 use super::error::{PostgresError, PostgresResult};
-use super::statements::Connection;
-use super::tls;
 use crate::storage::{ErrorKind, Result, StorageError};
 
 /// Maximum number of connections of one process. Each snapshot and each change holds one.
@@ -22,10 +18,6 @@ const MAX_CONNECTIONS: u32 = 20;
 
 /// How long to wait for a connection when all are in use, or the server cannot be reached.
 const POOL_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The settings of each connection. Compiling a plan takes longer than running it: the server estimates that many more
-/// rows are read than it takes to fill a page. Servers that do not compile plans have no such setting.
-const SETTINGS: &str = "SELECT set_config('jit', 'off', false) WHERE current_setting('jit', true) = 'on'";
 
 /// A connection that returns to the pool when it is dropped.
 pub(super) type PostgresPooledConnection = PooledConnection<ServerConnectionManager>;
@@ -42,18 +34,7 @@ pub(super) struct PostgresServer {
     failure: LastFailure,
     blobs: Box<dyn BlobStore>,
     /// Whether connections may prepare statements.
-    prepares: bool,
-}
-
-/// The reason that the last attempt to connect failed, if it did.
-type LastFailure = Arc<Mutex<Option<Arc<Error>>>>;
-
-/// Opens and tests connections.
-pub(super) struct ServerConnectionManager {
-    connections: PostgresConnectionManager<MakeRustlsConnect>,
-    /// The connection that was opened to see whether that is possible.
-    first: Mutex<Option<Client>>,
-    failure: LastFailure,
+    prepares: AtomicBool,
 }
 
 impl PostgresServer {
@@ -64,15 +45,9 @@ impl PostgresServer {
     /// `Missing` if it does not have the database.
     pub(super) fn connect(address: &PostgresAddress) -> Result<Self> {
         let name = address.to_string();
-        let connector = tls::connector(&address.verification)?;
-        let connections = PostgresConnectionManager::new(address.config.clone(), connector);
-        let first = connect(&connections).map_err(|error| PostgresError::from(error).at(&name))?;
         let failure = LastFailure::default();
-        let manager = ServerConnectionManager {
-            connections,
-            first: Mutex::new(Some(first)),
-            failure: Arc::clone(&failure),
-        };
+        let manager = ServerConnectionManager::connect_first(address, Arc::clone(&failure))?;
+        let manager = manager.map_err(|failure| PostgresError::from(failure).at(&name))?;
         let pool = r2d2::Pool::builder()
             .max_size(MAX_CONNECTIONS)
             .min_idle(Some(0))
@@ -91,7 +66,7 @@ impl PostgresServer {
             round_trips: AtomicU64::new(0),
             failure,
             blobs: Box::new(DatabaseBlobStore),
-            prepares: address.prepares,
+            prepares: AtomicBool::new(address.prepares),
         })
     }
 
@@ -104,7 +79,7 @@ impl PostgresServer {
                     let message = format!("{}: no connection is free: {timeout}", self.name);
                     PostgresError::Storage(StorageError::new(ErrorKind::Busy, message))
                 },
-                PostgresError::Server,
+                PostgresError::from,
             )
         })
     }
@@ -141,7 +116,12 @@ impl PostgresServer {
 
     /// Returns whether connections may prepare statements.
     pub(super) fn prepares(&self) -> bool {
-        self.prepares
+        self.prepares.load(Ordering::Relaxed)
+    }
+
+    /// Prepares no more statements: something between this process and the server assigns connections per transaction.
+    pub(super) fn stop_preparing(&self) {
+        self.prepares.store(false, Ordering::Relaxed);
     }
 
     /// Counts a round trip to the server.
@@ -156,38 +136,8 @@ impl PostgresServer {
     }
 }
 
-/// Opens a connection.
-fn connect(connections: &PostgresConnectionManager<MakeRustlsConnect>) -> std::result::Result<Client, Error> {
-    let mut client = connections.connect()?;
-    client.batch_execute(SETTINGS)?;
-    Ok(client)
-}
-
 impl fmt::Debug for PostgresServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-impl ManageConnection for ServerConnectionManager {
-    type Connection = Connection;
-    /// Shared by the pool and by those who wait for a connection.
-    type Error = Arc<Error>;
-
-    fn connect(&self) -> std::result::Result<Connection, Arc<Error>> {
-        if let Some(first) = self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            return Ok(Connection::new(first));
-        }
-        let connected = connect(&self.connections).map_err(Arc::new);
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = connected.as_ref().err().cloned();
-        connected.map(Connection::new)
-    }
-
-    fn is_valid(&self, connection: &mut Connection) -> std::result::Result<(), Arc<Error>> {
-        self.connections.is_valid(connection).map_err(Arc::new)
-    }
-
-    fn has_broken(&self, connection: &mut Connection) -> bool {
-        self.connections.has_broken(connection)
     }
 }

@@ -10,8 +10,28 @@ use postgres::{Client, Row, SimpleQueryMessage};
 use super::error::{PostgresError, PostgresResult};
 use super::parameter::Parameter;
 use super::pool::{PostgresPooledConnection, PostgresServer};
-use super::schema::{current, expect_current};
+use super::schema::expect_current;
 use super::statements::Preparation;
+
+/// The settings of each transaction; those of a connection would be lost behind a pooler that assigns connections per
+/// transaction. Compiling a plan takes longer than running it, because the server estimates that many more rows are read
+/// than it takes to fill a page. A query does not go on after its client has left. Servers that do neither have no such
+/// settings.
+const SETTINGS: &str = "
+  SELECT set_config('jit', 'off', true) WHERE current_setting('jit', true) = 'on';
+  SELECT set_config('client_connection_check_interval', '2s', true)
+   WHERE current_setting('client_connection_check_interval', true) = '0'";
+
+/// What is checked when a transaction begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Checked {
+    /// The version of the vault, and that the server has the prepared statements of the connection.
+    Version,
+    /// The version of the vault. No statement is prepared.
+    Unprepared,
+    /// Nothing. No statement is prepared.
+    Nothing,
+}
 
 /// A transaction. It is rolled back unless it is committed.
 pub(super) struct DatabaseTransaction<'s> {
@@ -26,69 +46,72 @@ impl<'s> DatabaseTransaction<'s> {
     /// Begins a transaction that reads one state, whatever others write.
     pub(super) fn to_read(server: &'s PostgresServer) -> PostgresResult<Self> {
         // The state is that of the first statement that reads.
-        let begin = format!(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO \"{}\"; SELECT version FROM vault",
-            server.schema()
-        );
-        Self::begin(server, &begin, true)
+        Self::begin(server, "REPEATABLE READ READ ONLY", "", Checked::Version)
     }
 
     /// Begins a transaction that reads one state, in which temporary tables can be created.
     pub(super) fn to_query(server: &'s PostgresServer) -> PostgresResult<Self> {
-        let begin = format!(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL search_path TO \"{}\"; SELECT version FROM vault",
-            server.schema()
-        );
         // What statements refer to changes with the temporary tables.
-        Self::begin(server, &begin, false)
+        Self::begin(server, "REPEATABLE READ", "", Checked::Unprepared)
     }
 
     /// Begins a transaction that reads one state without relying on any table, and returns to the point `intact` after
     /// errors of statements.
     pub(super) fn to_inspect(server: &'s PostgresServer) -> PostgresResult<Self> {
-        let begin = format!(
-            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO \"{}\"; SELECT {}; SAVEPOINT intact",
-            server.schema(),
-            // The version was checked when the vault was opened, and its row may be damaged.
-            current()
-        );
-        // What a check reads may be damaged in any way.
-        Self::begin(server, &begin, false)
+        // The version was checked when the vault was opened, and its row may be damaged, like everything that a check reads.
+        Self::begin(server, "REPEATABLE READ READ ONLY", "SAVEPOINT intact", Checked::Nothing)
     }
 
     /// Begins a transaction that writes, and waits for locks no longer than `busy_timeout`.
     pub(super) fn to_write(server: &'s PostgresServer, busy_timeout: Duration) -> PostgresResult<Self> {
         // Zero would be no limit. A writer that the network has cut off must not hold the lock of all writers until the
         // server finds out by itself. What was committed is on disk, whatever the default of the role is.
-        let begin = format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path TO \"{}\"; SET LOCAL lock_timeout = '{}ms';
-             SET LOCAL idle_in_transaction_session_timeout = '5min';
+        let settings = format!(
+            "SET LOCAL lock_timeout = '{}ms'; SET LOCAL idle_in_transaction_session_timeout = '5min';
              SELECT set_config('synchronous_commit', 'on', true)
-              WHERE current_setting('synchronous_commit') = 'off';
-             SELECT version FROM vault",
-            server.schema(),
+              WHERE current_setting('synchronous_commit') = 'off'",
             busy_timeout.as_millis().clamp(1, 1 << 30)
         );
-        Self::begin(server, &begin, true)
+        Self::begin(server, "READ COMMITTED", &settings, Checked::Version)
     }
 
-    /// Begins a transaction with these statements, the last of which returns the version of the vault. Connections that
-    /// were lost while they were idle are replaced.
-    fn begin(server: &'s PostgresServer, statements: &str, prepares: bool) -> PostgresResult<Self> {
-        let prepares = prepares && server.prepares();
+    /// Begins a transaction of this kind with these further statements. Connections that were lost while they were idle
+    /// are replaced.
+    fn begin(
+        server: &'s PostgresServer,
+        kind: &str,
+        statements: &str,
+        checked: Checked,
+    ) -> PostgresResult<Self> {
         let mut attempts = server.max_connections();
         loop {
+            let prepares = checked == Checked::Version && server.prepares();
             let mut client = server.lease()?;
+            let count = if prepares { client.count_of_prepared() } else { None };
+            let read = match checked {
+                Checked::Nothing => String::new(),
+                _ => format!("SELECT version, {} FROM vault", count.as_deref().unwrap_or("0")),
+            };
+            let opening = format!(
+                "BEGIN ISOLATION LEVEL {kind}; SET LOCAL search_path TO \"{}\"; {SETTINGS}; {statements}; {read}",
+                server.schema()
+            );
             server.count_round_trip();
-            let begun = client.simple_query(statements).map_err(PostgresError::from);
-            match begun.and_then(|answers| expect_version(server, &answers)) {
-                Ok(()) => {
+            let begun = client.simple_query(&opening).map_err(PostgresError::from);
+            match begun.and_then(|answers| expect_version(server, checked, &answers)) {
+                Ok(found) if count.is_none() || found == client.prepared() => {
                     return Ok(Self {
                         server,
                         client: RefCell::new(client),
                         is_open: Cell::new(true),
                         prepares,
                     });
+                }
+                Ok(_) => {
+                    // This is another connection of the server than that of the last transaction.
+                    server.stop_preparing();
+                    client.forget_all();
+                    client.batch_execute("ROLLBACK")?;
                 }
                 Err(failure) if failure.is_disconnection() && attempts > 0 => attempts -= 1,
                 Err(failure) => {
@@ -220,15 +243,24 @@ fn typed<'p>(parameters: &[&'p dyn Parameter]) -> Vec<(&'p (dyn ToSql + Sync), T
     parameters.iter().map(|parameter| (parameter.value(), parameter.type_of())).collect()
 }
 
-/// Checks that the vault has the version of this program, which is in the last row of the answers.
-fn expect_version(server: &PostgresServer, answers: &[SimpleQueryMessage]) -> PostgresResult<()> {
+/// Checks that the vault has the version of this program, and returns the number of prepared statements. Both are in the
+/// last row of the answers.
+fn expect_version(
+    server: &PostgresServer,
+    checked: Checked,
+    answers: &[SimpleQueryMessage],
+) -> PostgresResult<usize> {
+    if checked == Checked::Nothing {
+        return Ok(0);
+    }
     let last = answers.iter().rev().find_map(|answer| match answer {
-        SimpleQueryMessage::Row(row) => row.get(0),
+        SimpleQueryMessage::Row(row) => Some((row.get(0)?, row.get(1)?)),
         _ => None,
     });
-    let version = last.and_then(|version| version.parse().ok());
-    let version = version.ok_or_else(|| PostgresError::damaged("it has no version"))?;
-    Ok(expect_current(server.name(), version)?)
+    let numbers = last.and_then(|(version, count)| Some((version.parse().ok()?, count.parse().ok()?)));
+    let (version, count) = numbers.ok_or_else(|| PostgresError::damaged("it has no version"))?;
+    expect_current(server.name(), version)?;
+    Ok(count)
 }
 
 impl Drop for DatabaseTransaction<'_> {

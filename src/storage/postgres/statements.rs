@@ -3,8 +3,14 @@
 //! The server parses, analyses and plans a statement each time that it comes as text, which takes it several times as long
 //! as running a look-up. A statement that a connection runs again is therefore prepared. The first time it is not: a command
 //! that asks once would pay a round trip for it.
+//!
+//! The driver numbers the statements of a process, so that the statements of two processes have the same names. Through a
+//! pooler that assigns connections of the server per transaction, a process could run a statement of another one. The text of
+//! each statement therefore begins with a mark of its connection, and each transaction begins with counting the statements
+//! with this mark. Within a transaction, the connection of the server stays the same.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::ops::{Deref, DerefMut};
 
 use postgres::types::Type;
@@ -18,6 +24,8 @@ const MOST: usize = 256;
 pub(super) struct Connection {
     client: Client,
     known: HashMap<String, StatementCacheEntry>,
+    /// A comment with a random number.
+    mark: String,
     /// The number of statements that were asked for.
     uses: u64,
 }
@@ -38,7 +46,20 @@ pub(super) enum Preparation {
 
 impl Connection {
     pub(super) fn new(client: Client) -> Self {
-        Self { client, known: HashMap::new(), uses: 0 }
+        let mark = format!("/* runvault {:016x} */", RandomState::new().build_hasher().finish());
+        Self { client, known: HashMap::new(), mark, uses: 0 }
+    }
+
+    /// Returns an expression for the number of prepared statements of this connection that the server has; `None` if there
+    /// are none.
+    pub(super) fn count_of_prepared(&self) -> Option<String> {
+        let count = "SELECT count(*) FROM pg_prepared_statements WHERE starts_with(statement, '";
+        (self.prepared() > 0).then(|| format!("({count}{}'))", self.mark))
+    }
+
+    /// Returns the number of statements that are prepared.
+    pub(super) fn prepared(&self) -> usize {
+        self.known.values().filter(|known| known.statement.is_some()).count()
     }
 
     /// Returns how to run a statement with parameters of these types. `count` is called before a round trip to the
@@ -60,7 +81,7 @@ impl Connection {
             statement.clone()
         } else {
             count();
-            let statement = self.client.prepare_typed(sql, types)?;
+            let statement = self.client.prepare_typed(&format!("{} {sql}", self.mark), types)?;
             known.statement = Some(statement.clone());
             statement
         };

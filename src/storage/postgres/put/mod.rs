@@ -22,6 +22,7 @@ use crate::storage::postgres::journal::{PostgresJournalWriter, has_entry};
 use crate::storage::postgres::names::{NameCache, NameRegistry};
 use crate::storage::postgres::pool::PostgresServer;
 use crate::storage::postgres::session::DatabaseTransaction;
+use crate::storage::waiting::Wait;
 use crate::storage::{Actor, Head, Prepared, PutResult};
 pub(super) use adopted::adopt_additions;
 pub(super) use blobs::Blobs;
@@ -49,12 +50,14 @@ impl PostgresPutBatch<'_> {
     /// Stores the batch, again from the beginning if another transaction interfered or the connection was lost.
     pub(super) fn put(&self) -> PostgresResult<Vec<PutResult>> {
         let begun = Instant::now();
-        let mut lost = None;
+        let (mut lost, mut wait) = (None, None);
         let mut blobs = Blobs::new(self.prepared);
         for attempt in 1.. {
             let left = self.options.busy_timeout.saturating_sub(begun.elapsed());
             match self.try_put(left, &mut blobs, &mut lost) {
                 Err(failure) if failure.can_be_retried() && begun.elapsed() < self.options.busy_timeout => {
+                    let what = || format!("the server at {} to store artifacts", self.server.name());
+                    wait.get_or_insert_with(|| Wait::begin(what));
                     std::thread::sleep(PAUSE.saturating_mul(attempt).min(Duration::from_secs(1)));
                 }
                 outcome => return outcome,

@@ -1,0 +1,149 @@
+//! Opening of connections: one host after the other, each for a limited time.
+//!
+//! The driver limits the time in which the network connects, not the time in which the server answers. A server or a pooler
+//! that accepts connections and never answers would be waited for without end, and the next host never be tried.
+
+use std::fmt;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use postgres::config::LoadBalanceHosts;
+use postgres::{Client, Error};
+use r2d2::ManageConnection;
+use r2d2_postgres::PostgresConnectionManager;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::address::PostgresAddress;
+use super::statements::Connection;
+use super::tls;
+use crate::storage::Result;
+use crate::storage::waiting::Wait;
+
+/// How long a host may take to answer, in time-outs of the network: its name can have several addresses.
+const ANSWER_TIMEOUTS: u32 = 3;
+
+/// A host, as the driver connects to it.
+type HostManager = Arc<PostgresConnectionManager<MakeRustlsConnect>>;
+
+/// Opens and tests connections.
+pub(super) struct ServerConnectionManager {
+    hosts: Vec<HostManager>,
+    is_random: bool,
+    /// How long each host may take.
+    limit: Duration,
+    /// The address, as it may be shown.
+    name: String,
+    /// The connection that was opened to see whether that is possible.
+    first: Mutex<Option<Client>>,
+    failure: LastFailure,
+}
+
+/// The reason that the last attempt to connect failed, if it did.
+pub(super) type LastFailure = Arc<Mutex<Option<ConnectionFailure>>>;
+
+/// The reason that no connection was opened.
+#[derive(Clone, Debug)]
+pub(super) enum ConnectionFailure {
+    /// The server or the driver reports it.
+    Reported(Arc<Error>),
+    /// The server did not answer for this time.
+    Silent(Duration),
+}
+
+impl ServerConnectionManager {
+    /// Connects to the first host that answers, and keeps this connection for the pool.
+    pub(super) fn connect_first(
+        address: &PostgresAddress,
+        failure: LastFailure,
+    ) -> Result<std::result::Result<Self, ConnectionFailure>> {
+        let connector = tls::connector(&address.verification)?;
+        let host = |config| Arc::new(PostgresConnectionManager::new(config, connector.clone()));
+        let timeout = address.config.get_connect_timeout().copied().unwrap_or_default();
+        let manager = Self {
+            hosts: address.hosts().map(host).collect(),
+            is_random: address.config.get_load_balance_hosts() == LoadBalanceHosts::Random,
+            limit: timeout.saturating_mul(ANSWER_TIMEOUTS),
+            name: address.to_string(),
+            first: Mutex::new(None),
+            failure,
+        };
+        Ok(manager.open().map(|first| Self { first: Mutex::new(Some(first)), ..manager }))
+    }
+
+    /// Opens a connection to the first host that accepts one.
+    fn open(&self) -> std::result::Result<Client, ConnectionFailure> {
+        let _wait = Wait::begin(|| format!("an answer of the server at {}", self.name));
+        let number = if self.is_random { RandomState::new().build_hasher().finish() } else { 0 };
+        let first = usize::try_from(number).unwrap_or(0).checked_rem(self.hosts.len()).unwrap_or(0);
+        let mut failure = ConnectionFailure::Silent(Duration::ZERO);
+        for host in self.hosts.iter().cycle().skip(first).take(self.hosts.len()) {
+            match connect_within(host, self.limit) {
+                Ok(client) => return Ok(client),
+                Err(failed) => failure = failed,
+            }
+        }
+        Err(failure)
+    }
+}
+
+/// Connects to a host, on a thread that is left to itself if the host does not answer in time.
+fn connect_within(host: &HostManager, limit: Duration) -> std::result::Result<Client, ConnectionFailure> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let connecting = Arc::clone(host);
+    let connect = move || {
+        // Nobody waits for an answer that comes too late.
+        let _ = sender.send(connecting.connect());
+    };
+    if std::thread::Builder::new().name("connect".to_owned()).spawn(connect).is_err() {
+        return host.connect().map_err(ConnectionFailure::from);
+    }
+    match receiver.recv_timeout(limit) {
+        Ok(connected) => connected.map_err(ConnectionFailure::from),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+            Err(ConnectionFailure::Silent(limit))
+        }
+    }
+}
+
+impl From<Error> for ConnectionFailure {
+    fn from(error: Error) -> Self {
+        Self::Reported(Arc::new(error))
+    }
+}
+
+impl fmt::Display for ConnectionFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Reported(error) => error.fmt(f),
+            Self::Silent(limit) => {
+                write!(f, "the server accepted no connection and gave no answer for {} s", limit.as_secs())
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConnectionFailure {}
+
+impl ManageConnection for ServerConnectionManager {
+    type Connection = Connection;
+    type Error = ConnectionFailure;
+
+    fn connect(&self) -> std::result::Result<Connection, ConnectionFailure> {
+        if let Some(first) = self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Ok(Connection::new(first));
+        }
+        let connected = self.open();
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = connected.as_ref().err().cloned();
+        connected.map(Connection::new)
+    }
+
+    fn is_valid(&self, connection: &mut Connection) -> std::result::Result<(), ConnectionFailure> {
+        connection.simple_query("").map(drop).map_err(ConnectionFailure::from)
+    }
+
+    fn has_broken(&self, connection: &mut Connection) -> bool {
+        connection.is_closed()
+    }
+}
