@@ -37,6 +37,11 @@ pub trait Inspection: Send {
     /// Checks the engine's own structures, without reading stored bytes: access rights, files, tables and rows.
     fn structures(&self, integrity: IntegrityLevel) -> Result<Vec<Finding>>;
 
+    /// Returns what could not be checked so far, and why: the engine or its user does not permit it.
+    fn unchecked(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Returns the kinds as the vault records them.
     fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>>;
 

@@ -118,7 +118,7 @@ impl fmt::Display for ConnectionFailure {
         match self {
             Self::Reported(error) => error.fmt(f),
             Self::Silent(limit) => {
-                write!(f, "the server accepted no connection and gave no answer for {} s", limit.as_secs())
+                write!(f, "the server did not answer for {} s", limit.as_secs())
             }
         }
     }

@@ -87,10 +87,10 @@ impl<'s> DatabaseTransaction<'s> {
         loop {
             let prepares = checked == Checked::Version && server.prepares();
             let mut client = server.lease()?;
-            let count = if prepares { client.count_of_prepared() } else { None };
+            let count = if prepares { client.count_of_prepared() } else { "0".to_owned() };
             let read = match checked {
                 Checked::Nothing => String::new(),
-                _ => format!("SELECT version, {} FROM vault", count.as_deref().unwrap_or("0")),
+                _ => format!("SELECT version, {count} FROM vault"),
             };
             let opening = format!(
                 "BEGIN ISOLATION LEVEL {kind}; SET LOCAL search_path TO \"{}\"; {SETTINGS}; {statements}; {read}",
@@ -99,7 +99,7 @@ impl<'s> DatabaseTransaction<'s> {
             server.count_round_trip();
             let begun = client.simple_query(&opening).map_err(PostgresError::from);
             match begun.and_then(|answers| expect_version(server, checked, &answers)) {
-                Ok(found) if count.is_none() || found == client.prepared() => {
+                Ok(found) if !prepares || found == client.prepared() => {
                     return Ok(Self {
                         server,
                         client: RefCell::new(client),
@@ -249,7 +249,7 @@ fn expect_version(
     server: &PostgresServer,
     checked: Checked,
     answers: &[SimpleQueryMessage],
-) -> PostgresResult<usize> {
+) -> PostgresResult<i64> {
     if checked == Checked::Nothing {
         return Ok(0);
     }

@@ -7,7 +7,7 @@
 //! The driver numbers the statements of a process, so that the statements of two processes have the same names. Through a
 //! pooler that assigns connections of the server per transaction, a process could run a statement of another one. The text of
 //! each statement therefore begins with a mark of its connection, and each transaction begins with counting the statements
-//! with this mark. Within a transaction, the connection of the server stays the same.
+//! with this mark and the others. Within a transaction, the connection of the server stays the same.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -50,16 +50,20 @@ impl Connection {
         Self { client, known: HashMap::new(), mark, uses: 0 }
     }
 
-    /// Returns an expression for the number of prepared statements of this connection that the server has; `None` if there
-    /// are none.
-    pub(super) fn count_of_prepared(&self) -> Option<String> {
-        let count = "SELECT count(*) FROM pg_prepared_statements WHERE starts_with(statement, '";
-        (self.prepared() > 0).then(|| format!("({count}{}'))", self.mark))
+    /// Returns an expression that is [`Connection::prepared`] if the server has all prepared statements of this connection,
+    /// and none of another one.
+    pub(super) fn count_of_prepared(&self) -> String {
+        format!(
+            "(SELECT coalesce(sum(CASE WHEN starts_with(statement, '{}') THEN 1 ELSE -1 END), 0)
+                FROM pg_prepared_statements)",
+            self.mark
+        )
     }
 
     /// Returns the number of statements that are prepared.
-    pub(super) fn prepared(&self) -> usize {
-        self.known.values().filter(|known| known.statement.is_some()).count()
+    pub(super) fn prepared(&self) -> i64 {
+        let prepared = self.known.values().filter(|known| known.statement.is_some());
+        i64::try_from(prepared.count()).unwrap_or(i64::MAX)
     }
 
     /// Returns how to run a statement with parameters of these types. `count` is called before a round trip to the

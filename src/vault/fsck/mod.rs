@@ -51,6 +51,7 @@ pub(crate) fn check(
     if options.depth == Depth::Full && options.kind.is_none() {
         search::check(storage, &mut reporter)?;
     }
+    reporter.add_unchecked(inspection.unchecked());
     Ok(reporter.report())
 }
 

@@ -23,6 +23,11 @@ pub trait FsckMonitor {
     /// hashes.
     fn checked(&mut self, core: CoreHash, bytes: u64);
 
+    /// Called for what could not be checked, with the reason.
+    fn unchecked(&mut self, what: &str) {
+        let _ = what;
+    }
+
     /// Called when `done` of `of` parts of another item were checked; `what` describes the item.
     fn progress(&mut self, what: &'static str, done: u64, of: u64) {
         let _ = (what, done, of);
@@ -36,6 +41,8 @@ pub struct FsckReport {
     pub findings: Vec<Finding>,
     /// Number of findings that are not listed.
     pub omitted: u64,
+    /// What could not be checked, and why: the engine, or the role of its user, does not permit it.
+    pub unchecked: Vec<String>,
     /// Number of artifacts that were checked.
     pub artifacts: u64,
     /// The total size of their captures.
@@ -128,6 +135,13 @@ impl<'m> FsckReporter<'m> {
             self.monitor.found(&finding);
             self.report.findings.push(finding);
         }
+    }
+
+    pub(super) fn add_unchecked(&mut self, unchecked: Vec<String>) {
+        for what in &unchecked {
+            self.monitor.unchecked(what);
+        }
+        self.report.unchecked.extend(unchecked);
     }
 
     pub(super) fn progress(&mut self, what: &'static str, done: u64, of: u64) {

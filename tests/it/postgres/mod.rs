@@ -7,8 +7,10 @@ mod faults;
 mod objects;
 #[cfg(feature = "objects")]
 mod place;
+mod pooler;
 mod proxy;
 mod repair;
+mod roles;
 mod round_trips;
 mod schema;
 mod search;

@@ -118,7 +118,11 @@ impl Args {
         }
         let (size, seconds) = (stdout::size(report.bytes), started.elapsed().as_secs_f64());
         let (artifacts, found) = (counted(artifacts, "artifact"), counted(findings, "finding"));
-        stdout::note(&format!("{artifacts} checked, {found}; {size} in {seconds:.2} s"));
+        let unchecked = match report.unchecked.len() {
+            0 => String::new(),
+            count => format!(", {} not possible", counted(count as u64, "check")),
+        };
+        stdout::note(&format!("{artifacts} checked, {found}{unchecked}; {size} in {seconds:.2} s"));
         report.signatures.iter().for_each(|counts| reindex::note_signatures(*counts));
         if lost > 0 {
             stdout::note(&format!("{} not repaired", counted(lost, "item")));
@@ -230,6 +234,10 @@ impl FsckMonitor for FsckPrinter {
         self.print(|as_json| {
             if as_json { findings::print_json(finding) } else { findings::print_text(&finding.into(), BAD) }
         });
+    }
+
+    fn unchecked(&mut self, what: &str) {
+        self.progress.aside(|| stdout::note(&format!("not checked: {}", escaped(what))));
     }
 
     fn progress(&mut self, what: &'static str, done: u64, of: u64) {

@@ -37,6 +37,10 @@ impl Inspection for DatabaseInspection<'_> {
         fn recorded_signatures(&self) -> Result<RecordedSignatures>;
     }
 
+    fn unchecked(&self) -> Vec<String> {
+        self.unchecked.borrow().clone()
+    }
+
     /// The files are the server's, whose own tools check them.
     fn structures(&self, _: IntegrityLevel) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();

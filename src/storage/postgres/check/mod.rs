@@ -26,6 +26,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use postgres::Row;
+use postgres::error::SqlState;
 
 use super::error::{PostgresError, PostgresResult};
 use super::pool::PostgresServer;
@@ -47,15 +48,19 @@ pub(super) struct DatabaseInspection<'s> {
     /// The roles by number, once they were read.
     roles: RefCell<Option<HashMap<i32, Arc<RoleFact>>>>,
     ahead: RefCell<InspectionPrefetch>,
+    /// What the role of the connection, or a standby, does not permit to check.
+    unchecked: RefCell<Vec<String>>,
 }
 
 impl<'s> DatabaseInspection<'s> {
     pub(super) fn begin(server: &'s PostgresServer) -> PostgresResult<Self> {
         let session = DatabaseTransaction::to_inspect(server)?;
-        Ok(Self { session, cursors: Cell::default(), roles: RefCell::default(), ahead: RefCell::default() })
+        let (cursors, roles, ahead) = (Cell::default(), RefCell::default(), RefCell::default());
+        Ok(Self { session, cursors, roles, ahead, unchecked: RefCell::default() })
     }
 
-    /// Returns the result of `look`, or `None` and a finding about `subject` if it fails because of damage.
+    /// Returns the result of `look`, or `None` and a finding about `subject` if it fails because of damage. If it is not
+    /// permitted, that is recorded as not checked.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
@@ -65,13 +70,14 @@ impl<'s> DatabaseInspection<'s> {
         findings: &mut Vec<Finding>,
         look: impl FnOnce() -> PostgresResult<T>,
     ) -> Result<Option<T>> {
-        match self.attempt(look)? {
-            Ok(seen) => Ok(Some(seen)),
-            Err(damage) => {
-                findings.push(Finding::new(UNREADABLE, subject, damage));
-                Ok(None)
+        match look() {
+            Ok(seen) => return Ok(Some(seen)),
+            Err(failure) if failure.has_state(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                self.skip(&subject.to_string(), failure)?;
             }
+            Err(failure) => findings.push(Finding::new(UNREADABLE, subject, self.recover(failure)?)),
         }
+        Ok(None)
     }
 
     /// Returns the result of `look`, or what is damaged.
@@ -80,6 +86,15 @@ impl<'s> DatabaseInspection<'s> {
             Ok(seen) => Ok(Ok(seen)),
             Err(failure) => self.recover(failure).map(Err),
         }
+    }
+
+    /// Records that something cannot be checked.
+    fn skip(&self, what: &str, failure: PostgresError) -> Result<()> {
+        let name = self.session.server().name();
+        let recovered = self.session.batch("ROLLBACK TO SAVEPOINT intact");
+        recovered.map_err(|failure| failure.at(name))?;
+        self.unchecked.borrow_mut().push(format!("{what}: {}", failure.at(name).cause()));
+        Ok(())
     }
 
     /// Returns what is damaged, or an error if the reason is another one.

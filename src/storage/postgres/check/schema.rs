@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{DatabaseInspection, table};
-use crate::storage::check::finding::{Finding, SCHEMA_DIFFERS, UNREADABLE};
+use crate::storage::check::finding::{Finding, SCHEMA_DIFFERS};
 use crate::storage::postgres::columns::value;
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::schema::MIGRATIONS;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::{BUSY_TIMEOUT, ErrorKind, Result};
+use crate::storage::{BUSY_TIMEOUT, Result};
 
 /// The definitions of a table, an index or a view, by its name.
 type RelationDefinitions = BTreeMap<String, BTreeSet<String>>;
@@ -59,17 +59,8 @@ impl DatabaseInspection<'_> {
         };
         let expected = match self.expected() {
             Ok(expected) => expected,
-            Err(failure) => {
-                let error = failure.at(self.session.server().name());
-                // A role that only reads, or a replica, cannot create tables to compare with.
-                if !matches!(error.kind(), ErrorKind::ReadOnly | ErrorKind::Database) {
-                    return Err(error);
-                }
-                let detail =
-                    format!("the tables cannot be compared with their definitions: {}", error.cause());
-                findings.push(Finding::new(UNREADABLE, table("pg_class"), detail));
-                return Ok(());
-            }
+            // A role that only reads, or a standby, cannot create tables to compare with.
+            Err(failure) => return self.skip("the definitions of tables, indexes and views", failure),
         };
         let names: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
         for name in names {

@@ -1,4 +1,7 @@
-//! Temporary tables of what documents contain.
+//! The views that a query names and that the schema does not have: those of kinds, and tables of what documents contain.
+//!
+//! Tables of contents are temporary tables if the role may create some. Otherwise, as for a role that only reads and on a
+//! standby, their rows are parameters of the query, which limits their size.
 
 use std::fmt::Write as _;
 
@@ -15,7 +18,10 @@ use crate::storage::views::attribute_value;
 const STEP: i64 = 1_000;
 const MAX_ROWS: usize = 5_000;
 
-/// Returns the statement that creates the view of the artifacts of a kind.
+/// Maximum number of bytes of the rows of a table that are parameters of a query.
+const MAX_INLINE_BYTES: usize = 64 << 20;
+
+/// Returns the query of the view of the artifacts of a kind.
 pub(super) fn view_of_kind(of_kind: &KindView) -> String {
     let mut columns = String::new();
     for column in of_kind.view.columns {
@@ -27,9 +33,8 @@ pub(super) fn view_of_kind(of_kind: &KindView) -> String {
         );
     }
     format!(
-        "CREATE TEMPORARY VIEW \"{}\" AS SELECT a.artifact, a.core_hash, a.added_at, a.seen_at{columns}
-           FROM artifacts a WHERE a.kind = '{}'",
-        of_kind.name, of_kind.kind
+        "SELECT a.artifact, a.core_hash, a.added_at, a.seen_at{columns} FROM artifacts a WHERE a.kind = '{}'",
+        of_kind.kind
     )
 }
 
@@ -43,19 +48,74 @@ pub(super) fn table_of_contents(computed: &ComputedView) -> String {
     )
 }
 
+/// The type of texts, which are ordered by their bytes.
+const TEXT: &str = "text COLLATE \"C\"";
+
 /// Returns the type of a column.
 fn type_of(column: Column) -> &'static str {
     match column.sort {
         ColumnType::Number => "bigint",
         ColumnType::Real => "double precision",
-        ColumnType::Text | ColumnType::Time | ColumnType::Hash | ColumnType::Json | ColumnType::Any => {
-            "text COLLATE \"C\""
-        }
+        ColumnType::Text | ColumnType::Time | ColumnType::Hash | ColumnType::Json | ColumnType::Any => TEXT,
     }
 }
 
-/// Fills the table of contents.
+/// Fills the temporary table of contents.
 pub(super) fn fill(view: &PostgresSnapshot<'_>, computed: &ComputedView) -> Result<(), SqlError> {
+    read(view, computed, &mut |rows| {
+        let (rows, arrays) = (unnest(computed, 1), rows.arrays(computed)?);
+        let sql = format!("INSERT INTO pg_temp.\"{}\" {rows}", computed.name);
+        let parameters: Vec<&dyn Parameter> = arrays.iter().map(|array| &**array).collect();
+        view.session
+            .execute(&sql, &parameters)
+            .map_err(|failure| failure.at(view.session.server().name()))?;
+        Ok(())
+    })
+}
+
+/// A table of contents in a query.
+pub(super) struct InlineTable {
+    /// Its name, its columns and the query of its rows, as they stand in a `WITH` clause.
+    pub(super) definition: String,
+    /// The parameters with its rows.
+    pub(super) arrays: Vec<Box<dyn Parameter>>,
+}
+
+impl InlineTable {
+    /// Reads a table of contents. Its first parameter has the number `first`.
+    pub(super) fn read(
+        view: &PostgresSnapshot<'_>,
+        computed: &ComputedView,
+        first: usize,
+    ) -> Result<Self, SqlError> {
+        let (mut all, mut bytes) = (ComputedRowColumns::default(), 0);
+        read(view, computed, &mut |rows| {
+            bytes += rows.bytes();
+            if bytes > MAX_INLINE_BYTES {
+                return Err(SqlError::Query(format!(
+                    "the rows of {} have more than {} MiB; to read them, the role of the connection needs the privilege \
+                     to create temporary tables",
+                    computed.name,
+                    MAX_INLINE_BYTES >> 20
+                )));
+            }
+            all.append(rows);
+            Ok(())
+        })?;
+        let columns = computed.columns.iter().map(|column| format!(", \"{}\"", column.name));
+        let columns: String = columns.collect();
+        let definition =
+            format!("\"{}\" (artifact, core_hash{columns}) AS ({})", computed.name, unnest(computed, first));
+        Ok(Self { definition, arrays: all.arrays(computed)? })
+    }
+}
+
+/// Passes the rows of a table of contents to `take`, some thousands at a time.
+fn read(
+    view: &PostgresSnapshot<'_>,
+    computed: &ComputedView,
+    take: &mut dyn FnMut(ComputedRowColumns) -> Result<(), SqlError>,
+) -> Result<(), SqlError> {
     let name = view.session.server().name();
     let mut rows = ComputedRowColumns::default();
     let mut last = 0;
@@ -68,11 +128,11 @@ pub(super) fn fill(view: &PostgresSnapshot<'_>, computed: &ComputedView) -> Resu
                 rows.add(artifact, cells);
             }
             if rows.artifacts.len() >= MAX_ROWS {
-                rows.write(view, computed)?;
+                take(std::mem::take(&mut rows))?;
             }
         }
     }
-    rows.write(view, computed)
+    if rows.artifacts.is_empty() { Ok(()) } else { take(rows) }
 }
 
 /// Returns the next artifacts of a kind, or of all, in the order of their numbers.
@@ -104,25 +164,46 @@ impl ComputedRowColumns {
         self.cells.push(cells);
     }
 
-    fn write(&mut self, view: &PostgresSnapshot<'_>, computed: &ComputedView) -> Result<(), SqlError> {
-        let Self { artifacts, hashes, cells } = std::mem::take(self);
-        if artifacts.is_empty() {
-            return Ok(());
-        }
+    fn append(&mut self, mut other: Self) {
+        self.artifacts.append(&mut other.artifacts);
+        self.hashes.append(&mut other.hashes);
+        self.cells.append(&mut other.cells);
+    }
+
+    /// Returns about how many bytes the rows have.
+    fn bytes(&self) -> usize {
+        let bytes = |cell: &Cell| match cell {
+            Cell::Text(text) => text.len(),
+            Cell::Blob(bytes) => bytes.len(),
+            Cell::Null | Cell::Integer(_) | Cell::Real(_) => 8,
+        };
+        let hashes: usize = self.hashes.iter().map(String::len).sum();
+        hashes + self.cells.iter().flatten().map(bytes).sum::<usize>()
+    }
+
+    /// Returns the rows as parameters.
+    fn arrays(self, computed: &ComputedView) -> Result<Vec<Box<dyn Parameter>>, SqlError> {
+        let Self { artifacts, hashes, cells } = self;
         let mut arrays: Vec<Box<dyn Parameter>> = vec![Box::new(artifacts), Box::new(hashes)];
         for (index, column) in computed.columns.iter().enumerate() {
             arrays.push(array(*column, cells.iter().map(|row| row.get(index)))?);
         }
-        let types = arrays.iter().map(|array| array.type_of()).enumerate();
-        let marks: Vec<String> = types.map(|(index, of)| format!("${}::{}", index + 1, of.name())).collect();
-        let sql =
-            format!("INSERT INTO pg_temp.\"{}\" SELECT * FROM unnest({})", computed.name, marks.join(", "));
-        let parameters: Vec<&dyn Parameter> = arrays.iter().map(|array| &**array).collect();
-        view.session
-            .execute(&sql, &parameters)
-            .map_err(|failure| failure.at(view.session.server().name()))?;
-        Ok(())
+        Ok(arrays)
     }
+}
+
+/// Returns the query of the rows that the parameters from number `first` on have.
+fn unnest(computed: &ComputedView, first: usize) -> String {
+    let types = ["bigint", TEXT].into_iter().chain(computed.columns.iter().map(|column| type_of(*column)));
+    let (mut values, mut marks, mut names) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, of) in types.enumerate() {
+        let (of, collation) = if of == TEXT { ("text", " COLLATE \"C\"") } else { (of, "") };
+        values.push(format!("c{index}{collation}"));
+        marks.push(format!("${}::{of}[]", first + index));
+        names.push(format!("c{index}"));
+    }
+    let (values, marks, names) = (values.join(", "), marks.join(", "), names.join(", "));
+    format!("SELECT {values} FROM unnest({marks}) AS u ({names})")
 }
 
 /// Returns the values of a column, which are sent as one array.

@@ -59,6 +59,76 @@ impl PostgresQuery {
             None => Ok(query),
         }
     }
+
+    /// Adds definitions of a `WITH` clause to the query.
+    pub(super) fn define(&mut self, definitions: &[String]) {
+        if definitions.is_empty() {
+            return;
+        }
+        let definitions = definitions.join(", ");
+        let mut words = WordCursor { text: &self.sql, at: 0 };
+        if self.is_explanation {
+            words.skip_explanation();
+        }
+        let begin = words.begin();
+        let (at, clause) = if words.take("WITH") {
+            words.take("RECURSIVE");
+            (words.at, format!(" {definitions},"))
+        } else {
+            (begin, format!("WITH {definitions} "))
+        };
+        self.sql.insert_str(at, &clause);
+    }
+}
+
+/// A position in a query, outside of texts and comments.
+struct WordCursor<'q> {
+    text: &'q str,
+    at: usize,
+}
+
+impl<'q> WordCursor<'q> {
+    fn rest(&self) -> &'q str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// Skips spaces and comments, and returns the position.
+    fn begin(&mut self) -> usize {
+        loop {
+            let rest = self.rest();
+            let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n', '\x0c', ';']).len();
+            let comment = match special(rest.get(blank..).unwrap_or_default()) {
+                Some((length, SqlFragmentKind::Comment)) => length,
+                _ => 0,
+            };
+            self.at += blank + comment;
+            if comment == 0 {
+                return self.at;
+            }
+        }
+    }
+
+    /// Skips a word, in any case, if it is the next one.
+    fn take(&mut self, word: &str) -> bool {
+        let begin = self.begin();
+        let is_next = first_word(self.rest()).is_some_and(|next| next.eq_ignore_ascii_case(word))
+            && self.rest().get(..word.len()).is_some_and(|next| next.eq_ignore_ascii_case(word));
+        self.at = if is_next { begin + word.len() } else { begin };
+        is_next
+    }
+
+    /// Skips `EXPLAIN` and its options.
+    fn skip_explanation(&mut self) {
+        self.take("EXPLAIN");
+        self.begin();
+        let is_query = first_word(self.rest()).is_some_and(|word| {
+            ["SELECT", "VALUES", "WITH"].iter().any(|known| word.eq_ignore_ascii_case(known))
+        });
+        if self.rest().starts_with('(') && !is_query {
+            self.at += self.rest().find(')').map_or(0, |end| end + 1);
+        }
+        while self.take("ANALYZE") || self.take("ANALYSE") || self.take("VERBOSE") {}
+    }
 }
 
 /// A part of a query.
@@ -210,6 +280,29 @@ mod tests {
         assert_eq!(sql("SELECT :a").unwrap_err(), "the query has no parameter :b_1");
         let twice = PostgresQuery::new("SELECT :a", &[("a", Cell::Null), ("a", Cell::Null)]).unwrap_err();
         assert_eq!(twice.to_string(), "the parameter :a has two values");
+    }
+
+    #[test]
+    fn definitions_stand_before_the_query_or_its_own_ones() {
+        let defined = |text: &str| {
+            let mut query = PostgresQuery::new(text, &[]).unwrap();
+            query.define(&["d AS (SELECT 1)".to_owned()]);
+            query.sql.replace("d AS (SELECT 1)", "D")
+        };
+        for (text, expected) in [
+            ("SELECT 1", "WITH D SELECT 1"),
+            (" -- WITH\n(SELECT 1)", " -- WITH\nWITH D (SELECT 1)"),
+            ("with x AS (SELECT 1) TABLE x", "with D, x AS (SELECT 1) TABLE x"),
+            (
+                "WITH /* a */ recursive x AS (SELECT 1) TABLE x",
+                "WITH /* a */ recursive D, x AS (SELECT 1) TABLE x",
+            ),
+            ("EXPLAIN ANALYZE verbose VALUES (1)", "EXPLAIN ANALYZE verbose WITH D VALUES (1)"),
+            ("EXPLAIN (FORMAT json, ANALYZE) SELECT 1", "EXPLAIN (FORMAT json, ANALYZE) WITH D SELECT 1"),
+            ("EXPLAIN (SELECT 1)", "EXPLAIN WITH D (SELECT 1)"),
+        ] {
+            assert_eq!(defined(text), expected);
+        }
     }
 
     #[test]

@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use postgres::error::{ErrorPosition, SqlState};
 
 use super::cells::{CellParameter, cells, is_decoded};
-use super::contents::{fill, table_of_contents, view_of_kind};
+use super::contents::{InlineTable, fill, table_of_contents, view_of_kind};
 use super::query::PostgresQuery;
 use crate::artifact::Cell;
 use crate::storage::interface::{
     ComputedView, KindView, RowProgress, SaveSummary, SavedTable, SqlError, SqlReader, SqlRows, SqlStatement,
     SqlView as Described,
 };
+use crate::storage::postgres::columns::value;
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::session::DatabaseTransaction;
@@ -31,6 +32,8 @@ pub(super) struct PostgresSqlReader<'s> {
     view: PostgresSnapshot<'s>,
     views: Vec<Described>,
     computed: Vec<ComputedView>,
+    /// The names and the queries of the views of kinds, if they are not temporary views.
+    of_kinds: Option<Vec<(&'static str, String)>>,
     /// The tables that are filled.
     filled: RefCell<BTreeSet<&'static str>>,
     /// The number of cursors so far.
@@ -48,13 +51,22 @@ impl<'s> PostgresSqlReader<'s> {
         views.extend(of_kinds.iter().map(Described::from));
         views.extend(computed.iter().map(Described::from));
         let session = DatabaseTransaction::to_query(&storage.server)?;
-        let statements = of_kinds.iter().map(view_of_kind).chain(computed.iter().map(table_of_contents));
+        let of_kinds: Vec<_> = of_kinds.iter().map(|of_kind| (of_kind.name, view_of_kind(of_kind))).collect();
+        let creates = may_create(&session)?;
+        let mut statements = Vec::new();
+        if creates {
+            let view =
+                |(name, query): &(&str, String)| format!("CREATE TEMPORARY VIEW \"{name}\" AS {query}");
+            statements.extend(of_kinds.iter().map(view));
+            statements.extend(computed.iter().map(table_of_contents));
+        }
         // Nothing can be created after this. Temporary tables can be filled.
-        let statements = statements.chain(["SET TRANSACTION READ ONLY".to_owned()]);
-        session.batch(&statements.collect::<Vec<_>>().join("; "))?;
+        statements.push("SET TRANSACTION READ ONLY".to_owned());
+        session.batch(&statements.join("; "))?;
         let view = PostgresSnapshot { session, names: &storage.names };
         let (filled, cursors) = (RefCell::default(), Shared::default());
-        Ok(Self { view, views, computed, filled, cursors, name: storage.address().into() })
+        let of_kinds = (!creates).then_some(of_kinds);
+        Ok(Self { view, views, computed, of_kinds, filled, cursors, name: storage.address().into() })
     }
 
     /// Fills the tables that a query names.
@@ -66,6 +78,27 @@ impl<'s> PostgresSqlReader<'s> {
             }
         }
         Ok(())
+    }
+
+    /// Adds the views and tables that a query names to it, if they cannot be created, and returns the parameters with the
+    /// rows of the tables.
+    fn define_for(
+        &self,
+        of_kinds: &[(&'static str, String)],
+        query: &mut PostgresQuery,
+        text: &str,
+    ) -> Result<Vec<Box<dyn Parameter>>, SqlError> {
+        let named = of_kinds.iter().filter(|(name, _)| is_named(name, text));
+        let mut definitions: Vec<String> =
+            named.map(|(name, query)| format!("\"{name}\" AS ({query})")).collect();
+        let mut parameters = Vec::new();
+        for computed in self.computed.iter().filter(|computed| is_named(computed.name, text)) {
+            let table = InlineTable::read(&self.view, computed, query.values.len() + parameters.len() + 1)?;
+            definitions.push(table.definition);
+            parameters.extend(table.arrays);
+        }
+        query.define(&definitions);
+        Ok(parameters)
     }
 
     /// Runs statements. If they fail, the transaction continues as if they had not been run.
@@ -86,17 +119,24 @@ impl<'s> PostgresSqlReader<'s> {
         parameters: &[(&str, Cell)],
     ) -> Result<PostgresSqlStatement<'_>, SqlError> {
         let mut query = PostgresQuery::new(text, parameters)?;
+        let arrays = match &self.of_kinds {
+            Some(of_kinds) => self.define_for(of_kinds, &mut query, text)?,
+            None => Vec::new(),
+        };
+        let is_unchanged = parameters.is_empty() && self.of_kinds.is_none();
         let described = self.attempt(|session| session.describe(&query.sql));
-        let described = described.map_err(|failure| self.failed(failure, text, parameters.is_empty()))?;
+        let described = described.map_err(|failure| self.failed(failure, text, is_unchanged))?;
         if described.is_empty() {
             return Err(SqlError::Refused("the statement returns no columns".to_owned()));
         }
-        self.fill_for(text)?;
+        if self.of_kinds.is_none() {
+            self.fill_for(text)?;
+        }
         if !described.iter().all(|(_, of)| is_decoded(of)) {
             query.sql = with_texts(&query.sql, described.iter().map(|(_, of)| is_decoded(of)));
         }
         let columns = described.into_iter().map(|(name, _)| name).collect();
-        Ok(PostgresSqlStatement { reader: self, text: text.to_owned(), query, columns })
+        Ok(PostgresSqlStatement { reader: self, text: text.to_owned(), query, arrays, columns })
     }
 
     /// Converts a failure of a query.
@@ -127,6 +167,14 @@ impl<'s> PostgresSqlReader<'s> {
         };
         SqlError::Query(format!("{message}{position}{hint}"))
     }
+}
+
+/// Returns whether temporary tables can be created: the role may, and the server is no standby.
+fn may_create(session: &DatabaseTransaction<'_>) -> PostgresResult<bool> {
+    let sql = "SELECT current_setting('transaction_read_only') = 'off'
+                  AND has_database_privilege(current_database(), 'TEMPORARY')";
+    let row = session.row(sql, &[])?;
+    Ok(row.map(|row| value(&row, 0)).transpose()?.unwrap_or(false))
 }
 
 /// Describes a position in a query, counted in characters from 1.
@@ -187,6 +235,8 @@ struct PostgresSqlStatement<'r> {
     /// The query as it was given.
     text: String,
     query: PostgresQuery,
+    /// The rows of tables of contents, after the parameters of the query.
+    arrays: Vec<Box<dyn Parameter>>,
     columns: Vec<String>,
 }
 
@@ -197,7 +247,9 @@ impl PostgresSqlStatement<'_> {
 
     fn run(&self, sql: &str) -> PostgresResult<VecDeque<Vec<Cell>>> {
         let values: Vec<CellParameter<'_>> = self.query.values.iter().map(CellParameter).collect();
-        let parameters: Vec<&dyn Parameter> = values.iter().map(|value| value as _).collect();
+        let values = values.iter().map(|value| value as &dyn Parameter);
+        let parameters: Vec<&dyn Parameter> =
+            values.chain(self.arrays.iter().map(|array| &**array)).collect();
         let rows = self.reader.attempt(|session| session.rows(sql, &parameters))?;
         rows.iter().map(cells).collect()
     }
