@@ -149,6 +149,7 @@ fn for_store(error: &StorageError) -> Option<&'static str> {
             "\"find DIR -samefile PATH\" lists the names; remove all but one while no program uses the vault, or copy the \
              file and name the copy"
         }
+        ErrorKind::Replaced => "end all programs that use the vault, and run this again",
         _ => return None,
     })
 }

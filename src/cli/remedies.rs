@@ -24,7 +24,7 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
     (
         "log-damaged",
-        "`fsck --repair` recovers what the log still contains, verifies it like any added artifact, and renames the copy.",
+        "Add again what was added last, from its files or from a backup; `log` shows what the vault has. Then delete the copy, or move it elsewhere.",
     ),
     (
         "schema-differs",

@@ -8,8 +8,6 @@
 use std::collections::BTreeMap;
 #[cfg(unix)]
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -37,13 +35,11 @@ struct OpenVault {
     count: usize,
     /// Its files.
     files: Vec<PathBuf>,
-    /// The vault, once it was synced other than by SQLite. Must not be closed before SQLite has closed it.
-    synced: Option<File>,
 }
 
 impl OpenVault {
     fn new(path: &Path) -> Self {
-        Self { count: 0, files: files_of(path).collect(), synced: None }
+        Self { count: 0, files: files_of(path).collect() }
     }
 }
 
@@ -53,11 +49,6 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    /// Registers the vault at `path`, which is already open, once more.
-    pub(crate) fn new(path: &Path) -> Self {
-        Self::in_open(&target(path), &mut open())
-    }
-
     /// Registers the vault at `path` as open, after calling `look` to examine its files if it was not open before.
     /// `look` receives the path without symbolic links.
     ///
@@ -99,22 +90,6 @@ impl Drop for Registration {
 /// Returns the target of a symbolic link: SQLite uses the other files beside it.
 fn target(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
-}
-
-/// Syncs the vault at `path`, which is open. The file stays open as long as the vault: closing it would release the
-/// locks.
-///
-/// # Errors
-/// Returns an error if the vault is not open or cannot be synced.
-pub(crate) fn sync(path: &Path) -> io::Result<()> {
-    // If another file has the name by now, it is not found.
-    let mut open = open();
-    let vault = identity(path).and_then(|identity| open.get_mut(&identity));
-    let vault = vault.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
-    match &vault.synced {
-        Some(file) => file.sync_all(),
-        None => vault.synced.insert(File::open(path)?).sync_all(),
-    }
 }
 
 /// Returns whether SQLite has the file at `path`, or the target of a link there, open in this process.
@@ -171,7 +146,8 @@ mod tests {
             std::fs::write(path(name), "").unwrap();
         }
         std::os::unix::fs::symlink("v-wal", path("link")).unwrap();
-        let registrations = [Registration::new(&path("v")), Registration::new(&path("v"))];
+        let register = || Registration::after(&path("v"), |_| Ok::<_, ()>(())).unwrap().0;
+        let registrations = [register(), register()];
         for registration in registrations {
             assert!(has_open(&path("v")) && has_open(&path("v-wal")) && has_open(&path("link")));
             assert!(!has_open(&path("other")));

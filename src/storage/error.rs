@@ -32,6 +32,10 @@ pub enum ErrorKind {
     NotAVault,
     /// The file of the vault has several names, so that changes could be lost.
     HardLinks,
+    /// The file of the vault is a mount point, so that its log would not be beside it.
+    MountPoint,
+    /// The file of the vault is not the one that was opened any more. Nothing was changed.
+    Replaced,
     /// The vault was written by a newer program.
     Newer,
     /// The vault was written by an older program and must be upgraded before use.

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::sandbox::{READING, Ran, Sandbox, repository};
+use crate::sandbox::{READING, Ran, Sandbox, repository, session};
 
 /// A vault with the examples and a search index, in a directory of its own that everybody may enter.
 fn examples() -> Sandbox {
@@ -48,12 +48,17 @@ fn examples_in_log() -> Sandbox {
     sandbox
 }
 
+/// Whether the tests run as a user whom no permissions keep from anything.
+fn is_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+}
+
 /// Runs the program as a user who does not own the vault; as the same one if the tests do not run as root.
 fn as_another(sandbox: &Sandbox, arguments: &[&str]) -> Ran {
     let mut command = Command::new(sandbox.path("runvault"));
     command.current_dir(sandbox.path("")).env_clear().args(arguments);
     command.env("RUNVAULT_VAULT", "of-another/v.vault").env("RUNVAULT_CONFIG", "none.toml");
-    if fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0) {
+    if is_root() {
         command.uid(65_534).gid(65_534);
     }
     command.output().unwrap().into()
@@ -89,28 +94,62 @@ fn a_vault_that_can_only_be_read_is_read() {
     fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Every command that adds something leaves an empty log.
+/// In a directory in which everybody can create files. A log of another user would keep the owner from writing.
 #[test]
-fn a_vault_with_an_empty_log_that_can_only_be_read_is_read() {
+fn a_vault_whose_file_can_only_be_read_is_read_without_a_file_beside_it() {
     let sandbox = examples();
     let directory = sandbox.path("of-another");
-    let all = ["v.vault", "v.vault-shm", "v.vault-wal"];
-    for file in ["v.vault-shm", "v.vault-wal"] {
-        fs::rename(sandbox.path(file), directory.join(file)).unwrap();
+    fs::set_permissions(&directory, Permissions::from_mode(0o1777)).unwrap();
+    for mode in [0o444, 0o644] {
+        fs::set_permissions(directory.join("v.vault"), Permissions::from_mode(mode)).unwrap();
+        for (arguments, status) in READING {
+            let ran = as_another(&sandbox, arguments);
+            assert_eq!(ran.status, *status, "{arguments:?}: {}", ran.stderr);
+        }
+        if is_root() {
+            assert_eq!(files(&directory), ["v.vault"]);
+            let refused = as_another(&sandbox, &["tag", "4df877dec7f4", "x"]).expect(2).stderr;
+            assert!(refused.contains("of-another/v.vault is read-only"), "{refused}");
+            assert_eq!(files(&directory), ["v.vault"]);
+        }
     }
-    assert_eq!(fs::metadata(directory.join("v.vault-wal")).unwrap().len(), 0);
-    for file in all {
-        fs::set_permissions(directory.join(file), Permissions::from_mode(0o444)).unwrap();
-    }
-    fs::set_permissions(&directory, Permissions::from_mode(0o555)).unwrap();
+}
+
+/// The owner has it open, and has added something that is only in the log.
+#[test]
+fn a_vault_that_its_owner_uses_is_read() {
+    let sandbox = examples();
+    let directory = sandbox.path("of-another");
+    fs::set_permissions(directory.join("v.vault"), Permissions::from_mode(0o644)).unwrap();
+    let open = runvault::Vault::open(&directory.join("v.vault")).unwrap();
+    let text = session("new", &[("p", "r")]);
+    let added = open.add_document(text.into_bytes(), &runvault::intake::ExamineOptions::default()).unwrap();
     for (arguments, status) in READING {
         let ran = as_another(&sandbox, arguments);
         assert_eq!(ran.status, *status, "{arguments:?}: {}", ran.stderr);
-        assert_eq!(files(&directory), all, "{arguments:?}");
     }
-    let refused = as_another(&sandbox, &["tag", "4df877dec7f4", "x"]).expect(2).stderr;
-    assert!(refused.contains("of-another/v.vault is read-only"), "{refused}");
-    fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
+    as_another(&sandbox, &["get", &added.core.to_string()]).expect(0);
+    if is_root() {
+        as_another(&sandbox, &["tag", "4df877dec7f4", "x"]).expect(2);
+    }
+    drop(open);
+    assert_eq!(files(&directory), ["v.vault"]);
+}
+
+/// A process was killed, and its log can only be read by the owner.
+#[test]
+fn a_log_that_cannot_be_read_is_named() {
+    let sandbox = examples_in_log();
+    let directory = sandbox.path("of-another");
+    fs::set_permissions(directory.join("v.vault"), Permissions::from_mode(0o444)).unwrap();
+    fs::set_permissions(directory.join("v.vault-wal"), Permissions::from_mode(0o600)).unwrap();
+    if is_root() {
+        let refused = as_another(&sandbox, &["find"]).expect(2).stderr;
+        assert!(
+            refused.contains("of-another/v.vault-wal: ") && refused.contains("the last changes"),
+            "{refused}"
+        );
+    }
 }
 
 #[test]

@@ -511,6 +511,37 @@ fn a_vault_that_is_removed_or_replaced_gets_nothing_more() {
     }
 }
 
+/// With entries in the file, with entries only in the log, and without any entry.
+#[cfg(unix)]
+#[test]
+fn a_vault_that_is_overwritten_by_another_one_gets_nothing_more() {
+    for (before, since) in [(1, 1), (0, 1), (1, 0), (0, 0)] {
+        let sandbox = Sandbox::new();
+        let other = Sandbox::new();
+        let cores = other.add([other.write("other.json", session("other", &[("p", "r")]))]);
+        for number in 0..before {
+            sandbox.add([sandbox.write(&format!("{number}.json"), session(&number.to_string(), &[]))]);
+        }
+        let watch = Watch::start(&sandbox, &["--move"]);
+        for number in 0..since {
+            sandbox.write(&format!("d/{number}.json"), session(&format!("since {number}"), &[]));
+            assert_eq!(watch.next(), format!("{number}.json added"));
+        }
+        // Not in this process: it would change the locks of vaults that are open here.
+        let copied = std::process::Command::new("cp").arg(other.vault()).arg(sandbox.vault()).status();
+        assert!(copied.unwrap().success());
+        sandbox.write("d/last.json", session("last", &[]));
+        let ran = watch.end().expect(2);
+        assert!(ran.stderr.contains("overwritten with another vault"), "{before} {since}: {}", ran.stderr);
+        assert!(sandbox.path("d/last.json").exists());
+        // The other vault is as it was copied.
+        assert_eq!(sandbox.run(["fsck"]).expect(0).stdout, "");
+        let found = sandbox.run(["find", "--json"]).expect(0).json();
+        assert_eq!(found.len(), 1, "{before} {since}");
+        assert_eq!(found[0]["core_hash"], cores[0].as_str());
+    }
+}
+
 /// Started when the disk is full already: with a vault, and without one that it could create.
 #[cfg(target_os = "linux")]
 #[test]

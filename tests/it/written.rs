@@ -51,9 +51,7 @@ fn a_vault_is_a_file_whatever_its_name() {
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        // The vault, with an empty log and its index.
-        let mut expected = ["", "-shm", "-wal"].map(|ending| format!("{name}{ending}")).to_vec();
-        expected.push("config.toml".to_owned());
+        let mut expected = vec![(*name).to_owned(), "config.toml".to_owned()];
         expected.sort();
         assert_eq!(names, expected);
     }
@@ -269,6 +267,40 @@ mod on_unix {
         // Links of the other sort are names of one file.
         symlink("v.vault", sandbox.path("link")).unwrap();
         sandbox.run(["--vault", "link", "fsck"]).expect(0);
+    }
+
+    /// As containers mount single files. Processes that use another name of the file would have another log.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_vault_that_is_a_mount_point_is_refused() {
+        let sandbox = with_examples();
+        sandbox.write("d/s.json", session("a", &[("p", "r")]));
+        sandbox.write("bound/w.vault", "");
+        fs::create_dir(sandbox.path("m")).unwrap();
+        symlink("bound/w.vault", sandbox.path("link")).unwrap();
+        let mounted = |then: &str| -> Ran {
+            let script = format!(
+                "mount --bind v.vault bound/w.vault && mount --bind . m && RUNVAULT_CONFIG=none.toml && export RUNVAULT_CONFIG && {then}"
+            );
+            let mut command = Command::new("unshare");
+            command.args(["-rm", "sh", "-c", &script]).current_dir(sandbox.path("")).output().unwrap().into()
+        };
+        if mounted("true").status != 0 {
+            println!("skipped: no file can be mounted here");
+            return;
+        }
+        let program = env!("CARGO_BIN_EXE_runvault");
+        for name in ["bound/w.vault", "link"] {
+            for command in ["find", "add --create --move d/s.json", "fsck", "upgrade", "watch --once d"] {
+                let ran = mounted(&format!("'{program}' --vault {name} {command}")).expect(2);
+                assert!(ran.stderr.contains("mount the directory that contains the vault"), "{}", ran.stderr);
+            }
+        }
+        // The file under its own name, and in a directory that is mounted elsewhere.
+        for name in ["v.vault", "m/v.vault"] {
+            mounted(&format!("'{program}' --vault {name} fsck")).expect(0);
+        }
+        assert!(sandbox.path("d/s.json").exists());
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl VaultArgs {
             stdout::note(&format!("vault {}", escaped(&vault.path().to_string_lossy())));
         }
         if let Some(damage) = vault.log_damage() {
-            let remedy = "\"runvault fsck --repair\" recovers what it still contains";
+            let remedy = "add again what was added last";
             stdout::warning(&format!("{}: {damage}; {remedy}", vault.path().display()));
         }
         Ok(vault)

@@ -163,8 +163,8 @@ findings! {
         "A page of the file is used twice.",
         "Writing to one table can overwrite rows of another, so nothing is repaired in this file.";
     LOG_DAMAGED, "log-damaged",
-        "The write-ahead log did not contain all committed changes, and what remained of it was saved.",
-        "The last artifacts and changes before the damage may be missing, although they were acknowledged.";
+        "A part of the write-ahead log with committed changes could not be read, and the log was saved.",
+        "Artifacts and changes that were acknowledged last are missing.";
     SCHEMA_DIFFERS, "schema-differs",
         "A table, index or view differs from the definition in this program.",
         "Another program changed it, or the file is damaged. Data read through it may be wrong.";

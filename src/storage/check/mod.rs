@@ -12,11 +12,9 @@ pub(super) mod journal_state;
 mod records;
 pub(super) mod sum;
 
-use std::collections::HashSet;
-
 use chrono::{DateTime, Utc};
 
-use super::{Prepared, PutResult, Result, Storage};
+use super::{Prepared, PutResult, Result};
 use crate::artifact::{Admitted, Kind, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
@@ -24,8 +22,8 @@ pub use facts::ArtifactFacts;
 pub use finding::{Finding, FindingInfo, Subject};
 pub use records::{
     CaptureId, CatalogCounts, CheckedArtifact, DictionaryCopy, IntegrityLevel, JournalInspection,
-    JournalRestoreResult, KindFacts, LogRestoreResult, ReadCapture, ReadmittedArtifact, RecordedCapture,
-    RecordedSignatures, ReindexOutcome, Removals, Repair,
+    JournalRestoreResult, KindFacts, ReadCapture, ReadmittedArtifact, RecordedCapture, RecordedSignatures,
+    ReindexOutcome, Removals, Repair,
 };
 
 /// A vault at one point in time, for checking.
@@ -150,12 +148,6 @@ pub trait Repairs {
         Ok(Vec::new())
     }
 
-    /// Calls `each` with every damaged log that was copied.
-    fn salvage(&self, each: &mut dyn FnMut(Box<dyn SalvagedLog + '_>) -> Result<()>) -> Result<()> {
-        let _ = each;
-        Ok(())
-    }
-
     /// Gives kinds and actors the names that the journal proves. The names of `kinds` are tried.
     fn repair_names(&self, kinds: &[Kind]) -> Result<Vec<Repair>> {
         let _ = kinds;
@@ -242,20 +234,4 @@ pub trait Repairs {
 
     /// Drops unreferenced blobs.
     fn drop_unreferenced(&self) -> Result<Vec<Repair>>;
-}
-
-/// The recoverable content of a damaged log.
-pub trait SalvagedLog {
-    /// Returns the captures that were added and are missing from the vault.
-    fn captures(&self) -> &[RecordedCapture];
-
-    /// Returns a temporary vault with those captures, as far as the log contains them.
-    fn source(&self) -> Option<&dyn Storage>;
-
-    /// Restores the changes in the log that the vault does not have: tags, pins, notes, labels and manual links. The log is not
-    /// reported any more. `added` are the captures recovered from it.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    fn finish(self: Box<Self>, added: &HashSet<(CoreHash, CaptureHash)>) -> Result<LogRestoreResult>;
 }

@@ -171,15 +171,6 @@ pub struct Repair {
     pub did: &'static str,
 }
 
-/// The result of restoring what a damaged log contained.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogRestoreResult {
-    /// The repairs.
-    pub repaired: Vec<Repair>,
-    /// What was not restored, and why.
-    pub lost: Vec<Repair>,
-}
-
 /// The result of restoring from the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JournalRestoreResult {

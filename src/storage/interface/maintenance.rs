@@ -38,7 +38,7 @@ pub trait Maintenance: Send + Sync {
         Ok(None)
     }
 
-    /// Returns the copies of damaged logs, including those that a repair has processed.
+    /// Returns the copies of damaged logs.
     fn log_copies(&self) -> Result<Vec<PathBuf>> {
         Ok(Vec::new())
     }

@@ -1,6 +1,5 @@
 //! Connections to a vault, all with the same settings.
 
-use std::ffi::CStr;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
@@ -56,8 +55,8 @@ pub(super) fn create_private(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
-/// Checks that there is a file at `path` that can be opened and that has one name. SQLite would only report that it
-/// cannot open the file, and would block on a named pipe.
+/// Checks that there is a file at `path` that can be opened, that has one name and is no mount point. SQLite would only
+/// report that it cannot open the file, and would block on a named pipe.
 pub(super) fn expect_file(path: &Path) -> Result<()> {
     let failed = |source: std::io::Error| match source.kind() {
         ErrorKind::NotFound if path.as_os_str().is_empty() => empty_path(),
@@ -69,10 +68,28 @@ pub(super) fn expect_file(path: &Path) -> Result<()> {
         let reason = "it is not a file".to_owned();
         return Err(StorageError::not_a_vault(path, reason));
     }
+    if is_mount_point(path) {
+        return Err(StorageError::mounted(path));
+    }
     match links(&metadata) {
         0 | 1 => files::expect_readable(path).map_err(failed),
         links => Err(StorageError::hard_links(path, links)),
     }
+}
+
+/// Returns whether the file is the root of a mount, as containers make of single files. Processes that know it by its other
+/// name would have another log beside it.
+#[cfg(target_os = "linux")]
+fn is_mount_point(path: &Path) -> bool {
+    use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
+    // Systems before Linux 5.8 do not say.
+    statx(CWD, path, AtFlags::empty(), StatxFlags::BASIC_STATS)
+        .is_ok_and(|file| file.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_mount_point(_: &Path) -> bool {
+    false
 }
 
 /// Checks that each of the other files that SQLite uses for the vault at `path` is a file, if it exists. SQLite and the
@@ -99,30 +116,51 @@ fn links(_: &std::fs::Metadata) -> u64 {
     1
 }
 
-/// Opens a connection to the vault at `path`, which must exist. If nothing can be written beside the vault, the
-/// connection is read-only.
+/// Opens a connection to the vault at `path`, which must exist, with the settings of all connections. If nothing can be
+/// written beside the vault, the connection is read-only.
 pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
-    open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    configure(&connection)?;
+    Ok(connection)
 }
 
-/// Opens a read-only connection.
+/// Like [`connect`], but the connection is read-only.
 pub(super) fn connect_to_read(path: &Path) -> rusqlite::Result<Connection> {
-    open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    configure(&connection)?;
+    Ok(connection)
 }
 
-fn open(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
+/// Opens a connection to the vault at `path`, which must exist, without further settings.
+pub(super) fn open(path: &Path, mode: OpenFlags) -> rusqlite::Result<Connection> {
     let connect = || {
         let manager = SqliteConnectionManager::file(plain(path)).with_flags(mode | NO_MUTEX);
-        let connection = manager.with_init(|connection| configure(connection)).connect()?;
+        let connection = manager.with_init(|connection| connection.busy_timeout(BUSY_TIMEOUT)).connect()?;
         // The first query needs the shared memory file and the log.
         connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
         Ok(connection)
     };
+    let read = || if has_log(path) { open_with_log(path) } else { open_alone(path) };
+    if !is_writable(path) && !has_shared_log(path) {
+        // SQLite would create a log that belongs to this user, and that the owner of the vault could not write.
+        return read();
+    }
     match connect() {
-        Err(error) if is_without_log(&error) && has_log(path) => open_with_log(path),
-        Err(error) if is_without_log(&error) => open_alone(path),
+        Err(error) if is_without_log(&error) => read(),
         outcome => outcome,
     }
+}
+
+/// Whether this user can write the file, if that can be determined without opening it.
+#[cfg(unix)]
+fn is_writable(path: &Path) -> bool {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_writable(_: &Path) -> bool {
+    true
 }
 
 const NO_MUTEX: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -133,11 +171,12 @@ pub(super) fn is_without_room(path: &Path) -> bool {
         let mode = OpenFlags::SQLITE_OPEN_READ_WRITE | NO_MUTEX;
         Connection::open_with_flags(plain(path), mode)?.query_row("PRAGMA schema_version", [], |_| Ok(()))
     };
-    connect().is_err_and(|error| {
-        let code = error.sqlite_error().map(|error| error.extended_code);
-        error.sqlite_error_code() == Some(ErrorCode::DiskFull)
-            || matches!(code, Some(SQLITE_IOERR_SHMSIZE | SQLITE_IOERR_SHMOPEN))
-    })
+    is_writable(path)
+        && connect().is_err_and(|error| {
+            let code = error.sqlite_error().map(|error| error.extended_code);
+            error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+                || matches!(code, Some(SQLITE_IOERR_SHMSIZE | SQLITE_IOERR_SHMOPEN))
+        })
 }
 
 /// Returns an error if there is a rollback journal beside the vault at `path`. Vaults use write-ahead logs, so the
@@ -146,8 +185,7 @@ pub(super) fn is_without_room(path: &Path) -> bool {
 /// open: closing the file would drop its locks. `path` has no symbolic links: SQLite looks for the journal beside their target.
 pub(super) fn expect_no_rollback_journal(path: &Path) -> rusqlite::Result<()> {
     const MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
-    let mut journal = path.as_os_str().to_owned();
-    journal.push("-journal");
+    let journal = sibling_path(path, "-journal");
     if !std::fs::metadata(&journal).is_ok_and(|found| found.is_file() && found.len() > 0) {
         return Ok(());
     }
@@ -157,7 +195,7 @@ pub(super) fn expect_no_rollback_journal(path: &Path) -> rusqlite::Result<()> {
         Ok(bytes)
     };
     // If a file cannot be read, SQLite reports the error.
-    let (Ok(header), Ok(first)) = (first(path), first(Path::new(&journal))) else { return Ok(()) };
+    let (Ok(header), Ok(first)) = (first(path), first(&journal)) else { return Ok(()) };
     let is_wal = header.get(18..20) == Some(&[2, 2]);
     let page = header.get(16..18).map_or(0, |size| match size {
         [0, 1] => 65_536,
@@ -188,17 +226,51 @@ fn is_without_log(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Returns the path of the log of the vault at `path`. SQLite stores it beside the target of a symbolic link.
+pub(super) fn log_of(path: &Path) -> PathBuf {
+    sibling_path(&real(path), "-wal")
+}
+
+/// Returns `path` with `ending` appended to its file name.
+pub(super) fn sibling_path(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
 /// Whether there is a non-empty log, without which the file is not the whole vault.
 fn has_log(path: &Path) -> bool {
-    // SQLite stores the log beside the target of a symbolic link.
-    let mut log = real(path).into_os_string();
-    log.push("-wal");
-    std::fs::metadata(PathBuf::from(log)).is_ok_and(|log| log.len() > 0)
+    std::fs::metadata(log_of(path)).is_ok_and(|log| log.len() > 0)
+}
+
+/// Whether a process has created the log and the memory that processes share, and may be using them.
+fn has_shared_log(path: &Path) -> bool {
+    let path = real(path);
+    ["-wal", "-shm"].iter().all(|ending| sibling_path(&path, ending).exists())
 }
 
 /// Opens a vault that has no log and beside which none can be created: only its file, without any locks. No connection
 /// that could change it is open as long as there is no log.
 pub(super) fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
+    open_by_uri(path, "immutable=1")
+}
+
+/// The SQLite VFS that takes no locks.
+const WITHOUT_LOCKS: &str = if cfg!(windows) { "vfs=win32-none" } else { "vfs=unix-none" };
+
+/// Opens a vault that has a log, but whose shared memory cannot be created. No other process has created it, or it
+/// could be used. Each connection reads the whole log itself, without any locks.
+fn open_with_log(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = open_by_uri(path, WITHOUT_LOCKS)?;
+    // Closing the connection writes nothing: it neither checkpoints nor changes the log.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // An exclusive connection needs no shared memory.
+    connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
+    Ok(connection)
+}
+
+/// Opens the file at `path` read-only, with a parameter of SQLite's URIs.
+fn open_by_uri(path: &Path, parameter: &str) -> rusqlite::Result<Connection> {
     let mut uri = b"file:".to_vec();
     for byte in plain(path).as_os_str().as_encoded_bytes() {
         match byte {
@@ -206,38 +278,18 @@ pub(super) fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
             _ => uri.extend(format!("%{byte:02X}").bytes()),
         }
     }
-    uri.extend(b"?immutable=1");
+    uri.extend(format!("?{parameter}").bytes());
     let uri = String::from_utf8_lossy(&uri).into_owned();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | NO_MUTEX;
+    // Sorts large results in memory, because no temporary files can be created.
     SqliteConnectionManager::file(uri)
         .with_flags(flags)
-        .with_init(|connection| without_temporary_files(connection))
+        .with_init(|connection| connection.execute_batch("PRAGMA temp_store = MEMORY"))
         .connect()
 }
 
-/// The SQLite VFS that takes no locks.
-const WITHOUT_LOCKS: &CStr = if cfg!(windows) { c"win32-none" } else { c"unix-none" };
-
-/// Opens a vault that has a log, but whose shared memory cannot be created. No other process has created it, or it
-/// could be used. Each connection reads the whole log itself, without any locks.
-fn open_with_log(path: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | NO_MUTEX;
-    let connection = Connection::open_with_flags_and_vfs(plain(path), flags, WITHOUT_LOCKS)?;
-    // Closing the connection writes nothing: it neither checkpoints nor changes the log.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    // An exclusive connection needs no shared memory.
-    connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
-    without_temporary_files(&connection)?;
-    Ok(connection)
-}
-
-/// Sorts large results in memory, because no temporary files can be created.
-fn without_temporary_files(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch("PRAGMA temp_store = MEMORY")?;
-    configure(connection)
-}
-
-fn configure(connection: &Connection) -> rusqlite::Result<()> {
+/// Applies the settings of all connections.
+pub(super) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(64);
     // No vault has triggers. Triggers created by another program could change what is written, or never end.

@@ -4,9 +4,8 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
-use super::connection;
+use super::connection::{self, sibling_path};
 use super::schema;
-use super::wal::{self, copies::sibling_path};
 use super::{Result, StorageError};
 use crate::files::{self, ReplacePolicy, StagingDir};
 
@@ -25,9 +24,7 @@ pub(super) fn create(path: &Path) -> Result<()> {
     let directory = files::parent(path);
     files::create_dir_all(directory).map_err(|source| StorageError::io(directory, source))?;
     connection::expect_files_beside(&connection::real(directory).join(path.file_name().unwrap_or_default()))?;
-    let is_alone = !exists(&sibling_path(path, "-journal"))
-        && (!exists(&sibling_path(path, "-wal")) || wal::is_left_empty(path));
-    if !is_alone {
+    if ["-journal", "-wal"].iter().any(|ending| exists(&sibling_path(path, ending))) {
         // They become part of the vault when it is opened, or are the reason for an error.
         return connection::create_file(path);
     }

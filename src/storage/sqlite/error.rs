@@ -1,14 +1,13 @@
 //! Errors of SQLite as storage errors.
 
+use std::fmt;
 use std::path::Path;
-use std::{fmt, io};
 
 use rusqlite::types::Type;
 use rusqlite::{ErrorCode, ffi};
 
 use super::connection;
 use super::write_lock::OTHERS_WROTE;
-use crate::files;
 pub(super) use crate::storage::error::{ErrorKind, PayloadDefect, StorageError};
 use crate::storage::recorded;
 
@@ -66,6 +65,13 @@ impl StorageError {
         Self::about(ErrorKind::HardLinks, path, message)
     }
 
+    /// Creates the error for a file that is mounted under a name of its own.
+    pub(super) fn mounted(path: &Path) -> Self {
+        let message = "is a mount point: mount the directory that contains the vault instead, because the vault's log must be \
+                       beside it under every name";
+        Self::about(ErrorKind::MountPoint, path, message)
+    }
+
     /// Creates the error for a vault of a newer program.
     pub(super) fn newer(path: &Path, found: i64, supported: i64) -> Self {
         let message = format_args!(
@@ -104,18 +110,11 @@ impl StorageError {
         Self::new(ErrorKind::IndexDamaged, text).with_source(message)
     }
 
-    /// Creates the error for a change that other processes see, but that could not be written to the disk.
-    fn unconfirmed(path: &Path, error: &io::Error) -> Self {
-        let kind = match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::Full,
-            _ => ErrorKind::Device,
-        };
-        let reason = files::describe(error);
-        let message = format!(
-            "{}: {reason}; the change may have been stored, but it may be lost if the machine stops",
-            path.display()
-        );
-        Self::new(kind, message)
+    /// Creates the error for a change that was rolled back because the file is not the one that was opened.
+    fn replaced(path: &Path) -> Self {
+        let message = "was removed, replaced, overwritten with another vault or given a second name while it was in use, so \
+                       nothing more is stored in it";
+        Self::about(ErrorKind::Replaced, path, message)
     }
 
     pub(super) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
@@ -137,8 +136,9 @@ impl StorageError {
         if is_incomplete(&source) {
             return recorded::incomplete(path.display());
         }
-        if let Some(error) = unconfirmed_in(&source) {
-            return Self::unconfirmed(path, error);
+        let extended_code = source.sqlite_error().map(|error| error.extended_code);
+        if extended_code == Some(ffi::SQLITE_CONSTRAINT_COMMITHOOK) {
+            return Self::replaced(path);
         }
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::full(path),
@@ -218,22 +218,6 @@ pub(super) fn out_of_order(table: &str) -> rusqlite::Error {
 pub(super) fn index_damage_in(error: &rusqlite::Error) -> Option<&str> {
     let rusqlite::Error::FromSqlConversionFailure(_, _, cause) = error else { return None };
     cause.downcast_ref().map(|IndexDamage(message)| message.as_str())
-}
-
-/// A failure to sync a committed transaction, carried inside a database error.
-#[derive(Debug, thiserror::Error)]
-#[error("a committed change could not be synced: {0}")]
-struct CommitSyncError(io::Error);
-
-/// Returns the error for a committed transaction that could not be synced: whether it will survive is not known.
-pub(super) fn unconfirmed(error: io::Error) -> rusqlite::Error {
-    rusqlite::Error::UserFunctionError(Box::new(CommitSyncError(error)))
-}
-
-/// Returns the cause of an error made by [`unconfirmed`].
-fn unconfirmed_in(error: &rusqlite::Error) -> Option<&io::Error> {
-    let rusqlite::Error::UserFunctionError(cause) = error else { return None };
-    cause.downcast_ref().map(|CommitSyncError(error)| error)
 }
 
 /// Returns the database error that carries a storage error.

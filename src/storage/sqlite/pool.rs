@@ -1,18 +1,17 @@
-//! The connections of a store: the first one is opened directly, further ones come from an r2d2 pool.
-//!
-//! A command uses one connection, so the pool and its thread are created only when a second one is needed. The pool
-//! opens connections on demand and keeps no idle ones in advance.
+//! The connections of a store, which r2d2 and `r2d2_sqlite` open on demand. None is opened in advance.
 
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, OnceLock};
 
-use r2d2::{ManageConnection, NopErrorHandler, PooledConnection};
-use rusqlite::{Connection, Error, MAIN_DB, ffi};
+use r2d2::{CustomizeConnection, ManageConnection, NopErrorHandler, PooledConnection};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, Error, MAIN_DB, OpenFlags, ffi};
 use scheduled_thread_pool::ScheduledThreadPool;
 
-use super::connection::{BUSY_TIMEOUT, connect};
-use super::{Result, StorageError, synced_log};
+use super::connection::{self, BUSY_TIMEOUT};
+use super::identity::VaultFile;
+use super::{Result, StorageError};
 
 /// Maximum number of connections of one pool. Each uses several file handles, of which a process often has 1,024.
 const MAX_CONNECTIONS: u32 = 256;
@@ -24,7 +23,7 @@ static SCHEDULER: LazyLock<Arc<ScheduledThreadPool>> = LazyLock::new(|| {
 });
 
 /// Opens the connections of a pool.
-struct VaultConnectionManager {
+pub(super) struct VaultConnectionManager {
     path: PathBuf,
 }
 
@@ -34,7 +33,7 @@ impl ManageConnection for VaultConnectionManager {
     type Error = std::convert::Infallible;
 
     fn connect(&self) -> std::result::Result<Self::Connection, Self::Error> {
-        Ok(connect(&self.path))
+        Ok(connection::open(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE))
     }
 
     fn is_valid(&self, _: &mut Self::Connection) -> std::result::Result<(), Self::Error> {
@@ -52,125 +51,139 @@ fn is_reusable(connection: &Connection) -> bool {
     connection.is_readonly(MAIN_DB).is_ok_and(|is_readonly| !is_readonly)
 }
 
+/// The settings of the connections of a pool.
+#[derive(Debug)]
+struct ConnectionSettings {
+    file: Arc<VaultFile>,
+}
+
+impl CustomizeConnection<rusqlite::Result<Connection>, std::convert::Infallible> for ConnectionSettings {
+    fn on_acquire(
+        &self,
+        connection: &mut rusqlite::Result<Connection>,
+    ) -> std::result::Result<(), std::convert::Infallible> {
+        if let Ok(opened) = connection
+            && let Err(error) = connection::configure(opened).and_then(|()| self.file.guard(opened))
+        {
+            *connection = Err(error);
+        }
+        Ok(())
+    }
+}
+
 /// The connections of a store.
 pub(super) struct ConnectionPool {
     path: PathBuf,
-    first: Mutex<FirstConnection>,
-    others: OnceLock<r2d2::Pool<VaultConnectionManager>>,
+    /// Created for the first connection.
+    pool: OnceLock<OpenPool>,
 }
 
-/// The state of the first connection.
-enum FirstConnection {
-    Closed,
-    Idle(Connection),
-    Leased,
+struct OpenPool {
+    connections: r2d2::Pool<VaultConnectionManager>,
+    file: Arc<VaultFile>,
 }
 
 impl ConnectionPool {
-    pub(super) fn new(path: &Path, first: Option<Connection>) -> Self {
-        let first = Mutex::new(first.map_or(FirstConnection::Closed, FirstConnection::Idle));
-        Self { path: path.to_owned(), first, others: OnceLock::new() }
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), pool: OnceLock::new() }
     }
 
-    pub(super) fn lease(&self) -> Result<SqlitePooledConnection<'_>> {
+    pub(super) fn lease(&self) -> Result<SqlitePooledConnection<'static>> {
         self.try_lease().map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
-    fn try_lease(&self) -> rusqlite::Result<SqlitePooledConnection<'_>> {
-        let state = std::mem::replace(&mut *self.first(), FirstConnection::Leased);
-        let first = match state {
-            FirstConnection::Leased => {
-                return self.other().map(|other| SqlitePooledConnection(ConnectionLease::Other(other)));
-            }
-            FirstConnection::Idle(connection) => Ok(connection),
-            FirstConnection::Closed => connect(&self.path),
-        };
-        let connection = first.inspect_err(|_| *self.first() = FirstConnection::Closed)?;
-        Ok(SqlitePooledConnection(ConnectionLease::First { pool: self, connection: Some(connection) }))
-    }
-
-    /// Leases a connection from the r2d2 pool.
-    fn other(&self) -> rusqlite::Result<PooledConnection<VaultConnectionManager>> {
-        let pool = self.others.get_or_init(|| {
-            let builder = r2d2::Pool::builder().max_size(MAX_CONNECTIONS).min_idle(Some(0));
-            let builder = builder.test_on_check_out(false).idle_timeout(None).max_lifetime(None);
-            let builder = builder.connection_timeout(BUSY_TIMEOUT).error_handler(Box::new(NopErrorHandler));
-            builder
-                .thread_pool(Arc::clone(&SCHEDULER))
-                .build_unchecked(VaultConnectionManager { path: self.path.clone() })
-        });
-        let mut connection = pool.get().map_err(|error| {
+    fn try_lease(&self) -> rusqlite::Result<SqlitePooledConnection<'static>> {
+        let pool = self.pool();
+        let mut connection = pool.connections.get().map_err(|error| {
             let message = format!("none of {MAX_CONNECTIONS} connections became available: {error}");
             Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), Some(message))
         })?;
         match &mut *connection {
-            Ok(_) => Ok(connection),
+            Ok(opened) => {
+                pool.file.learn(opened);
+                Ok(SqlitePooledConnection::Pooled(Box::new(connection)))
+            }
             Err(error) => Err(std::mem::replace(error, Error::InvalidQuery)),
         }
     }
 
-    fn first(&self) -> MutexGuard<'_, FirstConnection> {
-        self.first.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pool(&self) -> &OpenPool {
+        self.pool.get_or_init(|| {
+            let builder = r2d2::Pool::builder().max_size(MAX_CONNECTIONS).min_idle(Some(0));
+            let builder = builder.test_on_check_out(false).idle_timeout(None).max_lifetime(None);
+            let builder = builder.connection_timeout(BUSY_TIMEOUT).error_handler(Box::new(NopErrorHandler));
+            let file = Arc::new(VaultFile::new(&self.path));
+            let settings = ConnectionSettings { file: Arc::clone(&file) };
+            let connections = builder
+                .connection_customizer(Box::new(settings))
+                .thread_pool(Arc::clone(&SCHEDULER))
+                .build_unchecked(VaultConnectionManager { path: self.path.clone() });
+            OpenPool { connections, file }
+        })
     }
 }
 
-/// A connection that returns to its pool when dropped.
-pub(super) struct SqlitePooledConnection<'p>(ConnectionLease<'p>);
-
-enum ConnectionLease<'p> {
-    First {
-        pool: &'p ConnectionPool,
-        /// `None` only once it has returned.
-        connection: Option<Connection>,
-    },
-    Other(PooledConnection<VaultConnectionManager>),
+impl OpenPool {
+    /// Keeps the connections from copying the log into the file when they are closed.
+    fn keep_log(&self) {
+        let idle = || (self.connections.state().idle_connections > 0).then(|| self.connections.get().ok());
+        let leased: Vec<_> = std::iter::from_fn(|| idle().flatten()).collect();
+        for connection in leased.iter().filter_map(|connection| connection.as_ref().ok()) {
+            // If this fails, the connection is closed as any other one.
+            let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        }
+    }
 }
 
 impl Drop for ConnectionPool {
     fn drop(&mut self) {
-        if let Some(others) = self.others.take() {
-            drop(others);
-            // The thread that opened a connection may still share the pool. Everything that it did before is finished
-            // when it runs this, so that no connection outlives the store.
-            let (finished, wait) = std::sync::mpsc::channel();
-            SCHEDULER.execute(move || drop(finished));
-            let _: std::result::Result<(), _> = wait.recv();
+        let Some(pool) = self.pool.take() else { return };
+        let file = Arc::clone(&pool.file);
+        let is_overwritten = file.is_overwritten();
+        if is_overwritten {
+            pool.keep_log();
         }
-        let first = std::mem::replace(&mut *self.first(), FirstConnection::Closed);
-        if let FirstConnection::Idle(connection) = first {
-            synced_log::close(connection);
+        drop(pool);
+        // The thread that opened a connection may still share the pool. Everything that it did before is finished
+        // when it runs this, so that no connection outlives the store.
+        let (finished, wait) = std::sync::mpsc::channel();
+        SCHEDULER.execute(move || drop(finished));
+        let _: std::result::Result<(), _> = wait.recv();
+        if is_overwritten {
+            // If this fails, there is no log.
+            let _ = file.set_log_aside();
         }
     }
+}
+
+/// A connection that is used by one thread until this is dropped.
+pub(super) enum SqlitePooledConnection<'c> {
+    /// A connection that returns to its pool.
+    Pooled(Box<PooledConnection<VaultConnectionManager>>),
+    /// A connection that is not from a pool.
+    Borrowed(&'c mut Connection),
 }
 
 impl Deref for SqlitePooledConnection<'_> {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
-        match &self.0 {
-            ConnectionLease::First { connection, .. } => connection.as_ref(),
-            ConnectionLease::Other(connection) => connection.as_ref().ok(),
+        match self {
+            Self::Pooled(connection) => {
+                (**connection).as_ref().unwrap_or_else(|_| unreachable!("only open connections are leased"))
+            }
+            Self::Borrowed(connection) => connection,
         }
-        .unwrap_or_else(|| unreachable!("taken only when the lease ends, and opened before it begins"))
     }
 }
 
 impl DerefMut for SqlitePooledConnection<'_> {
     fn deref_mut(&mut self) -> &mut Connection {
-        match &mut self.0 {
-            ConnectionLease::First { connection, .. } => connection.as_mut(),
-            ConnectionLease::Other(connection) => connection.as_mut().ok(),
-        }
-        .unwrap_or_else(|| unreachable!("taken only when the lease ends, and opened before it begins"))
-    }
-}
-
-impl Drop for SqlitePooledConnection<'_> {
-    fn drop(&mut self) {
-        if let ConnectionLease::First { pool, connection } = &mut self.0 {
-            // Closed before another one may take its place.
-            let reusable = connection.take().filter(is_reusable);
-            *pool.first() = reusable.map_or(FirstConnection::Closed, FirstConnection::Idle);
+        match self {
+            Self::Pooled(connection) => {
+                (**connection).as_mut().unwrap_or_else(|_| unreachable!("only open connections are leased"))
+            }
+            Self::Borrowed(connection) => connection,
         }
     }
 }
@@ -183,10 +196,10 @@ mod tests {
 
     fn pool(directory: &tempfile::TempDir) -> ConnectionPool {
         let path = directory.path().join("v");
-        crate::storage::sqlite::connection::create_file(&path).unwrap();
-        let connection = connect(&path).unwrap();
+        connection::create_file(&path).unwrap();
+        let connection = connection::connect(&path).unwrap();
         connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (x)").unwrap();
-        ConnectionPool::new(&path, Some(connection))
+        ConnectionPool::new(&path)
     }
 
     fn number(lease: &SqlitePooledConnection<'_>, pragma: &str) -> i64 {
@@ -194,19 +207,29 @@ mod tests {
     }
 
     #[test]
-    fn the_pool_is_created_for_the_second_connection_and_opens_no_idle_ones() {
+    fn connections_are_opened_on_demand_and_used_again() {
         let directory = tempfile::tempdir().unwrap();
         let pool = pool(&directory);
         for _ in 0..3 {
-            assert!(matches!(pool.lease().unwrap().0, ConnectionLease::First { .. }));
+            drop(pool.lease().unwrap());
         }
-        assert!(pool.others.get().is_none());
+        assert_eq!(pool.pool().connections.state().connections, 1);
         let leases: Vec<_> = (0..3).map(|_| pool.lease().unwrap()).collect();
-        let state = pool.others.get().unwrap().state();
-        assert_eq!((state.connections, state.idle_connections), (2, 0));
+        assert_eq!(pool.pool().connections.state().connections, 3);
         drop(leases);
-        let state = pool.others.get().unwrap().state();
-        assert_eq!((state.connections, state.idle_connections), (2, 2));
+        let state = pool.pool().connections.state();
+        assert_eq!((state.connections, state.idle_connections), (3, 3));
+    }
+
+    #[test]
+    fn the_last_connection_removes_the_log() {
+        let directory = tempfile::tempdir().unwrap();
+        let pool = pool(&directory);
+        pool.lease().unwrap().execute("INSERT INTO t VALUES (1)", []).unwrap();
+        assert!(directory.path().join("v-wal").exists());
+        drop(pool);
+        let files: Vec<_> = std::fs::read_dir(directory.path()).unwrap().collect();
+        assert_eq!(files.len(), 1, "{files:?}");
     }
 
     #[test]
@@ -235,7 +258,7 @@ mod tests {
         std::fs::rename(&path, directory.path().join("moved")).unwrap();
         let error = pool.try_lease().err().unwrap();
         assert_eq!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen));
-        assert_eq!(pool.others.get().unwrap().state().connections, 0);
+        assert_eq!(pool.pool().connections.state().connections, 1);
         std::fs::rename(directory.path().join("moved"), &path).unwrap();
         let second = pool.lease().unwrap();
         second.execute("INSERT INTO t VALUES (1)", []).unwrap();

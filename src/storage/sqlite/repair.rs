@@ -11,7 +11,6 @@ mod journal;
 mod labels;
 mod names;
 mod rows;
-mod salvage;
 mod steps;
 mod types;
 

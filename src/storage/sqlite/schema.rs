@@ -87,15 +87,10 @@ pub(super) enum CreatePolicy {
     Copy,
 }
 
-/// Opens the file at `path` as a vault of the current schema, after the changes that `policy` allows.
-pub(super) fn open(path: &Path, policy: CreatePolicy) -> Result<Connection> {
-    let mut connection =
-        connection::connect(path).map_err(|source| StorageError::from_sqlite(path, source))?;
-    apply(&mut connection, path, &steps(), policy)?;
-    if policy != CreatePolicy::Upgrade {
-        derived::expect_current(&connection, path)?;
-    }
-    Ok(connection)
+/// Makes the file at `path`, to which `connection` is, a vault of the current schema, by the changes that `policy` allows.
+pub(super) fn prepare(connection: &mut Connection, path: &Path, policy: CreatePolicy) -> Result<()> {
+    apply(connection, path, &steps(), policy)?;
+    if policy == CreatePolicy::Upgrade { Ok(()) } else { derived::expect_current(connection, path) }
 }
 
 /// Returns the schema version of the vault at `path`.

@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::{StorageError, wal};
+use super::StorageError;
+use super::connection::sibling_path;
 use crate::files::{self, FileWriteError, ReplacePolicy, StagingDir, WriteOptions};
 
 /// An error that prevents creating a database at a path.
@@ -80,15 +81,12 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> CreateDatabaseError {
     move |source| CreateDatabaseError::Store(StorageError::io(&path, source))
 }
 
-/// Checks that there is no log of a database at `path`: it would be applied to the new one. An empty log that is not in use
-/// may remain from a vault that was deleted.
+/// Checks that there is no log of a database at `path`: it would be applied to the new one.
 fn check_alone(path: &Path) -> Result<(), CreateDatabaseError> {
     for ending in ["-wal", "-journal"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        let is_left = ending == "-wal" && wal::is_left_empty(path);
-        if fs::symlink_metadata(&name).is_ok() && !is_left {
-            let name = Path::new(&name).display();
+        let name = sibling_path(path, ending);
+        if fs::symlink_metadata(&name).is_ok() {
+            let name = name.display();
             let reason = format!(
                 "{name} exists, so a vault with this name is in use or was not closed; choose another file, or move \
                  both away"

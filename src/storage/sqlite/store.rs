@@ -3,9 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
-use chrono::{DateTime, Utc};
-use rusqlite::Connection;
-
 use super::connection::{self, BUSY_TIMEOUT};
 use super::create;
 use super::dictionaries::DecompressionDictionaryCache;
@@ -14,7 +11,7 @@ use super::pool::{ConnectionPool, SqlitePooledConnection};
 use super::read::SqliteSnapshot;
 use super::release::BaseReplacements;
 use super::schema::{self, CreatePolicy, VERSION};
-use super::wal::{self, DamagedWal};
+use super::wal;
 use super::write::{self, PutContext};
 use super::{derived, fetch, payload, reindex};
 use crate::artifact::Signature;
@@ -24,6 +21,7 @@ use crate::files::open_vaults::Registration;
 use crate::storage::check::{ReadmittedArtifact, ReindexOutcome};
 use crate::storage::interface::LogDamage;
 use crate::storage::{Actor, ErrorKind, Prepared, PutResult, RemovedPolicy, Result, StorageError, Upgrade};
+use chrono::{DateTime, Utc};
 
 /// A vault file.
 ///
@@ -73,14 +71,10 @@ impl Store {
     /// # Errors
     /// Same as [`Store::open`], except [`Older`](crate::storage::ErrorKind::Older).
     pub fn upgrade(path: &Path) -> Result<(Self, Upgrade)> {
-        let (_registration, incident) = Self::inspect_files(path)?;
+        let (_registration, log_damage) = Self::inspect_files(path)?;
         let from = schema::version(path)?;
-        let mut store = Self::prepare(path, CreatePolicy::Upgrade)?;
-        // By this point, SQLite has read the log.
-        store.log_damage = match incident {
-            Some(incident) => Some(Box::new(incident.describe(path, &*store.connection()?))),
-            None => None,
-        };
+        // By now, SQLite has read the log.
+        let store = Self { log_damage, ..Self::prepare(path, CreatePolicy::Upgrade)? };
         let copy = (from < i64::from(VERSION)).then(|| schema::copy_path(path, from));
         let is_outdated = derived::expect_current(&*store.connection()?, path)
             .is_err_and(|error| error.kind() == ErrorKind::Older);
@@ -123,15 +117,7 @@ impl Store {
             // It may be what a process left that was killed while it created the vault.
             return Self::prepare(path, CreatePolicy::Create);
         }
-        Ok(Self {
-            path: path.to_owned(),
-            pool: ConnectionPool::new(path, None),
-            readers: DecompressionDictionaryCache::default(),
-            actor: None,
-            heirs: Mutex::default(),
-            log_damage: None,
-            created: OnceLock::new(),
-        })
+        Ok(Self::new(path))
     }
 
     /// Returns whether the vault's file exists.
@@ -144,49 +130,43 @@ impl Store {
         if !self.is_created() {
             create::create(&self.path)?;
             let (registration, _) = Self::inspect_files(&self.path)?;
-            drop(schema::open(&self.path, CreatePolicy::Create)?);
+            schema::prepare(&mut *self.pool.lease()?, &self.path, CreatePolicy::Create)?;
             self.created.get_or_init(|| registration);
         }
         Ok(())
     }
 
     fn prepare(path: &Path, policy: CreatePolicy) -> Result<Self> {
-        let (registration, incident) = Self::inspect_files(path)?;
-        let connection = schema::open(path, policy)?;
-        let log_damage = incident.map(|incident| Box::new(incident.describe(path, &connection)));
-        Ok(Self { log_damage, ..Self::with_connection_to(path, connection, registration) })
+        let (registration, log_damage) = Self::inspect_files(path)?;
+        let store = Self { log_damage, created: OnceLock::from(registration), ..Self::new(path) };
+        schema::prepare(&mut *store.pool.lease()?, path, policy)?;
+        Ok(store)
     }
 
-    /// Creates the store of the vault at `path` with its first connection.
-    pub(super) fn with_connection_to(
-        path: &Path,
-        connection: Connection,
-        registration: Registration,
-    ) -> Self {
-        let pool = ConnectionPool::new(path, Some(connection));
-        let created = OnceLock::from(registration);
+    /// Returns the store of a vault that is not created yet.
+    fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
-            pool,
+            pool: ConnectionPool::new(path),
             readers: DecompressionDictionaryCache::default(),
             actor: None,
             heirs: Mutex::default(),
             log_damage: None,
-            created,
+            created: OnceLock::new(),
         }
     }
 
     /// Checks the files of the vault at `path` before SQLite opens them, unless this process already has it open.
-    fn inspect_files(path: &Path) -> Result<(Registration, Option<DamagedWal>)> {
+    fn inspect_files(path: &Path) -> Result<(Registration, Option<Box<LogDamage>>)> {
         let look = |real: &Path| {
             connection::expect_file(path)?;
             connection::expect_files_beside(real)?;
             connection::expect_no_rollback_journal(real)
                 .map_err(|error| StorageError::from_sqlite(path, error))?;
-            wal::detect_damage(real).map_err(|source| StorageError::io(path, source))
+            wal::detect_damage(real)
         };
-        let (registration, incident) = Registration::after(path, look)?;
-        Ok((registration, incident.flatten()))
+        let (registration, damage) = Registration::after(path, look)?;
+        Ok((registration, damage.flatten().map(Box::new)))
     }
 
     /// Sets the actor that the journal records for all further changes.
@@ -199,20 +179,6 @@ impl Store {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Returns the row id of the newest artifact, which is approximately the number of artifacts.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    pub(crate) fn last_artifact(&self) -> Result<u64> {
-        if !self.is_created() {
-            return Ok(0);
-        }
-        let connection = self.connection()?;
-        let last = connection.prepare_cached("SELECT coalesce(max(id), 0) FROM artifact");
-        last.and_then(|mut last| last.query_row([], |row| row.get(0)))
-            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     /// Stores one artifact whose capture was lost, like [`Storage::put`](crate::storage::Storage::put). Restores the previously `recorded`
@@ -298,7 +264,7 @@ impl Store {
             .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
-    pub(super) fn connection(&self) -> Result<SqlitePooledConnection<'_>> {
+    pub(super) fn connection(&self) -> Result<SqlitePooledConnection<'static>> {
         if !self.is_created() {
             return Err(StorageError::missing(&self.path));
         }

@@ -25,7 +25,6 @@ use super::lists::MentionListReader;
 use super::mention_index;
 use super::payload::PayloadReader;
 use super::statements::{StatementProvider, TransactionStatements};
-use super::synced_log::DeferredSync;
 use super::tombstones::Tombstones;
 use super::unresolved;
 use super::write_lock;
@@ -122,21 +121,12 @@ fn with_journal<T>(
     open: impl FnOnce(&Connection) -> rusqlite::Result<SqliteJournalWriter>,
     work: impl FnOnce(&mut SqliteWriter<'_>) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    let connection = &*connection;
-    let begin = || write_lock::begin_within(connection, putting.busy_timeout);
-    let mut deferred = DeferredSync::prepare(connection)?;
-    let mut transaction = begin()?;
-    if deferred.as_ref().is_some_and(|deferred| !deferred.is_possible()) {
-        drop(transaction);
-        deferred = None;
-        transaction = begin()?;
-    }
+    let transaction = write_lock::begin_within(connection, putting.busy_timeout)?;
     let journal = open(&transaction)?;
     let mut writer = SqliteWriter::with_journal(&transaction, putting, journal)?;
     let outcome = work(&mut writer)?;
     writer.finish()?;
     transaction.commit()?;
-    deferred.map_or(Ok(()), DeferredSync::finish)?;
     Ok(outcome)
 }
 

@@ -1,6 +1,6 @@
 //! Repair of findings that have an unambiguous fix.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -17,9 +17,9 @@ use crate::storage::check::finding::{
     BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
     ENTRY_DIFFERS, FILE_DAMAGED, FILE_SURPLUS, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INDEX_UNREADABLE,
     INDEX_VERSION_MISSING, INSECURE_PERMISSIONS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG,
-    LOG_DAMAGED, MENTION_INDEX_UNSORTED, MENTIONS_MISSING, MENTIONS_SURPLUS, NAME_DIFFERS, ORDER_DIFFERS,
-    PAYLOAD_SURPLUS, REFERENCE_BROKEN, ROW_NUMBER_INVALID, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS,
-    SIGNATURE_DIFFERS, SIZE_WRONG, SOURCE_PATH_DIFFERS, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE,
+    MENTION_INDEX_UNSORTED, MENTIONS_MISSING, MENTIONS_SURPLUS, NAME_DIFFERS, ORDER_DIFFERS, PAYLOAD_SURPLUS,
+    REFERENCE_BROKEN, ROW_NUMBER_INVALID, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS,
+    SIZE_WRONG, SOURCE_PATH_DIFFERS, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE,
     UNRESOLVED_MISSING, UNRESOLVED_SURPLUS, WARNINGS_DIFFER,
 };
 use crate::storage::check::{
@@ -93,7 +93,6 @@ pub(super) fn repair(
     };
     repair.step(Repairer::end)?;
     repair.step(Repairer::file)?;
-    repair.step(Repairer::logs)?;
     let of_the_file = repair.done.len();
     // Everything else reads the names.
     repair.step(Repairer::names)?;
@@ -130,7 +129,7 @@ struct Repairer<'r> {
     is_reordered: bool,
     /// The signature states of captures that the journal recorded before anything was added again.
     signatures: RecordedSignatures,
-    /// The source paths of lost captures that the journal or a log records.
+    /// The source paths of lost captures that the journal records.
     source_paths: HashMap<(CoreHash, CaptureHash), SourcePath>,
 }
 
@@ -197,31 +196,6 @@ impl<'r> Repairer<'r> {
             self.done.append(&mut self.steps.repair_rows()?);
         }
         Ok(())
-    }
-
-    /// Restores what damaged logs still contain.
-    fn logs(&mut self) -> Result<()> {
-        if !self.has(LOG_DAMAGED) {
-            return Ok(());
-        }
-        self.steps.salvage(&mut |log| {
-            let mut added = HashSet::new();
-            for lost in log.captures() {
-                let Some(scratch) = log.source() else { break };
-                if self.inspect()?.has_capture(lost.core, lost.capture)? {
-                    continue;
-                }
-                if let Some(admitted) = from_vault(scratch, lost, self.keys)? {
-                    self.note_source_path(lost);
-                    self.add(admitted)?;
-                    added.insert(lost.key());
-                }
-            }
-            let mut restored = log.finish(&added)?;
-            self.done.append(&mut restored.repaired);
-            self.lost.append(&mut restored.lost);
-            Ok(())
-        })
     }
 
     /// Repairs dictionaries and blobs.

@@ -82,12 +82,17 @@ fn words_that_are_not_found_though_they_are_there_are_missed() {
     sandbox.add([sandbox.path("d")]);
     sandbox.run(["search", "--build"]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
-    let pages = sql(&sandbox).execute("DELETE FROM search_text_idx WHERE pgno > 10", []).unwrap();
-    assert!(pages > 3, "the index is large enough to have an index of its own");
-    assert_eq!(found(&sandbox, &["word15000"]), [""; 0]);
-    assert!(findings(&sandbox, &[]).contains("search-differs"), "{}", findings(&sandbox, &[]));
-    sandbox.run(["fsck", "--repair"]).expect(0);
-    assert_eq!(found(&sandbox, &["word15000"]).len(), 1);
+    for change in [
+        "DELETE FROM search_text_idx WHERE pgno > 10",
+        "UPDATE search_text_idx SET term = CAST(term AS TEXT) WHERE length(term) > 0",
+    ] {
+        let pages = sql(&sandbox).execute(change, []).unwrap();
+        assert!(pages > 3, "the index is large enough to have an index of its own");
+        assert_eq!(found(&sandbox, &["word15000"]), [""; 0], "{change}");
+        assert!(findings(&sandbox, &[]).contains("search-differs"), "{}", findings(&sandbox, &[]));
+        sandbox.run(["fsck", "--repair"]).expect(0);
+        assert_eq!(found(&sandbox, &["word15000"]).len(), 1, "{change}");
+    }
 }
 
 #[test]

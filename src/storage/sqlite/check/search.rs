@@ -115,4 +115,9 @@ const QUESTIONS: &[(&str, &str)] = &[
           WHERE s.id IS NULL OR c.first + max(c.passages, 1) > s.next",
         "captures indexed but not recorded as indexed",
     ),
+    (
+        // FTS5 compares them with words, which are no texts.
+        "SELECT count(*) FROM search_text_idx WHERE typeof(term) <> 'blob' OR typeof(pgno) <> 'integer'",
+        "entries by which words are found that have another type",
+    ),
 ];

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use crate::artifact::{Admitted, Kind, Signature};
 use crate::digest::BlobHash;
 use crate::storage::check::{
-    CaptureId, CheckedArtifact, Inspection, JournalRestoreResult, Repair, Repairs, SalvagedLog, Subject,
+    CaptureId, CheckedArtifact, Inspection, JournalRestoreResult, Repair, Repairs, Subject,
 };
 use crate::storage::forward::forward_to_inherent;
 use crate::storage::sqlite::Store;
@@ -16,7 +16,6 @@ impl Repairs for Store {
         fn repair_end(&self) -> Result<Vec<Repair>>;
         fn repair_permissions(&self, subject: Subject) -> Result<Vec<Repair>>;
         fn repair_sql_indexes(&self) -> Result<Vec<Repair>>;
-        fn salvage(&self, each: &mut dyn FnMut(Box<dyn SalvagedLog + '_>) -> Result<()>) -> Result<()>;
         fn repair_names(&self, kinds: &[Kind]) -> Result<Vec<Repair>>;
         fn repair_rows(&self) -> Result<Vec<Repair>>;
         fn drop_surplus(&self) -> Result<Vec<Repair>>;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,10 +11,11 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Error};
 
 use crate::artifact::{Cell, TableRow};
-use crate::files::open_vaults::Registration;
 use crate::storage::interface::{ComputedView, SqlError};
+use crate::storage::sqlite::SqliteSnapshot;
+use crate::storage::sqlite::dictionaries::DecompressionDictionaryCache;
+use crate::storage::sqlite::pool::SqlitePooledConnection;
 use crate::storage::sqlite::rows::ArtifactId;
-use crate::storage::sqlite::{SqliteSnapshot, StorageError, Store};
 
 /// Maximum size in bytes of the cached rows, which joins read repeatedly.
 const MAX_CACHE_BYTES: usize = 64 << 20;
@@ -28,8 +29,10 @@ type ComputedRowCache = HashMap<(usize, i64), Arc<Vec<TableRow>>>;
 
 /// The source of the rows of computed views.
 pub(super) struct ComputedRowSource {
-    /// A store with a single connection, which is in a transaction.
-    store: Store,
+    path: PathBuf,
+    /// A connection that is in a transaction.
+    connection: Mutex<Connection>,
+    readers: DecompressionDictionaryCache,
     views: Vec<ComputedView>,
     /// The cached rows, by view and artifact, and their size in bytes.
     kept: Mutex<(ComputedRowCache, usize)>,
@@ -45,7 +48,9 @@ impl ComputedRowSource {
     /// Creates a source that reads on `connection`, which is in a transaction.
     pub(super) fn new(path: &Path, connection: Connection, views: Vec<ComputedView>) -> Self {
         Self {
-            store: Store::with_connection_to(path, connection, Registration::new(path)),
+            path: path.to_owned(),
+            connection: Mutex::new(connection),
+            readers: DecompressionDictionaryCache::default(),
             views,
             kept: Mutex::default(),
             failure: Mutex::default(),
@@ -79,11 +84,11 @@ impl ComputedRowSource {
         *self.callback.lock().unwrap_or_else(PoisonError::into_inner) = Some(callback);
     }
 
-    fn note_rereading(&self) -> Result<(), StorageError> {
+    fn note_rereading(&self) -> rusqlite::Result<()> {
         let request_count = self.request_count.fetch_add(1, Ordering::Relaxed) + 1;
-        if request_count.is_multiple_of(OFTEN)
-            && request_count / OFTEN_FOR_EACH >= self.store.last_artifact()?
-        {
+        let last_artifact =
+            || self.connection().query_row("SELECT coalesce(max(id), 0) FROM artifact", [], |row| row.get(0));
+        if request_count.is_multiple_of(OFTEN) && request_count / OFTEN_FOR_EACH >= last_artifact()? {
             let callback = self.callback.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(callback) = callback {
                 callback();
@@ -94,7 +99,7 @@ impl ComputedRowSource {
 
     /// Returns a JSON list with one element per row that an artifact has in a view.
     fn count(&self, context: &Context<'_>) -> rusqlite::Result<Option<String>> {
-        self.note_rereading().map_err(|error| Error::UserFunctionError(error.into()))?;
+        self.note_rereading()?;
         let Some(rows) = self.rows(context)? else { return Ok(None) };
         let zeros = vec!["0"; rows.len()];
         Ok(Some(format!("[{}]", zeros.join(","))))
@@ -131,10 +136,15 @@ impl ComputedRowSource {
     }
 
     fn make(&self, view: &ComputedView, artifact: ArtifactId) -> Result<Vec<TableRow>, SqlError> {
-        let connection = self.store.connection()?;
-        let snapshot = SqliteSnapshot::resume(connection, &self.store.readers, &self.store.path);
+        let mut connection = self.connection();
+        let connection = SqlitePooledConnection::Borrowed(&mut connection);
+        let snapshot = SqliteSnapshot::resume(connection, &self.readers, &self.path);
         let artifact = snapshot.artifact_by_id(artifact)?.record();
         (view.rows)(&snapshot, &artifact)
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Caches rows until they are too large. The next request is usually for another artifact, so all entries are

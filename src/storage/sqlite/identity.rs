@@ -1,0 +1,200 @@
+//! The file of an open vault, which must be the same one whenever a transaction is committed.
+//!
+//! Another program can remove or replace the file, overwrite it with another vault, or give it a second name. What was then
+//! committed would be lost, or mixed with the other vault. So every commit examines the file first, as it is on the disk:
+//! SQLite itself trusts its cache and its log.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags, OptionalExtension};
+
+use super::connection;
+use crate::digest::Digest;
+
+/// The file of an open vault.
+#[derive(Debug)]
+pub(super) struct VaultFile {
+    path: PathBuf,
+    known: Mutex<KnownFile>,
+}
+
+/// What the file was when it was last examined.
+#[derive(Debug)]
+struct KnownFile {
+    stamp: Option<FileStamp>,
+    journal: KnownJournal,
+    /// Whether another vault was written into the file.
+    is_overwritten: bool,
+}
+
+#[derive(Debug)]
+enum KnownJournal {
+    Unexamined,
+    /// The vault is damaged: only the identity of the file is checked.
+    Unreadable,
+    Read(Option<JournalEnds>),
+}
+
+/// The number and the chain of a journal entry, which identify a vault and its history until then.
+type JournalHead = (i64, Digest);
+
+/// The first and the last entry of a journal.
+#[derive(Clone, Copy, Debug)]
+struct JournalEnds {
+    first: JournalHead,
+    last: JournalHead,
+}
+
+/// What the system says of a file. It changes with every write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileStamp {
+    /// The device and the number of the file there, and how many names it has.
+    identity: (u64, u64, u64),
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl FileStamp {
+    fn of(path: &Path) -> Option<Self> {
+        let file = fs::metadata(path).ok()?;
+        Some(Self { identity: identity(&file), length: file.len(), modified: file.modified().ok() })
+    }
+}
+
+#[cfg(unix)]
+fn identity(file: &fs::Metadata) -> (u64, u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (file.dev(), file.ino(), file.nlink())
+}
+
+/// Other systems do not let a file be replaced that is open.
+#[cfg(not(unix))]
+fn identity(_: &fs::Metadata) -> (u64, u64, u64) {
+    (0, 0, 0)
+}
+
+impl VaultFile {
+    pub(super) fn new(path: &Path) -> Self {
+        let path = connection::real(path);
+        let stamp = FileStamp::of(&path);
+        let known = KnownFile { stamp, journal: KnownJournal::Unexamined, is_overwritten: false };
+        Self { path, known: Mutex::new(known) }
+    }
+
+    /// Returns whether another vault was written into the file. The log then belongs to the vault that was there.
+    pub(super) fn is_overwritten(&self) -> bool {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).is_overwritten
+    }
+
+    /// Renames the log of the vault that was in the file, so that SQLite does not copy it into the other one.
+    pub(super) fn set_log_aside(&self) -> std::io::Result<()> {
+        let free =
+            (1_u32..).map(|number| connection::sibling_path(&self.path, &format!(".replaced-wal-{number}")));
+        let Some(free) = free.into_iter().find(|path| !path.exists()) else { return Ok(()) };
+        fs::rename(connection::log_of(&self.path), free)?;
+        fs::remove_file(connection::sibling_path(&self.path, "-shm"))
+    }
+
+    /// Makes `connection` roll a transaction back instead of committing it if the file is not the same any more.
+    pub(super) fn guard(self: &Arc<Self>, connection: &Connection) -> rusqlite::Result<()> {
+        let file = Arc::clone(self);
+        connection.commit_hook(Some(move || !file.is_same()))
+    }
+
+    /// Reads the ends of the journal, unless some are known. `connection` has no transaction.
+    pub(super) fn learn(&self, connection: &Connection) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_needed = match known.journal {
+            KnownJournal::Unexamined => true,
+            // Another vault may have been written into the file.
+            KnownJournal::Read(None) => FileStamp::of(&self.path) == known.stamp,
+            KnownJournal::Unreadable | KnownJournal::Read(Some(_)) => false,
+        };
+        if is_needed {
+            known.journal = match JournalEnds::read(connection) {
+                Ok(ends) => KnownJournal::Read(ends),
+                Err(_) => KnownJournal::Unreadable,
+            };
+        }
+    }
+
+    /// Returns whether the path still leads to the file that was opened, and whether that contains the same vault.
+    fn is_same(&self) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = FileStamp::of(&self.path);
+        if stamp == known.stamp {
+            return true;
+        }
+        if stamp.map(|stamp| stamp.identity) != known.stamp.map(|stamp| stamp.identity) {
+            return false;
+        }
+        // SQLite has copied frames of the log into the file, or another program has written to it.
+        if let KnownJournal::Read(ends) = known.journal {
+            match self.examine(ends) {
+                Ok(ends) => known.journal = KnownJournal::Read(ends),
+                Err(error) => {
+                    known.is_overwritten = matches!(error, Error::QueryReturnedNoRows);
+                    return false;
+                }
+            }
+        }
+        known.stamp = stamp;
+        true
+    }
+
+    /// Returns the ends of the journal in the file as it is on the disk.
+    ///
+    /// # Errors
+    /// Returns `QueryReturnedNoRows` if this is the journal of another vault than `known`, and another error if the file
+    /// cannot be read.
+    fn examine(&self, known: Option<JournalEnds>) -> rusqlite::Result<Option<JournalEnds>> {
+        let file = connection::open_alone(&self.path)?;
+        let ends = JournalEnds::read(&file)?;
+        // A repair can restore the last entry.
+        let is_later = |known: JournalEnds| ends.is_some_and(|ends| ends.last.0 >= known.last.0);
+        if let Some(known) = known
+            && (has(&file, known.last)? || is_later(known) && has(&file, known.first)?)
+        {
+            return Ok(ends);
+        }
+        // The entries that are not in the file are still in the log.
+        let is_logged = fs::metadata(connection::log_of(&self.path)).is_ok_and(|log| log.len() > 0);
+        let vault = connection::open(&self.path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let are_in_vault = |ends: Option<JournalEnds>| ends.map_or(Ok(true), |ends| ends.are_in(&vault));
+        if (ends.is_none() || is_logged) && are_in_vault(ends)? && are_in_vault(known)? {
+            return Ok(known.or(ends));
+        }
+        Err(Error::QueryReturnedNoRows)
+    }
+}
+
+impl JournalEnds {
+    /// Reads the ends of a journal. Returns `None` if it is empty or was not created yet.
+    fn read(connection: &Connection) -> rusqlite::Result<Option<Self>> {
+        let end = |order: &str| {
+            let sql = format!("SELECT seq, chain FROM journal ORDER BY seq {order} LIMIT 1");
+            connection.query_row(&sql, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+        };
+        let ends = || Ok(end("ASC")?.zip(end("DESC")?).map(|(first, last)| Self { first, last }));
+        match ends() {
+            Err(error) if is_missing_table(&error) => Ok(None),
+            ends => ends,
+        }
+    }
+
+    fn are_in(self, connection: &Connection) -> rusqlite::Result<bool> {
+        Ok(has(connection, self.first)? && has(connection, self.last)?)
+    }
+}
+
+fn is_missing_table(error: &Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::Unknown)
+}
+
+fn has(connection: &Connection, (seq, chain): JournalHead) -> rusqlite::Result<bool> {
+    let found = connection.query_row("SELECT chain FROM journal WHERE seq = ?1", [seq], |row| row.get(0));
+    Ok(found.optional()? == Some(chain))
+}
