@@ -154,6 +154,32 @@ const ROWS: &[Row] = &[
         statuses: &[0],
         repeats: false,
     },
+    Row {
+        name: "scan",
+        what: "beginnings of keys in a file",
+        size: 125_000,
+        fill: make::beginnings_of_keys,
+        arguments: &["add", "--create", "--dry-run", "--as", "attachment", "keys.txt"],
+        statuses: &[0],
+        repeats: true,
+    },
+    Row {
+        name: "redaction",
+        what: "members and messages of a call",
+        size: 10_000,
+        fill: make::call_to_redact,
+        arguments: &[
+            "import",
+            "--create",
+            "--dry-run",
+            "--no-original",
+            "--redact",
+            "zk-[A-Z]{8}",
+            "calls.jsonl",
+        ],
+        statuses: &[0],
+        repeats: true,
+    },
 ];
 
 /// A directory with a vault.

@@ -229,3 +229,26 @@ pub fn parts(place: &Place, count: usize) {
         place.write(&format!("parts/{number:06}.ndjson"), line.as_bytes());
     }
 }
+
+/// A file with many beginnings of keys, without a space between them.
+pub fn beginnings_of_keys(place: &Place, number: usize) {
+    place.write("keys.txt", "sk-proj-".repeat(number).as_bytes());
+}
+
+/// A call with many members, messages, parts of arguments and matches.
+pub fn call_to_redact(place: &Place, number: usize) {
+    let members: serde_json::Map<String, Value> =
+        (0..number).map(|member| (format!("member-{member}"), json!(member))).collect();
+    let messages: Vec<Value> =
+        (0..number).map(|message| json!({"role": "user", "content": format!("zk-ABCD{message}")})).collect();
+    let request = json!({"model": "m", "messages": messages, "members": members});
+    let event = |part: usize| {
+        format!("data: {}\n\n", json!({"choices": [{"delta": {"content": format!("EFGH zk-{part}")}}]}))
+    };
+    let stream: String = (0..number).map(event).collect();
+    let line = json!({
+        "request": {"url": "/v1/chat/completions", "body": request},
+        "response": {"status_code": 200, "headers": {"content-type": "text/event-stream"}, "body": stream},
+    });
+    place.write("calls.jsonl", format!("{line}\n").as_bytes());
+}

@@ -155,11 +155,6 @@ fn is_empty(answer: &CallResponse) -> bool {
         && answer.status != 204
 }
 
-/// Returns the texts of a body in each form that it has.
-pub(crate) fn in_all_forms(body: &str) -> impl Iterator<Item = String> {
-    [ResponseForm::Stream, ResponseForm::Whole].into_iter().flat_map(move |form| of(form, body).texts)
-}
-
 /// Returns the content of a body that has a form.
 fn of(form: ResponseForm, body: &str) -> AnswerContent {
     let mut reader = AnswerReader::default();

@@ -1,28 +1,75 @@
-//! The strings in the body of a response: those of a JSON document, or of the events or lines of a stream.
+//! The texts in the body of a request or a response: those of a JSON document, or of the events or lines of a stream.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
 
+use crate::json::Value;
 use crate::json::reader::{self, Limits};
-use crate::json::{Object, Value};
 
 /// The members with which events say to which part of an answer they belong.
 const INDEXES: [&str; 4] = ["index", "output_index", "content_index", "item_id"];
 
-/// The members that all events of a stream repeat. Their values are not parts of a longer text.
-const REPEATED: [&str; 12] = [
+/// The members that all events of a stream repeat, or that name something. Their values are not parts of a longer text.
+const REPEATED: [&str; 18] = [
+    "call_id",
     "created_at",
     "finish_reason",
+    "finishReason",
     "id",
     "item_id",
     "model",
     "modelVersion",
+    "name",
     "obfuscation",
     "object",
     "responseId",
     "role",
+    "status",
+    "stop_reason",
     "system_fingerprint",
+    "tool_call_id",
     "type",
 ];
+
+/// The members whose texts continue each other although their names differ: the messages of a conversation.
+const MESSAGES: [&str; 8] =
+    ["content", "delta", "input_text", "output_text", "prompt", "refusal", "text", "transcript"];
+
+/// The members that describe tools and answers. Their strings are not parts of a conversation.
+const DESCRIPTIONS: [&str; 9] = [
+    "functions",
+    "input_schema",
+    "json_schema",
+    "metadata",
+    "parameters",
+    "responseSchema",
+    "response_format",
+    "schema",
+    "tools",
+];
+
+/// The members with the probabilities of tokens, which spell the text of an answer again.
+pub(super) const PROBABILITIES: [&str; 2] = ["logprobs", "logprobsResult"];
+
+/// The lists of the answers to a request, each of which is a conversation of its own.
+const ALTERNATIVES: [&str; 2] = ["candidates", "choices"];
+
+/// The members that say why an answer ended, and what they say if it was cut off.
+const END_REASONS: [&str; 6] =
+    ["done_reason", "finishReason", "finish_reason", "reason", "stopReason", "stop_reason"];
+const CUT_OFF: [&str; 6] = [
+    "MAX_TOKENS",
+    "length",
+    "max_output_tokens",
+    "max_tokens",
+    "model_context_window_exceeded",
+    "model_length",
+];
+
+/// The types of the events that end a stream.
+const LAST_EVENTS: [&str; 4] =
+    ["message_stop", "response.completed", "response.failed", "response.incomplete"];
 
 /// A part of a body: all of it, or a line of a stream.
 pub(crate) struct BodyPart<'b> {
@@ -46,33 +93,60 @@ pub(crate) enum PartData<'b> {
 }
 
 /// A string in a body.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct BodyString {
-    /// The location, which is the same in all events that continue a text.
-    pub(crate) location: String,
+#[derive(Debug)]
+pub(crate) struct BodyString<'p> {
+    /// The number of its location, which is the same in all events that continue a text.
+    location: usize,
+    /// The conversation that it is a part of; `None` if it can be no part of a longer text.
+    conversation: Option<(usize, &'p str)>,
     /// The name of the innermost member that contains it.
-    pub(crate) name: String,
-    pub(crate) text: String,
+    name: &'p str,
+    pub(crate) text: Cow<'p, str>,
 }
 
-impl BodyString {
-    /// Returns whether it can be a part of a longer text.
-    pub(crate) fn is_continued(&self) -> bool {
-        !REPEATED.contains(&self.name.as_str())
+/// Texts that continue each other, in the order in which they do: the parts of each, and then the next text.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    /// All of it.
+    pub(crate) text: String,
+    /// The positions of its strings, and the place of each in the text.
+    pub(crate) strings: Vec<(usize, Range<usize>)>,
+    /// The strings of each text in it, which has one location.
+    pub(crate) texts: Vec<Range<usize>>,
+    /// Whether its strings can be parts of longer ones.
+    pub(crate) is_continued: bool,
+}
+
+impl Conversation {
+    /// Returns the place of some of the strings in the text.
+    pub(crate) fn place(&self, strings: &Range<usize>) -> Range<usize> {
+        let of = self.strings.get(strings.clone()).unwrap_or_default();
+        let start = of.first().map_or(0, |(_, place)| place.start);
+        start..of.last().map_or(start, |(_, place)| place.end)
+    }
+
+    fn push(&mut self, position: usize, text: &str) {
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.strings.push((position, start..self.text.len()));
     }
 }
 
 /// Returns the parts of a body: one if it is a JSON document, otherwise its lines.
 pub(crate) fn parts(body: &str) -> Vec<BodyPart<'_>> {
-    let whole = |data| vec![BodyPart { before: "", text: body, data, after: "" }];
-    if let Some(value) = read(body) {
+    let text = body.strip_prefix('\u{feff}').unwrap_or(body);
+    let mark = body.strip_suffix(text).unwrap_or_default();
+    let whole = |data| vec![BodyPart { before: mark, text, data, after: "" }];
+    if let Some(value) = read(text) {
         return whole(PartData::Json(value));
     }
-    let first = body.trim_start().lines().next().unwrap_or_default();
-    if begins_as_json(first) && read(first).is_none() {
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    if begins_as_json(text) && read(first).is_none() {
         return whole(PartData::Unreadable);
     }
-    body.split_inclusive(['\n', '\r']).map(line).collect()
+    let mark =
+        (!mark.is_empty()).then_some(BodyPart { before: mark, text: "", data: PartData::Other, after: "" });
+    mark.into_iter().chain(text.split_inclusive(['\n', '\r']).map(line)).collect()
 }
 
 fn line(line: &str) -> BodyPart<'_> {
@@ -92,71 +166,167 @@ fn line(line: &str) -> BodyPart<'_> {
     BodyPart { before, text, data, after }
 }
 
-fn begins_as_json(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '['])
+/// Returns whether a text begins as a document that can have strings.
+pub(super) fn begins_as_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[']) && text.contains('"')
 }
 
-fn read(text: &str) -> Option<Value<'_>> {
+pub(super) fn read(text: &str) -> Option<Value<'_>> {
     let value = reader::read(text.trim().as_bytes(), &Limits::most()).ok()?;
     // A number can be a part of a text that is not JSON.
     matches!(value, Value::Object(_) | Value::Array(_) | Value::String(_)).then_some(value)
 }
 
 /// Returns the strings of the parts, in their order.
-pub(crate) fn strings(parts: &[BodyPart<'_>]) -> Vec<BodyString> {
-    let mut found = Vec::new();
+pub(crate) fn strings<'p>(parts: &'p [BodyPart<'_>]) -> Vec<BodyString<'p>> {
+    let mut reader = StringReader { is_stream: parts.len() > 1, ..StringReader::default() };
     for part in parts {
         match &part.data {
-            PartData::Json(value) => {
-                let mut add = |location: &str, name: &str, text: &str| {
-                    found.push(string(location, name, text));
-                    text.to_owned()
-                };
-                mapped(value, &mut add);
+            PartData::Json(Value::Array(events)) => {
+                // Gemini sends events as an array, of which each element continues the text of the one before.
+                reader.is_stream = true;
+                for event in events {
+                    reader.read(event, Place::default());
+                }
             }
-            PartData::Text => found.push(string("data", "data", part.text)),
+            PartData::Json(value) => reader.read(value, Place::default()),
+            PartData::Text => {
+                let location = reader.locations.inside(0, Step::Name("data"));
+                reader.read_text(
+                    Cow::Borrowed(part.text),
+                    Place { location, name: "data", ..Place::default() },
+                );
+            }
             PartData::Other | PartData::Unreadable => {}
         }
     }
-    found
+    reader.found
 }
 
-fn string(location: &str, name: &str, text: &str) -> BodyString {
-    BodyString { location: location.to_owned(), name: name.to_owned(), text: text.to_owned() }
+/// Returns the strings of a document.
+pub(super) fn strings_of<'v>(value: &'v Value<'_>) -> Vec<BodyString<'v>> {
+    let mut reader = StringReader::default();
+    reader.read(value, Place::default());
+    reader.found
 }
 
-/// A function of the location of a string, the name of the member that contains it, and its text.
-type StringMap<'m> = dyn FnMut(&str, &str, &str) -> String + 'm;
+/// A step to a location in a document.
+#[derive(PartialEq, Eq, Hash)]
+enum Step<'p> {
+    Name(&'p str),
+    Position(usize),
+    /// The indexes that an object states.
+    Stated(String),
+}
 
-/// Returns a value in which each string is replaced by what `map` returns for it, in the order of [`strings`].
-pub(crate) fn mapped(value: &Value<'_>, map: &mut StringMap<'_>) -> Value<'static> {
-    match value {
-        // Gemini sends events as an array, of which each element continues the text of the one before.
-        Value::Array(events) => Value::Array(events.iter().map(|event| inside(event, "", "", map)).collect()),
-        _ => inside(value, "", "", map),
+/// The numbers of locations. A location is not written out: it can be long, and contain many strings.
+#[derive(Default)]
+struct Locations<'p>(HashMap<(usize, Step<'p>), usize>);
+
+impl<'p> Locations<'p> {
+    fn inside(&mut self, location: usize, step: Step<'p>) -> usize {
+        let next = self.0.len() + 1;
+        *self.0.entry((location, step)).or_insert(next)
+    }
+
+    fn member(&mut self, place: &Place<'p>, name: &'p str) -> Place<'p> {
+        // The beginning of a block is continued by its deltas.
+        let step = if name == "content_block" { "delta" } else { name };
+        let is_apart = [&DESCRIPTIONS[..], &PROBABILITIES].iter().any(|names| names.contains(&name));
+        Place {
+            location: self.inside(place.location, Step::Name(step)),
+            form: self.inside(place.form, Step::Name(step)),
+            name,
+            is_apart: place.is_apart || is_apart,
+            ..*place
+        }
     }
 }
 
-fn inside(value: &Value<'_>, location: &str, name: &str, map: &mut StringMap<'_>) -> Value<'static> {
-    match value {
-        Value::String(text) => Value::String(Cow::Owned(map(location, name, text))),
-        Value::Array(elements) => {
-            let elements = elements.iter().enumerate().map(|(position, element)| {
-                let position = if index(element).is_empty() { position.to_string() } else { String::new() };
-                inside(element, &format!("{location}/{position}"), name, map)
-            });
-            Value::Array(elements.collect())
+/// Where a string is.
+#[derive(Clone, Copy, Default)]
+struct Place<'p> {
+    location: usize,
+    /// The location without indexes.
+    form: usize,
+    /// The location of the answer that it belongs to, if there can be several.
+    alternative: usize,
+    name: &'p str,
+    /// Whether it is part of no conversation.
+    is_apart: bool,
+}
+
+#[derive(Default)]
+struct StringReader<'p> {
+    locations: Locations<'p>,
+    is_stream: bool,
+    found: Vec<BodyString<'p>>,
+}
+
+impl<'p> StringReader<'p> {
+    fn read(&mut self, value: &'p Value<'_>, place: Place<'p>) {
+        match value {
+            Value::String(text) => self.read_text(Cow::Borrowed(text), place),
+            Value::Array(elements) => {
+                if let Some(text) = spelled(elements) {
+                    self.read_text(Cow::Owned(text), Place { is_apart: true, ..place });
+                    return;
+                }
+                for (position, element) in elements.iter().enumerate() {
+                    let has_index = !index(element).is_empty();
+                    let location = if has_index {
+                        place.location
+                    } else {
+                        self.locations.inside(place.location, Step::Position(position))
+                    };
+                    self.read(element, Place { location, ..place });
+                }
+            }
+            Value::Object(members) => {
+                let place = self.inside(value, place);
+                for (name, member) in members.iter() {
+                    let place = self.locations.member(&place, name);
+                    self.read(member, place);
+                }
+            }
+            _ => {}
         }
-        Value::Object(members) => {
-            let location = format!("{location}{}", index(value));
-            let members = members.iter().map(|(name, member)| {
-                let member = inside(member, &format!("{location}/{name}"), name, map);
-                (Cow::Owned(name.to_owned()), member)
-            });
-            Value::Object(Object::from_members(members.collect()))
-        }
-        other => other.to_owned_value(),
     }
+
+    /// Returns the place of the members of an object.
+    fn inside(&mut self, object: &Value<'_>, mut place: Place<'p>) -> Place<'p> {
+        let stated = index(object);
+        if !stated.is_empty() {
+            place.location = self.locations.inside(place.location, Step::Stated(stated));
+        }
+        if ALTERNATIVES.contains(&place.name) {
+            place.alternative = place.location;
+        }
+        place
+    }
+
+    fn read_text(&mut self, text: Cow<'p, str>, place: Place<'p>) {
+        let Place { location, form, alternative, name, is_apart } = place;
+        let class = if MESSAGES.contains(&name) { "text" } else { name };
+        // Events state a text in several forms, each of which is complete.
+        let owner = match alternative {
+            0 if self.is_stream => form,
+            alternative => alternative,
+        };
+        let is_continued = !is_apart && !REPEATED.contains(&name);
+        let conversation = is_continued.then_some((owner, class));
+        self.found.push(BodyString { location, conversation, name, text });
+    }
+}
+
+/// Returns the text that an array spells by the numbers of its bytes.
+pub(super) fn spelled(elements: &[Value<'_>]) -> Option<String> {
+    let byte = |element: &Value<'_>| match element {
+        Value::Number(number) => number.literal().parse::<u8>().ok(),
+        _ => None,
+    };
+    let bytes = elements.iter().map(byte).collect::<Option<Vec<u8>>>().filter(|bytes| !bytes.is_empty())?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Returns the indexes that an object states; empty if there are none.
@@ -169,32 +339,131 @@ fn index(value: &Value<'_>) -> String {
     stated.collect()
 }
 
-/// Returns the texts of a body with escapes decoded and the parts of streams put together, one text for each location.
-pub(crate) fn joined(body: &str) -> Vec<String> {
-    let strings = strings(&parts(body));
-    groups(&strings, |string| &string.location)
-        .into_iter()
-        .map(|group| {
-            let texts = group.iter().filter_map(|index| strings.get(*index));
-            let is_continued = texts.clone().next().is_some_and(BodyString::is_continued);
-            let texts: Vec<&str> = texts.map(|string| string.text.as_str()).collect();
-            texts.join(if is_continued { "" } else { "\n" })
-        })
-        .collect()
-}
-
-/// Returns the positions of the strings that have the same key, in the order of the first of each.
-pub(crate) fn groups(strings: &[BodyString], key: impl Fn(&BodyString) -> &String) -> Vec<Vec<usize>> {
-    let mut numbers = std::collections::HashMap::new();
-    let mut groups: Vec<Vec<usize>> = Vec::new();
+/// Returns the conversations that strings make, in the order of the first string of each.
+pub(crate) fn conversations(strings: &[BodyString<'_>]) -> Vec<Conversation> {
+    // The number of the conversation of each string, and that of its text in it.
+    let mut numbers = HashMap::new();
+    let mut texts: Vec<Vec<Vec<usize>>> = Vec::new();
+    let mut text_numbers = HashMap::new();
+    let mut apart = Vec::new();
     for (position, string) in strings.iter().enumerate() {
-        let number = *numbers.entry(key(string)).or_insert(groups.len());
-        match groups.get_mut(number) {
-            Some(group) => group.push(position),
-            None => groups.push(vec![position]),
+        let number = match string.conversation {
+            Some(key) => *numbers.entry(key).or_insert(texts.len()),
+            None => texts.len(),
+        };
+        if number == texts.len() {
+            texts.push(Vec::new());
+            apart.push(string.conversation.is_none());
+        }
+        let Some(of) = texts.get_mut(number) else { continue };
+        let text = *text_numbers.entry((number, string.location)).or_insert(of.len());
+        match of.get_mut(text) {
+            Some(text) => text.push(position),
+            None => of.push(vec![position]),
         }
     }
-    groups
+    let made = texts.into_iter().zip(apart).map(|(texts, is_apart)| {
+        let mut made = Conversation { is_continued: !is_apart, ..Conversation::default() };
+        for text in texts {
+            let first = made.strings.len();
+            for position in text {
+                made.push(position, strings.get(position).map_or("", |string| &string.text));
+            }
+            made.texts.push(first..made.strings.len());
+        }
+        made
+    });
+    made.collect()
+}
+
+/// Returns the texts of a body with escapes decoded and the parts of streams put together: one for each conversation, and
+/// one of all strings that are part of none, with a line for each.
+pub(crate) fn decoded(body: &str) -> Vec<String> {
+    let parts = parts(body);
+    let (texts, others): (Vec<_>, Vec<_>) =
+        conversations(&strings(&parts)).into_iter().partition(|one| one.is_continued);
+    let mut decoded: Vec<String> = Vec::new();
+    for conversation in &texts {
+        for text in &conversation.texts {
+            let text = conversation.text.get(conversation.place(text)).unwrap_or_default();
+            if begins_as_json(text) && read(text).is_some() {
+                // Arguments of tools are JSON in a string.
+                decoded.extend(self::decoded(text));
+            } else if text.contains('\\') {
+                decoded.push(unescaped(text));
+            }
+        }
+    }
+    decoded.extend(texts.into_iter().map(|conversation| conversation.text));
+    let others: Vec<String> = others.into_iter().map(|conversation| conversation.text).collect();
+    decoded.extend((!others.is_empty()).then(|| others.join("\n")));
+    decoded
+}
+
+/// Levels of escapes that are decoded in a text that is not JSON. Each doubles the number of backslashes.
+const ESCAPES: usize = 8;
+
+/// Returns a text in which escapes of JSON are decoded wherever they are, also escapes of escapes.
+pub(super) fn unescaped(text: &str) -> String {
+    let mut text = Cow::Borrowed(text);
+    for _ in 0..ESCAPES {
+        if !text.contains('\\') {
+            break;
+        }
+        text = Cow::Owned(unescaped_once(&text));
+    }
+    text.into_owned()
+}
+
+fn unescaped_once(text: &str) -> String {
+    let mut units: Vec<u16> = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        units.extend(before.encode_utf16());
+        let mut characters = after.chars();
+        let escape = characters.next();
+        rest = characters.as_str();
+        let digits = rest.get(..4).filter(|_| escape == Some('u'));
+        if let Some(unit) = digits.and_then(|digits| u16::from_str_radix(digits, 16).ok()) {
+            units.push(unit);
+            rest = rest.get(4..).unwrap_or_default();
+            continue;
+        }
+        let decoded = match escape {
+            Some('n') => Some('\n'),
+            Some('t') => Some('\t'),
+            Some('r') => Some('\r'),
+            // The text was broken off in the escape.
+            Some('u') if rest.len() < 4 => {
+                rest = "";
+                None
+            }
+            other => other,
+        };
+        units.extend(decoded.map(|decoded| decoded.to_string()).unwrap_or_default().encode_utf16());
+    }
+    units.extend(rest.encode_utf16());
+    String::from_utf16_lossy(&units)
+}
+
+/// Returns whether a body says that its text was cut off, or is a stream of a known form that does not say that it ended.
+pub(super) fn is_cut_off(parts: &[BodyPart<'_>], strings: &[BodyString<'_>]) -> bool {
+    let states = |names: &[&str], values: &[&str]| {
+        strings.iter().any(|string| names.contains(&string.name) && values.contains(&string.text.as_ref()))
+    };
+    if states(&END_REASONS, &CUT_OFF) {
+        return true;
+    }
+    let is_event = |string: &BodyString<'_>| {
+        string.name == "object" && string.text.ends_with(".chunk")
+            || string.name == "type"
+                && ["content_block_", "message_start", "response."]
+                    .iter()
+                    .any(|beginning| string.text.starts_with(beginning))
+    };
+    let has_reason = strings.iter().any(|string| END_REASONS.contains(&string.name));
+    let is_done = parts.iter().any(|part| part.text.trim() == "[DONE]");
+    strings.iter().any(is_event) && !has_reason && !is_done && !states(&["type"], &LAST_EVENTS)
 }
 
 #[cfg(test)]
@@ -206,12 +475,43 @@ mod tests {
         let stream = "event: a\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\\u00e4\"}},{\"index\":1,\"delta\":{\"content\":\"x\"}}]}\r\n\r\n\
                       data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"y\"}}]}\n\n\
                       data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"b\"}}]}\n\ndata: [DONE]\n\n";
-        assert_eq!(joined(stream), ["a\u{e4}b", "xy"]);
-        assert_eq!(joined("data: a \ndata: b\n"), ["a b"]);
-        assert_eq!(joined(r#"{"a":["x\/y","z"]}"#), ["x/y", "z"]);
-        assert_eq!(joined(r#"[{"t":"x"},{"t":"y"}]"#), ["xy"]);
-        assert_eq!(joined("{\"m\":\"a\"}\n{\"m\":\"b\"}\n"), ["ab"]);
-        assert_eq!(joined("text"), [""; 0]);
+        assert_eq!(decoded(stream), ["a\u{e4}b", "xy"]);
+        assert_eq!(decoded(&format!("\u{feff}{stream}")), ["a\u{e4}b", "xy"]);
+        assert_eq!(decoded("data: a \ndata: b\n"), ["a b"]);
+        assert_eq!(decoded(r#"[{"t":"x"},{"t":"y"}]"#), ["xy"]);
+        assert_eq!(decoded("{\"m\":\"a\"}\n{\"m\":\"b\"}\n"), ["ab"]);
+        assert_eq!(decoded("text"), [""; 0]);
+    }
+
+    #[test]
+    fn messages_and_their_parts_continue_each_other() {
+        let request = r#"{"messages":[{"content":"a"},{"content":[{"type":"text","text":"b"},{"type":"text","text":"\/c"}]}],
+            "tools":[{"description":"d"}]}"#;
+        assert_eq!(decoded(request), ["ab/c", "text\ntext\nd"]);
+        let answers = r#"{"choices":[{"message":{"content":"a"}},{"message":{"content":"b"}}]}"#;
+        assert_eq!(decoded(answers), ["a", "b"]);
+        let arguments = r#"{"arguments":"{\"a\":\"x\\u002dy\"}"}"#;
+        assert_eq!(decoded(arguments), ["x-y", r#"{"a":"x\u002dy"}"#]);
+    }
+
+    #[test]
+    fn events_that_repeat_a_text_do_not_continue_it() {
+        let stream = "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"a\"}\n\n\
+                      data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"b\"}\n\n\
+                      data: {\"type\":\"response.output_text.done\",\"output_index\":0,\"text\":\"ab\"}\n\n";
+        assert_eq!(decoded(stream)[..2], ["ab", "ab"]);
+    }
+
+    #[test]
+    fn escapes_of_escapes_are_decoded() {
+        for (text, expected) in [
+            (r"a\u002db", "a-b"),
+            (r"a\\u002db\/", "a-b/"),
+            (r"\ud83d\ude00 \n", "\u{1f600} \n"),
+            (r"a\u00", "a"),
+        ] {
+            assert_eq!(unescaped(text), expected);
+        }
     }
 
     #[test]
@@ -223,5 +523,21 @@ mod tests {
         assert!(matches!(stream[2].data, PartData::Unreadable));
         let text: String = stream.iter().flat_map(|part| [part.before, part.text, part.after]).collect();
         assert_eq!(text, "data: {\"a\":1}\n\ndata: {\"a");
+    }
+
+    #[test]
+    fn a_body_says_whether_it_was_cut_off() {
+        for (body, expected) in [
+            (r#"{"choices":[{"finish_reason":"length"}]}"#, true),
+            (r#"{"choices":[{"finish_reason":"stop"}]}"#, false),
+            ("data: {\"object\":\"chat.completion.chunk\"}\n\n", true),
+            ("data: {\"object\":\"chat.completion.chunk\"}\n\ndata: [DONE]\n\n", false),
+            ("data: {\"type\":\"content_block_delta\"}\n\n", true),
+            ("data: {\"type\":\"message_start\"}\n\ndata: {\"type\":\"message_stop\"}\n\n", false),
+            ("data: {\"x\":\"y\"}\n\n", false),
+        ] {
+            let parts = parts(body);
+            assert_eq!(is_cut_off(&parts, &strings(&parts)), expected, "{body}");
+        }
     }
 }

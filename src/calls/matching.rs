@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::normalize;
 use super::provider::Endpoint;
-use super::redaction::Redaction;
+use super::redaction::{Redaction, Unredactable};
 use super::values::{object, text};
 use crate::json::canonical::rfc8785;
 use crate::json::reader::excerpt;
@@ -121,8 +121,17 @@ impl MatchingRules {
 
     /// Returns the body of a response as it may be stored: what must be redacted is neither in its text, nor in a string
     /// that it contains, nor split over the parts of a stream.
-    pub(crate) fn redacted_body<'b>(&self, body: &'b str) -> Cow<'b, str> {
-        self.redacted.body(body)
+    ///
+    /// # Errors
+    /// Returns an error if that cannot be achieved, because the body cannot be decoded.
+    pub(crate) fn redacted_body<'b>(&self, body: &'b str) -> Result<Cow<'b, str>, Unredactable> {
+        self.redacted.body(body, false)
+    }
+
+    /// Returns what arrived of a response, as it may be stored: as [`redacted_body`](Self::redacted_body), and also without
+    /// the beginning of what must be redacted at its end.
+    pub(crate) fn redacted_beginning(&self, beginning: &str) -> String {
+        self.redacted.body(beginning, true).map_or_else(|_| String::new(), Cow::into_owned)
     }
 
     /// Returns the prompt of a request, which is what requests are compared by: the canonical form of its body without the

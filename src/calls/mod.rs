@@ -18,6 +18,7 @@ pub(crate) mod provider;
 pub(crate) mod recorded_run;
 mod redaction;
 pub(crate) mod session;
+mod unfinished;
 pub(crate) mod url;
 pub(crate) mod values;
 

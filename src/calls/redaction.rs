@@ -1,27 +1,78 @@
 //! Replaces text that must not be stored.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use regex::Regex;
 
-use super::assembled;
-use super::body::{self, BodyPart, BodyString, PartData};
+use super::body::{self, BodyPart, BodyString, Conversation, PROBABILITIES, PartData};
+use super::unfinished::UnfinishedSearch;
 use super::url::percent_decoded;
 use crate::json::{Object, Value, compact};
 
 /// The replacement of text that must not be stored.
 const REDACTED: &str = "[REDACTED]";
 
+/// The reason that a body must not be stored: what is to be redacted cannot be found in it, or not be removed from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unredactable {
+    /// Some of it begins as JSON, and is not JSON.
+    Unreadable,
+    /// Without the matches, what is left has others.
+    Remains,
+}
+
+impl fmt::Display for Unredactable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreadable => {
+                "it begins as JSON but cannot be decoded, so that text to be redacted could not be found in it"
+            }
+            Self::Remains => "text to be redacted could not be removed from it",
+        })
+    }
+}
+
+/// A pattern of text that must not be stored.
+#[derive(Clone, Debug)]
+struct RedactedPattern {
+    regex: Regex,
+    /// Compiled when a text was broken off.
+    unfinished: OnceLock<Option<UnfinishedSearch>>,
+}
+
+impl RedactedPattern {
+    fn find<'t>(&'t self, text: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
+        self.regex.find_iter(text).map(|found| found.range()).filter(|range| !range.is_empty())
+    }
+
+    /// Returns the end of a text that can be the beginning of a match.
+    fn unfinished(&self, text: &str) -> Option<Range<usize>> {
+        // A character that was broken off is no part of a match.
+        let text = text.trim_end_matches('\u{fffd}');
+        let search = self.unfinished.get_or_init(|| UnfinishedSearch::new(self.regex.as_str()));
+        search.as_ref()?.start(text).map(|start| start..text.len())
+    }
+}
+
 /// The patterns of text that must not be stored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Redaction {
-    patterns: Vec<Regex>,
+    patterns: Vec<RedactedPattern>,
+}
+
+/// The strings of a body without matches.
+struct RedactedStrings {
+    texts: Vec<String>,
+    has_changed: bool,
 }
 
 impl Redaction {
     pub(super) fn add(&mut self, pattern: Regex) {
-        self.patterns.push(pattern);
+        self.patterns.push(RedactedPattern { regex: pattern, unfinished: OnceLock::new() });
     }
 
     /// Returns the number of patterns.
@@ -29,32 +80,9 @@ impl Redaction {
         self.patterns.len()
     }
 
-    /// Returns where the patterns match, without overlaps. What replaced a match is none, even if a pattern matches it.
+    /// Returns where the patterns match, without overlaps.
     fn matches(&self, text: &str) -> Vec<Range<usize>> {
-        let mut found: Vec<Range<usize>> = Vec::new();
-        for pattern in &self.patterns {
-            found.extend(
-                pattern
-                    .find_iter(text)
-                    .map(|found| found.start()..found.end())
-                    .filter(|range| !range.is_empty()),
-            );
-        }
-        if found.is_empty() {
-            return found;
-        }
-        let replaced: Vec<Range<usize>> =
-            text.match_indices(REDACTED).map(|(start, _)| start..start + REDACTED.len()).collect();
-        found.retain(|range| !replaced.iter().any(|old| old.start <= range.start && range.end <= old.end));
-        found.sort_unstable_by_key(|range| range.start);
-        let mut merged: Vec<Range<usize>> = Vec::new();
-        for range in found {
-            match merged.last_mut() {
-                Some(last) if range.start < last.end => last.end = last.end.max(range.end),
-                _ => merged.push(range),
-            }
-        }
-        merged
+        merged(text, self.patterns.iter().flat_map(|pattern| pattern.find(text)).collect())
     }
 
     /// Returns a text as it may be stored.
@@ -63,38 +91,7 @@ impl Redaction {
         if matches.is_empty() {
             return Cow::Borrowed(text);
         }
-        Cow::Owned(replaced(text, 0, &matches))
-    }
-
-    /// Returns a value as it may be stored: strings, names and numbers without what must be redacted.
-    pub(super) fn value(&self, value: &Value<'_>) -> Value<'static> {
-        if self.patterns.is_empty() {
-            return value.to_owned_value();
-        }
-        match value {
-            Value::String(text) => Value::String(Cow::Owned(self.text(text).into_owned())),
-            Value::Number(number) => match self.text(number.literal()) {
-                Cow::Owned(redacted) => Value::String(Cow::Owned(redacted)),
-                Cow::Borrowed(_) => value.to_owned_value(),
-            },
-            Value::Array(elements) => {
-                Value::Array(elements.iter().map(|element| self.value(element)).collect())
-            }
-            Value::Object(members) => {
-                let redacted = members
-                    .iter()
-                    .map(|(name, member)| (Cow::Owned(self.text(name).into_owned()), self.value(member)));
-                let mut unique: Vec<(Cow<'static, str>, Value<'static>)> = Vec::new();
-                for (name, member) in redacted {
-                    // Two names can become the same one.
-                    if !unique.iter().any(|(other, _)| *other == name) {
-                        unique.push((name, member));
-                    }
-                }
-                Value::Object(Object::from_members(unique))
-            }
-            other => other.to_owned_value(),
-        }
+        Cow::Owned(replaced_in(text, &matches))
     }
 
     /// Returns a path as it may be stored. A segment is also compared in its decoded form.
@@ -110,98 +107,307 @@ impl Redaction {
         self.text(&path).into_owned()
     }
 
-    /// Returns the body of a response as it may be stored: neither its text nor the strings that it contains, nor the
-    /// texts that its parts make together, have a match. Data that cannot be decoded is replaced completely.
-    pub(super) fn body<'b>(&self, body: &'b str) -> Cow<'b, str> {
+    /// Returns a value as it may be stored: strings, names and numbers without what must be redacted, also where it is
+    /// split over several strings of a conversation, or in a string that contains JSON.
+    pub(super) fn value(&self, value: &Value<'_>) -> Value<'static> {
         if self.patterns.is_empty() {
-            return Cow::Borrowed(body);
+            return value.to_owned_value();
+        }
+        let strings = self.strings(&body::strings_of(value), false);
+        self.writer(&strings, strings.has_changed).write(value)
+    }
+
+    /// Returns the body of a response as it may be stored: neither its text nor the strings that it contains, nor the
+    /// texts that these make together, have a match. If it was broken off, no text ends with the beginning of a match,
+    /// and data that cannot be decoded is replaced completely.
+    ///
+    /// # Errors
+    /// Returns an error if data of a body that was not broken off cannot be decoded, or if matches remain.
+    pub(super) fn body<'b>(&self, body: &'b str, is_broken_off: bool) -> Result<Cow<'b, str>, Unredactable> {
+        if self.patterns.is_empty() {
+            return Ok(Cow::Borrowed(body));
         }
         let parts = body::parts(body);
-        let mut strings = body::strings(&parts);
-        for string in &mut strings {
-            string.text = self.text(&string.text).into_owned();
+        let is_unreadable = parts.iter().any(|part| matches!(part.data, PartData::Unreadable));
+        if is_unreadable && !is_broken_off {
+            return Err(Unredactable::Unreadable);
         }
-        self.redact_across(&mut strings, |string| &string.location);
-        let mut redacted = self.written(&parts, &strings);
-        if self.is_in_text_of(&redacted) {
-            // The text of an answer can also be continued at another location, such as the next block.
-            self.redact_across(&mut strings, |string| &string.name);
-            redacted = self.written(&parts, &strings);
-        }
-        if self.is_in_text_of(&redacted) {
-            REDACTED.clone_into(&mut redacted);
-        }
-        if redacted == body { Cow::Borrowed(body) } else { Cow::Owned(redacted) }
-    }
-
-    /// Returns whether the patterns match the text that is assembled from a body.
-    fn is_in_text_of(&self, body: &str) -> bool {
-        assembled::in_all_forms(body).any(|text| !self.matches(&text).is_empty())
-    }
-
-    /// Redacts what matches the text that strings with the same key make together. The first of the strings that contain
-    /// a part of a match gets the replacement, the others lose their parts.
-    fn redact_across(&self, strings: &mut [BodyString], key: impl Fn(&BodyString) -> &String) {
-        for group in body::groups(strings, key) {
-            let continued =
-                group.into_iter().filter(|at| strings.get(*at).is_some_and(BodyString::is_continued));
-            let continued: Vec<usize> = continued.collect();
-            let texts = continued.iter().filter_map(|at| strings.get(*at)).map(|string| string.text.as_str());
-            let matches = self.matches(&texts.collect::<String>());
-            let mut start = 0;
-            for at in continued {
-                let Some(string) = strings.get_mut(at) else { continue };
-                let length = string.text.len();
-                string.text = replaced(&string.text, start, &matches);
-                start += length;
+        let strings = body::strings(&parts);
+        let is_unfinished = is_broken_off || body::is_cut_off(&parts, &strings);
+        let redacted = self.strings(&strings, is_unfinished);
+        let written = self.written(&parts, &redacted, is_unreadable);
+        if redacted.has_changed {
+            let parts = body::parts(&written);
+            if self.strings(&body::strings(&parts), is_unfinished).has_changed {
+                return Err(Unredactable::Remains);
             }
         }
+        let mut stored = self.text(&written).into_owned();
+        if is_unfinished && !parts.iter().any(|part| matches!(part.data, PartData::Json(_))) {
+            stored = self.without_beginning(&stored);
+        }
+        Ok(if stored == body { Cow::Borrowed(body) } else { Cow::Owned(stored) })
+    }
+
+    /// Returns a text without the beginning of a match at its end.
+    fn without_beginning(&self, text: &str) -> String {
+        let found = self.patterns.iter().filter_map(|pattern| pattern.unfinished(text)).collect();
+        replaced_in(text, &merged(text, found))
+    }
+
+    /// Redacts strings: each of them, the texts that they make together, and what is encoded in these.
+    fn strings(&self, strings: &[BodyString<'_>], is_unfinished: bool) -> RedactedStrings {
+        let mut redacted = RedactedStrings { texts: vec![String::new(); strings.len()], has_changed: false };
+        for conversation in body::conversations(strings) {
+            let is_unfinished = is_unfinished && conversation.is_continued;
+            let matches = self.matches_in(&conversation, is_unfinished);
+            let places: Vec<Range<usize>> =
+                conversation.strings.iter().map(|(_, place)| place.clone()).collect();
+            let mut texts = replaced(&conversation.text, &places, &matches);
+            let mut has_changed = !matches.is_empty();
+            for text in &conversation.texts {
+                let original = conversation.text.get(conversation.place(text)).unwrap_or_default();
+                let Some(parts) = texts.get_mut(text.clone()) else { continue };
+                if let Some(decoded) = self.decoded(original, &parts.concat(), is_unfinished) {
+                    has_changed = true;
+                    parts.fill(String::new());
+                    if let Some(first) = parts.first_mut() {
+                        *first = decoded;
+                    }
+                }
+            }
+            redacted.has_changed |= has_changed;
+            for ((position, _), text) in conversation.strings.iter().zip(texts) {
+                if let Some(place) = redacted.texts.get_mut(*position) {
+                    *place = text;
+                }
+            }
+        }
+        redacted
+    }
+
+    /// Returns what matches in a conversation: in a string, in a text, or across texts.
+    fn matches_in(&self, conversation: &Conversation, is_unfinished: bool) -> Vec<Range<usize>> {
+        let Conversation { text, strings, texts, .. } = conversation;
+        let mut all = Vec::new();
+        for pattern in &self.patterns {
+            for strings_of_text in texts {
+                let place = conversation.place(strings_of_text);
+                let part = text_at(text, &place);
+                let end = if is_unfinished { pattern.unfinished(part) } else { None };
+                all.extend(pattern.find(part).chain(end).map(|found| shifted(&found, place.start)));
+                // A pattern can say that a match is all of a string.
+                let parts = strings.get(strings_of_text.clone()).filter(|parts| parts.len() > 1);
+                for (_, place) in parts.unwrap_or_default() {
+                    all.extend(pattern.find(text_at(text, place)).map(|found| shifted(&found, place.start)));
+                }
+            }
+            if texts.len() > 1 {
+                all.extend(across(pattern, conversation));
+                all.extend(if is_unfinished { pattern.unfinished(text) } else { None });
+            }
+        }
+        merged(text, all)
+    }
+
+    /// Returns what takes the place of a text of which the encoded content has a match that is not in its characters;
+    /// `None` if there is none. `redacted` is the text without the matches in its characters.
+    fn decoded(&self, original: &str, redacted: &str, is_unfinished: bool) -> Option<String> {
+        if body::begins_as_json(original)
+            && let Some(value) = body::read(original)
+        {
+            let inside = self.value(&value);
+            let is_same = inside == value || body::read(redacted).is_some_and(|redacted| redacted == inside);
+            return (!is_same).then(|| self.text(&compact::text(&inside)).into_owned());
+        }
+        let text = redacted.contains('\\').then(|| body::unescaped(redacted))?;
+        let has_match = !self.matches(&text).is_empty()
+            || is_unfinished && self.patterns.iter().any(|pattern| pattern.unfinished(&text).is_some());
+        has_match.then(|| REDACTED.to_owned())
+    }
+
+    fn writer<'r>(&'r self, strings: &'r RedactedStrings, has_matches: bool) -> BodyWriter<'r> {
+        BodyWriter { redaction: self, texts: strings.texts.iter(), has_matches }
     }
 
     /// Returns the body of which these are the parts, with these strings.
-    fn written(&self, parts: &[BodyPart<'_>], strings: &[BodyString]) -> String {
-        let mut strings = strings.iter();
-        let mut next = || strings.next().map(|string| string.text.clone()).unwrap_or_default();
+    fn written(&self, parts: &[BodyPart<'_>], strings: &RedactedStrings, is_unreadable: bool) -> String {
+        let mut writer = self.writer(strings, strings.has_changed || is_unreadable);
         let mut written = String::new();
         for part in parts {
             written.push_str(part.before);
             match &part.data {
                 PartData::Json(value) => {
-                    let redacted = self.value(&body::mapped(value, &mut |_, _, _| next()));
+                    let redacted = writer.write(value);
                     if redacted == *value {
                         written.push_str(part.text);
                     } else {
                         written.push_str(&compact::text(&redacted));
                     }
                 }
-                PartData::Text => written.push_str(&next()),
+                PartData::Text => written.push_str(&writer.next()),
                 PartData::Other => written.push_str(part.text),
                 PartData::Unreadable => written.push_str(REDACTED),
             }
             written.push_str(part.after);
         }
-        self.text(&written).into_owned()
+        written
     }
 }
 
-/// Returns a text that begins at `start` of a longer one, with the replacement in the place of the matches in that one. Of
-/// a match that begins before the text, only the end is removed.
-fn replaced(text: &str, start: usize, matches: &[Range<usize>]) -> String {
-    let end = start + text.len();
-    let mut replaced = String::new();
-    let mut at = start;
-    let copy = |from: usize, to: usize, replaced: &mut String| {
-        replaced.push_str(text.get(from - start..to - start).unwrap_or_default());
-    };
-    for range in matches.iter().filter(|range| range.start < end && start < range.end) {
-        if range.start >= start {
-            copy(at, range.start, &mut replaced);
-            replaced.push_str(REDACTED);
-        }
-        at = range.end.min(end);
+/// Writes values with other strings, in the order in which [`body::strings`] reads them.
+struct BodyWriter<'r> {
+    redaction: &'r Redaction,
+    texts: std::slice::Iter<'r, String>,
+    /// Whether something was redacted, so that the probabilities of tokens are left out, which spell it.
+    has_matches: bool,
+}
+
+impl BodyWriter<'_> {
+    fn next(&mut self) -> String {
+        self.texts.next().cloned().unwrap_or_default()
     }
-    copy(at, end, &mut replaced);
-    replaced
+
+    fn write(&mut self, value: &Value<'_>) -> Value<'static> {
+        match value {
+            Value::String(_) => Value::String(Cow::Owned(self.next())),
+            Value::Number(number) => match self.redaction.text(number.literal()) {
+                Cow::Owned(redacted) => Value::String(Cow::Owned(redacted)),
+                Cow::Borrowed(_) => value.to_owned_value(),
+            },
+            Value::Array(elements) => match body::spelled(elements) {
+                Some(text) if text != self.next() => Value::Array(Vec::new()),
+                Some(_) => value.to_owned_value(),
+                None => Value::Array(elements.iter().map(|element| self.write(element)).collect()),
+            },
+            Value::Object(members) => {
+                // Two names can become the same one.
+                let mut names = HashSet::new();
+                let mut written = Vec::new();
+                for (name, member) in members.iter() {
+                    let member = self.member(name, member);
+                    let name = self.redaction.text(name).into_owned();
+                    if names.insert(name.clone()) {
+                        written.push((Cow::Owned(name), member));
+                    }
+                }
+                Value::Object(Object::from_members(written))
+            }
+            other => other.to_owned_value(),
+        }
+    }
+
+    fn member(&mut self, name: &str, member: &Value<'_>) -> Value<'static> {
+        let written = self.write(member);
+        match written {
+            Value::Array(_) if self.has_matches && PROBABILITIES.contains(&name) => Value::Array(Vec::new()),
+            Value::Object(_) if self.has_matches && PROBABILITIES.contains(&name) => Value::Null,
+            other => other,
+        }
+    }
+}
+
+fn shifted(range: &Range<usize>, by: usize) -> Range<usize> {
+    range.start + by..range.end + by
+}
+
+fn text_at<'t>(text: &'t str, place: &Range<usize>) -> &'t str {
+    text.get(place.clone()).unwrap_or_default()
+}
+
+/// Returns the matches of a pattern that begin in one text of a conversation and end in another. One that is complete in
+/// the first text continues only to the end of its word: a pattern without an end would match the rest of a conversation.
+fn across(pattern: &RedactedPattern, conversation: &Conversation) -> Vec<Range<usize>> {
+    let text = &conversation.text;
+    let ends: Vec<usize> = conversation.texts.iter().map(|strings| conversation.place(strings).end).collect();
+    let mut across = Vec::new();
+    for found in pattern.find(text) {
+        let index = ends.partition_point(|end| *end <= found.start);
+        let Some(end) = ends.get(index).copied().filter(|end| *end < found.end) else { continue };
+        let is_complete =
+            pattern.regex.find(text_at(text, &(found.start..end))).is_some_and(|one| one.start() == 0);
+        if !is_complete {
+            across.push(found);
+            continue;
+        }
+        let mut before = text_at(text, &(found.start..end)).chars().next_back();
+        let rest = text_at(text, &(end..found.end));
+        let length = rest
+            .char_indices()
+            .find(|(_, character)| {
+                let is_in_word = !character.is_whitespace()
+                    || *character == ' ' && before.is_some_and(|before| before.is_ascii_digit());
+                before = Some(*character);
+                !is_in_word
+            })
+            .map_or(rest.len(), |(at, _)| at);
+        across.push(found.start..end + length);
+    }
+    across
+}
+
+/// Returns ranges in their order and without overlaps. What replaced a match is none, even if a pattern matches it.
+fn merged(text: &str, mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    if ranges.is_empty() {
+        return ranges;
+    }
+    let mut markers: Vec<Range<usize>> = Vec::new();
+    for (start, _) in text.match_indices(REDACTED) {
+        match markers.last_mut() {
+            Some(last) if last.end == start => last.end = start + REDACTED.len(),
+            _ => markers.push(start..start + REDACTED.len()),
+        }
+    }
+    ranges.retain(|range| {
+        let after = markers.partition_point(|marker| marker.end < range.end);
+        markers.get(after).is_none_or(|marker| range.start < marker.start || marker.end < range.end)
+    });
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// Returns a text with the replacement in the place of the matches.
+fn replaced_in(text: &str, matches: &[Range<usize>]) -> String {
+    replaced(text, std::slice::from_ref(&(0..text.len())), matches).concat()
+}
+
+/// Returns the parts of a text at `places`, which follow each other, with the replacement in the place of the matches. Of
+/// a match that begins in an earlier part, only the end is removed.
+fn replaced(text: &str, places: &[Range<usize>], matches: &[Range<usize>]) -> Vec<String> {
+    let mut matches = matches.iter().peekable();
+    let mut parts = Vec::with_capacity(places.len());
+    for place in places {
+        let mut part = String::new();
+        let mut at = place.start;
+        while let Some(found) = matches.peek() {
+            if found.end <= place.start {
+                matches.next();
+                continue;
+            }
+            if found.start >= place.end {
+                break;
+            }
+            if found.start >= place.start {
+                part.push_str(text_at(text, &(at..found.start)));
+                part.push_str(REDACTED);
+            }
+            at = found.end.min(place.end);
+            if found.end > place.end {
+                break;
+            }
+            matches.next();
+        }
+        part.push_str(text_at(text, &(at..place.end)));
+        parts.push(part);
+    }
+    parts
 }
 
 #[cfg(test)]
@@ -210,16 +416,24 @@ mod tests {
     use crate::json::reader::{self, Limits};
 
     fn redaction(patterns: &[&str]) -> Redaction {
-        Redaction { patterns: patterns.iter().map(|pattern| Regex::new(pattern).unwrap()).collect() }
+        let mut redaction = Redaction::default();
+        for pattern in patterns {
+            redaction.add(Regex::new(pattern).unwrap());
+        }
+        redaction
+    }
+
+    fn value(redaction: &Redaction, text: &str) -> String {
+        compact::text(&redaction.value(&reader::read(text.as_bytes(), &Limits::default()).unwrap()))
     }
 
     #[test]
     fn what_is_redacted_is_in_no_string_name_or_number() {
         let redaction = redaction(&["sk-[a-z]+", "4111[0-9]+"]);
-        let value = br#"{"sk-abc":["x sk-def y",1],"sk-ghi":2,"n":41111111}"#;
-        let value = reader::read(value, &Limits::default()).unwrap();
-        let stored = compact::text(&redaction.value(&value));
-        assert_eq!(stored, r#"{"[REDACTED]":["x [REDACTED] y",1],"n":"[REDACTED]"}"#);
+        assert_eq!(
+            value(&redaction, r#"{"sk-abc":["x sk-def y",1],"sk-ghi":2,"n":41111111}"#),
+            r#"{"[REDACTED]":["x [REDACTED] y",1],"n":"[REDACTED]"}"#
+        );
         assert_eq!(redaction.text("sk-a, sk-b"), "[REDACTED], [REDACTED]");
         assert_eq!(redaction.path("/v1/sk%2Dabc/sk-d:x"), "/v1/[REDACTED]/[REDACTED]:x");
     }
@@ -229,7 +443,7 @@ mod tests {
         let redaction = redaction(&["[A-Z]{4,}", "RED[A-Z]+"]);
         assert_eq!(redaction.text(&redaction.text("an ABCD")), "an [REDACTED]");
         assert_eq!(
-            redaction.body(r#"{"content":[{"text":"ABCD"}]}"#),
+            redaction.body(r#"{"content":[{"text":"ABCD"}]}"#, false).unwrap(),
             r#"{"content":[{"text":"[REDACTED]"}]}"#
         );
     }
@@ -244,15 +458,134 @@ mod tests {
                 "data: {\"delta\":{\"text\":\"a sk\"}}\r\n\r\ndata: {\"delta\":{\"text\":\"-AB\"}}\n\ndata: {\"delta\":{\"text\":\"C d\"}}\n\n",
                 "data: {\"delta\":{\"text\":\"a [REDACTED]\"}}\r\n\r\ndata: {\"delta\":{\"text\":\"\"}}\n\ndata: {\"delta\":{\"text\":\" d\"}}\n\n",
             ),
+            // The first part has a match of its own.
+            (
+                "\u{feff}data: {\"delta\":{\"text\":\"a sk-A\"}}\n\ndata: {\"delta\":{\"text\":\"BC d\"}}\n\n",
+                "\u{feff}data: {\"delta\":{\"text\":\"a [REDACTED]\"}}\n\ndata: {\"delta\":{\"text\":\" d\"}}\n\n",
+            ),
             ("data: sk-\ndata: AB c\n", "data: [REDACTED]\ndata:  c\n"),
             (
                 r#"{"content":[{"type":"text","text":"sk-"},{"type":"text","text":"AB"}]}"#,
                 r#"{"content":[{"type":"text","text":"[REDACTED]"},{"type":"text","text":""}]}"#,
             ),
-            ("{\"a\":\"M\\u00fc", "[REDACTED]"),
+            (
+                r#"{"choices":[{"message":{"content":"sk-"}},{"message":{"content":"sk-AB"}}]}"#,
+                r#"{"choices":[{"message":{"content":"sk-"}},{"message":{"content":"[REDACTED]"}}]}"#,
+            ),
             ("M\u{fc}ller <b>", "[REDACTED] <b>"),
+            ("[INFO] M\u{fc}ller", "[INFO] [REDACTED]"),
         ] {
-            assert_eq!(redaction.body(body), expected);
+            assert_eq!(redaction.body(body, false).unwrap(), expected);
         }
+    }
+
+    #[test]
+    fn matches_that_are_split_over_messages_are_redacted() {
+        let redaction = redaction(&["sk-[A-Z]{4,}", "key: .*"]);
+        for (request, expected) in [
+            (
+                r#"{"messages":[{"role":"user","content":"a sk-A"},{"role":"user","content":[{"type":"text","text":"BCD"},{"type":"text","text":"E f"}]}]}"#,
+                r#"{"messages":[{"role":"user","content":"a [REDACTED]"},{"role":"user","content":[{"type":"text","text":""},{"type":"text","text":" f"}]}]}"#,
+            ),
+            (
+                r#"{"contents":[{"parts":[{"text":"sk-AB"},{"text":"CD!"}]}]}"#,
+                r#"{"contents":[{"parts":[{"text":"[REDACTED]"},{"text":"!"}]}]}"#,
+            ),
+            // A pattern without an end does not match all messages that follow.
+            (
+                r#"{"input":[{"content":"key: x y"},{"content":"now do it"},{"content":"well"}]}"#,
+                r#"{"input":[{"content":"[REDACTED]"},{"content":" do it"},{"content":"well"}]}"#,
+            ),
+            (
+                r#"{"tools":[{"enum":["sk-","ABCD"]}],"messages":[{"role":"sk-"},{"role":"ABCD"}]}"#,
+                r#"{"tools":[{"enum":["sk-","ABCD"]}],"messages":[{"role":"sk-"},{"role":"ABCD"}]}"#,
+            ),
+        ] {
+            assert_eq!(value(&redaction, request), expected);
+        }
+    }
+
+    #[test]
+    fn matches_in_the_arguments_of_tools_are_redacted() {
+        let redaction = redaction(&["sk-[A-Z]+"]);
+        let arguments = |text: &str| {
+            let text = Value::String(Cow::Borrowed(text));
+            let function = Object::from_members(vec![(Cow::Borrowed("arguments"), text)]);
+            compact::text(&redaction.value(&Value::Object(function)))
+        };
+        for (text, expected) in [
+            (r#"{"key":"a sk\u002dAB"}"#, r#"{\"key\":\"a [REDACTED]\"}"#),
+            (r#"{"key": "a sk-AB"}"#, r#"{\"key\": \"a [REDACTED]\"}"#),
+            (r#"{"a":"{\"b\":\"sk\\u002dAB\"}"}"#, r#"{\"a\":\"{\\\"b\\\":\\\"[REDACTED]\\\"}\"}"#),
+            (r#"{"messages":["sk-","AB"]}"#, r#"{\"messages\":[\"[REDACTED]\",\"\"]}"#),
+            // It was cut off, so that only the characters can be decoded.
+            (r#"{"key":"a sk\u002dAB"#, "[REDACTED]"),
+            (r#"{"key":"a \n sk\u002d"#, r#"{\"key\":\"a \\n sk\\u002d"#),
+            (r"see `sk\u002dAB`", "[REDACTED]"),
+        ] {
+            assert_eq!(arguments(text), format!("{{\"arguments\":\"{expected}\"}}"));
+        }
+        let delta = |text: &str| {
+            format!("data: {{\"index\":1,\"delta\":{{\"partial_json\":{}}}}}\n\n", serde_json::json!(text))
+        };
+        let stream = [r#"{"key":"sk"#, r"\u00", r#"2dAB"}"#].map(delta).concat();
+        let expected = [r#"{"key":"[REDACTED]"}"#, "", ""].map(delta).concat();
+        assert_eq!(redaction.body(&stream, false).unwrap(), expected);
+    }
+
+    #[test]
+    fn probabilities_of_tokens_that_were_redacted_are_left_out() {
+        let redaction = redaction(&["sk-[A-Z]+"]);
+        for (body, expected) in [
+            (
+                r#"{"choices":[{"logprobs":{"content":[{"token":"sk","bytes":[115,107]},{"token":"-A","bytes":[45,65]}]},"message":{"content":"sk-A"}}]}"#,
+                r#"{"choices":[{"logprobs":null,"message":{"content":"[REDACTED]"}}]}"#,
+            ),
+            (
+                r#"{"choices":[{"logprobs":{"content":[{"token":"s","bytes":[115]}]},"message":{"content":"s"}}]}"#,
+                r#"{"choices":[{"logprobs":{"content":[{"token":"s","bytes":[115]}]},"message":{"content":"s"}}]}"#,
+            ),
+            (
+                "{\"delta\":\"sk-\",\"logprobs\":[{\"token\":\"sk-\"}]}\n{\"delta\":\"A\",\"logprobs\":[{\"token\":\"A\"}]}\n",
+                "{\"delta\":\"[REDACTED]\",\"logprobs\":[]}\n{\"delta\":\"\",\"logprobs\":[]}\n",
+            ),
+            (r#"{"bytes":[115,107,45,65],"n":[1,2]}"#, r#"{"bytes":[],"n":[1,2]}"#),
+        ] {
+            assert_eq!(redaction.body(body, false).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_text_that_breaks_off_does_not_end_with_the_beginning_of_a_match() {
+        let redaction = redaction(&["sk-[A-Z]{8}"]);
+        let event =
+            |text: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n");
+        let stream = format!("{}{}", event("a sk"), event("-ABC"));
+        let redacted = format!("{}{}", event("a [REDACTED]"), event(""));
+        assert_eq!(redaction.body(&stream, true).unwrap(), redacted);
+        let unfinished = format!("{stream}data: {{");
+        assert_eq!(redaction.body(&unfinished, true).unwrap(), format!("{redacted}data: {{"));
+        let unfinished = format!("{stream}data: {{\"choices\"");
+        assert_eq!(redaction.body(&unfinished, true).unwrap(), format!("{redacted}data: [REDACTED]"));
+        for (reason, expected) in [("length", "a [REDACTED]"), ("stop", "a sk-ABC")] {
+            let body = |text: &str| {
+                format!(
+                    "{{\"choices\":[{{\"message\":{{\"content\":\"{text}\"}},\"finish_reason\":\"{reason}\"}}]}}"
+                )
+            };
+            assert_eq!(redaction.body(&body("a sk-ABC"), false).unwrap(), body(expected));
+        }
+        assert_eq!(redaction.body("a sk-A\u{fffd}", true).unwrap(), "a [REDACTED]\u{fffd}");
+        assert_eq!(redaction.body("a sk-A", false).unwrap(), "a sk-A");
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_is_not_stored() {
+        let redaction = redaction(&["sk-[A-Z]+"]);
+        for body in ["{\"a\":\"sk\\u002d", "data: {\"a\":1}\n\ndata: {\"a\":}\n\n"] {
+            assert_eq!(redaction.body(body, false), Err(Unredactable::Unreadable), "{body}");
+        }
+        assert_eq!(redaction.body("{\"a\":\"sk\\u002d", true).unwrap(), "[REDACTED]");
+        assert_eq!(Redaction::default().body("{\"a\":", false).unwrap(), "{\"a\":");
     }
 }

@@ -1,5 +1,6 @@
 //! Forwards requests, and records the answers on their way to the client.
 
+use std::borrow::Cow;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -28,6 +29,7 @@ use super::secrets::has_secrets;
 use super::shared::GatewayState;
 use super::stream_end::StreamEnd;
 use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm, RetryHeaders};
+use crate::calls::matching::MatchingRules;
 use crate::secrets::SecretPolicy;
 
 /// Number of chunks that wait for a slow client.
@@ -279,13 +281,11 @@ impl Relay {
             self.report(&not_recorded(reason));
             return Ok(());
         };
-        let rules = &self.shared.rules;
-        let redacted = |name: &str| text(headers, name).map(|value| rules.redacted(&value).into_owned());
         let answer = CallResponse {
             status: status.as_u16(),
-            content_type: redacted(CONTENT_TYPE.as_str()),
-            retry: RetryHeaders::read(redacted),
-            body: rules.redacted_body(&body).into_owned(),
+            content_type: text(headers, CONTENT_TYPE.as_str()),
+            retry: RetryHeaders::read(|name| text(headers, name)),
+            body,
             chunks: std::mem::take(&mut self.chunks),
         };
         if !self.record(recording, CallOutcome::Answered(answer)).await? {
@@ -309,12 +309,10 @@ impl Relay {
     fn failure(&mut self, recording: PendingCallRecord, reason: &str) -> UnwrittenCall {
         self.report(reason);
         let partial = String::from_utf8_lossy(&std::mem::take(&mut self.body)).into_owned();
-        let partial = self.shared.rules.redacted_body(&partial).into_owned();
-        let reason = self.shared.rules.redacted(reason).into_owned();
-        self.unwritten(recording, CallOutcome::Failed { reason, partial })
+        self.unwritten(recording, CallOutcome::Failed { reason: reason.to_owned(), partial })
     }
 
-    /// Records a call, and returns whether it was: not if secrets are refused and it has one.
+    /// Records a call, and returns whether its outcome was recorded.
     async fn record(&self, recording: PendingCallRecord, outcome: CallOutcome) -> io::Result<bool> {
         let (shared, call) = (Arc::clone(&self.shared), self.unwritten(recording, outcome));
         let recorded = task::spawn_blocking(move || write(&shared, call)).await;
@@ -377,13 +375,45 @@ struct UnwrittenCall {
     call: CallRecord,
 }
 
-/// Writes a call to disk, and returns whether it was written: not if secrets are refused and it has one.
-fn write(shared: &GatewayState, UnwrittenCall { open, call }: UnwrittenCall) -> io::Result<bool> {
+/// Writes a call to disk as it may be stored, and returns whether its outcome was written: not if secrets are refused and
+/// it has one, nor if its answer must not be stored. To redact an answer can take long.
+fn write(shared: &GatewayState, UnwrittenCall { open, mut call }: UnwrittenCall) -> io::Result<bool> {
+    let (outcome, unredactable) = redacted(&shared.rules, call.outcome);
+    call.outcome = outcome;
+    if let Some(reason) = &unredactable {
+        let CallRecord { provider, path, .. } = &call;
+        shared.report(&GatewayEvent::NotRecorded { provider, path, reason });
+    }
     let has_secrets = has_secrets(&call, shared.secrets, &*shared.receiver);
     if has_secrets && shared.secrets == SecretPolicy::Refuse {
         return Ok(false);
     }
-    open.run.record(&shared.spool, call).map(|()| true)
+    open.run.record(&shared.spool, call).map(|()| unredactable.is_none())
+}
+
+/// Returns the outcome of a call as it may be stored, and why the answer is not stored if it must not be.
+fn redacted(rules: &MatchingRules, outcome: CallOutcome) -> (CallOutcome, Option<String>) {
+    let text = |text: String| rules.redacted(&text).into_owned();
+    let answer = match outcome {
+        CallOutcome::Answered(answer) => answer,
+        CallOutcome::Failed { reason, partial } => {
+            let partial = rules.redacted_beginning(&partial);
+            return (CallOutcome::Failed { reason: text(reason), partial }, None);
+        }
+    };
+    let body = match rules.redacted_body(&answer.body) {
+        Ok(Cow::Borrowed(_)) => None,
+        Ok(Cow::Owned(body)) => Some(body),
+        Err(unredactable) => {
+            let reason = format!("the answer is not stored: {unredactable}");
+            return (CallOutcome::Failed { reason: reason.clone(), partial: String::new() }, Some(reason));
+        }
+    };
+    let CallResponse { status, content_type, retry, body: unchanged, chunks } = answer;
+    let (content_type, retry) =
+        (content_type.map(text), retry.map(|value| rules.redacted(value).into_owned()));
+    let body = body.unwrap_or(unchanged);
+    (CallOutcome::Answered(CallResponse { status, content_type, retry, body, chunks }), None)
 }
 
 /// Writes a call without a complete answer to disk.

@@ -80,6 +80,10 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
     match destination {
         Destination::Own(command) => command_of(&shared, &parts.method, &command, &client).await,
         Destination::Upstream(route) => call(shared, route, client, parts, body).await,
+        Destination::Outside => {
+            let reason = "the path has segments .. that leave the path of the server";
+            problem(StatusCode::BAD_REQUEST, "not valid", reason)
+        }
         Destination::Unknown => {
             let reason = format!("{} is the path of no known provider", parts.uri.path());
             problem(StatusCode::NOT_FOUND, "unknown path", &reason)
@@ -169,8 +173,20 @@ async fn call(
     let arrived = Instant::now();
     let received = ReceivedRequest { method: parts.method, headers: parts.headers, body };
     let only_replays = shared.mode == GatewayMode::Replay || client.only.is_some();
-    let comparable = route.endpoint.filter(|_| received.method == Method::POST);
-    let api_request = comparable.map(|endpoint| ParsedApiRequest::new(&shared, endpoint, &route, &received));
+    let for_thread = Arc::clone(&shared);
+    // To redact a request can take long.
+    let parsed = task::spawn_blocking(move || {
+        let comparable = route.endpoint.filter(|_| received.method == Method::POST);
+        let parsed =
+            comparable.map(|endpoint| ParsedApiRequest::new(&for_thread, endpoint, &route, &received));
+        (route, received, parsed)
+    });
+    let (route, received, api_request) = match parsed.await {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            return problem(StatusCode::INTERNAL_SERVER_ERROR, "not read", &error.to_string());
+        }
+    };
     let may_use = |_: &ParsedApiRequest| only_replays || shared.mode != GatewayMode::Pass;
     let (api_request, unreadable) = match api_request {
         Some(Ok(parsed)) => (Some(parsed).filter(may_use), None),

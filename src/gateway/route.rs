@@ -136,6 +136,8 @@ pub(super) enum Destination {
     Upstream(Route),
     /// Nowhere: no server has this path.
     Unknown,
+    /// Nowhere: the path would leave that of the server.
+    Outside,
 }
 
 /// A request to a server.
@@ -184,9 +186,38 @@ pub(super) fn target(upstreams: &Upstreams, uri: &Uri) -> GatewayPath {
         let route = named(upstreams, name, after, uri.query());
         let route = route.or_else(|| recorded_elsewhere(upstreams, name, after, uri.query()));
         let route = route.or_else(|| by_path(upstreams, rest, uri.query()));
-        route.map_or(Destination::Unknown, Destination::Upstream)
+        route.map_or(Destination::Unknown, within_server)
     };
     target
+}
+
+/// Returns the destination of a route, unless its path would leave that of the server.
+fn within_server(route: Route) -> Destination {
+    if leaves(&route.path) { Destination::Outside } else { Destination::Upstream(route) }
+}
+
+/// How often servers on the way can decode a path.
+const DECODED: usize = 3;
+
+/// Returns whether a server can read a path as one outside of where it begins: with segments `..`, also in an encoded form,
+/// between encoded slashes, or with parameters. Segments that stay inside are not normalized, because servers do that.
+fn leaves(path: &str) -> bool {
+    let mut decoded = path.to_owned();
+    (0..=DECODED).any(|_| {
+        let mut depth = 0_usize;
+        let leaves = decoded.split(['/', '\\']).any(|segment| {
+            match segment.split(';').next().unwrap_or_default().trim() {
+                "" | "." => false,
+                ".." => depth.checked_sub(1).map(|above| depth = above).is_none(),
+                _ => {
+                    depth += 1;
+                    false
+                }
+            }
+        });
+        decoded = percent_decoded(&decoded);
+        leaves
+    })
 }
 
 /// Returns the first segment of a path, and the rest with its slash.
@@ -318,6 +349,33 @@ mod tests {
         let found = found.unwrap();
         assert_eq!(found.endpoint.unwrap().model(&found.path), Some("gemini-x"));
         assert!(!found.path.contains("secret"));
+    }
+
+    #[test]
+    fn rejects_paths_that_leave_that_of_the_server() {
+        let destination = |path: &str| {
+            let given = [Upstream::parse("local=http://h/prefix").unwrap()];
+            target(&Upstreams::new(&given, false), &path.parse().unwrap()).destination
+        };
+        for path in [
+            "/local/../admin",
+            "/local/%2e%2e/admin",
+            "/local/.%2E/admin",
+            "/local/a/../../admin",
+            "/local/a/..%2f..%2fadmin",
+            "/local/%2e%2e%2fadmin",
+            "/local/..%5cadmin",
+            "/local/%252e%252e/admin",
+            "/local/..;/admin",
+            "/local/./..;a=b/admin",
+            "/local/..",
+            "/openai/v1/../../chat/completions",
+        ] {
+            assert!(matches!(destination(path), Destination::Outside), "{path}");
+        }
+        for path in ["/local/a/../b", "/local/models/a%2Fb:c", "/local/...", "/local/a..b/", "/local/./a"] {
+            assert!(matches!(destination(path), Destination::Upstream(_)), "{path}");
+        }
     }
 
     #[test]

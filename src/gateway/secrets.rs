@@ -1,7 +1,8 @@
 //! Keys and card numbers in calls.
 
+use std::borrow::Cow;
+
 use super::events::GatewayEvent;
-use crate::calls::assembled;
 use crate::calls::body;
 use crate::calls::call::{CallOutcome, CallRecord};
 use crate::secrets::{self, SecretMatch, SecretPolicy};
@@ -45,19 +46,20 @@ fn found(call: &CallRecord) -> Vec<SecretMatch> {
         CallOutcome::Answered(answer) => &answer.body,
         CallOutcome::Failed { partial, .. } => partial,
     };
-    let mut texts = body::joined(answer);
-    // The text of an answer can also consist of several blocks.
-    texts.extend(assembled::in_all_forms(answer));
-    let parts = [("request", call.request.as_str()), ("answer", answer)];
-    let parts = parts.into_iter().chain(texts.iter().map(|text| ("assembled answer", text.as_str())));
+    let parts = [("request", &call.request), ("answer", answer)].map(|(name, body)| {
+        let decoded = body::decoded(body).into_iter().map(move |text| (name, Cow::Owned(text)));
+        [(name, Cow::Borrowed(body.as_str()))].into_iter().chain(decoded)
+    });
     let mut found: Vec<SecretMatch> = Vec::new();
-    for (name, text) in parts {
+    for (number, (name, text)) in parts.into_iter().flat_map(Iterator::enumerate) {
         for secret in secrets::find(text.as_bytes()) {
             let is_known =
                 |known: &SecretMatch| (&known.rule, &known.beginning) == (&secret.rule, &secret.beginning);
             // What the bytes contain is in the texts, too.
-            if name != "assembled answer" || !found.iter().any(is_known) {
-                found.push(secret.within(name));
+            let is_decoded = number > 0;
+            if !is_decoded || !found.iter().any(is_known) {
+                let name = if is_decoded { format!("text of the {name}") } else { name.to_owned() };
+                found.push(secret.within(&name));
             }
         }
     }

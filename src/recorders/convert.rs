@@ -144,7 +144,12 @@ impl Converter<'_> {
         let mut at = exchanges.iter().find_map(|(_, exchange)| exchange.at).unwrap_or(DateTime::UNIX_EPOCH);
         let mut calls: Vec<CallRecord> = Vec::new();
         let mut timeless = None;
-        for (file, exchange) in exchanges {
+        for (file, mut exchange) in exchanges {
+            for name in exchange.take_transport() {
+                let reason =
+                    format!("the member {name} of the request says how it is sent, and is not mapped");
+                converted.unmapped.push(self.unmapped(file, exchange.location.clone(), reason));
+            }
             let (location, is_timeless) = (exchange.location.clone(), exchange.at.is_none());
             match exchange.into_call(calls.len() as u64, at, &self.options.rules) {
                 Ok(call) => {

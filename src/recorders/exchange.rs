@@ -7,9 +7,9 @@ use chrono::{DateTime, Utc};
 use super::target::ApiTarget;
 use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, RetryHeaders};
 use crate::calls::matching::MatchingRules;
-use crate::json::Value;
 use crate::json::compact;
 use crate::json::reader::{self, Limits};
+use crate::json::{Object, Value};
 
 /// A request and its response.
 #[derive(Debug)]
@@ -62,7 +62,45 @@ impl ImportedResponse {
     }
 }
 
+/// The members of a request that say how a client sends it. They can contain keys, and are not in the body that was sent.
+const TRANSPORT: [&str; 16] = [
+    "api_base",
+    "api_key",
+    "apiKey",
+    "authorization",
+    "base_url",
+    "baseURL",
+    "cookies",
+    "default_headers",
+    "default_query",
+    "extra_headers",
+    "extra_query",
+    "headers",
+    "http_client",
+    "proxies",
+    "proxy",
+    "query",
+];
+
 impl ImportedExchange {
+    /// Removes what a request says about how it is sent, and returns the names of these members. A body that was
+    /// recorded as it was sent has none.
+    pub(super) fn take_transport(&mut self) -> Vec<&'static str> {
+        let ImportedRequest::Json { body: Value::Object(members), target } = &mut self.request else {
+            return Vec::new();
+        };
+        // Members of an API that is not known can have these names.
+        let is_api = !target.endpoint.compares_urls();
+        let taken: Vec<&str> =
+            TRANSPORT.into_iter().filter(|name| is_api && members.contains(name)).collect();
+        if !taken.is_empty() {
+            let kept = members.iter().filter(|(name, _)| !taken.contains(name));
+            let kept = kept.map(|(name, member)| (Cow::Owned(name.to_owned()), member.to_owned_value()));
+            *members = Object::from_members(kept.collect());
+        }
+        taken
+    }
+
     /// Returns the call. The error says why it cannot be mapped.
     pub(super) fn into_call(
         self,
@@ -82,7 +120,8 @@ impl ImportedExchange {
                     return Err(reason.clone());
                 }
                 let body = reader::read(body, &Limits::default())
-                    .map_err(|error| format!("the body of the request is not JSON: {error}"))?;
+                    .map_err(|error| format!("the body of the request is not JSON: {error}"))
+                    .map_err(|reason| rules.redacted(&reason).into_owned())?;
                 (target, Cow::Owned(body))
             }
         };
@@ -118,7 +157,8 @@ fn outcome(reply: ImportedResponse, rules: &MatchingRules) -> Result<CallOutcome
         ImportedResponse::Answer { status, content_type, retry, body } => {
             let body = String::from_utf8(body)
                 .map_err(|_| "the response is not text in UTF-8: it has no place in a session".to_owned())?;
-            let body = rules.redacted_body(&body).into_owned();
+            let body = rules.redacted_body(&body);
+            let body = body.map_err(|reason| format!("the body of the response: {reason}"))?.into_owned();
             let redacted = |value: &str| rules.redacted(value).into_owned();
             let (content_type, retry) = (content_type.as_deref().map(redacted), retry.map(redacted));
             // The files do not say when the parts of a body arrived.

@@ -20,7 +20,9 @@ impl ApiTarget {
         let of_host = PROVIDERS.iter().find(|provider| split(provider.url).0 == host && !host.is_empty());
         let has_path = |provider: &&Provider| provider.endpoint(path).is_some();
         let Some(provider) = of_host.or_else(|| PROVIDERS.iter().find(has_path)) else {
-            return Err(format!("{path} is not the path of a known API"));
+            // Without a scheme, the user and the password are a part of it.
+            let shown = path.rsplit('@').next().unwrap_or_default();
+            return Err(format!("{shown} is not the path of a known API"));
         };
         let Some(endpoint) = provider.endpoint(path) else {
             return Err(format!("{path} is not a request to a model in the API of {}", provider.name));
@@ -72,7 +74,9 @@ impl ApiTarget {
 /// Returns the host of a URL, without the port, and the path, without the query. A path has no host.
 fn split(url: &str) -> (&str, &str) {
     let url = url.split(['?', '#']).next().unwrap_or_default();
-    let Some((_, rest)) = url.split_once("://") else { return ("", url) };
+    let Some(rest) = url.split_once("://").map(|(_, rest)| rest).or_else(|| url.strip_prefix("//")) else {
+        return ("", url);
+    };
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = authority.rsplit('@').next().unwrap_or_default();
     (host.split(':').next().unwrap_or_default(), path)
@@ -103,6 +107,8 @@ mod tests {
                 "/v1/models is not a request to a model in the API of openai",
             ),
             ("https://example.org/login?key=secret", "/login is not the path of a known API"),
+            ("//ann:secret@example.org/login", "/login is not the path of a known API"),
+            ("ann:secret@example.org/login", "example.org/login is not the path of a known API"),
             ("", " is not the path of a known API"),
         ] {
             assert_eq!(ApiTarget::from_url(url).unwrap_err(), reason);

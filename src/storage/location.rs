@@ -37,51 +37,150 @@ pub(crate) struct OpenedStorage {
 enum VaultAddress<'a> {
     File(&'a Path),
     Database(&'a str),
+    /// Neither: it resembles the address of a database, and can contain a password.
+    Mistaken(Mistake),
+}
+
+/// The reason that a text is no address, although it resembles one.
+enum Mistake {
+    /// A URL of something else, with its scheme.
+    Scheme(String),
+    /// The parameters of a connection, as `host=db password=…`.
+    Parameters,
+    /// An address in quotation marks or between spaces.
+    Quoted,
+    Other,
 }
 
 impl<'a> VaultAddress<'a> {
     fn new(address: &'a Path) -> Self {
-        match address.to_str() {
-            Some(text) if is_database(text) || is_mistyped(address, text) => Self::Database(text),
-            Some(text) => Self::File(Path::new(text.strip_prefix(FILE).unwrap_or(text))),
+        let text = address.to_str();
+        match text {
+            Some(text) if is_database(text) => return Self::Database(text),
+            Some(text) if text.starts_with(FILE) => {
+                return Self::File(Path::new(text.strip_prefix(FILE).unwrap_or(text)));
+            }
+            _ => {}
+        }
+        match Mistake::find(&address.to_string_lossy()).filter(|_| !address.exists()) {
+            Some(mistake) => Self::Mistaken(mistake),
             None => Self::File(address),
         }
     }
 }
 
-/// Returns an error if an address is a URL of something that is neither a file nor a database of vaults.
-fn expect_known_scheme(address: &Path) -> Result<()> {
-    if address.to_str().is_some_and(|text| is_mistyped(address, text)) {
-        let message = "the address of the vault is not valid: one in a database begins with postgres:// or postgresql://";
-        return Err(StorageError::invalid(message));
+/// The parameters of connections with which an address can begin, and those that are passwords.
+const PARAMETERS: [&str; 10] = [
+    "data source",
+    "database",
+    "dbname",
+    "host",
+    "hostaddr",
+    "port",
+    "server",
+    "user",
+    "user id",
+    "username",
+];
+const PASSWORDS: [&str; 5] = ["passwd", "password", "pgpassword", "pwd", "sslpassword"];
+
+impl Mistake {
+    /// Returns why a text is not the path of a file, if it resembles the address of a database.
+    fn find(text: &str) -> Option<Self> {
+        let is_quote = |character: char| {
+            character.is_whitespace() || "\"'`\u{2018}\u{2019}\u{201c}\u{201d}".contains(character)
+        };
+        let plain = text.trim_matches(is_quote);
+        if plain.len() < text.len() && is_database(plain) {
+            return Some(Self::Quoted);
+        }
+        if has_parameters(plain) {
+            return Some(Self::Parameters);
+        }
+        let is_similar = ["postgres", "postgresql"].iter().any(|scheme| {
+            let rests = plain.match_indices(scheme).filter_map(|(at, _)| plain.get(at + scheme.len()..));
+            rests.into_iter().any(|rest| rest.starts_with([':', '/']) && rest.contains(['@']))
+        });
+        if is_similar {
+            return Some(Self::Other);
+        }
+        // A path that is written as one can contain anything else.
+        if plain.starts_with(['.', '~']) || plain.starts_with('/') && !plain.starts_with("//") {
+            return None;
+        }
+        if let Some((scheme, _)) = plain.split_once("://") {
+            let is_scheme = |scheme: &str| {
+                scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+            };
+            let is_known = is_scheme(scheme.strip_prefix("jdbc:").unwrap_or(scheme));
+            return Some(if is_known { Self::Scheme(scheme.to_owned()) } else { Self::Other });
+        }
+        let login = plain.rsplit_once('@').filter(|(_, host)| !host.is_empty()).map(|(login, _)| login);
+        let password = login.and_then(|login| login.split_once(':')).map(|(_, password)| password);
+        password.filter(|password| !password.starts_with('\\')).map(|_| Self::Other)
     }
-    let text = address.to_str().filter(|text| !text.starts_with(FILE) && !is_database(text));
-    let scheme = text.and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
-    match scheme.filter(|scheme| scheme.bytes().all(|byte| byte.is_ascii_alphanumeric())) {
-        Some(scheme) if !address.exists() => Err(StorageError::invalid(format!(
-            "a vault has no address that begins with {scheme}://: it is a path, sqlite: and a path, or \
-             postgres://USER@HOST/DATABASE"
-        ))),
-        _ => Ok(()),
+
+    fn error(&self) -> StorageError {
+        StorageError::invalid(match self {
+            Self::Scheme(scheme) => format!(
+                "a vault has no address that begins with {scheme}://: it is a path, sqlite: and a path, or \
+                 postgres://USER@HOST/DATABASE"
+            ),
+            Self::Parameters => {
+                "the address of the vault is not valid: it has the parameters of a connection; one in a \
+                                 database is written as postgres://USER@HOST/DATABASE"
+                    .to_owned()
+            }
+            Self::Quoted => {
+                "the address of the vault is not valid: it begins or ends with a quotation mark or a space"
+                    .to_owned()
+            }
+            Self::Other => {
+                "the address of the vault is not valid: one in a database begins with postgres:// or \
+                            postgresql://, and the path of a file with @ after a colon with sqlite:"
+                    .to_owned()
+            }
+        })
+    }
+
+    /// Returns what may be shown of the address.
+    fn shown(&self) -> PathBuf {
+        match self {
+            Self::Scheme(scheme) => format!("{scheme}://").into(),
+            _ => "postgresql://".into(),
+        }
     }
 }
 
-/// Returns whether a text is the mistyped address of a database, which may contain a password, and no file has this path.
-fn is_mistyped(address: &Path, text: &str) -> bool {
-    let rest = ["postgresql", "postgres"].iter().find_map(|scheme| text.strip_prefix(scheme));
-    let is_similar = rest.is_some_and(|rest| rest.starts_with([':', '/']) && rest.contains('@'));
-    is_similar && !is_database(text) && !address.exists()
+/// Returns whether a text has parameters of a connection: a password, the host, or several others.
+fn has_parameters(text: &str) -> bool {
+    let mut text = text.to_ascii_lowercase();
+    for (from, to) in [(" =", "="), ("= ", "=")] {
+        while text.contains(from) {
+            text = text.replace(from, to);
+        }
+    }
+    let words = text.split([';', '&', '?', ',']).flat_map(|part| {
+        // Names of parameters can contain spaces.
+        let whole = part.trim().split_once('=').map(|(name, _)| name);
+        let words = part.split_whitespace().filter_map(|word| word.split_once('=')).map(|(name, _)| name);
+        whole.into_iter().chain(words).collect::<std::collections::BTreeSet<&str>>()
+    });
+    let words: Vec<&str> = words.map(|word| word.trim_matches(['"', '\'', '`'])).collect();
+    let count = words.iter().filter(|word| PARAMETERS.contains(word)).count();
+    count > 1
+        || words.iter().any(|word| PASSWORDS.contains(word) || ["dbname", "host", "hostaddr"].contains(word))
 }
 
 fn is_database(text: &str) -> bool {
     DATABASE.iter().any(|beginning| text.starts_with(beginning))
 }
 
-/// Returns the path of the vault's file, or `None` if the address is that of a database.
+/// Returns the path of the vault's file, or `None` if the address is that of a database, or resembles one.
 pub(crate) fn file_of(address: &Path) -> Option<&Path> {
     match VaultAddress::new(address) {
         VaultAddress::File(path) => Some(path),
-        VaultAddress::Database(_) => None,
+        VaultAddress::Database(_) | VaultAddress::Mistaken(_) => None,
     }
 }
 
@@ -90,16 +189,16 @@ pub(crate) fn shown_address(address: &Path) -> PathBuf {
     match VaultAddress::new(address) {
         VaultAddress::File(path) => path.to_owned(),
         VaultAddress::Database(text) => shown_database(text).into(),
+        VaultAddress::Mistaken(mistake) => mistake.shown(),
     }
 }
 
 /// Opens the vault at an address: a path, `sqlite:` and a path, or `postgres://…`.
 ///
 /// # Errors
-/// Same as [`Store::open`], errors of the kind `Connection` or `Invalid` for addresses of databases, and `Invalid` for other
-/// URLs.
+/// Same as [`Store::open`], errors of the kind `Connection` or `Invalid` for addresses of databases, and `Invalid` for what
+/// resembles one.
 pub(crate) fn open(address: &Path, creation: CreationPolicy) -> Result<OpenedStorage> {
-    expect_known_scheme(address)?;
     match VaultAddress::new(address) {
         VaultAddress::File(path) => {
             let open = match creation {
@@ -114,6 +213,7 @@ pub(crate) fn open(address: &Path, creation: CreationPolicy) -> Result<OpenedSto
             Ok(OpenedStorage { storage: Box::new(store), name })
         }
         VaultAddress::Database(text) => open_database(text, creation),
+        VaultAddress::Mistaken(mistake) => Err(mistake.error()),
     }
 }
 
@@ -122,12 +222,12 @@ pub(crate) fn open(address: &Path, creation: CreationPolicy) -> Result<OpenedSto
 /// # Errors
 /// Same as [`Store::upgrade`], and errors of the kind `Connection` or `Invalid` for addresses of databases.
 pub(crate) fn upgrade(address: &Path) -> Result<(Box<dyn Storage>, Upgrade)> {
-    expect_known_scheme(address)?;
     match VaultAddress::new(address) {
         VaultAddress::File(path) => {
             Store::upgrade(path).map(|(store, upgrade)| (Box::new(store) as _, upgrade))
         }
         VaultAddress::Database(text) => upgrade_database(text),
+        VaultAddress::Mistaken(mistake) => Err(mistake.error()),
     }
 }
 
@@ -244,6 +344,9 @@ mod tests {
         assert!(message.starts_with("a vault has no address that begins with mysql://: "), "{message}");
         assert!(!message.contains("s3cret"), "{message}");
         assert!(!refused("sqlite:https://example").contains("address"), "a path");
+        let message = refused("jdbc:postgresql://db/runs?user=ann&password=s3cret");
+        assert!(message.contains("parameters of a connection"), "{message}");
+        assert!(refused("jdbc:postgresql://db/runs").contains("jdbc:postgresql://: "));
     }
 
     #[test]
@@ -253,14 +356,38 @@ mod tests {
             "postgresql:ann:s3cret@db/runs",
             "postgres//ann:s3cret@db/runs",
             "postgres:/ann:s3cret@db/runs?x=y",
+            "/home/ann/postgres:/ann:s3cret@db/runs",
+            "\"postgres://ann:s3cret@db/runs\"",
+            "'postgresql://ann:s3cret@db/runs'",
+            " postgres://ann:s3cret@db/runs",
+            "postgres ://ann:s3cret@db/runs",
+            "psql postgres://ann:s3cret@db/runs",
+            "DATABASE_URL=postgres://ann:s3cret@db/runs",
+            "ann:s3cret@db/runs",
+            "//ann:s3cret@db/runs",
+            "//db/runs?password=s3cret",
+            "host=db user=ann password=s3cret dbname=runs",
+            "dbname = runs password = s3cret",
+            "Host=db;Username=ann;Password=s3cret",
+            "Server=db;User Id=ann;Pwd=s3cret",
+            "'host=db password=s3cret'",
         ] {
-            let error = open(Path::new(text), CreationPolicy::Never).err().unwrap();
-            assert_eq!(error.kind(), ErrorKind::Invalid);
+            let error = open(Path::new(text), CreationPolicy::IfMissing).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{text}");
             assert!(!error.to_string().contains("s3cret"), "{error}");
-            assert_eq!(shown_address(Path::new(text)), Path::new("postgresql://"));
+            assert_eq!(shown_address(Path::new(text)), Path::new("postgresql://"), "{text}");
             assert_eq!(file_of(Path::new(text)), None);
         }
-        assert!(file_of(Path::new("postgres/runs.vault")).is_some());
+        for text in [
+            "postgres/runs.vault",
+            "runs@12:30.vault",
+            "data/user=ann/runs.vault",
+            "./a:b@c",
+            "a=b",
+            "/tmp/host=x y",
+        ] {
+            assert!(file_of(Path::new(text)).is_some(), "{text}");
+        }
     }
 
     #[test]
@@ -270,6 +397,7 @@ mod tests {
             assert!(!shown.to_string_lossy().contains("s3cret"), "{shown:?}");
             assert!(shown.starts_with("postgresql:"), "{shown:?}");
         }
-        assert_eq!(shown_address(Path::new("a:b@c")), Path::new("a:b@c"));
+        assert_eq!(shown_address(Path::new("a:b@c")), Path::new("postgresql://"));
+        assert_eq!(shown_address(Path::new("sqlite:a:b@c")), Path::new("a:b@c"));
     }
 }

@@ -111,7 +111,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     // What model clients ask and get becomes documents of two kinds, so it knows the canonical forms.
-    ("calls", &["artifact", "digest", "formats", "json", "regex", "serde_json"]),
+    ("calls", &["artifact", "digest", "formats", "json", "regex", "regex_automata", "serde_json"]),
     (
         "recorders",
         &[
@@ -204,6 +204,7 @@ const HOMED: &[&str] = &[
     "hyper_rustls",
     "hyper_util",
     "regex",
+    "regex_automata",
     "maud",
     "tokio",
     "sha2",

@@ -14,7 +14,7 @@ use runvault::{LocatedCapture, Vault};
 
 use crate::cli::args::hash;
 use crate::cli::args::hash::ArtifactArg;
-use crate::cli::args::vault::{VaultArgs, not_a_path};
+use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::disk;
 use crate::cli::output::disk::ModeArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -61,8 +61,8 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
-        if let Some(address) = self.output.as_deref().filter(|path| Vault::file_of(path).is_none()) {
-            return Err(not_a_path(address));
+        if let Some(path) = &self.output {
+            disk::expect_path(path)?;
         }
         let vault = vault.open()?;
         let file = self.output.as_deref().filter(|path| *path != Path::new("-"));

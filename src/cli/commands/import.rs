@@ -25,6 +25,7 @@ use task::ImportTask;
 use crate::cli::args::inputs::CheckArgs;
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::matching::MatchingArgs;
+use crate::cli::args::secrets::SecretArgs;
 use crate::cli::args::settings;
 use crate::cli::args::source_path::SourcePathArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
@@ -77,6 +78,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     source_path: SourcePathArgs,
 
+    #[command(flatten)]
+    secrets: SecretArgs,
+
     /// Store artifacts that were removed before; the journal records that
     #[arg(long)]
     allow_removed: bool,
@@ -95,7 +99,8 @@ impl Args {
         let started = Instant::now();
         let without_source_path = self.source_path.leaves_out()?;
         let allow_removed = self.allow_removed;
-        let options = ExamineOptions { allow_removed, without_source_path, ..self.checks.options(None)? };
+        let mut options = ExamineOptions { allow_removed, without_source_path, ..self.checks.options(None)? };
+        options.admit.secrets = self.secrets.policy()?;
         let annotations = CommonAnnotations { labels: self.labels.labels()?, note: None };
         let search = settings::search()?;
         if let Some(inputs) = inputs::read(&self.files, options.admit.limits.bytes)? {

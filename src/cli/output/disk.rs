@@ -5,13 +5,14 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use runvault::LocatedCapture;
 use runvault::artifact::Kind;
 use runvault::files::{self, FileWriteError, Permissions, StagedFile, WriteOptions};
 use runvault::formats;
 use runvault::intake::archive::{self, ArchiveFormat};
 use runvault::storage::StoredMember;
+use runvault::{LocatedCapture, Vault};
 
+use crate::cli::args::vault::not_a_path;
 use crate::cli::output::exit::CommandError;
 
 /// Permissions of written files.
@@ -47,14 +48,20 @@ impl From<FileWriteError> for CommandError {
     }
 }
 
-/// Returns a usage error for the name by which other commands mean standard output.
+/// Returns an error for the address of a database, and a usage error for the name by which other commands mean standard
+/// output.
 pub(crate) fn expect_file(path: &Path) -> Result<(), CommandError> {
     if path != Path::new("-") {
-        return Ok(());
+        return expect_path(path);
     }
     Err(CommandError::Usage(
         "this is written to a file, not to standard output; ./- is a file named -".to_owned(),
     ))
+}
+
+/// Returns an error for the address of a database, which may contain a password.
+pub(crate) fn expect_path(path: &Path) -> Result<(), CommandError> {
+    if Vault::file_of(path).is_none() { Err(not_a_path(path)) } else { Ok(()) }
 }
 
 /// Endings of the names of archives that are not written.

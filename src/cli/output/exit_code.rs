@@ -6,6 +6,7 @@ use clap::error::{ContextKind, ContextValue};
 
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::passwords::without_passwords;
 use crate::cli::output::stdout::{self, BAD};
 use crate::cli::output::stop;
 use crate::cli::suggestions;
@@ -76,19 +77,6 @@ fn with_numbers_explained(text: String) -> String {
     OF_NUMBERS.iter().fold(text, |text, (from, to)| text.replace(&format!(": {from}"), &format!(": {to}")))
 }
 
-/// Replaces the user names and passwords of URLs in `text`: errors end up in the logs of CI jobs.
-fn without_passwords(text: &str) -> String {
-    let mut parts = text.split("://");
-    let mut shown = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let authority = part.find(['/', '?', '#']).unwrap_or(part.len());
-        let (authority, rest) = part.split_at(authority);
-        let host = authority.rsplit_once('@').map(|(_, host)| format!("***@{host}"));
-        shown.extend(["://", host.as_deref().unwrap_or(authority), rest]);
-    }
-    shown
-}
-
 /// Returns the text of a usage error. Arguments may be file names from untrusted sources, so they are escaped in place,
 /// and the complete text once more.
 fn usage_text(mut error: clap::Error) -> String {
@@ -112,22 +100,5 @@ fn usage_text(mut error: clap::Error) -> String {
     match text.strip_prefix("error:") {
         Some(rest) => format!("{BAD}error:{BAD:#}{rest}"),
         None => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn users_and_passwords_of_addresses_are_not_shown() {
-        for (text, shown) in [
-            ("x=http://user:p@ss@host:80/a@b", "x=http://***@host:80/a@b"),
-            ("http://host/a@b", "http://host/a@b"),
-            ("a://u@h, b://v@i?c@d", "a://***@h, b://***@i?c@d"),
-            ("user@host", "user@host"),
-        ] {
-            assert_eq!(without_passwords(text), shown);
-        }
     }
 }

@@ -19,6 +19,7 @@ pub(crate) mod list;
 pub(crate) mod matches;
 pub(crate) mod pager;
 pub(crate) mod paragraphs;
+pub(crate) mod passwords;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod signature;

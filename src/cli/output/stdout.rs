@@ -9,6 +9,7 @@ pub(crate) use runvault::display::{counted, size};
 
 use crate::cli::output::escape::{escaped, is_plain};
 use crate::cli::output::exit::CommandError;
+use crate::cli::output::passwords::without_passwords;
 use crate::cli::output::terminal::{CHOICE, is_terminal, width, width_of_notes};
 use crate::cli::output::{fit, pager, verbosity};
 
@@ -93,10 +94,10 @@ pub(crate) fn note(lines: &str) {
     }
 }
 
-/// Writes a line to standard error, wrapped. Write errors are ignored.
+/// Writes a line to standard error, wrapped and without passwords. Write errors are ignored.
 pub(crate) fn message(lines: &str) {
     let mut text = String::new();
-    for line in lines.split('\n') {
+    for line in without_passwords(lines).split('\n') {
         // JSON documents are not wrapped.
         let width = width_of_notes().filter(|_| !line.starts_with('{'));
         text += &width.map_or_else(|| line.to_owned(), |width| fit::hang(line, width));

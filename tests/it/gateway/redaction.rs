@@ -1,5 +1,7 @@
 //! Text that must not be stored, in the forms in which bodies contain it.
 
+use std::sync::{Arc, Mutex};
+
 use runvault::gateway::GatewayMode;
 use runvault::secrets::SecretPolicy;
 use serde_json::json;
@@ -81,6 +83,184 @@ fn secrets_that_are_split_or_escaped_are_refused() {
         request(gateway.address(), "POST /openai/v1/chat/completions", &[], BODY);
         assert_eq!((spooled(&sandbox), gateway.stop().unwrap()), (String::new(), Vec::new()));
     }
+}
+
+/// A key in two parts, neither of which matches alone, and its pattern.
+const SPLIT: [&str; 2] = ["zk-QWERT", "YUIOPAS"];
+const PATTERN: &str = "zk-[A-Z]{12}";
+
+#[test]
+fn probabilities_other_choices_and_arguments_are_redacted() {
+    let [one, other] = SPLIT;
+    let spelled: Vec<u8> = one.bytes().collect();
+    let event = |index: u32, part: &str| {
+        let token = json!({"token": part, "logprob": -0.5, "bytes": part.as_bytes(), "top_logprobs": []});
+        let choice = json!({"index": index, "delta": {"content": part}, "logprobs": {"content": [token]}});
+        format!("data: {}\n\n", json!({"object": "chat.completion.chunk", "choices": [choice]}))
+    };
+    let stream =
+        [event(0, "hello"), event(1, "a "), event(1, one), event(0, " you"), event(1, other)].concat();
+    let arguments = format!(r#"{{"key":"zk\u002d{}{other}"}}"#, &one[3..]);
+    let function = json!({"name": "f", "arguments": arguments});
+    let message =
+        json!({"content": null, "tool_calls": [{"id": "c", "type": "function", "function": function}]});
+    let gemini = json!({"candidates": [
+        {"content": {"parts": [{"text": "hi"}]}},
+        {"content": {"parts": [{"text": one}, {"text": other}]},
+         "logprobsResult": {"chosenCandidates": [{"token": one}, {"token": other}]}},
+    ]});
+    let delta = |part: &str| {
+        let delta = json!({"type": "input_json_delta", "partial_json": part});
+        format!(
+            "event: content_block_delta\ndata: {}\n\n",
+            json!({"type": "content_block_delta", "index": 1, "delta": delta})
+        )
+    };
+    let anthropic = format!(
+        "{}event: message_stop\ndata: {{\"type\":\"message_stop\"}}\n\n",
+        arguments.split_inclusive("u0").map(delta).collect::<String>()
+    );
+    let responses = json!({"object": "response", "output": [{"type": "message", "content": [
+        {"type": "output_text", "text": format!("{one}{other}"),
+         "logprobs": [{"token": one, "bytes": spelled}, {"token": other}]},
+    ]}]});
+    for (content_type, path, body) in [
+        ("text/event-stream", "/openai/v1/chat/completions", format!("\u{feff}{stream}data: [DONE]\n\n")),
+        (
+            "application/json",
+            "/openai/v1/chat/completions",
+            json!({"choices": [{"message": message}]}).to_string(),
+        ),
+        ("application/json", "/gemini/v1beta/models/g:generateContent", gemini.to_string()),
+        ("text/event-stream", "/anthropic/v1/messages", anthropic),
+        ("application/json", "/openai/v1/responses", responses.to_string()),
+        ("application/json", "/local/generate", json!({"answers": [one, other]}).to_string()),
+    ] {
+        let stored = stored(content_type, &body, path, &[PATTERN]);
+        let spelled = format!("{spelled:?}").replace(' ', "");
+        for part in [&one[3..], &other[..5], &spelled[1..spelled.len() - 1]] {
+            assert!(!stored.contains(part), "{path}: {part}: {stored}");
+        }
+    }
+}
+
+#[test]
+fn requests_in_which_messages_share_a_secret_are_redacted() {
+    let [one, other] = SPLIT;
+    let sandbox = Sandbox::without_vault();
+    let upstream = server(|_| vec![(0, response("application/json", r#"{"choices":[]}"#))]);
+    let mut options = options(&sandbox, GatewayMode::Record, upstream);
+    options.rules.redact(PATTERN).unwrap();
+    let gateway = started(&sandbox, options).unwrap();
+    let parts = json!([{"type": "text", "text": other}, {"type": "text", "text": " thanks"}]);
+    let messages =
+        json!([{"role": "user", "content": format!("it is {one}")}, {"role": "user", "content": parts}]);
+    let body = json!({"model": "m", "messages": messages}).to_string();
+    request(gateway.address(), "POST /openai/v1/chat/completions", &[], &body).expect(200);
+    gateway.stop().unwrap();
+    let stored = steps(&sandbox)[0].to_string();
+    assert!(stored.contains("it is [REDACTED]") && stored.contains(" thanks"), "{stored}");
+    assert!(!stored.contains(&one[3..]) && !stored.contains(other), "{stored}");
+}
+
+#[test]
+fn a_stream_that_breaks_off_in_a_secret_does_not_keep_its_beginning() {
+    let [one, _] = SPLIT;
+    let sandbox = Sandbox::without_vault();
+    let event = events(&["the key is ", one]).replace("data: [DONE]\n\n", "");
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n";
+    let upstream = server(move |_| {
+        vec![(0, format!("{head}{event}data: {{\"choices\":[{{\"delta\":{{\"content\":\"YU"))]
+    });
+    let mut options = options(&sandbox, GatewayMode::Record, upstream);
+    options.rules.redact(PATTERN).unwrap();
+    let gateway = started(&sandbox, options).unwrap();
+    request(gateway.address(), "POST /openai/v1/chat/completions", &[], BODY);
+    let mut stored = spooled(&sandbox);
+    gateway.stop().unwrap();
+    stored.push_str(&steps(&sandbox)[1].to_string());
+    assert!(stored.contains("the key is ") && !stored.contains(&one[3..]), "{stored}");
+}
+
+#[test]
+fn an_answer_that_cannot_be_redacted_is_named_and_not_stored() {
+    let sandbox = Sandbox::without_vault();
+    let upstream =
+        server(|_| vec![(0, response("application/json", r#"{"choices":[{"message":"zk\u002dQWE"#))]);
+    let mut options = options(&sandbox, GatewayMode::Record, upstream);
+    options.rules.redact(PATTERN).unwrap();
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let into = Arc::clone(&reported);
+    options.report = Arc::new(move |event| into.lock().unwrap().push(format!("{event:?}")));
+    let gateway = started(&sandbox, options).unwrap();
+    request(gateway.address(), "POST /openai/v1/chat/completions", &[], BODY).expect(200);
+    let run = gateway.stop().unwrap().remove(0);
+    assert_eq!((run.calls, run.failed), (1, 1));
+    let step = steps(&sandbox)[1].to_string();
+    assert!(step.contains("the answer is not stored: it begins as JSON but cannot be decoded"), "{step}");
+    let reported = reported.lock().unwrap().join("\n");
+    assert!(reported.contains("NotRecorded") && reported.contains("the answer is not stored"), "{reported}");
+    assert!(!step.contains("QWE") && !reported.contains("QWE"), "{step} {reported}");
+}
+
+#[test]
+fn credentials_are_in_nothing_that_is_stored_or_reported() {
+    let canary = "kanarie-7Q";
+    let sandbox = Sandbox::without_vault();
+    let head = format!(
+        "content-type: application/json\r\nset-cookie: sid={canary}\r\nwww-authenticate: Basic {canary}\r\n\
+         location: http://u:{canary}@h/?k={canary}\r\nproxy-authenticate: {canary}\r\nx-request-id: {canary}\r\nconnection: close\r\n\r\n"
+    );
+    let upstream = server(move |line| {
+        let status = if line.contains("redirect") { "307 Temporary Redirect" } else { "200 OK" };
+        let cut = if line.contains("broken") { "content-length: 99\r\n" } else { "" };
+        vec![(0, format!("HTTP/1.1 {status}\r\n{cut}{head}{{\"choices\":[]}}"))]
+    });
+    let mut options = options(&sandbox, GatewayMode::Auto, upstream);
+    let reported = Arc::new(Mutex::new(Vec::new()));
+    let into = Arc::clone(&reported);
+    options.report = Arc::new(move |event| into.lock().unwrap().push(format!("{event:?}")));
+    let gateway = started(&sandbox, options).unwrap();
+    let headers = [
+        "authorization: Bearer",
+        "x-api-key:",
+        "x-goog-api-key:",
+        "api-key:",
+        "cookie: sid=",
+        "proxy-authorization: Basic",
+        "x-amz-security-token:",
+        "openai-organization:",
+        "referer: http://h/?k=",
+    ];
+    let headers: Vec<String> = headers.iter().map(|header| format!("{header} {canary}")).collect();
+    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+    for path in [
+        "/openai/v1/chat/completions",
+        "/openai/v1/broken/chat/completions",
+        "/openai/v1/redirect/chat/completions",
+        "/gemini/v1beta/models/g:generateContent",
+        "/local/generate",
+        "/openai/v1/models",
+        "/unknown",
+        "/local/../x",
+    ] {
+        for body in [BODY, "not JSON"] {
+            let line = format!("POST {path}?key={canary}&access_token={canary}");
+            request(gateway.address(), &line, &headers, body);
+        }
+    }
+    let mut all = spooled(&sandbox);
+    gateway.stop().unwrap();
+    for artifact in sandbox.run(["find", "--json"]).expect(0).json() {
+        let core = artifact["core_hash"].as_str().unwrap().to_owned();
+        for command in ["get", "show", "log"] {
+            all.push_str(&sandbox.run([command, &core]).expect(0).stdout);
+        }
+    }
+    assert!(all.contains("/v1/chat/completions"), "{all}");
+    let reported = reported.lock().unwrap().join("\n");
+    assert!(reported.contains("Recorded"), "{reported}");
+    assert!(!all.contains(canary) && !reported.contains(canary), "{reported}\n{all}");
 }
 
 #[test]

@@ -90,9 +90,13 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
+        if let Some(path) = &self.output {
+            disk::expect_path(path)?;
+        }
         let vault = vault.open()?;
         #[cfg(feature = "server")]
         if let Some(directory) = &self.html {
+            disk::expect_path(directory)?;
             return self.write_pages(&vault, directory);
         }
         if let Some(format) = self.format {

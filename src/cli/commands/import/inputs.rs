@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use runvault::formats;
 use runvault::recorders::{ConvertInput, RecorderFormat};
 
+use crate::cli::output::disk;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::CommandError;
 
@@ -40,6 +41,7 @@ fn read_one(path: &Path, limit: u64) -> Result<Option<ConvertInput>, CommandErro
         let Some(bytes) = candidate(standard_input(), limit).map_err(failed)? else { return Ok(None) };
         return recording(ConvertInput { name, bytes }).map(Some);
     }
+    disk::expect_path(path)?;
     // What cannot be opened is reported when it is read as a bundle.
     let Some(file) = File::open(path).ok().filter(|_| !path.is_dir()) else { return Ok(None) };
     let bytes = candidate(BufReader::new(file), limit).map_err(failed)?;
