@@ -416,10 +416,19 @@ pub(super) fn unescaped(text: &str) -> String {
 }
 
 fn unescaped_once(text: &str) -> String {
-    let mut units: Vec<u16> = Vec::with_capacity(text.len());
+    let mut decoded = String::with_capacity(text.len());
+    // Two escapes of halves of a character follow each other.
+    let mut units: Vec<u16> = Vec::new();
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\\') {
-        units.extend(before.encode_utf16());
+    loop {
+        let (before, after) =
+            rest.split_once('\\').map_or((rest, None), |(before, after)| (before, Some(after)));
+        if !before.is_empty() || after.is_none() {
+            decoded.push_str(&String::from_utf16_lossy(&units));
+            units.clear();
+            decoded.push_str(before);
+        }
+        let Some(after) = after else { return decoded };
         let mut characters = after.chars();
         let escape = characters.next();
         rest = characters.as_str();
@@ -429,7 +438,7 @@ fn unescaped_once(text: &str) -> String {
             rest = rest.get(4..).unwrap_or_default();
             continue;
         }
-        let decoded = match escape {
+        let character = match escape {
             Some('n') => Some('\n'),
             Some('t') => Some('\t'),
             Some('r') => Some('\r'),
@@ -440,10 +449,11 @@ fn unescaped_once(text: &str) -> String {
             }
             other => other,
         };
-        units.extend(decoded.map(|decoded| decoded.to_string()).unwrap_or_default().encode_utf16());
+        units.extend(character.into_iter().flat_map(|character| {
+            let mut pair = [0; 2];
+            character.encode_utf16(&mut pair).to_vec()
+        }));
     }
-    units.extend(rest.encode_utf16());
-    String::from_utf16_lossy(&units)
 }
 
 /// Returns whether a body says that its text was cut off, or is a stream of a known form that does not say that it ended.
@@ -467,77 +477,4 @@ pub(super) fn is_cut_off(parts: &[BodyPart<'_>], strings: &[BodyString<'_>]) -> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parts_of_texts_are_put_together() {
-        let stream = "event: a\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\\u00e4\"}},{\"index\":1,\"delta\":{\"content\":\"x\"}}]}\r\n\r\n\
-                      data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"y\"}}]}\n\n\
-                      data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"b\"}}]}\n\ndata: [DONE]\n\n";
-        assert_eq!(decoded(stream), ["a\u{e4}b", "xy"]);
-        assert_eq!(decoded(&format!("\u{feff}{stream}")), ["a\u{e4}b", "xy"]);
-        assert_eq!(decoded("data: a \ndata: b\n"), ["a b"]);
-        assert_eq!(decoded(r#"[{"t":"x"},{"t":"y"}]"#), ["xy"]);
-        assert_eq!(decoded("{\"m\":\"a\"}\n{\"m\":\"b\"}\n"), ["ab"]);
-        assert_eq!(decoded("text"), [""; 0]);
-    }
-
-    #[test]
-    fn messages_and_their_parts_continue_each_other() {
-        let request = r#"{"messages":[{"content":"a"},{"content":[{"type":"text","text":"b"},{"type":"text","text":"\/c"}]}],
-            "tools":[{"description":"d"}]}"#;
-        assert_eq!(decoded(request), ["ab/c", "text\ntext\nd"]);
-        let answers = r#"{"choices":[{"message":{"content":"a"}},{"message":{"content":"b"}}]}"#;
-        assert_eq!(decoded(answers), ["a", "b"]);
-        let arguments = r#"{"arguments":"{\"a\":\"x\\u002dy\"}"}"#;
-        assert_eq!(decoded(arguments), ["x-y", r#"{"a":"x\u002dy"}"#]);
-    }
-
-    #[test]
-    fn events_that_repeat_a_text_do_not_continue_it() {
-        let stream = "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"a\"}\n\n\
-                      data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"b\"}\n\n\
-                      data: {\"type\":\"response.output_text.done\",\"output_index\":0,\"text\":\"ab\"}\n\n";
-        assert_eq!(decoded(stream)[..2], ["ab", "ab"]);
-    }
-
-    #[test]
-    fn escapes_of_escapes_are_decoded() {
-        for (text, expected) in [
-            (r"a\u002db", "a-b"),
-            (r"a\\u002db\/", "a-b/"),
-            (r"\ud83d\ude00 \n", "\u{1f600} \n"),
-            (r"a\u00", "a"),
-        ] {
-            assert_eq!(unescaped(text), expected);
-        }
-    }
-
-    #[test]
-    fn a_document_that_is_broken_off_is_not_readable() {
-        for body in ["{\"a\":\"b", "[\n {\"a\"", "{\n \"a\": 1,\n"] {
-            assert!(matches!(parts(body)[..], [BodyPart { data: PartData::Unreadable, .. }]), "{body}");
-        }
-        let stream = parts("data: {\"a\":1}\n\ndata: {\"a");
-        assert!(matches!(stream[2].data, PartData::Unreadable));
-        let text: String = stream.iter().flat_map(|part| [part.before, part.text, part.after]).collect();
-        assert_eq!(text, "data: {\"a\":1}\n\ndata: {\"a");
-    }
-
-    #[test]
-    fn a_body_says_whether_it_was_cut_off() {
-        for (body, expected) in [
-            (r#"{"choices":[{"finish_reason":"length"}]}"#, true),
-            (r#"{"choices":[{"finish_reason":"stop"}]}"#, false),
-            ("data: {\"object\":\"chat.completion.chunk\"}\n\n", true),
-            ("data: {\"object\":\"chat.completion.chunk\"}\n\ndata: [DONE]\n\n", false),
-            ("data: {\"type\":\"content_block_delta\"}\n\n", true),
-            ("data: {\"type\":\"message_start\"}\n\ndata: {\"type\":\"message_stop\"}\n\n", false),
-            ("data: {\"x\":\"y\"}\n\n", false),
-        ] {
-            let parts = parts(body);
-            assert_eq!(is_cut_off(&parts, &strings(&parts)), expected, "{body}");
-        }
-    }
-}
+mod tests;

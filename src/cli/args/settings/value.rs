@@ -1,7 +1,9 @@
 //! The values of settings: of variables, and in the configuration file.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use runvault::Vault;
 
 use super::entry::{Setting, SettingInfo, SettingType};
 use super::file::{self, ConfigLocation};
@@ -112,7 +114,8 @@ pub(crate) fn vault_address(
             address.push(change(path)?);
             Ok(address)
         }
-        None if text.contains("://") => Ok(text.into()),
+        // What resembles the address of a database is refused when it is used.
+        None if Vault::file_of(Path::new(text)).is_none() => Ok(text.into()),
         None => change(text),
     }
 }

@@ -1,0 +1,72 @@
+use super::*;
+
+#[test]
+fn parts_of_texts_are_put_together() {
+    let stream = "event: a\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\\u00e4\"}},{\"index\":1,\"delta\":{\"content\":\"x\"}}]}\r\n\r\n\
+                  data: {\"choices\":[{\"index\":1,\"delta\":{\"content\":\"y\"}}]}\n\n\
+                  data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"b\"}}]}\n\ndata: [DONE]\n\n";
+    assert_eq!(decoded(stream), ["a\u{e4}b", "xy"]);
+    assert_eq!(decoded(&format!("\u{feff}{stream}")), ["a\u{e4}b", "xy"]);
+    assert_eq!(decoded("data: a \ndata: b\n"), ["a b"]);
+    assert_eq!(decoded(r#"[{"t":"x"},{"t":"y"}]"#), ["xy"]);
+    assert_eq!(decoded("{\"m\":\"a\"}\n{\"m\":\"b\"}\n"), ["ab"]);
+    assert_eq!(decoded("text"), [""; 0]);
+}
+
+#[test]
+fn messages_and_their_parts_continue_each_other() {
+    let request = r#"{"messages":[{"content":"a"},{"content":[{"type":"text","text":"b"},{"type":"text","text":"\/c"}]}],
+        "tools":[{"description":"d"}]}"#;
+    assert_eq!(decoded(request), ["ab/c", "text\ntext\nd"]);
+    let answers = r#"{"choices":[{"message":{"content":"a"}},{"message":{"content":"b"}}]}"#;
+    assert_eq!(decoded(answers), ["a", "b"]);
+    let arguments = r#"{"arguments":"{\"a\":\"x\\u002dy\"}"}"#;
+    assert_eq!(decoded(arguments), ["x-y", r#"{"a":"x\u002dy"}"#]);
+}
+
+#[test]
+fn events_that_repeat_a_text_do_not_continue_it() {
+    let stream = "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"a\"}\n\n\
+                  data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"b\"}\n\n\
+                  data: {\"type\":\"response.output_text.done\",\"output_index\":0,\"text\":\"ab\"}\n\n";
+    assert_eq!(decoded(stream)[..2], ["ab", "ab"]);
+}
+
+#[test]
+fn escapes_of_escapes_are_decoded() {
+    for (text, expected) in [
+        (r"a\u002db", "a-b"),
+        (r"a\\u002db\/", "a-b/"),
+        (r"\ud83d\ude00 \n", "\u{1f600} \n"),
+        (r"a\u00", "a"),
+    ] {
+        assert_eq!(unescaped(text), expected);
+    }
+}
+
+#[test]
+fn a_document_that_is_broken_off_is_not_readable() {
+    for body in ["{\"a\":\"b", "[\n {\"a\"", "{\n \"a\": 1,\n"] {
+        assert!(matches!(parts(body)[..], [BodyPart { data: PartData::Unreadable, .. }]), "{body}");
+    }
+    let stream = parts("data: {\"a\":1}\n\ndata: {\"a");
+    assert!(matches!(stream[2].data, PartData::Unreadable));
+    let text: String = stream.iter().flat_map(|part| [part.before, part.text, part.after]).collect();
+    assert_eq!(text, "data: {\"a\":1}\n\ndata: {\"a");
+}
+
+#[test]
+fn a_body_says_whether_it_was_cut_off() {
+    for (body, expected) in [
+        (r#"{"choices":[{"finish_reason":"length"}]}"#, true),
+        (r#"{"choices":[{"finish_reason":"stop"}]}"#, false),
+        ("data: {\"object\":\"chat.completion.chunk\"}\n\n", true),
+        ("data: {\"object\":\"chat.completion.chunk\"}\n\ndata: [DONE]\n\n", false),
+        ("data: {\"type\":\"content_block_delta\"}\n\n", true),
+        ("data: {\"type\":\"message_start\"}\n\ndata: {\"type\":\"message_stop\"}\n\n", false),
+        ("data: {\"x\":\"y\"}\n\n", false),
+    ] {
+        let parts = parts(body);
+        assert_eq!(is_cut_off(&parts, &strings(&parts)), expected, "{body}");
+    }
+}
