@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::events;
 use crate::json::Value;
-use crate::json::reader::{self, Limits};
 
 /// The members with which events say to which part of an answer they belong.
 const INDEXES: [&str; 4] = ["index", "output_index", "content_index", "item_id"];
@@ -172,7 +172,7 @@ pub(super) fn begins_as_json(text: &str) -> bool {
 }
 
 pub(super) fn read(text: &str) -> Option<Value<'_>> {
-    let value = reader::read(text.trim().as_bytes(), &Limits::most()).ok()?;
+    let value = events::read(text)?;
     // A number can be a part of a text that is not JSON.
     matches!(value, Value::Object(_) | Value::Array(_) | Value::String(_)).then_some(value)
 }

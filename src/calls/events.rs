@@ -103,6 +103,19 @@ fn with_halves(text: &str) -> String {
     written + rest
 }
 
+/// Returns a JSON text in which the code points that stand for halves are the escapes that [`read`] found in their place.
+pub(super) fn with_escaped_halves(text: String) -> String {
+    let half = |character: char| u32::from(character).checked_sub(FIRST_HALF);
+    if !text.chars().any(|character| half(character).is_some()) {
+        return text;
+    }
+    let written = |character: char| match half(character) {
+        Some(half) => format!("\\u{:04x}", 0xd800 + half),
+        None => character.to_string(),
+    };
+    text.chars().map(written).collect::<Vec<String>>().concat()
+}
+
 /// Returns the unit of UTF-16 whose escape a text begins with.
 fn unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;

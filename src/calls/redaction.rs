@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use regex::Regex;
 
 use super::body::{self, BodyPart, BodyString, Conversation, PROBABILITIES, PartData};
+use super::events;
 use super::unfinished::UnfinishedSearch;
 use super::url::percent_decoded;
 use crate::json::{Object, Value, compact};
@@ -242,7 +243,7 @@ impl Redaction {
                     if redacted == *value {
                         written.push_str(part.text);
                     } else {
-                        written.push_str(&compact::text(&redacted));
+                        written.push_str(&events::with_escaped_halves(compact::text(&redacted)));
                     }
                 }
                 PartData::Text => written.push_str(&writer.next()),

@@ -165,6 +165,15 @@ fn a_text_that_breaks_off_does_not_end_with_the_beginning_of_a_match() {
 }
 
 #[test]
+fn characters_that_are_split_over_events_stay_split() {
+    let redaction = redaction(&["sk-[A-Z]+"]);
+    let event = |text: &str| format!("data: {{\"delta\":{{\"text\":\"{text}\"}}}}\n\n");
+    let stream = [event(r"sk-A\ud83d"), event(r"\ude00 sk-"), event("B")].concat();
+    let expected = [event(r"[REDACTED]\ud83d"), event(r"\ude00 [REDACTED]"), event("")].concat();
+    assert_eq!(redaction.body(&stream, false).unwrap(), expected);
+}
+
+#[test]
 fn what_cannot_be_decoded_is_not_stored() {
     let redaction = redaction(&["sk-[A-Z]+"]);
     for body in ["{\"a\":\"sk\\u002d", "data: {\"a\":1}\n\ndata: {\"a\":}\n\n"] {

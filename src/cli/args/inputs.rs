@@ -4,7 +4,6 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
-use runvault::Vault;
 use runvault::artifact::{AdmitOptions, Kind, SignaturePolicy};
 use runvault::intake::{ExamineOptions, Input, Inputs};
 
@@ -12,7 +11,8 @@ use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::keys::KeyArgs;
 use crate::cli::args::kind::kind;
 use crate::cli::args::limits::LimitArgs;
-use crate::cli::args::vault::{VaultArgs, not_a_path};
+use crate::cli::args::vault::VaultArgs;
+use crate::cli::output::disk;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
 
@@ -58,8 +58,7 @@ impl InputArgs {
     fn inputs_of(&self, paths: &[PathBuf]) -> Result<Inputs, CommandError> {
         let input = |path: &PathBuf| match path.to_str() {
             Some("-") => self.standard_input(),
-            _ if Vault::file_of(path).is_none() => Err(not_a_path(path)),
-            _ => Ok(Input::Path(path.clone())),
+            _ => disk::expect_path(path).map(|()| Input::Path(path.clone())),
         };
         let inputs = paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
         // Named paths are never skipped, nor are directories in which nothing is recognized.

@@ -118,15 +118,6 @@ impl VaultArgs {
     }
 }
 
-/// Returns the error for the address of a database where a path is expected. It may contain a password.
-pub(crate) fn not_a_path(address: &Path) -> CommandError {
-    let shown = Vault::shown_address(address);
-    CommandError::CouldNotRun(format!(
-        "{}: expected a path, but this is the address of a database",
-        escaped(&shown.to_string_lossy())
-    ))
-}
-
 /// Returns whether there is something at the path or URL of a vault. If a server does not say, opening returns the reason.
 fn exists(path: &Path) -> bool {
     match Vault::file_of(path) {

@@ -12,7 +12,7 @@ use runvault::intake::archive::{self, ArchiveFormat};
 use runvault::storage::StoredMember;
 use runvault::{LocatedCapture, Vault};
 
-use crate::cli::args::vault::not_a_path;
+use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::CommandError;
 
 /// Permissions of written files.
@@ -61,7 +61,13 @@ pub(crate) fn expect_file(path: &Path) -> Result<(), CommandError> {
 
 /// Returns an error for the address of a database, which may contain a password.
 pub(crate) fn expect_path(path: &Path) -> Result<(), CommandError> {
-    if Vault::file_of(path).is_none() { Err(not_a_path(path)) } else { Ok(()) }
+    if Vault::file_of(path).is_some() {
+        return Ok(());
+    }
+    Err(CommandError::CouldNotRun(format!(
+        "{}: expected a path, but this is the address of a database, or resembles one",
+        escaped(&Vault::shown_address(path).to_string_lossy())
+    )))
 }
 
 /// Endings of the names of archives that are not written.
