@@ -104,6 +104,11 @@ impl MatchingRules {
         Ok(())
     }
 
+    /// Returns whether there are no rules.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ignored.is_empty() && self.replaced.is_empty() && self.redacted.is_empty()
+    }
+
     /// Returns `text` as it may be stored.
     pub(crate) fn redacted<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.redacted.text(text)

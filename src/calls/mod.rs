@@ -12,7 +12,7 @@ pub(crate) mod call;
 mod events;
 pub(crate) mod head;
 pub(crate) mod matching;
-mod normalize;
+pub(crate) mod normalize;
 pub(crate) mod origin;
 pub(crate) mod provider;
 pub(crate) mod recorded_run;

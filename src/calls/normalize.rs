@@ -1,26 +1,78 @@
 //! Replacements as text: `[POINTER=]s/PATTERN/TEXT/`, or `[POINTER=]NAME` with the name of a known pattern.
 
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 /// A pattern that is known by a name, and what replaces it.
 struct NamedPattern {
     name: &'static str,
-    pattern: &'static str,
+    pattern: String,
     with: &'static str,
 }
 
+/// Parts of dates in English, in any case.
+const WEEKDAY: &str = r"(?:Mon(?:day)?|Tue(?:s(?:day)?)?|Wed(?:nesday)?|Thu(?:r(?:s(?:day)?)?)?|Fri(?:day)?|Sat(?:urday)?|Sun(?:day)?)";
+const MONTH: &str = r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)";
+const DAY: &str = r"\d{1,2}(?:st|nd|rd|th)?";
+const TIME: &str = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[AP]M)?";
+const ZONE: &str = r"(?:\s?(?:Z|UTC|GMT)?(?:[+-]\d\d:?\d\d)?\b(?:\s\([\w\s]+\))?)?";
+
 /// The values that most often differ between two runs with the same requests.
-const NAMED: [NamedPattern; 3] = [
-    NamedPattern {
-        name: "timestamp",
-        pattern: r"\b\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?",
-        with: "TIMESTAMP",
-    },
-    NamedPattern { name: "date", pattern: r"\b\d{4}-\d\d-\d\d\b", with: "DATE" },
-    NamedPattern {
-        name: "uuid",
-        pattern: r"\b[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\b",
-        with: "UUID",
-    },
-];
+static NAMED: LazyLock<[NamedPattern; 3]> = LazyLock::new(|| {
+    let weekday = format!(r"(?:{WEEKDAY}\.?,?\s+(?:the\s+)?)?");
+    let month_first = format!(r"{weekday}{MONTH}\.?\s+{DAY},?\s+\d{{4}}");
+    let day_first = format!(r"{weekday}{DAY}(?:\s+of)?[\s-]+{MONTH}\.?,?[\s-]+\d{{4}}");
+    let month = format!(r"{MONTH}\.?,?\s+\d{{4}}");
+    let numbers =
+        r"\d{4}-\d\d-\d\d|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}\.\s?\d{1,2}\.\s?\d{4}";
+    let date = format!("{numbers}|{month_first}|{day_first}|{month}");
+    let iso = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?";
+    let unix = format!(r"{weekday}{MONTH}\s+{DAY}\s+{TIME}(?:\s[A-Z]{{2,5}})?\s+\d{{4}}");
+    let date_and_time = format!(r"(?:{date})(?:,|\s+at)?\s+{TIME}{ZONE}");
+    [
+        NamedPattern {
+            name: "timestamp",
+            pattern: format!(r"(?i)\b(?:{iso}|{unix}|{date_and_time})"),
+            with: "TIMESTAMP",
+        },
+        NamedPattern { name: "date", pattern: format!(r"(?i)\b(?:{date})\b"), with: "DATE" },
+        NamedPattern {
+            name: "uuid",
+            pattern: r"\b[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\b"
+                .to_owned(),
+            with: "UUID",
+        },
+    ]
+});
+
+/// Returns the names of known patterns that must be replaced so that two texts are the same; none if they differ
+/// nevertheless.
+pub(crate) fn with_which_equal(one: &str, other: &str) -> Vec<&'static str> {
+    static COMPILED: LazyLock<Vec<(&'static NamedPattern, Regex)>> = LazyLock::new(|| {
+        NAMED.iter().filter_map(|named| Some((named, Regex::new(&named.pattern).ok()?))).collect()
+    });
+    let are_equal = |rules: &[&(&'static NamedPattern, Regex)]| {
+        let replaced = |text: &str| {
+            rules.iter().fold(text.to_owned(), |text, (named, regex)| {
+                regex.replace_all(&text, named.with).into_owned()
+            })
+        };
+        replaced(one) == replaced(other)
+    };
+    let mut rules: Vec<_> = COMPILED.iter().collect();
+    if !are_equal(&rules) {
+        return Vec::new();
+    }
+    for index in (0..rules.len()).rev() {
+        let mut fewer = rules.clone();
+        fewer.remove(index);
+        if are_equal(&fewer) {
+            rules = fewer;
+        }
+    }
+    rules.iter().map(|(named, _)| named.name).collect()
+}
 
 /// A replacement: the JSON Pointer of a location, or `None` for all strings; a regular expression; and the text that
 /// takes the place of what matches.
@@ -31,7 +83,7 @@ pub(super) type ParsedReplacement = (Option<String>, String, String);
 pub(super) fn parse(text: &str) -> Option<ParsedReplacement> {
     let by_name = |text: &str| NAMED.iter().find(|named| named.name == text);
     if let Some(NamedPattern { pattern, with, .. }) = by_name(text) {
-        return Some((None, (*pattern).to_owned(), (*with).to_owned()));
+        return Some((None, pattern.clone(), (*with).to_owned()));
     }
     if !text.starts_with('/') {
         return substitution(text).map(|(pattern, with)| (None, pattern, with));
@@ -40,7 +92,7 @@ pub(super) fn parse(text: &str) -> Option<ParsedReplacement> {
     text.match_indices('=').find_map(|(at, _)| {
         let (location, rule) = (text.get(..at)?, text.get(at + 1..)?);
         let (pattern, with) = match by_name(rule) {
-            Some(NamedPattern { pattern, with, .. }) => ((*pattern).to_owned(), (*with).to_owned()),
+            Some(NamedPattern { pattern, with, .. }) => (pattern.clone(), (*with).to_owned()),
             None => substitution(rule)?,
         };
         Some((Some(location.to_owned()), pattern, with))
@@ -60,7 +112,6 @@ fn substitution(text: &str) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use regex::Regex;
 
     #[test]
     fn substitutions_have_a_pattern_and_a_text() {
@@ -84,8 +135,51 @@ mod tests {
         for time in ["2026-11-22T20:15:00Z", "2026-11-22 20:15", "2026-11-22T20:15:00.123456+01:00"] {
             assert_eq!(replaced("timestamp", &format!("at {time}, said")), "at TIMESTAMP, said");
         }
-        assert_eq!(replaced("timestamp", "2026-11-22"), "2026-11-22");
-        assert_eq!(replaced("date", "on 2026-11-22."), "on DATE.");
+        for time in [
+            "Thu Nov 26 20:15:00 2026",
+            "Thu Nov 26 20:15:00 UTC 2026",
+            "Thu Nov 26 2026 20:15:00 GMT+0100 (Central European Standard Time)",
+            "Thu, 26 Nov 2026 20:15:00 GMT",
+            "November 26, 2026 at 8:15 PM",
+            "11/26/2026, 8:15:00 PM",
+        ] {
+            assert_eq!(replaced("timestamp", &format!("at {time}, said")), "at TIMESTAMP, said", "{time}");
+        }
+        for date in [
+            "2026-11-22",
+            "2026/11/22",
+            "11/22/2026",
+            "22.11.2026",
+            "Thu Nov 26 2026",
+            "Thursday, November 26, 2026",
+            "Thursday November 26th, 2026",
+            "Thursday, 26 November 2026",
+            "Thu, 26 Nov 2026",
+            "26-Nov-2026",
+            "the 26th of November 2026",
+            "Nov. 26, 2026",
+            "November 2026",
+            "Nov 2026",
+            "may 2026",
+        ] {
+            let expected = if date.starts_with("the") { "on the DATE." } else { "on DATE." };
+            assert_eq!(replaced("date", &format!("on {date}.")), expected, "{date}");
+            assert_eq!(replaced("timestamp", date), date);
+        }
+        for other in ["may be 2026 items", "Novel 2026", "v2026-11-2201", "Nov 26"] {
+            assert_eq!(replaced("date", other), other);
+        }
         assert_eq!(replaced("uuid", "id 0190163d-8694-739b-aea5-966c26f8ad91;"), "id UUID;");
+    }
+
+    #[test]
+    fn the_patterns_with_which_texts_are_the_same_are_named() {
+        let date = |day: u8| format!("Today is Thursday, November {day}, 2026.");
+        assert_eq!(with_which_equal(&date(26), &date(27)), ["date"]);
+        let time = |minute: u8| format!("at 2026-11-22T20:{minute}:00Z");
+        assert_eq!(with_which_equal(&time(15), &time(16)), ["timestamp"]);
+        let both = |n: u8| format!("{} {}", date(n), time(n));
+        assert_eq!(with_which_equal(&both(26), &both(27)), ["timestamp", "date"]);
+        assert_eq!(with_which_equal("one", "two"), Vec::<&str>::new());
     }
 }

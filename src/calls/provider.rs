@@ -9,6 +9,8 @@ pub struct Provider {
     pub name: &'static str,
     /// The URL to which its requests are forwarded, without the path that they have in the API.
     pub url: &'static str,
+    /// The version of the API, with which the paths of its requests begin.
+    pub version: &'static str,
     /// The environment variables from which its clients read their base URL, with the path that it has after the name of
     /// the provider.
     pub base_urls: &'static [(&'static str, &'static str)],
@@ -31,6 +33,8 @@ pub struct Endpoint {
     pub transport_inside: &'static [&'static [&'static str]],
     /// Whether the path contains the model, between the last slash and the end.
     pub has_model_in_path: bool,
+    /// The member of the answer with the number of tokens, if that is all that is asked for.
+    pub count: Option<&'static str>,
 }
 
 /// The key of clients of which calls are only replayed: most clients do not start without one, and no server accepts it.
@@ -84,25 +88,32 @@ pub const PROVIDERS: &[Provider] = &[
     Provider {
         name: "openai",
         url: "https://api.openai.com",
+        version: "v1",
         base_urls: &[("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_BASE", "/v1")],
         keys: &["OPENAI_API_KEY"],
         endpoints: &[
             endpoint("chat.completions", "/chat/completions", OPENAI),
             endpoint("completions", "/completions", OPENAI),
             endpoint("responses", "/responses", OPENAI),
+            endpoint_of_count("responses.input_tokens", "/responses/input_tokens", OPENAI, "input_tokens"),
             endpoint("embeddings", "/embeddings", OPENAI),
         ],
     },
     Provider {
         name: "anthropic",
         url: "https://api.anthropic.com",
+        version: "v1",
         base_urls: &[("ANTHROPIC_BASE_URL", ""), ("ANTHROPIC_API_BASE", "")],
         keys: &["ANTHROPIC_API_KEY"],
-        endpoints: &[endpoint("messages", "/messages", ANTHROPIC)],
+        endpoints: &[
+            endpoint("messages", "/messages", ANTHROPIC),
+            endpoint_of_count("messages.count_tokens", "/messages/count_tokens", ANTHROPIC, "input_tokens"),
+        ],
     },
     Provider {
         name: "gemini",
         url: "https://generativelanguage.googleapis.com",
+        version: "v1beta",
         base_urls: &[("GOOGLE_GEMINI_BASE_URL", ""), ("GEMINI_API_BASE", "")],
         keys: &["GEMINI_API_KEY"],
         endpoints: &[
@@ -110,6 +121,7 @@ pub const PROVIDERS: &[Provider] = &[
             endpoint_of_model("generateContent", ":streamGenerateContent"),
             endpoint_of_model("embedContent", ":embedContent"),
             endpoint_of_model("batchEmbedContents", ":batchEmbedContents"),
+            Endpoint { count: Some("totalTokens"), ..endpoint_of_model("countTokens", ":countTokens") },
         ],
     },
 ];
@@ -118,15 +130,34 @@ pub const PROVIDERS: &[Provider] = &[
 pub(crate) const ANY: Endpoint = endpoint("json", "", &[]);
 
 const fn endpoint(name: &'static str, path: &'static str, transport: &'static [&'static str]) -> Endpoint {
-    Endpoint { name, path, transport, transport_inside: &[], has_model_in_path: false }
+    Endpoint { name, path, transport, transport_inside: &[], has_model_in_path: false, count: None }
 }
 
 const fn endpoint_of_model(name: &'static str, path: &'static str) -> Endpoint {
-    Endpoint { name, path, transport: &[], transport_inside: GEMINI_INSIDE, has_model_in_path: true }
+    Endpoint {
+        name,
+        path,
+        transport: &[],
+        transport_inside: GEMINI_INSIDE,
+        has_model_in_path: true,
+        count: None,
+    }
 }
 
+const fn endpoint_of_count(
+    name: &'static str,
+    path: &'static str,
+    transport: &'static [&'static str],
+    count: &'static str,
+) -> Endpoint {
+    Endpoint { count: Some(count), ..endpoint(name, path, transport) }
+}
+
+/// The segment of paths with the models of a provider, and before the model in paths of APIs.
+pub(crate) const MODELS: &str = "models";
+
 /// The segments of paths before the name of what answers: a model, or a server that has one.
-const COLLECTIONS: [&str; 5] = ["deployments", "endpoints", "engines", "models", "tunedModels"];
+const COLLECTIONS: [&str; 5] = ["deployments", "endpoints", "engines", MODELS, "tunedModels"];
 
 /// The part of a path that requests are compared by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -142,6 +173,12 @@ impl Provider {
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         PROVIDERS.iter().find(|provider| provider.name == name)
+    }
+
+    /// Returns whether paths of its requests begin with a segment, after the version.
+    pub(crate) fn begins_with(&self, segment: &str) -> bool {
+        let first = |endpoint: &Endpoint| endpoint.path.trim_start_matches('/').split('/').next();
+        segment == MODELS || self.endpoints.iter().any(|endpoint| first(endpoint) == Some(segment))
     }
 
     /// Returns the request with this path.

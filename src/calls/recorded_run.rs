@@ -224,6 +224,8 @@ pub(crate) struct UnansweredCall {
     pub(crate) path: String,
     pub(crate) query: Option<String>,
     pub(crate) prompt: String,
+    /// The body of the request.
+    pub(crate) request: String,
     /// Why there is no answer.
     pub(crate) reason: String,
 }
@@ -268,7 +270,8 @@ fn read_unanswered(step: usize, request: &Value<'_>, event: &Value<'_>) -> Optio
     let reason = text_at(event, &["output", "message"])?;
     let (provider, endpoint, prompt) = (input("provider")?, input("endpoint")?, input("prompt")?);
     let (path, query) = (input("path")?, input(QUERY));
-    Some(UnansweredCall { step, provider, endpoint, path, query, prompt, reason })
+    let request = compact::text(at(request, &["input", "payload"])?);
+    Some(UnansweredCall { step, provider, endpoint, path, query, prompt, request, reason })
 }
 
 fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<AnsweredCall> {

@@ -72,6 +72,10 @@ struct RedactedStrings {
 }
 
 impl Redaction {
+    pub(super) fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
     pub(super) fn add(&mut self, pattern: Regex) {
         self.patterns.push(RedactedPattern { regex: pattern, unfinished: OnceLock::new() });
     }

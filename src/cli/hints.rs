@@ -5,6 +5,8 @@ use std::error::Error;
 
 use runvault::LookupError;
 use runvault::formats;
+#[cfg(feature = "gateway")]
+use runvault::gateway::RuleSuggestion;
 use runvault::recorders::ConvertError;
 use runvault::storage::{BackupError, ErrorKind, StorageError};
 use runvault::validation::Violation;
@@ -34,6 +36,18 @@ pub(crate) fn for_rule(id: &str) -> Option<&'static str> {
         "REMOVED" => "--allow-removed stores it again. \"runvault tombstones\" lists what was removed.",
         _ => return None,
     })
+}
+
+/// Returns the option for a rule of comparison that would make a request match a recording.
+#[cfg(feature = "gateway")]
+pub(crate) fn for_comparison(rule: &RuleSuggestion) -> String {
+    match rule {
+        // A shell would take the asterisk for a pattern of names of files.
+        RuleSuggestion::Ignore(location) if location.contains('*') => format!("--ignore '{location}'"),
+        RuleSuggestion::Ignore(location) => format!("--ignore {location}"),
+        RuleSuggestion::Normalize(name) => format!("--normalize {name}"),
+        other => other.to_string(),
+    }
 }
 
 /// Returns the message of a violation with the option that helps, if there is one.

@@ -1,15 +1,17 @@
 //! Connections to the servers that requests are forwarded to.
 
+use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::http::HeaderMap;
 use axum::http::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HOST, HeaderName, HeaderValue,
-    PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
+use axum::http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -17,8 +19,15 @@ use hyper_util::rt::TokioExecutor;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 
+use super::proxy::{Proxies, ProxyConnector};
+
 /// A client of upstream servers.
-pub(super) type UpstreamClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+pub(super) struct UpstreamClient {
+    client: Client<HttpsConnector<ProxyConnector>, Full<Bytes>>,
+    proxies: Proxies,
+    /// Why certificates of authorities could not be read.
+    certificate_errors: Vec<String>,
+}
 
 /// Headers of a connection, which end at each server, with a constant. [`CONNECTION`] names others.
 const OF_CONNECTIONS: [HeaderName; 7] =
@@ -27,24 +36,88 @@ const OF_CONNECTIONS: [HeaderName; 7] =
 /// The beginning of the names of headers that are for the gateway.
 pub(super) const OWN_HEADERS: &str = "x-runvault-";
 
-/// Creates a client. Certificates of servers are verified with the authorities that the system trusts.
-pub(super) fn client() -> io::Result<UpstreamClient> {
-    let mut roots = RootCertStore::empty();
-    // Without authorities, servers without encryption can still be reached.
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-    let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
-    let tls = builder.with_root_certificates(roots).with_no_client_auth();
-    let mut http = HttpConnector::new();
-    http.enforce_http(false);
-    // The parts of a request are not to wait until earlier ones are acknowledged.
-    http.set_nodelay(true);
-    let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
-    let connector = connector.enable_http1().wrap_connector(http);
-    Ok(Client::builder(TokioExecutor::new()).build(connector))
+impl UpstreamClient {
+    /// Creates a client. Certificates of servers are verified with the authorities that the system trusts, or with those
+    /// of `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    pub(super) fn new() -> io::Result<Self> {
+        let mut roots = RootCertStore::empty();
+        let native = rustls_native_certs::load_native_certs();
+        // Without authorities, servers without encryption can still be reached.
+        roots.add_parsable_certificates(native.certs);
+        let certificate_errors = native.errors.iter().map(ToString::to_string).collect();
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+        let builder = builder.with_safe_default_protocol_versions().map_err(io::Error::other)?;
+        let tls = builder.with_root_certificates(roots).with_no_client_auth();
+        let mut direct = HttpConnector::new();
+        direct.enforce_http(false);
+        // The parts of a request are not to wait until earlier ones are acknowledged.
+        direct.set_nodelay(true);
+        let proxies = Proxies::from_environment();
+        let to_proxies = with_tls(tls.clone(), direct.clone());
+        let connector = with_tls(tls, ProxyConnector { proxies: proxies.clone(), direct, to_proxies });
+        let client = Client::builder(TokioExecutor::new()).build(connector);
+        Ok(Self { client, proxies, certificate_errors })
+    }
+
+    /// Sends a request. The error says why there is no response.
+    pub(super) async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, String> {
+        let Some(proxy) = self.proxies.proxy(request.uri()) else {
+            return self.client.request(request).await.map_err(|error| self.failure(&error));
+        };
+        let through = format!("through the proxy {}", proxy.url());
+        let is_forwarding = proxy.forwards(request.uri());
+        if let Some(authorization) = proxy.authorization(request.uri()) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, authorization);
+        }
+        let response = self.client.request(request).await;
+        let response = response.map_err(|error| format!("{through}: {}", self.failure(&error)))?;
+        if is_forwarding && response.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            return Err(format!("{through}: proxy authorization required"));
+        }
+        Ok(response)
+    }
+
+    /// Describes an error, and what decides about certificates if it is about one.
+    fn failure(&self, error: &(dyn Error + 'static)) -> String {
+        let reason = described(error);
+        if !is_about_certificate(error) {
+            return reason;
+        }
+        let mut reason = format!(
+            "{reason}; trusted are the authorities of the system, or in their place those in SSL_CERT_FILE or SSL_CERT_DIR"
+        );
+        for error in &self.certificate_errors {
+            reason = format!("{reason}; {error}");
+        }
+        reason
+    }
 }
 
-/// Returns the headers of a request that are forwarded. The answer must not be compressed: it is recorded as it arrives.
+fn with_tls<C>(tls: ClientConfig, connector: C) -> HttpsConnector<C> {
+    let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
+    builder.enable_http1().wrap_connector(connector)
+}
+
+/// Returns whether an error or one of its causes is that a certificate is not trusted.
+fn is_about_certificate(error: &(dyn Error + 'static)) -> bool {
+    causes(error).any(|cause| {
+        // The error of a connection contains that of the encryption, and does not return it as its cause.
+        let contained = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        let found = contained.and_then(|error| error.downcast_ref()).or_else(|| cause.downcast_ref());
+        matches!(found, Some(rustls::Error::InvalidCertificate(_)))
+    })
+}
+
+fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| (*error).source())
+}
+
+/// Returns an error with its causes.
+pub(super) fn described(error: &(dyn Error + 'static)) -> String {
+    causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// Returns the headers of a request that are forwarded. Servers are asked not to compress the answer.
 pub(super) fn forwarded(headers: &HeaderMap) -> HeaderMap {
     let passed = end_to_end(headers).filter(|(name, _)| {
         !name.as_str().starts_with(OWN_HEADERS) && ![HOST, CONTENT_LENGTH, ACCEPT_ENCODING].contains(name)
@@ -55,9 +128,9 @@ pub(super) fn forwarded(headers: &HeaderMap) -> HeaderMap {
     forwarded
 }
 
-/// Returns whether a body is compressed.
-pub(super) fn is_compressed(headers: &HeaderMap) -> bool {
-    elements(headers, &CONTENT_ENCODING).any(|coding| !coding.eq_ignore_ascii_case(b"identity"))
+/// Returns whether a request asks for a WebSocket.
+pub(super) fn asks_for_web_socket(headers: &HeaderMap) -> bool {
+    elements(headers, &UPGRADE).any(|protocol| protocol.eq_ignore_ascii_case(b"websocket"))
 }
 
 /// Returns the headers of an answer that are passed on. A length beside `transfer-encoding` is not that of the body.
@@ -85,7 +158,7 @@ fn copied<'h>(headers: impl Iterator<Item = (&'h HeaderName, &'h HeaderValue)>) 
 }
 
 /// Returns the elements of a header that is a list.
-fn elements<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h [u8]> {
+pub(super) fn elements<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'h [u8]> {
     let lists = headers.get_all(name).into_iter();
     let elements = lists.flat_map(|list| list.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii));
     elements.filter(|element| !element.is_empty())
@@ -122,18 +195,5 @@ mod tests {
         ]);
         assert_eq!(returned(&all), headers(&[("x-end", "1")]));
         assert_eq!(forwarded(&all), headers(&[("x-end", "1"), ("accept-encoding", "identity")]));
-    }
-
-    #[test]
-    fn identity_in_any_case_is_not_a_compression() {
-        for (coding, expected) in [
-            ("Identity", false),
-            ("", false),
-            ("identity, IDENTITY", false),
-            ("identity, gzip", true),
-            ("GZIP", true),
-        ] {
-            assert_eq!(is_compressed(&headers(&[("content-encoding", coding)])), expected, "{coding}");
-        }
     }
 }

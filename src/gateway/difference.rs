@@ -5,76 +5,181 @@ use crate::json::{Value, compact};
 /// Maximum number of characters of a value in a difference.
 const SHOWN: usize = 80;
 
-/// Returns what differs between a recorded request and the one that was made, one line for each value, up to `limit`;
-/// and the number of all differences.
-pub(super) fn differences(recorded: &Value<'_>, requested: &Value<'_>, limit: usize) -> (Vec<String>, usize) {
-    let mut found = DifferenceCollector { lines: Vec::new(), count: 0, limit };
-    found.compare("", recorded, requested);
-    (found.lines, found.count)
+/// Maximum number of lines for locations that differ only in their indexes.
+const MAX_ALIKE: usize = 2;
+
+/// The members of requests with what a model is asked.
+const CONVERSATION: [&str; 4] = ["messages", "input", "contents", "prompt"];
+
+/// The differences between a recorded request and the one that was made.
+#[derive(Debug)]
+pub(super) struct Differences {
+    /// A line for each of the first values that differ: those of the conversation first, and ids last.
+    pub(super) lines: Vec<String>,
+    /// The number of all values that differ.
+    pub(super) count: usize,
 }
 
-struct DifferenceCollector {
-    lines: Vec<String>,
-    count: usize,
-    limit: usize,
+/// Returns what differs between a recorded request and the one that was made, with up to `limit` lines.
+pub(super) fn differences(recorded: &Value<'_>, requested: &Value<'_>, limit: usize) -> Differences {
+    let mut lines = LineCollector { limit, count: 0, lines: Default::default() };
+    each_difference(recorded, requested, &mut |difference| lines.add(difference));
+    let LineCollector { count, lines, .. } = lines;
+    let lines = lines.into_iter().flatten().map(|(_, line)| line).take(limit).collect();
+    Differences { lines, count }
 }
 
-impl DifferenceCollector {
-    fn compare(&mut self, at: &str, recorded: &Value<'_>, requested: &Value<'_>) {
-        match (recorded, requested) {
-            (Value::Object(one), Value::Object(other)) => {
-                for (name, value) in one.iter() {
-                    let at = member(at, name);
-                    match other.get(name) {
-                        Some(requested) => self.compare(&at, value, requested),
-                        None => self.push(|| format!("{at} is missing: recorded with {}", shown(value))),
-                    }
-                }
-                for (name, value) in other.iter().filter(|(name, _)| !one.contains(name)) {
-                    let at = member(at, name);
-                    self.push(|| format!("{at} was not recorded: requested with {}", shown(value)));
-                }
+/// A step from a value to one inside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum RequestStep {
+    Member(String),
+    Index(usize),
+}
+
+/// A value that differs.
+pub(super) struct Difference<'d, 'v> {
+    pub(super) path: &'d [RequestStep],
+    pub(super) recorded: Option<&'d Value<'v>>,
+    pub(super) requested: Option<&'d Value<'v>>,
+}
+
+/// How early a difference is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rank {
+    Conversation,
+    Other,
+    Id,
+}
+
+/// Calls `found` with each value that differs.
+pub(super) fn each_difference<'v>(
+    recorded: &Value<'v>,
+    requested: &Value<'v>,
+    found: &mut dyn FnMut(&Difference<'_, 'v>),
+) {
+    compare(&mut Vec::new(), recorded, requested, found);
+}
+
+fn compare<'v>(
+    path: &mut Vec<RequestStep>,
+    recorded: &Value<'v>,
+    requested: &Value<'v>,
+    found: &mut dyn FnMut(&Difference<'_, 'v>),
+) {
+    match (recorded, requested) {
+        (Value::Object(one), Value::Object(other)) => {
+            for (name, value) in one.iter() {
+                compare_at(path, RequestStep::Member(name.to_owned()), [Some(value), other.get(name)], found);
             }
-            (Value::Array(one), Value::Array(other)) => self.compare_lists(at, one, other),
-            (one, other) if one == other => {}
-            (Value::String(one), Value::String(other)) => {
+            for (name, value) in other.iter().filter(|(name, _)| !one.contains(name)) {
+                compare_at(path, RequestStep::Member(name.to_owned()), [None, Some(value)], found);
+            }
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            for index in 0..one.len().max(other.len()) {
+                compare_at(path, RequestStep::Index(index), [one.get(index), other.get(index)], found);
+            }
+        }
+        (one, other) if one == other => {}
+        (one, other) => found(&Difference { path, recorded: Some(one), requested: Some(other) }),
+    }
+}
+
+fn compare_at<'v>(
+    path: &mut Vec<RequestStep>,
+    step: RequestStep,
+    values: [Option<&Value<'v>>; 2],
+    found: &mut dyn FnMut(&Difference<'_, 'v>),
+) {
+    path.push(step);
+    match values {
+        [Some(recorded), Some(requested)] => compare(path, recorded, requested, found),
+        [recorded, requested] => found(&Difference { path, recorded, requested }),
+    }
+    path.pop();
+}
+
+/// Returns whether a member with this name has an identifier.
+fn is_id(name: &str) -> bool {
+    name.eq_ignore_ascii_case("id") || ["_id", "Id", "ID"].iter().any(|end| name.ends_with(end))
+}
+
+impl Difference<'_, '_> {
+    /// Returns how early it is listed.
+    pub(super) fn rank(&self) -> Rank {
+        match (self.path.first(), self.path.last()) {
+            (_, Some(RequestStep::Member(last))) if is_id(last) => Rank::Id,
+            (Some(RequestStep::Member(first)), _) if CONVERSATION.contains(&first.as_str()) => {
+                Rank::Conversation
+            }
+            _ => Rank::Other,
+        }
+    }
+
+    /// Returns the JSON Pointer of the value, in which `*` matches every index.
+    pub(super) fn pointer(&self) -> String {
+        let token = |step: &RequestStep| match step {
+            RequestStep::Member(name) => format!("/{}", name.replace('~', "~0").replace('/', "~1")),
+            RequestStep::Index(_) => "/*".to_owned(),
+        };
+        self.path.iter().map(token).collect::<Vec<_>>().concat()
+    }
+
+    fn line(&self) -> String {
+        let at = location(self.path);
+        match (self.recorded, self.requested) {
+            (Some(Value::String(one)), Some(Value::String(other))) => {
                 let (one, other) = from_difference(one, other);
-                self.push(|| format!("{} differs: recorded {one}, requested {other}", named(at)));
+                format!("{at} differs: recorded {one}, requested {other}")
             }
-            (one, other) => {
-                self.push(|| {
-                    format!("{} differs: recorded {}, requested {}", named(at), shown(one), shown(other))
-                });
+            (Some(one), Some(other)) => {
+                format!("{at} differs: recorded {}, requested {}", shown(one), shown(other))
+            }
+            (Some(one), None) => format!("{at} is missing: recorded with {}", shown(one)),
+            (None, other) => {
+                format!("{at} was not recorded: requested with {}", other.map(shown).unwrap_or_default())
             }
         }
     }
+}
 
-    fn compare_lists(&mut self, at: &str, one: &[Value<'_>], other: &[Value<'_>]) {
-        for (index, (recorded, requested)) in one.iter().zip(other).enumerate() {
-            self.compare(&format!("{at}[{index}]"), recorded, requested);
-        }
-        for (index, value) in one.iter().enumerate().skip(other.len()) {
-            self.push(|| format!("{at}[{index}] is missing: recorded with {}", shown(value)));
-        }
-        for (index, value) in other.iter().enumerate().skip(one.len()) {
-            self.push(|| format!("{at}[{index}] was not recorded: requested with {}", shown(value)));
-        }
-    }
+/// The first lines of each rank.
+struct LineCollector {
+    limit: usize,
+    count: usize,
+    /// With their locations.
+    lines: [Vec<(String, String)>; 3],
+}
 
-    fn push(&mut self, line: impl FnOnce() -> String) {
+impl LineCollector {
+    fn add(&mut self, difference: &Difference<'_, '_>) {
         self.count += 1;
-        if self.lines.len() < self.limit {
-            self.lines.push(line());
+        let [conversation, other, id] = &mut self.lines;
+        let lines = match difference.rank() {
+            Rank::Conversation => conversation,
+            Rank::Other => other,
+            Rank::Id => id,
+        };
+        if lines.len() < self.limit {
+            let is_alike = |other: &&(String, String)| other.0 == difference.pointer();
+            if lines.iter().filter(is_alike).count() < MAX_ALIKE {
+                lines.push((difference.pointer(), difference.line()));
+            }
         }
     }
 }
 
-fn member(at: &str, name: &str) -> String {
-    if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
-}
-
-fn named(at: &str) -> &str {
-    if at.is_empty() { "the request" } else { at }
+/// Returns a path as programmers write it, such as `messages[1].content`.
+fn location(path: &[RequestStep]) -> String {
+    if path.is_empty() {
+        return "the request".to_owned();
+    }
+    let steps = path.iter().enumerate().map(|(position, step)| match step {
+        RequestStep::Member(name) if position == 0 => name.clone(),
+        RequestStep::Member(name) => format!(".{name}"),
+        RequestStep::Index(index) => format!("[{index}]"),
+    });
+    steps.collect::<Vec<_>>().concat()
 }
 
 fn shown(value: &Value<'_>) -> String {
@@ -107,13 +212,14 @@ mod tests {
     use super::*;
     use crate::json::reader::{self, Limits};
 
-    fn lines(recorded: &str, requested: &str) -> Vec<String> {
+    fn compared(recorded: &str, requested: &str, limit: usize) -> Differences {
         let read = |text| reader::read(str::as_bytes(text), &Limits::default()).unwrap();
-        differences(&read(recorded), &read(requested), 3).0
+        differences(&read(recorded), &read(requested), limit)
     }
 
     #[test]
     fn differences_name_the_member() {
+        let lines = |recorded, requested| compared(recorded, requested, 3).lines;
         assert_eq!(
             lines(
                 r#"{"model":"m","messages":[{"content":"a"},{"content":"b"}],"n":1}"#,
@@ -127,23 +233,41 @@ mod tests {
         );
         assert_eq!(lines("[1,2]", "[1]"), ["[1] is missing: recorded with 2"]);
         assert_eq!(lines("{}", "{}"), Vec::<String>::new());
+        assert_eq!(lines("1", "2"), ["the request differs: recorded 1, requested 2"]);
+    }
+
+    #[test]
+    fn the_conversation_is_listed_first_and_ids_last() {
+        let request = |n: u8| {
+            format!(
+                r#"{{"a":{n},"input":[{{"call_id":"{n}","text":"{n}"}}],"messages":[{{"content":"{n}"}}],"trace_id":{n}}}"#
+            )
+        };
+        let begins = |line: String| line.split(' ').next().unwrap().to_owned();
+        let found = compared(&request(1), &request(2), 9);
+        let found: Vec<String> = found.lines.into_iter().map(begins).collect();
+        assert_eq!(found, ["input[0].text", "messages[0].content", "a", "input[0].call_id", "trace_id"]);
+        let found = compared(&request(1), &request(2), 2);
+        assert_eq!((found.lines.len(), found.count), (2, 5));
+        assert!(found.lines[1].starts_with("messages[0].content"));
+    }
+
+    #[test]
+    fn two_lines_at_most_differ_only_in_indexes() {
+        let request = |n: u8| format!(r#"{{"messages":[{{"a":{n},"b":{n}}},{{"a":{n}}},{{"a":{n}}}]}}"#);
+        let found = compared(&request(1), &request(2), 4);
+        let begins: Vec<&str> = found.lines.iter().filter_map(|line| line.split(' ').next()).collect();
+        assert_eq!((begins, found.count), (vec!["messages[0].a", "messages[0].b", "messages[1].a"], 4));
     }
 
     #[test]
     fn long_texts_are_shown_from_where_they_differ() {
         let text = |end: &str| format!("\"{}{end}\"", "x".repeat(500));
-        let found = lines(&text("one"), &text("two"));
+        let found = compared(&text("one"), &text("two"), 3).lines;
         let same = "x".repeat(SHOWN / 4);
         assert_eq!(
             found,
             [format!("the request differs: recorded …\"{same}one\", requested …\"{same}two\"")]
         );
-    }
-
-    #[test]
-    fn the_number_of_lines_is_limited_and_all_are_counted() {
-        let read = |text: &'static str| reader::read(text.as_bytes(), &Limits::default()).unwrap();
-        let (lines, count) = differences(&read("[1,2,3,4,5]"), &read("[0,0,0,0,0]"), 2);
-        assert_eq!((lines.len(), count), (2, 5));
     }
 }

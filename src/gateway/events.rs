@@ -28,6 +28,22 @@ pub enum GatewayEvent<'e> {
         /// The number of the step with the request there.
         step: usize,
     },
+    /// A call is forwarded although it was recorded: only with a failure.
+    AskedAgain {
+        /// The provider.
+        provider: &'e str,
+        /// The path of the request.
+        path: &'e str,
+        /// The failure.
+        reason: &'e str,
+    },
+    /// A request that is no call, or any in the mode `pass`, was forwarded. Nothing of it is recorded.
+    Forwarded {
+        /// The provider.
+        provider: &'e str,
+        /// The path of the request.
+        path: &'e str,
+    },
     /// A call was not recorded before and could not be replayed.
     Missed {
         /// The provider.

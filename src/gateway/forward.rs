@@ -20,7 +20,8 @@ use tokio::sync::oneshot;
 use tokio::task;
 use tokio::time::timeout;
 
-use super::connection::{forwarded, is_compressed, returned};
+use super::connection::{described, forwarded, returned};
+use super::decoding::{BodyDecoder, DecodingFailure};
 use super::events::GatewayEvent;
 use super::problem::problem_for;
 use super::route::Route;
@@ -86,7 +87,16 @@ pub(super) async fn forward(
     recording: Option<PendingCallRecord>,
 ) -> Response<Body> {
     let started = Instant::now();
-    let mut relay = Relay { shared, route, recording, started, body: Vec::new(), chunks: Vec::new() };
+    let mut relay = Relay {
+        shared,
+        route,
+        recording,
+        started,
+        decoder: BodyDecoder::default(),
+        unreadable: None,
+        body: Vec::new(),
+        chunks: Vec::new(),
+    };
     match relay.send(received).await {
         Ok(response) => {
             let (mut parts, incoming) = response.into_parts();
@@ -119,6 +129,11 @@ struct Relay {
     route: Route,
     recording: Option<PendingCallRecord>,
     started: Instant,
+    /// It decodes what is recorded. The client gets the body as it arrives.
+    decoder: BodyDecoder,
+    /// Why the body cannot be decoded.
+    unreadable: Option<DecodingFailure>,
+    /// What arrived of the body, decoded.
     body: Vec<u8>,
     chunks: Vec<Chunk>,
 }
@@ -164,14 +179,14 @@ enum RelayEnd {
 }
 
 impl Relay {
-    async fn send(&self, received: ReceivedRequest) -> Result<Response<Incoming>, String> {
+    async fn send(&mut self, received: ReceivedRequest) -> Result<Response<Incoming>, String> {
         let client = self.shared.upstream.as_ref().ok_or("replaying never asks a server")?;
         let ReceivedRequest { method, headers, body } = received;
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = self.route.url.parse().map_err(|_| "the path is not valid")?;
         *request.headers_mut() = forwarded(&headers);
-        client.request(request).await.map_err(|error| described(&error))
+        client.send(request).await
     }
 
     /// Passes the answer on. Its last part is held back until it is on disk.
@@ -183,6 +198,10 @@ impl Relay {
         mut sender: Sender<Bytes, io::Error>,
     ) {
         let mut held = Vec::new();
+        match BodyDecoder::new(&headers, MAX_ANSWER + 1) {
+            Ok(decoder) => self.decoder = decoder,
+            Err(failure) => self.unreadable = Some(failure),
+        }
         let form = ResponseForm::of(text(&headers, CONTENT_TYPE.as_str()).as_deref());
         match self.relay(form, upstream, &mut sender, &mut held).await {
             RelayEnd::Complete => {
@@ -230,9 +249,10 @@ impl Relay {
                     Err(_) => continue,
                 },
             };
-            let is_recorded = self.record_chunk(&data);
-            if is_recorded && form == ResponseForm::Stream {
-                end.update(&data);
+            let at = self.body.len();
+            self.record_chunk(&data);
+            if form == ResponseForm::Stream {
+                end.update(self.body.get(at..).unwrap_or_default());
             }
             if form == ResponseForm::Whole {
                 // Clients need all of it, so that its last part can wait, whichever it is.
@@ -250,26 +270,48 @@ impl Relay {
         }
     }
 
-    /// Records a part of the answer. Returns whether it did: not if none is recorded, or after a part that was too much.
-    fn record_chunk(&mut self, data: &Bytes) -> bool {
-        if self.recording.is_none() || self.body.len() > MAX_ANSWER {
-            return false;
+    /// Adds a part of the answer to what is recorded: nothing if no answer is, or after a part that was too much.
+    fn record_chunk(&mut self, data: &Bytes) {
+        if self.recording.is_none() || self.unreadable.is_some() || self.body.len() > MAX_ANSWER {
+            return;
         }
-        let at_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.chunks.push(Chunk { at_us, bytes: data.len() as u64 });
-        self.body.extend_from_slice(data);
-        true
+        if self.decoder.is_identity() {
+            self.add(data);
+        } else {
+            let decoded = self.decoder.decode(data);
+            self.add_decoded(decoded);
+        }
+    }
+
+    fn add_decoded(&mut self, decoded: Result<Vec<u8>, DecodingFailure>) {
+        match decoded {
+            Ok(decoded) => self.add(&decoded),
+            Err(failure) => self.unreadable = Some(failure),
+        }
+    }
+
+    fn add(&mut self, decoded: &[u8]) {
+        if !decoded.is_empty() {
+            let at_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+            self.chunks.push(Chunk { at_us, bytes: decoded.len() as u64 });
+            self.body.extend_from_slice(decoded);
+        }
     }
 
     /// Records the answer. If it cannot be recorded as what it is, that is reported; an error means that it could not be
     /// written.
     async fn complete(&mut self, status: StatusCode, headers: &HeaderMap) -> io::Result<()> {
         let Some(recording) = self.recording.take() else { return Ok(()) };
+        if self.unreadable.is_none() {
+            let rest = self.decoder.finish();
+            self.add_decoded(rest);
+        }
         let body = std::mem::take(&mut self.body);
+        let unreadable = self.unreadable.take().map(|failure| format!("the answer {failure}"));
         let reason = if body.len() > MAX_ANSWER {
             "the answer is too large to be recorded"
-        } else if is_compressed(headers) {
-            "the answer is compressed, although that was not asked for"
+        } else if let Some(reason) = &unreadable {
+            reason
         } else if status.is_redirection() {
             // The client asks again at the other address, and that answer is recorded.
             "the server redirects to another address"
@@ -313,7 +355,7 @@ impl Relay {
     }
 
     /// Records a call, and returns whether its outcome was recorded.
-    async fn record(&self, recording: PendingCallRecord, outcome: CallOutcome) -> io::Result<bool> {
+    async fn record(&mut self, recording: PendingCallRecord, outcome: CallOutcome) -> io::Result<bool> {
         let (shared, call) = (Arc::clone(&self.shared), self.unwritten(recording, outcome));
         let recorded = task::spawn_blocking(move || write(&shared, call)).await;
         recorded.unwrap_or_else(|error| Err(io::Error::other(error)))
@@ -426,16 +468,4 @@ fn write_failure(shared: &GatewayState, call: UnwrittenCall) {
 
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
-}
-
-/// Returns an error with its causes.
-fn described(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -13,14 +13,13 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, Response};
-use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Notify;
 use tokio::task;
 use tokio::time::sleep;
 
-use super::connection;
+use super::connection::UpstreamClient;
 use super::events::GatewayEvent;
 use super::finish::{self, FinishError, FinishedRun, RunDestination};
 use super::http;
@@ -30,11 +29,13 @@ use super::route::{Upstream, Upstreams};
 use super::secrets::is_refused;
 use super::shared::{GatewayEventHandler, GatewayMode, GatewayState, Pace};
 use super::spool::{Spool, SpoolContent};
+use super::suggestion::RuleSuggestion;
 use super::usage::{ReplayedCalls, replayed_calls};
 use crate::calls::call::CallRecord;
 use crate::calls::matching::MatchingRules;
 use crate::digest::CoreHash;
 use crate::secrets::SecretPolicy;
+use crate::server::{self, ConnectionLimits, HEAD_TIMEOUT};
 use crate::vault::{LookupError, Vault};
 
 /// How often idle runs are looked for.
@@ -77,6 +78,10 @@ pub struct GatewayOptions {
     pub labels: BTreeMap<String, String>,
     /// A run is finished when it had no call for so long.
     pub idle: Duration,
+    /// A connection is closed when no complete head of a request arrived on it for so long.
+    pub head_timeout: Duration,
+    /// Returns a rule of comparison in the form in which it is given to the program.
+    pub rule_format: fn(&RuleSuggestion) -> String,
     /// Receives what the gateway reports.
     pub report: GatewayEventHandler,
 }
@@ -95,6 +100,8 @@ impl GatewayOptions {
             secrets: SecretPolicy::Report,
             labels: BTreeMap::new(),
             idle: IDLE,
+            head_timeout: HEAD_TIMEOUT,
+            rule_format: ToString::to_string,
             report: Arc::new(|_| {}),
         }
     }
@@ -156,12 +163,12 @@ impl Gateway {
         let address = listener.local_addr().map_err(failed)?;
         let destination = RunDestination::new(Arc::clone(&vault));
         recover(&destination, &options)?;
-        let recordings = RunPackCache::default();
+        let recordings = RunPackCache::new(options.rules.clone());
         let only = only(&vault, &recordings, options.source)?;
         let upstream = if options.mode == GatewayMode::Replay {
             None
         } else {
-            Some(connection::client().map_err(failed)?)
+            Some(UpstreamClient::new().map_err(failed)?)
         };
         let shared = Arc::new(GatewayState {
             vault,
@@ -178,16 +185,19 @@ impl Gateway {
             secrets: options.secrets,
             labels: options.labels,
             idle: options.idle,
+            rule_format: options.rule_format,
             receiver: options.report,
             runs: Mutex::new(HashMap::new()),
+            usage: Mutex::default(),
             numbers: AtomicU64::new(0),
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let (handle, stop) = (runtime.handle().clone(), Arc::new(Notify::new()));
         let (for_thread, stopped) = (Arc::clone(&shared), Arc::clone(&stop));
         let thread = thread::Builder::new().name("gateway".to_owned());
+        let limits = ConnectionLimits::new(options.head_timeout);
         let thread =
-            thread.spawn(move || serve(&runtime, listener, &for_thread, &stopped)).map_err(failed)?;
+            thread.spawn(move || serve(&runtime, listener, &for_thread, limits, &stopped)).map_err(failed)?;
         Ok(Self { shared, handle, stop, thread: Some(thread) })
     }
 
@@ -219,8 +229,17 @@ impl Gateway {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     pub fn replayed(&self, run: Option<&str>) -> Result<ReplayedCalls, LookupError> {
-        let GatewayState { vault, recordings, only, .. } = &*self.shared;
-        replayed_calls(vault, recordings, *only, self.shared.usage(run))
+        let GatewayState { vault, recordings, .. } = &*self.shared;
+        replayed_calls(vault, recordings, self.shared.scope(None), self.shared.usage(run))
+    }
+
+    /// Returns what all runs replayed so far, including those that are finished, and the recordings that none of them used.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read.
+    pub fn replayed_in_all_runs(&self) -> Result<ReplayedCalls, LookupError> {
+        let GatewayState { vault, recordings, .. } = &*self.shared;
+        replayed_calls(vault, recordings, self.shared.scope(None), self.shared.total_usage())
     }
 
     /// Finishes all runs, and stops.
@@ -321,16 +340,18 @@ fn only(
     Ok(found)
 }
 
-fn serve(runtime: &Runtime, listener: std::net::TcpListener, shared: &Arc<GatewayState>, stop: &Notify) {
+fn serve(
+    runtime: &Runtime,
+    listener: std::net::TcpListener,
+    shared: &Arc<GatewayState>,
+    limits: ConnectionLimits,
+    stop: &Notify,
+) {
     runtime.block_on(async {
         let Ok(listener) = TcpListener::from_std(listener) else { return };
-        let listener = listener.tap_io(|stream| {
-            // The parts of an answer are not to wait until earlier ones are acknowledged. Without this, they are only slower.
-            let _ = stream.set_nodelay(true);
-        });
         let app = Router::new().fallback(handle).with_state(Arc::clone(shared));
         let idle = task::spawn(finish_idle(Arc::clone(shared)));
-        let server = task::spawn(async move { axum::serve(listener, app).await });
+        let server = task::spawn(async move { server::serve(&listener, &app, limits, || false).await });
         stop.notified().await;
         server.abort();
         idle.abort();

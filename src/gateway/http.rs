@@ -12,12 +12,16 @@ use serde_json::{Value as Json, json};
 use tokio::task;
 use tokio::time::Instant;
 
-use super::connection::is_compressed;
+use super::connection::asks_for_web_socket;
+use super::decoding::decoded;
 use super::events::GatewayEvent;
 use super::forward::{OpenCall, PendingCallRecord, ReceivedRequest, forward, not_recorded};
-use super::miss::RecordingMiss;
+use super::metadata::{MetadataRequest, estimated_count};
+use super::miss::{MISSED, RecordingMiss};
 use super::play::play;
-use super::problem::{for_clients, json_problem, json_response, not_retried, problem, problem_for};
+use super::problem::{
+    for_clients, json_problem, json_response, not_retried, problem, problem_for, upgrade_refused,
+};
 use super::recordings::RecordingLookup;
 use super::refusal::refusal;
 use super::replay::{self, RecordingMatch, ReplayFailure, UnmatchedRequest};
@@ -47,6 +51,9 @@ const RECORDING: &str = "x-runvault-recording";
 pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) -> Response<Body> {
     if let Some((status, why)) = refusal(shared.address, request.headers()) {
         return problem(status, "refused", why);
+    }
+    if asks_for_web_socket(request.headers()) {
+        return upgrade_refused();
     }
     let (parts, body) = request.into_parts();
     let GatewayPath { run, mut labels, recording, destination } = target(&shared.upstreams, &parts.uri);
@@ -84,6 +91,8 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
             let reason = "the path has segments .. that leave the path of the server";
             problem(StatusCode::BAD_REQUEST, "not valid", reason)
         }
+        // Clients ask whether there is a server.
+        Destination::Unknown if parts.method == Method::HEAD => Response::new(Body::empty()),
         Destination::Unknown => {
             let reason = format!("{} is the path of no known provider", parts.uri.path());
             problem(StatusCode::NOT_FOUND, "unknown path", &reason)
@@ -144,11 +153,11 @@ async fn finish(shared: &Arc<GatewayState>, client: &ClientRunProperties) -> Res
     let (for_thread, only) = (Arc::clone(shared), client.only);
     let replayed = task::spawn_blocking(move || {
         let GatewayState { vault, recordings, .. } = &*for_thread;
-        let only = match only {
+        let chosen = match only {
             Some(core) => replay::pack_of(vault, recordings, core)?,
-            None => for_thread.only,
+            None => None,
         };
-        replayed_calls(vault, recordings, only, usage)
+        replayed_calls(vault, recordings, for_thread.scope(chosen), usage)
     });
     // A request that fails can be repeated, so the run is finished last.
     let replayed = match replayed.await {
@@ -196,14 +205,21 @@ async fn call(
     let Some(api_request) = api_request else {
         let Route { provider, path, .. } = &route;
         if only_replays {
+            if let Some(metadata) = MetadataRequest::new(&received.method, &route) {
+                return described(&shared, metadata, client.only, route).await;
+            }
             let other = || format!("{} {path} is not a call that can be recorded", received.method);
+            let status = if unreadable.is_some() { MISSED } else { StatusCode::NOT_FOUND };
             let reason = unreadable.unwrap_or_else(other);
             shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
-            return not_retried(problem_for(provider, StatusCode::NOT_FOUND, "not recorded", &reason));
+            return not_retried(problem_for(provider, status, "not recorded", &reason));
         }
-        if let Some(reason) = unreadable.filter(|_| shared.mode != GatewayMode::Pass) {
-            let reason = not_recorded(&reason);
-            shared.report(&GatewayEvent::NotRecorded { provider, path, reason: &reason });
+        match unreadable.filter(|_| shared.mode != GatewayMode::Pass) {
+            Some(reason) => {
+                let reason = not_recorded(&reason);
+                shared.report(&GatewayEvent::NotRecorded { provider, path, reason: &reason });
+            }
+            None => shared.report(&GatewayEvent::Forwarded { provider, path }),
         }
         return forward(shared, route, received, None).await;
     };
@@ -216,18 +232,28 @@ async fn call(
             Ok(ReplayResult::Found(found)) => {
                 let Route { provider, path, .. } = &route;
                 let (from, step) = (found.from, found.recorded.step);
-                run.count(|usage| usage.replayed(from, step));
+                shared.count(&run, |usage| usage.replayed(from, step));
                 shared.report(&GatewayEvent::Replayed { provider, path, from, step });
                 return play(*found, shared.pace, arrived);
             }
+            Ok(ReplayResult::Missed(_)) if let Some(count) = api_request.endpoint.count => {
+                return estimated_count(count, &api_request.prompt);
+            }
             Ok(ReplayResult::Missed(miss)) => {
                 let Route { provider, path, .. } = &route;
-                run.count(|usage| usage.missed(miss.reason()));
-                shared.report(&GatewayEvent::Missed { provider, path, reason: &miss.reason() });
-                let status = StatusCode::NOT_FOUND;
-                return not_retried(json_problem(status, &for_clients(provider, status, miss.problem())));
+                let reason = miss.reason(shared.rule_format);
+                shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
+                shared.count(&run, |usage| usage.missed(reason.clone()));
+                let problem = for_clients(provider, MISSED, miss.problem(shared.rule_format));
+                return not_retried(json_problem(MISSED, &problem));
             }
-            Ok(ReplayResult::ToForward(unmatched)) => replayed_before = unmatched.replayed_before,
+            Ok(ReplayResult::ToForward(unmatched)) => {
+                let Route { provider, path, .. } = &route;
+                if let UnmatchedRequest { recordings: 0, failure: Some(failure), .. } = &unmatched {
+                    shared.report(&GatewayEvent::AskedAgain { provider, path, reason: &failure.reason });
+                }
+                replayed_before = unmatched.replayed_before;
+            }
             Err(failure) => {
                 let (status, reason) = (StatusCode::INTERNAL_SERVER_ERROR, failure.to_string());
                 return problem_for(&route.provider, status, "not replayed", &reason);
@@ -247,6 +273,30 @@ async fn call(
         replayed_before,
     };
     forward(shared, route, received, Some(recording)).await
+}
+
+/// Answers a request from what was recorded of a provider.
+async fn described(
+    shared: &Arc<GatewayState>,
+    metadata: MetadataRequest,
+    only: Option<CoreHash>,
+    route: Route,
+) -> Response<Body> {
+    let for_thread = Arc::clone(shared);
+    let answered = task::spawn_blocking(move || {
+        let GatewayState { vault, recordings, .. } = &*for_thread;
+        let chosen = match only {
+            Some(core) => replay::pack_of(vault, recordings, core)?,
+            None => None,
+        };
+        metadata.answer(vault, recordings, for_thread.scope(chosen).only, &route.provider)
+    });
+    let failed = |reason: &str| problem(StatusCode::INTERNAL_SERVER_ERROR, "not replayed", reason);
+    match answered.await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => failed(&error.to_string()),
+        Err(error) => failed(&error.to_string()),
+    }
 }
 
 /// A parsed request.
@@ -270,10 +320,9 @@ impl ParsedApiRequest {
         route: &Route,
         received: &ReceivedRequest,
     ) -> Result<Self, String> {
-        if is_compressed(&received.headers) {
-            return Err("the request is compressed".to_owned());
-        }
-        let value = reader::read(&received.body, &Limits::default()).map_err(|error| {
+        let body = decoded(&received.headers, &received.body, MAX_REQUEST)
+            .map_err(|failure| format!("the request {failure}"))?;
+        let value = reader::read(&body, &Limits::default()).map_err(|error| {
             // The error can quote a name of the request.
             shared
                 .rules
@@ -323,18 +372,19 @@ async fn replayed(
     let shared = Arc::clone(shared);
     let found = task::spawn_blocking(move || {
         let GatewayState { vault, recordings, .. } = &*shared;
-        let only = match only {
+        let chosen = match only {
             Some(core) => match replay::pack_of(vault, recordings, core)? {
                 Some(pack) => Some(pack),
                 None => return Ok(ReplayResult::Missed(RecordingMiss::NoRecording(core))),
             },
-            None => shared.only,
+            None => None,
         };
-        match replay::find(vault, recordings, only, (&run, &lookup))? {
+        let scope = shared.scope(chosen);
+        match replay::find(vault, recordings, scope, (&run, &lookup))? {
             Ok(found) => Ok(ReplayResult::Found(Box::new(found))),
             Err(unmatched) if !only_replays => Ok(ReplayResult::ToForward(unmatched)),
             Err(unmatched) => {
-                replay::miss(vault, recordings, only, (&lookup, unmatched)).map(ReplayResult::Missed)
+                replay::miss(vault, recordings, scope.only, (&lookup, unmatched)).map(ReplayResult::Missed)
             }
         }
     });

@@ -1,16 +1,22 @@
 //! Why a request was not answered from recordings.
 
+use axum::http::StatusCode;
 use serde_json::{Value as Json, json};
 
-use super::difference::differences;
-use super::recordings::RecordingLookup;
+use super::difference::{Differences, differences};
+use super::recordings::{RecordedFailure, RecordingLookup};
+use super::suggestion::{RuleFormat, RuleSuggestion, suggestions};
 use crate::calls::call::ResponseForm;
-use crate::calls::recorded_run::{AnsweredCall, UnansweredCall};
+use crate::calls::recorded_run::AnsweredCall;
 use crate::digest::CoreHash;
+use crate::json::Value;
 use crate::json::reader::{self, Limits};
 
 /// Maximum number of differences that are listed.
 const LISTED: usize = 5;
+
+/// The status of the answer to a call that was not recorded. Clients show the message of this one and do not ask again.
+pub(super) const MISSED: StatusCode = StatusCode::BAD_REQUEST;
 
 /// The reason that there is no recorded answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,11 +28,18 @@ pub(super) enum RecordingMiss {
     /// The request was recorded fewer times than it was made.
     Exhausted { recordings: usize },
     /// Another request was recorded.
-    Different { run: CoreHash, step: usize, lines: Vec<String>, count: usize },
+    Different {
+        run: CoreHash,
+        step: usize,
+        lines: Vec<String>,
+        count: usize,
+        /// Rules with which the two would be the same.
+        rules: Vec<RuleSuggestion>,
+    },
     /// The request was recorded, with an answer in the other form.
     OtherForm { run: CoreHash, step: usize, recorded: ResponseForm },
-    /// The request was recorded without a complete answer.
-    Unanswered { run: CoreHash, step: usize, reason: String },
+    /// The request was recorded with a failure that is not replayed.
+    Failed(RecordedFailure),
 }
 
 impl RecordingMiss {
@@ -44,39 +57,47 @@ impl RecordingMiss {
                 0,
                 match url {
                     Some(line) if recorded.form == lookup.form => {
-                        Self::Different { run, step, lines: vec![line], count: 1 }
+                        Self::Different { run, step, lines: vec![line], count: 1, rules: Vec::new() }
                     }
                     _ => Self::OtherForm { run, step, recorded: recorded.form },
                 },
             ));
         }
-        let read = |text| reader::read(str::as_bytes(text), &Limits::most()).ok();
         let (one, other) = (read(&recorded.prompt)?, read(&lookup.prompt)?);
-        let (mut lines, mut count) = differences(&one, &other, LISTED);
+        let Differences { mut lines, mut count } = differences(&one, &other, LISTED);
         if let Some(line) = url.filter(|_| recorded.form == lookup.form) {
             lines.insert(0, line);
             count += 1;
         }
-        Some((count, Self::Different { run, step, lines, count }))
+        Some((count, Self::Different { run, step, lines, count, rules: Vec::new() }))
     }
 
-    /// Returns the reason for a request that was recorded without a complete answer.
-    pub(super) fn unanswered(run: CoreHash, unanswered: &UnansweredCall) -> Self {
-        let UnansweredCall { step, reason, .. } = unanswered;
-        Self::Unanswered { run, step: *step, reason: reason.clone() }
+    /// Adds the rules with which a request would be the same as the recorded one with this prompt.
+    pub(super) fn with_rules(mut self, recorded: &AnsweredCall, lookup: &RecordingLookup) -> Self {
+        if let Self::Different { rules, .. } = &mut self
+            && lookup.url_difference(recorded).is_none()
+            && recorded.form == lookup.form
+            && let (Some(one), Some(other)) = (read(&recorded.prompt), read(&lookup.prompt))
+        {
+            *rules = suggestions(&one, &other);
+        }
+        self
     }
 
-    /// Returns the reason as a sentence without a full stop.
-    pub(super) fn reason(&self) -> String {
+    /// Returns the reason as a sentence without a full stop. It names rules in their `format`.
+    pub(super) fn reason(&self, format: RuleFormat) -> String {
         match self {
             Self::Nothing => "no request of this API was recorded".to_owned(),
             Self::NoRecording(core) => format!("{core} was not recorded by a gateway"),
             Self::Exhausted { recordings: 1 } => "the request was recorded only once".to_owned(),
             Self::Exhausted { recordings } => format!("the request was recorded only {recordings} times"),
-            Self::Different { lines, count, .. } => {
+            Self::Different { lines, count, rules, .. } => {
                 let more = count - lines.len();
                 let more = if more > 0 { format!("; and {more} more differences") } else { String::new() };
-                format!("{}{more}", lines.join("; "))
+                let rules: Vec<String> = rules.iter().map(format).collect();
+                let rules = rules.join(" ");
+                let rules = if rules.is_empty() { rules } else { format!("; it would match with {rules}") };
+                format!("{}{more}{rules}", lines.join("; "))
             }
             Self::OtherForm { recorded: ResponseForm::Stream, .. } => {
                 "the request was recorded with a streamed answer, and was made without streaming".to_owned()
@@ -84,9 +105,14 @@ impl RecordingMiss {
             Self::OtherForm { recorded: ResponseForm::Whole, .. } => {
                 "the request was recorded with an answer in one piece, and was made with streaming".to_owned()
             }
-            Self::Unanswered { reason, .. } => {
+            Self::Failed(RecordedFailure { reason, is_complete: false, .. }) => {
                 format!(
                     "the request was recorded without a complete answer, which is never replayed: {reason}"
+                )
+            }
+            Self::Failed(RecordedFailure { reason, .. }) => {
+                format!(
+                    "the request was recorded with a failure, which is replayed only from a recording that is named: {reason}"
                 )
             }
         }
@@ -94,28 +120,35 @@ impl RecordingMiss {
 
     /// Returns the problem document (RFC 9457) for the client. The member `error` is where clients of providers look for a
     /// message.
-    pub(super) fn problem(&self) -> Json {
-        let reason = self.reason();
+    pub(super) fn problem(&self, format: RuleFormat) -> Json {
+        let reason = self.reason(format);
         let mut problem = json!({
             "type": "about:blank",
             "title": "not recorded",
-            "status": 404,
+            "status": MISSED.as_u16(),
             "detail": reason,
             "error": {"message": format!("not recorded: {reason}"), "type": "not_recorded"},
         });
         let nearest = match self {
             Self::Different { run, step, .. }
             | Self::OtherForm { run, step, .. }
-            | Self::Unanswered { run, step, .. } => Some((run, step)),
+            | Self::Failed(RecordedFailure { run, step, .. }) => Some((run, step)),
             _ => None,
         };
         if let (Some((run, step)), Some(members)) = (nearest, problem.as_object_mut()) {
             members.insert("nearest".to_owned(), json!({"core_hash": run.to_string(), "step": step}));
         }
-        if let (Self::Different { lines, count, .. }, Some(members)) = (self, problem.as_object_mut()) {
+        if let (Self::Different { lines, count, rules, .. }, Some(members)) = (self, problem.as_object_mut())
+        {
+            let rules: Vec<String> = rules.iter().map(format).collect();
             members.insert("differences".to_owned(), json!(lines));
             members.insert("differences_count".to_owned(), json!(count));
+            members.insert("rules".to_owned(), json!(rules));
         }
         problem
     }
+}
+
+fn read(text: &str) -> Option<Value<'_>> {
+    reader::read(text.as_bytes(), &Limits::most()).ok()
 }

@@ -20,15 +20,18 @@
 //! ```
 
 mod connection;
+mod decoding;
 mod difference;
 mod events;
 mod finish;
 mod forward;
 mod handle;
 mod http;
+mod metadata;
 mod miss;
 mod play;
 mod problem;
+mod proxy;
 mod recordings;
 mod refusal;
 mod replay;
@@ -38,6 +41,7 @@ mod secrets;
 mod shared;
 mod spool;
 mod stream_end;
+mod suggestion;
 mod usage;
 
 pub use crate::calls::{InvalidRule, MatchingRules};
@@ -48,4 +52,5 @@ pub use handle::{Gateway, GatewayOptions, ReplaySource, StartError};
 pub use recordings::{RecordedCall, recorded_calls};
 pub use route::{InvalidUpstream, Upstream};
 pub use shared::{GatewayMode, Pace};
+pub use suggestion::RuleSuggestion;
 pub use usage::{ReplayedCalls, UnusedRecording};

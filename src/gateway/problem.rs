@@ -1,7 +1,7 @@
 //! Responses of the gateway itself.
 
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, UPGRADE};
 use axum::http::{Response, StatusCode};
 use serde_json::{Value as Json, json};
 
@@ -41,6 +41,7 @@ pub(super) fn for_clients(provider: &str, status: StatusCode, mut document: Json
 /// Returns the name that the API of Gemini has for a status.
 fn code_of_gemini(status: StatusCode) -> &'static str {
     match status {
+        StatusCode::BAD_REQUEST => "INVALID_ARGUMENT",
         StatusCode::NOT_FOUND => "NOT_FOUND",
         StatusCode::BAD_GATEWAY => "UNAVAILABLE",
         _ => "INTERNAL",
@@ -60,6 +61,17 @@ pub(super) fn json_problem(status: StatusCode, document: &Json) -> Response<Body
 pub(super) fn not_retried(mut response: Response<Body>) -> Response<Body> {
     let name = HeaderName::from_static("x-should-retry");
     response.headers_mut().insert(name, HeaderValue::from_static("false"));
+    response
+}
+
+/// Returns the response to a request for a connection of another protocol. Clients use HTTP then.
+pub(super) fn upgrade_refused() -> Response<Body> {
+    let reason = "the gateway has no WebSockets; the same request can be made with HTTP";
+    let mut response = problem(StatusCode::UPGRADE_REQUIRED, "upgrade refused", reason);
+    let headers = response.headers_mut();
+    // The response must name the protocol that can be used (RFC 9110).
+    headers.insert(UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     response
 }
 

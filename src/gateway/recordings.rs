@@ -1,16 +1,17 @@
 //! The recorded answers in a vault.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
 use crate::calls::call::ResponseForm;
+use crate::calls::matching::MatchingRules;
 use crate::calls::origin::{SOURCE, SOURCES};
-use crate::calls::provider::{Endpoint, PathIdentity};
+use crate::calls::provider::{ANY, Endpoint, PathIdentity, Provider};
 use crate::calls::recorded_run::{self, AnsweredCall, KIND, RecordedCalls, UnansweredCall};
 use crate::digest::{CoreHash, Digest};
-use crate::json::reader::excerpt;
+use crate::json::reader::{self, Limits, excerpt};
 use crate::storage::{Condition, ErrorKind, Filter, Order, Page, TimeBasis};
 use crate::vault::{LookupError, Vault};
 
@@ -19,6 +20,9 @@ const MAX_CACHED_PACKS: usize = 32;
 
 /// Number of run packs that are read at a time.
 const PAGE: usize = 16;
+
+/// Number of run packs that are listed at a time if most of them are not read.
+const LONG_PAGE: usize = 256;
 
 /// A call that a gateway recorded, with a complete answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +60,46 @@ pub(super) struct RecordedRunPack {
     pub(super) recorded: Arc<Vec<AnsweredCall>>,
     /// The requests without a complete answer.
     pub(super) unanswered: Arc<Vec<UnansweredCall>>,
+}
+
+/// A recorded failure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RecordedFailure {
+    pub(super) run: CoreHash,
+    pub(super) step: usize,
+    pub(super) reason: String,
+    /// Whether there is a complete response.
+    pub(super) is_complete: bool,
+}
+
+/// The recordings that a request may be answered from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReplayScope {
+    /// The only run pack; all of the vault without it.
+    pub(super) only: Option<CoreHash>,
+    pub(super) failures: ReplayedFailures,
+}
+
+/// The failures that are replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReplayedFailures {
+    /// None: the server is asked again.
+    None,
+    /// Responses with an error status. Others would be taken for answers.
+    ErrorStatus,
+    /// All complete responses: the recording was chosen.
+    All,
+}
+
+impl ReplayedFailures {
+    /// Returns whether a recorded response is replayed.
+    pub(super) fn allow(self, recorded: &AnsweredCall) -> bool {
+        match self {
+            Self::None => recorded.failure.is_none(),
+            Self::ErrorStatus => recorded.failure.is_none() || !recorded.answer.has_success_status(),
+            Self::All => true,
+        }
+    }
 }
 
 /// A request to look up.
@@ -130,9 +174,19 @@ impl RecordingLookup {
 #[derive(Debug, Default)]
 pub(super) struct RunPackCache {
     kept: Mutex<VecDeque<RecordedRunPack>>,
+    /// The rules by which prompts are made of the recorded requests. Without any, recordings have the prompts that they
+    /// state.
+    rules: MatchingRules,
+    /// The digests of the prompts of all run packs that were read, if rules make them.
+    prompts: Mutex<HashMap<CoreHash, HashSet<Digest>>>,
 }
 
 impl RunPackCache {
+    /// Creates a cache of run packs whose requests are compared by these rules.
+    pub(super) fn new(rules: MatchingRules) -> Self {
+        Self { rules, ..Self::default() }
+    }
+
     /// Returns a run pack, or `None` if it does not have the profile of a gateway.
     ///
     /// # Errors
@@ -143,8 +197,12 @@ impl RunPackCache {
             return Ok(Some(pack.clone()));
         }
         let document = vault.get(&core.0.into())?;
-        let Some(run) = recorded_run::read_all(&document) else { return Ok(None) };
-        let RecordedCalls { recorded, unanswered } = run;
+        let run = recorded_run::read_all(&document).map(|run| self.with_own_prompts(run));
+        if !self.rules.is_empty() {
+            let prompts = run.as_ref().map(prompt_digests).unwrap_or_default();
+            self.lock_prompts().insert(core, prompts);
+        }
+        let Some(RecordedCalls { recorded, unanswered }) = run else { return Ok(None) };
         let pack = RecordedRunPack { core, recorded: Arc::new(recorded), unanswered: Arc::new(unanswered) };
         let mut kept = lock();
         kept.truncate(MAX_CACHED_PACKS - 1);
@@ -152,7 +210,34 @@ impl RunPackCache {
         Ok(Some(pack))
     }
 
-    /// Calls `visit` with recordings until it returns false: those that state a prompt, last seen first; or all, those of
+    /// A panic of another thread leaves nothing half changed.
+    fn lock_prompts(&self) -> std::sync::MutexGuard<'_, HashMap<CoreHash, HashSet<Digest>>> {
+        self.prompts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Replaces the prompts of recordings by those that the rules make of their requests: what was recorded without these
+    /// rules is compared by them, too.
+    fn with_own_prompts(&self, mut run: RecordedCalls) -> RecordedCalls {
+        if self.rules.is_empty() {
+            return run;
+        }
+        for AnsweredCall { provider, path, request, prompt, .. } in &mut run.recorded {
+            *prompt = self.own_prompt(provider, path, request).unwrap_or_else(|| std::mem::take(prompt));
+        }
+        for UnansweredCall { provider, path, request, prompt, .. } in &mut run.unanswered {
+            *prompt = self.own_prompt(provider, path, request).unwrap_or_else(|| std::mem::take(prompt));
+        }
+        run
+    }
+
+    fn own_prompt(&self, provider: &str, path: &str, request: &str) -> Option<String> {
+        let endpoint = Provider::named(provider).and_then(|provider| provider.endpoint(path)).unwrap_or(&ANY);
+        let request = reader::read(request.as_bytes(), &Limits::most()).ok()?;
+        let (path, request) = (self.rules.redacted_path(path), self.rules.redacted_value(&request));
+        self.rules.prompt(endpoint, &path, &request)
+    }
+
+    /// Calls `visit` with recordings until it returns false: those that have a prompt, last seen first; or all, those of
     /// gateways before those that were imported.
     pub(super) fn visit(
         &self,
@@ -163,29 +248,51 @@ impl RunPackCache {
         if !vault.is_created() {
             return Ok(());
         }
-        let sources = if prompt.is_some() { &[None][..] } else { &SOURCES.map(Some) };
-        for source in sources {
-            if !Self::visit_those(self, vault, (prompt, *source), visit)? {
+        if let Some(prompt) = prompt {
+            let (filter, page) = if self.rules.is_empty() {
+                (filter(Some(prompt), None), PAGE)
+            } else {
+                // The index has only the prompts that run packs state.
+                (filter(None, None), LONG_PAGE)
+            };
+            self.visit_those(
+                vault,
+                &filter,
+                Page::first(page),
+                &mut |core| self.may_have(core, prompt),
+                visit,
+            )?;
+            return Ok(());
+        }
+        for source in SOURCES {
+            let filter = filter(None, Some(source));
+            if !self.visit_those(vault, &filter, Page::first(PAGE), &mut |_| true, visit)? {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Calls `visit` with the recordings of a source, and returns whether it always returned true.
+    /// Returns false if a run pack was read, and it has no recording with this prompt.
+    fn may_have(&self, core: CoreHash, prompt: Digest) -> bool {
+        self.lock_prompts().get(&core).is_none_or(|prompts| prompts.contains(&prompt))
+    }
+
+    /// Calls `visit` with the recordings that a filter finds and that `is_wanted` selects, and returns whether it always
+    /// returned true.
     fn visit_those(
         &self,
         vault: &Vault,
-        (prompt, source): (Option<Digest>, Option<&str>),
+        filter: &Filter,
+        mut page: Page,
+        is_wanted: &mut dyn FnMut(CoreHash) -> bool,
         visit: &mut dyn FnMut(RecordedRunPack) -> bool,
     ) -> Result<bool, LookupError> {
-        let filter = filter(prompt, source);
-        let mut page = Page::first(PAGE);
         loop {
             // It is not open while run packs are read, each of which needs a connection of its own. Every request waits for
             // this, so that no more is read than is needed, such as how many others there are.
-            let found = vault.snapshot()?.find(&filter, Order::Newest(TimeBasis::LastSeen), &page)?;
-            for hit in found.items {
+            let found = vault.snapshot()?.find(filter, Order::Newest(TimeBasis::LastSeen), &page)?;
+            for hit in found.items.into_iter().filter(|hit| is_wanted(hit.artifact.core)) {
                 match self.pack(vault, hit.artifact.core) {
                     Ok(Some(pack)) => {
                         if !visit(pack) {
@@ -204,6 +311,12 @@ impl RunPackCache {
             }
         }
     }
+}
+
+fn prompt_digests(run: &RecordedCalls) -> HashSet<Digest> {
+    let recorded = run.recorded.iter().map(|recorded| &recorded.prompt);
+    let prompts = recorded.chain(run.unanswered.iter().map(|unanswered| &unanswered.prompt));
+    prompts.map(|prompt| Digest::from_content(prompt.as_bytes())).collect()
 }
 
 /// Other run packs that state the prompt are found too; they do not have the profile.

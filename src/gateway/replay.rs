@@ -1,9 +1,11 @@
 //! Finds the recorded answer to a request.
 
 use super::miss::RecordingMiss;
-use super::recordings::{RecordedRunPack, RecordingLookup, RunPackCache};
+use super::recordings::{
+    RecordedFailure, RecordedRunPack, RecordingLookup, ReplayScope, ReplayedFailures, RunPackCache,
+};
 use super::run::GatewayRun;
-use crate::calls::recorded_run::AnsweredCall;
+use crate::calls::recorded_run::{AnsweredCall, UnansweredCall};
 use crate::digest::CoreHash;
 use crate::vault::LookupError;
 use crate::vault::Vault;
@@ -28,31 +30,43 @@ pub(super) struct RecordingMatch {
 }
 
 /// A request without a recorded answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UnmatchedRequest {
     /// Number of recorded answers to it, all of which were used.
     pub(super) recordings: usize,
     /// Number of earlier requests of the run that they answered.
     pub(super) replayed_before: u64,
+    /// The failure that was recorded last, if there is one that is not replayed.
+    pub(super) failure: Option<RecordedFailure>,
 }
 
-/// Finds the answer to a request: in the run pack `only`, or in all, last seen first. The n-th request for a prompt in a
-/// run gets its n-th recording.
+/// Finds the answer to a request, in run packs that were seen last first. The n-th request for a prompt in a run gets its
+/// n-th recording.
 ///
 /// # Errors
 /// The outer error says that the vault cannot be read, the inner one that the answer was not recorded.
 pub(super) fn find(
     vault: &Vault,
     recordings: &RunPackCache,
-    only: Option<CoreHash>,
+    scope: ReplayScope,
     (run, lookup): (&GatewayRun, &RecordingLookup),
 ) -> Result<Result<RecordingMatch, UnmatchedRequest>, ReplayFailure> {
+    let ReplayScope { only, failures } = scope;
     let key = (only, lookup.digest(), lookup.target(), lookup.form);
     let nth = run.count_request(key.clone());
-    let mut order = RecordingOrder::default();
+    let (mut order, mut failure) = (RecordingOrder::default(), None);
     let mut look = |pack: RecordedRunPack| {
-        let own = (0..).zip(pack.recorded.iter()).filter(|(_, recorded)| lookup.is_answered_by(recorded));
-        let own = own.map(|(index, recorded)| (index, recorded.replayed_before)).collect();
+        if failure.is_none() {
+            failure = recorded_failure(&pack, failures, lookup);
+        }
+        let own = (0..).zip(pack.recorded.iter());
+        let own = own.filter(|(_, recorded)| lookup.is_answered_by(recorded) && failures.allow(recorded));
+        let own = own.map(|(index, recorded)| OrderedRecording {
+            index,
+            replayed_before: recorded.replayed_before,
+            is_failure: recorded.failure.is_some(),
+        });
+        let own = own.collect();
         !order.add(pack, own).is_known(nth)
     };
     match only {
@@ -64,33 +78,71 @@ pub(super) fn find(
         None => recordings.visit(vault, Some(lookup.digest()), &mut look)?,
     }
     let recordings = order.count;
+    // A number of tokens is the same each time.
+    let repeats = lookup.endpoint.count.is_some() && failures != ReplayedFailures::None;
+    let nth = if repeats { nth.min(recordings.saturating_sub(1)) } else { nth };
     if let Some(found) = order.nth(nth) {
         return Ok(Ok(found));
     }
     run.was_not_answered(&key);
-    Ok(Err(UnmatchedRequest { recordings, replayed_before: nth as u64 }))
+    Ok(Err(UnmatchedRequest { recordings, replayed_before: nth as u64, failure }))
+}
+
+/// Returns the last failure of a request in a run pack that is not replayed.
+fn recorded_failure(
+    pack: &RecordedRunPack,
+    failures: ReplayedFailures,
+    lookup: &RecordingLookup,
+) -> Option<RecordedFailure> {
+    let run = pack.core;
+    let answered = pack.recorded.iter().rev();
+    let mut answered =
+        answered.filter(|recorded| lookup.is_answered_by(recorded) && !failures.allow(recorded));
+    let answered = answered.next().map(|recorded| RecordedFailure {
+        run,
+        step: recorded.step,
+        reason: recorded.failure.clone().unwrap_or_default(),
+        is_complete: true,
+    });
+    let unanswered = pack.unanswered.iter().rev().find(|unanswered| lookup.is(unanswered));
+    let unanswered = unanswered.map(|UnansweredCall { step, reason, .. }| RecordedFailure {
+        run,
+        step: *step,
+        reason: reason.clone(),
+        is_complete: false,
+    });
+    answered.into_iter().chain(unanswered).max_by_key(|failure| failure.step)
 }
 
 /// The order of the recordings of a request in run packs, of which each comes before those that were seen earlier. The
 /// recordings of a run whose first requests were replayed come after as many of those.
 #[derive(Debug, Default)]
 struct RecordingOrder {
-    /// The run packs with the positions of the recordings in them, and the number of requests that were replayed before.
-    packs: Vec<(RecordedRunPack, Vec<usize>, usize)>,
+    /// The run packs with the recordings in them, and the number of requests that were replayed before.
+    packs: Vec<(RecordedRunPack, Vec<OrderedRecording>, usize)>,
     count: usize,
-    /// Number of recordings that must still follow so that all of these have their places.
+    /// Number of answers that must still follow so that all of these have their places.
     missing: usize,
 }
 
+/// A recording of a request in a run pack.
+#[derive(Clone, Copy, Debug)]
+struct OrderedRecording {
+    index: usize,
+    /// Number of requests of the run that were answered from recordings before. Failures are not among them.
+    replayed_before: u64,
+    is_failure: bool,
+}
+
 impl RecordingOrder {
-    /// Adds a run pack that was seen before the others, with its recordings: their positions, and the numbers of requests
-    /// that were replayed before.
-    fn add(&mut self, pack: RecordedRunPack, own: Vec<(usize, u64)>) -> &Self {
-        let before = own.iter().map(|(_, before)| *before).min().unwrap_or(0);
+    /// Adds a run pack that was seen before the others, with its recordings.
+    fn add(&mut self, pack: RecordedRunPack, own: Vec<OrderedRecording>) -> &Self {
+        let before = own.iter().map(|recording| recording.replayed_before).min().unwrap_or(0);
         let before = usize::try_from(before).unwrap_or(usize::MAX);
+        let answers = own.iter().filter(|recording| !recording.is_failure).count();
         self.count += own.len();
-        self.missing = self.missing.saturating_sub(own.len()).max(before);
-        self.packs.push((pack, own.into_iter().map(|(index, _)| index).collect(), before));
+        self.missing = self.missing.saturating_sub(answers).max(before);
+        self.packs.push((pack, own, before));
         self
     }
 
@@ -100,13 +152,15 @@ impl RecordingOrder {
     }
 
     fn nth(self, nth: usize) -> Option<RecordingMatch> {
-        let mut order: Vec<(&RecordedRunPack, usize)> = Vec::new();
+        let mut order: Vec<(&RecordedRunPack, OrderedRecording)> = Vec::new();
         for (pack, own, before) in self.packs.iter().rev() {
-            let at = order.len().min(*before);
-            order.splice(at..at, own.iter().map(|index| (pack, *index)));
+            let answers = (1..).zip(&order).filter(|(_, (_, recording))| !recording.is_failure);
+            let mut ends = answers.map(|(end, _)| end);
+            let at = before.checked_sub(1).map_or(0, |last| ends.nth(last).unwrap_or(order.len()));
+            order.splice(at..at, own.iter().map(|recording| (pack, *recording)));
         }
-        let (pack, index) = order.get(nth)?;
-        Some(RecordingMatch { from: pack.core, recorded: pack.recorded.get(*index)?.clone() })
+        let (pack, recording) = order.get(nth)?;
+        Some(RecordingMatch { from: pack.core, recorded: pack.recorded.get(recording.index)?.clone() })
     }
 }
 
@@ -121,9 +175,10 @@ pub(super) fn miss(
     only: Option<CoreHash>,
     (lookup, unmatched): (&RecordingLookup, UnmatchedRequest),
 ) -> Result<RecordingMiss, ReplayFailure> {
-    match unmatched.recordings {
-        0 => nearest(vault, recordings, only, lookup),
-        recordings => Ok(RecordingMiss::Exhausted { recordings }),
+    match unmatched {
+        UnmatchedRequest { recordings: recordings @ 1.., .. } => Ok(RecordingMiss::Exhausted { recordings }),
+        UnmatchedRequest { failure: Some(failure), .. } => Ok(RecordingMiss::Failed(failure)),
+        UnmatchedRequest { .. } => nearest(vault, recordings, only, lookup),
     }
 }
 
@@ -133,17 +188,13 @@ fn nearest(
     only: Option<CoreHash>,
     lookup: &RecordingLookup,
 ) -> Result<RecordingMiss, ReplayFailure> {
-    let mut nearest: Option<(usize, RecordingMiss)> = None;
+    let mut nearest: Option<(usize, RecordingMiss, AnsweredCall)> = None;
     let mut searched = 0;
     let mut look = |pack: RecordedRunPack| {
-        if let Some(unanswered) = pack.unanswered.iter().find(|unanswered| lookup.is(unanswered)) {
-            nearest = Some((0, RecordingMiss::unanswered(pack.core, unanswered)));
-            return false;
-        }
         for recorded in pack.recorded.iter().filter(|recorded| lookup.is_same_api(recorded)) {
             let Some((count, miss)) = RecordingMiss::compared(pack.core, recorded, lookup) else { continue };
-            if nearest.as_ref().is_none_or(|(least, _)| count < *least) {
-                nearest = Some((count, miss));
+            if nearest.as_ref().is_none_or(|(least, ..)| count < *least) {
+                nearest = Some((count, miss, recorded.clone()));
             }
         }
         searched += 1;
@@ -157,7 +208,10 @@ fn nearest(
         }
         None => recordings.visit(vault, None, &mut look)?,
     }
-    Ok(nearest.map_or(RecordingMiss::Nothing, |(_, miss)| miss))
+    Ok(match nearest {
+        Some((_, miss, recorded)) => miss.with_rules(&recorded, lookup),
+        None => RecordingMiss::Nothing,
+    })
 }
 
 /// Returns the run pack from which a recording is replayed: itself, or that of a session that a gateway recorded.

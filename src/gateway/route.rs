@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 
 use axum::http::Uri;
 
-use crate::calls::provider::{ANY, Endpoint, PROVIDERS, Provider};
+use crate::calls::provider::{ANY, Endpoint, MODELS, PROVIDERS, Provider};
 use crate::calls::url::percent_decoded;
 use crate::json::reader::excerpt;
 
 /// The first segment of paths that are commands to the gateway.
 pub(super) const OWN: &str = "_runvault";
-
-/// The segment before the model in paths of APIs.
-const MODELS: &str = "models";
 
 /// A server to which requests are forwarded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +19,8 @@ pub struct Upstream {
     origin: String,
     /// The path before that of requests, without a slash at its end.
     path: String,
+    /// Whether the paths of requests are complete: nothing is put before them but `path`.
+    has_whole_paths: bool,
 }
 
 /// The reason that a URL cannot be that of an upstream server.
@@ -65,7 +64,8 @@ impl Upstream {
             return None;
         }
         let path = uri.path().trim_end_matches('/').to_owned();
-        Some(Self { name: name.to_owned(), origin: format!("{scheme}://{authority}"), path })
+        let origin = format!("{scheme}://{authority}");
+        Some(Self { name: name.to_owned(), origin, path, has_whole_paths: false })
     }
 
     fn of(provider: &Provider) -> Option<Self> {
@@ -78,17 +78,41 @@ impl Upstream {
         &self.name
     }
 
+    /// Forwards requests with the paths that they have: a version that one leaves out is not part of its URL.
+    #[must_use]
+    pub fn with_whole_paths(mut self) -> Self {
+        self.has_whole_paths = true;
+        self
+    }
+
     /// Returns the URL of a request, whose path and query begin with a slash. A version that ends the URL of the server
-    /// and begins the path is not repeated: clients differ in which of the two has it.
+    /// and begins the path is not repeated, and one that neither of them has is added: clients differ in which of the two
+    /// has it.
     fn url(&self, path: &str) -> String {
         let version = self.path.rsplit('/').next().filter(|version| !version.is_empty());
-        let first = path.trim_start_matches('/').split(['/', '?']).next();
+        let first = path.trim_start_matches('/').split(['/', '?']).next().unwrap_or_default();
         let before = match version {
-            Some(version) if first == Some(version) => self.path.strip_suffix(version).unwrap_or_default(),
+            Some(version) if first == version => self.path.strip_suffix(version).unwrap_or_default(),
             _ => &self.path,
         };
-        format!("{}{}{path}", self.origin, before.trim_end_matches('/'))
+        let missing = self.missing_version(version, first).map(|version| format!("/{version}"));
+        format!("{}{}{}{path}", self.origin, before.trim_end_matches('/'), missing.unwrap_or_default())
     }
+
+    /// Returns the version that is neither at the end of the URL nor in a path that begins with this segment.
+    fn missing_version(&self, last: Option<&str>, first: &str) -> Option<&'static str> {
+        let provider = Provider::named(&self.name).filter(|_| !self.has_whole_paths)?;
+        // A URL of which clients expect that it ends with a version, and that ends otherwise, has none.
+        let expects_version = provider.base_urls.iter().any(|(_, end)| !end.is_empty());
+        let can_miss = last.is_none() || !expects_version && !last.is_some_and(is_version);
+        (can_miss && provider.begins_with(first)).then_some(provider.version)
+    }
+}
+
+/// Returns whether a segment is a version, such as `v1` or `v1beta`.
+fn is_version(segment: &str) -> bool {
+    let digit = segment.strip_prefix('v').and_then(|rest| rest.chars().next());
+    digit.is_some_and(|first| first.is_ascii_digit())
 }
 
 /// Returns whether a word can be the name of a server.
@@ -242,8 +266,7 @@ fn named(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> 
 /// Returns the route of a request whose path begins with the name of a server that is not known, and need not be: nothing
 /// is forwarded to it.
 fn recorded_elsewhere(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> Option<Route> {
-    let mut endpoints = PROVIDERS.iter().flat_map(|provider| provider.endpoints);
-    let is_of_api = name == MODELS || endpoints.any(|endpoint| first(endpoint.path).0 == name);
+    let is_of_api = PROVIDERS.iter().any(|provider| provider.begins_with(name));
     if !upstreams.only_replays || !is_name(name) || is_of_api {
         return None;
     }
@@ -258,7 +281,10 @@ fn recorded_elsewhere(upstreams: &Upstreams, name: &str, path: &str, query: Opti
 
 /// Returns the route of a request whose path is that of an API, without the name of a server.
 fn by_path(upstreams: &Upstreams, path: &str, query: Option<&str>) -> Option<Route> {
-    let provider = PROVIDERS.iter().find(|provider| provider.endpoint(path).is_some())?;
+    let (version, rest) = first(path);
+    let lists_models = |provider: &&Provider| version == provider.version && first(rest).0 == MODELS;
+    let provider = PROVIDERS.iter().find(|provider| provider.endpoint(path).is_some());
+    let provider = provider.or_else(|| PROVIDERS.iter().find(lists_models))?;
     named(upstreams, provider.name, path, query)
 }
 
@@ -341,6 +367,35 @@ mod tests {
         let found = found.unwrap();
         assert_eq!(found.url, "http://127.0.0.1:9/api/generate");
         assert_eq!(found.endpoint.unwrap().name, "json");
+    }
+
+    #[test]
+    fn a_version_that_a_client_leaves_out_is_added() {
+        for (given, path, expected) in [
+            (None, "/anthropic/messages?beta=true", "https://api.anthropic.com/v1/messages?beta=true"),
+            (None, "/messages/count_tokens", "https://api.anthropic.com/v1/messages/count_tokens"),
+            (None, "/openai/chat/completions", "https://api.openai.com/v1/chat/completions"),
+            (None, "/openai/models/m", "https://api.openai.com/v1/models/m"),
+            (
+                None,
+                "/gemini/models/g:generateContent",
+                "https://generativelanguage.googleapis.com/v1beta/models/g:generateContent",
+            ),
+            (Some("anthropic=http://h:9"), "/anthropic/messages", "http://h:9/v1/messages"),
+            (Some("anthropic=http://h:9/proxy"), "/anthropic/messages", "http://h:9/proxy/v1/messages"),
+            (Some("anthropic=http://h:9/v1"), "/anthropic/messages", "http://h:9/v1/messages"),
+            (Some("openai=http://h:9/v1"), "/openai/responses", "http://h:9/v1/responses"),
+            // These have no version, or another one.
+            (Some("openai=http://h:9/proxy"), "/openai/responses", "http://h:9/proxy/responses"),
+            (Some("anthropic=http://h:9"), "/anthropic/v2/messages", "http://h:9/v2/messages"),
+            (None, "/openai/deployments/d/responses", "https://api.openai.com/deployments/d/responses"),
+            (None, "/anthropic/", "https://api.anthropic.com/"),
+        ] {
+            let given: Vec<&str> = given.into_iter().collect();
+            assert_eq!(route(&given, path).2.unwrap().url, expected, "{path}");
+        }
+        let exact = Upstream::parse("openai=http://h:9").unwrap().with_whole_paths();
+        assert_eq!(exact.url("/responses"), "http://h:9/responses");
     }
 
     #[test]

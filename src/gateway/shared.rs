@@ -11,13 +11,14 @@ use std::time::Duration;
 use tokio::task;
 use tokio::time::timeout;
 
-use super::connection::UpstreamClient as Client;
+use super::connection::UpstreamClient;
 use super::events::GatewayEvent;
 use super::finish::{self, FinishError, FinishedRun, RunDestination};
-use super::recordings::RunPackCache;
+use super::recordings::{ReplayScope, ReplayedFailures, RunPackCache};
 use super::route::Upstreams;
 use super::run::GatewayRun;
 use super::secrets::is_refused;
+use super::suggestion::RuleFormat;
 use super::usage::RecordingUsage;
 use crate::calls::head::RunHead;
 use crate::calls::matching::MatchingRules;
@@ -82,15 +83,18 @@ pub(super) struct GatewayState {
     pub(super) rules: MatchingRules,
     pub(super) upstreams: Upstreams,
     /// The client; there is none if only recordings are replayed.
-    pub(super) upstream: Option<Client>,
+    pub(super) upstream: Option<UpstreamClient>,
     pub(super) spool: PathBuf,
     pub(super) recordings: RunPackCache,
     pub(super) secrets: SecretPolicy,
     /// Labels of all runs.
     pub(super) labels: BTreeMap<String, String>,
     pub(super) idle: Duration,
+    pub(super) rule_format: RuleFormat,
     pub(super) receiver: GatewayEventHandler,
     pub(super) runs: Mutex<HashMap<Option<String>, Arc<GatewayRun>>>,
+    /// What all runs replayed, including those that are finished.
+    pub(super) usage: Mutex<RecordingUsage>,
     pub(super) numbers: AtomicU64,
 }
 
@@ -125,6 +129,27 @@ impl GatewayState {
     pub(super) fn usage(&self, name: Option<&str>) -> RecordingUsage {
         let run = self.lock_runs().get(&name.map(str::to_owned)).cloned();
         run.map(|run| run.usage()).unwrap_or_default()
+    }
+
+    /// Counts what a run replayed, or what was not recorded.
+    pub(super) fn count(&self, run: &GatewayRun, count: impl Fn(&mut RecordingUsage)) {
+        count(&mut self.usage.lock().unwrap_or_else(PoisonError::into_inner));
+        run.count(count);
+    }
+
+    /// Returns what all runs replayed so far.
+    pub(super) fn total_usage(&self) -> RecordingUsage {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the recordings that calls are answered from; with `chosen`, only that run pack.
+    pub(super) fn scope(&self, chosen: Option<CoreHash>) -> ReplayScope {
+        let failures = match self.mode {
+            GatewayMode::Auto if chosen.is_none() => ReplayedFailures::None,
+            _ if chosen.or(self.only).is_some() => ReplayedFailures::All,
+            _ => ReplayedFailures::ErrorStatus,
+        };
+        ReplayScope { only: chosen.or(self.only), failures }
     }
 
     fn new_run(&self, name: Option<&str>) -> GatewayRun {

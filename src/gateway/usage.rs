@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::recordings::RunPackCache;
+use super::recordings::{ReplayScope, RunPackCache};
 use crate::digest::CoreHash;
 use crate::vault::{LookupError, Vault};
 
@@ -68,20 +68,21 @@ impl RecordingUsage {
     }
 }
 
-/// Returns what a run replayed; the recordings of the run pack `only` are expected to be used even if none was.
+/// Returns what was replayed; the recordings of the only run pack of a scope are expected to be used even if none was.
 pub(super) fn replayed_calls(
     vault: &Vault,
     recordings: &RunPackCache,
-    only: Option<CoreHash>,
+    scope: ReplayScope,
     mut usage: RecordingUsage,
 ) -> Result<ReplayedCalls, LookupError> {
-    if let Some(only) = only {
+    if let Some(only) = scope.only {
         usage.used.entry(only).or_default();
     }
     let mut unused = Vec::new();
     for (core_hash, steps) in usage.used {
         let Some(pack) = recordings.pack(vault, core_hash)? else { continue };
-        let left = pack.recorded.iter().filter(|recorded| !steps.contains(&recorded.step));
+        let left = pack.recorded.iter();
+        let left = left.filter(|recorded| scope.failures.allow(recorded) && !steps.contains(&recorded.step));
         unused.extend(left.map(|recorded| UnusedRecording {
             core_hash,
             step: recorded.step,

@@ -16,15 +16,12 @@ use axum::routing::{MethodRouter, get};
 use tokio::net::TcpListener;
 use tokio::task;
 
-use super::connections::{self, GRACE};
+use super::connections::{self, ConnectionLimits, GRACE, HEAD_TIMEOUT};
 use super::failure::PageError;
 use super::frame::{self, PageLayout};
 use super::visit::{Download, Hint, Medium, PageRequest, ResponseContent};
 use super::{guard, pages};
 use crate::vault::Vault;
-
-/// The default of [`ServerOptions::head_timeout`].
-const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A page as a function.
 type Render = fn(&PageRequest<'_>) -> Result<ResponseContent, PageError>;
@@ -87,7 +84,8 @@ impl WebServer {
         let app = router(Arc::new(WebServerState { vault, address: self.address, options }));
         let served = runtime.block_on(async {
             let listener = TcpListener::from_std(self.listener)?;
-            connections::serve(&listener, &app, options.head_timeout, is_stopped).await;
+            let limits = ConnectionLimits::new(options.head_timeout);
+            connections::serve(&listener, &app, limits, is_stopped).await;
             Ok(())
         });
         runtime.shutdown_timeout(GRACE);

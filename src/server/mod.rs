@@ -31,6 +31,8 @@ mod svg;
 mod text;
 mod visit;
 
+#[cfg(feature = "gateway")]
+pub(crate) use connections::{ConnectionLimits, HEAD_TIMEOUT, serve};
 pub use files::{PageSelection, WritePagesError, WrittenPages, write_pages};
 #[cfg(feature = "gateway")]
 pub(crate) use host::is_own as is_own_host;

@@ -86,7 +86,7 @@ def test_a_request_that_the_test_does_not_notice_fails_it(suite: pytest.Pytester
     def test_careless():
         try:
             ask("never asked")
-        except openai.NotFoundError:
+        except openai.BadRequestError:
             pass
 """
     suite.makepyfile(test_agent=careless)

@@ -54,7 +54,7 @@ test("a run is recorded with its labels, and replayed by its hash", async () => 
   const again = gateway.run("again", { recording });
   expect(await ask(again.baseUrl("openai", "/v1"), "one")).toEqual(recorded);
   const missed = await ask(again.variables["OPENAI_BASE_URL"] ?? "", "two");
-  expect(missed.status).toBe(404);
+  expect(missed.status).toBe(400);
   expect(missed.text).toContain('messages[0].content differs: recorded \\"one\\", requested \\"two\\"');
   expect((await again.finish()).replayed).toMatchObject({ replayed: 1, missed: 1, unused: [] });
   const silent = await gateway.run("silent", { recording }).finish();

@@ -17,6 +17,7 @@ use crate::cli::args::matching::{MatchingArgs, configured};
 use crate::cli::args::secrets::{self, SecretArgs};
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
+use crate::cli::hints;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
@@ -132,6 +133,7 @@ impl GatewayArgs {
         options.labels = self.labels.labels()?;
         options.secrets = self.secrets.policy()?;
         options.idle = self.idle;
+        options.rule_format = hints::for_comparison;
         options.report = Arc::new(report);
         Ok(options)
     }
@@ -177,6 +179,13 @@ fn report(event: &GatewayEvent<'_>) {
         }
         GatewayEvent::Replayed { provider, path, from, .. } => {
             verbose(&format!("replayed {provider} {} from {from}", escaped(path)));
+        }
+        GatewayEvent::AskedAgain { provider, path, reason } => {
+            let call = format!("{provider} {}", escaped(path));
+            stdout::note(&format!("asking again: {call}: only a failure was recorded: {}", escaped(reason)));
+        }
+        GatewayEvent::Forwarded { provider, path } => {
+            verbose(&format!("forwarded {provider} {}", escaped(path)));
         }
         GatewayEvent::Missed { provider, path, reason } => {
             stdout::warning(&format!("not recorded: {provider} {}: {}", escaped(path), escaped(reason)));

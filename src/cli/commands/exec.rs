@@ -1,33 +1,32 @@
 //! `runvault exec`
 
 mod program;
+mod summary;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args as ClapArgs;
-use runvault::display::counted;
 use runvault::gateway::{
-    Gateway, GatewayEvent, GatewayMode, GatewayOptions, PROVIDERS, Provider, REPLAY_KEY, Upstream,
-    base_url_variables, key_variables,
+    Gateway, GatewayMode, PROVIDERS, Provider, REPLAY_KEY, Upstream, base_url_variables, key_variables,
 };
+
+use summary::{CallCounts, CallSummary, FailureArgs};
 
 use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::variable::variable;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::stdout;
 use crate::cli::output::stop::Stop;
 
 /// Run a program and record or replay its model calls
 ///
 /// Starts a gateway, runs the program with the variables that point clients at it, and finishes the run. Prints the
-/// hashes of the run pack and the session, and exits with the status of the program.
+/// hashes of the run pack and the session and how many calls were recorded, replayed and missed, and exits with the
+/// status of the program.
 ///
 /// If one of these variables is already set, its calls are forwarded to that server instead of the provider's, unless
 /// --upstream names another.
@@ -39,6 +38,9 @@ use crate::cli::output::stop::Stop;
 pub(crate) struct Args {
     #[command(flatten)]
     gateway: GatewayArgs,
+
+    #[command(flatten)]
+    failures: FailureArgs,
 
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
@@ -65,10 +67,11 @@ impl Args {
             servers(&options.upstreams)?
         };
         options.upstreams.extend(servers.iter().map(|server| server.upstream.clone()));
-        let counts = (self.gateway.mode() == GatewayMode::Auto).then(|| CallCounts::of_events(&mut options));
+        let counts = CallCounts::of_events(&mut options);
         let gateway = Gateway::start(vault, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), options)?;
+        let variables = variables(gateway.address(), &servers);
         let mut command = Command::new(program);
-        command.args(arguments).envs(variables(gateway.address(), &servers));
+        command.args(arguments).envs(&variables).envs(not_through_proxies());
         command.env("RUNVAULT_GATEWAY", format!("http://{}", gateway.address()));
         if self.gateway.mode() == GatewayMode::Replay {
             command.envs(
@@ -81,46 +84,14 @@ impl Args {
         })?;
         // What was recorded is stored, unless a second signal asks not to wait for that.
         let _stop = Stop::on_signals()?;
+        let replayed = gateway.replayed_in_all_runs();
         let stopped = gateway.stop();
-        if let Some(counts) = counts {
-            counts.print();
-        }
+        let summary = CallSummary { counts, replayed: replayed? };
+        let variables: Vec<String> = variables.iter().map(|(name, url)| format!("{name}={url}")).collect();
+        summary.print(&variables);
         stopped?;
-        Ok(Status::OfProgram(code(status)))
-    }
-}
-
-/// The number of calls so far.
-#[derive(Default)]
-struct CallCounts {
-    replayed: AtomicU64,
-    recorded: AtomicU64,
-}
-
-impl CallCounts {
-    /// Counts the calls that a gateway with these options reports.
-    fn of_events(options: &mut GatewayOptions) -> Arc<Self> {
-        let counts = Arc::new(Self::default());
-        let (for_gateway, report) = (Arc::clone(&counts), Arc::clone(&options.report));
-        options.report = Arc::new(move |event| {
-            match event {
-                GatewayEvent::Replayed { .. } => for_gateway.replayed.fetch_add(1, Ordering::Relaxed),
-                GatewayEvent::Recorded { .. } => for_gateway.recorded.fetch_add(1, Ordering::Relaxed),
-                _ => 0,
-            };
-            report(event);
-        });
-        counts
-    }
-
-    /// Prints the numbers if there were calls that only this tells of: what was recorded is reported anyway.
-    fn print(&self) {
-        let (replayed, recorded) =
-            (self.replayed.load(Ordering::Relaxed), self.recorded.load(Ordering::Relaxed));
-        if replayed > 0 {
-            let (replayed, recorded) = (counted(replayed, "call"), counted(recorded, "call"));
-            stdout::note(&format!("replayed {replayed}, recorded {recorded}"));
-        }
+        let code = code(status);
+        Ok(if summary.fails(&self.failures) && code == 0 { Status::No } else { Status::OfProgram(code) })
     }
 }
 
@@ -142,11 +113,10 @@ fn servers(given: &[Upstream]) -> Result<Vec<InterceptedServer>, CommandError> {
         let url = url.to_string_lossy();
         let upstream = Upstream::parse(&format!("{}={url}", provider.name))
             .map_err(|error| CommandError::Usage(format!("{name}: {error}")))?;
-        servers.push(InterceptedServer {
-            provider,
-            upstream,
-            has_version: url.trim_end_matches('/').ends_with(end),
-        });
+        let has_version = url.trim_end_matches('/').ends_with(end);
+        // Requests without a version are those that its clients would make.
+        let upstream = if has_version { upstream } else { upstream.with_whole_paths() };
+        servers.push(InterceptedServer { provider, upstream, has_version });
     }
     Ok(servers)
 }
@@ -160,6 +130,22 @@ fn variables(address: SocketAddr, servers: &[InterceptedServer]) -> BTreeMap<&'s
         variables.extend(names.map(|name| (name, format!("http://{address}/{}", provider.name))));
     }
     variables
+}
+
+/// Hosts that programs ask without a proxy.
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "::1"];
+
+/// Returns the variables with which a program asks this machine without a proxy, in addition to the hosts that they have.
+fn not_through_proxies() -> [(&'static str, String); 2] {
+    let hosts = |name: &str| variable(name).map(|hosts| hosts.to_string_lossy().into_owned());
+    // Programs read one or the other.
+    let given = hosts("no_proxy").or_else(|| hosts("NO_PROXY")).unwrap_or_default();
+    ["NO_PROXY", "no_proxy"].map(|name| {
+        let own = hosts(name).unwrap_or_else(|| given.clone());
+        let mut all: Vec<&str> = own.split(',').map(str::trim).filter(|host| !host.is_empty()).collect();
+        all.extend(LOOPBACK.iter().filter(|host| !own.split(',').any(|other| other.trim() == **host)));
+        (name, all.join(","))
+    })
 }
 
 /// Returns the exit code of a program; for one that a signal ended, the one that shells report.

@@ -15,6 +15,8 @@ pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) head: String,
     pub(super) body: String,
+    /// The body as it arrived, which can be compressed.
+    pub(super) bytes: Vec<u8>,
     /// Whether all of the body arrived.
     pub(super) is_complete: bool,
 }
@@ -38,6 +40,11 @@ impl Answer {
 
 /// Makes a request.
 pub(super) fn request(address: SocketAddr, line: &str, headers: &[&str], body: &str) -> Answer {
+    request_bytes(address, line, headers, body.as_bytes())
+}
+
+/// Makes a request whose body can be compressed.
+pub(super) fn request_bytes(address: SocketAddr, line: &str, headers: &[&str], body: &[u8]) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let host = if headers.iter().any(|header| header.starts_with("host:")) {
@@ -48,10 +55,9 @@ pub(super) fn request(address: SocketAddr, line: &str, headers: &[&str], body: &
     let headers: Vec<String> = headers.iter().map(|header| format!("{header}\r\n")).collect();
     let headers = headers.concat();
     let length = body.len();
-    let text = format!(
-        "{line} HTTP/1.1\r\n{host}{headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    );
-    stream.write_all(text.as_bytes()).unwrap();
+    let head =
+        format!("{line} HTTP/1.1\r\n{host}{headers}content-length: {length}\r\nconnection: close\r\n\r\n");
+    stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
     let mut bytes = Vec::new();
     // An answer that is broken off may end in an error.
     let _ = stream.read_to_end(&mut bytes);
@@ -85,7 +91,7 @@ fn parse(bytes: &[u8]) -> Answer {
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
         (rest.to_vec(), length.is_some_and(|length| length.parse() == Ok(rest.len())))
     };
-    Answer { status, head, body: String::from_utf8(body).unwrap(), is_complete }
+    Answer { status, head, body: String::from_utf8_lossy(&body).into_owned(), bytes: body, is_complete }
 }
 
 /// Returns the content of chunks, and whether the last one arrived.

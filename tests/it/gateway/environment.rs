@@ -59,29 +59,92 @@ fn a_variable_that_is_not_the_url_of_a_server_is_an_error_unless_it_is_not_used(
     }
 }
 
+/// Runs a program that makes these calls, and returns the status and what is printed.
+fn ran(sandbox: &Sandbox, options: &[&str], prompts: &[&str]) -> (Option<i32>, String) {
+    let mut command = sandbox.command();
+    command.args(["exec"]).args(options).args(["--", "sh", "-c", PROGRAM]);
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let (address, _) = url.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
+    for prompt in prompts {
+        assert!(chat(address.parse().unwrap(), prompt, false).is_complete);
+    }
+    drop(child.stdin.take());
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
 #[test]
-fn the_number_of_replayed_and_recorded_calls_is_printed() {
+fn what_became_of_the_calls_is_always_printed() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let run = |prompts: &[&str]| {
-        let mut command = sandbox.command();
-        let server = format!("openai=http://{}", upstream.address);
-        command.args(["exec", "--create", "--upstream", &server, "--", "sh", "-c", PROGRAM]);
-        command.env("PATH", std::env::var_os("PATH").unwrap());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut url = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        let (address, _) = url.trim().strip_prefix("http://").unwrap().split_once('/').unwrap();
-        for prompt in prompts {
-            chat(address.parse().unwrap(), prompt, false).expect(200);
-        }
-        drop(child.stdin.take());
-        String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap()
+    let server = format!("openai=http://{}", upstream.address);
+    let auto = ["--create", "--upstream", &server];
+    let last = |options: &[&str], prompts: &[&str]| {
+        let (status, printed) = ran(&sandbox, options, prompts);
+        assert_eq!(status, Some(0), "{printed}");
+        printed.lines().last().unwrap().to_owned()
     };
-    assert!(!run(&["one"]).contains("replayed"));
-    assert_eq!(run(&["one"]), "replayed 1 call, recorded 0 calls\n");
-    assert!(run(&["one", "two", "three"]).contains("replayed 1 call, recorded 2 calls\n"));
-    assert_eq!(run(&[]), "");
+    assert_eq!(last(&auto, &["one", "two"]), "calls: 2 recorded, 0 replayed, 0 missed; 0 recordings unused");
+    assert_eq!(last(&auto, &["one"]), "calls: 0 recorded, 1 replayed, 0 missed; 1 recording unused");
+    assert_eq!(last(&auto, &["one", "new"]), "calls: 1 recorded, 1 replayed, 0 missed; 1 recording unused");
+    let replay = ["--mode=replay"];
+    assert_eq!(
+        last(&replay, &["one", "two", "never"]),
+        "calls: 0 recorded, 2 replayed, 1 missed; 0 recordings unused"
+    );
+    for options in [&auto[..], &replay] {
+        let nothing = last(options, &[]);
+        assert!(
+            nothing.starts_with("no call arrived; the program had ANTHROPIC_API_BASE=http://"),
+            "{nothing}"
+        );
+        assert!(nothing.contains("OPENAI_BASE_URL=http://127.0.0.1:"), "{nothing}");
+    }
+}
+
+#[test]
+fn the_status_says_that_calls_were_missed_or_recordings_not_used_if_that_is_asked_for() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let server = format!("openai=http://{}", upstream.address);
+    ran(&sandbox, &["--create", "--upstream", &server], &["one", "two"]);
+    let all = ["--mode=replay", "--fail-on-miss", "--fail-unused", "--fail-if-empty"];
+    let status = |option: &str, prompts: &[&str]| {
+        let (status, printed) = ran(&sandbox, &["--mode=replay", option], prompts);
+        assert_eq!(status == Some(1), printed.contains("error: "), "{printed}");
+        status
+    };
+    assert_eq!(ran(&sandbox, &all, &["one", "two"]).0, Some(0));
+    assert_eq!(status("--fail-on-miss", &["one", "never"]), Some(1));
+    assert_eq!(status("--fail-on-miss", &["one"]), Some(0));
+    assert_eq!(status("--fail-unused", &["one"]), Some(1));
+    assert_eq!(status("--fail-unused", &["never"]), Some(0));
+    assert_eq!(status("--fail-if-empty", &[]), Some(1));
+    assert_eq!(status("--fail-if-empty", &["never"]), Some(0));
+    // The recording that was chosen is expected to be used.
+    assert_eq!(ran(&sandbox, &["--mode=replay", "--session=latest", "--fail-unused"], &[]).0, Some(1));
+    // A program that failed has its own status.
+    let failed = ["exec", "--mode=replay", "--fail-if-empty", "--", "sh", "-c", "exit 7"];
+    sandbox.run(failed).expect(7);
+}
+
+#[test]
+fn programs_ask_the_gateway_without_a_proxy() {
+    let sandbox = Sandbox::new();
+    let variables = |given: &[(&str, &str)]| {
+        let mut command = sandbox.command();
+        command.args(["exec", "--mode=replay", "--", "sh", "-c", r#"echo "$NO_PROXY $no_proxy""#]);
+        let output = command.envs(given.iter().copied()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let own = "127.0.0.1,localhost,::1";
+    assert_eq!(variables(&[]), format!("{own} {own}"));
+    let given = "models.example, localhost";
+    let expected = "models.example,localhost,127.0.0.1,::1";
+    assert_eq!(variables(&[("NO_PROXY", given)]), format!("{expected} {expected}"));
+    assert_eq!(variables(&[("NO_PROXY", given), ("no_proxy", "a")]), format!("{expected} a,{own}"));
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn requests_to_added_providers_are_compared_by_path_and_query() {
         "/local/generate",
         "/local/generate?key=k2&task=a",
     ];
-    assert_eq!(statuses("/local/generate?task=a&key=k1", paths), [404, 404, 404, 200]);
+    assert_eq!(statuses("/local/generate?task=a&key=k1", paths), [400, 400, 400, 200]);
     let [delete, with_query] = replayed("/local/generate", ["/local/delete", "/local/generate?task=b"]);
     let detail = |answer: &Answer| answer.json()["detail"].as_str().unwrap().to_owned();
     assert_eq!(detail(&delete), r#"the path differs: recorded "/generate", requested "/delete""#);
@@ -46,13 +46,13 @@ fn requests_to_added_providers_are_compared_by_path_and_query() {
 #[test]
 fn deployments_and_models_in_paths_are_compared() {
     let azure = |name: &str| format!("/openai/deployments/{name}/chat/completions?api-version=1");
-    assert_eq!(statuses(&azure("gpt3"), [&azure("gpt4"), "/openai/v1/chat/completions"]), [404, 404]);
+    assert_eq!(statuses(&azure("gpt3"), [&azure("gpt4"), "/openai/v1/chat/completions"]), [400, 400]);
     let gemini = |name: &str| format!("/gemini/v1beta/{name}");
     let recorded = gemini("models/g1:generateContent");
     let others =
         ["tunedModels/g1:generateContent", "models/g1:streamGenerateContent", "models/g2:generateContent"];
     let others = others.map(gemini);
-    assert_eq!(statuses(&recorded, [&others[0], &others[1], &others[2]]), [404, 404, 404]);
+    assert_eq!(statuses(&recorded, [&others[0], &others[1], &others[2]]), [400, 400, 400]);
 }
 
 #[test]

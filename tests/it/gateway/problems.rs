@@ -20,10 +20,11 @@ fn answers(gateway: &runvault::gateway::Gateway, status: u16) -> [Value; 2] {
 #[test]
 fn clients_of_each_provider_find_the_message() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
-    let [anthropic, gemini] = answers(&start(&sandbox, GatewayMode::Replay, &upstream), 404);
+    let [anthropic, gemini] = answers(&start(&sandbox, GatewayMode::Replay, &upstream), 400);
     let message = "not recorded: no request of this API was recorded";
     assert_eq!((&anthropic["type"], &anthropic["error"]["message"]), (&json!("error"), &json!(message)));
-    let error = json!({"code": 404, "status": "NOT_FOUND", "type": "not_recorded", "message": message});
+    let error =
+        json!({"code": 400, "status": "INVALID_ARGUMENT", "type": "not_recorded", "message": message});
     assert_eq!(gemini["error"], error);
 
     let mut unreachable = options(&sandbox, GatewayMode::Record, &upstream);
@@ -53,7 +54,7 @@ fn headers_by_which_clients_ask_again_are_replayed() {
 }
 
 #[test]
-fn answers_are_recorded_if_they_are_not_compressed() {
+fn answers_that_cannot_be_decompressed_are_passed_on_and_not_recorded() {
     let sandbox = Sandbox::without_vault();
     let encodings = ["identity", "gzip"];
     let answer =
@@ -93,4 +94,40 @@ fn redirections_are_passed_on_and_not_recorded() {
     assert_eq!((kinds(&sandbox), steps(&sandbox).len()), (vec!["model_io".to_owned(), "rpk".to_owned()], 2));
     let replaying = start(&sandbox, GatewayMode::Replay, &upstream);
     assert_eq!(chat(replaying.address(), "redirect", false).expect(200).body, answer.body);
+}
+
+#[test]
+fn a_web_socket_is_refused_so_that_clients_use_http() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    for mode in [GatewayMode::Record, GatewayMode::Replay, GatewayMode::Pass] {
+        let gateway = start(&sandbox, mode, &upstream);
+        let headers = ["connection: Upgrade", "upgrade: WebSocket", "sec-websocket-version: 13"];
+        let answer = request(gateway.address(), "GET /openai/v1/responses", &headers, "").expect(426);
+        assert_eq!(answer.header("upgrade"), Some("http/1.1"));
+        assert!(answer.json()["detail"].as_str().unwrap().contains("HTTP"), "{}", answer.body);
+    }
+    assert_eq!(upstream.requests(), 0);
+}
+
+#[test]
+fn a_miss_names_the_rules_with_which_it_would_match() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let ask = |gateway: &runvault::gateway::Gateway, day: &str, seed: u8| {
+        let messages = json!([{"role": "user", "content": format!("Today is {day}.")}]);
+        let body = json!({"model": "m", "seed": seed, "messages": messages}).to_string();
+        request(gateway.address(), "POST /v1/chat/completions", &[], &body)
+    };
+    let recording = start(&sandbox, GatewayMode::Record, &upstream);
+    ask(&recording, "Thu Nov 26 2026", 1).expect(200);
+    recording.stop().unwrap();
+    let replaying = start(&sandbox, GatewayMode::Replay, &upstream);
+    let missed = ask(&replaying, "Fri Nov 27 2026", 2).expect(400).json();
+    assert_eq!(
+        missed["detail"],
+        "messages[0].content differs: recorded \"Today is Thu Nov 26 2026.\", requested \"Today is Fri Nov 27 2026.\"; \
+         seed differs: recorded 1, requested 2; it would match with normalize date ignore seed"
+    );
+    assert_eq!(missed["rules"], json!(["normalize date", "ignore seed"]));
+    let other = ask(&replaying, "over", 2).expect(400).json();
+    assert_eq!(other["rules"], json!([]));
 }

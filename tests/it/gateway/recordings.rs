@@ -33,7 +33,7 @@ fn a_call_that_names_a_recording_is_replayed_from_it_only() {
         let path = format!("/run/again/recording/{from}");
         let answer = chat_at(gateway.address(), &path, "a").expect(200);
         assert_eq!(answer.header("x-runvault-replayed"), Some(pack.as_str()));
-        let missed = chat_at(gateway.address(), &path, "c").expect(404).json();
+        let missed = chat_at(gateway.address(), &path, "c").expect(400).json();
         assert!(missed["detail"].as_str().unwrap().starts_with("messages[0].content differs"), "{missed}");
         let replayed = finish(&gateway, &path)["replayed"].clone();
         assert_eq!((&replayed["replayed"], &replayed["missed"]), (&json!(1), &json!(1)));

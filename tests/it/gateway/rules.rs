@@ -52,7 +52,7 @@ fn rules_and_servers_of_the_configuration_are_used_and_stated() {
     let stored = recorded.body.replace("sk-secret", "[REDACTED]");
     assert_eq!(ask(replaying.address, 2, other).expect(200).body, stored);
     // Without the rules of the arguments, it is another prompt.
-    ask(Process::start_with(&sandbox, &["--mode=replay"]).address, 1, first).expect(404);
+    ask(Process::start_with(&sandbox, &["--mode=replay"]).address, 2, first).expect(400);
 }
 
 #[test]
@@ -80,4 +80,35 @@ fn settings_of_the_gateway_are_lists() {
     sandbox.write("config.toml", "gateway-redact = ['ok', '(']\n");
     let wrong = sandbox.run(["exec", "--create", "--", "true"]).expect(3).stderr;
     assert!(wrong.contains("line 1: gateway-redact: the regular expression \"(\" is not valid"), "{wrong}");
+}
+
+#[test]
+fn rules_that_are_given_only_at_replay_apply_to_what_was_recorded_without_them() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let server = format!("--upstream=openai=http://{}", upstream.address);
+    let recording = Process::start_with(&sandbox, &["--create", "--mode=record", &server]);
+    let first = ask(recording.address, 1, "Today is Thu Nov 26 2026, key sk-secret").expect(200);
+    let second = ask(recording.address, 1, "again").expect(200);
+    request(recording.address, "POST /_runvault/finish", &[], "").expect(200);
+    let changed = "Today is Friday, November 27, 2026, key sk-other";
+    let rules = [
+        "--ignore=seed,temperature",
+        "--normalize=date",
+        "--normalize=s/Thu |Friday, //",
+        "--redact=sk-[a-z]+",
+    ];
+    for (mode, rules, status) in [
+        ("--mode=replay", &rules[..], 200),
+        ("--mode=auto", &rules, 200),
+        ("--mode=replay", &rules[1..], 400),
+        ("--mode=replay", &rules[..3], 400),
+        ("--mode=replay", &[], 400),
+    ] {
+        let replaying = Process::start_with(&sandbox, &[&[mode, &server], rules].concat());
+        let answer = ask(replaying.address, 2, changed).expect(status);
+        assert_eq!(answer.body == first.body, status == 200, "{rules:?}");
+        let again = ask(replaying.address, 1, "again").expect(200);
+        assert_eq!(again.body, second.body);
+    }
+    assert_eq!(upstream.requests(), 2);
 }

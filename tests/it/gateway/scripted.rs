@@ -10,11 +10,19 @@ use runvault::gateway::{GatewayMode, GatewayOptions, Upstream as Server};
 
 use crate::sandbox::Sandbox;
 
-/// The parts of a response for a request line, each with the time that the server takes before it.
-type Script = dyn Fn(&str) -> Vec<(u64, String)> + Send + Sync;
+/// The parts of a response for a request line and a body, each with the time that the server takes before it.
+type Script = dyn Fn(&str, &[u8]) -> Vec<(u64, Vec<u8>)> + Send + Sync;
 
 /// Starts a server. It closes each connection after the response.
 pub(super) fn server(script: impl Fn(&str) -> Vec<(u64, String)> + Send + Sync + 'static) -> SocketAddr {
+    let bytes = |(wait, part): (u64, String)| (wait, part.into_bytes());
+    server_of_bytes(move |line, _| script(line).into_iter().map(bytes).collect())
+}
+
+/// Starts a server of bodies that can be compressed.
+pub(super) fn server_of_bytes(
+    script: impl Fn(&str, &[u8]) -> Vec<(u64, Vec<u8>)> + Send + Sync + 'static,
+) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let script: Arc<Script> = Arc::new(script);
@@ -40,10 +48,10 @@ pub(super) fn server(script: impl Fn(&str) -> Vec<(u64, String)> + Send + Sync +
                 let mut body = vec![0; length];
                 reader.read_exact(&mut body).unwrap();
                 let mut writer = stream;
-                for (milliseconds, part) in script(&lines[0]) {
+                for (milliseconds, part) in script(&lines[0], &body) {
                     thread::sleep(Duration::from_millis(milliseconds));
                     // The client may have left.
-                    if writer.write_all(part.as_bytes()).and_then(|()| writer.flush()).is_err() {
+                    if writer.write_all(&part).and_then(|()| writer.flush()).is_err() {
                         return;
                     }
                 }

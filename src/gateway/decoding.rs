@@ -1,0 +1,207 @@
+//! Decodes compressed bodies while they arrive.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_ENCODING;
+use brotli_decompressor::DecompressorWriter;
+use flate2::write::{MultiGzDecoder, ZlibDecoder};
+
+use super::connection::elements;
+
+/// Maximum number of codings of a body.
+const MAX_CODINGS: usize = 3;
+
+/// The number of bytes that Brotli decodes at a time.
+const PART: usize = 4_096;
+
+/// Decodes a body that has content codings, such as `gzip`.
+#[derive(Default)]
+pub(super) struct BodyDecoder {
+    /// The codings, the one that was applied last first.
+    codings: Vec<(String, Box<dyn Coding>)>,
+}
+
+/// The reason that a body cannot be decoded, for people.
+pub(super) type DecodingFailure = String;
+
+impl BodyDecoder {
+    /// Returns the decoder for a body with these headers, which decodes at most `limit` bytes; one that changes nothing if it
+    /// is not compressed.
+    pub(super) fn new(headers: &HeaderMap, limit: usize) -> Result<Self, DecodingFailure> {
+        let names =
+            elements(headers, &CONTENT_ENCODING).map(|name| String::from_utf8_lossy(name).to_lowercase());
+        let names: Vec<String> = names.filter(|name| name != "identity").collect();
+        if names.len() > MAX_CODINGS {
+            return Err(format!("has more than {MAX_CODINGS} content codings"));
+        }
+        let decoder = |name: String| match coding(&name, limit) {
+            Some(decoder) => Ok((name, decoder)),
+            None => Err(format!("has a content coding that is not known: {name}")),
+        };
+        Ok(Self { codings: names.into_iter().rev().map(decoder).collect::<Result<_, _>>()? })
+    }
+
+    /// Returns whether the body is not compressed.
+    pub(super) fn is_identity(&self) -> bool {
+        self.codings.is_empty()
+    }
+
+    /// Decodes the next part of the body.
+    pub(super) fn decode(&mut self, data: &[u8]) -> Result<Vec<u8>, DecodingFailure> {
+        self.codings.iter_mut().try_fold(data.to_vec(), |data, (name, coding)| {
+            coding.decode(&data).map_err(|error| failure(name, &error))
+        })
+    }
+
+    /// Returns what is left at the end of the body.
+    pub(super) fn finish(&mut self) -> Result<Vec<u8>, DecodingFailure> {
+        let mut left = Vec::new();
+        for (name, coding) in &mut self.codings {
+            let decoded = coding.decode(&left).and_then(|decoded| Ok([decoded, coding.finish()?].concat()));
+            left = decoded.map_err(|error| failure(name, &error))?;
+        }
+        Ok(left)
+    }
+}
+
+/// Returns a body with these headers without its content codings.
+pub(super) fn decoded<'b>(
+    headers: &HeaderMap,
+    body: &'b [u8],
+    limit: usize,
+) -> Result<Cow<'b, [u8]>, DecodingFailure> {
+    let mut decoder = BodyDecoder::new(headers, limit)?;
+    if decoder.is_identity() {
+        return Ok(Cow::Borrowed(body));
+    }
+    Ok(Cow::Owned([decoder.decode(body)?, decoder.finish()?].concat()))
+}
+
+fn failure(name: &str, error: &io::Error) -> DecodingFailure {
+    match error.kind() {
+        io::ErrorKind::FileTooLarge => error.to_string(),
+        _ => format!("has {name} data that is damaged: {error}"),
+    }
+}
+
+/// Decoded bytes, up to a limit.
+struct BoundedBuffer {
+    bytes: Vec<u8>,
+    left: usize,
+    limit: usize,
+}
+
+impl Write for BoundedBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.left = self.left.checked_sub(bytes.len()).ok_or_else(|| {
+            let reason = format!("has more than {} bytes after it is decompressed", self.limit);
+            io::Error::new(io::ErrorKind::FileTooLarge, reason)
+        })?;
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A content coding.
+trait Coding: Send {
+    /// Decodes a part of the body.
+    fn decode(&mut self, data: &[u8]) -> io::Result<Vec<u8>>;
+
+    /// Returns what is left, and an error if the body is not complete.
+    fn finish(&mut self) -> io::Result<Vec<u8>>;
+}
+
+/// Implements a coding with a writer that decodes into a buffer, and the function that ends it.
+macro_rules! coding {
+    ($writer:ty, $finish:expr) => {
+        impl Coding for $writer {
+            fn decode(&mut self, data: &[u8]) -> io::Result<Vec<u8>> {
+                self.write_all(data)?;
+                self.flush()?;
+                Ok(std::mem::take(&mut self.get_mut().bytes))
+            }
+
+            fn finish(&mut self) -> io::Result<Vec<u8>> {
+                let finish: fn(&mut Self) -> io::Result<()> = $finish;
+                finish(self)?;
+                Ok(std::mem::take(&mut self.get_mut().bytes))
+            }
+        }
+    };
+}
+
+coding!(MultiGzDecoder<BoundedBuffer>, MultiGzDecoder::try_finish);
+coding!(ZlibDecoder<BoundedBuffer>, ZlibDecoder::try_finish);
+coding!(DecompressorWriter<BoundedBuffer>, DecompressorWriter::close);
+coding!(zstd::stream::write::Decoder<'static, BoundedBuffer>, Write::flush);
+
+fn coding(name: &str, limit: usize) -> Option<Box<dyn Coding>> {
+    let buffer = BoundedBuffer { bytes: Vec::new(), left: limit, limit };
+    Some(match name {
+        "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(buffer)),
+        "deflate" => Box::new(ZlibDecoder::new(buffer)),
+        "br" => Box::new(DecompressorWriter::new(buffer, PART)),
+        "zstd" => Box::new(zstd::stream::write::Decoder::new(buffer).ok()?),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::HeaderValue;
+
+    fn headers(encoding: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_str(encoding).unwrap());
+        headers
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn bodies_are_decoded_in_parts_of_any_size() {
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        zlib.write_all(b"abc").unwrap();
+        for (encoding, body) in [
+            ("identity", b"abc".to_vec()),
+            ("gzip", gzip(b"abc")),
+            ("X-GZIP", [gzip(b"a"), gzip(b"bc")].concat()),
+            ("deflate", zlib.finish().unwrap()),
+            ("br", b"\x0b\x01\x80abc\x03".to_vec()),
+            ("zstd", zstd::encode_all(&b"abc"[..], 1).unwrap()),
+            ("zstd, identity, gzip", gzip(&zstd::encode_all(&b"abc"[..], 1).unwrap())),
+        ] {
+            assert_eq!(*decoded(&headers(encoding), &body, 100).unwrap(), *b"abc", "{encoding}");
+            let mut decoder = BodyDecoder::new(&headers(encoding), 100).unwrap();
+            let mut parts: Vec<u8> = body.chunks(1).flat_map(|byte| decoder.decode(byte).unwrap()).collect();
+            parts.append(&mut decoder.finish().unwrap());
+            assert_eq!(parts, b"abc", "{encoding}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_or_damaged_or_not_known_is_an_error() {
+        let failed = |encoding, body: &[u8]| decoded(&headers(encoding), body, 100).unwrap_err();
+        assert_eq!(failed("gzip", &gzip(&[0; 10_000])), "has more than 100 bytes after it is decompressed");
+        assert_eq!(
+            failed("gzip, gzip", &gzip(&gzip(&[0; 10_000]))),
+            "has more than 100 bytes after it is decompressed"
+        );
+        assert!(failed("gzip", &gzip(b"abc")[..15]).starts_with("has gzip data that is damaged"));
+        assert!(failed("br", b"\x0b\x01\x80ab").starts_with("has br data that is damaged"));
+        assert!(failed("zstd", b"abcd").starts_with("has zstd data that is damaged"));
+        assert_eq!(failed("lzma", b""), "has a content coding that is not known: lzma");
+        assert_eq!(failed("br,br,br,br", b""), "has more than 3 content codings");
+    }
+}
