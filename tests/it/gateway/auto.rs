@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use runvault::gateway::{Gateway, GatewayEvent, GatewayMode};
 
-use super::client::{Answer, chat};
+use super::client::{Answer, chat, request};
 use super::scripted::{options, server};
 use super::started;
 use crate::sandbox::Sandbox;
@@ -92,4 +92,34 @@ fn answers_that_followed_an_error_are_replayed_without_it_in_auto_and_with_it_in
     let (replayed, _) = ask(&sandbox, GatewayMode::Replay, server, 3);
     assert_eq!(statuses(&replayed), [503, 200, 200]);
     assert_eq!(bodies(&replayed[1..]), bodies(&second));
+}
+
+#[test]
+fn failures_with_status_200_are_asked_again_and_replayed_only_from_a_recording_that_is_named() {
+    const EVENTS: &str = "text/event-stream";
+    let whole = r#"{"error":{"message":"overloaded"}}"#;
+    let end = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    for (stream, content_type, failure, answer) in [
+        (true, EVENTS, "data: {\"error\":{\"message\":\"overloaded\"}}\n\n", end),
+        (true, EVENTS, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"h\"}}]}\n\n", end),
+        (false, "application/json", whole, ANSWER),
+    ] {
+        let sandbox = Sandbox::without_vault();
+        let server = scripted(vec![(200, content_type, failure), (200, content_type, answer)].leak());
+        let ask = |mode, prefix: &str| {
+            let gateway = started(&sandbox, options(&sandbox, mode, server)).unwrap();
+            let body = serde_json::json!({"model": "m", "stream": stream, "messages": [{"role": "user", "content": "one"}]});
+            let line = format!("POST {prefix}/openai/v1/chat/completions");
+            let answer = request(gateway.address(), &line, &[], &body.to_string());
+            (answer, gateway.stop().unwrap())
+        };
+        let (first, runs) = ask(GatewayMode::Auto, "");
+        assert_eq!(first.body, failure);
+        let missed = ask(GatewayMode::Replay, "").0.expect(400).json();
+        assert!(missed["detail"].as_str().unwrap().contains("recorded with a failure"), "{missed}");
+        let named = ask(GatewayMode::Replay, &format!("/recording/{}", runs[0].run_pack)).0;
+        assert_eq!((named.status, named.body.as_str()), (200, failure));
+        assert_eq!(ask(GatewayMode::Auto, "").0.body, answer);
+        assert_eq!(ask(GatewayMode::Replay, "").0.expect(200).body, answer);
+    }
 }
