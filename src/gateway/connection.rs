@@ -101,10 +101,12 @@ fn with_tls<C>(tls: ClientConfig, connector: C) -> HttpsConnector<C> {
 /// Returns whether an error or one of its causes is that a certificate is not trusted.
 fn is_about_certificate(error: &(dyn Error + 'static)) -> bool {
     causes(error).any(|cause| {
-        // The error of a connection contains that of the encryption, and does not return it as its cause.
-        let contained = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let found = contained.and_then(|error| error.downcast_ref()).or_else(|| cause.downcast_ref());
-        matches!(found, Some(rustls::Error::InvalidCertificate(_)))
+        let mut cause = cause;
+        // The errors of connections contain that of the encryption, and do not return it as their cause.
+        while let Some(contained) = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            cause = contained;
+        }
+        matches!(cause.downcast_ref(), Some(rustls::Error::InvalidCertificate(_)))
     })
 }
 
@@ -167,6 +169,14 @@ pub(super) fn elements<'h>(headers: &'h HeaderMap, name: &HeaderName) -> impl It
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn certificates_that_are_not_trusted_are_recognized_in_errors_of_connections() {
+        let refused = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+        let error = io::Error::other(io::Error::new(io::ErrorKind::InvalidData, refused));
+        assert!(is_about_certificate(&error));
+        assert!(!is_about_certificate(&io::Error::other(io::Error::other("refused"))));
+    }
 
     fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
         let parsed = |(name, value): &(&'static str, &'static str)| {
