@@ -61,13 +61,11 @@ impl Pooler {
     }
 
     fn address(&self, address: &str) -> String {
-        let parts = address.split_inclusive(['?', '&']).map(|part| match part.starts_with("host=") {
-            true => format!(
-                "host={}{}",
-                self.directory.path().display(),
-                if part.ends_with('&') { "&" } else { "" }
-            ),
-            false => part.to_owned(),
+        let directory = self.directory.path().display();
+        let parts = address.split_inclusive(['?', '&']).map(|part| match part.strip_prefix("host=") {
+            Some(host) if host.ends_with('&') => format!("host={directory}&"),
+            Some(_) => format!("host={directory}"),
+            None => part.to_owned(),
         });
         parts.collect()
     }
