@@ -87,7 +87,7 @@ fn compressed_requests_are_recorded_and_forwarded_unchanged() {
         let gateway = started(&sandbox, options(&sandbox, GatewayMode::Record, upstream)).unwrap();
         request_bytes(gateway.address(), line, &[&header], &body).expect(200);
         gateway.stop().unwrap();
-        assert_eq!(*received.lock().unwrap(), [body.clone()]);
+        assert_eq!(*received.lock().unwrap(), std::slice::from_ref(&body));
         assert_eq!(steps(&sandbox)[0]["input"]["payload"]["messages"][0]["content"], "hi");
         let replaying = started(&sandbox, options(&sandbox, GatewayMode::Replay, upstream)).unwrap();
         request_bytes(replaying.address(), line, &[&header], &body).expect(200);
