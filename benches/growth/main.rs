@@ -1,4 +1,5 @@
-//! How the time of commands grows with what one artifact shares with others: each row at one, two and four times a size.
+//! How the time of commands grows with what one artifact shares with others: each row at one, two, four and eight
+//! times a size.
 //!
 //! `cargo bench --bench growth`; `benches/README.md` says how to read it. `RUNVAULT_GROWTH_SCALE` multiplies the sizes,
 //! `RUNVAULT_GROWTH_PROGRAM` measures another program, such as an older one. Names of rows select them.
@@ -180,6 +181,60 @@ const ROWS: &[Row] = &[
         statuses: &[0],
         repeats: true,
     },
+    Row {
+        name: "members",
+        what: "members with digests of one object",
+        size: 10_000,
+        fill: make::members,
+        arguments: &["verify", "members.rpk"],
+        statuses: &[0],
+        repeats: true,
+    },
+    Row {
+        name: "members-add",
+        what: "members with digests of one object",
+        size: 10_000,
+        fill: make::members,
+        arguments: &["add", "members.rpk", "--create"],
+        statuses: &[0],
+        repeats: false,
+    },
+    Row {
+        name: "chain-forget",
+        what: "records of traces that extend others",
+        size: 10_000,
+        fill: make::chain,
+        arguments: &["forget", "--keep-last", "1", "--dry-run"],
+        statuses: &[0],
+        repeats: true,
+    },
+    Row {
+        name: "chain-list",
+        what: "records of traces that extend others",
+        size: 10_000,
+        fill: make::chain,
+        arguments: &["list"],
+        statuses: &[0],
+        repeats: true,
+    },
+    Row {
+        name: "chain-forks",
+        what: "records of traces that extend others",
+        size: 10_000,
+        fill: make::chain,
+        arguments: &["forks"],
+        statuses: &[0, 1],
+        repeats: true,
+    },
+    Row {
+        name: "chain-fsck",
+        what: "records of traces that extend others",
+        size: 10_000,
+        fill: make::chain,
+        arguments: &["fsck"],
+        statuses: &[0],
+        repeats: true,
+    },
 ];
 
 /// A directory with a vault.
@@ -206,17 +261,18 @@ fn main() {
     let program = std::env::var_os("RUNVAULT_GROWTH_PROGRAM");
     let program = program.map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_runvault")), PathBuf::from);
     println!(
-        "{:<11} {:<31} {:>8} {:>9} {:>9} {:>9} {:>7} {:>7}",
-        "command", "n", "n", "1x", "2x", "4x", "2x/1x", "4x/2x"
+        "{:<12} {:<36} {:>8} {:>9} {:>9} {:>9} {:>9} {:>7} {:>7} {:>7}",
+        "command", "n", "n", "1x", "2x", "4x", "8x", "2x/1x", "4x/2x", "8x/4x"
     );
     for row in ROWS.iter().filter(|row| wanted.is_empty() || wanted.iter().any(|name| name == row.name)) {
         let size = row.size * scale;
-        let [one, two, four] = [1, 2, 4].map(|times| measured(row, size * times, &program));
+        let [one, two, four, eight] = [1, 2, 4, 8].map(|times| measured(row, size * times, &program));
         let ratio = |more: Duration, less: Duration| more.as_secs_f64() / less.as_secs_f64();
-        let [ones, twos, fours] = [one, two, four].map(|time| format!("{:.3} s", time.as_secs_f64()));
-        let (first, second) = (ratio(two, one), ratio(four, two));
+        let [ones, twos, fours, eights] =
+            [one, two, four, eight].map(|time| format!("{:.3} s", time.as_secs_f64()));
+        let [first, second, third] = [ratio(two, one), ratio(four, two), ratio(eight, four)];
         println!(
-            "{:<11} {:<31} {size:>8} {ones:>9} {twos:>9} {fours:>9} {first:>7.2} {second:>7.2}",
+            "{:<12} {:<36} {size:>8} {ones:>9} {twos:>9} {fours:>9} {eights:>9} {first:>7.2} {second:>7.2} {third:>7.2}",
             row.name, row.what
         );
     }

@@ -252,3 +252,21 @@ pub fn call_to_redact(place: &Place, number: usize) {
     });
     place.write("calls.jsonl", format!("{line}\n").as_bytes());
 }
+
+/// A run with an object of `count` members that are digests.
+pub fn members(place: &Place, count: usize) {
+    let members: serde_json::Map<String, Value> = (0..count)
+        .map(|number| (format!("member-{number:08}"), digest(&number.to_string()).into()))
+        .collect();
+    place.write("members.rpk", run("run-1", &[], json!({"members": members})).as_bytes());
+}
+
+/// Traces that each extend the one before it by a record, with about `count` records together.
+pub fn chain(place: &Place, count: usize) {
+    let traces = (count * 2).isqrt();
+    let lines = trace("run-1", 0..traces);
+    fill(
+        place,
+        (1..=traces).map(|length| lines.iter().take(length + 1).map(String::as_str).collect::<String>()),
+    );
+}

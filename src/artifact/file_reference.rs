@@ -44,14 +44,19 @@ impl FileReference {
 
     /// Adds the references of one object, without those of the objects in it.
     pub(super) fn collect(object: &Object<'_>, references: &mut Vec<Self>) {
-        let digest = |(_, value): (&str, &Value<'_>)| value.as_str().and_then(Digest::parse_prefixed);
-        for digest in object.iter().filter_map(digest) {
-            for path in PATHS.into_iter().filter_map(|name| path_in(object, name)) {
-                if references.len() < MAX_REFERENCES {
-                    references.extend(Self::new(path, digest));
-                }
-            }
+        if references.len() >= MAX_REFERENCES {
+            return;
         }
+        // An object may have any number of digests: the paths are looked up once.
+        let paths: Vec<&str> = PATHS.into_iter().filter_map(|name| path_in(object, name)).collect();
+        if paths.is_empty() {
+            return;
+        }
+        let digest = |(_, value): (&str, &Value<'_>)| value.as_str().and_then(Digest::parse_prefixed);
+        let all =
+            object.iter().filter_map(digest).flat_map(|digest| paths.iter().map(move |path| (path, digest)));
+        let valid = all.filter_map(|(path, digest)| Self::new(path, digest));
+        references.extend(valid.take(MAX_REFERENCES.saturating_sub(references.len())));
     }
 }
 

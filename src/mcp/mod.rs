@@ -8,6 +8,7 @@ mod cursor;
 mod failure;
 mod method;
 mod page;
+mod recent;
 mod resource;
 mod server;
 mod text;

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::cursor::{self, McpCursor};
 use super::failure::ToolError;
 use super::page::MAX_RESULT_BYTES;
+use super::recent::RecentBytes;
 use super::text::NOTICE;
 use super::work::ToolContext;
 use crate::artifact::Kind;
@@ -90,28 +91,34 @@ pub(super) fn read(work: &ToolContext<'_>, uri: &str) -> Result<ReadResourceResu
     let prefix: DigestPrefix = hash.parse().map_err(|_| invalid())?;
     work.check()?;
     let located = work.vault.locate(&prefix)?;
-    let bytes = work.vault.read(&located).map_err(|error| match error {
-        LookupError::SeveralMembers { .. } => {
-            ToolError::Invalid(format!("{error}; the tool read_run has each of them as a step"))
-        }
-        error => error.into(),
-    })?;
-    work.check()?;
     let core = located.artifact.core;
+    let key = (core, located.capture.capture);
+    let bytes = if let Some(known) = work.recent.bytes(key).filter(|_| from.is_some()) {
+        known
+    } else {
+        let read = work.vault.read(&located).map_err(|error| match error {
+            LookupError::SeveralMembers { .. } => {
+                ToolError::Invalid(format!("{error}; the tool read_run has each of them as a step"))
+            }
+            error => error.into(),
+        })?;
+        work.recent.remember_bytes(key, read)
+    };
+    work.check()?;
+    let size = bytes.as_bytes().len();
     let part = part_of(&bytes, from.unwrap_or(0))
-        .ok_or_else(|| ToolError::Invalid(format!("{core} has {} bytes", bytes.len())))?;
+        .ok_or_else(|| ToolError::Invalid(format!("{core} has {size} bytes")))?;
     let end = from.unwrap_or(0) + part.len();
-    let next = (end < bytes.len()).then(|| format!("{ARTIFACT}{core}{FROM}{end}"));
+    let next = (end < size).then(|| format!("{ARTIFACT}{core}{FROM}{end}"));
     if let (None, Some(_)) = (from, &next) {
         return Err(ToolError::Invalid(format!(
-            "{core} has {} bytes, which do not fit into a result; read it in parts, beginning with \
-             {ARTIFACT}{core}{FROM}0",
-            bytes.len()
+            "{core} has {size} bytes, which do not fit into a result; read it in parts, beginning with \
+             {ARTIFACT}{core}{FROM}0"
         )));
     }
     let mut meta = MetaObject::new();
     meta.insert("runvault/notice".to_owned(), NOTICE.into());
-    meta.insert("runvault/size".to_owned(), bytes.len().into());
+    meta.insert("runvault/size".to_owned(), size.into());
     meta.insert("runvault/next".to_owned(), next.map_or(Value::Null, Value::from));
     let contents = match part {
         ResourcePart::Text(text) => ResourceContents::text(text, uri).with_mime_type("text/plain"),
@@ -139,8 +146,10 @@ impl ResourcePart<'_> {
 
 /// Returns the bytes from an offset on that fit into a result: as text if all of them are and the offset is not within a
 /// character. `None` if the offset is behind the end.
-fn part_of(bytes: &[u8], from: usize) -> Option<ResourcePart<'_>> {
-    if let Some(text) = std::str::from_utf8(bytes).ok().and_then(|text| text.get(from..)) {
+fn part_of(bytes: &RecentBytes, from: usize) -> Option<ResourcePart<'_>> {
+    if let RecentBytes::Text(text) = bytes
+        && let Some(text) = text.get(from..)
+    {
         let mut used = 0;
         let fits = |character: char| {
             used += match character {
@@ -157,7 +166,7 @@ fn part_of(bytes: &[u8], from: usize) -> Option<ResourcePart<'_>> {
         let len = len.map(char::len_utf8).sum::<usize>();
         return text.get(..len).map(ResourcePart::Text);
     }
-    let rest = bytes.get(from..)?;
+    let rest = bytes.as_bytes().get(from..)?;
     Some(ResourcePart::Bytes(rest.get(..ROOM / 4 * 3).unwrap_or(rest)))
 }
 
@@ -182,7 +191,8 @@ mod tests {
 
     fn whole(bytes: &[u8]) -> (Vec<u8>, usize) {
         let (mut all, mut parts) = (Vec::new(), 0);
-        while let Some(part) = part_of(bytes, all.len()).filter(|part| part.len() > 0) {
+        let bytes = RecentBytes::from(bytes.to_vec());
+        while let Some(part) = part_of(&bytes, all.len()).filter(|part| part.len() > 0) {
             match part {
                 ResourcePart::Text(text) => {
                     assert!(serde_json::to_string(text).unwrap().len() <= ROOM + 2);
@@ -206,6 +216,7 @@ mod tests {
             let (all, parts) = whole(bytes);
             assert!(all == bytes && parts >= least, "{parts}");
         }
-        assert!(part_of(b"short", 6).is_none() && part_of("é".as_bytes(), 1).is_some());
+        let recent = |bytes: &[u8]| RecentBytes::from(bytes.to_vec());
+        assert!(part_of(&recent(b"short"), 6).is_none() && part_of(&recent("é".as_bytes()), 1).is_some());
     }
 }

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 
 use super::failure::ToolError;
 use super::page::{bounded_message, error_result};
+use super::recent::RecentReads;
 use super::transport::LineTransport;
 use super::work::ToolContext;
 use super::{method, resource, tools};
@@ -72,6 +73,7 @@ struct McpServerState {
     vault: Vault,
     options: McpOptions,
     permits: Arc<Semaphore>,
+    recent: RecentReads,
 }
 
 impl McpServer {
@@ -79,7 +81,7 @@ impl McpServer {
     #[must_use]
     pub fn new(vault: Vault, options: McpOptions) -> Self {
         let permits = Arc::new(Semaphore::new(AT_A_TIME));
-        Self { shared: Arc::new(McpServerState { vault, options, permits }) }
+        Self { shared: Arc::new(McpServerState { vault, options, permits, recent: RecentReads::default() }) }
     }
 
     /// Answers requests on standard input until it ends or `is_stopped` returns true. Requests that are being answered
@@ -128,7 +130,8 @@ impl McpServer {
         let done = spawn_blocking(move || {
             let _permit = permit;
             let is_cancelled = || ct.is_cancelled();
-            work(&ToolContext::new(&shared.vault, shared.options.allow_write, &is_cancelled))
+            let may_write = shared.options.allow_write;
+            work(&ToolContext::new(&shared.vault, may_write, &shared.recent, &is_cancelled))
         });
         done.await.map_err(|error| ErrorData::internal_error(format!("the work ended: {error}"), None))
     }

@@ -6,15 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use axum::http::{HeaderValue, Response, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::routing::{MethodRouter, get};
 use tokio::net::TcpListener;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task;
+use tokio::time::timeout;
 
 use super::connections::{self, ConnectionLimits, GRACE, HEAD_TIMEOUT};
 use super::failure::PageError;
@@ -22,6 +24,15 @@ use super::frame::{self, PageLayout};
 use super::visit::{Download, Hint, Medium, PageRequest, ResponseContent};
 use super::{guard, pages};
 use crate::vault::Vault;
+
+/// Number of pages that are made at once. Each may have a whole artifact in memory, in several forms.
+const MAX_WORK: usize = 4;
+
+/// Number of downloads whose bytes are in memory at once: they are hashed before they are sent, and clients may be slow.
+const MAX_DOWNLOADS: usize = 4;
+
+/// How long a request waits for others.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// A page as a function.
 type Render = fn(&PageRequest<'_>) -> Result<ResponseContent, PageError>;
@@ -53,6 +64,22 @@ struct WebServerState {
     vault: Vault,
     address: SocketAddr,
     options: ServerOptions,
+    /// Limits the pages that are made at once.
+    work: Arc<Semaphore>,
+    /// Limits the downloads that are made or sent at once.
+    downloads: Arc<Semaphore>,
+}
+
+/// The bytes of a download, which count as such until they were sent or the client left.
+struct CountedDownload {
+    bytes: Vec<u8>,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for CountedDownload {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 type App = Arc<WebServerState>;
@@ -81,7 +108,13 @@ impl WebServer {
     /// Returns an error if the system does not permit threads or connections.
     pub fn run(self, vault: Vault, options: ServerOptions, is_stopped: impl Fn() -> bool) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let app = router(Arc::new(WebServerState { vault, address: self.address, options }));
+        let app = router(Arc::new(WebServerState {
+            vault,
+            address: self.address,
+            options,
+            work: Arc::new(Semaphore::new(MAX_WORK)),
+            downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
+        }));
         let served = runtime.block_on(async {
             let listener = TcpListener::from_std(self.listener)?;
             let limits = ConnectionLimits::new(options.head_timeout);
@@ -98,8 +131,8 @@ fn router(app: App) -> Router {
         .route("/", page(pages::runs::page))
         .route("/artifacts", page(pages::artifacts::page))
         .route("/artifact/{name}", page(pages::artifact::page))
-        .route("/artifact/{name}/bytes", page(pages::download::bytes))
-        .route("/artifact/{name}/core", page(pages::download::core))
+        .route("/artifact/{name}/bytes", download(pages::download::bytes))
+        .route("/artifact/{name}/core", download(pages::download::core))
         .route("/artifact/{name}/graph", page(pages::graph::page))
         .route("/prompt/{name}", page(pages::prompt::page))
         .route("/search", page(pages::search::page))
@@ -113,8 +146,19 @@ fn router(app: App) -> Router {
         .with_state(app)
 }
 
-/// Returns the handler of a page. The vault blocks, so it is read on a thread of its own.
+/// Returns the handler of a page.
 fn page(render: Render) -> MethodRouter<App> {
+    handler(render, false)
+}
+
+/// Returns the handler of a download.
+fn download(render: Render) -> MethodRouter<App> {
+    handler(render, true)
+}
+
+/// Returns the handler of a page or a download. The vault blocks, so it is read on a thread of its own. While a request
+/// waits for others, it takes neither a thread nor memory, and if its client leaves, nothing is done for it.
+fn handler(render: Render, is_download: bool) -> MethodRouter<App> {
     get(
         move |State(app): State<App>, path: Result<RawPathParams, RawPathParamsRejection>, uri: Uri| async move {
             let (render, name) = match path {
@@ -123,12 +167,32 @@ fn page(render: Render) -> MethodRouter<App> {
                 // No route matches, so there are no parameters.
                 Err(_) => (render, String::new()),
             };
-            let answered = task::spawn_blocking(move || app.answer(render, &name, &uri)).await;
+            let download = if is_download { permit(&app.downloads).await.map(Some) } else { Some(None) };
+            let (Some(download), Some(work)) = (download, permit(&app.work).await) else { return busy() };
+            let answered = task::spawn_blocking(move || {
+                let _work = work;
+                app.answer(render, &name, &uri, download)
+            })
+            .await;
             // A page that panics must not end the server.
             answered
                 .unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be made"))
         },
     )
+}
+
+/// Waits for others, but not for ever.
+async fn permit(of: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    timeout(MAX_WAIT, Arc::clone(of).acquire_owned()).await.ok()?.ok()
+}
+
+fn busy() -> Response<Body> {
+    let mut response = plain(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the server is answering as many requests as it can; try again",
+    );
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
+    response
 }
 
 fn not_text(_: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
@@ -148,7 +212,14 @@ async fn guarded(State(app): State<App>, request: Request, next: Next) -> Respon
 }
 
 impl WebServerState {
-    fn answer(&self, render: Render, name: &str, uri: &Uri) -> Response<Body> {
+    /// Makes a page or a download, which has the permit `download` until it was sent.
+    fn answer(
+        &self,
+        render: Render,
+        name: &str,
+        uri: &Uri,
+        download: Option<OwnedSemaphorePermit>,
+    ) -> Response<Body> {
         let visit = PageRequest { vault: &self.vault, name, uri, medium: Medium::Response };
         match render(&visit) {
             Ok(ResponseContent::Page(page)) => {
@@ -161,7 +232,7 @@ impl WebServerState {
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
                 response
             }
-            Ok(ResponseContent::Download(download)) => attachment(download),
+            Ok(ResponseContent::Download(content)) => attachment(content, download),
             Err(error) => {
                 let hint = self.options.hint.and_then(|hint| hint(error.cause()));
                 let frame = PageLayout { vault: self.vault.path() };
@@ -196,8 +267,9 @@ fn redirect(address: &str) -> Response<Body> {
 }
 
 /// Returns bytes that a browser saves and never displays.
-fn attachment(download: Download) -> Response<Body> {
+fn attachment(download: Download, permit: Option<OwnedSemaphorePermit>) -> Response<Body> {
     let Download { bytes, file_name } = download;
+    let bytes = Bytes::from_owner(CountedDownload { bytes, _permit: permit });
     let mut response = Response::new(Body::from(bytes));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));

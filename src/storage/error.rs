@@ -162,6 +162,12 @@ impl StorageError {
         matches!(self.kind(), ErrorKind::VaultDamaged | ErrorKind::Database)
     }
 
+    /// Returns whether the error is caused by damage to the vault.
+    #[must_use]
+    pub(crate) fn is_of_damage(&self) -> bool {
+        self.is_of_damaged_file() || matches!(self.kind(), ErrorKind::IndexDamaged | ErrorKind::Damaged)
+    }
+
     /// Returns whether retrying may succeed without a change to the vault: when another process has finished, or space
     /// has become available.
     #[must_use]

@@ -30,6 +30,9 @@ pub enum PutOutcome {
     NewCapture,
     /// This capture existed; it is recorded as seen again, and nothing else changed.
     Present,
+    /// This capture existed, but what the vault had of it was damaged: it was restored from what was added. Operations
+    /// report this; storing itself does not read what is stored.
+    Restored,
     /// It, or an artifact embedded in it, was removed before: nothing was stored. Contains the tombstones, one per
     /// artifact.
     Refused(Vec<Tombstone>),
@@ -64,6 +67,9 @@ pub struct PutResult {
     pub capture: CaptureHash,
     /// The outcome.
     pub outcome: PutOutcome,
+    /// Whether it relies on bytes that were stored earlier, its own or those of an artifact embedded in it, instead of
+    /// storing all of them. Storing does not read such bytes, so they may be damaged.
+    pub reuses_bytes: bool,
 }
 
 /// One of the times that an artifact has.

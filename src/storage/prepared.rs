@@ -56,11 +56,18 @@ impl Prepared {
         &self.embedded
     }
 
+    /// Returns it and all artifacts embedded in it, those that are embedded first.
+    #[must_use]
+    pub fn parts(&self) -> Vec<&Self> {
+        self.embedded.iter().flat_map(Self::parts).chain([self]).collect()
+    }
+
     /// Returns its capture and those of all artifacts embedded in it.
     #[must_use]
     pub fn targets(&self) -> Vec<CaptureTarget> {
-        let own = CaptureTarget { capture: self.admitted.capture(), artifact: self.admitted.core() };
-        self.embedded.iter().flat_map(Self::targets).chain([own]).collect()
+        let target =
+            |admitted: &Admitted| CaptureTarget { capture: admitted.capture(), artifact: admitted.core() };
+        self.parts().into_iter().map(|part| target(&part.admitted)).collect()
     }
 
     /// Returns every digest under which it or an embedded artifact may have been removed, sorted.

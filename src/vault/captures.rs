@@ -102,6 +102,17 @@ impl Vault {
     pub fn has_capture(&self, artifact: CoreHash, capture: CaptureHash) -> Result<bool, StorageError> {
         Ok(self.snapshot()?.capture(artifact, capture)?.is_some())
     }
+
+    /// Reads and hashes all bytes of a capture, and returns whether they are those that it was stored with.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn returns_capture(&self, artifact: CoreHash, capture: CaptureHash) -> Result<bool, StorageError> {
+        match self.snapshot()?.read_members(artifact, capture) {
+            Err(error) if error.is_of_damage() => Ok(false),
+            read => read.map(|_| true),
+        }
+    }
 }
 
 impl CaptureSummary {

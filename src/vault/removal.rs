@@ -95,10 +95,14 @@ pub(super) fn expect_unlinked(
 ) -> Result<(), RemoveError> {
     let mut finder = DependentFinder::without(removing.clone());
     let mut held = Vec::new();
-    for artifact in artifacts {
-        let (links, more) = finder.links_to(snapshot, artifact, ReferencedArtifact::LISTED)?;
-        if !links.is_empty() {
-            held.push(ReferencedArtifact { artifact: artifact.clone(), links, more });
+    for artifacts in artifacts.chunks(query::DEPENDENTS_BATCH) {
+        let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+        for (artifact, holds) in artifacts.iter().zip(finder.linking(snapshot, &cores)?) {
+            let listed = ReferencedArtifact::LISTED;
+            let (links, more) = finder.links_to(snapshot, artifact.core, &holds, listed)?;
+            if !links.is_empty() {
+                held.push(ReferencedArtifact { artifact: artifact.clone(), links, more });
+            }
         }
     }
     if held.is_empty() { Ok(()) } else { Err(RemoveError::Linked { held }) }

@@ -11,7 +11,7 @@ mod recorded;
 mod reindex;
 mod repair;
 mod rows;
-mod shared_pages;
+pub(crate) mod shared_pages;
 
 use std::sync::LazyLock;
 
@@ -21,7 +21,7 @@ use crate::journal;
 use crate::sandbox::{Sandbox, repository, session};
 
 /// The examples: artifacts of every kind, one with two captures, one within another.
-fn examples() -> Sandbox {
+pub(crate) fn examples() -> Sandbox {
     static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let sandbox = Sandbox::new();
         sandbox.run(["add".into(), repository("examples")]).expect(0);
@@ -31,7 +31,7 @@ fn examples() -> Sandbox {
 }
 
 /// Recordings of one run: one payload is stored whole, and the others as differences to it.
-fn siblings() -> Sandbox {
+pub(crate) fn siblings() -> Sandbox {
     let sandbox = Sandbox::new();
     for adapter in ["a", "b", "c"] {
         let exchanges: Vec<(String, String)> =

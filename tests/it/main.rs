@@ -74,6 +74,7 @@ mod removal;
 mod removed_artifacts;
 mod replay;
 mod resolving;
+mod restoring;
 mod round_trip;
 mod sandbox;
 mod search;

@@ -13,7 +13,7 @@ export interface AddLinkRequest {
 }
 
 /** What was done with a document. */
-export type AddOutcome = "added" | "capture" | "present" | "rejected" | "skipped";
+export type AddOutcome = "added" | "capture" | "present" | "restored" | "rejected" | "skipped";
 
 /** What was done with a document that was added. */
 export type AddedDocument = ExaminedDocument & {

@@ -33,7 +33,7 @@ use crate::cli::output::json;
 use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::report;
 use crate::cli::output::signature;
-use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
+use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, HASH, counted};
 use crate::cli::output::stop::Stop;
 use crate::cli::output::time;
 use crate::cli::output::verbosity;
@@ -207,6 +207,10 @@ pub(crate) struct AddPrinter {
 }
 
 impl AddMonitor for AddPrinter {
+    fn removes_originals(&self) -> bool {
+        self.mover.is_some()
+    }
+
     fn stored(&mut self, originals: &[&ArtifactSource]) {
         // They are on disk: from here on, the original files are not needed.
         if let Some(mover) = &mut self.mover {
@@ -322,6 +326,13 @@ impl AddPrinter {
         let status = self.mover.as_ref().map_or(Status::Done, Mover::status);
         stdout::note(&text_of(summary, &self, started));
         report::hint(summary.rejected, self.refused);
+        if summary.restored > 0 {
+            let those = counted(summary.restored, "artifact");
+            stdout::note(&format!(
+                "{those} in the vault had damaged or missing bytes, which were restored from these files; \
+                 \"runvault fsck\" checks the others"
+            ));
+        }
         if summary.unrecorded > 0 {
             let those = counted(summary.unrecorded, "artifact");
             stdout::error(&format!(
@@ -376,6 +387,7 @@ impl AddPrinter {
             DocumentOutcome::NewCapture if self.shown.dry_run => ("would capture", GOOD),
             DocumentOutcome::Added => ("added", GOOD),
             DocumentOutcome::NewCapture => ("new capture", GOOD),
+            DocumentOutcome::Restored => ("restored", CAUTION),
             DocumentOutcome::PresentUnrecorded => ("already stored", FAINT),
             DocumentOutcome::Present if verbosity::is_verbose() => ("seen again", FAINT),
             DocumentOutcome::Skipped if verbosity::is_verbose() => ("skipped", FAINT),
@@ -419,6 +431,9 @@ fn text_of(summary: &Summary, printer: &AddPrinter, started: Instant) -> String 
         counted(summary.new_captures, "new capture"),
         format!("{} rejected", summary.rejected),
     ];
+    if summary.restored > 0 {
+        parts.push(format!("{} restored", summary.restored));
+    }
     if summary.unrecorded > 0 {
         parts.push(format!("{} already stored but not recorded as seen again", summary.unrecorded));
     }

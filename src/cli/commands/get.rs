@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
-use runvault::digest::DigestPrefix;
+use runvault::digest::{CoreHash, DigestPrefix};
 use runvault::files;
 use runvault::formats;
 use runvault::storage::StoredMember;
@@ -74,35 +74,85 @@ impl Args {
         {
             return self.write_standard_output(&bytes);
         }
+        let found = match self.found(&vault) {
+            Err(error) => self.recovered(&vault)?.ok_or(error)?,
+            Ok(found) => found,
+        };
+        let options = self.mode.options(self.force, vault.path());
+        match (found, file) {
+            (FoundFiles::Directory(kind, members), Some(path)) => {
+                disk::write(path, Some(kind), &members, &options)?;
+            }
+            (FoundFiles::Document(bytes), Some(path)) => files::write(path, &options, &bytes)?,
+            (FoundFiles::Document(bytes), None) => return self.write_standard_output(&bytes),
+            (FoundFiles::Directory(..), None) => {
+                return Err(CommandError::Usage("it has several files; -o writes all of them".to_owned()));
+            }
+        }
+        Ok(Status::Done)
+    }
+
+    /// Returns what is to be written.
+    fn found(&self, vault: &Vault) -> Result<FoundFiles, CommandError> {
         // Artifacts that share a capture hash have the same bytes but different core hashes.
-        let mut located =
-            if self.core { self.hash.locate(&vault)? } else { self.hash.locate_bytes(&vault)? };
+        let mut located = if self.core { self.hash.locate(vault)? } else { self.hash.locate_bytes(vault)? };
         if let Some(capture) = &self.capture {
             located = vault.capture_of(&located, capture)?;
         } else if !self.core && !self.hash.is_capture(&located) {
-            say_which(&vault, &located)?;
+            say_which(vault, &located)?;
         }
-        let options = self.mode.options(self.force, vault.path());
-        let bytes = match (&self.member, file) {
-            (Some(name), _) => member(name, vault.members(&located)?)?,
-            (None, _) if self.core => vault.read_core(&located)?,
-            (None, Some(path)) if is_of_directories(&located) => {
-                disk::write(path, &located, &vault.members(&located)?, &options)?;
-                return Ok(Status::Done);
+        let kind = formats::named(&located.artifact.kind).filter(|kind| kind.is_of_directories());
+        Ok(match (&self.member, kind) {
+            (Some(name), _) => FoundFiles::Document(member(name, vault.members(&located)?)?),
+            (None, _) if self.core => FoundFiles::Document(vault.read_core(&located)?),
+            (None, Some(kind)) if self.writes_file() => FoundFiles::Directory(kind, vault.members(&located)?),
+            (None, _) => FoundFiles::Document(vault.read(&located)?),
+        })
+    }
+
+    /// Returns what is to be written if intact bytes have the full hash that is given, or that of the capture, although
+    /// the catalog does not lead to them.
+    fn recovered(&self, vault: &Vault) -> Result<Option<FoundFiles>, CommandError> {
+        let prefix = self.capture.as_ref().or(self.hash.hash());
+        let Some(digest) = prefix.and_then(DigestPrefix::whole) else { return Ok(None) };
+        let Some(recovered) = vault.recover(digest)? else { return Ok(None) };
+        let is_of = |core: CoreHash| self.hash.hash().is_some_and(|prefix| prefix.matches(&core.0));
+        if self.capture.is_some() && !recovered.artifact.is_some_and(|(core, _)| is_of(core)) {
+            return Ok(None);
+        }
+        if recovered.artifact.is_some() {
+            stdout::warning(
+                "the catalog of the vault does not lead to these bytes, which are intact and were found by their hash; \
+                 \"runvault fsck\" says what is damaged",
+            );
+        }
+        let found = match (&self.member, recovered.artifact) {
+            (Some(name), _) => Some(FoundFiles::Document(member(name, recovered.files)?)),
+            (None, _) if self.core => recovered.core().map(FoundFiles::Document),
+            (None, Some((_, kind))) if kind.is_of_directories() && self.writes_file() => {
+                Some(FoundFiles::Directory(kind, recovered.files))
             }
-            (None, _) => vault.read(&located)?,
+            (None, _) => recovered.into_document().map(FoundFiles::Document),
         };
-        match file {
-            Some(path) => files::write(path, &options, &bytes)?,
-            None => return self.write_standard_output(&bytes),
-        }
-        Ok(Status::Done)
+        Ok(found)
+    }
+
+    fn writes_file(&self) -> bool {
+        self.output.as_deref().is_some_and(|path| path != Path::new("-"))
     }
 
     fn write_standard_output(&self, bytes: &[u8]) -> Result<Status, CommandError> {
         stdout::write_exactly(bytes, "the document", "-o FILE, a pipe, or --force", self.force)?;
         Ok(Status::Done)
     }
+}
+
+/// What is written.
+enum FoundFiles {
+    /// One document.
+    Document(Vec<u8>),
+    /// The files of an artifact of this kind, to a directory or an archive.
+    Directory(Kind, Vec<StoredMember>),
 }
 
 /// Reports which capture is written if the captures of the artifact have different signature states.
@@ -122,10 +172,6 @@ fn say_which(vault: &Vault, located: &LocatedCapture) -> Result<(), CommandError
         ));
     }
     Ok(())
-}
-
-fn is_of_directories(located: &LocatedCapture) -> bool {
-    formats::named(&located.artifact.kind).is_some_and(Kind::is_of_directories)
 }
 
 /// Returns the bytes of the file `name`.

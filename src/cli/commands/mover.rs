@@ -105,7 +105,10 @@ impl Mover {
     pub(crate) fn take(&mut self, examined: &DocumentResult) -> Option<bool> {
         let is_stored = matches!(
             examined.outcome,
-            DocumentOutcome::Added | DocumentOutcome::NewCapture | DocumentOutcome::Present
+            DocumentOutcome::Added
+                | DocumentOutcome::NewCapture
+                | DocumentOutcome::Present
+                | DocumentOutcome::Restored
         );
         let original = examined.original.as_ref().filter(|_| is_stored)?;
         let outcome = self.outcomes.pop_front()?;
@@ -129,7 +132,7 @@ impl Mover {
     }
 
     /// Retries removing files that were kept, and returns those that were removed. Minutes may have passed since a
-    /// document was stored, so its file is removed only if the document is still in the vault. If that cannot be
+    /// document was stored, so its file is removed only if the vault still returns every byte of it. If that cannot be
     /// determined, it is retried later.
     pub(crate) fn retry(&mut self, vault: &Vault) -> Vec<DocumentResult> {
         let Some(mut waiting) = self.waiting.take() else { return Vec::new() };
@@ -168,16 +171,18 @@ impl Mover {
         waiting: &mut BTreeMap<PathBuf, DeferredRemoval>,
         vault: &Vault,
     ) -> Result<(), StorageError> {
-        let mut removed = Vec::new();
+        let mut left_out = Vec::new();
         for (path, waiting) in waiting.iter() {
-            if !vault.has_capture(waiting.original.core(), waiting.original.capture())? {
-                removed.push(path.clone());
+            let (core, capture) = (waiting.original.core(), waiting.original.capture());
+            if !vault.has_capture(core, capture)? {
+                left_out.push((path.clone(), "it was removed from the vault after it was stored"));
+            } else if !vault.returns_capture(core, capture)? {
+                left_out.push((path.clone(), "the bytes in the vault were damaged after it was stored"));
             }
         }
-        for path in removed {
+        for (path, why) in left_out {
             waiting.remove(&path);
             self.kept += 1;
-            let why = "it was removed from the vault after it was stored";
             stdout::message(&format!("kept {}: {why}", escaped(&path.to_string_lossy())));
         }
         Ok(())

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use runvault::artifact::Kind;
 use runvault::files::{self, FileWriteError, Permissions, StagedFile, WriteOptions};
-use runvault::formats;
 use runvault::intake::archive::{self, ArchiveFormat};
 use runvault::storage::StoredMember;
 use runvault::{LocatedCapture, Vault};
@@ -93,14 +92,14 @@ pub(crate) fn write_with<T>(
 /// Writes the files of an artifact to `path`: as an archive if the file name is that of one, otherwise as a directory.
 pub(crate) fn write(
     path: &Path,
-    located: &LocatedCapture,
+    kind: Option<Kind>,
     members: &[StoredMember],
     options: &WriteOptions<'_>,
 ) -> Result<(), CommandError> {
-    let allowed = formats::named(&located.artifact.kind).map(Kind::members).unwrap_or_default();
+    let allowed = kind.map(Kind::members).unwrap_or_default();
     // The kind's own member names decide which files are written, whatever the database contains.
     if let Some(other) = members.iter().find(|member| !allowed.contains(&member.name.as_str())) {
-        let message = format!("{} has an unexpected member {:?}", located.artifact.core, other.name);
+        let message = format!("the artifact has an unexpected member {:?}", other.name);
         return Err(CommandError::CouldNotRun(message));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();

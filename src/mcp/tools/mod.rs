@@ -45,6 +45,7 @@ mod tests {
     use super::*;
     use crate::intake::ExamineOptions;
     use crate::mcp::failure::ToolError;
+    use crate::mcp::recent::RecentReads;
     use crate::mcp::work::ToolContext;
     use crate::vault::Vault;
 
@@ -75,14 +76,14 @@ mod tests {
         ] {
             let arguments = arguments.as_object().unwrap();
             let call = |permitted: u32| {
-                let checks = Cell::new(0);
+                let (checks, recent) = (Cell::new(0), RecentReads::default());
                 let is_cancelled = || {
                     checks.set(checks.get() + 1);
                     checks.get() > permitted
                 };
                 let result = named(name)
                     .unwrap()
-                    .call(&ToolContext::new(&vault, true, &is_cancelled), arguments.clone());
+                    .call(&ToolContext::new(&vault, true, &recent, &is_cancelled), arguments.clone());
                 (result, checks.get())
             };
             let (result, checks) = call(u32::MAX);

@@ -6,16 +6,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tool::ToolArguments;
-use crate::digest::CoreHash;
 use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
 use crate::mcp::page::{ResultPage, fitting_page, fitting_text};
 use crate::mcp::text::remove_empty;
 use crate::mcp::work::ToolContext;
-use crate::vault::view::{ViewAnswer, ViewBody, ViewFilter, ViewRequest};
+use crate::vault::view::{ViewBody, ViewFilter, ViewRequest, ViewStep};
 
 /// Maximum number of steps of an outline.
 const MOST: usize = 100;
+
+/// Number of steps that are read at a time, for several pages.
+const READ: u64 = 10_000;
 
 /// Maximum number of characters of each text in an outline.
 const PREVIEW: u64 = 160;
@@ -58,35 +60,43 @@ impl ToolArguments for Arguments {
         beginning of each text. With a step: the whole texts of that step, in parts if they are long.";
 
     fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
-        let artifact = work.artifact(&self.artifact)?;
+        let located = work.locate(&self.artifact)?;
+        let capture = Some(located.capture.capture);
+        let request = ViewRequest { capture, ..ViewRequest::new(located.artifact.core) };
         match self.step {
-            None => self.outline(work, artifact),
-            Some(step) => self.texts(work, artifact, step),
+            None => self.outline(work, &request),
+            Some(step) => self.texts(work, &request, step),
         }
     }
 }
 
 impl Arguments {
-    fn outline(&self, work: &ToolContext<'_>, artifact: CoreHash) -> Result<CallToolResult, ToolError> {
-        let from = self.cursor.decode()?.unwrap_or(0);
+    fn outline(&self, work: &ToolContext<'_>, request: &ViewRequest) -> Result<CallToolResult, ToolError> {
+        let further: Option<u64> = self.cursor.decode()?;
+        let from = further.unwrap_or(0);
         let only = match self.only {
             StepSelection::All => None,
             StepSelection::Tools => Some(ViewFilter::Tools),
             StepSelection::Errors => Some(ViewFilter::Errors),
         };
-        let request = ViewRequest { from, only, max_text: Some(PREVIEW), ..ViewRequest::new(artifact) };
-        let mut answer = work.run(&ViewRequest { limit: Some(MOST as u64), ..request })?;
-        let steps = std::mem::take(&mut answer.steps);
-        let last = answer.next.take();
-        let mut items = Vec::with_capacity(steps.len());
-        for step in &steps {
-            let mut item = serde_json::to_value(step)?;
+        let request =
+            ViewRequest { from, only, max_text: Some(PREVIEW), limit: Some(READ), ..request.clone() };
+        let view = work.view(request, further.is_some())?;
+        let begin = view.steps.partition_point(|(step, _)| step.index < from);
+        let steps = view.steps.get(begin..).unwrap_or_default();
+        let mut items = Vec::new();
+        for (step, bodies) in steps.iter().take(MOST) {
+            let mut item = serde_json::to_value(ViewStep { bodies: bodies.clone(), ..step.clone() })?;
             remove_empty(&mut item);
             items.push(item);
         }
-        let header = header(&answer)?;
+        let mut header = serde_json::to_value(&view.answer)?;
+        if let Value::Object(members) = &mut header {
+            members.remove("steps");
+        }
+        remove_empty(&mut header);
         fitting_page(MOST, &header, "outline", &mut |limit| {
-            let next = steps.get(limit).map(|step| step.index).or(last);
+            let next = steps.get(limit).map(|(step, _)| step.index).or(view.next);
             let items = items.iter().take(limit).cloned().collect();
             Ok((items, next.map(|next| cursor::encode(&next)).transpose()?))
         })
@@ -95,19 +105,19 @@ impl Arguments {
     fn texts(
         &self,
         work: &ToolContext<'_>,
-        artifact: CoreHash,
+        request: &ViewRequest,
         number: u64,
     ) -> Result<CallToolResult, ToolError> {
-        let (mut at, mut from) = self.cursor.decode()?.unwrap_or((0, 0));
-        let request = ViewRequest { from: number, to: Some(number), ..ViewRequest::new(artifact) };
-        let answer = work.run(&request)?;
-        let Some(step) = answer.steps.first() else {
-            let (noun, total) = (&answer.step_noun, answer.total);
+        let further = self.cursor.decode()?;
+        let (mut at, mut from) = further.unwrap_or((0, 0));
+        let artifact = request.artifact;
+        let view =
+            work.view(ViewRequest { from: number, to: Some(number), ..request.clone() }, further.is_some())?;
+        let Some((step, bodies)) = view.steps.first() else {
+            let (noun, total) = (&view.answer.step_noun, view.answer.total);
             return Err(ToolError::Invalid(format!("there is no {noun} {number}: {artifact} has {total}")));
         };
-        let mut outline = step.clone();
-        let bodies = std::mem::take(&mut outline.bodies);
-        let mut header = json!({"core_hash": artifact, "kind": answer.artifact.kind, "step": outline});
+        let mut header = json!({"core_hash": artifact, "kind": view.answer.artifact.kind, "step": step});
         remove_empty(&mut header);
         let mut page = ResultPage::new(header, "texts");
         let mut next = None;
@@ -126,23 +136,18 @@ impl Arguments {
     }
 }
 
-/// Returns what is known of an artifact before its steps.
-fn header(answer: &ViewAnswer) -> Result<Value, ToolError> {
-    let mut header = serde_json::to_value(answer)?;
-    if let Value::Object(members) = &mut header {
-        members.remove("steps");
-    }
-    remove_empty(&mut header);
-    Ok(header)
-}
-
 /// Returns the part of a text from a byte on that fits, and where it ends.
 fn part(body: &ViewBody, from: usize, left: usize) -> Result<(Value, usize), ToolError> {
     let text = body.text.as_deref().unwrap_or_default();
     let rest = text.get(from..).ok_or(ToolError::Cursor)?;
     let end = from + fitting_text(rest, left);
     let part = text.get(from..end).map(str::to_owned).filter(|_| body.text.is_some());
-    let mut item = serde_json::to_value(ViewBody { text: part, ..body.clone() })?;
+    // Without a copy of the whole text.
+    let ViewBody { role, name, format, text: _, size, omitted, digest, source } = body;
+    let (name, source) = (name.clone(), source.clone());
+    let (role, format, size, omitted, digest) = (*role, *format, *size, *omitted, *digest);
+    let mut item =
+        serde_json::to_value(ViewBody { role, name, format, text: part, size, omitted, digest, source })?;
     if let Value::Object(members) = &mut item {
         members.insert("offset".to_owned(), from.into());
     }

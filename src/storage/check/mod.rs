@@ -14,8 +14,8 @@ pub(super) mod sum;
 
 use chrono::{DateTime, Utc};
 
-use super::{Prepared, PutResult, Result};
-use crate::artifact::{Admitted, Kind, Signature};
+use super::{Prepared, PutResult, Result, StoredMember};
+use crate::artifact::{Admitted, Kind, Signature, is_capture_of};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
 pub use facts::ArtifactFacts;
@@ -108,8 +108,31 @@ pub trait Inspection: Send {
     /// Returns the captures that should be in the vault according to the journal and are missing.
     fn lost_captures(&self) -> Result<Vec<RecordedCapture>>;
 
-    /// Returns the added captures with this hash that the journal records: one per artifact, sorted by core hash.
-    fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>>;
+    /// Returns the added captures that the journal, or a seal, proves to have `digest` or to belong to the artifact with
+    /// this core hash, sorted.
+    fn recorded_with(&self, digest: Digest) -> Result<Vec<RecordedCapture>>;
+
+    /// Returns the names and hashes of the files of every set of files that may be the capture of several files with this
+    /// hash, whatever refers to them.
+    fn file_lists(&self, capture: CaptureHash) -> Result<Vec<Vec<(String, BlobHash)>>>;
+
+    /// Returns the files of the capture of several files with this hash, whatever refers to them, if the vault has all of
+    /// them undamaged.
+    fn files_of(&self, capture: CaptureHash) -> Result<Option<Vec<StoredMember>>> {
+        for list in self.file_lists(capture)? {
+            let named: Vec<(&str, BlobHash)> = list.iter().map(|(name, blob)| (&**name, *blob)).collect();
+            if !is_capture_of(capture, &named) {
+                continue;
+            }
+            let read = |(name, blob): (String, BlobHash)| {
+                Ok(self.bytes_of(blob)?.map(|bytes| StoredMember { name, bytes }))
+            };
+            if let Some(files) = list.into_iter().map(read).collect::<Result<_>>()? {
+                return Ok(Some(files));
+            }
+        }
+        Ok(None)
+    }
 
     /// Returns the signature states of captures that the journal records. Returns an empty map if its chain is broken
     /// or it contains entries that this program does not understand.

@@ -60,12 +60,22 @@ impl<'w> MemoryWriter<'w> {
     fn put_unless_removed(&mut self, prepared: &Prepared) -> Result<PutResult> {
         if let Some(conflict) = self.conflict(prepared) {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
-            return Ok(PutResult { core, capture, outcome: PutOutcome::KindConflict(conflict) });
+            return Ok(PutResult {
+                core,
+                capture,
+                outcome: PutOutcome::KindConflict(conflict),
+                reuses_bytes: false,
+            });
         }
         let removed = self.state.tombstones_with(prepared.digests());
         if !removed.is_empty() && self.policy != RemovedPolicy::Readmit {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
-            return Ok(PutResult { core, capture, outcome: PutOutcome::Refused(removed) });
+            return Ok(PutResult {
+                core,
+                capture,
+                outcome: PutOutcome::Refused(removed),
+                reuses_bytes: false,
+            });
         }
         for tombstone in removed {
             let event = JournalEvent::AllowRemoved { core: tombstone.core, kind: &tombstone.kind };
@@ -99,7 +109,9 @@ impl<'w> MemoryWriter<'w> {
             self.add(prepared)?
         };
         self.record_signature(admitted)?;
-        Ok(PutResult { core, capture, outcome })
+        // Each capture has a copy of its own.
+        let reuses_bytes = outcome == PutOutcome::Present;
+        Ok(PutResult { core, capture, outcome, reuses_bytes })
     }
 
     /// Adds a capture, and its artifact if it is new.

@@ -200,7 +200,7 @@ pub(super) fn finish(
 ///
 /// # Errors
 /// Returns an error if the list cannot be read for a reason other than damage: its entries would otherwise be lost.
-fn readable(lists: MentionListReader<'_>, capture: i64) -> rusqlite::Result<Vec<MentionRow>> {
+pub(super) fn readable(lists: MentionListReader<'_>, capture: i64) -> rusqlite::Result<Vec<MentionRow>> {
     match lists.for_capture(capture) {
         Err(error) if is_damage(&error) => Ok(Vec::new()),
         mentions => mentions,

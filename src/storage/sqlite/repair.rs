@@ -21,8 +21,13 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use super::check::restrict_permissions;
 use super::connection::secure_delete;
+use super::dictionaries::DecompressionDictionaryCache;
 use super::ids::{ARTIFACTS, artifact_id, capture_id};
 use super::journal::{JournalEvent, SqliteJournalWriter};
+use super::lists::MentionListReader;
+use super::mention_index;
+use super::payload::PayloadReader;
+use super::reindex::readable;
 use super::search;
 use super::write;
 use super::write_lock;
@@ -218,6 +223,13 @@ fn drop_capture(
 ) -> rusqlite::Result<Vec<Repair>> {
     let Some(id) = capture_id(connection, core, capture)? else { return Ok(Vec::new()) };
     search::forget(connection, id)?;
+    let readers = DecompressionDictionaryCache::default();
+    let lists = MentionListReader { payloads: PayloadReader { connection, readers: &readers } };
+    let mentions = readable(lists, id)?;
+    mention_index::remove(
+        connection,
+        mentions.iter().map(|mention| (mention_index::key(&mention.digest), id)).collect(),
+    )?;
     for sql in [
         "DELETE FROM mention_list WHERE capture = ?1",
         "DELETE FROM signature WHERE capture = ?1",

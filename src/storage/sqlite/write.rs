@@ -144,6 +144,9 @@ pub(super) struct SqliteWriter<'t> {
     next_artifact: i64,
     next_capture: i64,
     next_blob: i64,
+    /// Captures and blobs with lower row ids were stored before this transaction.
+    first_new_capture: i64,
+    first_new_blob: i64,
     kinds: HashMap<&'static str, i64>,
     roles: HashMap<(i64, &'static str), i64>,
     attributes: HashMap<&'static str, HashMap<String, i64>>,
@@ -183,6 +186,7 @@ impl<'t> SqliteWriter<'t> {
         journal: SqliteJournalWriter,
     ) -> rusqlite::Result<Self> {
         let PutContext { dictionaries, policy, .. } = *putting;
+        let (next_capture, next_blob) = (next_row(transaction, CAPTURES)?, next_row(transaction, BLOBS)?);
         Ok(Self {
             transaction,
             statements: TransactionStatements::new(transaction),
@@ -192,8 +196,10 @@ impl<'t> SqliteWriter<'t> {
             seen: PendingSightings::before(after(journal.seq(), "journal")?),
             journal,
             next_artifact: next_row(transaction, ARTIFACTS)?,
-            next_capture: next_row(transaction, CAPTURES)?,
-            next_blob: next_row(transaction, BLOBS)?,
+            next_capture,
+            next_blob,
+            first_new_capture: next_capture,
+            first_new_blob: next_blob,
             kinds: HashMap::new(),
             roles: HashMap::new(),
             attributes: HashMap::new(),
@@ -205,8 +211,9 @@ impl<'t> SqliteWriter<'t> {
     }
 
     fn put(&mut self, prepared: &Prepared) -> rusqlite::Result<PutResult> {
+        let mut reuses_bytes = false;
         for embedded in prepared.embedded() {
-            self.put(embedded)?;
+            reuses_bytes |= self.put(embedded)?.reuses_bytes;
         }
         let admitted = prepared.admitted();
         let (core, capture) = (admitted.core(), admitted.capture());
@@ -218,29 +225,31 @@ impl<'t> SqliteWriter<'t> {
         if may_be_present && let Some(id) = capture_id(self.transaction, core, capture)? {
             self.see(id, core, capture)?;
             self.record_signature(id, admitted)?;
-            return Ok(PutResult { core, capture, outcome: PutOutcome::Present });
+            reuses_bytes |= id < self.first_new_capture;
+            return Ok(PutResult { core, capture, outcome: PutOutcome::Present, reuses_bytes });
         }
         self.record_seen()?;
         let kind = self.kind(admitted.kind())?;
         let entry = after(self.journal.seq(), "journal")?;
-        let (id, outcome) = self.store(prepared, kind, known, entry)?;
+        let (new, outcome) = self.store(prepared, kind, known, entry)?;
+        reuses_bytes |= new.blobs.iter().any(|blob| blob.id < self.first_new_blob);
         let (kind_name, size) = (admitted.kind().name(), admitted.size());
         let source_path = prepared.source_path();
         let entry = Addition { kind, kind_name, core, capture, size, source_path };
         self.journal.add(&self.statements, &entry)?;
-        self.record_signature(id, admitted)?;
-        Ok(PutResult { core, capture, outcome })
+        self.record_signature(new.id, admitted)?;
+        Ok(PutResult { core, capture, outcome, reuses_bytes })
     }
 
     /// Stores a new capture, whose addition is the journal entry `entry`; `known` is the existing blob of a single member, if
-    /// there is one. Returns its row id.
-    fn store(
+    /// there is one.
+    fn store<'p>(
         &mut self,
-        prepared: &Prepared,
+        prepared: &'p Prepared,
         kind: i64,
         known: Option<i64>,
         entry: i64,
-    ) -> rusqlite::Result<(i64, PutOutcome)> {
+    ) -> rusqlite::Result<(NewCapture<'p>, PutOutcome)> {
         let admitted = prepared.admitted();
         let (artifact, outcome) = self.artifact(admitted.core(), kind, entry)?;
         let is_first = outcome == PutOutcome::Added;
@@ -255,7 +264,7 @@ impl<'t> SqliteWriter<'t> {
             let payloads = PayloadReader { connection: self.transaction, readers: &self.bases.readers };
             dictionary_training::make(payloads, kind)?;
         }
-        Ok((new.id, outcome))
+        Ok((new, outcome))
     }
 
     pub(super) fn kind(&mut self, kind: Kind) -> rusqlite::Result<i64> {

@@ -70,6 +70,8 @@ pub enum AddOutcome {
     Capture,
     /// It was stored before.
     Present,
+    /// It was stored before, but its stored bytes were damaged or missing: they were restored from the document.
+    Restored,
     /// It breaks rules, or was removed before; nothing was stored.
     Rejected,
     /// It is not an artifact.
@@ -129,6 +131,7 @@ impl From<DocumentOutcome> for AddOutcome {
             DocumentOutcome::Present | DocumentOutcome::PresentUnrecorded | DocumentOutcome::Verified => {
                 Self::Present
             }
+            DocumentOutcome::Restored => Self::Restored,
             DocumentOutcome::Rejected => Self::Rejected,
             DocumentOutcome::Skipped => Self::Skipped,
         }

@@ -8,15 +8,17 @@ use super::annotations::CommonAnnotations;
 use super::continuation_joiner::FirstPart;
 use super::examination::{Examination, ExaminationResult, ExaminedItem};
 use super::inputs::ends_directory;
+use super::read_back::{ReadBack, read_back};
 use super::report::{AddReporter, AdmissionOutcome, DocumentOutcome};
+use super::rules::unreadable;
 use super::source_paths::SourcePaths;
 use crate::artifact::Admitted;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::intake::{ArtifactSource, Predecessor};
 use crate::storage::{
-    self, ErrorKind, Filter, Order, Page, Prepared, PutOptions, RemovedPolicy, Result, Storage, StorageError,
-    TimeBasis,
+    self, ErrorKind, Filter, Order, Page, Prepared, PutOptions, PutOutcome, PutResult, RemovedPolicy, Result,
+    Storage, StorageError, TimeBasis,
 };
 
 /// A batch is stored when it reaches this number of documents or bytes. A commit costs about as much as storing some
@@ -152,8 +154,9 @@ impl<'s> AddBatch<'s> {
     }
 
     /// Stores the waiting artifacts, and returns the outcome for each. Whether all of them already exist is determined
-    /// without the write lock, so that it can be reported even if another process holds the lock for a long time.
-    fn put(&mut self, accepts_unrecorded: bool) -> Result<Vec<AdmissionOutcome>> {
+    /// without the write lock, so that it can be reported even if another process holds the lock for a long time. What is
+    /// not stored now is read back, or everything if `reads_all_back`.
+    fn put(&mut self, accepts_unrecorded: bool, reads_all_back: bool) -> Result<Vec<AdmissionOutcome>> {
         let prepared: Vec<&Prepared> =
             self.waiting.iter().filter_map(|(_, item)| prepared_of(item)).collect();
         let are_present = self.are_present(&prepared)?;
@@ -167,7 +170,15 @@ impl<'s> AddBatch<'s> {
                 self.seen_busy_timeout = Duration::ZERO;
                 Ok(admissions)
             }
-            stored => Ok(stored?.into_iter().map(AdmissionOutcome::from).collect()),
+            stored => {
+                let mut stored = stored?;
+                let defects = read_back_stored(self.storage, &prepared, &mut stored, reads_all_back)?;
+                let of = |(put, defect): (PutResult, Option<StorageError>)| match defect {
+                    Some(defect) => AdmissionOutcome::Refused(unreadable(&defect)),
+                    None => put.into(),
+                };
+                Ok(stored.into_iter().zip(defects).map(of).collect())
+            }
         }
     }
 
@@ -197,7 +208,10 @@ impl<'s> AddBatch<'s> {
         &mut self,
         reporter: &mut AddReporter<'_>,
     ) -> std::result::Result<(), AddInterruption> {
-        let admissions = self.put(reporter.monitor.accepts_unrecorded()).map_err(AddInterruption::Failed)?;
+        let monitor = &*reporter.monitor;
+        let admissions = self
+            .put(monitor.accepts_unrecorded(), monitor.removes_originals())
+            .map_err(AddInterruption::Failed)?;
         self.annotate(&admissions).map_err(AddInterruption::Failed)?;
         // Rejected items are not in the vault, nor is anything after a rejection that ends the run.
         let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&admissions);
@@ -228,6 +242,32 @@ impl<'s> AddBatch<'s> {
         }
         Ok(())
     }
+}
+
+/// Reads back artifacts that were stored with bytes which the vault had before, or all of them, and restores those whose
+/// bytes are damaged. Returns, for each, why the vault does not return it.
+pub(super) fn read_back_stored(
+    storage: &dyn Storage,
+    prepared: &[&Prepared],
+    stored: &mut [PutResult],
+    all: bool,
+) -> Result<Vec<Option<StorageError>>> {
+    let is_read = |put: &PutResult| !put.outcome.is_refused() && (all || put.reuses_bytes);
+    let read: Vec<&Prepared> =
+        prepared.iter().zip(&*stored).filter(|(_, put)| is_read(put)).map(|(one, _)| *one).collect();
+    let mut states = read_back(storage, &read)?.into_iter();
+    let mut defects = Vec::new();
+    for put in stored {
+        let state = if is_read(put) { states.next() } else { None };
+        if matches!(state, Some(ReadBack::Restored)) && put.outcome == PutOutcome::Present {
+            put.outcome = PutOutcome::Restored;
+        }
+        defects.push(match state {
+            Some(ReadBack::Damaged(error)) => Some(error),
+            _ => None,
+        });
+    }
+    Ok(defects)
 }
 
 /// Returns the artifact to be stored, if the item is one.

@@ -2,11 +2,11 @@
 
 use super::add;
 use super::annotations::CommonAnnotations;
-use super::batch::Recorded;
+use super::batch::{Recorded, read_back_stored};
 use super::continuation_joiner::joined;
 use super::inputs::InputResult;
 use super::report::{AddMonitor, Summary};
-use super::rules::{conflicting, removed};
+use super::rules::{conflicting, removed, unreadable};
 use super::source_paths::SourcePaths;
 use crate::clock;
 use crate::intake::{self, ExamineOptions, Inputs};
@@ -51,8 +51,13 @@ impl Vault {
         let policy = if options.allow_removed { RemovedPolicy::Readmit } else { RemovedPolicy::Refuse };
         let prepared = self.storage.preparer()?.prepare(admitted);
         let options = PutOptions { policy, at: clock::now(), busy_timeout: storage::BUSY_TIMEOUT };
-        let put = self.storage.put(&[&prepared], &options)?.pop();
+        let mut stored = self.storage.put(&[&prepared], &options)?;
+        let defects = read_back_stored(&*self.storage, &[&prepared], &mut stored, false)?;
+        if let Some(defect) = defects.into_iter().flatten().next() {
+            return Err(AddError::Rejected(unreadable(&defect)));
+        }
         // One outcome for each artifact.
+        let put = stored.pop();
         let put = put.ok_or_else(|| StorageError::new(ErrorKind::Database, "the outcome is missing"))?;
         match &put.outcome {
             PutOutcome::Refused(tombstones) => Err(AddError::Rejected(removed(put.core, tombstones))),

@@ -9,6 +9,7 @@ mod dry_run;
 mod examination;
 mod growing_documents;
 mod inputs;
+mod read_back;
 mod report;
 mod rules;
 mod source_paths;
@@ -25,7 +26,7 @@ pub use document::AddError;
 pub use dry_run::dry_run;
 pub use inputs::InputResult;
 pub use report::{AddMonitor, DocumentOutcome, DocumentResult, Summary};
-pub use rules::{OTHER_KIND, REMOVED, RULES};
+pub use rules::{OTHER_KIND, REMOVED, RULES, UNREADABLE};
 pub(in crate::vault) use source_paths::SourcePaths;
 pub use verification::verify;
 

@@ -18,6 +18,9 @@ pub enum DocumentOutcome {
     NewCapture,
     /// It already existed, and was recorded as seen again.
     Present,
+    /// It already existed, but the vault could not return it: its bytes were damaged or missing. They were restored from
+    /// the document.
+    Restored,
     /// It already existed, and was not recorded as seen again because another process held the write lock.
     PresentUnrecorded,
     /// It is a valid artifact; storing was not requested.
@@ -61,7 +64,8 @@ pub struct DocumentResult {
 /// A receiver of progress events.
 pub trait AddMonitor {
     /// Called when the documents read from these locations are durably stored, before the calls of
-    /// [`AddMonitor::examined`] for them, which are in the same order.
+    /// [`AddMonitor::examined`] for them, which are in the same order. What the vault returns for them has been compared
+    /// with them, byte for byte, if [`AddMonitor::removes_originals`].
     fn stored(&mut self, originals: &[&ArtifactSource]) {
         let _ = originals;
     }
@@ -78,6 +82,12 @@ pub trait AddMonitor {
 
     /// Called when an input could not be read.
     fn unreadable(&mut self, error: &SourceError);
+
+    /// Returns whether originals are removed once they are [`stored`](AddMonitor::stored), so that the vault has the only
+    /// copy. Otherwise, new bytes are not read back.
+    fn removes_originals(&self) -> bool {
+        false
+    }
 
     /// Returns whether to stop at the first document that breaks rules or cannot be read. Everything before it is
     /// stored, and nothing after it.
@@ -101,6 +111,8 @@ pub struct Summary {
     pub new_captures: u64,
     /// Documents that already existed.
     pub present: u64,
+    /// Documents that already existed and whose damaged or missing bytes were restored.
+    pub restored: u64,
     /// Documents that already existed and could not be recorded as seen again.
     pub unrecorded: u64,
     /// Valid artifacts, when storing was not requested.
@@ -125,6 +137,7 @@ impl Summary {
             DocumentOutcome::Added => &mut self.added,
             DocumentOutcome::NewCapture => &mut self.new_captures,
             DocumentOutcome::Present => &mut self.present,
+            DocumentOutcome::Restored => &mut self.restored,
             DocumentOutcome::PresentUnrecorded => &mut self.unrecorded,
             DocumentOutcome::Verified => &mut self.verified,
             DocumentOutcome::Rejected => &mut self.rejected,
@@ -179,6 +192,7 @@ impl From<PutResult> for AdmissionOutcome {
             PutOutcome::Added => DocumentOutcome::Added,
             PutOutcome::NewCapture => DocumentOutcome::NewCapture,
             PutOutcome::Present => DocumentOutcome::Present,
+            PutOutcome::Restored => DocumentOutcome::Restored,
             PutOutcome::Refused(tombstones) => return Self::Refused(removed(put.core, &tombstones)),
             PutOutcome::KindConflict(conflict) => return Self::Refused(conflicting(put.core, &conflict)),
         })

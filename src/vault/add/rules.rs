@@ -1,7 +1,7 @@
 //! The rules of adding, which apply in addition to those of the kinds.
 
 use crate::digest::CoreHash;
-use crate::storage::{KindConflict, Tombstone};
+use crate::storage::{KindConflict, StorageError, Tombstone};
 use crate::validation::{Findings, Report, RuleInfo, Severity, Violation};
 
 /// The rule that a removed artifact is not added again.
@@ -25,8 +25,26 @@ pub const OTHER_KIND: RuleInfo = RuleInfo {
           need not be stored again.",
 };
 
+/// The rule that the vault returns what is added to it.
+pub const UNREADABLE: RuleInfo = RuleInfo {
+    id: "UNREADABLE",
+    severity: Severity::Error,
+    summary: "The vault returns an artifact that is added with every byte.",
+    why: "An artifact that is added again is not stored again, and the bytes that the vault has of it may have been damaged \
+          since. They are read back and compared with what is added. If they differ, they are restored from it; if that \
+          is not possible, the artifact is rejected and its file is kept, because it may be the only good copy.",
+};
+
 /// The rules of adding, which apply in addition to those of the kind.
-pub const RULES: [RuleInfo; 2] = [REMOVED, OTHER_KIND];
+pub const RULES: [RuleInfo; 3] = [REMOVED, OTHER_KIND, UNREADABLE];
+
+/// Returns the report for an artifact that the vault has and does not return, because of this error.
+pub(super) fn unreadable(error: &StorageError) -> Report {
+    let message = format!(
+        "it is in the vault, but the vault does not return it, and it could not be restored: {error}"
+    );
+    Violation::new(UNREADABLE, "", message).into()
+}
 
 /// Returns the report for an artifact `core` that is rejected because of these tombstones.
 pub(super) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {

@@ -9,6 +9,7 @@ mod reader;
 mod reindex;
 mod repair;
 mod report;
+mod restoring;
 mod search;
 mod signatures;
 mod sources;
@@ -27,6 +28,8 @@ pub use report::{FsckMonitor, FsckReport, RepairReport, RepairSummary};
 pub use signatures::SignatureCounts;
 
 pub(crate) use reader::admit_stored;
+pub(in crate::vault) use restoring::{reindex_artifacts, restore_bytes};
+pub(in crate::vault) use sources::from_vault;
 
 use report::FsckReporter;
 

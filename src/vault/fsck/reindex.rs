@@ -27,8 +27,20 @@ pub(super) fn reindex(storage: &dyn Storage, keys: &KeyRing, reporter: &mut Fsck
         reporter.report.signatures = Some(SignatureCounts::default());
     }
     let mut findings = Vec::new();
-    let mut artifacts = storage.maintenance().inspect()?.artifacts(None, &mut findings)?;
+    let all = storage.maintenance().inspect()?.artifacts(None, &mut findings)?;
     reporter.add_all(findings);
+    let not_admitted = artifacts(storage, all, keys, reporter)?;
+    storage.maintenance().finish_reindex(reporter.report.artifacts, not_admitted)?;
+    search::rebuild(storage)
+}
+
+/// Rebuilds the index data of some artifacts, and returns the number of captures that were not admitted again.
+pub(super) fn artifacts(
+    storage: &dyn Storage,
+    mut artifacts: Vec<CheckedArtifact>,
+    keys: &KeyRing,
+    reporter: &mut FsckReporter<'_>,
+) -> Result<u64> {
     let mut not_admitted = 0;
     for _ in 0..ROUNDS {
         let reading = FsckReader::new(storage.maintenance().inspect()?, artifacts, false);
@@ -51,8 +63,7 @@ pub(super) fn reindex(storage: &dyn Storage, keys: &KeyRing, reporter: &mut Fsck
             break;
         }
     }
-    storage.maintenance().finish_reindex(reporter.report.artifacts, not_admitted)?;
-    search::rebuild(storage)
+    Ok(not_admitted)
 }
 
 enum ReindexItemResult {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use super::reader::{FsckItem, FsckReader, admit_as};
 use super::report::{FsckReport, FsckReporter, RepairReport};
+use super::restoring::restore_bytes;
 use super::sources::{RepairSource, from_vault};
 use super::{reindex, search};
 use crate::artifact::{Admitted, KeyRing};
@@ -26,7 +27,7 @@ use crate::storage::check::{
     CaptureId, CheckedArtifact, Inspection, IntegrityLevel, ReadCapture, RecordedCapture, RecordedSignatures,
     Repair, Repairs,
 };
-use crate::storage::{ErrorKind, Result, SourcePath, Storage, StorageError, StoredMember};
+use crate::storage::{Result, SourcePath, Storage, StorageError, StoredMember};
 
 /// Findings that rebuilding the index repairs.
 const OF_THE_INDEX: &[FindingInfo] = &[
@@ -138,10 +139,7 @@ impl<'r> Repairer<'r> {
     /// after a failure of the disk, later steps would drop what this step could restore the next time.
     fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         match step(self) {
-            Err(error)
-                if error.is_of_damaged_file()
-                    || matches!(error.kind(), ErrorKind::IndexDamaged | ErrorKind::Damaged) =>
-            {
+            Err(error) if error.is_of_damage() => {
                 self.failures.push(error);
                 Ok(())
             }
@@ -223,41 +221,14 @@ impl<'r> Repairer<'r> {
         for blob in &blobs {
             self.done.append(&mut self.steps.repair_digest(*blob)?);
         }
-        // Delta bases come first: once they are restored, their dependents may be readable again.
-        let inspection = self.inspect()?;
-        let mut whole = BTreeSet::new();
-        for blob in &blobs {
-            if !inspection.is_difference(*blob)? {
-                whole.insert(*blob);
-            }
-        }
-        drop(inspection);
-        self.restore(whole)?;
-        self.restore(blobs)?;
+        let (sources, all) = (&self.sources, self.has(BASE_WRONG));
+        let mut restored = restore_bytes(self.storage, &blobs, all, &mut |missing, restore| {
+            sources.iter().try_for_each(|source| source.blobs(missing, restore))
+        })?;
+        self.done.append(&mut restored);
         if self.has(DICTIONARY_DAMAGED) {
             self.done.append(&mut self.steps.repair_dictionaries(None)?);
         }
-        Ok(())
-    }
-
-    /// Restores those of the blobs that cannot be read.
-    fn restore(&mut self, blobs: BTreeSet<BlobHash>) -> Result<()> {
-        let inspection = self.inspect()?;
-        let mut unreadable = BTreeSet::new();
-        for blob in blobs {
-            if inspection.bytes_of(blob)?.is_none() || self.has(BASE_WRONG) {
-                unreadable.insert(blob);
-            }
-        }
-        drop(inspection);
-        let mut done = Vec::new();
-        for source in &self.sources {
-            source.blobs(&mut unreadable, &mut |blob, bytes| {
-                done.append(&mut self.steps.restore_blob(blob, bytes)?);
-                Ok(())
-            })?;
-        }
-        self.done.append(&mut done);
         Ok(())
     }
 
@@ -316,7 +287,8 @@ impl<'r> Repairer<'r> {
             self.signatures = inspection.recorded_signatures()?;
             for subject in self.subjects(&[CAPTURE_DAMAGED]) {
                 if let Subject::Capture(capture) = subject {
-                    lost.extend(inspection.recorded_with_hash(*capture)?);
+                    let recorded = inspection.recorded_with(capture.0)?.into_iter();
+                    lost.extend(recorded.filter(|recorded| recorded.capture == *capture));
                 }
             }
             for lost in &lost {

@@ -153,29 +153,27 @@ fn recorded(
     files: &[StoredMember],
     keys: &KeyRing,
 ) -> Option<Admitted> {
+    // The hash proves the kind, which is probably the one that is recorded.
     let named = lost.kind.as_deref().and_then(formats::named);
-    let kinds = formats::ALL.into_iter().filter(|kind| named.is_none_or(|named| named == *kind));
-    let mut admitted = kinds.filter_map(|kind| admit_as(kind, is_directory, files, keys).ok());
+    let others = formats::ALL.into_iter().filter(|kind| Some(*kind) != named);
+    let mut admitted =
+        named.into_iter().chain(others).filter_map(|kind| admit_as(kind, is_directory, files, keys).ok());
     admitted.find(|admitted| (admitted.core(), admitted.capture()) == lost.key())
 }
 
 /// Admits a capture that a journal records, from the bytes of `store`.
-pub(super) fn from_vault(
+pub(in crate::vault) fn from_vault(
     storage: &dyn Storage,
     lost: &RecordedCapture,
     keys: &KeyRing,
 ) -> Result<Option<Admitted>> {
-    let document = storage.maintenance().inspect()?.bytes_of(BlobHash(lost.capture.0))?;
-    let (is_directory, files) = match document {
+    let inspection = storage.maintenance().inspect()?;
+    let (is_directory, files) = match inspection.bytes_of(BlobHash(lost.capture.0))? {
         Some(bytes) => (false, vec![StoredMember { name: String::new(), bytes }]),
-        None => {
-            match storage.snapshot().and_then(|snapshot| snapshot.read_members(lost.core, lost.capture)) {
-                Ok(files) => (true, files),
-                // Bytes that cannot be read now must not be taken for lost.
-                Err(error) if error.is_transient() => return Err(error),
-                Err(_) => return Ok(None),
-            }
-        }
+        None => match inspection.files_of(lost.capture)? {
+            Some(files) => (true, files),
+            None => return Ok(None),
+        },
     };
     Ok(recorded(lost, is_directory, &files, keys))
 }

@@ -22,10 +22,11 @@ pub(crate) fn contained(
     leaving: &BTreeSet<CoreHash>,
 ) -> Result<Vec<ContainedArtifact>> {
     let mut contained = Vec::new();
-    for artifact in artifacts {
-        let mut containers = artifacts_with_bytes_of(snapshot, artifact)?;
-        containers.retain(|container| !leaving.contains(&container.core));
+    let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+    for (artifact, mut containers) in artifacts.iter().zip(snapshot.containers(&cores, Containment::Bytes)?) {
+        containers.retain(|container| !leaving.contains(container));
         if !containers.is_empty() {
+            let containers = snapshot.stored_artifacts(&containers)?;
             contained.push(ContainedArtifact { artifact: artifact.clone(), containers });
         }
     }

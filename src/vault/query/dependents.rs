@@ -43,10 +43,26 @@ pub(crate) enum Dependency {
     Linked(Link),
 }
 
+/// Number of artifacts whose dependents should be looked up together: each dependent is read once for all of them, and
+/// all their links are in memory.
+pub(crate) const BATCH: usize = 128;
+
+/// Which dependents a finder remembers.
+#[derive(Default)]
+enum Remembered {
+    /// All.
+    #[default]
+    All,
+    /// All but these, which are to be removed.
+    Without(BTreeSet<CoreHash>),
+    /// The first one that is not among these, which suffices to keep an artifact; all if there is none.
+    FirstWithout(BTreeSet<CoreHash>),
+}
+
 /// Finds the dependents of many artifacts of one snapshot.
 #[derive(Default)]
 pub(crate) struct DependentFinder {
-    leaving: BTreeSet<CoreHash>,
+    remembered: Remembered,
     groups: Vec<DependentGroup>,
     by_name: HashMap<String, usize>,
 }
@@ -55,7 +71,14 @@ impl DependentFinder {
     /// Creates a finder that does not count `leaving` as dependents.
     #[must_use]
     pub(crate) fn without(leaving: BTreeSet<CoreHash>) -> Self {
-        Self { leaving, ..Self::default() }
+        Self { remembered: Remembered::Without(leaving), ..Self::default() }
+    }
+
+    /// Creates a finder to decide which of `leaving` are kept because of dependents. Of the dependents of an artifact, it
+    /// remembers only the first one that is not among them, if there is one.
+    #[must_use]
+    pub(crate) fn deciding_on(leaving: BTreeSet<CoreHash>) -> Self {
+        Self { remembered: Remembered::FirstWithout(leaving), ..Self::default() }
     }
 
     /// Returns the group with this number.
@@ -64,26 +87,43 @@ impl DependentFinder {
         self.groups.get(number)
     }
 
-    /// Returns the dependents that contain the bytes of `artifact`; `None` if there are none.
+    /// Returns the dependents that contain the bytes of each artifact; `None` if there are none.
     pub(crate) fn containers(
         &mut self,
         snapshot: &dyn Snapshot,
-        artifact: &ArtifactRecord,
-    ) -> Result<Option<GroupDependency>> {
-        let containers = snapshot.containers_of(artifact.core, Containment::Bytes)?.into_iter();
-        let dependents: Vec<_> = containers.map(|container| (container, DependencyReason::Bytes)).collect();
-        if dependents.is_empty() { Ok(None) } else { Ok(Some(GroupDependency::new(self.add(dependents)))) }
+        of: &[CoreHash],
+    ) -> Result<Vec<Option<GroupDependency>>> {
+        let hold = |containers: Vec<CoreHash>| {
+            let dependents: Vec<_> =
+                containers.into_iter().map(|container| (container, DependencyReason::Bytes)).collect();
+            if dependents.is_empty() { None } else { Some(GroupDependency::new(self.add(dependents))) }
+        };
+        Ok(snapshot.containers(of, Containment::Bytes)?.into_iter().map(hold).collect())
     }
 
-    /// Returns the dependents of `artifact` that link to it. Links that follow from what the artifact itself states,
+    /// Returns the dependents of each artifact that link to it. Links that follow from what the artifact itself states,
     /// such as the contract that governs it, are excluded.
     pub(crate) fn linking(
         &mut self,
         snapshot: &dyn Snapshot,
-        artifact: &ArtifactRecord,
-    ) -> Result<Vec<GroupDependency>> {
-        let mut holds = Vec::from_iter(self.by_edges(snapshot, artifact)?.map(GroupDependency::new));
-        for handle in snapshot.names_of(artifact.core)?.own {
+        of: &[CoreHash],
+    ) -> Result<Vec<Vec<GroupDependency>>> {
+        let by_edges = self.by_edges(snapshot, of)?.into_iter();
+        let names = snapshot.names(of)?.into_iter().map(|names| names.own);
+        by_edges
+            .zip(names)
+            .map(|(group, names)| {
+                let mut holds = Vec::from_iter(group.map(GroupDependency::new));
+                holds.append(&mut self.by_names(snapshot, names)?);
+                Ok(holds)
+            })
+            .collect()
+    }
+
+    /// Returns the groups of dependents that refer to an artifact by one of its names.
+    fn by_names(&mut self, snapshot: &dyn Snapshot, names: Vec<String>) -> Result<Vec<GroupDependency>> {
+        let mut holds = Vec::new();
+        for handle in names {
             let group = if let Some(known) = self.by_name.get(&handle) {
                 *known
             } else {
@@ -100,41 +140,54 @@ impl DependentFinder {
         Ok(holds)
     }
 
-    /// Returns the group of dependents that have a manual link to the artifact, or refer to it by core hash.
-    fn by_edges(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Option<usize>> {
-        let mut dependents = Vec::new();
-        for edge in snapshot.manual_links_of(artifact.core)? {
-            if edge.target == artifact.core {
+    /// Returns, for each artifact, the group of dependents that have a manual link to it, or refer to it by core hash.
+    fn by_edges(&mut self, snapshot: &dyn Snapshot, of: &[CoreHash]) -> Result<Vec<Option<usize>>> {
+        let manual = snapshot.manual_links(of)?;
+        let outgoing = snapshot.references(of, Direction::Out)?;
+        let incoming = snapshot.references(of, Direction::In)?;
+        let mut groups = Vec::new();
+        for (((core, manual), outgoing), incoming) in of.iter().zip(manual).zip(outgoing).zip(incoming) {
+            let mut dependents = Vec::new();
+            for edge in manual.into_iter().filter(|edge| edge.target == *core) {
                 let origin = LinkOrigin::Manual(edge.note);
                 dependents.push((edge.source, DependencyReason::Link { relation: edge.relation, origin }));
             }
-        }
-        let own: BTreeSet<(String, CoreHash)> = snapshot
-            .references_of(artifact.core, Direction::Out)?
-            .into_iter()
-            .filter(|edge| edge.is_resolved)
-            .filter_map(|edge| Some((edge.inverse?, CoreHash(edge.mention.digest))))
-            .collect();
-        for edge in snapshot.references_of(artifact.core, Direction::In)? {
-            let key = (edge.relation, edge.mention.artifact);
-            if !own.contains(&key) {
-                let because =
-                    format!("{} of the other artifact states this core hash", location(&edge.mention));
-                dependents.push((
-                    key.1,
-                    DependencyReason::Link { relation: key.0, origin: LinkOrigin::Derived(because) },
-                ));
+            let own: BTreeSet<(String, CoreHash)> = outgoing
+                .into_iter()
+                .filter(|edge| edge.is_resolved)
+                .filter_map(|edge| Some((edge.inverse?, CoreHash(edge.mention.digest))))
+                .collect();
+            for edge in incoming {
+                let key = (edge.relation, edge.mention.artifact);
+                if !own.contains(&key) {
+                    let because =
+                        format!("{} of the other artifact states this core hash", location(&edge.mention));
+                    let origin = LinkOrigin::Derived(because);
+                    dependents.push((key.1, DependencyReason::Link { relation: key.0, origin }));
+                }
             }
+            groups.push(if dependents.is_empty() { None } else { Some(self.add(dependents)) });
         }
-        Ok(if dependents.is_empty() { None } else { Some(self.add(dependents)) })
+        Ok(groups)
     }
 
-    /// Adds a group of the dependents that are not to be removed, and returns its number.
-    fn add(&mut self, dependents: Vec<(CoreHash, DependencyReason)>) -> usize {
+    /// Adds a group of the dependents that are to be remembered, and returns its number.
+    fn add(&mut self, mut dependents: Vec<(CoreHash, DependencyReason)>) -> usize {
+        match &self.remembered {
+            Remembered::All => {}
+            Remembered::Without(leaving) => dependents.retain(|(dependent, _)| !leaving.contains(dependent)),
+            Remembered::FirstWithout(leaving) => {
+                if let Some(first) = dependents.iter().position(|(dependent, _)| !leaving.contains(dependent))
+                {
+                    dependents.swap(0, first);
+                    dependents.truncate(1);
+                }
+            }
+        }
         let mut group = DependentGroup { dependents: Vec::new(), why: Vec::new() };
         let mut seen = BTreeSet::new();
         for (dependent, why) in dependents {
-            if seen.insert((why.relation().to_owned(), dependent)) && !self.leaving.contains(&dependent) {
+            if seen.insert((why.relation().to_owned(), dependent)) {
                 group.dependents.push(dependent);
                 group.why.push(why);
             }
@@ -160,19 +213,21 @@ impl DependentFinder {
         }))
     }
 
-    /// Returns the links of other artifacts to `artifact`: up to `limit` of them, and the number of further ones.
+    /// Returns the links of other artifacts to `artifact`, of which `holds` are the groups that link to it: up to `limit`
+    /// of them, and the number of further ones.
     pub(crate) fn links_to(
-        &mut self,
+        &self,
         snapshot: &dyn Snapshot,
-        artifact: &ArtifactRecord,
+        artifact: CoreHash,
+        holds: &[GroupDependency],
         limit: usize,
     ) -> Result<(Vec<Link>, u64)> {
         let mut links = Vec::new();
         let mut seen = BTreeSet::new();
-        for hold in self.linking(snapshot, artifact)? {
+        for hold in holds {
             let Some(group) = self.groups.get(hold.group) else { continue };
             for (dependent, why) in group.dependents.iter().zip(&group.why) {
-                let is_new = *dependent != artifact.core && seen.insert((why.relation(), *dependent));
+                let is_new = *dependent != artifact && seen.insert((why.relation(), *dependent));
                 if is_new && links.len() < limit {
                     links.extend(why.link(&snapshot.expect_artifact(*dependent)?));
                 }

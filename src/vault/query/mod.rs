@@ -21,7 +21,7 @@ mod versions;
 
 pub use containers::ContainedArtifact;
 pub(crate) use containers::{all_containers, contained};
-pub(crate) use dependents::{Dependency, DependentFinder, GroupDependency};
+pub(crate) use dependents::{BATCH as DEPENDENTS_BATCH, Dependency, DependentFinder, GroupDependency};
 pub(crate) use find::{FindQuery, Hit, Match, find_until};
 pub(crate) use fork::{Fork, HistoryIdentity};
 pub(crate) use forks::{forks, forks_of};

@@ -5,6 +5,7 @@ mod locate;
 mod lookup;
 mod mentioned;
 mod read;
+mod recover;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -20,6 +21,7 @@ pub use error::LookupError;
 pub use locate::LocatedCapture;
 pub use lookup::RUN_IDS;
 pub use mentioned::{MentionedHash, MentioningArtifact};
+pub use recover::RecoveredFiles;
 
 use locate::locate_bytes;
 pub(super) use locate::{locate, with_preferred_capture};

@@ -2,6 +2,7 @@
 
 use super::error::LookupError;
 use super::locate::{LocatedCapture, locate, locate_bytes};
+use super::recover::{RecoveredFiles, may_be_recovered};
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::formats::{self, Session};
@@ -11,7 +12,8 @@ use crate::vault::handle::Vault;
 
 impl Vault {
     /// Returns the exact bytes that `prefix` identifies, hashed again: those of a document's preferred capture, or of a
-    /// capture. A full core hash is the fastest way to read them.
+    /// capture. A full core hash is the fastest way to read them. With a full hash, bytes that the catalog does not lead to
+    /// are also found, as by [`Vault::recover`].
     ///
     /// # Errors
     /// Same as [`Vault::locate`] and [`Vault::read`].
@@ -19,8 +21,17 @@ impl Vault {
         if let Some(bytes) = self.get_quickly(prefix)? {
             return Ok(bytes);
         }
-        let snapshot = self.snapshot()?;
-        document(&*snapshot, &locate_bytes(&*snapshot, prefix)?)
+        let found = || {
+            let snapshot = self.snapshot()?;
+            document(&*snapshot, &locate_bytes(&*snapshot, prefix)?)
+        };
+        match (found(), prefix.whole()) {
+            (Err(error), Some(digest)) if may_be_recovered(&error) => {
+                let recovered = self.recover(digest)?.and_then(RecoveredFiles::into_document);
+                recovered.ok_or(error)
+            }
+            (found, _) => found,
+        }
     }
 
     /// Like [`Vault::get`], if `prefix` is the full core hash of a document whose captures have the same signature
@@ -29,7 +40,11 @@ impl Vault {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     pub fn get_quickly(&self, prefix: &DigestPrefix) -> Result<Option<Vec<u8>>, StorageError> {
-        prefix.whole().map_or(Ok(None), |digest| self.storage.document(CoreHash(digest)))
+        match prefix.whole().map(|digest| self.storage.document(CoreHash(digest))) {
+            None => Ok(None),
+            Some(Err(error)) if error.is_of_damage() => Ok(None),
+            Some(document) => document,
+        }
     }
 
     /// Returns the exact bytes of a capture of a document, hashed again.

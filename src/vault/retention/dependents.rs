@@ -1,12 +1,12 @@
 //! Retention of artifacts that kept artifacts depend on.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use super::decision::ArtifactDecision;
 use super::reason::RetentionReason;
 use crate::digest::CoreHash;
 use crate::storage::{Result, Snapshot};
-use crate::vault::query::{Dependency, DependentFinder, GroupDependency};
+use crate::vault::query::{DEPENDENTS_BATCH, Dependency, DependentFinder, GroupDependency};
 
 /// Keeps artifacts whose bytes a kept artifact contains or that it links to, until no further artifact is kept for
 /// this. Each group of dependents is examined once, and again when its first member is kept.
@@ -16,16 +16,22 @@ pub(super) fn keep_dependencies(
     ignores_links: bool,
 ) -> Result<()> {
     let leaving = decisions.iter().filter(|decision| !decision.is_kept());
-    let leaving: HashSet<CoreHash> = leaving.map(|decision| decision.artifact.core).collect();
-    let mut finder = DependentFinder::default();
+    let leaving: BTreeSet<CoreHash> = leaving.map(|decision| decision.artifact.core).collect();
+    let mut finder = DependentFinder::deciding_on(leaving.clone());
     let mut waiting = Vec::new();
-    for (number, decision) in decisions.iter().enumerate().filter(|(_, decision)| !decision.is_kept()) {
-        let mut holds = Vec::from_iter(finder.containers(snapshot, &decision.artifact)?);
-        if !ignores_links {
-            holds.extend(finder.linking(snapshot, &decision.artifact)?);
-        }
-        if !holds.is_empty() {
-            waiting.push(ForgetCandidate { number, holds });
+    let undecided = decisions.iter().enumerate().filter(|(_, decision)| !decision.is_kept());
+    let undecided: Vec<(usize, CoreHash)> =
+        undecided.map(|(number, decision)| (number, decision.artifact.core)).collect();
+    for undecided in undecided.chunks(DEPENDENTS_BATCH) {
+        let cores: Vec<CoreHash> = undecided.iter().map(|(_, core)| *core).collect();
+        let containers = finder.containers(snapshot, &cores)?;
+        let linking =
+            if ignores_links { vec![Vec::new(); cores.len()] } else { finder.linking(snapshot, &cores)? };
+        for (((number, _), container), linking) in undecided.iter().zip(containers).zip(linking) {
+            let holds: Vec<GroupDependency> = container.into_iter().chain(linking).collect();
+            if !holds.is_empty() {
+                waiting.push(ForgetCandidate { number: *number, holds });
+            }
         }
     }
     let groups = DependentGroups::new(&finder, &waiting, &leaving);
@@ -50,7 +56,7 @@ struct DependentGroups {
 }
 
 impl DependentGroups {
-    fn new(finder: &DependentFinder, waiting: &[ForgetCandidate], leaving: &HashSet<CoreHash>) -> Self {
+    fn new(finder: &DependentFinder, waiting: &[ForgetCandidate], leaving: &BTreeSet<CoreHash>) -> Self {
         let mut groups =
             Self { kept: HashMap::new(), held: HashMap::new(), groups_by_dependent: HashMap::new() };
         for (at, waiting) in waiting.iter().enumerate() {
@@ -66,7 +72,7 @@ impl DependentGroups {
         groups
     }
 
-    fn look_at(&mut self, finder: &DependentFinder, group: usize, leaving: &HashSet<CoreHash>) {
+    fn look_at(&mut self, finder: &DependentFinder, group: usize, leaving: &BTreeSet<CoreHash>) {
         let dependents = finder.group(group).map(|group| group.dependents.as_slice()).unwrap_or_default();
         if let Some(dependent) = dependents.iter().find(|dependent| !leaving.contains(dependent)) {
             self.kept.insert(group, *dependent);

@@ -4,7 +4,7 @@ use super::{bytes_of, examples, findings, of_bytes, small_pages, sql};
 use crate::sandbox::Sandbox;
 
 /// Gives a table the root page of another one, or a page within it.
-fn share(sandbox: &Sandbox, table: &str, page: &str) {
+pub(crate) fn share(sandbox: &Sandbox, table: &str, page: &str) {
     let connection = sql(sandbox);
     let change = format!(
         "PRAGMA writable_schema = ON;

@@ -231,3 +231,45 @@ fn repairs_are_printed_and_what_remains_is_said() {
     assert!(lost.stdout.contains("annotation-differs"), "{}", lost.stdout);
     assert_eq!(database.run(["tag", "list", "--json"]).expect(0).stdout, tags);
 }
+
+/// Expects that additions restore what they find damaged, and that nothing else is wrong after that.
+fn expect_restored(repaired: &mut Repaired) {
+    let others = repaired.answers(WITHOUT_TIMES);
+    for sql in [
+        "UPDATE blob SET encoding = 7",
+        "UPDATE blob SET bytes = 'other', object = NULL, start = NULL, length = NULL",
+        "UPDATE capture SET seal = substr(sha256(seal), 1, 16)",
+        "DELETE FROM member",
+    ] {
+        repaired.damage(sql);
+        let add =
+            repaired.database.run(["add".as_ref(), "--json".as_ref(), repository("examples").as_os_str()]);
+        let added = add.expect(1).json();
+        let outcomes: Vec<&str> = added.iter().filter_map(|line| line["outcome"].as_str()).collect();
+        assert!(outcomes.contains(&"restored"), "{sql}: {outcomes:?}");
+        assert_eq!(repaired.answers(WITHOUT_TIMES), others, "{sql}");
+    }
+}
+
+#[test]
+fn additions_restore_what_is_damaged_in_a_database() {
+    let Some(database) = Database::new() else { return };
+    expect_restored(&mut Repaired::begin(database));
+}
+
+#[cfg(feature = "objects")]
+#[test]
+fn additions_restore_what_is_damaged_in_object_storage() {
+    let place = super::Place::directory();
+    let Some(mut database) = Database::new() else { return };
+    database.address = place.address_with(&database.address);
+    let mut repaired = Repaired::begin(database);
+    let others = repaired.answers(WITHOUT_TIMES);
+    for object in super::objects::objects(place.path().unwrap()) {
+        std::fs::write(object, "other").unwrap();
+    }
+    let add = repaired.database.run(["add".as_ref(), repository("examples").as_os_str()]).expect(1);
+    assert!(add.stderr.contains(" restored"), "{}", add.stderr);
+    assert!(repaired.answers(WITHOUT_TIMES) == others);
+    expect_restored(&mut repaired);
+}

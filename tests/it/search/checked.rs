@@ -84,11 +84,13 @@ fn words_that_are_not_found_though_they_are_there_are_missed() {
     assert_eq!(findings(&sandbox, &[]), "");
     for change in [
         "DELETE FROM search_text_idx WHERE pgno > 10",
-        "UPDATE search_text_idx SET term = CAST(term AS TEXT) WHERE length(term) > 0",
+        "UPDATE search_text_idx SET term = CAST(term AS TEXT)",
+        "UPDATE search_text_idx SET pgno = pgno - 2 WHERE pgno > 10",
     ] {
         let pages = sql(&sandbox).execute(change, []).unwrap();
         assert!(pages > 3, "the index is large enough to have an index of its own");
-        assert_eq!(found(&sandbox, &["word15000"]), [""; 0], "{change}");
+        let missed = ["word15000", "word9000", "word1"].map(|word| found(&sandbox, &[word]).is_empty());
+        assert!(missed.contains(&true), "{change}");
         assert!(findings(&sandbox, &[]).contains("search-differs"), "{}", findings(&sandbox, &[]));
         sandbox.run(["fsck", "--repair"]).expect(0);
         assert_eq!(found(&sandbox, &["word15000"]).len(), 1, "{change}");

@@ -3092,7 +3092,7 @@ class Violation(TypedDict):
 
 
 # What was done with a document.
-AddOutcome: TypeAlias = Literal['added', 'capture', 'present', 'rejected', 'skipped']
+AddOutcome: TypeAlias = Literal['added', 'capture', 'present', 'restored', 'rejected', 'skipped']
 
 
 # A match of a condition.

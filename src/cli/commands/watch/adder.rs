@@ -97,6 +97,10 @@ struct WatchMonitor<'t> {
 }
 
 impl AddMonitor for WatchMonitor<'_> {
+    fn removes_originals(&self) -> bool {
+        self.printer.removes_originals()
+    }
+
     fn stored(&mut self, originals: &[&ArtifactSource]) {
         self.printer.stored(originals);
     }

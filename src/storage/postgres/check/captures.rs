@@ -1,5 +1,7 @@
 //! Captures as stored, read without trusting the rows that refer to them.
 
+use std::collections::BTreeMap;
+
 use postgres::Row;
 
 use super::ahead::ArtifactTable;
@@ -15,6 +17,7 @@ use crate::storage::postgres::bytes::{self, BlobExamination};
 use crate::storage::postgres::columns::{blob, capture, core, optional_text, text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::snapshot::captures::signature;
+use crate::storage::seal::seal;
 use crate::storage::{PayloadDefect, Result, StoredMember};
 
 /// A named blob of a capture.
@@ -66,6 +69,38 @@ impl DatabaseInspection<'_> {
             })
         })?;
         Ok(artifacts)
+    }
+
+    /// Returns the captures whose seals bind them to `core`, whatever artifact their rows refer to.
+    pub(super) fn sealed_for(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
+        let mut sealed = Vec::new();
+        self.look(Subject::Table("capture".to_owned()), &mut Vec::new(), || {
+            self.scan("SELECT digest, seal FROM capture", ROWS, &mut |rows| {
+                // A row that cannot be read does not have the seal.
+                let captures = rows.iter().filter_map(|row| {
+                    let (capture, stored) = (capture(row, 0).ok()?, value::<&[u8]>(row, 1).ok()?);
+                    (stored == seal(core, capture)).then_some(capture)
+                });
+                sealed.extend(captures);
+                Ok(())
+            })
+        })?;
+        Ok(sealed)
+    }
+
+    /// Returns the names and hashes of the files of every set of files that may be the capture with this hash: of the
+    /// captures that have it, and of those that are lost.
+    pub(super) fn file_lists(&self, capture: CaptureHash) -> Result<Vec<Vec<(String, BlobHash)>>> {
+        let mut lists: BTreeMap<i64, Vec<(String, BlobHash)>> = BTreeMap::new();
+        self.look(Subject::Capture(capture), &mut Vec::new(), || {
+            let sql = "SELECT m.capture, m.name, m.blob FROM member m LEFT JOIN capture c ON c.id = m.capture
+                        WHERE c.id IS NULL OR c.digest = $1 ORDER BY m.capture, m.name";
+            for row in self.session.rows(sql, &[&capture])? {
+                lists.entry(value(&row, 0)?).or_default().push((text(&row, 1)?, blob(&row, 2)?));
+            }
+            Ok(())
+        })?;
+        Ok(lists.into_values().collect())
     }
 
     /// Returns whether the vault contains this capture of the artifact `core`, with its files.

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{DatabaseInspection, LARGE_ROWS, ROWS, read_all, table};
 use crate::artifact::{Signature, SignatureState};
-use crate::digest::{CaptureHash, Digest};
+use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::check::comparison::signature_facts;
 use crate::storage::check::finding::{ENTRY_DIFFERS, Finding, JOURNAL_BROKEN, Subject};
@@ -89,21 +89,32 @@ impl JournalReader for DatabaseInspection<'_> {
 }
 
 impl DatabaseInspection<'_> {
-    /// Returns the added captures with this hash that the journal records: one per artifact, sorted by core hash.
-    pub(super) fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>> {
+    /// Returns the added captures that the journal, or a seal, proves to have `digest` or to belong to the artifact with
+    /// this core hash, sorted.
+    pub(super) fn recorded_with(&self, digest: Digest) -> Result<Vec<RecordedCapture>> {
         let mut found = Vec::new();
         self.look(table("journal"), &mut Vec::new(), || {
-            let sql = format!(
-                "SELECT seq FROM journal WHERE action = 'add' AND position('{}' IN entry) > 0",
-                capture.0
-            );
+            let sql =
+                format!("SELECT seq FROM journal WHERE action = 'add' AND position('{digest}' IN entry) > 0");
             self.scan(&sql, ROWS, &mut |rows| {
                 let seqs = rows.iter().map(|row| value(row, 0)).collect::<PostgresResult<_>>()?;
                 let recorded = self.entries(seqs)?.into_values().filter_map(recorded_capture);
-                found.extend(recorded.filter(|recorded| recorded.capture == capture));
+                found.extend(
+                    recorded.filter(|recorded| recorded.capture.0 == digest || recorded.core.0 == digest),
+                );
                 Ok(())
             })
         })?;
+        for capture in self.sealed_for(CoreHash(digest))? {
+            if !found.iter().any(|recorded| recorded.key() == (CoreHash(digest), capture)) {
+                found.push(RecordedCapture {
+                    core: CoreHash(digest),
+                    capture,
+                    kind: None,
+                    source_path: None,
+                });
+            }
+        }
         found.sort_unstable();
         found.dedup();
         Ok(found)

@@ -16,6 +16,7 @@ mod writer;
 
 use std::time::{Duration, Instant};
 
+use crate::artifact::Member;
 use crate::storage::interface::PutOptions;
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::journal::{PostgresJournalWriter, has_entry};
@@ -90,10 +91,16 @@ impl PostgresPutBatch<'_> {
         let names = NameRegistry::with_all(self.names.get(), &session, self.prepared)?;
         let writer = self.plan(&session, recorder, Some(&names))?;
         // Others may have removed what was there, and stored or removed what this batch has.
-        blobs.send(&session, writer.blobs())?;
+        let sent_now = blobs.send(&session, writer.blobs())?;
         blobs::reprieve(&session, writer.blobs())?;
         blobs::discard(&session, &sent, writer.blobs(), self.options.at)?;
-        let (outcomes, head, is_changed) = writer.write(&session)?;
+        let (mut outcomes, head, is_changed) = writer.write(&session)?;
+        for (put, prepared) in outcomes.iter_mut().zip(self.prepared) {
+            let parts = prepared.parts().into_iter();
+            let mut members = parts.flat_map(|part| part.admitted().members()).map(Member::blob);
+            put.reuses_bytes = !put.outcome.is_refused()
+                && members.any(|blob| !sent.contains(&blob) && !sent_now.contains(&blob));
+        }
         if is_changed {
             match session.commit() {
                 Err(failure) if failure.is_disconnection() => {

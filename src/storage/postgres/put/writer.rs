@@ -102,11 +102,21 @@ impl BatchWriter {
     ) -> PostgresResult<PutResult> {
         let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
         if let Some(conflict) = self.conflict(prepared) {
-            return Ok(PutResult { core, capture, outcome: PutOutcome::KindConflict(conflict) });
+            return Ok(PutResult {
+                core,
+                capture,
+                outcome: PutOutcome::KindConflict(conflict),
+                reuses_bytes: false,
+            });
         }
         let removed = self.state.tombstones_with(prepared.digests());
         if !removed.is_empty() && self.policy != RemovedPolicy::Readmit {
-            return Ok(PutResult { core, capture, outcome: PutOutcome::Refused(removed) });
+            return Ok(PutResult {
+                core,
+                capture,
+                outcome: PutOutcome::Refused(removed),
+                reuses_bytes: false,
+            });
         }
         for tombstone in removed {
             let event = JournalEvent::AllowRemoved { core: tombstone.core, kind: &tombstone.kind };
@@ -141,7 +151,8 @@ impl BatchWriter {
             self.add(prepared, names)?
         };
         self.record_signature(admitted)?;
-        Ok(PutResult { core, capture, outcome })
+        // It is known when the bytes are sent.
+        Ok(PutResult { core, capture, outcome, reuses_bytes: false })
     }
 
     /// Adds a capture, and its artifact if it is new.

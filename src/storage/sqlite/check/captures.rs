@@ -4,10 +4,11 @@ use super::FileInspection;
 use super::blobs::{NamedBlobRow, file};
 use super::scan::TableScan;
 use crate::artifact::is_capture_of;
-use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::check::capture::CaptureRow;
 use crate::storage::check::finding::CAPTURE_DAMAGED;
 use crate::storage::check::{CaptureId, CheckedArtifact, Finding, ReadCapture, Subject};
+use crate::storage::seal::seal;
 use crate::storage::sqlite::ids::capture_id;
 use crate::storage::sqlite::signatures::signature;
 use crate::storage::sqlite::{Result, StorageError};
@@ -71,6 +72,45 @@ impl FileInspection<'_> {
                 .collect()
         })?;
         Ok(artifacts.unwrap_or_default())
+    }
+
+    /// Returns the captures whose seals bind them to `core`, whatever artifact their rows refer to.
+    pub(super) fn sealed_for(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
+        let table = Subject::Table("capture".to_owned());
+        let sealed = self.look(table, &mut Vec::new(), || {
+            let sql = "SELECT coalesce(c.digest, b.digest), c.seal FROM capture c LEFT JOIN blob b ON b.id = c.blob";
+            let mut statement = self.connection.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            let mut sealed = Vec::new();
+            while let Some(row) = rows.next()? {
+                // A row that cannot be read does not have the seal.
+                let (Ok(capture), Ok(stored)) = (row.get::<_, CaptureHash>(0), row.get_ref(1)?.as_blob()) else {
+                    continue;
+                };
+                if stored == seal(core, capture) {
+                    sealed.push(capture);
+                }
+            }
+            Ok(sealed)
+        })?;
+        Ok(sealed.unwrap_or_default())
+    }
+
+    /// Returns the names and hashes of the files of every set of files that may be the capture with this hash: of the
+    /// captures that have it, and of those that are lost.
+    pub(super) fn file_lists(&self, capture: CaptureHash) -> Result<Vec<Vec<(String, BlobHash)>>> {
+        let lists = self.look(Subject::Capture(capture), &mut Vec::new(), || {
+            let sql = "SELECT id FROM capture WHERE digest = ?1
+                        UNION SELECT capture FROM member WHERE capture NOT IN (SELECT id FROM capture)";
+            let mut statement = self.connection.prepare(sql)?;
+            let ids = statement.query_map([capture.0.as_bytes()], |row| row.get(0).map(CaptureId))?;
+            let list = |id: rusqlite::Result<CaptureId>| {
+                let files = self.files_of(id?, None)?.into_iter();
+                Ok(files.map(|file| (file.name, file.digest)).collect())
+            };
+            ids.map(list).collect()
+        })?;
+        Ok(lists.unwrap_or_default())
     }
 
     /// Returns whether the vault contains this capture of the artifact `core`.

@@ -34,7 +34,8 @@ impl Inspection for FileInspection<'_> {
         ) -> Result<Option<ReadCapture>>;
         fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Option<ArtifactFacts>>;
         fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool>;
-        fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>>;
+        fn recorded_with(&self, digest: Digest) -> Result<Vec<RecordedCapture>>;
+        fn file_lists(&self, capture: CaptureHash) -> Result<Vec<Vec<(String, BlobHash)>>>;
         fn recorded_signatures(&self) -> Result<RecordedSignatures>;
         fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>>;
         fn is_difference(&self, blob: BlobHash) -> Result<bool>;

@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, Row};
 use super::FileInspection;
 use super::replay::{entry, replay};
 use crate::artifact::{Signature, SignatureState};
-use crate::digest::{CaptureHash, Digest};
+use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::check::comparison::signature_facts;
 use crate::storage::check::finding::{Finding, Subject};
@@ -52,20 +52,33 @@ impl JournalReader for FileInspection<'_> {
 }
 
 impl FileInspection<'_> {
-    /// Returns the added captures with this hash that the journal records: one per artifact, sorted by core hash.
-    pub(super) fn recorded_with_hash(&self, capture: CaptureHash) -> Result<Vec<RecordedCapture>> {
+    /// Returns the added captures that the journal, or a seal, proves to have `digest` or to belong to the artifact with
+    /// this core hash, sorted.
+    pub(super) fn recorded_with(&self, digest: Digest) -> Result<Vec<RecordedCapture>> {
         let recorded = self.look(journal(), &mut Vec::new(), || {
-            let sql = "SELECT j.core, k.name, j.source_path, max(j.seq)
+            let sql = "SELECT j.core, j.capture, k.name, j.source_path, max(j.seq)
                          FROM journal j LEFT JOIN kind k ON k.id = j.kind
-                        WHERE j.capture = ?1 AND j.core IS NOT NULL GROUP BY j.core ORDER BY j.core";
+                        WHERE (j.capture = ?1 OR j.core = ?1) AND j.core IS NOT NULL GROUP BY j.core, j.capture";
             let mut statement = self.connection.prepare(sql)?;
             let recorded = |row: &Row<'_>| {
-                let (core, kind, source_path) = (row.get(0)?, row.get(1)?, row.get(2)?);
-                Ok(RecordedCapture { core, capture, kind, source_path })
+                let (core, capture) = (row.get(0)?, row.get(1)?);
+                Ok(RecordedCapture { core, capture, kind: row.get(2)?, source_path: row.get(3)? })
             };
-            statement.query_map([capture.0.as_bytes()], recorded)?.collect()
+            statement.query_map([digest.as_bytes()], recorded)?.collect::<rusqlite::Result<Vec<_>>>()
         })?;
-        Ok(recorded.unwrap_or_default())
+        let mut recorded = recorded.unwrap_or_default();
+        for capture in self.sealed_for(CoreHash(digest))? {
+            if !recorded.iter().any(|recorded| recorded.key() == (CoreHash(digest), capture)) {
+                recorded.push(RecordedCapture {
+                    core: CoreHash(digest),
+                    capture,
+                    kind: None,
+                    source_path: None,
+                });
+            }
+        }
+        recorded.sort_unstable();
+        Ok(recorded)
     }
 
     /// Returns the signature states of captures that the journal records. Returns an empty map if its chain is broken

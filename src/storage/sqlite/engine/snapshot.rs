@@ -183,16 +183,23 @@ impl ReferenceQueries for read::SqliteSnapshot<'_> {
     }
 
     fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>> {
-        let edges = |core: &CoreHash| {
-            let Some(artifact) = self.artifact(*core)? else { return Ok(Vec::new()) };
-            let mut edges = match direction {
-                Direction::Out => self.references_from(artifact.id)?,
-                Direction::In => self.references_to(&artifact)?,
-            };
-            sort_references(&mut edges, direction);
-            Ok(edges)
+        let artifacts: Vec<Option<ArtifactRow>> =
+            of.iter().map(|core| self.artifact(*core)).collect::<Result<_>>()?;
+        let stored: Vec<ArtifactRow> = artifacts.iter().flatten().cloned().collect();
+        let mut edges = match direction {
+            Direction::Out => {
+                stored.iter().map(|artifact| self.references_from(artifact.id)).collect::<Result<Vec<_>>>()?
+            }
+            Direction::In => self.references_to(&stored)?,
         };
-        of.iter().map(edges).collect()
+        for edges in &mut edges {
+            sort_references(edges, direction);
+        }
+        let mut edges = edges.into_iter();
+        Ok(artifacts
+            .iter()
+            .map(|found| found.as_ref().and_then(|_| edges.next()).unwrap_or_default())
+            .collect())
     }
 
     fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>> {

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::OptionalExtension;
-
 use super::SqliteSnapshot;
 use super::mentions::{RoleCache, mention};
 use crate::artifact::relation;
@@ -39,18 +37,24 @@ impl SqliteSnapshot<'_> {
         Ok(edges)
     }
 
-    /// Returns the mentions that relate other artifacts to this one.
-    pub(crate) fn references_to(&self, artifact: &ArtifactRow) -> Result<Vec<ReferenceEdge>> {
-        let mut edges = Vec::new();
+    /// Returns the mentions that relate other artifacts to each of these.
+    pub(crate) fn references_to(&self, artifacts: &[ArtifactRow]) -> Result<Vec<Vec<ReferenceEdge>>> {
+        let cores: Vec<Digest> = artifacts.iter().map(|artifact| artifact.core.0).collect();
+        let stating = self.stating_each(&cores).map_err(|error| self.failed(error))?;
         let mut roles = RoleCache::default();
-        let inverse = self.inverse_relation(&artifact.kind)?;
-        for (from, row) in self.stating(artifact.core.0).map_err(|error| self.failed(error))? {
-            let role = roles.get(self, row.role).map_err(|error| self.failed(error))?;
-            let Some(relation) = role.relation.clone().filter(|_| from != artifact.id) else { continue };
-            let mention = mention(self.core_of(from)?, row, role);
-            edges.push(ReferenceEdge { mention, relation, inverse: inverse.clone(), is_resolved: true });
+        let mut all = Vec::new();
+        for (artifact, stating) in artifacts.iter().zip(stating) {
+            let mut edges = Vec::new();
+            let inverse = self.inverse_relation(&artifact.kind)?;
+            for (from, row) in stating {
+                let role = roles.get(self, row.role).map_err(|error| self.failed(error))?;
+                let Some(relation) = role.relation.clone().filter(|_| from != artifact.id) else { continue };
+                let mention = mention(self.core_of(from)?, row, role);
+                edges.push(ReferenceEdge { mention, relation, inverse: inverse.clone(), is_resolved: true });
+            }
+            all.push(edges);
         }
-        Ok(edges)
+        Ok(all)
     }
 
     /// Returns the relation of artifacts of a kind to those that state their core hash, if it has a name.
@@ -66,12 +70,17 @@ impl SqliteSnapshot<'_> {
             let mut containers = BTreeSet::new();
             let mut roles = RoleCache::default();
             // Most captures that mention an artifact are of kinds without members, so their lists need not be read.
-            let mut may_contain = self.connection().prepare_cached(
-                "SELECT c.artifact FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1
-                    AND EXISTS (SELECT 1 FROM role r WHERE r.kind = a.kind AND r.relation = ?2)",
-            )?;
+            let containing = self
+                .connection()
+                .prepare_cached("SELECT DISTINCT kind FROM role WHERE relation = ?1")?
+                .query_map([CONTAINS], |row| row.get(0))?
+                .collect::<rusqlite::Result<BTreeSet<i64>>>()?;
             for capture in self.captures_stating(mention_index::key(&core))? {
-                let container = may_contain.query_row((capture, CONTAINS), |row| row.get(0)).optional()?;
+                let owner = self.owners.borrow_mut().owner(self.connection(), capture)?;
+                if !owner.is_some_and(|(_, kind)| containing.contains(&kind)) {
+                    continue;
+                }
+                let container = self.artifact_with(capture)?;
                 let Some(container) = container.filter(|container| *container != artifact) else { continue };
                 for row in self.lists().with(capture, |digest| *digest == core)? {
                     if roles.get(self, row.role)?.relation.as_deref() == Some(CONTAINS) {

@@ -1,7 +1,7 @@
 //! Queries of mentions.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rusqlite::OptionalExtension;
 
@@ -193,6 +193,34 @@ impl SqliteSnapshot<'_> {
             }
         }
         Ok(found)
+    }
+
+    /// Returns the mentions of each of `digests` with their artifacts, like [`SqliteSnapshot::stating`]. Each list is read
+    /// once, however many of the digests it has.
+    pub(super) fn stating_each(
+        &self,
+        digests: &[Digest],
+    ) -> rusqlite::Result<Vec<Vec<(ArtifactId, MentionRow)>>> {
+        if let [only] = digests {
+            return Ok(vec![self.stating(*only)?]);
+        }
+        let mut found: HashMap<Digest, Vec<(ArtifactId, MentionRow)>> =
+            digests.iter().map(|digest| (*digest, Vec::new())).collect();
+        let mut captures = BTreeSet::new();
+        for digest in found.keys() {
+            captures.extend(self.captures_stating(mention_index::key(digest))?);
+        }
+        for capture in captures {
+            let list = self.lists().with(capture, |digest| found.contains_key(digest))?;
+            if list.is_empty() {
+                continue;
+            }
+            let Some(artifact) = self.artifact_with(capture)? else { continue };
+            for row in list {
+                found.entry(row.digest).or_default().push((artifact, row));
+            }
+        }
+        Ok(digests.iter().map(|digest| found.get(digest).cloned().unwrap_or_default()).collect())
     }
 
     /// Returns those mentions that have a role of the group, or all of them, ordered by artifact, role and place.

@@ -1,6 +1,6 @@
 //! Repairs of stored bytes and of the dictionaries that they are compressed with.
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, OptionalExtension, Transaction};
 
 use crate::artifact::is_capture_of;
 use crate::digest::{BlobHash, CaptureHash, Digest};
@@ -209,14 +209,13 @@ pub(super) fn repair_size(transaction: &Transaction<'_>, id: i64, blob: BlobHash
 /// Stores `bytes` whole as the blob with this row id, in the form from which its deltas can be read.
 fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::Result<()> {
     transaction.execute("UPDATE blob SET size = ?2 WHERE id = ?1", (blob, bytes.len()))?;
-    // Its entries refer to digests by their positions in the blob, which may have changed. They are rebuilt afterwards.
-    transaction.execute("DELETE FROM mention_list WHERE blob = ?1", [blob])?;
     let dependents: Vec<(i64, Digest)> = transaction
         .prepare("SELECT b.id, b.digest FROM payload p JOIN blob b ON b.id = p.blob WHERE p.base = ?1")?
         .query_map([blob], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
-    // If it was a delta against one of those, they can no longer be deltas against it.
     let stripped = Payload::new(bytes, digest_stripping::strip(bytes).as_ref(), None);
+    let had_digests = has_digests(transaction, blob)?.unwrap_or(!stripped.digests.is_empty());
+    // If it was a delta against one of those, they can no longer be deltas against it.
     write_payload(transaction, blob, bytes, &stripped)?;
     let readable = || -> rusqlite::Result<usize> {
         let readers = DecompressionDictionaryCache::default();
@@ -230,7 +229,18 @@ fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::
             write_payload(transaction, blob, bytes, &stripped)?;
         }
     }
+    // Lists refer to digests by their positions in those that are stripped from the blob. If these are stored now and were
+    // not before, or the other way around, the lists are wrong, and are rebuilt afterwards.
+    if has_digests(transaction, blob)? != Some(had_digests) {
+        transaction.execute("DELETE FROM mention_list WHERE blob = ?1", [blob])?;
+    }
     Ok(())
+}
+
+/// Returns whether digests are stored apart from the text of a blob; `None` if nothing is stored.
+fn has_digests(transaction: &Transaction<'_>, blob: i64) -> rusqlite::Result<Option<bool>> {
+    let sql = "SELECT digests IS NOT NULL FROM payload WHERE blob = ?1";
+    transaction.query_row(sql, [blob], |row| row.get(0)).optional()
 }
 
 fn write_payload(

@@ -5,9 +5,10 @@
 //! it. So everything is found if, and only if, every key is in this range. SQLite's integrity check does not check the
 //! lower bound of the keys, nor what follows the last one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 
 /// The bit from which on the row id of a page contains its segment.
 const SEGMENT_BIT: i64 = 37;
@@ -22,47 +23,94 @@ pub(super) const FIRST: i64 = 1 << SEGMENT_BIT;
 /// numbers.
 const WORDS: i64 = 1 << 31;
 
+/// The bit that the row ids of pages of the index of a long list have; those of the lowest level have no other bit of
+/// these.
+const LONG_LIST: i64 = 1 << 36;
+
 /// The first segment number whose pages list deleted rows.
 const DELETED: i64 = 1 << 16;
 
-/// Returns the number of pages with words that lookups do not find.
+/// Returns the number of pages with words that lookups do not find: those of which another page is found for a word, or
+/// whose key says that there is an index of a long list when there is none.
 pub(super) fn unreachable(connection: &Connection) -> rusqlite::Result<u64> {
     let keys = keys(connection)?;
+    let long_lists = long_lists(connection)?;
     let mut statement = connection
         .prepare("SELECT id, block FROM search_text_data WHERE id >= ?1 AND id < ?2 ORDER BY id")?;
     let mut rows = statement.query([FIRST, DELETED << SEGMENT_BIT])?;
-    let (mut count, mut last) = (0, None);
+    let (mut count, mut current) = (0, None);
     while let Some(row) = rows.next()? {
         let id: i64 = row.get(0)?;
         let (segment, page) = (id >> SEGMENT_BIT, id & PAGE);
         if page >= WORDS {
             continue;
         }
-        // The first remaining page of a segment needs no key.
-        let before = last.take().filter(|(of, _): &(i64, Vec<u8>)| *of == segment).map(|(_, term)| term);
-        let is_first = before.is_none();
-        let Some((first, last_term)) = terms(row.get_ref(1)?.as_blob()?) else {
-            // SQLite's own check reports pages that cannot be read.
-            last = before.map(|before| (segment, before));
-            continue;
+        // Pages before the first remaining page of a segment were merged; keys that lead to them lead to it.
+        let first_page = match current {
+            Some((of, first)) if of == segment => first,
+            _ => page,
         };
-        let key = keys.get(&(segment, page));
-        let leads_here = match (key, before) {
-            (Some(key), Some(before)) => before < *key && *key <= first,
-            (Some(key), None) => *key <= first,
-            (None, _) => is_first,
+        current = Some((segment, first_page));
+        // SQLite's own check reports pages that cannot be read.
+        let Some((first, last)) = terms(row.get_ref(1)?.as_blob()?) else { continue };
+        let keys = keys.get(&segment).map(Vec::as_slice).unwrap_or_default();
+        let (first, last) = (KeyTerm::Word(first), KeyTerm::Word(last));
+        let (found, after) = keys.split_at(keys.partition_point(|key| key.term <= first));
+        let leads_here = |key: &PageKey| {
+            key.page.max(first_page) == page
+                && (!key.has_long_list || long_lists.contains(&(segment, key.page)))
         };
-        count += u64::from(!leads_here);
-        last = Some((segment, last_term));
+        let is_found = found.last().map_or(page == first_page, leads_here)
+            && after.iter().take_while(|key| key.term <= last).all(leads_here);
+        count += u64::from(!is_found);
     }
     Ok(count)
 }
 
-fn keys(connection: &Connection) -> rusqlite::Result<HashMap<(i64, i64), Vec<u8>>> {
-    let mut statement =
-        connection.prepare("SELECT segid, pgno >> 1, CAST(term AS BLOB) FROM search_text_idx")?;
-    let key = |row: &rusqlite::Row<'_>| Ok(((row.get(0)?, row.get(1)?), row.get(2)?));
-    statement.query_map([], key)?.collect()
+/// The term of a key, in the order of SQLite: values of other types than the words that are looked up come before them.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum KeyTerm {
+    OfAnotherType(Vec<u8>),
+    Word(Vec<u8>),
+}
+
+/// A row of `search_text_idx`.
+struct PageKey {
+    term: KeyTerm,
+    page: i64,
+    /// Whether there is an index of the list of the last word on the page.
+    has_long_list: bool,
+}
+
+/// Returns the keys of each segment, sorted.
+fn keys(connection: &Connection) -> rusqlite::Result<HashMap<i64, Vec<PageKey>>> {
+    let mut statement = connection.prepare("SELECT segid, pgno, term FROM search_text_idx")?;
+    let mut rows = statement.query([])?;
+    let mut keys: HashMap<i64, Vec<PageKey>> = HashMap::new();
+    while let Some(row) = rows.next()? {
+        let number: i64 = row.get(1)?;
+        let term = match row.get_ref(2)? {
+            ValueRef::Blob(word) => KeyTerm::Word(word.to_vec()),
+            ValueRef::Text(text) => KeyTerm::OfAnotherType(text.to_vec()),
+            _ => KeyTerm::OfAnotherType(Vec::new()),
+        };
+        let key = PageKey { term, page: number >> 1, has_long_list: number & 1 == 1 };
+        keys.entry(row.get(0)?).or_default().push(key);
+    }
+    for keys in keys.values_mut() {
+        keys.sort_unstable_by(|one, other| one.term.cmp(&other.term));
+    }
+    Ok(keys)
+}
+
+/// Returns the segments and pages that have an index of a long list.
+fn long_lists(connection: &Connection) -> rusqlite::Result<HashSet<(i64, i64)>> {
+    let sql = "SELECT id FROM search_text_data WHERE id >= ?1 AND id < ?2 AND id & ?3 = ?4";
+    let mut statement = connection.prepare(sql)?;
+    let of_lowest_level = PAGE & !(WORDS - 1);
+    let ids = statement
+        .query_map([FIRST, DELETED << SEGMENT_BIT, of_lowest_level, LONG_LIST], |row| row.get::<_, i64>(0))?;
+    ids.map(|id| id.map(|id| (id >> SEGMENT_BIT, id & (WORDS - 1)))).collect()
 }
 
 /// Returns the first and the last word that begin on a page, or `None` if none does or the page cannot be read.
@@ -128,8 +176,8 @@ mod tests {
     fn keys_lead_to_every_page() {
         let connection = index();
         assert_eq!(unreachable(&connection).unwrap(), 0);
-        let keys = keys(&connection).unwrap();
-        assert!(keys.len() > 20, "{}", keys.len());
+        let keys: usize = keys(&connection).unwrap().values().map(Vec::len).sum();
+        assert!(keys > 20, "{keys}");
         connection.execute_batch("INSERT INTO search_text (search_text) VALUES ('optimize')").unwrap();
         assert_eq!(unreachable(&connection).unwrap(), 0);
     }
@@ -146,6 +194,22 @@ mod tests {
             connection.execute_batch("INSERT INTO search_text (search_text) VALUES ('optimize')").unwrap();
             assert_eq!(connection.execute(&format!("{change} {last}"), []).unwrap(), 1);
             assert_eq!(unreachable(&connection).unwrap(), 1, "{change}");
+        }
+    }
+
+    #[test]
+    fn keys_of_another_type_or_of_another_page_are_noticed() {
+        for change in [
+            "UPDATE search_text_idx SET term = CAST(term AS TEXT)",
+            "UPDATE search_text_idx SET pgno = pgno | 1",
+            "UPDATE search_text_idx SET pgno = pgno + 2",
+            "UPDATE search_text_idx SET segid = segid + 1",
+            "DELETE FROM search_text_idx",
+            "INSERT INTO search_text_idx SELECT segid, term || x'00', pgno + 2 FROM search_text_idx",
+        ] {
+            let connection = index();
+            connection.execute_batch(change).unwrap();
+            assert!(unreachable(&connection).unwrap() > 0, "{change}");
         }
     }
 }

@@ -13,12 +13,22 @@ impl SqliteWriter<'_> {
     pub(super) fn put_unless_removed(&mut self, prepared: &Prepared) -> rusqlite::Result<PutResult> {
         if let Some(conflict) = self.conflict(prepared)? {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
-            return Ok(PutResult { core, capture, outcome: PutOutcome::KindConflict(conflict) });
+            return Ok(PutResult {
+                core,
+                capture,
+                outcome: PutOutcome::KindConflict(conflict),
+                reuses_bytes: false,
+            });
         }
         let removed = tombstones::for_digests(self.transaction, prepared.digests())?;
         if !removed.is_empty() && self.policy != RemovedPolicy::Readmit {
             let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
-            return Ok(PutResult { core, capture, outcome: PutOutcome::Refused(removed) });
+            return Ok(PutResult {
+                core,
+                capture,
+                outcome: PutOutcome::Refused(removed),
+                reuses_bytes: false,
+            });
         }
         for tombstone in removed {
             let event = JournalEvent::AllowRemoved { core: tombstone.core, kind: &tombstone.kind };

@@ -1,0 +1,86 @@
+//! Bytes that the vault has and that its catalog does not lead to.
+
+use super::error::LookupError;
+use crate::artifact::{KeyRing, Kind};
+use crate::digest::{BlobHash, CoreHash, Digest, DigestPrefix};
+use crate::json::reader::Limits;
+use crate::storage::{Capability, StorageError, StoredMember};
+use crate::vault::fsck;
+use crate::vault::handle::Vault;
+
+/// Intact bytes that were found by their hash, although the catalog of the vault is damaged or does not name them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoveredFiles {
+    /// The artifact that they were proven to be, and its kind. `None` if the bytes themselves have the hash, and no
+    /// artifact is known to consist of them.
+    pub artifact: Option<(CoreHash, Kind)>,
+    /// The files. The only one of a document has no name.
+    pub files: Vec<StoredMember>,
+}
+
+impl Vault {
+    /// Finds intact bytes by a full hash without trusting the catalog: those of the artifact with this core hash, of a
+    /// capture, or of any file. What is found was hashed, and an artifact was verified again. Returns `None` if there are
+    /// none, if what had the hash was removed, and if the engine of this vault cannot be checked.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn recover(&self, digest: Digest) -> Result<Option<RecoveredFiles>, StorageError> {
+        if !self.has(Capability::Check) || self.was_removed(digest)? {
+            return Ok(None);
+        }
+        let inspection = self.storage.maintenance().inspect()?;
+        for recorded in inspection.recorded_with(digest)? {
+            if let Some(admitted) = fsck::from_vault(&*self.storage, &recorded, &KeyRing::default())? {
+                let is_directory = admitted.kind().is_of_directories();
+                let file = |member: &crate::artifact::Member| StoredMember {
+                    name: if is_directory { member.name().to_owned() } else { String::new() },
+                    bytes: member.bytes().to_vec(),
+                };
+                let files = admitted.members().iter().map(file).collect();
+                return Ok(Some(RecoveredFiles {
+                    artifact: Some((admitted.core(), admitted.kind())),
+                    files,
+                }));
+            }
+        }
+        let bytes = inspection.bytes_of(BlobHash(digest))?;
+        let file = |bytes| StoredMember { name: String::new(), bytes };
+        Ok(bytes.map(|bytes| RecoveredFiles { artifact: None, files: vec![file(bytes)] }))
+    }
+
+    fn was_removed(&self, digest: Digest) -> Result<bool, StorageError> {
+        match self.snapshot().and_then(|snapshot| snapshot.resolve(&DigestPrefix::from(digest), 1)) {
+            Err(error) if error.is_of_damage() => Ok(false),
+            resolved => resolved.map(|found| !found.tombstones.is_empty()),
+        }
+    }
+}
+
+impl RecoveredFiles {
+    /// Returns the bytes of the only file.
+    #[must_use]
+    pub fn into_document(mut self) -> Option<Vec<u8>> {
+        let is_directory = self.artifact.is_some_and(|(_, kind)| kind.is_of_directories());
+        let only = self.files.pop().filter(|_| !is_directory && self.files.is_empty())?;
+        Some(only.bytes)
+    }
+
+    /// Returns the canonical bytes whose SHA-256 is the core hash of the artifact; `None` if it is not known.
+    #[must_use]
+    pub fn core(&self) -> Option<Vec<u8>> {
+        let (core, kind) = self.artifact?;
+        let mut text = Vec::new();
+        kind.write_core(&StoredMember::borrowed(&self.files), &Limits::most(), &mut text).ok()?;
+        (Digest::from_content(&text) == core.0).then_some(text)
+    }
+}
+
+/// Returns whether bytes that cannot be looked up or read for this reason may be found without the catalog.
+pub(super) fn may_be_recovered(error: &LookupError) -> bool {
+    match error {
+        LookupError::Removed(_) => false,
+        LookupError::Store(error) => !error.is_transient(),
+        _ => true,
+    }
+}
