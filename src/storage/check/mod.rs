@@ -109,7 +109,7 @@ pub trait Inspection: Send {
     fn lost_captures(&self) -> Result<Vec<RecordedCapture>>;
 
     /// Returns the added captures that the journal, or a seal, proves to have `digest` or to belong to the artifact with
-    /// this core hash, sorted.
+    /// this core hash, in the order in which they were added.
     fn recorded_with(&self, digest: Digest) -> Result<Vec<RecordedCapture>>;
 
     /// Returns the names and hashes of the files of every set of files that may be the capture of several files with this

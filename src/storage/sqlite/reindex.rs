@@ -79,6 +79,9 @@ impl SqliteWriter<'_> {
                 None => signatures::forget(self.transaction, capture)?,
             }
         }
+        // Another capture may have a mention now.
+        let now: HashSet<_> = self.entries.iter().copied().collect();
+        mention_index::remove(self.transaction, kept.difference(&now).copied().collect())?;
         // Lookups of the previous entries already lead there.
         self.entries.retain(|entry| !kept.contains(entry));
         self.entries.extend(of_others);

@@ -98,15 +98,19 @@ fn replace_captures(storage: &dyn Storage, steps: &dyn Repairs, parts: &[&Prepar
     let mut damaged = Vec::new();
     for part in parts {
         if own_defect(&*snapshot, part)?.is_some() {
-            damaged.push(*part);
+            // They are added again in their order, by which the preferred capture is chosen.
+            let captures = snapshot.captures_of(part.admitted().core()).unwrap_or_default();
+            let at = captures.iter().position(|capture| capture.capture == part.admitted().capture());
+            damaged.push((at.unwrap_or(usize::MAX), *part));
         }
     }
     drop(snapshot);
+    damaged.sort_by_key(|(at, _)| *at);
     if damaged.is_empty() {
         return Ok(());
     }
     let recorded = storage.maintenance().inspect()?.recorded_signatures()?;
-    for part in damaged {
+    for (_, part) in damaged {
         let key = (part.admitted().core(), part.admitted().capture());
         match steps.replace_capture(part, recorded.get(&key).cloned(), clock::now()) {
             // It was removed in the meantime.

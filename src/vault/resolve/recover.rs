@@ -4,7 +4,7 @@ use super::error::LookupError;
 use crate::artifact::{KeyRing, Kind};
 use crate::digest::{BlobHash, CoreHash, Digest, DigestPrefix};
 use crate::json::reader::Limits;
-use crate::storage::{Capability, StorageError, StoredMember};
+use crate::storage::{Capability, StorageError, StoredMember, preference};
 use crate::vault::fsck;
 use crate::vault::handle::Vault;
 
@@ -30,7 +30,16 @@ impl Vault {
             return Ok(None);
         }
         let inspection = self.storage.maintenance().inspect()?;
-        for recorded in inspection.recorded_with(digest)? {
+        let mut recorded = inspection.recorded_with(digest)?;
+        let is_core = recorded.iter().any(|recorded| recorded.core.0 == digest);
+        if is_core {
+            // A core hash stands for the preferred capture, and for no other byte form if that is damaged.
+            recorded.retain(|recorded| recorded.core.0 == digest);
+            let signatures = inspection.recorded_signatures()?;
+            recorded.sort_by_key(|recorded| preference(signatures.get(&recorded.key())));
+            recorded.truncate(1);
+        }
+        for recorded in recorded {
             if let Some(admitted) = fsck::from_vault(&*self.storage, &recorded, &KeyRing::default())? {
                 let is_directory = admitted.kind().is_of_directories();
                 let file = |member: &crate::artifact::Member| StoredMember {
@@ -44,7 +53,7 @@ impl Vault {
                 }));
             }
         }
-        let bytes = inspection.bytes_of(BlobHash(digest))?;
+        let bytes = if is_core { None } else { inspection.bytes_of(BlobHash(digest))? };
         let file = |bytes| StoredMember { name: String::new(), bytes };
         Ok(bytes.map(|bytes| RecoveredFiles { artifact: None, files: vec![file(bytes)] }))
     }

@@ -1,5 +1,7 @@
 //! Checks of the journal: its chain, and its agreement with the catalog.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 use super::{DatabaseInspection, LARGE_ROWS, ROWS, read_all, table};
@@ -90,12 +92,12 @@ impl JournalReader for DatabaseInspection<'_> {
 
 impl DatabaseInspection<'_> {
     /// Returns the added captures that the journal, or a seal, proves to have `digest` or to belong to the artifact with
-    /// this core hash, sorted.
+    /// this core hash, in the order in which they were added.
     pub(super) fn recorded_with(&self, digest: Digest) -> Result<Vec<RecordedCapture>> {
         let mut found = Vec::new();
         self.look(table("journal"), &mut Vec::new(), || {
             let sql =
-                format!("SELECT seq FROM journal WHERE action = 'add' AND position('{digest}' IN entry) > 0");
+                format!("SELECT seq FROM journal WHERE action = 'add' AND position('{digest}' IN entry) > 0 ORDER BY seq");
             self.scan(&sql, ROWS, &mut |rows| {
                 let seqs = rows.iter().map(|row| value(row, 0)).collect::<PostgresResult<_>>()?;
                 let recorded = self.entries(seqs)?.into_values().filter_map(recorded_capture);
@@ -115,8 +117,8 @@ impl DatabaseInspection<'_> {
                 });
             }
         }
-        found.sort_unstable();
-        found.dedup();
+        let mut known = BTreeSet::new();
+        found.retain(|recorded| known.insert(recorded.key()));
         Ok(found)
     }
 

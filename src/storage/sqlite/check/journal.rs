@@ -53,12 +53,13 @@ impl JournalReader for FileInspection<'_> {
 
 impl FileInspection<'_> {
     /// Returns the added captures that the journal, or a seal, proves to have `digest` or to belong to the artifact with
-    /// this core hash, sorted.
+    /// this core hash, in the order in which they were added.
     pub(super) fn recorded_with(&self, digest: Digest) -> Result<Vec<RecordedCapture>> {
         let recorded = self.look(journal(), &mut Vec::new(), || {
             let sql = "SELECT j.core, j.capture, k.name, j.source_path, max(j.seq)
                          FROM journal j LEFT JOIN kind k ON k.id = j.kind
-                        WHERE (j.capture = ?1 OR j.core = ?1) AND j.core IS NOT NULL GROUP BY j.core, j.capture";
+                        WHERE (j.capture = ?1 OR j.core = ?1) AND j.core IS NOT NULL
+                        GROUP BY j.core, j.capture ORDER BY min(j.seq)";
             let mut statement = self.connection.prepare(sql)?;
             let recorded = |row: &Row<'_>| {
                 let (core, capture) = (row.get(0)?, row.get(1)?);
@@ -77,7 +78,6 @@ impl FileInspection<'_> {
                 });
             }
         }
-        recorded.sort_unstable();
         Ok(recorded)
     }
 

@@ -102,14 +102,6 @@ impl FileInspection<'_> {
 const QUESTIONS: &[(&str, &str)] = &[
     ("SELECT count(*) <> 1 FROM search_state", "states other than one"),
     (
-        "SELECT count(*) FROM search_text_data WHERE typeof(block) <> 'blob'",
-        "pages that are not of their type",
-    ),
-    (
-        "SELECT count(*) FROM search_text_docsize WHERE typeof(sz) <> 'blob'",
-        "sizes that are not of their type",
-    ),
-    (
         "SELECT count(*) FROM search_state WHERE capture > (SELECT coalesce(max(id), 0) FROM capture)",
         "captures recorded as indexed that do not exist yet",
     ),
