@@ -14,8 +14,9 @@ use crate::json::reader::{self, Limits};
 pub(crate) struct CallRecord {
     /// Its number in the run, in the order in which calls arrived.
     pub(crate) number: u64,
+    /// When it was asked, if that is known.
     #[serde(rename = "asked_at")]
-    pub(crate) requested_at: DateTime<Utc>,
+    pub(crate) requested_at: Option<DateTime<Utc>>,
     pub(crate) provider: String,
     /// The name of the request in the API.
     pub(crate) endpoint: String,
@@ -27,8 +28,8 @@ pub(crate) struct CallRecord {
     pub(crate) prompt: String,
     /// The body of the request, as JSON without white space.
     pub(crate) request: String,
-    /// How long it took in milliseconds until all of the answer had arrived.
-    pub(crate) latency_ms: u64,
+    /// How long it took in milliseconds until all of the answer had arrived, if that is known.
+    pub(crate) latency_ms: Option<u64>,
     /// Number of earlier requests of the run with the same prompt that were answered from recordings.
     #[serde(default)]
     pub(crate) replayed_before: u64,
@@ -115,10 +116,11 @@ impl ResponseForm {
 }
 
 impl CallRecord {
-    /// Returns when all of the answer had arrived.
-    pub(crate) fn ended_at(&self) -> DateTime<Utc> {
-        let latency = TimeDelta::milliseconds(i64::try_from(self.latency_ms).unwrap_or(0));
-        self.requested_at.checked_add_signed(latency).unwrap_or(self.requested_at)
+    /// Returns when all of the answer had arrived, or when it was asked if it is not known how long it took.
+    pub(crate) fn ended_at(&self) -> Option<DateTime<Utc>> {
+        let latency = self.latency_ms.and_then(|latency| i64::try_from(latency).ok());
+        let asked = self.requested_at?;
+        Some(asked.checked_add_signed(TimeDelta::milliseconds(latency.unwrap_or(0))).unwrap_or(asked))
     }
 
     /// Returns the model that was asked, or the name of the API if the request names none.

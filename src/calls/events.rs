@@ -24,7 +24,7 @@ const FIRST_HALF: u32 = 0x0010_f800;
 const FIRST_LOW_HALF: u32 = FIRST_HALF + 0x400;
 
 /// Returns whether a body is a stream of events, by its beginning.
-pub(super) fn begins_as_events(body: &str) -> bool {
+pub(crate) fn begins_as_events(body: &str) -> bool {
     let body = body.strip_prefix('\u{feff}').unwrap_or(body).trim_start();
     ["data:", "event:", ":"].iter().any(|field| body.starts_with(field))
 }
@@ -37,7 +37,7 @@ pub(super) fn begins_as_lines(body: &str) -> bool {
 }
 
 /// Returns whether a text begins as a JSON document and ends before its end.
-pub(super) fn is_cut_off(text: &str) -> bool {
+pub(crate) fn is_cut_off(text: &str) -> bool {
     begins_as_json(text) && JsonScan::of(text) != JsonScan::COMPLETE
 }
 

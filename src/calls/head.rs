@@ -15,7 +15,8 @@ pub(crate) struct RunHead {
     pub(crate) id: String,
     /// The name that the client gave it.
     pub(crate) name: Option<String>,
-    pub(crate) started_at: DateTime<Utc>,
+    /// When it began, if that is known.
+    pub(crate) started_at: Option<DateTime<Utc>>,
     pub(crate) labels: BTreeMap<String, String>,
     /// The rules by which its requests are compared, as JSON.
     pub(crate) rules: String,
@@ -26,7 +27,7 @@ impl RunHead {
     pub(crate) fn new(name: Option<&str>, number: u64, at: DateTime<Utc>, rules: String) -> Self {
         let time = at.to_rfc3339_opts(SecondsFormat::Millis, true);
         let id = format!("{}-{time}-{}-{number}", name.unwrap_or("gateway"), std::process::id());
-        Self { id, name: name.map(str::to_owned), started_at: at, labels: BTreeMap::new(), rules }
+        Self { id, name: name.map(str::to_owned), started_at: Some(at), labels: BTreeMap::new(), rules }
     }
 
     /// Returns the labels of what is stored, with the name of the run.

@@ -9,7 +9,7 @@
 pub(crate) mod assembled;
 pub(crate) mod body;
 pub(crate) mod call;
-mod events;
+pub(crate) mod events;
 pub(crate) mod head;
 pub(crate) mod matching;
 pub(crate) mod normalize;

@@ -47,7 +47,7 @@ pub(crate) fn document(
     }
     let rules = reader::read(head.rules.as_bytes(), &Limits::most()).map_err(|_| NonCanonicalRun)?;
     let metadata = [
-        ("created_at", text(time(head.started_at))),
+        ("created_at", text(time_or_unknown(head.started_at))),
         (GATEWAY, object([("matching", rules), ("profile", integer(PROFILE))])),
     ];
     let import = origin.import().map(|import| (IMPORT, import));
@@ -59,7 +59,7 @@ pub(crate) fn document(
         ("runtime_versions", origin.versions()),
         (SOURCE, text(origin.source())),
         ("steps", Value::Array(steps)),
-        ("timestamp", text(time(head.started_at))),
+        ("timestamp", text(time_or_unknown(head.started_at))),
     ]);
     let payload = object([("run", run)]);
     let version = text("1.0");
@@ -76,6 +76,11 @@ pub(crate) fn document(
 
 fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+/// The format requires a text where the time of a run is: one that is not a time states that it is not known.
+fn time_or_unknown(at: Option<DateTime<Utc>>) -> String {
+    at.map_or_else(|| "unknown".to_owned(), time)
 }
 
 fn digest(members: &[(&str, &Value<'_>)], volatile: VolatilePolicy) -> Result<Digest, NonCanonicalRun> {
@@ -127,17 +132,16 @@ fn call_steps(call: &CallRecord) -> Result<[Value<'_>; 2], NonCanonicalRun> {
     let arrived = chunks
         .iter()
         .map(|chunk| Value::Array(vec![integer(chunk.at_us.saturating_mul(1_000)), integer(chunk.bytes)]));
-    let details = metadata(vec![
-        ("chunks", object([(CHUNK_TIMES, Value::Array(arrived.collect()))])),
-        ("latency_ms", integer(call.latency_ms)),
-    ]);
+    let mut details = vec![("chunks", object([(CHUNK_TIMES, Value::Array(arrived.collect()))]))];
+    details.extend(call.latency_ms.map(|latency| ("latency_ms", integer(latency))));
+    let details = metadata(details);
     let response = step(call.number * 2 + 1, step_type, call.ended_at(), [input, output, details])?;
     Ok([request, response])
 }
 
 fn answered(answer: &CallResponse) -> Value<'_> {
     let mut output = Vec::new();
-    let AnswerContent { mut texts, usage, failure } = assembled::read(answer);
+    let AnswerContent { mut texts, usage, failure, .. } = assembled::read(answer);
     match (&failure, texts.len()) {
         (Some(_), _) | (_, 0) => {}
         (None, 1) => output.extend(texts.pop().map(|only| ("assembled_text", text(only)))),
@@ -171,21 +175,21 @@ fn answered(answer: &CallResponse) -> Value<'_> {
 fn step<'v>(
     number: u64,
     step_type: &'static str,
-    at: DateTime<Utc>,
+    at: Option<DateTime<Utc>>,
     [input, output, metadata]: [Value<'v>; 3],
 ) -> Result<Value<'v>, NonCanonicalRun> {
     let step_type = text(step_type);
     let members = [("type", &step_type), ("input", &input), ("output", &output), ("metadata", &metadata)];
     let hash = digest(&members, VolatilePolicy::Omit)?;
-    Ok(object([
+    let members = [
         ("hash", text(hash.to_string())),
         ("id", text(format!("step-{number:06}"))),
         ("input", input),
         ("metadata", metadata),
         ("output", output),
-        ("timestamp", text(time(at))),
-        ("type", step_type),
-    ]))
+    ];
+    let timestamp = at.map(|at| ("timestamp", text(time(at))));
+    Ok(object(members.into_iter().chain(timestamp).chain([("type", step_type)])))
 }
 
 /// A recorded answer and the request that it answers.
@@ -200,7 +204,7 @@ pub(crate) struct AnsweredCall {
     /// The digest of the query without keys, if requests of the API are compared by it.
     pub(crate) query: Option<String>,
     pub(crate) requested_at: Option<DateTime<Utc>>,
-    pub(crate) latency_ms: u64,
+    pub(crate) latency_ms: Option<u64>,
     /// The text that the request was compared by when it was recorded.
     pub(crate) prompt: String,
     /// The body of the request.
@@ -302,7 +306,7 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
             .and_then(Value::as_str)
             .and_then(|time| DateTime::parse_from_rfc3339(time).ok())
             .map(|time| time.to_utc()),
-        latency_ms: at(response, &["metadata", "latency_ms"]).and_then(number).unwrap_or(0),
+        latency_ms: at(response, &["metadata", "latency_ms"]).and_then(number),
         prompt: input("prompt")?,
         request: compact::text(payload),
         form,
@@ -338,14 +342,14 @@ mod tests {
     fn call(number: u64, outcome: CallOutcome) -> CallRecord {
         CallRecord {
             number,
-            requested_at: DateTime::UNIX_EPOCH,
+            requested_at: Some(DateTime::UNIX_EPOCH),
             provider: "openai".to_owned(),
             endpoint: "chat.completions".to_owned(),
             path: "/v1/chat/completions".to_owned(),
             query: None,
             prompt: r#"{"messages":[],"model":"m"}"#.to_owned(),
             request: r#"{"model":"m","messages":[],"stream":true,"n":1.50}"#.to_owned(),
-            latency_ms: 7,
+            latency_ms: Some(7),
             replayed_before: number,
             outcome,
         }

@@ -1,7 +1,7 @@
 //! Makes sessions (`model_io`) of the calls of a run: `docs/gateway.md`, "The session".
 
-use chrono::SecondsFormat;
-use serde_json::json;
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde_json::{Value as Json, json};
 
 use super::call::{CallRecord, CallResponse};
 use super::head::RunHead;
@@ -38,33 +38,42 @@ pub(crate) fn documents(origin: CallOrigin<'_>, head: &RunHead, calls: &[CallRec
 
 fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[(&CallRecord, &CallResponse)]) -> Vec<u8> {
     let interactions = answered.iter().enumerate().map(|(index, (call, answer))| {
-        json!({
+        let mut interaction = json!({
             "i": index,
             "prompt_hash": call.prompt_digest().to_string(),
             "response_hash": Digest::from_content(answer.body.as_bytes()).to_string(),
             "response_content": answer.body,
-            "latency_ms": call.latency_ms,
-        })
+        });
+        set(&mut interaction, "latency_ms", call.latency_ms.map(Into::into));
+        interaction
     });
-    let ended = answered.iter().map(|(call, _)| call.ended_at()).max().unwrap_or(head.started_at);
+    let ended = answered.iter().filter_map(|(call, _)| call.ended_at()).max().or(head.started_at);
+    let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true).into();
     let mut session = json!({
         "model_io_schema_version": "1.0.0",
         "adapter_id": origin.adapter(),
         "model_id": models(answered),
         "mode": "record",
-        "created_at_utc": head.started_at.to_rfc3339_opts(SecondsFormat::Millis, true),
-        "ended_at_utc": ended.to_rfc3339_opts(SecondsFormat::Millis, true),
         "interactions": interactions.collect::<Vec<_>>(),
     });
-    if let (Some(import), Some(session)) = (origin.import(), session.as_object_mut()) {
-        #[expect(
-            clippy::expect_used,
-            reason = "the text is that of a value, and part of a hash must not be a default"
-        )]
-        let import = serde_json::from_str(&compact::text(&import)).expect("a value is written as JSON");
-        session.insert("import".to_owned(), import);
-    }
+    set(&mut session, "created_at_utc", head.started_at.map(time));
+    set(&mut session, "ended_at_utc", ended.map(time));
+    #[expect(
+        clippy::expect_used,
+        reason = "the text is that of a value, and part of a hash must not be a default"
+    )]
+    let import = origin
+        .import()
+        .map(|import| serde_json::from_str(&compact::text(&import)).expect("a value is written as JSON"));
+    set(&mut session, "import", import);
     session.to_string().into_bytes()
+}
+
+/// Adds a member to an object, if there is a value for it.
+fn set(object: &mut Json, name: &str, value: Option<Json>) {
+    if let (Some(value), Some(members)) = (value, object.as_object_mut()) {
+        members.insert(name.to_owned(), value);
+    }
 }
 
 /// Returns the models that were asked, by name, in the order of their names.
@@ -77,8 +86,6 @@ fn models(answered: &[(&CallRecord, &CallResponse)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use chrono::DateTime;
-
     use super::*;
     use crate::calls::call::{CallOutcome, RetryHeaders};
     use crate::formats;
@@ -88,14 +95,14 @@ mod tests {
         let answer = CallResponse { status, content_type: None, retry, body, chunks: Vec::new() };
         CallRecord {
             number,
-            requested_at: DateTime::UNIX_EPOCH,
+            requested_at: Some(DateTime::UNIX_EPOCH),
             provider: "openai".to_owned(),
             endpoint: "responses".to_owned(),
             path: "/v1/responses".to_owned(),
             query: None,
             prompt: format!("{{\"input\":{number},\"model\":\"m\"}}"),
             request: format!("{{\"input\":{number},\"model\":\"m\"}}"),
-            latency_ms: 5,
+            latency_ms: Some(5),
             replayed_before: 0,
             outcome: CallOutcome::Answered(answer),
         }

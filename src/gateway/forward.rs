@@ -374,14 +374,14 @@ impl Relay {
         } = recording;
         let call = CallRecord {
             number: open.number,
-            requested_at,
+            requested_at: Some(requested_at),
             provider: self.route.provider.clone(),
             endpoint: endpoint.to_owned(),
             path,
             query,
             prompt,
             request,
-            latency_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            latency_ms: u64::try_from(self.started.elapsed().as_millis()).ok(),
             replayed_before,
             outcome,
         };

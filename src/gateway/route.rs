@@ -253,7 +253,10 @@ fn first(path: &str) -> (&str, &str) {
 /// Returns the route of a request whose path begins with the name of a server.
 fn named(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> Option<Route> {
     let upstream = upstreams.by_name.get(name)?;
-    let endpoint = Provider::named(name).map_or(Some(&ANY), |provider| provider.endpoint(path));
+    // Other programs record requests of known providers that a gateway does not.
+    let other = || upstreams.only_replays.then_some(&ANY);
+    let endpoint =
+        Provider::named(name).map_or(Some(&ANY), |provider| provider.endpoint(path).or_else(other));
     Some(Route {
         provider: name.to_owned(),
         url: upstream.url(&with_query(path, query)),

@@ -212,14 +212,14 @@ mod tests {
     fn call(number: u64) -> CallRecord {
         CallRecord {
             number,
-            requested_at: clock::now(),
+            requested_at: Some(clock::now()),
             provider: "openai".to_owned(),
             endpoint: "chat".to_owned(),
             path: "/v1/chat/completions".to_owned(),
             query: None,
             prompt: "{}".to_owned(),
             request: "{}".to_owned(),
-            latency_ms: 0,
+            latency_ms: Some(0),
             replayed_before: 0,
             outcome: CallOutcome::Failed { reason: String::new(), partial: String::new() },
         }

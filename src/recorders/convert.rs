@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use chrono::{DateTime, Utc};
-
 use super::error::{ConvertError, RecorderResult};
 use super::format::RecorderFormat;
 use super::recording::{ConvertInput, ImportedRun, ImportedRuns};
@@ -44,7 +42,7 @@ pub struct Conversion {
     pub calls: u64,
     /// The values that cannot be mapped, in the order of the files.
     pub unmapped: Vec<ImportedValue>,
-    /// The values that the files do not state, although what the calls become has them, in the order of the files.
+    /// The values that the files do not state, in the order of the files: of each run, the first call without a time.
     pub assumed: Vec<ImportedValue>,
     documents: Vec<ConvertedDocument>,
 }
@@ -58,35 +56,52 @@ struct ConvertedDocument {
 }
 
 /// Converts files. Lines of requests and of responses that refer to each other may be in several files; they become one
-/// run. Every other file is converted on its own.
-///
-/// # Errors
-/// Returns an error if a file is not of a known format, is damaged, or exceeds the limits. Nothing is converted then.
+/// run. So may the spans and log records of a trace. Every other file is converted on its own. A file that cannot be converted does not keep others from it, except
+/// those with which it would become a run.
 pub fn convert(
     inputs: Vec<ConvertInput>,
     options: &ConvertOptions,
-) -> std::result::Result<Vec<Conversion>, ConvertError> {
-    let mut groups: Vec<(RecorderFormat, Vec<ConvertInput>)> = Vec::new();
+) -> Vec<std::result::Result<Conversion, ConvertError>> {
+    let mut groups: Vec<std::result::Result<(RecorderFormat, Vec<ConvertInput>), ConvertError>> = Vec::new();
     for input in inputs {
         let Some(format) = RecorderFormat::recognize(&input.bytes) else {
-            return Err(ConvertError::unknown(&input.name));
+            groups.push(Err(ConvertError::unknown(&input.name, &input.bytes)));
+            continue;
         };
-        let same = groups.iter_mut().find(|(other, _)| *other == format && format == RecorderFormat::Jsonl);
-        match same {
+        let only = std::slice::from_ref(&input);
+        let read = match format {
+            RecorderFormat::Jsonl => jsonl::read(only, &options.limits).map(Some),
+            RecorderFormat::Otel => otel::read(only, &options.limits).map(Some),
+            RecorderFormat::Vcr | RecorderFormat::Inspect => Ok(None),
+        };
+        let is_joined = match read {
+            Ok(read) => read.is_some(),
+            Err(error) => {
+                groups.push(Err(error));
+                continue;
+            }
+        };
+        let mut same = groups.iter_mut().flatten();
+        match same.find(|(other, _)| *other == format && is_joined) {
             Some((_, group)) => group.push(input),
-            None => groups.push((format, vec![input])),
+            None => groups.push(Ok((format, vec![input]))),
         }
     }
-    // The order in which files are given does not change what they become.
-    for (_, group) in &mut groups {
-        group.sort_by_cached_key(|input| Digest::from_content(&input.bytes));
-    }
-    groups.into_iter().map(|(format, inputs)| Converter { format, inputs: &inputs, options }.run()).collect()
+    let converted = groups.into_iter().map(|group| {
+        let (format, mut inputs) = group?;
+        // The order in which files are given does not change what they become.
+        inputs.sort_by_cached_key(|input| Digest::from_content(&input.bytes));
+        let digests = inputs.iter().map(|input| Digest::from_content(&input.bytes)).collect();
+        Converter { format, inputs: &inputs, digests, options }.run()
+    });
+    converted.collect()
 }
 
 struct Converter<'c> {
     format: RecorderFormat,
     inputs: &'c [ConvertInput],
+    /// The digests of the files.
+    digests: Vec<Digest>,
     options: &'c ConvertOptions,
 }
 
@@ -120,15 +135,16 @@ impl Converter<'_> {
 
     fn read(&self) -> std::result::Result<ImportedRuns, ConvertError> {
         let limits = &self.options.limits;
-        if self.format == RecorderFormat::Jsonl {
-            return jsonl::read(self.inputs, limits);
+        match self.format {
+            RecorderFormat::Jsonl => return jsonl::read(self.inputs, limits),
+            RecorderFormat::Otel => return otel::read(self.inputs, limits),
+            RecorderFormat::Vcr | RecorderFormat::Inspect => {}
         }
         let [input] = self.inputs else { return Ok(ImportedRuns::default()) };
         let recording: RecorderResult<ImportedRuns> = match self.format {
             RecorderFormat::Vcr => vcr::read(&input.bytes, limits),
             RecorderFormat::Inspect => inspect::read(&input.bytes, limits),
-            RecorderFormat::Otel => otel::read(&input.bytes, limits),
-            RecorderFormat::Jsonl => Ok(ImportedRuns::default()),
+            RecorderFormat::Otel | RecorderFormat::Jsonl => Ok(ImportedRuns::default()),
         };
         recording.map_err(|fault| fault.in_file(&input.name))
     }
@@ -140,21 +156,21 @@ impl Converter<'_> {
 
     /// Makes the documents of a run.
     fn convert(&self, run: ImportedRun, converted: &mut Conversion) {
-        let ImportedRun { name, details, exchanges } = run;
-        let mut at = exchanges.iter().find_map(|(_, exchange)| exchange.at).unwrap_or(DateTime::UNIX_EPOCH);
+        let ImportedRun { name, details, files, exchanges } = run;
         let mut calls: Vec<CallRecord> = Vec::new();
-        let mut timeless = None;
+        let mut undated = None;
         for (file, mut exchange) in exchanges {
             for name in exchange.take_transport() {
                 let reason =
                     format!("the member {name} of the request says how it is sent, and is not mapped");
                 converted.unmapped.push(self.unmapped(file, exchange.location.clone(), reason));
             }
-            let (location, is_timeless) = (exchange.location.clone(), exchange.at.is_none());
-            match exchange.into_call(calls.len() as u64, at, &self.options.rules) {
+            let location = exchange.location.clone();
+            match exchange.into_call(calls.len() as u64, &self.options.rules) {
                 Ok(call) => {
-                    at = call.requested_at;
-                    timeless = timeless.or(is_timeless.then_some((file, location, at)));
+                    if call.requested_at.is_none() {
+                        undated.get_or_insert((file, location));
+                    }
                     calls.push(call);
                 }
                 Err(reason) => converted.unmapped.push(self.unmapped(file, location, reason)),
@@ -163,16 +179,15 @@ impl Converter<'_> {
         if calls.is_empty() {
             return;
         }
-        if let Some((file, location, at)) = timeless {
-            let reason = format!(
-                "the file does not state the time of this call, or not as a time with an offset from UTC; {} is \
-                 recorded instead",
-                at.to_rfc3339()
-            );
-            let unmapped = self.unmapped(file, location, reason);
-            converted.assumed.push(ImportedValue { outcome: ValueOutcome::Assumed, ..unmapped });
+        if let Some((file, location)) = undated {
+            let reason = "the file does not state the time of this call, or not as a time with an offset from UTC; it is \
+                          recorded without one";
+            let value = self.unmapped(file, location, reason.to_owned());
+            converted.assumed.push(ImportedValue { outcome: ValueOutcome::Assumed, ..value });
         }
-        let digests = self.inputs.iter().map(|input| Digest::from_content(&input.bytes)).collect();
+        let digests = self.digests.iter().enumerate();
+        let of_run = digests.filter(|(file, _)| files.is_empty() || files.contains(file));
+        let digests = of_run.map(|(_, digest)| *digest).collect();
         let original = ImportSource { format: self.format.name(), digests, details };
         let head = self.head(name.as_deref(), &original, &calls);
         let Some(documents) = self.documents(&head, &original, &calls) else {
@@ -186,8 +201,7 @@ impl Converter<'_> {
     }
 
     fn head(&self, name: Option<&str>, original: &ImportSource, calls: &[CallRecord]) -> RunHead {
-        let started_at: DateTime<Utc> =
-            calls.iter().map(|call| call.requested_at).min().unwrap_or(DateTime::UNIX_EPOCH);
+        let started_at = calls.iter().filter_map(|call| call.requested_at).min();
         let mut id = self.format.name().to_owned();
         for digest in &original.digests {
             // Writing to a string cannot fail.

@@ -1,5 +1,6 @@
 //! Why a file is not converted.
 
+use super::format::RecorderFormat;
 use crate::json::reader::{Defect, ReadError};
 use crate::validation::RuleInfo;
 
@@ -55,9 +56,12 @@ impl Fault {
 
 impl ConvertError {
     /// Returns the error for a file that is not of a known format.
-    pub(super) fn unknown(file: &str) -> Self {
-        let message = "neither a cassette of VCR.py, nor spans of OpenTelemetry, a log of Inspect, or requests and \
-                       responses as JSON Lines";
+    pub(super) fn unknown(file: &str, bytes: &[u8]) -> Self {
+        let message = RecorderFormat::unsupported(bytes).unwrap_or_else(|| {
+            "neither a cassette of VCR.py, nor spans of OpenTelemetry, a log of Inspect, or requests and responses as JSON \
+             Lines"
+                .to_owned()
+        });
         Fault::new(SHAPE, "the document", message).in_file(file)
     }
 }

@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 
+use super::node::LocatedValue;
 use super::target::ApiTarget;
 use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, RetryHeaders};
 use crate::calls::matching::MatchingRules;
+use crate::calls::{assembled, url};
 use crate::json::compact;
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value};
@@ -19,7 +21,8 @@ pub(super) struct ImportedExchange {
     pub(super) request: ImportedRequest,
     pub(super) reply: ImportedResponse,
     pub(super) at: Option<DateTime<Utc>>,
-    pub(super) latency_ms: u64,
+    /// How long it took, if the file states that.
+    pub(super) latency_ms: Option<u64>,
 }
 
 /// The request.
@@ -52,6 +55,14 @@ impl ImportedResponse {
         let content_type = Some("application/json".to_owned());
         let body = compact::text(body).into_bytes();
         Self::Answer { status, content_type, retry: RetryHeaders::default(), body }
+    }
+
+    /// Returns a response of which the file states no body: one with an error status can have none.
+    pub(super) fn without_body(status: u16, content_type: Option<String>, retry: RetryHeaders) -> Self {
+        if status < 400 {
+            return Self::Unmapped("the file does not state the body of the response".to_owned());
+        }
+        Self::Answer { status, content_type, retry, body: Vec::new() }
     }
 
     /// Returns an answer that is a stream of events.
@@ -102,12 +113,7 @@ impl ImportedExchange {
     }
 
     /// Returns the call. The error says why it cannot be mapped.
-    pub(super) fn into_call(
-        self,
-        number: u64,
-        before: DateTime<Utc>,
-        rules: &MatchingRules,
-    ) -> Result<CallRecord, String> {
+    pub(super) fn into_call(self, number: u64, rules: &MatchingRules) -> Result<CallRecord, String> {
         let Self { request, reply, at, latency_ms, .. } = self;
         let (target, body) = match &request {
             ImportedRequest::Json { target, body } => (target.clone(), Cow::Borrowed(body)),
@@ -115,37 +121,45 @@ impl ImportedExchange {
                 if !method.eq_ignore_ascii_case("POST") {
                     return Err(format!("requests with {method} are not calls of a model"));
                 }
-                let target = ApiTarget::from_url(url)?;
+                let body = reader::read(body, &Limits::default())
+                    .map_err(|error| format!("the body of the request is not JSON: {error}"));
+                let target = ApiTarget::from_url(url, body.as_ref().unwrap_or(&Value::Null))?;
                 if let ImportedResponse::Unmapped(reason) = &reply {
                     return Err(reason.clone());
                 }
-                let body = reader::read(body, &Limits::default())
-                    .map_err(|error| format!("the body of the request is not JSON: {error}"))
-                    .map_err(|reason| rules.redacted(&reason).into_owned())?;
+                let body = body.map_err(|reason| rules.redacted(&reason).into_owned())?;
                 (target, Cow::Owned(body))
             }
         };
         if body.as_object().is_none() {
             return Err(format!("the body of the request is {}, not an object", body.type_name()));
         }
-        let ApiTarget { provider, endpoint, path } = target;
+        let ApiTarget { provider, endpoint, path, query } = target;
         let stored = rules.redacted_value(&body);
         let path = rules.redacted_path(&path);
         let prompt = rules.prompt(endpoint, &path, &stored).ok_or("a number in the request overflows")?;
+        let query = query.filter(|_| endpoint.compares_urls());
+        let outcome = outcome(reply, rules)?;
         Ok(CallRecord {
             number,
-            requested_at: at.unwrap_or(before),
+            requested_at: at.or_else(|| created(&outcome)),
             provider,
             endpoint: endpoint.name.to_owned(),
             path,
-            query: None,
+            query: query.and_then(|query| url::query_digest(&rules.redacted(&query))),
             prompt,
             request: compact::text(&stored),
             latency_ms,
             replayed_before: 0,
-            outcome: outcome(reply, rules)?,
+            outcome,
         })
     }
+}
+
+/// Returns the time that a response states.
+fn created(outcome: &CallOutcome) -> Option<DateTime<Utc>> {
+    let CallOutcome::Answered(answer) = outcome else { return None };
+    LocatedValue::new(&assembled::read(answer).created?, "created").time()
 }
 
 fn outcome(reply: ImportedResponse, rules: &MatchingRules) -> Result<CallOutcome, String> {

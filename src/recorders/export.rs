@@ -140,7 +140,9 @@ fn line(call: &AnsweredCall, out: &mut dyn Write) -> io::Result<()> {
     if let Some(timestamp) = timestamp {
         write!(out, "\"timestamp\":{},", string(&timestamp))?;
     }
-    write!(out, "\"latency_ms\":{},", call.latency_ms)?;
+    if let Some(latency) = call.latency_ms {
+        write!(out, "\"latency_ms\":{latency},")?;
+    }
     write!(
         out,
         "\"request\":{{\"method\":\"POST\",\"url\":{},\"body\":{}}},",
@@ -186,7 +188,7 @@ mod tests {
             path: "/v1/responses".to_owned(),
             query: None,
             requested_at: None,
-            latency_ms: 0,
+            latency_ms: None,
             prompt: String::new(),
             request: "{}".to_owned(),
             form: ResponseForm::of(None),

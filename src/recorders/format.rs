@@ -1,8 +1,9 @@
 //! The formats, and their recognition by content.
 
 use super::documents::documents;
-use super::jsonl;
+use super::{foreign, jsonl};
 use crate::artifact::Recognition;
+use crate::calls::values::at;
 use crate::formats;
 use crate::json::Value;
 use crate::json::reader::{self, Limits, has_key};
@@ -32,6 +33,22 @@ impl RecorderFormat {
         }
     }
 
+    /// Returns what a file is, and what to do, if it is recognized and not supported: a text in UTF-16, or a recording in a
+    /// format of another program that is not read.
+    #[must_use]
+    pub fn unsupported(bytes: &[u8]) -> Option<String> {
+        let is_utf_16 =
+            [&b"\xff\xfe"[..], b"\xfe\xff", b"{\0", b"\0{"].iter().any(|mark| bytes.starts_with(mark));
+        if is_utf_16 {
+            return Some("the text is not UTF-8, but UTF-16; save it as UTF-8".to_owned());
+        }
+        let name = foreign::recognize(bytes)?;
+        Some(format!(
+            "{name}, a format that is not supported; write its requests and responses as JSON Lines, or record the calls \
+             again"
+        ))
+    }
+
     /// Returns the format of a file, by its content, or `None` if it has none of these. A file of a format may still be
     /// damaged.
     #[must_use]
@@ -45,7 +62,7 @@ impl RecorderFormat {
         let text = reader::lossy(bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         if !text.trim_start().starts_with(['{', '[']) {
-            return is_cassette(text).then_some(Self::Vcr);
+            return (is_cassette(text) && foreign::recognize(bytes).is_none()).then_some(Self::Vcr);
         }
         if matches!(formats::recognize(bytes), Some((_, Recognition::Surely))) {
             return None;
@@ -84,8 +101,12 @@ fn of_fragment(text: &str) -> Option<RecorderFormat> {
 }
 
 fn of_document(document: &Value<'_>) -> Option<RecorderFormat> {
+    if foreign::of_document(document).is_some() {
+        return None;
+    }
     let has = |name: &str| document.get(name).is_some();
-    if has("interactions") && has("version") {
+    // VCR.py also reads cassettes that state no version.
+    if has("interactions") && (has("version") || at(document, &["interactions", "0", "request"]).is_some()) {
         Some(RecorderFormat::Vcr)
     } else if has("resourceSpans") || has("resourceLogs") {
         Some(RecorderFormat::Otel)

@@ -23,6 +23,9 @@ use pools::{ReferenceBudget, SamplePools};
 /// The end of the names of the files in an archive that are read.
 const ENDING: &str = ".json";
 
+/// The directory in an archive with the samples.
+const SAMPLES: &str = "samples/";
+
 /// The options of a model that are members of requests.
 const OPTIONS: &[(&str, &str)] = &[
     ("temperature", "temperature"),
@@ -52,7 +55,8 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns
     let mut recording = ImportedRuns::default();
     let mut budget = ReferenceBudget::new(limits);
     if !bytes.starts_with(b"PK") {
-        let root = reader::read(bytes, limits).map_err(|error| Fault::of_text(&error, 1))?;
+        let bytes = without_nan(bytes);
+        let root = reader::read(&bytes, limits).map_err(|error| Fault::of_text(&error, 1))?;
         let root = LocatedValue::new(&root, "");
         let header = InspectLogHeader::read(&root)?;
         match root.member("samples") {
@@ -76,12 +80,19 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns
     let Some((name, header)) = find("header.json").or_else(|| find("_journal/start.json")) else {
         return Err(Fault::new(SHAPE, "the archive", "the required file header.json is missing"));
     };
-    let root = reader::read(header, limits).map_err(|error| Fault::of_text(&error, 1).inside(name))?;
+    let header = without_nan(header);
+    let root = reader::read(&header, limits).map_err(|error| Fault::of_text(&error, 1).inside(name))?;
     let header = InspectLogHeader::read(&LocatedValue::new(&root, "")).map_err(|fault| fault.inside(name))?;
-    let mut samples: Vec<_> = files.iter().filter(|(path, _)| path.starts_with("samples/")).collect();
+    let mut samples: Vec<_> = files.iter().filter(|(path, _)| path.starts_with(SAMPLES)).collect();
+    let is_divided = |path: &str| path.strip_prefix(SAMPLES).is_some_and(|name| name.contains('/'));
+    if let Some((path, _)) = samples.iter().find(|(path, _)| is_divided(path)) {
+        let message = "the samples are divided into several files, as in version 3 of the format, which is not supported";
+        return Err(Fault::new(SHAPE, path.as_str(), message));
+    }
     samples.sort_unstable();
     for (path, sample) in samples {
-        let sample = reader::read(sample, limits).map_err(|error| Fault::of_text(&error, 1).inside(path))?;
+        let sample = without_nan(sample);
+        let sample = reader::read(&sample, limits).map_err(|error| Fault::of_text(&error, 1).inside(path))?;
         header.sample(&LocatedValue::new(&sample, path.as_str()), &mut budget, &mut recording)?;
     }
     Ok(recording)
@@ -99,6 +110,11 @@ struct InspectLogHeader {
 
 impl InspectLogHeader {
     fn read(root: &LocatedValue<'_>) -> RecorderResult<Self> {
+        if let Some(version) = root.member("version")
+            && !(1..=2).contains(&version.integer()?)
+        {
+            return Err(version.fault("logs of Inspect have version 1 or 2; this version is not supported"));
+        }
         let eval = root.required("eval")?;
         let run = eval.member("run_id").or_else(|| eval.member("eval_id"));
         let run = run.map_or(Ok(String::new()), |run| run.text().map(str::to_owned))?;
@@ -120,7 +136,9 @@ impl InspectLogHeader {
         let epoch = sample.member("epoch").map_or(Ok(1), |epoch| epoch.integer())?;
         let mut pools = SamplePools::new(sample, budget);
         let mut exchanges = Vec::new();
-        for event in sample.member("events").iter().flat_map(LocatedValue::elements).flatten() {
+        // Until 2024, they were in a transcript.
+        let events = sample.member("events").or_else(|| sample.member("transcript")?.member("events"));
+        for event in events.iter().flat_map(LocatedValue::elements).flatten() {
             if event.member("event").and_then(|kind| kind.value.as_str()) == Some("model") {
                 exchanges.push((0, pools.exchange(&event, recording)?));
             }
@@ -146,7 +164,7 @@ impl InspectLogHeader {
             ("sample", text(id)),
             ("task", text(self.task.clone())),
         ];
-        recording.runs.push(ImportedRun { name, details, exchanges });
+        recording.runs.push(ImportedRun { name, details, exchanges, ..ImportedRun::default() });
         Ok(())
     }
 }
@@ -161,7 +179,7 @@ impl SamplePools<'_> {
         let at = event.member("timestamp").and_then(|time| time.time());
         let completed = event.member("completed").and_then(|time| time.time());
         let latency = at.zip(completed).map(|(at, completed)| (completed - at).num_milliseconds());
-        let latency_ms = latency.and_then(|latency| u64::try_from(latency).ok()).unwrap_or(0);
+        let latency_ms = latency.and_then(|latency| u64::try_from(latency).ok());
         let failure = event.member("error").and_then(|error| error.value.as_str().map(str::to_owned));
         let (request, reply) = if let Some(raw) = self.raw(event, recording)? {
             raw
@@ -192,12 +210,7 @@ impl SamplePools<'_> {
         };
         let mut members = Vec::new();
         for (name, value) in request.members()? {
-            // Headers may contain keys.
-            if name == "extra_headers" {
-                list(recording, value.location, "headers are not mapped");
-            } else {
-                members.push((Cow::Owned(name.to_owned()), self.resolved(value.value)?));
-            }
+            members.push((Cow::Owned(name.to_owned()), self.resolved(value.value)?));
         }
         if let (Some(refs), Some(key)) = (call.member("call_refs"), call.member("call_key")) {
             let key = key.text()?;
@@ -275,11 +288,41 @@ impl SamplePools<'_> {
             chat.choices.push(ChatChoice { message, finish_reason });
         }
         if let Some(usage) = output.member("usage") {
-            let tokens = |name| usage.member(name).map_or(Ok(0), |tokens| tokens.integer());
-            chat.usage = Some((tokens("input_tokens")?, tokens("output_tokens")?));
+            let tokens = |name| usage.member(name).map(|tokens| tokens.integer()).transpose();
+            chat.usage = tokens("input_tokens")?.zip(tokens("output_tokens")?);
         }
         Ok(chat)
     }
+}
+
+/// Returns a text in which the numbers that Python writes and JSON does not have are null: Inspect writes them for scores that
+/// were not given.
+fn without_nan(bytes: &[u8]) -> Cow<'_, [u8]> {
+    const NUMBERS: [&[u8]; 3] = [b"NaN", b"-Infinity", b"Infinity"];
+    if !NUMBERS.iter().any(|number| memchr::memmem::find(bytes, number).is_some()) {
+        return Cow::Borrowed(bytes);
+    }
+    let mut written = Vec::with_capacity(bytes.len() + bytes.len() / 8);
+    let (mut is_in_string, mut rest) = (false, bytes);
+    while let [first, after @ ..] = rest {
+        let number = NUMBERS.iter().find(|number| !is_in_string && rest.starts_with(number));
+        if let Some(number) = number {
+            written.extend(b"null");
+            rest = rest.get(number.len()..).unwrap_or_default();
+            continue;
+        }
+        written.push(*first);
+        rest = after;
+        match first {
+            b'"' => is_in_string = !is_in_string,
+            b'\\' if is_in_string => {
+                written.extend(after.first());
+                rest = after.get(1..).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    Cow::Owned(written)
 }
 
 /// Returns why an event has no response.
@@ -351,13 +394,47 @@ mod tests {
             compact::text(body),
             r#"{"model":"m","messages":[{"role":"system","content":"be short"},{"role":"user","content":"a long text"}],"temperature":0.0}"#
         );
-        assert_eq!((exchange.latency_ms, exchange.location.as_str()), (2_000, "samples[0].events[1]"));
+        assert_eq!((exchange.latency_ms, exchange.location.as_str()), (Some(2_000), "samples[0].events[1]"));
         assert_eq!(recording.unmapped.len(), 1, "{:?}", recording.unmapped);
         let wrong = log.replace("[[0,2]]", "[[0,3]]");
         let fault = read(wrong.as_bytes(), &Limits::default()).unwrap_err().in_file("l").to_string();
         assert_eq!(
             fault,
             "l: samples[0].events[1].input_refs[0]: the range is not one of the messages that events_data has (rule IM3)"
+        );
+    }
+
+    #[test]
+    fn numbers_that_json_does_not_have_are_null() {
+        for (text, expected) in [
+            (r#"{"a":NaN,"b":[-Infinity,Infinity]}"#, r#"{"a":null,"b":[null,null]}"#),
+            (r#"{"NaN":"\"NaN\\","a":NaN}"#, r#"{"NaN":"\"NaN\\","a":null}"#),
+            (r#""Infinity""#, r#""Infinity""#),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&without_nan(text.as_bytes())), expected);
+        }
+        let log = log("", &format!(r#""input":[],{ANSWER}"#))
+            .replace(r#""id":1,"#, r#""id":1,"scores":{"a":NaN},"#);
+        assert!(read(log.as_bytes(), &Limits::default()).is_ok());
+    }
+
+    #[test]
+    fn events_in_a_transcript_are_read() {
+        let log = log("", &format!(r#""input":[{{"role":"user","content":"tc://k"}}],{ANSWER}"#));
+        let log = log.replace(r#""events":["#, r#""transcript":{"content":{"k":"a long text"},"events":["#);
+        let (exchange, listed) = imported(&log.replace("]}]}", "]}}]}"));
+        let ImportedRequest::Json { body, .. } = &exchange.request else { panic!() };
+        assert!(compact::text(body).contains("a long text"), "{listed:?}");
+        assert_eq!(exchange.location, "samples[0].transcript.events[0]");
+    }
+
+    #[test]
+    fn unknown_versions_are_rejected() {
+        let log = log("", &format!(r#""input":[],{ANSWER}"#)).replace(r#""version":2"#, r#""version":3"#);
+        let fault = read(log.as_bytes(), &Limits::default()).unwrap_err().in_file("l").to_string();
+        assert_eq!(
+            fault,
+            "l: version: logs of Inspect have version 1 or 2; this version is not supported (rule IM3)"
         );
     }
 

@@ -1,5 +1,6 @@
 //! Requests and responses as JSON Lines: `docs/import.md`, "JSON Lines".
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
@@ -11,8 +12,9 @@ use super::node::LocatedValue;
 use super::recording::{ConvertInput, ImportedRun, ImportedRuns};
 use super::target::ApiTarget;
 use crate::calls::call::RetryHeaders;
-use crate::json::reader::{Limits, excerpt};
-use crate::json::{Value, compact};
+use crate::calls::events;
+use crate::json::reader::{self, Limits, excerpt};
+use crate::json::{Object, Value, compact};
 
 /// The members of lines with a request and its response.
 const PAIR: &[&str] =
@@ -22,8 +24,50 @@ const INPUT: &[&str] = &["custom_id", "method", "url", "body"];
 /// The members of lines of the batch API of Anthropic.
 const ANTHROPIC_INPUT: &[&str] = &["custom_id", "params"];
 const ANTHROPIC_OUTPUT: &[&str] = &["custom_id", "result"];
-const REQUEST: &[&str] = &["method", "url", "path", "endpoint", "body", "headers"];
-const RESPONSE: &[&str] = &["status_code", "status", "request_id", "body", "headers"];
+const REQUEST: &[&str] =
+    &["method", "url", "uri", "path", "endpoint", "body", "json", "data", "content", "headers"];
+const RESPONSE: &[&str] =
+    &["status_code", "status", "request_id", "body", "json", "data", "content", "text", "headers"];
+
+/// The members with the body of a request and of a response, in envelopes of several programs.
+const REQUEST_BODIES: &[&str] = &["body", "json", "data", "content"];
+const RESPONSE_BODIES: &[&str] = &["body", "json", "data", "content", "text"];
+
+/// The members that envelopes of requests and of responses have, and bodies do not: nothing else of an object with one of
+/// them is taken as a body.
+const REQUEST_ENVELOPE: &[&str] = &[
+    "url",
+    "uri",
+    "path",
+    "endpoint",
+    "method",
+    "headers",
+    "header",
+    "cookies",
+    "query",
+    "query_string",
+    "auth",
+    "proxies",
+    "proxy",
+    "body",
+    "json",
+];
+const RESPONSE_ENVELOPE: &[&str] = &[
+    "status_code",
+    "headers",
+    "header",
+    "cookies",
+    "url",
+    "request",
+    "config",
+    "method",
+    "body",
+    "json",
+    "history",
+];
+
+/// The members of errors that are kept: programs also state requests with their headers in them.
+const ERROR: &[&str] = &["code", "error", "message", "param", "status", "type"];
 
 /// The members of which a line of a batch has one beside `custom_id`.
 const BATCH: &[&str] = &["body", "response", "error", "params", "result"];
@@ -58,8 +102,8 @@ pub(super) fn read(
     Ok(lines.finish())
 }
 
-/// A response by the identifier of its request: the number of its file, its location, what it says, and when it came.
-type BatchResponse = (usize, String, ImportedResponse, Option<DateTime<Utc>>);
+/// A response by the identifier of its request: the number of its file, its location, and what it says.
+type BatchResponse = (usize, String, ImportedResponse);
 
 #[derive(Default)]
 struct JsonlReader {
@@ -67,7 +111,7 @@ struct JsonlReader {
     entries: Vec<JsonlEntry>,
     /// The number of the entry of each request of the batch API.
     entry_by_id: HashMap<String, usize>,
-    /// The responses of the batch API: their file, location and time.
+    /// The responses of the batch API.
     replies: HashMap<String, BatchResponse>,
     unmapped: Vec<(usize, String, String)>,
 }
@@ -77,8 +121,9 @@ struct JsonlEntry {
     location: String,
     request: std::result::Result<ImportedRequest, String>,
     /// The response, or the name by which it refers to the request.
-    reply: std::result::Result<(ImportedResponse, Option<DateTime<Utc>>), String>,
-    latency_ms: u64,
+    reply: std::result::Result<ImportedResponse, String>,
+    at: Option<DateTime<Utc>>,
+    latency_ms: Option<u64>,
 }
 
 impl JsonlReader {
@@ -123,7 +168,7 @@ impl JsonlReader {
             self.list(file, &other, "it is not mapped");
         }
         let reply = match response.value {
-            Value::Array(_) => (failed(&response), None),
+            Value::Array(_) => failed(&response),
             _ => self.response(file, &response)?,
         };
         let imported_request = self.request(file, &request, Some(response.value))?;
@@ -133,7 +178,8 @@ impl JsonlReader {
             location,
             request: imported_request,
             reply: Ok(reply),
-            latency_ms: 0,
+            at: None,
+            latency_ms: None,
         });
         Ok(())
     }
@@ -142,13 +188,18 @@ impl JsonlReader {
     fn pair(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, PAIR);
         let (request, response) = (line.required("request")?, line.member("response"));
-        let (reply, created) = self.outcome(file, line)?;
-        let body = response.map(|response| response.member("body").map_or(response.value, |body| body.value));
+        let reply = self.outcome(file, line)?;
+        let body = response.map(|response| {
+            RESPONSE_BODIES
+                .iter()
+                .find_map(|name| response.member(name))
+                .map_or(response.value, |body| body.value)
+        });
         let imported_request = self.request(file, &request, body)?;
         let timestamp = line.member("timestamp").or_else(|| line.member("created_at"));
-        let at = timestamp.and_then(|time| time.any_time()).or(created);
+        let at = timestamp.and_then(|time| time.time());
         let latency = line.member("latency_ms");
-        let latency_ms = latency.as_ref().map_or(Some(0), LocatedValue::rounded);
+        let latency_ms = latency.as_ref().and_then(LocatedValue::rounded);
         if let (Some(latency), None) = (&latency, latency_ms) {
             self.list(file, latency, "it is not a number of milliseconds");
         }
@@ -157,8 +208,9 @@ impl JsonlReader {
             file,
             location,
             request: imported_request,
-            reply: Ok((reply, at)),
-            latency_ms: latency_ms.unwrap_or(0),
+            reply: Ok(reply),
+            at,
+            latency_ms,
         });
         Ok(())
     }
@@ -172,7 +224,8 @@ impl JsonlReader {
     fn anthropic_request(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, ANTHROPIC_INPUT);
         let params = line.required("params")?;
-        let request = request_of(params.value, ApiTarget::from_known_provider("anthropic", "/v1/messages"));
+        let target = ApiTarget::from_known_provider("anthropic", "/v1/messages");
+        let request = request_of(params.value, target);
         self.add_batch_request(file, line, request)
     }
 
@@ -189,22 +242,18 @@ impl JsonlReader {
         }
         self.entry_by_id.insert(id.clone(), self.entries.len());
         let location = line.location.clone();
-        self.entries.push(JsonlEntry { file, location, request, reply: Err(id), latency_ms: 0 });
+        self.entries.push(JsonlEntry { file, location, request, reply: Err(id), at: None, latency_ms: None });
         Ok(())
     }
 
     fn batch_reply(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, OUTPUT);
-        let (reply, at) = self.outcome(file, line)?;
-        self.replied_in_batch(file, line, (reply, at))
+        let reply = self.outcome(file, line)?;
+        self.replied_in_batch(file, line, reply)
     }
 
     /// Reads the response of a line, or why there is none.
-    fn outcome(
-        &mut self,
-        file: usize,
-        line: &LocatedValue<'_>,
-    ) -> RecorderResult<(ImportedResponse, Option<DateTime<Utc>>)> {
+    fn outcome(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<ImportedResponse> {
         match (line.member("response"), line.member("error")) {
             (Some(response), error) => {
                 if let Some(error) = error {
@@ -212,7 +261,7 @@ impl JsonlReader {
                 }
                 self.response(file, &response)
             }
-            (None, Some(error)) => Ok((failed(&error), None)),
+            (None, Some(error)) => Ok(failed(&error)),
             (None, None) => Err(line.fault("the required member response is missing")),
         }
     }
@@ -222,25 +271,25 @@ impl JsonlReader {
         self.others(file, line, ANTHROPIC_OUTPUT);
         let result = line.required("result")?;
         let reply = match (result.required("type")?.text()?, result.member("error")) {
-            ("succeeded", _) => reply(200, None, result.required("message")?.value),
+            ("succeeded", _) => reply(200, None, RetryHeaders::default(), result.required("message")?.value),
             (_, Some(error)) => failed(&error),
             (outcome, None) => ImportedResponse::Failed(format!("the request was {outcome}")),
         };
-        self.replied_in_batch(file, line, (reply, None))
+        self.replied_in_batch(file, line, reply)
     }
 
     fn replied_in_batch(
         &mut self,
         file: usize,
         line: &LocatedValue<'_>,
-        (reply, at): (ImportedResponse, Option<DateTime<Utc>>),
+        reply: ImportedResponse,
     ) -> RecorderResult<()> {
         let id = line.required("custom_id")?.text()?.to_owned();
         if self.replies.contains_key(&id) {
             self.list(file, line, format!("the custom_id {} occurs more than once", excerpt(&id)));
             return Ok(());
         }
-        self.replies.insert(id, (file, line.location.clone(), reply, at));
+        self.replies.insert(id, (file, line.location.clone(), reply));
         Ok(())
     }
 
@@ -252,12 +301,11 @@ impl JsonlReader {
         node: &LocatedValue<'_>,
         response: Option<&Value<'_>>,
     ) -> RecorderResult<std::result::Result<ImportedRequest, String>> {
-        let url = ["url", "path", "endpoint"].into_iter().find_map(|name| node.member(name));
-        let body = node.member("body");
-        let is_bare = url.is_some() && (node.value.get("body").is_some() || node.others(REQUEST).is_empty());
-        if body.is_none() && !is_bare {
-            return Ok(request_of(node.value, ApiTarget::from_bodies(node.value, response)));
+        if !has_one(node, REQUEST_ENVELOPE) && !is_only(node, REQUEST_BODIES) {
+            let target = ApiTarget::from_bodies(node.value, response);
+            return Ok(request_of(node.value, target));
         }
+        let url = ["url", "uri", "path", "endpoint"].into_iter().find_map(|name| node.member(name));
         if node.member("custom_id").is_none() {
             self.others(file, node, REQUEST);
             for (name, value) in self.headers(file, node)? {
@@ -271,13 +319,23 @@ impl JsonlReader {
         {
             return Ok(Err(format!("requests with {} are not calls of a model", excerpt(method.text()?))));
         }
-        let Some(body) = body else { return Ok(Err("the request has no body".to_owned())) };
-        Ok(match url {
-            Some(url) => {
-                ApiTarget::from_url(url.text()?).and_then(|target| request_of(body.value, Some(target)))
-            }
-            None => request_of(body.value, ApiTarget::from_bodies(body.value, response)),
-        })
+        let Some(body) = REQUEST_BODIES.iter().find_map(|name| node.member(name)) else {
+            return Ok(Err("the request has no body".to_owned()));
+        };
+        let sent = body.value.as_str().map(|text| reader::read(text.as_bytes(), &Limits::default()));
+        let body = match &sent {
+            None => body,
+            Some(Ok(sent)) => LocatedValue::new(sent, body.location),
+            Some(Err(error)) => return Ok(Err(format!("the body of the request is not JSON: {error}"))),
+        };
+        let target = match url {
+            Some(url) => match ApiTarget::from_url(url.text()?, body.value) {
+                Ok(target) => Some(target),
+                Err(reason) => return Ok(Err(reason)),
+            },
+            None => ApiTarget::from_bodies(body.value, response),
+        };
+        Ok(request_of(body.value, target))
     }
 
     /// Returns the headers of a request or a response, with their names in lower case.
@@ -294,21 +352,14 @@ impl JsonlReader {
         Ok(headers.members()?.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect())
     }
 
-    /// Reads a response: its body, or an object with the status and the body. Returns when it was made, if it says so.
-    fn response(
-        &mut self,
-        file: usize,
-        node: &LocatedValue<'_>,
-    ) -> RecorderResult<(ImportedResponse, Option<DateTime<Utc>>)> {
+    /// Reads a response: its body, or an object with the status and the body.
+    fn response(&mut self, file: usize, node: &LocatedValue<'_>) -> RecorderResult<ImportedResponse> {
         let status = node.member("status_code").or_else(|| node.member("status"));
-        let is_wrapped = status.as_ref().is_some_and(|status| status.integer().is_ok())
-            || node.member("headers").is_some();
+        let is_status = status.as_ref().is_some_and(|status| status.status().is_ok());
         // A response that failed often has no body.
-        let is_bare = status.as_ref().is_some_and(|status| status.status().is_ok())
-            && (node.value.get("body").is_some() || node.others(RESPONSE).is_empty());
-        let body = node.member("body");
-        if !(is_bare || is_wrapped && body.is_some()) {
-            return Ok((reply(200, None, node.value), created(node)));
+        let is_bare = is_status && node.others(RESPONSE).is_empty();
+        if !has_one(node, RESPONSE_ENVELOPE) && !is_bare {
+            return Ok(reply(200, None, RetryHeaders::default(), node.value));
         }
         self.others(file, node, RESPONSE);
         let status = status.map_or(Ok(200), |status| status.status())?;
@@ -324,28 +375,22 @@ impl JsonlReader {
                 }
             }
         }
-        let Some(body) = body else {
-            return Ok((ImportedResponse::Answer { status, content_type, retry, body: Vec::new() }, None));
-        };
-        let reply = match reply(status, content_type, body.value) {
-            ImportedResponse::Answer { status, content_type, body, .. } => {
-                ImportedResponse::Answer { status, content_type, retry, body }
-            }
-            other => other,
-        };
-        Ok((reply, created(&body)))
+        Ok(match RESPONSE_BODIES.iter().find_map(|name| node.member(name)) {
+            Some(body) => reply(status, content_type, retry, body.value),
+            None => ImportedResponse::without_body(status, content_type, retry),
+        })
     }
 
     fn finish(mut self) -> ImportedRuns {
         let mut exchanges = Vec::new();
         for entry in self.entries {
-            let JsonlEntry { file, location, request, reply, latency_ms } = entry;
+            let JsonlEntry { file, location, request, reply, at, latency_ms } = entry;
             let reply = match reply {
                 Ok(reply) => Some(reply),
-                Err(id) => self.replies.remove(&id).map(|(_, _, reply, at)| (reply, at)),
+                Err(id) => self.replies.remove(&id).map(|(_, _, reply)| reply),
             };
             match (request, reply) {
-                (Ok(request), Some((reply, at))) => {
+                (Ok(request), Some(reply)) => {
                     exchanges.push((file, ImportedExchange { location, request, reply, at, latency_ms }));
                 }
                 (Err(reason), _) => self.unmapped.push((file, location, reason)),
@@ -372,213 +417,54 @@ fn request_of(body: &Value<'_>, target: Option<ApiTarget>) -> std::result::Resul
     Ok(ImportedRequest::Json { target, body: body.to_owned_value() })
 }
 
-/// Returns an answer. A string is the body as it was received, such as a stream of events.
-fn reply(status: u16, content_type: Option<String>, body: &Value<'_>) -> ImportedResponse {
-    let Value::String(text) = body else {
-        let ImportedResponse::Answer { status, content_type: json, retry, body } =
-            ImportedResponse::json(status, body)
-        else {
-            return ImportedResponse::json(status, body);
-        };
-        return ImportedResponse::Answer { status, content_type: content_type.or(json), retry, body };
-    };
-    let is_stream = text.starts_with("data:") || text.starts_with("event:");
-    let guessed = if is_stream { "text/event-stream" } else { "application/json" };
-    let content_type = Some(content_type.unwrap_or_else(|| guessed.to_owned()));
-    let (retry, body) = (RetryHeaders::default(), text.as_bytes().to_vec());
-    ImportedResponse::Answer { status, content_type, retry, body }
+/// Returns whether an object has one of the members, whatever its value.
+fn has_one(node: &LocatedValue<'_>, names: &[&str]) -> bool {
+    names.iter().any(|name| node.value.get(name).is_some())
 }
 
-/// Returns the time that a response states.
-fn created(body: &LocatedValue<'_>) -> Option<DateTime<Utc>> {
-    body.member("created").or_else(|| body.member("created_at"))?.any_time()
+/// Returns whether all members of an object are ones of these.
+fn is_only(node: &LocatedValue<'_>, names: &[&str]) -> bool {
+    node.value.as_object().is_some_and(|object| object.iter().len() > 0) && node.others(names).is_empty()
+}
+
+/// Returns an answer. A string is the body as it was received, such as a stream of events.
+fn reply(
+    status: u16,
+    content_type: Option<String>,
+    retry: RetryHeaders,
+    body: &Value<'_>,
+) -> ImportedResponse {
+    let (guessed, body) = match body {
+        Value::String(text) if events::begins_as_events(text) => {
+            ("text/event-stream", text.clone().into_owned())
+        }
+        Value::String(text) => ("application/json", text.clone().into_owned()),
+        other => ("application/json", compact::text(other)),
+    };
+    let content_type = Some(content_type.unwrap_or_else(|| guessed.to_owned()));
+    ImportedResponse::Answer { status, content_type, retry, body: body.into_bytes() }
 }
 
 /// Returns that there is no answer because of an error.
 fn failed(error: &LocatedValue<'_>) -> ImportedResponse {
-    ImportedResponse::Failed(error.value.as_str().map_or_else(|| compact::text(error.value), str::to_owned))
+    ImportedResponse::Failed(match error.value {
+        Value::String(text) => text.clone().into_owned(),
+        other => compact::text(&stated(other)),
+    })
+}
+
+/// Returns what an error states.
+fn stated(error: &Value<'_>) -> Value<'static> {
+    match error {
+        Value::Object(members) => {
+            let kept = members.iter().filter(|(name, _)| ERROR.contains(name));
+            let kept = kept.map(|(name, value)| (Cow::Owned(name.to_owned()), stated(value)));
+            Value::Object(Object::from_members(kept.collect()))
+        }
+        Value::Array(elements) => Value::Array(elements.iter().map(stated).collect()),
+        other => other.to_owned_value(),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn recording(files: &[&str]) -> ImportedRuns {
-        let input = |(index, text): (usize, &&str)| ConvertInput {
-            name: index.to_string(),
-            bytes: text.as_bytes().to_vec(),
-        };
-        let inputs: Vec<ConvertInput> = files.iter().enumerate().map(input).collect();
-        read(&inputs, &Limits::default()).unwrap()
-    }
-
-    fn shown(recording: &ImportedRuns) -> Vec<String> {
-        let exchanges = recording.runs.iter().flat_map(|run| &run.exchanges);
-        let reply = |reply: &ImportedResponse| match reply {
-            ImportedResponse::Answer { status, content_type, body, .. } => {
-                format!(
-                    "{status} {} {}",
-                    content_type.as_deref().unwrap_or_default(),
-                    String::from_utf8_lossy(body)
-                )
-            }
-            other => format!("{other:?}"),
-        };
-        exchanges.map(|(file, one)| format!("{file} {}: {}", one.location, reply(&one.reply))).collect()
-    }
-
-    #[test]
-    fn batches_of_anthropic_are_joined() {
-        let requests = ["a", "b", "c"].map(|id| {
-            format!(
-                "{{\"custom_id\":\"{id}\",\"params\":{{\"model\":\"c\",\"max_tokens\":1,\"messages\":[]}}}}\n"
-            )
-        });
-        let responses = "{\"custom_id\":\"b\",\"result\":{\"type\":\"expired\"}}\n\
-                        {\"custom_id\":\"c\",\"result\":{\"type\":\"errored\",\"error\":{\"type\":\"error\"}}}\n\
-                        {\"custom_id\":\"a\",\"result\":{\"type\":\"succeeded\",\"message\":{\"type\":\"message\"}}}\n";
-        let recording = recording(&[responses, &requests.concat()]);
-        let expected = [
-            r#"1 line 1: 200 application/json {"type":"message"}"#,
-            r#"1 line 2: Failed("the request was expired")"#,
-            r#"1 line 3: Failed("{\"type\":\"error\"}")"#,
-        ];
-        assert_eq!(
-            (shown(&recording).as_slice(), recording.unmapped.len()),
-            (&expected.map(str::to_owned)[..], 0)
-        );
-        let ImportedRequest::Json { target, .. } = &recording.runs[0].exchanges[0].1.request else {
-            panic!()
-        };
-        assert_eq!((target.provider.as_str(), target.endpoint.name), ("anthropic", "messages"));
-    }
-
-    #[test]
-    fn requests_and_responses_of_a_batch_are_joined() {
-        let requests = "{\"custom_id\":\"a\",\"method\":\"POST\",\"url\":\"/v1/chat/completions\",\"body\":{\"model\":\"m\"}}\n\n\
-                     {\"custom_id\":\"b\",\"url\":\"/v1/chat/completions\",\"body\":{}}\n{\"custom_id\":\"d\",\"url\":\"/v1/chat/completions\",\"body\":{}}\n";
-        let responses = "{\"id\":\"1\",\"custom_id\":\"c\",\"response\":{\"status_code\":200,\"body\":{}},\"error\":null}\n\
-                        {\"id\":\"2\",\"custom_id\":\"b\",\"response\":null,\"error\":{\"code\":\"expired\"}}\n\
-                        {\"id\":\"3\",\"custom_id\":\"a\",\"response\":{\"status_code\":200,\"body\":{\"created\":7,\"x\":1.50}},\"error\":null}\n";
-        for files in [[responses, requests], [requests, responses]] {
-            let recording = recording(&files);
-            let file = usize::from(files[0] == responses);
-            assert_eq!(
-                shown(&recording),
-                [
-                    format!("{file} line 1: 200 application/json {{\"created\":7,\"x\":1.50}}"),
-                    format!("{file} line 3: Failed(\"{{\\\"code\\\":\\\"expired\\\"}}\")"),
-                ]
-            );
-            assert_eq!(recording.runs[0].exchanges[0].1.at.unwrap().timestamp(), 7);
-            let reasons: Vec<_> =
-                recording.unmapped.iter().map(|(_, at, why)| format!("{at}: {why:.20}")).collect();
-            assert_eq!(reasons, ["line 4: there is no response", "line 1: there is no request "]);
-        }
-    }
-
-    #[test]
-    fn lines_with_both_are_pairs() {
-        let recording = recording(&[
-            "{\"request\":{\"model\":\"m\",\"messages\":[]},\"response\":{\"object\":\"chat.completion\"},\"tags\":1}\n\
-            [{\"model\":\"m\",\"messages\":[]},{\"choices\":[]},{\"row\":1}]\n\
-            {\"request\":{\"url\":\"https://api.openai.com/v1/responses\",\"body\":{}},\"response\":{\"status\":429,\"body\":{}},\"latency_ms\":3}\n\
-            {\"request\":{\"model\":\"m\",\"messages\":[]},\"response\":\"data: [DONE]\\n\\n\"}\n\
-            {\"request\":{\"url\":\"/v1/files\",\"body\":{}},\"response\":{}}\n{\"request\":{},\"response\":{}}\n",
-        ]);
-        assert_eq!(
-            shown(&recording),
-            [
-                "0 line 1: 200 application/json {\"object\":\"chat.completion\"}",
-                "0 line 2: 200 application/json {\"choices\":[]}",
-                "0 line 3: 429 application/json {}",
-                "0 line 4: 200 text/event-stream data: [DONE]\n\n",
-            ]
-        );
-        let listed: Vec<_> = recording.unmapped.iter().map(|(_, at, why)| format!("{at}: {why}")).collect();
-        assert_eq!(
-            listed,
-            [
-                "line 1: the member \"tags\" is not mapped",
-                "line 2[2]: it is not mapped",
-                "line 5: /v1/files is not the path of a known API",
-                "line 6: it has no URL, and its form is not that of a known API",
-            ]
-        );
-    }
-
-    fn listed(recording: &ImportedRuns) -> Vec<String> {
-        recording.unmapped.iter().map(|(_, at, why)| format!("{at}: {why}")).collect()
-    }
-
-    #[test]
-    fn responses_without_a_body_keep_their_status() {
-        let request = r#""request":{"model":"m","messages":[]}"#;
-        let recording = recording(&[&[
-            format!(r#"{{{request},"response":{{"status_code":503,"body":null}}}}"#),
-            format!(r#"{{{request},"response":{{"status":429,"headers":{{"content-type":"text/plain"}}}}}}"#),
-            format!(r#"{{{request},"response":{{"status_code":500,"body":null,"other":1}}}}"#),
-            format!(r#"{{{request},"response":{{"status":200,"choices":[]}}}}"#),
-            r#"{"custom_id":"a","url":"/v1/responses","body":{}}"#.to_owned(),
-            r#"{"custom_id":"a","response":{"status_code":503,"request_id":"x","body":null}}"#.to_owned(),
-            r#"{"request":{"url":"/v1/responses","body":null},"response":{"object":"response"}}"#.to_owned(),
-        ]
-        .join("\n")]);
-        assert_eq!(
-            shown(&recording),
-            [
-                "0 line 1: 503  ",
-                "0 line 2: 429 text/plain ",
-                "0 line 3: 500  ",
-                r#"0 line 4: 200 application/json {"status":200,"choices":[]}"#,
-                "0 line 5: 503  ",
-            ]
-        );
-        assert_eq!(
-            listed(&recording),
-            ["line 3.response: the member \"other\" is not mapped", "line 7: the request has no body"]
-        );
-    }
-
-    #[test]
-    fn headers_errors_and_other_values_are_listed() {
-        let call = r#""request":{"model":"m","messages":[]},"response":{"choices":[]}"#;
-        let recording = recording(&[&[
-            r#"{"request":{"url":"/v1/responses","headers":{"Authorization":"k","Content-Type":"x"},"body":{}},"response":{}}"#,
-            &format!(r#"{{{call},"error":{{"message":"it failed"}}}}"#),
-            r#"{"request":{"model":"m","messages":[]},"response":null,"error":"it failed"}"#,
-            r#"{"request":{"url":"/v1/responses","headers":[],"body":{}},"response":{"headers":["x"],"body":{}}}"#,
-            "null",
-            "\"x\"",
-            &format!(r#"{{{call},"latency_ms":12.5}}"#),
-            &format!(r#"{{{call},"latency_ms":-1}}"#),
-        ]
-        .join("\n")]);
-        assert_eq!(
-            shown(&recording),
-            [
-                "0 line 1: 200 application/json {}",
-                r#"0 line 2: 200 application/json {"choices":[]}"#,
-                r#"0 line 3: Failed("it failed")"#,
-                "0 line 4: 200 application/json {}",
-                r#"0 line 7: 200 application/json {"choices":[]}"#,
-                r#"0 line 8: 200 application/json {"choices":[]}"#,
-            ]
-        );
-        assert_eq!(
-            listed(&recording),
-            [
-                "line 1.request.headers.Authorization: this header is not mapped",
-                "line 2.error: it is not mapped: there is a response",
-                "line 4.response.headers: it is not mapped",
-                "line 4.request.headers: it is not mapped",
-                "line 5: it is neither a request nor a response",
-                "line 6: it is neither a request nor a response",
-                "line 8.latency_ms: it is not a number of milliseconds",
-            ]
-        );
-        let latencies: Vec<_> =
-            recording.runs[0].exchanges.iter().map(|(_, exchange)| exchange.latency_ms).collect();
-        assert_eq!(latencies, [0, 0, 0, 0, 12, 0]);
-    }
-}
+mod tests;

@@ -11,8 +11,8 @@
 //!
 //! let line = r#"{"request":{"model":"m","messages":[]},"response":{"object":"chat.completion","choices":[]}}"#;
 //! let input = ConvertInput { name: "calls.jsonl".to_owned(), bytes: line.into() };
-//! let converted = convert(vec![input], &ConvertOptions::default())?;
-//! assert_eq!(converted[0].calls, 1);
+//! let converted = convert(vec![input], &ConvertOptions::default()).remove(0)?;
+//! assert_eq!(converted.calls, 1);
 //! # Ok(())
 //! # }
 //! ```
@@ -20,10 +20,12 @@
 mod binary;
 mod chat;
 mod convert;
+mod dates;
 mod documents;
 mod error;
 mod exchange;
 mod export;
+mod foreign;
 mod format;
 mod forms;
 mod inspect;

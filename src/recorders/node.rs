@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Datelike, Utc};
 
+use super::dates;
 use super::error::{Fault, RecorderResult, SHAPE};
 use crate::json::{Object, Value};
 
@@ -83,16 +84,10 @@ impl<'v> LocatedValue<'v> {
         self.integer().ok().or_else(|| rounded(self.literal()?.parse().ok()?))
     }
 
-    /// Returns a time in the form of RFC 3339; `None` if it has another form.
+    /// Returns a time in one of the forms of dates, or in seconds or milliseconds since 1970; `None` if it has another form,
+    /// or is zero, with which programs state that they do not know it.
     pub(super) fn time(&self) -> Option<DateTime<Utc>> {
-        let time = DateTime::parse_from_rfc3339(self.value.as_str()?).ok()?.to_utc();
-        // Other years have no form in RFC 3339.
-        Some(time).filter(|time| (1..=9999).contains(&time.year()))
-    }
-
-    /// Returns a time in the form of RFC 3339, or in seconds or milliseconds since 1970; `None` if it has another form.
-    pub(super) fn any_time(&self) -> Option<DateTime<Utc>> {
-        self.time().or_else(|| {
+        self.value.as_str().and_then(dates::parse).or_else(|| {
             let literal = self.literal()?;
             let (whole, fraction) = literal.split_once('.').unwrap_or((literal, ""));
             // As seconds, they would be after the year 30000.
@@ -104,7 +99,7 @@ impl<'v> LocatedValue<'v> {
             let nanoseconds = format!("{digits:0<9.9}").parse().ok().filter(|_| is_number)?;
             let time =
                 DateTime::from_timestamp(i64::try_from(whole.parse::<u64>().ok()?).ok()?, nanoseconds)?;
-            Some(time).filter(|time| time.year() <= 9999)
+            Some(time).filter(|time| time.year() <= 9999 && *time != DateTime::UNIX_EPOCH)
         })
     }
 
@@ -144,6 +139,8 @@ mod tests {
             ("1700000000123.5", Some("2023-11-14T22:13:20.123500+00:00")),
             ("17000000001234", None),
             ("-1", None),
+            ("0", None),
+            ("\"Tue, 13 May 2025 14:54:09 GMT\"", Some("2025-05-13T14:54:09+00:00")),
             ("1e9", None),
             ("\"2026-01-01T00:00:00\"", None),
             ("\"9999-12-31T23:59:59-01:00\"", None),
@@ -152,7 +149,7 @@ mod tests {
             ("\"\"", None),
             ("true", None),
         ] {
-            let time = LocatedValue::new(&value(json), "x").any_time().map(|time| time.to_rfc3339());
+            let time = LocatedValue::new(&value(json), "x").time().map(|time| time.to_rfc3339());
             assert_eq!(time.as_deref(), expected, "{json}");
         }
     }

@@ -1,5 +1,7 @@
 //! Files, and what is read of them.
 
+use std::collections::BTreeSet;
+
 use super::exchange::ImportedExchange;
 use crate::json::Value;
 
@@ -27,6 +29,8 @@ pub(super) struct ImportedRun {
     pub(super) name: Option<String>,
     /// Other properties of the run that the file states.
     pub(super) details: Vec<(&'static str, Value<'static>)>,
+    /// The numbers of the files that it is from; all of them if it is empty.
+    pub(super) files: BTreeSet<usize>,
     /// The calls, each with the number of its file.
     pub(super) exchanges: Vec<(usize, ImportedExchange)>,
 }

@@ -8,26 +8,85 @@ use crate::json::Value;
 pub(super) struct ApiTarget {
     pub(super) provider: String,
     pub(super) endpoint: &'static Endpoint,
-    /// The path in the API, without the query, which may contain a key.
+    /// The path in the API, without the query.
     pub(super) path: String,
+    /// The query, which may contain a key: only its digest is stored, and only if requests are compared by it.
+    pub(super) query: Option<String>,
 }
 
+/// The beginnings of hosts of other providers of models, without `api.` and the like, and how they are called.
+const HOSTS: &[(&str, &str)] =
+    &[("aiplatform.", "vertex"), ("bedrock-runtime", "bedrock"), ("bedrock-agent-runtime", "bedrock")];
+
+/// The paths of requests to models of other APIs, or of other requests to known ones: ends of paths.
+const PATHS: &[&str] = &[
+    "/api/chat",
+    "/api/embed",
+    "/api/embeddings",
+    "/api/generate",
+    "/audio/speech",
+    "/audio/transcriptions",
+    "/audio/translations",
+    "/complete",
+    "/converse",
+    "/converse-stream",
+    "/images/edits",
+    "/images/generations",
+    "/images/variations",
+    "/invoke",
+    "/invoke-with-response-stream",
+    "/moderations",
+    "/rerank",
+    ":predict",
+    ":rawPredict",
+    ":streamRawPredict",
+];
+
+/// The paths of the API of Ollama, which is a server of its own at any host.
+const OLLAMA: &[&str] = &["/api/chat", "/api/embed", "/api/embeddings", "/api/generate"];
+
+/// The members of which requests to models have one.
+const MODEL_MEMBERS: &[&str] = &["model", "messages", "contents", "prompt"];
+
 impl ApiTarget {
-    /// Returns the request with this URL or path: that of the provider with this host, or of the one whose API has the
-    /// path. The error says why there is none.
-    pub(super) fn from_url(url: &str) -> Result<Self, String> {
-        let (host, path) = split(url);
-        let of_host = PROVIDERS.iter().find(|provider| split(provider.url).0 == host && !host.is_empty());
-        let has_path = |provider: &&Provider| provider.endpoint(path).is_some();
-        let Some(provider) = of_host.or_else(|| PROVIDERS.iter().find(has_path)) else {
-            // Without a scheme, the user and the password are a part of it.
-            let shown = path.rsplit('@').next().unwrap_or_default();
-            return Err(format!("{shown} is not the path of a known API"));
+    /// Returns the request with this URL or path, and this body. The path says which API it is of, because many hosts have
+    /// the API of another provider; the host only if several have the path. Requests to models of other APIs are of a
+    /// provider that is called like their host. The error says why there is none.
+    pub(super) fn from_url(url: &str, body: &Value<'_>) -> Result<Self, String> {
+        let UrlParts { host, path, query } = split(url);
+        let query = query.map(str::to_owned);
+        let is_of_model = MODEL_MEMBERS.iter().any(|name| body.get(name).is_some());
+        let of_host = PROVIDERS.iter().find(|provider| split(provider.url).host == host && !host.is_empty());
+        let is_bare = body.as_object().is_none_or(|body| body.iter().len() == 0);
+        let has_path = |provider: &&Provider| {
+            provider.endpoint(path).is_some() && (is_of_model || is_bare || body.get("input").is_some())
         };
-        let Some(endpoint) = provider.endpoint(path) else {
-            return Err(format!("{path} is not a request to a model in the API of {}", provider.name));
+        let known = of_host.filter(|provider| provider.endpoint(path).is_some());
+        if let Some(provider) = known.or_else(|| PROVIDERS.iter().find(has_path))
+            && let Some(endpoint) = provider.endpoint(path)
+        {
+            return Ok(Self { provider: provider.name.to_owned(), endpoint, path: path.to_owned(), query });
+        }
+        let has_other_path = PATHS.iter().any(|end| path.ends_with(end));
+        let has_other_host = HOSTS.iter().any(|(part, _)| host.contains(part));
+        if !(has_other_path || has_other_host || is_of_model) {
+            return Err(match of_host {
+                Some(provider) => {
+                    format!("{path} is not a request to a model in the API of {}", provider.name)
+                }
+                // Without a scheme, the user and the password are a part of it.
+                None => {
+                    let shown = path.rsplit('@').next().unwrap_or_default();
+                    format!("{shown} is not the path of a known API")
+                }
+            });
+        }
+        let provider = match of_host {
+            Some(provider) => provider.name,
+            None if OLLAMA.iter().any(|end| path.ends_with(end)) => "ollama",
+            None => name_of(host),
         };
-        Ok(Self { provider: provider.name.to_owned(), endpoint, path: path.to_owned() })
+        Ok(Self { query, ..Self::from_unknown_provider(provider, path) })
     }
 
     /// Returns the request with these bodies, if they have the form of one that is known.
@@ -56,7 +115,7 @@ impl ApiTarget {
     pub(super) fn from_known_provider(provider: &str, path: &str) -> Option<Self> {
         let provider = Provider::named(provider)?;
         let endpoint = provider.endpoint(path)?;
-        Some(Self { provider: provider.name.to_owned(), endpoint, path: path.to_owned() })
+        Some(Self { provider: provider.name.to_owned(), endpoint, path: path.to_owned(), query: None })
     }
 
     /// Returns a request of a provider that is not known, with a path of the API of `OpenAI`.
@@ -67,19 +126,37 @@ impl ApiTarget {
         let reserved =
             word.is_empty() || ["run", "label", "v1", "v1beta", "_runvault"].contains(&word.as_str());
         let provider = if reserved { format!("provider-{word}") } else { word };
-        Self { provider, endpoint: &ANY, path: path.to_owned() }
+        Self { provider, endpoint: &ANY, path: path.to_owned(), query: None }
     }
 }
 
-/// Returns the host of a URL, without the port, and the path, without the query. A path has no host.
-fn split(url: &str) -> (&str, &str) {
-    let url = url.split(['?', '#']).next().unwrap_or_default();
+/// Returns how the provider with a host is called: by its domain, such as `cohere` for `api.cohere.com`.
+fn name_of(host: &str) -> &str {
+    if let Some((_, name)) = HOSTS.iter().find(|(part, _)| host.contains(part)) {
+        return name;
+    }
+    let mut labels = host.rsplit('.').skip(1);
+    let is_name = |label: &&str| !label.bytes().all(|byte| byte.is_ascii_digit());
+    labels.next().filter(is_name).unwrap_or("local")
+}
+
+/// The parts of a URL.
+struct UrlParts<'u> {
+    /// The host, without the port; empty for a path.
+    host: &'u str,
+    path: &'u str,
+    query: Option<&'u str>,
+}
+
+fn split(url: &str) -> UrlParts<'_> {
+    let url = url.split('#').next().unwrap_or_default();
+    let (url, query) = url.split_once('?').map_or((url, None), |(url, query)| (url, Some(query)));
     let Some(rest) = url.split_once("://").map(|(_, rest)| rest).or_else(|| url.strip_prefix("//")) else {
-        return ("", url);
+        return UrlParts { host: "", path: url, query };
     };
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = authority.rsplit('@').next().unwrap_or_default();
-    (host.split(':').next().unwrap_or_default(), path)
+    UrlParts { host: host.split(':').next().unwrap_or_default(), path, query }
 }
 
 #[cfg(test)]
@@ -98,7 +175,7 @@ mod tests {
                 "gemini generateContent /v1beta/models/g:generateContent",
             ),
         ] {
-            let ApiTarget { provider, endpoint, path } = ApiTarget::from_url(url).unwrap();
+            let ApiTarget { provider, endpoint, path, .. } = ApiTarget::from_url(url, &Value::Null).unwrap();
             assert_eq!(format!("{provider} {} {path}", endpoint.name), expected);
         }
         for (url, reason) in [
@@ -111,7 +188,51 @@ mod tests {
             ("ann:secret@example.org/login", "example.org/login is not the path of a known API"),
             ("", " is not the path of a known API"),
         ] {
-            assert_eq!(ApiTarget::from_url(url).unwrap_err(), reason);
+            assert_eq!(ApiTarget::from_url(url, &Value::Null).unwrap_err(), reason);
+        }
+    }
+
+    #[test]
+    fn the_path_and_the_body_say_which_api_a_request_is_of() {
+        let gemini = "https://generativelanguage.googleapis.com/v1beta";
+        for (url, body, expected) in [
+            (format!("{gemini}/openai/chat/completions"), r#"{"messages":[]}"#, "openai chat.completions"),
+            (format!("{gemini}/openai/embeddings"), r#"{"input":"x"}"#, "openai embeddings"),
+            (
+                "https://api.mistral.ai/v1/chat/completions".to_owned(),
+                r#"{"model":"m"}"#,
+                "openai chat.completions",
+            ),
+            (
+                "https://x-aiplatform.googleapis.com/v1/projects/p/models/g:generateContent".to_owned(),
+                r#"{"contents":[]}"#,
+                "gemini generateContent",
+            ),
+            ("https://api.openai.com/v1/moderations".to_owned(), r#"{"input":"x"}"#, "openai json"),
+            ("https://api.openai.com/v1/images/generations".to_owned(), r#"{"prompt":"x"}"#, "openai json"),
+            ("https://api.anthropic.com/v1/complete".to_owned(), r#"{"prompt":"x"}"#, "anthropic json"),
+            ("http://localhost:11434/api/chat".to_owned(), r#"{"model":"m"}"#, "ollama json"),
+            ("https://api.cohere.com/v2/chat".to_owned(), r#"{"model":"m"}"#, "cohere json"),
+            ("https://api.cohere.ai/v1/rerank".to_owned(), r#"{"query":"x"}"#, "cohere json"),
+            (
+                "https://bedrock-runtime.us-east-1.amazonaws.com/model/a.b/invoke".to_owned(),
+                r#"{"inputText":"x"}"#,
+                "bedrock json",
+            ),
+            (
+                "https://us-aiplatform.googleapis.com/v1/projects/p/models/c:rawPredict".to_owned(),
+                r#"{"messages":[]}"#,
+                "vertex json",
+            ),
+            ("http://127.0.0.1:8000/generate".to_owned(), r#"{"prompt":"x"}"#, "local json"),
+        ] {
+            let body = reader::read(body.as_bytes(), &Limits::default()).unwrap();
+            let ApiTarget { provider, endpoint, .. } = ApiTarget::from_url(&url, &body).unwrap();
+            assert_eq!(format!("{provider} {}", endpoint.name), expected, "{url}");
+        }
+        let message = reader::read(br#"{"role":"user","content":"x"}"#, &Limits::default()).unwrap();
+        for url in ["https://api.openai.com/v1/threads/t/messages", "https://example.org/messages"] {
+            assert!(ApiTarget::from_url(url, &message).is_err(), "{url}");
         }
     }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use chrono::{DateTime, Utc};
 
 use super::binary::{DecodingBudget, base64};
+use super::dates;
 use super::error::{Fault, RecorderResult};
 use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse};
 use super::node::LocatedValue;
@@ -20,9 +21,12 @@ use crate::yaml::{self, BINARY, YamlSchema};
 /// The members of the document, of an interaction, of a request and of a response.
 const DOCUMENT: &[&str] = &["interactions", "version"];
 const INTERACTION: &[&str] = &["request", "response", "recorded_at"];
-const REQUEST: &[&str] = &["method", "uri", "body", "headers"];
+const REQUEST: &[&str] = &["method", "uri", "body", PARSED, "headers"];
 const RESPONSE: &[&str] =
-    &["status", "status_code", "body", "content", "headers", "http_version", "protocol", "url"];
+    &["status", "status_code", "body", PARSED, "content", "headers", "http_version", "protocol", "url"];
+
+/// The member with a body that is JSON, as a structure: several test suites write cassettes in this way.
+const PARSED: &str = "parsed_body";
 
 /// The other headers that are mapped, and those that only describe how a body was sent.
 const HEADERS: &[&str] = &[
@@ -41,9 +45,10 @@ const HEADERS: &[&str] = &[
 pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
     let value = document(bytes, YamlSchema::Text, limits)?;
     let root = LocatedValue::new(&value, "");
-    let version = root.required("version")?;
-    if version.integer()? != 1 {
-        return Err(version.fault("cassettes have version 1; record it again with a current VCR.py"));
+    if let Some(version) = root.member("version")
+        && version.integer()? != 1
+    {
+        return Err(version.fault("cassettes of VCR.py have version 1; this version is not supported"));
     }
     let mut cassette = Cassette {
         budget: DecodingBudget::new(limits.bytes),
@@ -77,8 +82,8 @@ fn document<'b>(bytes: &'b [u8], schema: YamlSchema, limits: &Limits) -> Recorde
     }
 }
 
-/// Returns the bodies of the requests that are mappings, by location: VCR.py writes those that aiohttp sends as JSON in this
-/// way, and their scalars have types.
+/// Returns the bodies that are structures, by location: VCR.py writes those that aiohttp sends as JSON in this way, and their
+/// scalars have types.
 fn structures(root: &Value<'_>, bytes: &[u8], limits: &Limits) -> HashMap<String, Vec<u8>> {
     let has_structure = bodies(root).any(|(_, body)| is_structure(body));
     let typed = if has_structure { document(bytes, YamlSchema::Written, limits).ok() } else { None };
@@ -86,25 +91,41 @@ fn structures(root: &Value<'_>, bytes: &[u8], limits: &Limits) -> HashMap<String
     bodies.map(|(location, body)| (location, compact::text(body).into_bytes())).collect()
 }
 
-/// Returns the bodies of the requests, with the location of their interaction.
+/// Returns the bodies that can be structures, with their locations.
 fn bodies<'v>(root: &'v Value<'v>) -> impl Iterator<Item = (String, &'v Value<'v>)> {
     let interactions = root.get("interactions").and_then(Value::as_array).unwrap_or_default().iter();
-    let bodies = interactions.enumerate().map(|(index, one)| (index, at(one, &["request", "body"])));
-    bodies.filter_map(|(index, body)| Some((format!("interactions[{index}]"), body?)))
+    interactions.enumerate().flat_map(|(index, one)| {
+        let places = [["request", "body"], ["request", PARSED], ["response", PARSED]];
+        places.into_iter().filter_map(move |[message, member]| {
+            Some((format!("interactions[{index}].{message}.{member}"), at(one, &[message, member])?))
+        })
+    })
 }
 
-/// Returns whether a body is neither text nor bytes.
+/// Returns whether a body is neither text nor bytes, nor a list of those.
 fn is_structure(body: &Value<'_>) -> bool {
-    body.as_object().is_some() && body.get(BINARY).is_none() && body.get("string").is_none()
+    match body {
+        Value::Object(_) => body.get(BINARY).is_none() && body.get("string").is_none(),
+        Value::Array(parts) => parts.iter().any(is_structure),
+        _ => false,
+    }
 }
 
 struct Cassette {
     budget: DecodingBudget,
-    /// The bodies of requests that are mappings, as JSON.
+    /// The bodies that are structures, as JSON.
     structures: HashMap<String, Vec<u8>>,
     /// The names of headers that are not mapped.
     headers: BTreeSet<String>,
     unmapped: Vec<(String, String)>,
+}
+
+/// A body, as a cassette states it.
+enum RecordedBody {
+    Missing,
+    Bytes(Vec<u8>),
+    /// Neither text nor bytes, nor JSON.
+    Structure,
 }
 
 /// The headers of a message that are mapped.
@@ -140,10 +161,9 @@ impl Cassette {
             body: Vec::new(),
         };
         let location = node.location.clone();
-        let body = request.member("body").map_or(Ok(Some(Vec::new())), |body| bytes(&body))?;
-        let body = body.or_else(|| self.structures.remove(&location));
+        let body = self.body(&request, &["body", PARSED])?;
         let (request, request_error) = match self.plain(body, &headers, &location)? {
-            Ok(body) => (with_body(http_request, body), None),
+            Ok(body) => (with_body(http_request, body.unwrap_or_default()), None),
             Err(reason) => (http_request, Some(format!("the body of the request: {reason}"))),
         };
         let headers = self.headers(&response)?;
@@ -152,31 +172,48 @@ impl Cassette {
             (None, Some(status)) => status.status()?,
             (None, None) => return Err(response.fault("the required member status is missing")),
         };
-        let body = response.member("body").or_else(|| response.member("content"));
-        let body = body.map_or(Ok(Some(Vec::new())), |body| bytes(&body))?;
-        let reply = match (request_error, self.plain(body, &headers, &location)?) {
+        let at = node.member("recorded_at").and_then(|time| time.time()).or(headers.date);
+        let body = self.body(&response, &["body", "content", PARSED])?;
+        let body = self.plain(body, &headers, &location)?;
+        let Headers { content_type, retry, .. } = headers;
+        let reply = match (request_error, body) {
             (Some(reason), _) => ImportedResponse::Unmapped(reason),
             (None, Err(reason)) => ImportedResponse::Unmapped(format!("the body of the response: {reason}")),
-            (None, Ok(body)) => {
-                let Headers { content_type, retry, .. } = headers;
-                ImportedResponse::Answer { status, content_type, retry, body }
-            }
+            (None, Ok(None)) => ImportedResponse::without_body(status, content_type, retry),
+            (None, Ok(Some(body))) => ImportedResponse::Answer { status, content_type, retry, body },
         };
-        let at = node.member("recorded_at").and_then(|time| time.time()).or(headers.date);
-        Ok(ImportedExchange { location, request, reply, at, latency_ms: 0 })
+        Ok(ImportedExchange { location, request, reply, at, latency_ms: None })
     }
 
-    /// Returns a body without its content encoding, or why it has none.
+    /// Returns the body in the first of these members that has one.
+    fn body(&mut self, message: &LocatedValue<'_>, members: &[&str]) -> RecorderResult<RecordedBody> {
+        let Some(body) = members.iter().find_map(|name| message.member(name)) else {
+            return Ok(RecordedBody::Missing);
+        };
+        if let Some(structure) = self.structures.remove(&body.location) {
+            return Ok(RecordedBody::Bytes(structure));
+        }
+        if body.value.get("string").is_some_and(Value::is_null) {
+            return Ok(RecordedBody::Missing);
+        }
+        Ok(bytes(&body)?.map_or(RecordedBody::Structure, RecordedBody::Bytes))
+    }
+
+    /// Returns a body without its content encoding; `None` if the cassette states none. The inner error says why it cannot be
+    /// decoded.
     fn plain(
         &mut self,
-        body: Option<Vec<u8>>,
+        body: RecordedBody,
         headers: &Headers,
         location: &str,
-    ) -> RecorderResult<std::result::Result<Vec<u8>, String>> {
-        match body {
-            Some(body) => self.budget.decoded(body, &headers.content_encoding, location),
-            None => Ok(Err("it is a structure, not the text that was sent".to_owned())),
-        }
+    ) -> RecorderResult<std::result::Result<Option<Vec<u8>>, String>> {
+        Ok(match body {
+            RecordedBody::Missing => Ok(None),
+            RecordedBody::Bytes(body) => {
+                self.budget.decoded(body, &headers.content_encoding, location)?.map(Some)
+            }
+            RecordedBody::Structure => Err("it is a structure, not the text that was sent".to_owned()),
+        })
     }
 
     fn headers(&mut self, message: &LocatedValue<'_>) -> RecorderResult<Headers> {
@@ -188,10 +225,7 @@ impl Cassette {
             match name.as_str() {
                 "content-type" => headers.content_type = text,
                 "content-encoding" => headers.content_encoding = text.unwrap_or_default(),
-                "date" => {
-                    let date = text.and_then(|text| DateTime::parse_from_rfc2822(&text).ok());
-                    headers.date = date.map(|date| date.to_utc());
-                }
+                "date" => headers.date = text.as_deref().and_then(dates::parse),
                 other => {
                     if !headers.retry.set(other, text) && !HEADERS.contains(&other) {
                         self.headers.insert(name);
@@ -242,7 +276,10 @@ fn bytes(body: &LocatedValue<'_>) -> RecorderResult<Option<Vec<u8>>> {
         Value::Array(_) => {
             let mut all = Some(Vec::new());
             for part in body.elements()? {
-                all = all.zip(bytes(&part)?).map(|(all, part)| [all, part].concat());
+                match (&mut all, bytes(&part)?) {
+                    (Some(all), Some(part)) => all.extend(part),
+                    _ => all = None,
+                }
             }
             all
         }
@@ -314,13 +351,66 @@ version: 1
         assert_eq!(String::from_utf8(body).unwrap(), r#"{"a":[1,"1",null]}"#);
     }
 
+    fn reply(text: &str) -> ImportedResponse {
+        recording(text).runs.remove(0).exchanges.remove(0).1.reply
+    }
+
+    #[test]
+    fn a_response_without_a_body_is_not_an_empty_answer() {
+        let body = "    body: {string: !!binary 'eyJhIjoxfQ=='}\n";
+        for without in ["", "    body: null\n", "    body: {string: null}\n", "    content: null\n"] {
+            let text = CASSETTE.replace(body, without);
+            assert!(
+                matches!(reply(&text), ImportedResponse::Unmapped(why) if why.contains("does not state the body")),
+                "{without}"
+            );
+            let failed = reply(&text.replace("code: 200", "code: 503"));
+            assert!(matches!(failed, ImportedResponse::Answer { status: 503, .. }), "{failed:?}");
+        }
+    }
+
+    #[test]
+    fn parsed_bodies_are_json() {
+        let text = CASSETTE
+            .replace(
+                r#"body: '{"model":"m","messages":[]}'"#,
+                "parsed_body: {model: m, n: 1, x: [true, '2']}",
+            )
+            .replace(
+                "body: {string: !!binary 'eyJhIjoxfQ=='}",
+                "parsed_body: {created: 17, a: 0.5, b: null, c: yes it is}",
+            );
+        let exchange = recording(&text).runs.remove(0).exchanges.remove(0).1;
+        let ImportedRequest::Http { body, .. } = exchange.request else { panic!() };
+        assert_eq!(String::from_utf8(body).unwrap(), r#"{"model":"m","n":1,"x":[true,"2"]}"#);
+        let ImportedResponse::Answer { body, .. } = exchange.reply else { panic!() };
+        assert_eq!(String::from_utf8(body).unwrap(), r#"{"created":17,"a":0.5,"b":null,"c":"yes it is"}"#);
+    }
+
+    #[test]
+    fn cassettes_that_the_program_loads_are_read() {
+        let indented = CASSETTE.replace(
+            r#"body: '{"model":"m","messages":[]}'"#,
+            "body: '{\"model\":\"m\",\n    \"messages\":[]}'",
+        );
+        let key = "? !!python/object/apply:multidict._multidict.istr\n      - Accept\n      : [a]";
+        let keyed = CASSETTE.replace("X-Stainless: [a]", key);
+        let versioned = format!("%YAML 1.1\n---\n{CASSETTE}");
+        for text in [indented, keyed, versioned, CASSETTE.replace("version: 1\n", "")] {
+            let exchange = recording(&text).runs.remove(0).exchanges.remove(0).1;
+            let ImportedRequest::Http { body, .. } = exchange.request else { panic!() };
+            let body = String::from_utf8(body).unwrap().replace(' ', "");
+            assert_eq!(body, r#"{"model":"m","messages":[]}"#, "{text}");
+        }
+    }
+
     #[test]
     fn defects_name_their_location_and_rule() {
         for (from, to, expected) in [
             (
                 "version: 1",
                 "version: 2",
-                "c: version: cassettes have version 1; record it again with a current VCR.py (rule IM3)",
+                "c: version: cassettes of VCR.py have version 1; this version is not supported (rule IM3)",
             ),
             (
                 "    method: POST\n",

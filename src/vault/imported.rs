@@ -25,7 +25,7 @@ pub struct ImportedValue {
 pub enum ValueOutcome {
     /// It has no counterpart in an artifact, and was left out.
     NotMapped,
-    /// The file does not state it, and another value is recorded.
+    /// The file does not state it: it is recorded without it, or with another value.
     Assumed,
 }
 

@@ -21,8 +21,8 @@ pub(super) struct GuardedText<'t> {
 
 impl<'t> GuardedText<'t> {
     /// # Errors
-    /// Returns an error for a control character, a version other than 1.2, or too many pieces.
-    pub(super) fn new(text: &'t str) -> Result<Self, ReadError> {
+    /// Returns an error for a control character, too many pieces, or, if it is strict, a version other than 1.2.
+    pub(super) fn new(text: &'t str, is_strict: bool) -> Result<Self, ReadError> {
         let control = |byte: &u8| matches!(byte, 0..0x20) && !matches!(byte, b'\t' | b'\n' | b'\r');
         if let Some((offset, byte)) = text.bytes().enumerate().find(|(_, byte)| control(byte)) {
             let message =
@@ -34,7 +34,9 @@ impl<'t> GuardedText<'t> {
                 format!("more than {MAX_PIECES} words and indicators, the limit for YAML (JSON allows more)");
             return Err(ReadError::at(text.as_bytes(), 0, Defect::TooLarge, message));
         }
-        check_version(text)?;
+        if is_strict {
+            check_version(text)?;
+        }
         // Blanks after the last line break are not a line, but the parser counts them as one in block scalars.
         let last_line = text.rfind(['\n', '\r']).map_or(0, |position| position + 1);
         let blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\t'));

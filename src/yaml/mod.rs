@@ -13,6 +13,7 @@
 //! much memory or time.
 
 mod guard;
+mod indentation;
 mod node;
 mod scalar;
 
@@ -39,7 +40,9 @@ pub(crate) enum YamlSchema {
     Core,
     /// Plain scalars are strings, except those that are null. Programs that write YAML 1.1 write strings without quotes
     /// that are numbers in YAML 1.2, such as `1e5`. Scalars with the tag `!!binary` are objects with the member
-    /// [`BINARY`], and the tags `!!python/str`, `!!python/unicode` and `!!python/tuple` are accepted.
+    /// [`BINARY`], and the tags `!!python/str`, `!!python/unicode` and `!!python/tuple` are accepted. A list of one text with
+    /// the tag of the strings of `multidict` is this text, also where it is a key. A text may declare YAML 1.1, and lines of
+    /// quoted scalars need not be indented.
     Text,
     /// As `Text`, but plain scalars have the type with which `PyYAML` writes them: `null`, `true`, `1` and `1.0e-05` are not
     /// strings, `1e5` and `0o17` are.
@@ -54,7 +57,19 @@ pub(crate) const BINARY: &str = "!!binary";
 /// # Errors
 /// Returns the first defect, with its line and column.
 pub(crate) fn read(text: &str, schema: YamlSchema, limits: &Limits) -> Result<Value<'static>, ReadError> {
-    let guarded = GuardedText::new(text)?;
+    match read_as_written(text, schema, limits) {
+        Err(error) if schema != YamlSchema::Core && error.defect == Defect::Syntax => {
+            let indented = indentation::indented(text);
+            let is_same = indented == text;
+            let read = || read_as_written(&indented, schema, limits).ok();
+            (!is_same).then(read).flatten().ok_or(error)
+        }
+        read => read,
+    }
+}
+
+fn read_as_written(text: &str, schema: YamlSchema, limits: &Limits) -> Result<Value<'static>, ReadError> {
+    let guarded = GuardedText::new(text, schema == YamlSchema::Core)?;
     let mut builder = Builder::new(schema, limits);
     for outcome in Parser::new_from_str(guarded.text()) {
         let (event, span) = outcome.map_err(|error| syntax_error(&error))?;
@@ -107,6 +122,8 @@ struct OpenCollection {
     node: YamlNode,
     anchor: usize,
     is_flow: bool,
+    /// Whether it is the list of arguments of a string of Python.
+    is_string: bool,
     /// The keys of a mapping so far.
     keys: HashSet<String>,
     /// The key of the next value.
@@ -165,6 +182,18 @@ impl<'l> Builder<'l> {
                 self.count(&node)?;
                 self.place(node, anchor)
             }
+            Event::SequenceStart(anchor, tag) if self.is_python_string(tag.as_deref()) => {
+                let node = YamlNode::collection(YamlContent::Sequence(Vec::new()));
+                self.open.push(OpenCollection {
+                    node,
+                    anchor,
+                    is_flow: false,
+                    is_string: true,
+                    keys: HashSet::new(),
+                    key: None,
+                });
+                Ok(())
+            }
             Event::SequenceStart(anchor, tag) => {
                 if self.schema == YamlSchema::Core || !is_python(tag.as_deref(), &["tuple"]) {
                     check_tag(tag.as_deref(), "seq")?;
@@ -176,6 +205,7 @@ impl<'l> Builder<'l> {
                 self.begin(YamlContent::Mapping(Vec::new()), anchor, self.is_flow(span, guarded)?)
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
+                Some(open) if open.is_string => self.place(only_string(&open.node)?, open.anchor),
                 Some(open) => self.place(Rc::new(open.node), open.anchor),
                 None => Ok(()),
             },
@@ -224,6 +254,14 @@ impl<'l> Builder<'l> {
         }
     }
 
+    /// Returns whether a tag is that of the strings of `multidict`, as which aiohttp has the names of headers.
+    fn is_python_string(&self, tag: Option<&Tag>) -> bool {
+        let tag = tag.filter(|_| self.schema != YamlSchema::Core).and_then(|tag| short(tag).ok());
+        let is_new =
+            |tag: &str| ["python/object/apply:", "python/object/new:"].iter().any(|new| tag.starts_with(new));
+        tag.is_some_and(|tag| is_new(&tag) && tag.rsplit('.').next() == Some("istr"))
+    }
+
     /// Returns whether a mapping key comes next.
     fn at_key(&self) -> bool {
         self.open
@@ -243,7 +281,14 @@ impl<'l> Builder<'l> {
         }
         let node = YamlNode::collection(content);
         self.count(&node)?;
-        self.open.push(OpenCollection { node, anchor, is_flow, keys: HashSet::new(), key: None });
+        self.open.push(OpenCollection {
+            node,
+            anchor,
+            is_flow,
+            is_string: false,
+            keys: HashSet::new(),
+            key: None,
+        });
         Ok(())
     }
 
@@ -313,6 +358,14 @@ impl OpenCollection {
         self.key = Some(key.to_owned());
         self.node.bytes += node.bytes;
         Ok(())
+    }
+}
+
+/// Returns the text that is the only element of a list.
+fn only_string(list: &YamlNode) -> YamlResult<Rc<YamlNode>> {
+    match &list.content {
+        YamlContent::Sequence(elements) if let [only] = elements.as_slice() => Ok(Rc::clone(only)),
+        _ => Err(YamlEventError::new(Defect::Syntax, "a string of Python has one argument")),
     }
 }
 

@@ -42,13 +42,14 @@ pub(super) fn embedding(chat: &Chat, target: ApiTarget) -> Result<ImportedReques
 pub(super) fn reply(chat: &Chat) -> ImportedResponse {
     if !chat.is_stream {
         let whole = |choice: &ChatChoice| (in_one_text(&choice.message), text(choice.finish_reason.clone()));
-        return ImportedResponse::json(200, &completion(chat, "chat.completion", "message", whole));
+        return ImportedResponse::json(200, &completion(chat, "chat.completion", "message", true, whole));
     }
-    let part = |content: &dyn Fn(&ChatChoice) -> (Value<'static>, Value<'static>)| {
-        compact::text(&completion(chat, "chat.completion.chunk", "delta", content))
-    };
-    let deltas = part(&|choice| (as_delta(&in_one_text(&choice.message)), Value::Null));
-    let ends = part(&|choice| (object([]), text(choice.finish_reason.clone())));
+    let (kind, name) = ("chat.completion.chunk", "delta");
+    let deltas =
+        completion(chat, kind, name, false, |choice| (as_delta(&in_one_text(&choice.message)), Value::Null));
+    // Clients that do not ask for it ignore the usage; one of them reads no chunk without a choice.
+    let ends = completion(chat, kind, name, true, |choice| (object([]), text(choice.finish_reason.clone())));
+    let [deltas, ends] = [deltas, ends].map(|chunk| compact::text(&chunk));
     ImportedResponse::stream(format!("data: {deltas}\n\ndata: {ends}\n\ndata: [DONE]\n\n"))
 }
 
@@ -56,6 +57,7 @@ fn completion(
     chat: &Chat,
     kind: &'static str,
     name: &'static str,
+    is_end: bool,
     content: impl Fn(&ChatChoice) -> (Value<'static>, Value<'static>),
 ) -> Value<'static> {
     let choices = chat.choices.iter().enumerate().map(|(index, choice)| {
@@ -70,7 +72,7 @@ fn completion(
         ("model", text(chat.response_model.as_ref().unwrap_or(&chat.model).clone())),
         ("choices", Value::Array(choices.collect())),
     ];
-    let usage = chat.usage.filter(|_| kind == "chat.completion").map(|(input_tokens, output_tokens)| {
+    let usage = chat.usage.filter(|_| is_end).map(|(input_tokens, output_tokens)| {
         let total = input_tokens.saturating_add(output_tokens);
         let tokens =
             [("prompt_tokens", input_tokens), ("completion_tokens", output_tokens), ("total_tokens", total)];

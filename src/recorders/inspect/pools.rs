@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
+use crate::calls::values::at;
 use crate::json::reader::{Limits, excerpt};
 use crate::json::{Object, Value};
 use crate::recorders::error::{Fault, LIMITS, RecorderResult};
 use crate::recorders::node::LocatedValue;
 
-/// The prefix of the strings that refer to long texts.
-const ATTACHMENT: &str = "attachment://";
+/// The prefixes of the strings that refer to long texts; the second is that of transcripts.
+const ATTACHMENTS: [&str; 2] = ["attachment://", "tc://"];
 
 /// What references may still add to the values of a file: a small file can refer to the same values very often.
 #[derive(Debug)]
@@ -69,9 +70,10 @@ impl<'v> SamplePools<'v> {
     pub(super) fn new(sample: &'v LocatedValue<'v>, budget: &'v mut ReferenceBudget) -> Self {
         let data = sample.value.get("events_data");
         let pool = |name| data.and_then(|data| data.get(name)).and_then(Value::as_array).unwrap_or_default();
-        let attachments = sample.value.get("attachments").and_then(Value::as_object);
+        let attachments = [&["attachments"][..], &["transcript", "content"]];
+        let attachments = attachments.into_iter().filter_map(|path| at(sample.value, path)?.as_object());
         Self {
-            attachments: attachments.into_iter().flat_map(Object::iter).collect(),
+            attachments: attachments.flat_map(Object::iter).collect(),
             messages: pool("messages"),
             calls: pool("calls"),
             budget,
@@ -84,7 +86,7 @@ impl<'v> SamplePools<'v> {
     pub(super) fn resolved(&mut self, value: &Value<'_>) -> RecorderResult<Value<'static>> {
         Ok(match value {
             Value::String(said) => {
-                let key = said.strip_prefix(ATTACHMENT);
+                let key = ATTACHMENTS.iter().find_map(|prefix| said.strip_prefix(prefix));
                 let found = key.and_then(|key| self.attachments.get(key).copied());
                 let found = found.filter(|found| found.as_str().is_some());
                 if let Some(found) = found {

@@ -19,6 +19,16 @@ impl OtelSpan {
         self.text(KIND).is_some_and(|kind| CALLS.contains(&kind))
     }
 
+    /// Returns whether it has the body of a request.
+    pub(super) fn has_body_of_request(&self) -> bool {
+        self.document("input.value").is_some_and(|body| body.get("model").is_some())
+    }
+
+    /// Returns whether it has the messages of a request as attributes.
+    pub(super) fn has_numbered_messages(&self) -> bool {
+        self.attributes.keys().any(|name| name.starts_with("llm.input_messages."))
+    }
+
     /// Returns the exchange. The error says why there is none.
     pub(super) fn into_exchange_of_bodies(self) -> Result<ImportedExchange, String> {
         let request = self.document("input.value").filter(|body| body.get("model").is_some());

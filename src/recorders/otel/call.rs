@@ -1,8 +1,9 @@
 //! The call of a model that a span is.
 
-use super::messages::{choice_of, in_parts, numbered, of_event, of_event_content, parsed};
-use super::reading::OtelSpan;
-use crate::json::Value;
+use super::dialects;
+use super::messages::{choice_of, in_parts, listed, numbered, of_event, of_event_content, parsed};
+use super::reading::{OtelAttributes, OtelSpan};
+use crate::json::{Object, Value};
 use crate::recorders::chat::{Chat, ChatChoice};
 use crate::recorders::exchange::{ImportedExchange, ImportedResponse};
 use crate::recorders::forms::{ApiExchange, embedding, formed};
@@ -18,7 +19,41 @@ const OPTIONS: &[(&str, &str)] = &[
     ("gen_ai.request.frequency_penalty", "frequency_penalty"),
     ("gen_ai.request.presence_penalty", "presence_penalty"),
     ("gen_ai.request.choice.count", "n"),
+    // Older names.
+    ("llm.temperature", "temperature"),
+    ("llm.top_p", "top_p"),
+    ("llm.top_k", "top_k"),
+    ("llm.request.max_tokens", "max_tokens"),
+    ("llm.chat.stop_sequences", "stop"),
+    ("llm.frequency_penalty", "frequency_penalty"),
+    ("llm.presence_penalty", "presence_penalty"),
 ];
+
+/// The attributes with the numbers of tokens of the input and of the output.
+const INPUT_TOKENS: &[&str] = &[
+    "gen_ai.usage.input_tokens",
+    "gen_ai.usage.prompt_tokens",
+    "llm.usage.prompt_tokens",
+    "llm.token_count.prompt",
+    "ai.usage.inputTokens",
+    "ai.usage.promptTokens",
+];
+const OUTPUT_TOKENS: &[&str] = &[
+    "gen_ai.usage.output_tokens",
+    "gen_ai.usage.completion_tokens",
+    "llm.usage.completion_tokens",
+    "llm.token_count.completion",
+    "ai.usage.outputTokens",
+    "ai.usage.completionTokens",
+];
+
+/// The attribute with the operation of the AI SDK of Vercel, and the end of that of a stream.
+const AI_SDK: &str = "ai.operationId";
+const AI_SDK_STREAM: &str = ".doStream";
+
+/// Words in the names of attributes that can have the messages of a request, and the response.
+const REQUEST_WORDS: &[&str] = &["prompt", "input", "messages", "request_data", "events"];
+const RESPONSE_WORDS: &[&str] = &["completion", "output", "response", "choices", "events"];
 
 /// The attributes of requests that are members of requests for embeddings.
 const EMBEDDING_OPTIONS: &[(&str, &str)] = &[
@@ -36,6 +71,7 @@ const EMBEDDINGS: &[&str] = &["embeddings", "embedding"];
 const STREAMS: &[&str] = &["gen_ai.is_streaming", "llm.is_streaming", "gen_ai.request.stream"];
 
 impl OtelSpan {
+    /// Returns whether it has the attributes of a call of a model.
     pub(super) fn is_call(&self) -> bool {
         let has = |name: &str| self.attributes.contains_key(name);
         has("gen_ai.request.model") || has("gen_ai.operation.name") && has("gen_ai.response.model")
@@ -49,19 +85,22 @@ impl OtelSpan {
         names.iter().find_map(|name| self.attributes.get(*name)?.as_number()?.literal().parse().ok())
     }
 
-    /// Returns how long it took.
-    pub(super) fn latency_ms(&self) -> u64 {
-        let latency =
-            self.started.zip(self.ended).map(|(started, ended)| (ended - started).num_milliseconds());
-        latency.and_then(|latency| u64::try_from(latency).ok()).unwrap_or(0)
+    /// Returns how long it took, if it states its beginning and its end.
+    pub(super) fn latency_ms(&self) -> Option<u64> {
+        let (started, ended) = self.started.zip(self.ended)?;
+        u64::try_from((ended - started).num_milliseconds()).ok()
     }
 
     /// Returns the exchange, and what has no place in it. The error says why there is none.
     pub(super) fn into_exchange(self) -> Result<(ImportedExchange, Vec<String>), String> {
-        if !self.is_call() && self.has_bodies() {
+        if self.text("logfire.span_type") == Some("pending_span") {
+            return Err("the span had not ended; Logfire writes it again when it has".to_owned());
+        }
+        let has_bodies = !self.is_call() && self.has_bodies();
+        if has_bodies && (self.has_body_of_request() || !self.has_numbered_messages()) {
             return self.into_exchange_of_bodies().map(|exchange| (exchange, Vec::new()));
         }
-        if !self.is_call() {
+        if !self.is_call() && !has_bodies {
             return Err("the span is not a call of a model".to_owned());
         }
         let operation = self.text("gen_ai.operation.name").unwrap_or("chat");
@@ -71,10 +110,12 @@ impl OtelSpan {
                 "the span has no complete request and response: its operation is {operation}"
             ));
         }
-        let chat = self.chat(if is_embedding { EMBEDDING_OPTIONS } else { OPTIONS });
+        let chat = self.chat(if is_embedding { EMBEDDING_OPTIONS } else { OPTIONS })?;
         if chat.messages.is_empty() {
-            return Err("the messages are not in the span: its content was not recorded".to_owned());
+            let reason = "the messages are not in the span: its content was not recorded";
+            return Err(self.why_none(REQUEST_WORDS, "the messages", reason));
         }
+        let no_answer = self.why_none(RESPONSE_WORDS, "the answer", "the span has no answer of the model");
         let latency_ms = self.latency_ms();
         let Self { location, started, failure, .. } = self;
         let (request, reply, mut unmapped) = if is_embedding {
@@ -87,7 +128,7 @@ impl OtelSpan {
         let reply = match failure {
             Some(reason) => ImportedResponse::Failed(reason),
             None if chat.choices.is_empty() && !is_embedding => {
-                return Err("the span has no answer of the model".to_owned());
+                return Err(no_answer);
             }
             None => reply,
         };
@@ -95,54 +136,114 @@ impl OtelSpan {
         Ok((ImportedExchange { location, request, reply, at: started, latency_ms }, unmapped))
     }
 
-    /// Returns what the span states, with the attributes that are members of the request.
-    fn chat(&self, options: &[(&str, &'static str)]) -> Chat {
-        let provider = self.text("gen_ai.provider.name").or_else(|| self.text("gen_ai.system"));
-        let model = self.text("gen_ai.request.model").or_else(|| self.text("gen_ai.response.model"));
+    /// Returns why the messages or the answer are not known: an attribute that may have them is named.
+    fn why_none(&self, words: &[&str], what: &str, otherwise: &str) -> String {
+        let is_content = |(name, value): &(&String, &Value<'_>)| {
+            let parts: Vec<&str> = name.split(['.', '_']).collect();
+            let is_detail = ["usage", "id", "model", "finish", "type", "format", "count"];
+            words.iter().any(|word| name.contains(word))
+                && !parts.iter().any(|part| is_detail.contains(part))
+                && value
+                    .as_str()
+                    .is_some_and(|text| text.trim().starts_with(['[', '{']) || text.contains(' '))
+        };
+        match self.attributes.iter().find(is_content) {
+            Some((name, _)) => format!("{what} may be in the attribute {name}, which is not mapped"),
+            None => otherwise.to_owned(),
+        }
+    }
+
+    /// Returns the name of the provider. The AI SDK adds the API to it.
+    fn provider(&self) -> &str {
+        let names =
+            ["gen_ai.provider.name", "gen_ai.system", "ai.model.provider", "llm.provider", "llm.system"];
+        let provider = names.into_iter().find_map(|name| self.text(name)).unwrap_or("unknown");
+        match self.text(AI_SDK) {
+            Some(_) => provider.split('.').next().unwrap_or(provider),
+            None => provider,
+        }
+    }
+
+    /// Returns what the span states, with the attributes that are members of the request. The error names the attribute that
+    /// cannot be read.
+    fn chat(&self, options: &[(&str, &'static str)]) -> Result<Chat, String> {
+        let models = ["gen_ai.request.model", "ai.model.id", "gen_ai.response.model", "llm.model_name"];
+        let model = models.into_iter().find_map(|name| self.text(name));
         let is_true = |name: &&str| self.attributes.get(*name) == Some(&Value::Bool(true));
-        let input_tokens = self.integer(&["gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens"]);
-        let output_tokens = self.integer(&["gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens"]);
+        let is_ai_sdk_stream = self.text(AI_SDK).is_some_and(|id| id.ends_with(AI_SDK_STREAM));
         let member = |(attribute, member): &(&str, &'static str)| {
             Some((*member, self.attributes.get(*attribute)?.clone()))
         };
         let mut chat = Chat {
-            provider: provider.unwrap_or("unknown").to_owned(),
+            provider: self.provider().to_owned(),
             model: model.unwrap_or_default().to_owned(),
             id: self.text("gen_ai.response.id").map(str::to_owned),
             response_model: self.text("gen_ai.response.model").map(str::to_owned),
             ended_at: self.ended,
-            is_stream: STREAMS.iter().any(is_true),
-            usage: input_tokens.zip(output_tokens),
-            members: options.iter().filter_map(member).collect(),
+            is_stream: STREAMS.iter().any(is_true) || is_ai_sdk_stream,
+            usage: self.integer(INPUT_TOKENS).zip(self.integer(OUTPUT_TOKENS)),
             ..Chat::default()
         };
-        self.messages(&mut chat);
-        chat
+        for (name, value) in options.iter().filter_map(member) {
+            if !chat.members.iter().any(|(known, _)| *known == name) {
+                chat.members.push((name, value));
+            }
+        }
+        self.messages(&mut chat)?;
+        Ok(chat)
     }
 
     /// Reads the messages in the first form that the span has.
-    fn messages(&self, chat: &mut Chat) {
+    fn messages(&self, chat: &mut Chat) -> Result<(), String> {
         let details =
             self.events.iter().find(|(name, _)| name == "gen_ai.client.inference.operation.details");
         for attributes in
             [Some(&self.attributes), details.map(|(_, attributes)| attributes)].into_iter().flatten()
         {
-            in_parts(attributes, chat);
+            in_parts(attributes, chat)?;
             if !chat.messages.is_empty() {
-                return;
+                return Ok(());
             }
         }
         numbered(&self.attributes, chat);
-        if chat.messages.is_empty() && self.in_events(chat).is_none() {
+        if chat.messages.is_empty() {
+            dialects::ai_sdk(&self.attributes, chat)?;
+        }
+        if chat.messages.is_empty() {
+            dialects::openinference(&self.attributes, chat);
+        }
+        if chat.messages.is_empty() {
+            dialects::logfire(&self.attributes, chat)?;
+        }
+        if chat.messages.is_empty() && self.in_events(chat)?.is_none() {
             // A request without one of its messages is another request.
             chat.messages.clear();
         }
+        Ok(())
+    }
+
+    /// Returns the events of the span, and those that it has as JSON in an attribute, as Logfire writes them.
+    fn all_events(&self) -> Result<Vec<(String, OtelAttributes)>, String> {
+        let mut events = self.events.clone();
+        for event in parsed(&self.attributes, "events")? {
+            let members = event.as_object().into_iter().flat_map(Object::iter);
+            let attributes: OtelAttributes =
+                members.map(|(name, value)| (name.to_owned(), value.to_owned_value())).collect();
+            if let Some(name) = attributes.get("event.name").and_then(Value::as_str) {
+                events.push((name.to_owned(), attributes));
+            }
+        }
+        Ok(events)
     }
 
     /// Reads the events with a message each, and those with all messages as JSON. Returns `None` if the content of one of
     /// them was not recorded.
-    fn in_events(&self, chat: &mut Chat) -> Option<()> {
-        for (name, attributes) in &self.events {
+    fn in_events(&self, chat: &mut Chat) -> Result<Option<()>, String> {
+        Ok(Self::of_events(&self.all_events()?, chat))
+    }
+
+    fn of_events(events: &[(String, OtelAttributes)], chat: &mut Chat) -> Option<()> {
+        for (name, attributes) in events {
             let attributes = &*of_event_content(attributes);
             let role = match name.as_str() {
                 "gen_ai.system.message" => "system",
@@ -154,13 +255,13 @@ impl OtelSpan {
                     continue;
                 }
                 "gen_ai.content.prompt" => {
-                    for one in parsed(attributes.get("gen_ai.prompt")) {
+                    for one in listed(attributes.get("gen_ai.prompt")) {
                         chat.messages.push(one);
                     }
                     continue;
                 }
                 "gen_ai.content.completion" => {
-                    for one in parsed(attributes.get("gen_ai.completion")) {
+                    for one in listed(attributes.get("gen_ai.completion")) {
                         chat.choices.push(ChatChoice { message: one, finish_reason: "stop".to_owned() });
                     }
                     continue;

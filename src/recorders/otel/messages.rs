@@ -4,29 +4,45 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::reading::OtelAttributes;
+use crate::calls::events;
 use crate::calls::values::{object, text};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 use crate::recorders::chat::{Chat, ChatChoice, message, tool, tool_call};
 
+/// Returns the value of a text that is JSON.
+pub(super) fn parsed_value(said: &str) -> Option<Value<'static>> {
+    reader::read(said.as_bytes(), &Limits::default()).ok().map(|value| value.to_owned_value())
+}
+
+/// Returns why an attribute that has JSON as its text is not read.
+pub(super) fn not_json(name: &str, said: &str) -> String {
+    let why = if events::is_cut_off(said) { "it was cut off" } else { "its text has another form" };
+    format!("the attribute {name} is not JSON: {why}")
+}
+
 /// Returns the elements of an attribute that is a list, or the text of one.
-pub(super) fn parsed(value: Option<&Value<'_>>) -> Vec<Value<'static>> {
-    match value {
-        Some(Value::Array(elements)) => elements.iter().map(Value::to_owned_value).collect(),
-        Some(Value::String(text)) => match reader::read(text.as_bytes(), &Limits::default()) {
-            Ok(Value::Array(elements)) => elements.iter().map(Value::to_owned_value).collect(),
-            _ => Vec::new(),
+///
+/// # Errors
+/// Returns the reason if it is the text of something else.
+pub(super) fn parsed(attributes: &OtelAttributes, name: &str) -> Result<Vec<Value<'static>>, String> {
+    match attributes.get(name) {
+        Some(Value::String(said)) if !said.trim().is_empty() => match parsed_value(said) {
+            Some(Value::Array(elements)) => Ok(elements),
+            Some(one @ Value::Object(_)) => Ok(vec![one]),
+            _ => Err(not_json(name, said)),
         },
-        _ => Vec::new(),
+        Some(Value::Array(elements)) => Ok(elements.iter().map(Value::to_owned_value).collect()),
+        _ => Ok(Vec::new()),
     }
 }
 
-/// Reads the attributes that have all messages in parts.
-pub(super) fn in_parts(attributes: &OtelAttributes, chat: &mut Chat) {
-    let instructions = parsed(attributes.get("gen_ai.system_instructions"));
-    let input = parsed(attributes.get("gen_ai.input.messages"));
+/// Reads the attributes that have all messages in parts. The error names the attribute that cannot be read.
+pub(super) fn in_parts(attributes: &OtelAttributes, chat: &mut Chat) -> Result<(), String> {
+    let instructions = parsed(attributes, "gen_ai.system_instructions")?;
+    let input = parsed(attributes, "gen_ai.input.messages")?;
     if input.is_empty() {
-        return;
+        return Ok(());
     }
     if !instructions.is_empty() {
         chat.messages.push(message("system", content(&instructions), Vec::new(), None));
@@ -34,7 +50,7 @@ pub(super) fn in_parts(attributes: &OtelAttributes, chat: &mut Chat) {
     for one in &input {
         of_parts(one, &mut chat.messages);
     }
-    for one in parsed(attributes.get("gen_ai.output.messages")) {
+    for one in parsed(attributes, "gen_ai.output.messages")? {
         let reason = one.get("finish_reason").and_then(Value::as_str).unwrap_or("stop").to_owned();
         let mut messages = Vec::new();
         of_parts(&one, &mut messages);
@@ -43,7 +59,7 @@ pub(super) fn in_parts(attributes: &OtelAttributes, chat: &mut Chat) {
             messages.into_iter().map(|message| ChatChoice { message, finish_reason: finish_reason.clone() }),
         );
     }
-    let tools = parsed(attributes.get("gen_ai.tool.definitions"));
+    let tools = parsed(attributes, "gen_ai.tool.definitions")?;
     if !tools.is_empty() {
         let tools = tools.iter().map(|one| match one.get("name").and_then(Value::as_str) {
             Some(name) => {
@@ -53,6 +69,22 @@ pub(super) fn in_parts(attributes: &OtelAttributes, chat: &mut Chat) {
             None => one.to_owned_value(),
         });
         chat.members.push(("tools", Value::Array(tools.collect())));
+    }
+    numbered_beside(attributes, chat);
+    Ok(())
+}
+
+/// Adds the tools and the calls of tools that only numbered attributes state.
+fn numbered_beside(attributes: &OtelAttributes, chat: &mut Chat) {
+    for (number, choice) in chat.choices.iter_mut().enumerate() {
+        let calls = numbered_calls(attributes, &format!("gen_ai.completion.{number}"));
+        if choice.message.get("tool_calls").is_none() && !calls.is_empty() {
+            let said = choice.message.get("content").map_or_else(|| text(""), Value::to_owned_value);
+            choice.message = message("assistant", said, calls, None);
+        }
+    }
+    if !chat.members.iter().any(|(name, _)| *name == "tools") {
+        chat.members.extend(numbered_tools(attributes));
     }
 }
 
@@ -114,7 +146,7 @@ fn of_parts(one: &Value<'_>, messages: &mut Vec<Value<'static>>) {
 
 /// Returns the numbers after a prefix in the names of attributes, in their order. Instrumentations with a limit of
 /// attributes leave some out.
-fn numbers(attributes: &OtelAttributes, prefix: &str) -> BTreeSet<usize> {
+pub(super) fn numbers(attributes: &OtelAttributes, prefix: &str) -> BTreeSet<usize> {
     let prefix = format!("{prefix}.");
     let names = attributes.range(prefix.clone()..).map_while(|(name, _)| name.strip_prefix(&prefix));
     names.filter_map(|rest| rest.split('.').next()?.parse().ok()).collect()
@@ -125,13 +157,7 @@ pub(super) fn numbered(attributes: &OtelAttributes, chat: &mut Chat) {
     let read = |prefix: &str, number: usize| {
         let at = |name: &str| attributes.get(&format!("{prefix}.{number}.{name}"));
         let word = |name: &str| at(name).and_then(Value::as_str);
-        let mut calls = Vec::new();
-        for index in numbers(attributes, &format!("{prefix}.{number}.tool_calls")) {
-            let call = |name: &str| at(&format!("tool_calls.{index}.{name}"));
-            let Some(name) = call("name").and_then(Value::as_str) else { continue };
-            let id = call("id").and_then(Value::as_str).unwrap_or_default();
-            calls.push(tool_call(id, name, call("arguments").unwrap_or(&Value::Null)));
-        }
+        let calls = numbered_calls(attributes, &format!("{prefix}.{number}"));
         let content = at("content");
         if content.is_none() && calls.is_empty() && word("role").is_none() {
             return None;
@@ -153,17 +179,32 @@ pub(super) fn numbered(attributes: &OtelAttributes, chat: &mut Chat) {
     chat.choices.extend(
         all("gen_ai.completion").map(|(message, finish_reason)| ChatChoice { message, finish_reason }),
     );
-    let mut tools = Vec::new();
-    for number in numbers(attributes, "llm.request.functions") {
+    chat.members.extend(numbered_tools(attributes));
+}
+
+/// Returns the calls of tools of a numbered message, of which older instrumentations state one as the call of a function.
+fn numbered_calls(attributes: &OtelAttributes, prefix: &str) -> Vec<Value<'static>> {
+    let places = numbers(attributes, &format!("{prefix}.tool_calls")).into_iter();
+    let places = places.map(|number| format!("{prefix}.tool_calls.{number}"));
+    let calls = places.chain([format!("{prefix}.function_call")]).filter_map(|place| {
+        let at = |name: &str| attributes.get(&format!("{place}.{name}"));
+        let id = at("id").and_then(Value::as_str).unwrap_or_default();
+        Some(tool_call(id, at("name")?.as_str()?, at("arguments").unwrap_or(&Value::Null)))
+    });
+    calls.collect()
+}
+
+/// Returns the member with the tools that are numbered, if there are any.
+fn numbered_tools(attributes: &OtelAttributes) -> Option<(&'static str, Value<'static>)> {
+    let tools = numbers(attributes, "llm.request.functions").into_iter().filter_map(|number| {
         let at = |name: &str| attributes.get(&format!("llm.request.functions.{number}.{name}"));
-        let Some(name) = at("name").and_then(Value::as_str) else { continue };
-        let parameters = at("parameters").or_else(|| at("input_schema")).and_then(Value::as_str);
-        let parameters = parameters.and_then(|text| reader::read(text.as_bytes(), &Limits::default()).ok());
-        tools.push(tool(name, at("description").and_then(Value::as_str), parameters.as_ref()));
-    }
-    if !tools.is_empty() {
-        chat.members.push(("tools", Value::Array(tools)));
-    }
+        let parameters = at("parameters").or_else(|| at("input_schema"));
+        let parameters =
+            parameters.and_then(|stated| stated.as_str().map_or(Some(stated.clone()), parsed_value));
+        Some(tool(at("name")?.as_str()?, at("description").and_then(Value::as_str), parameters.as_ref()))
+    });
+    let tools: Vec<_> = tools.collect();
+    (!tools.is_empty()).then_some(("tools", Value::Array(tools)))
 }
 
 /// Returns the attributes of an event, with the members of the message that one of them has as JSON.
@@ -183,9 +224,21 @@ pub(super) fn of_event_content(attributes: &OtelAttributes) -> Cow<'_, OtelAttri
     Cow::Owned(all)
 }
 
+/// Returns the elements of a list, or of the text of one.
+pub(super) fn listed(value: Option<&Value<'_>>) -> Vec<Value<'static>> {
+    match value {
+        Some(Value::Array(elements)) => elements.iter().map(Value::to_owned_value).collect(),
+        Some(Value::String(said)) => match parsed_value(said) {
+            Some(Value::Array(elements)) => elements,
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
 /// Returns the message of an event; `None` if its content was not recorded.
 pub(super) fn of_event(role: &str, attributes: &OtelAttributes) -> Option<Value<'static>> {
-    let calls = parsed(attributes.get("tool_calls"));
+    let calls = listed(attributes.get("tool_calls"));
     let content = recorded(attributes.get("content"), &calls)?;
     let id = attributes.get("id").and_then(Value::as_str).filter(|_| role == "tool");
     Some(message(role, content, calls, id))
@@ -213,7 +266,7 @@ pub(super) fn choice_of(attributes: &OtelAttributes) -> Option<ChatChoice> {
     let at = |name: &str| stated.and_then(|message| message.get(name));
     let content = at("content").or_else(|| attributes.get("content"));
     let content = content.or_else(|| stated.filter(|message| message.as_object().is_none()));
-    let calls = parsed(at("tool_calls").or_else(|| attributes.get("tool_calls")));
+    let calls = listed(at("tool_calls").or_else(|| attributes.get("tool_calls")));
     let content = recorded(content, &calls)?;
     let role = at("role").and_then(Value::as_str).unwrap_or("assistant");
     let reason = attributes.get("finish_reason").and_then(Value::as_str).unwrap_or("stop");

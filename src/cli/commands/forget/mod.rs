@@ -92,10 +92,13 @@ impl Args {
         }
         self.print(&planned)?;
         let kept = planned.decisions.iter().filter(|decision| decision.keep).count();
+        let undated =
+            planned.decisions.iter().filter(|decision| decision.keep && decision.at.is_none()).count();
         if self.dry_run {
             let removed = || planned.decisions.iter().filter(|decision| !decision.keep);
             let size = removed().map(|decision| decision.size).sum();
             self.sum_up((removed().count(), size), "to be removed", kept);
+            self.note_undated(undated);
             return Ok(Status::Done);
         }
         if needs_consent && !is_allowed(&large)? {
@@ -105,7 +108,9 @@ impl Args {
         // The decisions of many artifacts take much memory.
         let plan = planned.plan();
         drop(planned);
-        self.remove(&vault, (dry_run.policy, plan), kept)
+        let status = self.remove(&vault, (dry_run.policy, plan), kept)?;
+        self.note_undated(undated);
+        Ok(status)
     }
 
     /// Removes what the printed plan removes, except what the policy keeps by now.
@@ -154,6 +159,14 @@ impl Args {
         if !self.json {
             let (removed, size) = (counted(count as u64, "artifact"), stdout::size(size));
             stdout::note(&format!("{removed} {did} ({size}), {kept} kept"));
+        }
+    }
+
+    /// Prints how many artifacts are kept because they do not have the time that is used.
+    fn note_undated(&self, undated: usize) {
+        if !self.json && undated > 0 {
+            let undated = counted(undated as u64, "artifact");
+            stdout::note(&format!("{undated} kept as undated, without the time that the rules use"));
         }
     }
 

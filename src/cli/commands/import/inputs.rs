@@ -16,18 +16,27 @@ pub(super) fn standard_input() -> StdinLock<'static> {
     io::stdin().lock()
 }
 
+/// The files that can be recordings.
+pub(super) struct RecordingInputs {
+    pub(super) recordings: Vec<ConvertInput>,
+    /// Why other files are not imported.
+    pub(super) failures: Vec<CommandError>,
+}
+
 /// Reads recordings of other programs. Returns `None` if the only file can be a bundle, which is then not consumed.
-pub(super) fn read(files: &[PathBuf], limit: u64) -> Result<Option<Vec<ConvertInput>>, CommandError> {
-    let mut inputs = Vec::new();
+pub(super) fn read(files: &[PathBuf], limit: u64) -> Result<Option<RecordingInputs>, CommandError> {
+    let mut inputs = RecordingInputs { recordings: Vec::new(), failures: Vec::new() };
     for path in files {
-        match read_one(path, limit)? {
-            Some(input) => inputs.push(input),
-            None if files.len() == 1 => return Ok(None),
-            None => {
+        match read_one(path, limit) {
+            Ok(Some(input)) => inputs.recordings.push(input),
+            Ok(None) if files.len() == 1 => return Ok(None),
+            Ok(None) => {
                 let name = path.to_string_lossy();
                 let message = format!("{} is not a recording; give a bundle alone", escaped(&name));
-                return Err(CommandError::Usage(message));
+                inputs.failures.push(CommandError::Usage(message));
             }
+            Err(error) if files.len() == 1 => return Err(error),
+            Err(error) => inputs.failures.push(error),
         }
     }
     Ok(Some(inputs))
@@ -42,8 +51,11 @@ fn read_one(path: &Path, limit: u64) -> Result<Option<ConvertInput>, CommandErro
         return recording(ConvertInput { name, bytes }).map(Some);
     }
     disk::expect_path(path)?;
-    // What cannot be opened is reported when it is read as a bundle.
-    let Some(file) = File::open(path).ok().filter(|_| !path.is_dir()) else { return Ok(None) };
+    // A directory is reported when it is read as a bundle.
+    if path.is_dir() {
+        return Ok(None);
+    }
+    let file = File::open(path).map_err(failed)?;
     let bytes = candidate(BufReader::new(file), limit).map_err(failed)?;
     bytes.map(|bytes| recording(ConvertInput { name, bytes })).transpose()
 }
@@ -57,6 +69,8 @@ fn recording(input: ConvertInput) -> Result<ConvertInput, CommandError> {
     let add = format!("\"runvault add {name}\" adds artifacts");
     Err(CommandError::No(if input.bytes.trim_ascii().is_empty() {
         format!("{name} is empty")
+    } else if let Some(reason) = RecorderFormat::unsupported(&input.bytes) {
+        format!("{name}: {reason}")
     } else if let Some((kind, _)) = formats::recognize(&input.bytes) {
         format!("{name} is a {}, not a bundle; {add}", kind.noun())
     } else {
@@ -72,7 +86,8 @@ fn candidate(mut input: impl BufRead, limit: u64) -> io::Result<Option<Vec<u8>>>
     let head = input.fill_buf()?;
     let is_zip = head.starts_with(b"PK\x03\x04");
     let is_text = !head.contains(&0) && !head.starts_with(b"\x28\xb5\x2f\xfd");
-    if !is_zip && !is_text {
+    let is_named = || RecorderFormat::unsupported(head).is_some();
+    if !is_zip && !is_text && !is_named() {
         return Ok(None);
     }
     let mut bytes = Vec::new();

@@ -1,11 +1,12 @@
 //! Import of the recordings of other programs.
 
 use runvault::Vault;
-use runvault::recorders::{self, Conversion, ConvertInput, ConvertOptions};
+use runvault::recorders::{self, Conversion, ConvertOptions};
 use runvault::vault::add;
 use runvault::vault::imported::{ImportedValue, ValueOutcome};
 
 use super::Args;
+use super::inputs::RecordingInputs;
 use super::task::ImportTask;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
@@ -21,7 +22,7 @@ impl Args {
     /// Converts recordings, adds what they become, and lists what cannot be mapped.
     pub(super) fn import_recordings(
         &self,
-        inputs: Vec<ConvertInput>,
+        inputs: RecordingInputs,
         vault: &VaultArgs,
         task: ImportTask,
     ) -> Result<Status, CommandError> {
@@ -33,15 +34,27 @@ impl Args {
         let limits = options.admit.limits;
         let rules = self.matching.rules()?;
         let convert = ConvertOptions { rules, limits, without_originals: self.no_original };
-        let conversions = recorders::convert(inputs, &convert)?;
+        let RecordingInputs { recordings, mut failures } = inputs;
+        let is_only = recordings.len() + failures.len() == 1;
+        let mut conversions = Vec::new();
+        for converted in recorders::convert(recordings, &convert) {
+            match converted {
+                Ok(conversion) => conversions.push(conversion),
+                Err(error) if is_only => return Err(error.into()),
+                Err(error) => failures.push(error.into()),
+            }
+        }
+        let failed = report(failures);
         let unmapped: Vec<ImportedValue> = conversions.iter().flat_map(|one| one.unmapped.clone()).collect();
         let assumed: Vec<ImportedValue> = conversions.iter().flat_map(|one| one.assumed.clone()).collect();
         let notes: Vec<String> = conversions.iter().map(note).collect();
         if conversions.iter().all(|one| one.calls == 0) {
             self.print_values(&unmapped)?;
-            return Err(CommandError::No(
-                "no call of a model can be mapped; nothing was imported".to_owned(),
-            ));
+            let message = "no call of a model can be mapped; nothing was imported".to_owned();
+            return Err(match failed {
+                Status::Incomplete => CommandError::CouldNotRun(message),
+                _ => CommandError::No(message),
+            });
         }
         let shown =
             AddOutputOptions { dry_run: self.dry_run, json: self.json, listed: self.checks.listed()? };
@@ -76,7 +89,7 @@ impl Args {
             time::warn_of_future(&vault)?;
             build::after_adding(&vault, search)?;
         }
-        Ok(status)
+        Ok(status.or(failed))
     }
 
     fn print_values(&self, values: &[ImportedValue]) -> Result<(), CommandError> {
@@ -96,6 +109,15 @@ impl Args {
         }
         Ok(())
     }
+}
+
+/// Reports the files that are not imported, and returns the status for them.
+fn report(failures: Vec<CommandError>) -> Status {
+    failures.into_iter().fold(Status::Done, |status, failure| {
+        stdout::error(&failure.to_string());
+        let could_not_run = matches!(failure, CommandError::CouldNotRun(_));
+        status.or(if could_not_run { Status::Incomplete } else { Status::No })
+    })
 }
 
 fn note(conversion: &Conversion) -> String {
