@@ -110,10 +110,13 @@ struct InspectLogHeader {
 
 impl InspectLogHeader {
     fn read(root: &LocatedValue<'_>) -> RecorderResult<Self> {
-        if let Some(version) = root.member("version")
-            && !(1..=2).contains(&version.integer()?)
-        {
-            return Err(version.fault("logs of Inspect have version 1 or 2; this version is not supported"));
+        if let Some(version) = root.member("version") {
+            let number = version.integer()?;
+            if !(1..=2).contains(&number) {
+                return Err(
+                    version.fault(format!("version {number} of the logs of Inspect is not supported"))
+                );
+            }
         }
         let eval = root.required("eval")?;
         let run = eval.member("run_id").or_else(|| eval.member("eval_id"));
@@ -432,10 +435,7 @@ mod tests {
     fn unknown_versions_are_rejected() {
         let log = log("", &format!(r#""input":[],{ANSWER}"#)).replace(r#""version":2"#, r#""version":3"#);
         let fault = read(log.as_bytes(), &Limits::default()).unwrap_err().in_file("l").to_string();
-        assert_eq!(
-            fault,
-            "l: version: logs of Inspect have version 1 or 2; this version is not supported (rule IM3)"
-        );
+        assert_eq!(fault, "l: version: version 3 of the logs of Inspect is not supported (rule IM3)");
     }
 
     /// Returns a log of a sample with an attachment and an event with these members.

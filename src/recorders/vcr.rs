@@ -45,10 +45,13 @@ const HEADERS: &[&str] = &[
 pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
     let value = document(bytes, YamlSchema::Text, limits)?;
     let root = LocatedValue::new(&value, "");
-    if let Some(version) = root.member("version")
-        && version.integer()? != 1
-    {
-        return Err(version.fault("cassettes of VCR.py have version 1; this version is not supported"));
+    if let Some(version) = root.member("version") {
+        let number = version.integer()?;
+        if number != 1 {
+            return Err(
+                version.fault(format!("version {number} of the cassettes of VCR.py is not supported"))
+            );
+        }
     }
     let mut cassette = Cassette {
         budget: DecodingBudget::new(limits.bytes),
@@ -410,7 +413,7 @@ version: 1
             (
                 "version: 1",
                 "version: 2",
-                "c: version: cassettes of VCR.py have version 1; this version is not supported (rule IM3)",
+                "c: version: version 2 of the cassettes of VCR.py is not supported (rule IM3)",
             ),
             (
                 "    method: POST\n",
