@@ -24,8 +24,9 @@ CREATE TABLE search_capture (
   passages INTEGER NOT NULL
 ) STRICT;
 
--- Words only: texts are read from the documents again. One row for each passage, with its text in the column of its field.
+-- Words only: texts are read from the documents again. One row for each passage, with its words in the column of its field.
+-- The program finds the words (src/storage/full_text) and separates them by spaces, at which this tokenizer splits.
 CREATE VIRTUAL TABLE search_text USING fts5 (
   response, prompt, tool, output, step, contract, pack,
-  content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2'
+  content = '', contentless_delete = 1, tokenize = 'ascii'
 );

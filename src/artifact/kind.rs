@@ -37,6 +37,7 @@ struct KindTable {
     contents: &'static [MentionedContent],
     tables: &'static [Table],
     step_noun: &'static str,
+    step_prefix: Option<(&'static str, u64)>,
     records_prompts: bool,
     rules: fn() -> Vec<RuleInfo>,
     form: KindOperations,
@@ -108,6 +109,7 @@ impl Kind {
                     contents: K::CONTENTS,
                     tables: K::TABLES,
                     step_noun: K::STEP_NOUN,
+                    step_prefix: K::STEP_PREFIX,
                     records_prompts: K::RECORDS_PROMPTS,
                     rules: K::rules,
                     form: KindOperations::Document {
@@ -151,6 +153,7 @@ impl Kind {
                     contents: &[],
                     tables: K::TABLES,
                     step_noun: K::STEP_NOUN,
+                    step_prefix: None,
                     records_prompts: false,
                     rules: K::rules,
                     form: KindOperations::Directory {
@@ -553,6 +556,17 @@ impl Kind {
     #[must_use]
     pub fn step_noun(self) -> &'static str {
         self.0.step_noun
+    }
+
+    /// Returns the number of the step of a transcript that a location in an artifact is, or is in, such as `step 3`.
+    #[must_use]
+    pub fn step_at(self, place: &str) -> Option<u64> {
+        if let Some(number) = place.strip_prefix(self.0.step_noun).and_then(|rest| rest.strip_prefix(' ')) {
+            return number.parse().ok();
+        }
+        let (prefix, first) = self.0.step_prefix?;
+        let number = place.strip_prefix(prefix)?.split(['/', ' ']).next()?;
+        number.parse::<u64>().ok()?.checked_sub(first)
     }
 
     /// Returns whether transcripts contain the texts of the prompts that artifacts of this kind mention.

@@ -94,6 +94,8 @@ pub trait Artifact: 'static {
     const TABLES: &'static [Table] = &[];
     /// The noun for a step of the transcript of an artifact, such as `interaction`.
     const STEP_NOUN: &'static str;
+    /// The beginning of the locations within a step, before its number, and the number of the first step.
+    const STEP_PREFIX: Option<(&'static str, u64)> = None;
     /// Whether transcripts contain the texts of the prompts that artifacts mention. Otherwise they have only digests.
     const RECORDS_PROMPTS: bool = false;
 

@@ -8,7 +8,12 @@ pub enum RunEvent<'v, 'd> {
     /// A call to something outside the agent: a tool call, a step of an engine, an action of a runner.
     Call(Box<RunCall<'v, 'd>>),
     /// A statement of the recorder about the run. Requests to models and their responses are not statements.
-    Statement(&'v Value<'d>),
+    Statement {
+        /// The number of the step or record that states it; 0 if the run as a whole does.
+        at: usize,
+        /// What is stated.
+        value: &'v Value<'d>,
+    },
 }
 
 /// A callback that receives the events of a run, in order.
@@ -21,8 +26,14 @@ pub struct RunCall<'v, 'd> {
     pub place: String,
     /// The names of the target as recorded.
     pub names: CallNames<'v>,
+    /// The number of the step or record at which it began.
+    pub began: usize,
+    /// The number of the step or record with its result.
+    pub ended: usize,
     /// The arguments, if they are recorded.
     pub arguments: Option<Cow<'v, Value<'d>>>,
+    /// What else was recorded of the request, such as its headers.
+    pub envelope: Vec<&'v Value<'d>>,
     /// The retry key: calls with the same key are attempts at the same operation, of which the last one decides.
     pub attempt_at: String,
     /// Whether it is part of a result that is also recorded as a whole, so that it counts only if the target is known.

@@ -115,6 +115,7 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
     }
     match error.downcast_ref() {
         Some(SearchError::NoIndex) => return Some("\"runvault index build\" builds one"),
+        Some(SearchError::StaleIndex) => return Some("\"runvault index build\" rebuilds it"),
         Some(SearchError::Differs { .. }) => {
             return Some("\"runvault index build\" rebuilds the index, \"runvault fsck\" checks the vault");
         }

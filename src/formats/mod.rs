@@ -26,8 +26,10 @@ pub const TERMS: Kind = Kind::new::<contract::Contract>();
 /// The kind whose artifacts are read as a [`Session`].
 pub const SESSIONS: Kind = Kind::new::<model_io::ModelIo>();
 
+pub(crate) use contract::foreign_language;
 pub use contract::{
-    Bounds, ContractTerms, Effect, Evidence, IoRef, ParsedMember, RangeBound, SchemaSource, comparable,
+    Bounds, ContractTerms, Effect, Evidence, IoRef, KeyPath, ParsedMember, RangeBound, SchemaSource,
+    comparable,
 };
 pub use model_io::{INTERACTIONS, Interaction, Session, SessionMode};
 pub use rpk::STEPS;

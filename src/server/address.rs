@@ -9,6 +9,22 @@ pub(super) fn artifact(core: CoreHash) -> String {
     format!("/artifact/{core}")
 }
 
+/// Maximum number of steps of a page.
+pub(super) const STEPS: u64 = 1_000;
+
+/// The address of a step of an artifact.
+pub(super) fn step(core: CoreHash, index: u64) -> String {
+    let from = index / STEPS * STEPS;
+    let from = (from > 0).then(|| from.to_string());
+    format!("{}#step-{index}", with_query(&artifact(core), &[("from", from.as_deref())]))
+}
+
+/// The address of the page of a contract with the audits of the runs after this one.
+pub(super) fn audits(contract: CoreHash, after: Option<CoreHash>) -> String {
+    let after = after.map(|after| after.to_string());
+    format!("{}#audits", with_query(&artifact(contract), &[("audits_after", after.as_deref())]))
+}
+
 /// The address of the bytes of a capture, or of one of its files.
 pub(super) fn bytes(core: CoreHash, capture: CaptureHash, member: Option<&str>) -> String {
     with_query(

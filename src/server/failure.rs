@@ -85,7 +85,7 @@ fn of_lookup(error: &LookupError) -> StatusCode {
 fn of_search(error: &SearchError) -> StatusCode {
     match error {
         SearchError::Store(error) => of_store(error),
-        SearchError::NoIndex => StatusCode::NOT_FOUND,
+        SearchError::NoIndex | SearchError::StaleIndex => StatusCode::NOT_FOUND,
         SearchError::Differs { .. } => StatusCode::INTERNAL_SERVER_ERROR,
         _ => StatusCode::BAD_REQUEST,
     }

@@ -10,6 +10,15 @@ use super::captures::CaptureSummary;
 use crate::digest::CoreHash;
 use crate::storage::{Annotations, AttributeRecord, Snapshot, StorageError, created_at};
 
+/// The attributes that are ids of runs, in the order in which a name is looked up in them.
+pub const RUN_IDS: [&str; 2] = ["run_id", "trace_id"];
+
+/// Returns the id of the run that an artifact with these attributes records, if it states one.
+pub(super) fn run_id(attributes: &[AttributeRecord]) -> Option<&str> {
+    let named = |name: &str| attributes.iter().find(|attribute| attribute.name == name);
+    RUN_IDS.into_iter().find_map(named).map(|attribute| attribute.value.as_str())
+}
+
 /// Data of an artifact that a list contains on request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -32,6 +41,9 @@ impl Detail {
 pub struct ArtifactDetails {
     /// The latest creation time that it states.
     pub created_at: Option<Timestamp>,
+    /// The id of the run that it records, if it states one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
     /// Its attributes, sorted by name and value; only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attributes: Option<Vec<AttributeSummary>>,
@@ -61,7 +73,11 @@ impl ArtifactDetails {
     ) -> Result<Vec<Self>, StorageError> {
         let mut all = Vec::with_capacity(of.len());
         for attributes in snapshot.attributes(of)? {
-            let mut details = Self { created_at: created_at(&attributes).map(Timestamp), ..Self::default() };
+            let mut details = Self {
+                created_at: created_at(&attributes).map(Timestamp),
+                run_id: run_id(&attributes).map(str::to_owned),
+                ..Self::default()
+            };
             if requested.contains(&Detail::Attributes) {
                 details.attributes = Some(attributes.into_iter().map(AttributeSummary::from).collect());
             }

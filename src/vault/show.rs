@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation, Timestamp};
 use super::captures::CaptureSummary;
-use super::details::ArtifactDetails;
+use super::details::{ArtifactDetails, run_id};
 use super::handle::Vault;
 use super::links::LinkSummary;
 use super::query;
@@ -167,6 +167,7 @@ impl ShowAnswer {
             .collect();
         let details = ArtifactDetails {
             created_at: created_at(&records).map(Timestamp),
+            run_id: run_id(&records).map(str::to_owned),
             attributes: Some(self.attributes),
             captures: Some(self.captures),
             tags: Some(self.tags),

@@ -4,6 +4,7 @@ mod evidence;
 mod findings;
 mod making;
 mod outcomes;
+mod retries;
 mod schemas;
 mod targets;
 

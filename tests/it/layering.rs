@@ -24,7 +24,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("secrets", &["aho_corasick", "regex"]),
     ("artifact", &["digest", "json", "secrets", "validation"]),
     ("yaml", &["json", "saphyr_parser"]),
-    ("formats", &["artifact", "digest", "json", "secrets", "validation", "yaml"]),
+    ("formats", &["artifact", "digest", "json", "secrets", "validation", "yaml", "regex"]),
     (
         "intake",
         &[

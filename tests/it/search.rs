@@ -5,6 +5,7 @@ mod failing;
 mod kept;
 mod properties;
 mod removed;
+mod scripts;
 
 use serde_json::{Value, json};
 

@@ -193,6 +193,7 @@ fn lookup(error: &LookupError) -> Failure {
 fn search(error: &SearchError) -> Failure {
     match error {
         SearchError::NoIndex => Failure::new("NoIndexError", "no-index", ""),
+        SearchError::StaleIndex => Failure::new("NoIndexError", "stale-index", ""),
         SearchError::Differs { .. } => Failure::new("DamagedError", "index-damaged", ""),
         SearchError::Words(_) => Failure::new("InvalidError", "words", ""),
         SearchError::NoSuchField(_) => Failure::new("InvalidError", "no-such-field", ""),

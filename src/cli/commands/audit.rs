@@ -111,6 +111,9 @@ fn omitted(audit: &RunAudit) -> usize {
 
 fn print(out: &mut dyn Write, audit: &RunAudit) -> io::Result<()> {
     links::heading(out, &audit.kind, audit.run)?;
+    if let Some(id) = &audit.run_id {
+        stdout::line(out, &format!("  {FAINT}run id {}{FAINT:#}", escaped(id)))?;
+    }
     for effect in &audit.effects {
         print_effect(out, effect)?;
     }

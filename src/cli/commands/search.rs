@@ -7,7 +7,6 @@ use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::{Field, Kind};
 use runvault::formats;
-use runvault::vault::find::ArtifactFilter;
 use runvault::vault::search::{
     FieldMatch, SearchAnswer, SearchError, SearchExpression, SearchRequest, WIDTH,
 };
@@ -32,7 +31,8 @@ const MATCH: Style = AnsiColor::Red.on_default().bold();
 /// Searches the responses of sessions; the prompts, responses, tool calls, outputs and step names of runs and traces;
 /// the refs and effects of contracts; and the files of packs. All words must be in one passage, in any order; case
 /// and accents are ignored. Quote a phrase; word* matches any word with that prefix, and OR separates alternatives.
-/// Everything else is text. Search needs an index: "index build" builds it, and searching keeps it up to date.
+/// Everything else is text. Text in Chinese, Japanese, Korean and Thai is also found within words. The first search
+/// builds an index, which "index drop" removes, and further searches keep it up to date.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The words to search for
@@ -75,7 +75,7 @@ impl From<SearchError> for CommandError {
     fn from(error: SearchError) -> Self {
         let message = hints::with_hint(&error);
         match error {
-            SearchError::NoIndex => Self::No(message),
+            SearchError::NoIndex | SearchError::StaleIndex => Self::No(message),
             SearchError::Words(_) | SearchError::NoSuchField(_) => Self::Usage(message),
             SearchError::Differs { .. } | SearchError::Store(_) => Self::CouldNotRun(message),
         }
@@ -88,8 +88,7 @@ impl Args {
         // Invalid words are reported even if there is no index.
         let text = self.text.join(" ");
         text.parse::<SearchExpression>().map_err(|error| CommandError::Usage(format!("{error}")))?;
-        expect_index(&vault)?;
-        build::sync_index(&vault)?;
+        build::ensure_index(&vault)?;
         let answer = vault.run(&self.request(&vault, text)?)?;
         if self.json {
             let mut out = io::BufWriter::new(stdout::raw());
@@ -169,18 +168,6 @@ fn passage_cell(hit: &FieldMatch) -> TextCell {
         }
     }
     cell.with(&TextCell::plain(piece.trim_end())).with(&mark(hit.cut_after))
-}
-
-/// Returns an error with a hint if there is no index.
-fn expect_index(vault: &Vault) -> Result<(), CommandError> {
-    if vault.search_index()?.is_some() {
-        return Ok(());
-    }
-    let artifacts = counted(vault.count(&ArtifactFilter::default())?, "artifact");
-    let vault = vault.path().display();
-    Err(CommandError::No(format!(
-        "{vault} has no search index; \"runvault index build\" builds it from {artifacts}"
-    )))
 }
 
 #[cfg(test)]

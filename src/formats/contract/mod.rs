@@ -2,7 +2,9 @@
 //! "contract".
 
 mod attributes;
+mod dialect;
 mod key_field;
+mod key_path;
 mod parts;
 mod passages;
 mod read;
@@ -32,6 +34,8 @@ use crate::validation::{Findings, RuleInfo, apply};
 use attributes::{EFFECTS, IO_REFS};
 use root::{ContractCore, ContractMembers};
 
+pub(crate) use dialect::foreign_language;
+pub use key_path::KeyPath;
 pub use statement::{Bounds, ParsedMember, RangeBound, comparable};
 pub use terms::{ContractTerms, Effect, Evidence, IoRef, SchemaSource};
 
@@ -48,6 +52,7 @@ impl Artifact for Contract {
     const INVERSE_RELATION: Option<&'static str> = Some("governs");
     const FIELDS: &'static [Field] = &[passages::FIELD];
     const STEP_NOUN: &'static str = "term";
+    const STEP_PREFIX: Option<(&'static str, u64)> = Some(("/effects/", 0));
     const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[tables::EFFECTS, tables::IO_REFS];
 

@@ -1,9 +1,12 @@
 use std::collections::HashSet;
 
+use super::dialect::foreign_language;
 use super::key_field::{KeyFields, Presence};
+use super::key_path::KeyPath;
 use super::root::ContractMembers;
 use super::statement::ParsedMember;
-use super::{schema, shape, statement, terms};
+use super::terms::Effect;
+use super::{schema, shape, statement};
 use crate::json::Value;
 use crate::json::reader::excerpt;
 use crate::validation::{Finder, Rule, RuleInfo, Severity};
@@ -30,7 +33,7 @@ type ContractCheck = fn(&ContractMembers<'_>, &mut Finder<'_>);
 pub(super) static SHAPE: [Rule<ShapeCheck>; 1] = [Rule { info: SCHEMA, check: shape::check }];
 
 /// Rules for contracts with a valid shape.
-pub(super) static CONTENT: [Rule<ContractCheck>; 7] = [
+pub(super) static CONTENT: [Rule<ContractCheck>; 8] = [
     Rule {
         info: info(
             "IC1",
@@ -50,7 +53,9 @@ pub(super) static CONTENT: [Rule<ContractCheck>; 7] = [
             "type is a JSON Schema type or a list of types, properties an object, required a list of strings, \
              enum a list: in the schema itself and in the subschemas of properties, items, allOf and all other \
              keywords that hold schemas. Otherwise no payload could be validated against the schema. A subschema \
-             that is neither an object nor a boolean is only a warning. A schema that is a path is not checked.",
+             that is neither an object nor a boolean is only a warning. A schema that is a path is not checked, nor \
+             is one in another language, such as Avro, JSON Type Definition or a protobuf descriptor; the latter \
+             is a warning.",
         ),
         check: schemas,
     },
@@ -70,8 +75,10 @@ pub(super) static CONTENT: [Rule<ContractCheck>; 7] = [
             Severity::Error,
             "Effects on written refs declare their idempotency; keyed effects list key fields that exist.",
             "A client that retries an effect must know whether that is safe, and by which fields the request is \
-             identified. Key fields are looked up in the properties of the target's inline schema, in which a dot \
-             may lead to a nested property. A schema without properties there cannot be checked, nor can a path.",
+             identified. A key field is a name, names with dots between them, a JSON Pointer or a JSONPath, and is \
+             looked up in the target's inline schema: in properties, patternProperties, additionalProperties, \
+             required and items, through $ref within the schema, allOf, anyOf, oneOf, then and else. If that does \
+             not decide whether it exists, or the schema is a path or not a JSON Schema, a warning says so.",
         ),
         check: idempotency,
     },
@@ -102,9 +109,20 @@ pub(super) static CONTENT: [Rule<ContractCheck>; 7] = [
             "The contract's criteria for its evidence are usable.",
             "success and failure are a string, a number, a boolean, or a list of these; minimum and \
              maximum (or min and max, exclusiveMinimum and exclusiveMaximum) are numbers, each bound \
-             given once; path and of are JSON Pointers. An audit cannot use anything else as proof.",
+             given once; path and of are JSON Pointers, and there is a path or a metric. An audit cannot \
+             use anything else as proof.",
         ),
         check: statements,
+    },
+    Rule {
+        info: info(
+            "IC8",
+            Severity::Warning,
+            "Effects match the modes of their targets.",
+            "An effect on a ref that is only read can only observe it. One that is not idempotent, has a rollback or \
+             states another mode does more than that, so the mode of the ref or the effect is wrong.",
+        ),
+        check: modes,
     },
 ];
 
@@ -152,8 +170,11 @@ fn closure(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
 
 fn schemas(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
     for (index, io_ref) in contract.io_refs.iter().enumerate() {
-        if let Some(schema) = io_ref.get("schema") {
-            schema::check(schema, &mut format!("/io_refs/{index}/schema"), found);
+        let Some(schema) = io_ref.get("schema") else { continue };
+        let mut at = format!("/io_refs/{index}/schema");
+        match foreign_language(schema) {
+            Some(language) => found.warn(at, format!("not checked: the schema is {language}")),
+            None => schema::check(schema, &mut at, found),
         }
     }
 }
@@ -194,10 +215,25 @@ fn idempotency(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
             let Some(schema) = target.and_then(|target| target.get("schema")) else {
                 continue;
             };
+            let undecidable = match foreign_language(schema) {
+                Some(language) => Some(format!("the schema of the target is {language}")),
+                None => schema.as_str().map(|_| "the schema of the target is a path".to_owned()),
+            };
             for (position, field) in fields.iter().filter_map(Value::as_str).enumerate() {
-                if key_fields.look_up(field, schema) == Presence::No {
-                    let message = format!("{} is not in the schema of the target", excerpt(field));
-                    found.add(format!("{at}/key_fields/{position}"), message);
+                let at = format!("{at}/key_fields/{position}");
+                let presence = match &undecidable {
+                    Some(_) => Presence::Unknown,
+                    None => key_fields.look_up(&KeyPath::new(field), schema),
+                };
+                let name = excerpt(field);
+                match presence {
+                    Presence::Yes => {}
+                    Presence::No => found.add(at, format!("{name} is not in the schema of the target")),
+                    Presence::Unknown | Presence::Silent => {
+                        let open = "the schema of the target does not decide whether it exists";
+                        let why = undecidable.as_deref().unwrap_or(open);
+                        found.warn(at, format!("{name} was not checked: {why}"));
+                    }
                 }
             }
         }
@@ -215,8 +251,7 @@ fn evidence(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
 
 fn retries(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
     for (index, effect) in contract.effects.iter().enumerate() {
-        let idempotency = effect.get("idempotency").and_then(|idempotency| idempotency.get("type"));
-        if idempotency.and_then(Value::as_str) == Some("non-idempotent") && !terms::says_why(effect) {
+        if Effect::parse(effect, contract).is_unsafe_to_retry() {
             let message = "not idempotent, but without a nonce or reason; retries may repeat the effect";
             found.add(format!("/effects/{index}/idempotency"), message);
         }
@@ -234,6 +269,9 @@ fn statements(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
             }
         }
         let at = format!("/effects/{index}/evidence");
+        if evidence.get("path").is_none() && evidence.get("metric").is_none() {
+            found.add(at.as_str(), "has neither a path nor a metric; an audit cannot find the value");
+        }
         if let ParsedMember::Unreadable(why) = statement::bounds(evidence) {
             found.add(at.as_str(), format!("invalid bounds: {why}"));
         }
@@ -242,6 +280,24 @@ fn statements(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
             if let Some(text) = text.filter(|text| !text.is_empty() && !text.starts_with('/')) {
                 found.add(format!("{at}/{name}"), format!("{} is not a JSON Pointer", excerpt(text)));
             }
+        }
+    }
+}
+
+fn modes(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
+    for (index, effect) in contract.effects.iter().enumerate() {
+        let declared = contract.declared.get(text(effect, "target")).map(|target| text(target, "mode"));
+        let (target, mode) = (excerpt(text(effect, "target")), text(effect, "mode"));
+        let is_other = !mode.is_empty() && declared.is_some_and(|it| it != "mutate" && it != mode);
+        if is_other {
+            let declared = declared.unwrap_or_default();
+            let message =
+                format!("the effect has mode {}, but {target} is declared as {declared}", excerpt(mode));
+            found.add(format!("/effects/{index}/mode"), message);
+        } else if let Some(why) = Effect::parse(effect, contract).exceeds_reading() {
+            let message =
+                format!("{target} is declared as read, but the effect {why}, so it does more than read");
+            found.add(format!("/effects/{index}/target"), message);
         }
     }
 }

@@ -1,3 +1,4 @@
+use super::key_path::KeyPath;
 use super::read;
 use super::root::ContractMembers;
 use super::statement::{self, Bounds, ParsedMember};
@@ -51,12 +52,14 @@ pub struct Effect {
     /// `keyed`, `reentrant` or `non-idempotent`, if stated.
     pub idempotency: Option<String>,
     /// The arguments that identify repeated requests.
-    pub key_fields: Vec<String>,
+    pub key_fields: Vec<KeyPath>,
     /// The effect or ref that reverses it.
     pub rollback: Option<String>,
-    /// Whether the contract states a `nonce` or a `reason`, for the effect or in its idempotency: the specification
-    /// requires it for effects that are not idempotent.
-    pub has_nonce_or_reason: bool,
+    /// The `nonce` that the contract states, for the effect or in its idempotency: the argument that has it.
+    pub nonce: Option<KeyPath>,
+    /// Whether the contract states a `reason` why retries are unsafe, for the effect or in its idempotency. The
+    /// specification requires a nonce or a reason for effects that are not idempotent.
+    pub has_reason: bool,
     /// The tools whose calls are this effect, if stated in `tool` or `tools`.
     pub tools: Vec<String>,
     /// The evidence of its completion, if stated.
@@ -117,9 +120,10 @@ impl IoRef {
 }
 
 impl Effect {
-    fn parse(effect: &Value<'_>, view: &ContractMembers<'_>) -> Self {
+    pub(super) fn parse(effect: &Value<'_>, view: &ContractMembers<'_>) -> Self {
         let target = text(effect, "target").unwrap_or_default();
         let idempotency = effect.get("idempotency");
+        let key_fields = statement::names(idempotency.and_then(|idempotency| idempotency.get("key_fields")));
         let mut tools = statement::names(effect.get("tools"));
         tools.extend(text(effect, "tool").filter(|tool| !tool.is_empty()));
         Self {
@@ -127,9 +131,10 @@ impl Effect {
             mode: view.declared.get(target.as_str()).and_then(|io_ref| text(io_ref, "mode")),
             target,
             idempotency: idempotency.and_then(|idempotency| text(idempotency, "type")),
-            key_fields: statement::names(idempotency.and_then(|idempotency| idempotency.get("key_fields"))),
+            key_fields: key_fields.iter().map(|field| KeyPath::new(field)).collect(),
             rollback: text(effect, "rollback"),
-            has_nonce_or_reason: says_why(effect),
+            nonce: stated(effect, "nonce").map(KeyPath::new),
+            has_reason: stated(effect, "reason").is_some(),
             tools,
             evidence: effect.get("evidence").and_then(|evidence| Evidence::parse(evidence, effect)),
         }
@@ -138,7 +143,23 @@ impl Effect {
     /// Returns whether a retry is unsafe and the contract states neither a safeguard nor a reason.
     #[must_use]
     pub fn is_unsafe_to_retry(&self) -> bool {
-        self.idempotency.as_deref() == Some("non-idempotent") && !self.has_nonce_or_reason
+        self.is_non_idempotent() && self.nonce.is_none() && !self.has_reason
+    }
+
+    /// Returns whether it is declared as not idempotent.
+    #[must_use]
+    pub fn is_non_idempotent(&self) -> bool {
+        self.idempotency.as_deref() == Some("non-idempotent")
+    }
+
+    /// Returns why it does more than read, although its target is declared as read, if it does.
+    #[must_use]
+    pub fn exceeds_reading(&self) -> Option<&'static str> {
+        match self.mode.as_deref() {
+            Some("read") if self.is_non_idempotent() => Some("is not idempotent"),
+            Some("read") if self.rollback.is_some() => Some("has a rollback"),
+            _ => None,
+        }
     }
 }
 
@@ -174,12 +195,8 @@ fn text(value: &Value<'_>, name: &str) -> Option<String> {
     value.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Returns whether an effect or its idempotency has a `nonce` or a `reason`.
-pub(super) fn says_why(effect: &Value<'_>) -> bool {
+/// Returns the non-empty string `name` of an effect or of its idempotency.
+fn stated<'v>(effect: &'v Value<'_>, name: &str) -> Option<&'v str> {
     let places = [Some(effect), effect.get("idempotency")];
-    places.into_iter().flatten().any(|place| {
-        ["nonce", "reason"]
-            .into_iter()
-            .any(|name| place.get(name).and_then(Value::as_non_empty_str).is_some())
-    })
+    places.into_iter().flatten().find_map(|place| place.get(name).and_then(Value::as_non_empty_str))
 }

@@ -339,3 +339,78 @@ proptest! {
         let _ = Contract::recognizes(&text, &mut MemberNames::new(&text));
     }
 }
+
+/// Returns the warnings of an accepted contract with this schema and this keyed effect.
+fn warnings_of_key_fields(schema: &serde_json::Value, key_fields: &[&str]) -> Vec<String> {
+    let io_refs = json!([{"ref": "r", "mode": "mutate", "schema": schema}]);
+    let evidence = json!({"type": "hash", "path": "/h"});
+    let keyed = json!({"type": "keyed", "key_fields": key_fields});
+    let document = contract(&io_refs, &json!([{"idempotency": keyed, "evidence": evidence}]));
+    let admitted = admit(document).unwrap();
+    let violations = admitted.report().violations().iter();
+    violations.map(|it| format!("{} {}: {}", it.rule_id, it.path, it.message)).collect()
+}
+
+#[test]
+fn key_fields_that_cannot_be_decided_are_said_to_be_unchecked() {
+    let at = "IC4 /effects/0/idempotency/key_fields/0: \"id\" was not checked: the schema of the target";
+    for (schema, why) in [
+        (json!("s.json"), "is a path"),
+        (json!({"type": "object"}), "does not decide whether it exists"),
+        (json!({"$ref": "other.json"}), "does not decide whether it exists"),
+    ] {
+        assert_eq!(warnings_of_key_fields(&schema, &["id"]), [format!("{at} {why}")], "{schema}");
+    }
+    let composed = json!({"allOf": [{"$ref": "#/$defs/t"}], "$defs": {"t": {"properties": {"id": {}}}}});
+    assert_eq!(warnings_of_key_fields(&composed, &["id", "/id", "$.id"]), [""; 0]);
+    let io_refs = json!([{"ref": "r", "mode": "mutate", "schema": composed}]);
+    let keyed = json!({"type": "keyed", "key_fields": ["/other"]});
+    let document = contract(&io_refs, &json!([{"idempotency": keyed}]));
+    assert!(refused(&document).contains(&"IC4 /effects/0/idempotency/key_fields/0".to_owned()));
+}
+
+#[test]
+fn schemas_in_other_languages_are_accepted_and_said_to_be_unchecked() {
+    for (schema, language) in [
+        (json!({"type": "record", "name": "T", "fields": []}), "an Avro schema"),
+        (json!({"properties": {"id": {"type": "int32"}}}), "a JSON Type Definition"),
+        (json!({"name": "T", "field": [{"name": "id", "number": 1}]}), "a protobuf descriptor"),
+    ] {
+        let expected = [
+            format!("IC2 /io_refs/0/schema: not checked: the schema is {language}"),
+            format!(
+                "IC4 /effects/0/idempotency/key_fields/0: \"id\" was not checked: the schema of the target is {language}"
+            ),
+        ];
+        assert_eq!(warnings_of_key_fields(&schema, &["id"]), expected, "{schema}");
+    }
+}
+
+#[test]
+fn effects_that_do_more_than_their_target_allows_are_warned_of() {
+    let evidence = json!({"type": "hash", "path": "/h"});
+    for (effect, expected) in [
+        (json!({"idempotency": {"type": "non-idempotent", "nonce": "n"}}), &["IC8 /effects/0/target"][..]),
+        (json!({"rollback": "r"}), &["IC8 /effects/0/target"]),
+        (json!({"mode": "write"}), &["IC8 /effects/0/mode"]),
+        (json!({"mode": "read"}), &[]),
+        (json!({}), &[]),
+    ] {
+        let mut effect = effect;
+        effect["evidence"] = evidence.clone();
+        let document = contract(&json!([{"ref": "r"}]), &json!([effect]));
+        assert_eq!(found(admit(document).unwrap().report()), expected, "{effect}");
+    }
+}
+
+#[test]
+fn evidence_without_a_path_and_a_metric_is_warned_of() {
+    for (evidence, expected) in [
+        (json!({"type": "status"}), &["IC7 /effects/0/evidence"][..]),
+        (json!({"type": "status", "metric": "m"}), &[]),
+        (json!({"type": "hash", "path": "/h"}), &[]),
+    ] {
+        let document = contract(&json!([{"ref": "r"}]), &json!([{"evidence": evidence}]));
+        assert_eq!(found(admit(document).unwrap().report()), expected, "{evidence}");
+    }
+}

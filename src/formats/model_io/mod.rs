@@ -41,6 +41,7 @@ impl Artifact for ModelIo {
     const ATTRIBUTES: &'static [AttributeInfo] = &attributes::ALL;
     const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
     const STEP_NOUN: &'static str = PROMPT.unit;
+    const STEP_PREFIX: Option<(&'static str, u64)> = Some(("/interactions/", 0));
     const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[table::INTERACTIONS];
 

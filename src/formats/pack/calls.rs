@@ -31,16 +31,21 @@ pub(super) fn visit(
         let member = members.iter().find(|member| member.name == name);
         member.map(|member| reader::read_keeping_overflow(member.bytes, limits)).transpose()
     };
-    read("run.json")?.iter().for_each(|run| visit(RunEvent::Statement(run)));
+    read("run.json")?.iter().for_each(|value| visit(RunEvent::Statement { at: 0, value }));
     for (name, is_result) in RESULTS {
         let Some(file) = read(name)? else { continue };
         let results = only(&file, is_result);
-        visit(RunEvent::Statement(&results));
+        visit(RunEvent::Statement { at: 0, value: &results });
         visit(RunEvent::Call(Box::new(whole(name, &results))));
         for list in ACTIONS {
             let actions = results.get(list).and_then(Value::as_array).unwrap_or_default();
             for (index, action) in actions.iter().enumerate() {
-                visit(RunEvent::Call(Box::new(part(format!("{name} /{list}/{index}"), action))));
+                let place = format!("{name} /{list}/{index}");
+                visit(RunEvent::Call(Box::new(RunCall {
+                    began: index,
+                    ended: index,
+                    ..part(place, action)
+                })));
             }
         }
     }
@@ -51,7 +56,10 @@ fn whole<'v, 'd>(name: &str, value: &'v Value<'d>) -> RunCall<'v, 'd> {
     RunCall {
         place: name.to_owned(),
         names: CallNames::default(),
+        began: 0,
+        ended: 0,
         arguments: None,
+        envelope: Vec::new(),
         attempt_at: String::new(),
         is_part: false,
         answer: RunCallResult::Result { place: name.to_owned(), value },
@@ -61,7 +69,10 @@ fn whole<'v, 'd>(name: &str, value: &'v Value<'d>) -> RunCall<'v, 'd> {
 fn part<'v, 'd>(place: String, value: &'v Value<'d>) -> RunCall<'v, 'd> {
     RunCall {
         names: names(value),
+        began: 0,
+        ended: 0,
         arguments: value.get("arguments").map(Cow::Borrowed),
+        envelope: vec![value],
         attempt_at: place.clone(),
         is_part: true,
         answer: RunCallResult::Result { place: place.clone(), value },

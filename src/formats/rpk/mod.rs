@@ -66,6 +66,7 @@ impl Artifact for Rpk {
     const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[table::STEPS];
     const STEP_NOUN: &'static str = STEP.unit;
+    const STEP_PREFIX: Option<(&'static str, u64)> = Some(("/payload/run/steps/", 0));
     const RECORDS_PROMPTS: bool = true;
 
     fn rules() -> Vec<RuleInfo> {
@@ -124,10 +125,12 @@ impl Artifact for Rpk {
     /// the run and its steps, and the inputs of rendered prompts are statements of the recorder.
     fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
         let root = reader::read(document, limits)?;
-        root.get("metadata").into_iter().for_each(|metadata| visit(RunEvent::Statement(metadata)));
+        root.get("metadata")
+            .into_iter()
+            .for_each(|metadata| visit(RunEvent::Statement { at: 0, value: metadata }));
         let run = at(&root, &["payload", "run"]).and_then(Value::as_object);
         for (_, member) in run.into_iter().flat_map(Object::iter).filter(|(name, _)| *name != "steps") {
-            visit(RunEvent::Statement(member));
+            visit(RunEvent::Statement { at: 0, value: member });
         }
         run_events::visit(steps(&root), visit);
         Ok(())

@@ -26,10 +26,10 @@ const LABELS: &[&[&str]] = &[
 /// between them.
 pub(super) fn visit(steps: &[Value<'_>], visit: &mut EventVisitor<'_>) {
     let recorded = ToolCallIndex::read(steps);
-    for step in steps {
+    for (at, step) in steps.iter().enumerate() {
         let is_prompt = step_type(step) == "prompt.render";
         let statements = step.get("metadata").into_iter().chain(step.get("input").filter(|_| is_prompt));
-        statements.for_each(|value| visit(RunEvent::Statement(value)));
+        statements.for_each(|value| visit(RunEvent::Statement { at, value }));
     }
     for pair in &recorded.pairs {
         visit(RunEvent::Call(Box::new(call(steps, pair, &recorded))));
@@ -41,9 +41,16 @@ fn call<'v, 'd>(steps: &'v [Value<'d>], pair: &CallStepNumbers, recorded: &ToolC
     let (request, response) = (step(pair.request), step(pair.response));
     let arguments = request.and_then(|request| arguments(request.get("input")?));
     let names = names(request, response);
+    let parts: [&[&str]; 4] = [&["input"], &["input", "headers"], &["metadata"], &["metadata", "headers"]];
+    let envelope =
+        request.into_iter().flat_map(|request| parts.into_iter().filter_map(|part| at(request, part)));
+    let (began, ended) = (pair.request.or(pair.response), pair.response.or(pair.request));
     let sent = arguments.as_deref().map(compact::text).unwrap_or_default();
     RunCall {
-        place: place(pair.request.or(pair.response)),
+        place: place(began),
+        began: began.unwrap_or_default(),
+        ended: ended.unwrap_or_default(),
+        envelope: envelope.collect(),
         attempt_at: format!("{} {sent}", names.tools.first().or(names.url.as_ref()).unwrap_or(&"")),
         arguments,
         names,

@@ -18,11 +18,11 @@ pub(super) fn visit(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'
             (Some("step"), Some(result)) => {
                 let call = call(index, result);
                 if let RunCallResult::Result { value, .. } = &call.answer {
-                    visit(RunEvent::Statement(value));
+                    visit(RunEvent::Statement { at: index, value });
                 }
                 visit(RunEvent::Call(Box::new(call)));
             }
-            _ => visit(RunEvent::Statement(&record)),
+            _ => visit(RunEvent::Statement { at: index, value: &record }),
         }
     }
     Ok(())
@@ -48,7 +48,10 @@ fn call<'v, 'd>(index: usize, result: &'v Value<'d>) -> RunCall<'v, 'd> {
             labels: ["effect", "target", "step"].into_iter().filter_map(text).collect(),
             mode: text("mode"),
         },
+        began: index,
+        ended: index,
         arguments: arguments.map(Cow::Borrowed),
+        envelope: vec![result],
         attempt_at,
         is_part: false,
         answer: answer(place, text("status"), result.get("output")),
@@ -89,7 +92,7 @@ mod tests {
         let mut seen = Vec::new();
         visit(trace.as_bytes(), &Limits::default(), &mut |event| {
             seen.push(match event {
-                RunEvent::Statement(value) => format!("states {}", compact::text(value)),
+                RunEvent::Statement { value, .. } => format!("states {}", compact::text(value)),
                 RunEvent::Call(call) => {
                     format!("{:?} {:?} {:?}", call.names.tools, call.names.labels, call.answer)
                 }

@@ -59,6 +59,7 @@ impl Artifact for Trace {
         length: ("records", "record"),
     });
     const STEP_NOUN: &'static str = RECORD.unit;
+    const STEP_PREFIX: Option<(&'static str, u64)> = Some(("line ", 1));
     const VIEW: ArtifactView = view::ARTIFACTS;
     const CONTENTS: &'static [MentionedContent] = &contents::ALL;
     const TABLES: &'static [Table] = &[table::RECORDS];
@@ -220,5 +221,21 @@ mod tests {
         let admitted = kind.admit(line.into_bytes(), &AdmitOptions::default()).unwrap();
         let canonical = canonical.replace('\n', "").replace("<7F>", "\u{7f}").replace("<E000>", "\u{e000}");
         assert_eq!(admitted.core().0, Digest::from_content(canonical.as_bytes()));
+    }
+
+    #[test]
+    fn the_version_of_the_engine_is_a_semantic_version() {
+        let kind = formats::named("trace").unwrap();
+        let objections = |version: &str| {
+            let header = format!("{{\"type\": \"header\", \"engine_version\": \"{version}\"}}\n");
+            let report = kind.admit(header.into_bytes(), &AdmitOptions::default()).unwrap_err();
+            report.violations().iter().filter(|it| it.path.ends_with("/engine_version")).count()
+        };
+        for version in ["1.4.0", "0.0.0", "2.0.0-rc.1", "1.0.0-alpha+build.5"] {
+            assert_eq!(objections(version), 0, "{version}");
+        }
+        for version in ["1.4", "01.4.0", "1.04.0", "1.0.0-01", "v1.0.0", "1.0.0-"] {
+            assert_eq!(objections(version), 1, "{version}");
+        }
     }
 }

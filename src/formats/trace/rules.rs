@@ -1,5 +1,5 @@
 use super::growth::BEGINNING;
-use super::record::{TraceRecord, digest_of, is_version};
+use super::record::{TraceRecord, digest_of};
 use super::time::{self, TimestampClass};
 use super::{control, step_result};
 use crate::artifact::{SupportedMajors, is_semver};
@@ -157,8 +157,9 @@ fn header(record: &TraceRecord<'_>, found: &mut Finder<'_>) {
             found.add(record.path(&format!("/{name}")), format!("{} is not {requirement}", excerpt(text)));
         }
     };
-    expect("version", is_semver, "a semantic version, like 1.0.0");
-    expect("engine_version", is_version, "digits.digits.digits");
+    for name in ["version", "engine_version"] {
+        expect(name, is_semver, "a semantic version, like 1.0.0");
+    }
     let is_time = |text: &str| matches!(time::read(text), TimestampClass::Real | TimestampClass::Unreal);
     expect("created_at", is_time, "an ISO 8601 time in UTC, like 2026-01-31T12:00:00Z");
     expect("hash_algorithm", |text| text == "sha256", "sha256, the only one supported");

@@ -67,10 +67,14 @@ impl ToolArguments for Arguments {
 
 /// Returns the audit of a run as a list: the run, its effects and the findings.
 fn results(of: CoreHash, audit: RunAudit) -> Result<Vec<Value>, ToolError> {
-    let RunAudit { run, kind, clean, effects, findings, omitted } = audit;
+    let RunAudit { run, kind, run_id, clean, effects, findings, omitted } = audit;
     let omitted = omitted.map_or(0, |omitted| omitted.violations_omitted);
     let of = json!(of);
-    let mut results = vec![json!({"run": run, "kind": kind, "clean": clean, "findings_omitted": omitted})];
+    let mut head = json!({"run": run, "kind": kind, "clean": clean, "findings_omitted": omitted});
+    if let Some(id) = run_id {
+        head["run_id"] = id.into();
+    }
+    let mut results = vec![head];
     for effect in effects {
         results.push(serde_json::to_value(effect)?);
     }

@@ -60,7 +60,7 @@ impl ToolArguments for Arguments {
             ..SearchRequest::default()
         })?;
         let index = work.vault.search_index()?;
-        let header = json!({"is_current": index.is_some_and(|index| index.is_current)});
+        let header = json!({"is_current": index.is_some_and(|index| index.is_current && index.waiting == 0)});
         let mut page = ResultPage::new(header, "passages");
         let mut is_more = answer.is_more;
         for hit in answer.hits.iter().skip(usize::try_from(from).unwrap_or(usize::MAX)) {

@@ -12,7 +12,7 @@ use crate::server::text::{block, exact_time, line, long_line, number, time};
 use crate::server::visit::{HtmlPage, Medium, PageRequest, ResponseContent};
 use crate::storage::ErrorKind;
 use crate::vault::captures::CaptureSummary;
-use crate::vault::resolve::RUN_IDS;
+use crate::vault::details::RUN_IDS;
 use crate::vault::show::{AttributeSummary, ShowAnswer, ShowRequest};
 use crate::vault::{LocatedCapture, LookupError};
 
@@ -43,7 +43,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
         (badge(&check(visit, &located)?, &answer, visit.medium))
         (summary(&answer))
         (contents(&answer))
-        (audits::section(visit, &answer))
+        (audits::section(visit, &answer, parameters))
         (steps(visit, core, parameters)?)
         (links(&answer))
         (attributes(&answer.attributes))

@@ -5,6 +5,7 @@ use serde::Deserialize;
 
 use super::filters::{self, given, one_of, options, point};
 use super::parts;
+use super::steps::place_in;
 use crate::digest::Digest;
 use crate::display::counted;
 use crate::formats;
@@ -12,7 +13,7 @@ use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::text::{line, number, time};
 use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
-use crate::vault::api::TimeBasisName;
+use crate::vault::api::{ArtifactSummary, TimeBasisName};
 use crate::vault::find::{
     ArtifactFilter, ArtifactMatch, FindAnswer, FindCondition, FindPeriod, FindRequest, FoundArtifact,
 };
@@ -154,7 +155,7 @@ fn table(answer: &FindAnswer) -> Markup {
         }
         div.scroll tabindex="0" role="region" aria-label="Artifacts" {
             table {
-                thead { tr { th { "kind" } th { "hash" } th { "created" } th { "seen" } th { "matches" } } }
+                thead { tr { th { "kind" } th { "hash" } th { "run id" } th { "created" } th { "seen" } th { "matches" } } }
                 tbody { @for hit in &answer.hits { (row(hit)) } }
             }
         }
@@ -167,17 +168,18 @@ fn row(hit: &FoundArtifact) -> Markup {
         tr {
             td { (parts::kind(&artifact.kind)) }
             td { (parts::hash(artifact.core_hash)) }
+            td { @if let Some(id) = &details.run_id { (line(id)) } }
             td { @if let Some(created) = details.created_at { (time(created.0)) } }
             td { (time(artifact.seen_at.0)) }
-            td { @for (index, one) in matches.iter().enumerate() { @if index > 0 { ", " } (matched(one)) } }
+            td { @for (index, one) in matches.iter().enumerate() { @if index > 0 { ", " } (matched(artifact, one)) } }
         }
     }
 }
 
-fn matched(found: &ArtifactMatch) -> Markup {
+fn matched(artifact: &ArtifactSummary, found: &ArtifactMatch) -> Markup {
     match found {
         ArtifactMatch::Mention { role, place, .. } => {
-            html! { (line(role)) " at " (line(&place.to_string())) }
+            html! { (line(role)) " at " (place_in(artifact.core_hash, &artifact.kind, &place.to_string())) }
         }
         ArtifactMatch::Attribute { name, value } => html! { (line(name)) " " (line(value)) },
         ArtifactMatch::Signature { signature, key_id, .. } => parts::signature(*signature, key_id.as_deref()),

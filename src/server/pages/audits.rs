@@ -3,18 +3,20 @@
 use maud::{Markup, html};
 
 use super::parts;
+use super::steps::place_in;
+use super::transcript::Parameters;
 use crate::artifact::Kind;
 use crate::digest::CoreHash;
-use crate::display::escaped;
+use crate::display::{counted, escaped};
 use crate::formats;
-use crate::server::text::{line, long_line, number};
+use crate::server::address;
+use crate::server::text::{line, long_line};
 use crate::server::visit::PageRequest;
-use crate::vault::LookupError;
 use crate::vault::audit::{AuditAnswer, AuditRequest, EffectAudit, RunAudit};
 use crate::vault::links::{LinkDirection, LinkSummary};
 use crate::vault::show::ShowAnswer;
 
-/// Maximum number of runs that are audited for a page, and of contracts.
+/// Number of runs that are audited for a page, and maximum number of contracts.
 const RUNS: u64 = 50;
 const CONTRACTS: usize = 5;
 
@@ -22,15 +24,16 @@ const CONTRACTS: usize = 5;
 const FINDINGS: usize = 20;
 
 /// Returns the audits of the runs that an artifact governs, or of the artifact against the contracts that govern it.
-pub(super) fn section(visit: &PageRequest<'_>, answer: &ShowAnswer) -> Markup {
+pub(super) fn section(visit: &PageRequest<'_>, answer: &ShowAnswer, parameters: Parameters) -> Markup {
     let core = answer.artifact.core_hash;
-    let terms = formats::TERMS;
-    if answer.artifact.kind == terms.name() {
-        return audits(&audited(visit, core, None), "Audits", None);
+    let request = AuditRequest { contract: core, run: None, limit: Some(RUNS), after: None };
+    if answer.artifact.kind == formats::TERMS.name() {
+        let request = AuditRequest { after: parameters.audits_after, ..request };
+        return audits(visit, &request, parameters.is_file);
     }
     html! {
         @for contract in contracts(answer).into_iter().take(CONTRACTS) {
-            (audits(&audited(visit, contract, Some(core)), "Audit", Some(contract)))
+            (audits(visit, &AuditRequest { contract, run: Some(core), ..request.clone() }, parameters.is_file))
         }
     }
 }
@@ -51,24 +54,36 @@ pub(in crate::server) fn contracts(answer: &ShowAnswer) -> Vec<CoreHash> {
     contracts
 }
 
-fn audited(
-    visit: &PageRequest<'_>,
-    contract: CoreHash,
-    run: Option<CoreHash>,
-) -> Result<AuditAnswer, LookupError> {
-    visit.vault.run(&AuditRequest { contract, run, limit: Some(RUNS), after: None })
-}
-
-fn audits(audited: &Result<AuditAnswer, LookupError>, heading: &str, contract: Option<CoreHash>) -> Markup {
+/// Makes the section of an audit: of one run, or of those that the contract governs, a page at a time.
+fn audits(visit: &PageRequest<'_>, request: &AuditRequest, is_file: bool) -> Markup {
+    let AuditRequest { contract, run, after, .. } = request;
     html! {
         section {
-            h2 {
-                (heading)
-                @if let Some(contract) = contract { " against " (parts::kind(formats::TERMS.name())) " " (parts::hash(contract)) }
+            @if run.is_some() {
+                h2 { "Audit against " (parts::kind(formats::TERMS.name())) " " (parts::hash(*contract)) }
+            } @else {
+                h2 id="audits" { "Audits" }
             }
-            @match audited {
-                Ok(answer) => (matrix(answer, contract.is_none())),
+            @match visit.vault.run(request) {
+                Ok(answer) => {
+                    (matrix(&answer, run.is_none()))
+                    (pages(*contract, *after, answer.next, is_file))
+                },
                 Err(error) => p.failure { (long_line(&error.to_string())) "." },
+            }
+        }
+    }
+}
+
+/// Links to the first and the next runs.
+fn pages(contract: CoreHash, after: Option<CoreHash>, next: Option<CoreHash>, is_file: bool) -> Markup {
+    html! {
+        @if is_file {
+            @if next.is_some() { p.faint { "Only the latest " (RUNS) " runs were audited." } }
+        } @else if after.is_some() || next.is_some() {
+            nav.pages aria-label="Pages of audits" {
+                @if after.is_some() { a href=(address::audits(contract, None)) { "Latest runs" } }
+                @if next.is_some() { a rel="next" href=(address::audits(contract, next)) { "Earlier runs" } }
             }
         }
     }
@@ -77,14 +92,14 @@ fn audits(audited: &Result<AuditAnswer, LookupError>, heading: &str, contract: O
 /// Returns a row for each run and a column for each effect.
 fn matrix(answer: &AuditAnswer, has_runs: bool) -> Markup {
     let Some(first) = answer.runs.first() else {
-        return html! { p.faint { "It declares " (number(answer.effects)) " effects and governs no run in the vault." } };
+        return html! { p.faint { "It declares " (counted(answer.effects, "effect")) " and governs no run in the vault." } };
     };
     html! {
         div.scroll tabindex="0" role="region" aria-label="Verdicts" {
             table {
                 thead {
                     tr {
-                        @if has_runs { th { "run" } }
+                        @if has_runs { th { "run" } th { "run id" } }
                         th { "result" }
                         @for effect in &first.effects { th { (line(&effect.effect)) } }
                     }
@@ -92,8 +107,7 @@ fn matrix(answer: &AuditAnswer, has_runs: bool) -> Markup {
                 tbody { @for run in &answer.runs { (row(run, has_runs)) } }
             }
         }
-        @for run in &answer.runs { (reasons(run, has_runs)) }
-        @if answer.next.is_some() { p.faint { "Only the first " (RUNS) " runs were audited." } }
+        @for run in &answer.runs { (reasons(answer, run, has_runs)) }
         p.faint { "Audited for this page, from the stored bytes." }
     }
 }
@@ -101,7 +115,10 @@ fn matrix(answer: &AuditAnswer, has_runs: bool) -> Markup {
 fn row(run: &RunAudit, has_runs: bool) -> Markup {
     html! {
         tr {
-            @if has_runs { td { (parts::kind(&run.kind)) " " (parts::hash(run.run)) } }
+            @if has_runs {
+                td { (parts::kind(&run.kind)) " " (parts::hash(run.run)) }
+                td { @if let Some(id) = &run.run_id { (line(id)) } }
+            }
             @if run.clean { td.verified { "clean" } } @else { td.failed { "not clean" } }
             @for effect in &run.effects { td class=(effect.verdict.name()) title=(escaped(&effect.because)) { (effect.verdict.name()) } }
         }
@@ -109,26 +126,41 @@ fn row(run: &RunAudit, has_runs: bool) -> Markup {
 }
 
 /// Returns the reasons for the verdicts on a run, and its findings.
-fn reasons(run: &RunAudit, has_runs: bool) -> Markup {
+fn reasons(answer: &AuditAnswer, run: &RunAudit, has_runs: bool) -> Markup {
     let more = run.findings.len().saturating_sub(FINDINGS);
+    let name = run.run_id.clone().unwrap_or_else(|| format!("{:.12}", run.run));
     html! {
         details {
-            summary { "Reasons" @if has_runs { " for " (format!("{:.12}", run.run)) } }
+            summary { "Reasons" @if has_runs { " for " (line(&name)) } }
             ul {
-                @for EffectAudit { effect, verdict, because, unsafe_to_retry, .. } in &run.effects {
+                @for EffectAudit { effect, verdict, because, unsafe_to_retry, place, .. } in &run.effects {
                     li {
                         (line(effect)) " is " (verdict.name()) ": " (long_line(because))
+                        @if let Some(place) = place { " (" (place_in(run.run, &run.kind, place)) ")" }
                         @if *unsafe_to_retry { " It is not safe to retry." }
                     }
                 }
                 @for finding in run.findings.iter().take(FINDINGS) {
                     li.caution {
-                        (line(&finding.violation.rule_id)) " " (line(&finding.violation.path)) ": "
+                        (line(&finding.violation.rule_id)) " " (place_of_finding(answer, run, &finding.violation.path)) ": "
                         (long_line(&finding.violation.message))
                     }
                 }
-                @if more > 0 { li { "and " (more) " more findings" } }
+                @if more > 0 { li { "and " (counted(more as u64, "more finding")) } }
             }
+        }
+    }
+}
+
+/// Returns the location of a finding as a link: a step of the run, or a term of the contract.
+fn place_of_finding(answer: &AuditAnswer, run: &RunAudit, place: &str) -> Markup {
+    let number = |list: &str| place.strip_prefix(list)?.parse::<u64>().ok();
+    // Terms are the effects, and then the refs.
+    let term = number("/effects/").or_else(|| Some(answer.effects.saturating_add(number("/io_refs/")?)));
+    html! {
+        @match term {
+            Some(term) => a href=(address::step(answer.contract, term)) { "contract " (line(place)) },
+            None => (place_in(run.run, &run.kind, place)),
         }
     }
 }

@@ -3,6 +3,7 @@
 use maud::{Markup, Render, html};
 use serde::Deserialize;
 
+use super::steps::place_in;
 use super::{filters, parts};
 use crate::formats;
 use crate::server::failure::PageError;
@@ -74,7 +75,9 @@ fn hits(answer: &SearchAnswer) -> Markup {
             @for hit in &answer.hits {
                 li {
                     p.faint {
-                        (parts::artifact(&hit.artifact)) " · " (line(&hit.field)) " at " (line(&hit.place.to_string()))
+                        (parts::artifact(&hit.artifact))
+                        @if let Some(id) = &hit.details.run_id { " " (line(id)) }
+                        " · " (line(&hit.field)) " at " (place_in(hit.artifact.core_hash, &hit.artifact.kind, &hit.place.to_string()))
                         " · seen " (time(hit.artifact.seen_at.0))
                         @if hit.more > 0 { " · and " (hit.more) " more" }
                     }

@@ -1,6 +1,12 @@
 //! What transcripts and drawings of steps share.
 
+use maud::{Markup, html};
+
+use crate::digest::CoreHash;
 use crate::display::{self, brief};
+use crate::formats;
+use crate::server::address;
+use crate::server::text::line;
 use crate::vault::view::{StepClassName, ViewStep};
 
 /// Returns the name of a class in the style sheet.
@@ -24,4 +30,15 @@ pub(super) fn label(step: &ViewStep) -> String {
     label.extend(step.duration_ms.map(|took| format!(", {}", duration(took))));
     label.push_str(if step.failed { ", failed" } else { "" });
     brief(&label).to_string()
+}
+
+/// Returns a location in an artifact; as a link if it is in one of its steps.
+pub(super) fn place_in(core: CoreHash, kind: &str, place: &str) -> Markup {
+    let step = formats::named(kind).and_then(|kind| kind.step_at(place));
+    html! {
+        @match step {
+            Some(index) => a href=(address::step(core, index)) { (line(place)) },
+            None => (line(place)),
+        }
+    }
 }

@@ -4,20 +4,17 @@ use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::steps::{class, duration};
+use super::steps::{class, duration, place_in};
 use super::{chain, parts, timeline};
 use crate::digest::CoreHash;
 use crate::display::{counted, size};
-use crate::server::address;
+use crate::server::address::{self, STEPS};
 use crate::server::failure::PageError;
-use crate::server::text::{block, exact_time, line, long_line, number};
+use crate::server::text::{block, exact_time, line, number};
 use crate::server::visit::{Medium, PageRequest};
 use crate::vault::view::{
     BodyFormat, BodyRoleName, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewRequest, ViewStep,
 };
-
-/// Maximum number of steps of a page.
-const STEPS: u64 = 1_000;
 
 /// Maximum number of characters of each text; more if a single step is requested.
 const TEXT: u64 = 4_000;
@@ -30,9 +27,11 @@ pub(super) struct Parameters {
     from: u64,
     to: Option<u64>,
     only: Option<ViewFilter>,
+    /// The last run on the previous page of audits.
+    pub(super) audits_after: Option<CoreHash>,
     /// Whether the page is written to a file, which has no page for a single step.
     #[serde(skip)]
-    is_file: bool,
+    pub(super) is_file: bool,
 }
 
 impl Parameters {
@@ -218,7 +217,7 @@ fn source(body: &ViewBody) -> Markup {
         @if let BodySource::Resolved { core_hash, kind, place } = &body.source {
             span {
                 "the digest is recorded, the text is that of " (line(&parts::noun(kind))) " " (parts::hash(*core_hash))
-                @if let Some(place) = place { " at " (long_line(&place.to_string())) }
+                @if let Some(place) = place { " at " (place_in(*core_hash, kind, &place.to_string())) }
             }
         }
         @if let Some(digest) = body.digest {
@@ -230,14 +229,11 @@ fn source(body: &ViewBody) -> Markup {
 
 /// Returns the address of a step within this page, or on the page without a selection if it is not on this one.
 fn place_of_step(answer: &ViewAnswer, index: u64) -> String {
-    let page = if answer.steps.iter().any(|step| step.index == index) {
-        String::new()
+    if answer.steps.iter().any(|step| step.index == index) {
+        format!("#step-{index}")
     } else {
-        let from = index / STEPS * STEPS;
-        let from = (from > 0).then(|| from.to_string());
-        address::with_query(&address::artifact(answer.artifact.core_hash), &[("from", from.as_deref())])
-    };
-    format!("{page}#step-{index}")
+        address::step(answer.artifact.core_hash, index)
+    }
 }
 
 /// Returns the address of a page with one step.

@@ -1,9 +1,20 @@
 //! The characters that words consist of, and the forms in which they are compared.
 //!
 //! The tables are those of the tokenizer `unicode61 remove_diacritics 2` of SQLite: letters, numbers and characters for
-//! private use form words, case and diacritics are ignored. A test compares every character with SQLite.
+//! private use form words, case and diacritics are ignored. A test compares every character with SQLite. There are two
+//! differences: in scripts that are written without spaces between words, every character is a word, and the wide forms of
+//! Latin letters and digits are equal to the narrow ones.
 
-/// Returns whether a character can begin a word.
+/// Returns whether a character is a word of its own: a letter, a vowel sign or a digit of a script in which words are not
+/// separated by spaces, or, as in Korean, are inflected by syllables. A query of several such characters is a phrase, so
+/// that it is found within longer words.
+pub(super) fn is_word(character: char) -> bool {
+    let code = u32::from(character);
+    let after = UNSPACED.partition_point(|(first, _)| *first <= code);
+    after.checked_sub(1).and_then(|at| UNSPACED.get(at)).is_some_and(|(_, last)| code <= *last)
+}
+
+/// Returns whether a character can begin a word of several characters.
 pub(super) fn is_of_word(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_alphanumeric();
@@ -34,6 +45,21 @@ pub(super) fn folded(character: char) -> Option<char> {
         _ => Some(character),
     }
 }
+
+/// The ranges of characters that are words: the first and the last. Thai, Lao, Tibetan, Myanmar, Hangul jamo, Khmer; CJK
+/// radicals, ideographic marks and numerals, Hiragana, Katakana, Bopomofo, Hangul letters, ideographs, Hangul syllables,
+/// and the same in the compatibility and supplementary blocks.
+#[rustfmt::skip]
+const UNSPACED: [(u32, u32); 44] = [
+    (0x0e01, 0x0e3a), (0x0e40, 0x0e4e), (0x0e50, 0x0e59), (0x0e81, 0x0ebd), (0x0ec0, 0x0ece), (0x0ed0, 0x0edf),
+    (0x0f00, 0x0f00), (0x0f20, 0x0f33), (0x0f40, 0x0f84), (0x0f88, 0x0fbc), (0x1000, 0x1049), (0x1050, 0x109d),
+    (0x1100, 0x11ff), (0x1780, 0x17b3), (0x17b6, 0x17d3), (0x17d7, 0x17d7), (0x17dc, 0x17dd), (0x17e0, 0x17e9),
+    (0x2e80, 0x2e99), (0x2e9b, 0x2ef3), (0x2f00, 0x2fd5), (0x3005, 0x3007), (0x3021, 0x3029), (0x3038, 0x303b),
+    (0x3041, 0x3096), (0x3099, 0x309a), (0x309d, 0x309f), (0x30a1, 0x30fa), (0x30fc, 0x30ff), (0x3105, 0x312f),
+    (0x3131, 0x318e), (0x31a0, 0x31bf), (0x31f0, 0x31ff), (0x3400, 0x4dbf), (0x4e00, 0x9fff), (0xa960, 0xa97c),
+    (0xa9e0, 0xa9fe), (0xaa60, 0xaa7f), (0xac00, 0xd7a3), (0xd7b0, 0xd7fb), (0xf900, 0xfad9), (0xff66, 0xffdc),
+    (0x1aff0, 0x1b2fb), (0x20000, 0x3fffd),
+];
 
 /// The ranges of characters that form words: the first and the last.
 #[rustfmt::skip]
@@ -99,7 +125,7 @@ const WORDS: [(u32, u32); 403] = [
 /// The characters with another form: the first and the last of a run and the distance between them, then the form of the
 /// first and the distance between the forms. The form 0 is none.
 #[rustfmt::skip]
-const FORMS: [(u32, u32, u32, u32, u32); 261] = [
+const FORMS: [(u32, u32, u32, u32, u32); 263] = [
     (65, 90, 1, 97, 1), (181, 181, 1, 956, 0), (192, 197, 1, 97, 0), (198, 198, 1, 230, 0), (199, 200, 1, 99, 2),
     (201, 203, 1, 101, 0), (204, 207, 1, 105, 0), (208, 208, 1, 240, 0), (209, 210, 1, 110, 1), (211, 214, 1, 111, 0),
     (216, 216, 1, 248, 0), (217, 220, 1, 117, 0), (221, 221, 1, 121, 0), (222, 222, 1, 254, 0), (224, 229, 1, 97, 0),
@@ -158,5 +184,6 @@ const FORMS: [(u32, u32, u32, u32, u32); 261] = [
     (42560, 42604, 2, 42561, 2), (42624, 42646, 2, 42625, 2), (42786, 42798, 2, 42787, 2),
     (42802, 42862, 2, 42803, 2), (42873, 42875, 2, 42874, 2), (42877, 42877, 1, 7545, 0), (42878, 42886, 2, 42879, 2),
     (42891, 42891, 1, 42892, 0), (42893, 42893, 1, 613, 0), (42896, 42898, 2, 42897, 2), (42912, 42920, 2, 42913, 2),
-    (42922, 42922, 1, 614, 0), (65313, 65338, 1, 65345, 1), (66560, 66599, 1, 66600, 1),
+    (42922, 42922, 1, 614, 0), (65296, 65305, 1, 48, 1), (65313, 65338, 1, 97, 1), (65345, 65370, 1, 97, 1),
+    (66560, 66599, 1, 66600, 1),
 ];

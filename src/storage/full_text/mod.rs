@@ -1,10 +1,8 @@
-//! The words of texts, and which texts match, by the rules of SQLite's FTS5: for engines whose database has others.
+//! The words of texts, and which texts match: one tokenizer for all engines, whatever their databases have.
 
 mod characters;
 mod query;
 mod words;
 
-#[cfg(feature = "postgres")]
-pub(in crate::storage) use query::Phrase;
-pub(in crate::storage) use query::{FullTextQuery, Matcher, PhraseOccurrence};
-pub(in crate::storage) use words::words;
+pub(in crate::storage) use query::{FullTextQuery, Phrase, PhraseOccurrence};
+pub(in crate::storage) use words::{separated, words};

@@ -4,14 +4,13 @@ use std::ops::Range;
 
 use super::words::{Word, words};
 use crate::artifact::Field;
-use crate::storage::Result;
-use crate::storage::interface::{PassageMatcher, Term, Terms};
+use crate::storage::interface::{Term, Terms};
 
 /// Words that stand one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::storage) struct Phrase {
     /// The forms of the words; at least one.
-    pub(in crate::storage) words: Vec<Vec<u8>>,
+    pub(in crate::storage) words: Vec<String>,
     /// Whether words that begin with the last one also match.
     pub(in crate::storage) is_prefix: bool,
 }
@@ -35,7 +34,7 @@ pub(in crate::storage) struct PhraseOccurrence {
 impl Phrase {
     /// Returns `None` for a term without words.
     fn new(term: &Term) -> Option<Self> {
-        let words: Vec<Vec<u8>> = words(&term.text).map(|word| word.form).collect();
+        let words: Vec<String> = words(&term.text).map(|word| word.form).collect();
         (!words.is_empty()).then_some(Self { words, is_prefix: term.is_prefix })
     }
 
@@ -54,8 +53,9 @@ impl Phrase {
             return false;
         };
         let found = found.as_ref();
-        let is_last = if self.is_prefix { found.starts_with(last) } else { found == last };
-        is_last && first.iter().zip(before).all(|(expected, found)| expected == found.as_ref())
+        let is_last =
+            if self.is_prefix { found.starts_with(last.as_bytes()) } else { found == last.as_bytes() };
+        is_last && first.iter().zip(before).all(|(expected, found)| expected.as_bytes() == found.as_ref())
     }
 }
 
@@ -68,7 +68,6 @@ impl FullTextQuery {
     }
 
     /// Returns whether nothing can match.
-    #[cfg(feature = "postgres")]
     pub(in crate::storage) fn is_empty(&self) -> bool {
         self.alternatives.is_empty()
     }
@@ -84,7 +83,6 @@ impl FullTextQuery {
     }
 
     /// Returns the fields, all if there are none.
-    #[cfg(feature = "postgres")]
     pub(in crate::storage) fn fields(&self) -> &[Field] {
         &self.fields
     }
@@ -117,17 +115,17 @@ impl FullTextQuery {
     }
 }
 
-/// A matcher of texts.
-pub(in crate::storage) struct Matcher;
-
-impl PassageMatcher for Matcher {
-    fn matches(&self, terms: &Terms, field: Field, text: &str) -> Result<Option<Vec<Range<usize>>>> {
-        let query = FullTextQuery::new(terms);
+impl Terms {
+    /// Returns the byte ranges of `text`, a passage of `field`, that match, in order, or `None` if the text as a whole does
+    /// not match.
+    #[must_use]
+    pub fn matching_ranges(&self, field: Field, text: &str) -> Option<Vec<Range<usize>>> {
+        let query = FullTextQuery::new(self);
         if !query.has_field(field) {
-            return Ok(None);
+            return None;
         }
         let words: Vec<Word> = words(text).collect();
-        Ok(query.occurrences(&words).map(|occurrences| ranges(&occurrences, &words)))
+        query.occurrences(&words).map(|occurrences| ranges(&occurrences, &words))
     }
 }
 

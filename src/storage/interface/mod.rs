@@ -32,7 +32,7 @@ pub use records::{
 
 pub use search::{
     CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping,
-    PassageMatcher, SearchDifferences, SearchIndex, SearchableCapture, Term, Terms,
+    SearchDifferences, SearchIndex, SearchableCapture, Term, Terms,
 };
 pub use single::{created_at, declared_time};
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! passage of a capture, and the caller reads the capture again.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::time::Duration;
 
 use super::records::ArtifactRecord;
@@ -18,9 +17,6 @@ use crate::storage::Result;
 /// [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish within `busy_timeout`.
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
 pub trait FullText: Send + Sync {
-    /// Returns a matcher that finds the parts of a text that match search terms.
-    fn matcher(&self) -> Result<Box<dyn PassageMatcher>>;
-
     /// Creates an empty index, replacing any existing one.
     fn begin_index(&self, busy_timeout: Duration) -> Result<()>;
 
@@ -70,16 +66,6 @@ pub trait FullTextSnapshot {
         &self,
         watch: &mut dyn FnMut(u64, u64),
     ) -> Result<Option<Box<dyn IndexComparison>>>;
-}
-
-/// Finds the matching parts of texts, by the rules of the index.
-pub trait PassageMatcher {
-    /// Returns the byte ranges of `text`, a passage of `field`, that match, in order, or `None` if the text as a whole
-    /// does not match.
-    ///
-    /// # Errors
-    /// Returns an error if the engine fails.
-    fn matches(&self, terms: &Terms, field: Field, text: &str) -> Result<Option<Vec<Range<usize>>>>;
 }
 
 /// A comparison of the index with the captures, in progress.
@@ -212,11 +198,4 @@ pub struct Terms {
     pub alternatives: Vec<Vec<Term>>,
     /// The fields; all if empty.
     pub fields: Vec<Field>,
-}
-
-impl Terms {
-    /// Returns whether there are no terms.
-    pub(in crate::storage) fn is_empty(&self) -> bool {
-        self.alternatives.iter().all(Vec::is_empty)
-    }
 }

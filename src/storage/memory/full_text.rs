@@ -10,10 +10,10 @@ use super::vault::MemoryStorage;
 use crate::artifact::Field;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::Result;
-use crate::storage::full_text::{FullTextQuery, Matcher, PhraseOccurrence, words};
+use crate::storage::full_text::{FullTextQuery, PhraseOccurrence, words};
 use crate::storage::interface::{
     CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping,
-    PassageMatcher, SearchDifferences, SearchIndex, SearchableCapture, Terms,
+    SearchDifferences, SearchIndex, SearchableCapture, Terms,
 };
 
 /// Returns the position of a capture in the order in which all were added.
@@ -89,10 +89,6 @@ impl MemoryStorage {
 }
 
 impl FullText for MemoryStorage {
-    fn matcher(&self) -> Result<Box<dyn PassageMatcher>> {
-        Ok(Box::new(Matcher))
-    }
-
     fn begin_index(&self, busy_timeout: Duration) -> Result<()> {
         self.change_index(busy_timeout, |state| state.search = Some(IndexedTexts::default()))
     }
@@ -175,7 +171,7 @@ struct SearchableText<'s> {
     /// The position of the capture, and the number of the passage in it.
     place: (i64, usize),
     field: Field,
-    words: Vec<Vec<u8>>,
+    words: Vec<String>,
 }
 
 /// All indexed texts, and in how many of them each phrase occurs.

@@ -5,7 +5,6 @@
 
 mod compare;
 mod engine;
-mod highlight;
 mod indexer;
 mod pages;
 mod query;
@@ -30,14 +29,7 @@ pub(super) use indexer::{forget, forget_words};
 
 /// The version of the tables and of their content. It is increased when either changes, or when kinds produce different
 /// passages.
-const VERSION: i64 = 2;
-
-/// Returns the columns of the index in their order: one for each field of passages.
-pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
-    let table = SEARCH.split_once("USING fts5 (").map_or("", |(_, table)| table);
-    let columns = table.split_once("content =").map_or("", |(columns, _)| columns);
-    columns.split(',').map(str::trim).filter(|column| !column.is_empty())
-}
+const VERSION: i64 = 3;
 
 /// Returns whether the totals used for ranking match the rows in the index. An index of another version passes, since
 /// it is rebuilt before it is queried.
@@ -46,6 +38,11 @@ pub(super) fn has_right_totals(connection: &Connection) -> rusqlite::Result<bool
         return Ok(true);
     }
     Ok(totals::Totals::stored(connection)? == totals::Totals::counted(connection)?)
+}
+
+/// Returns whether there is a readable index of another version.
+pub(super) fn has_other_version(connection: &Connection) -> bool {
+    state(connection).is_ok_and(|state| state.is_some_and(|state| state.version != VERSION))
 }
 
 /// The progress of an index.

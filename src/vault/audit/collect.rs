@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use super::judge::ObservedValue;
 use super::payloads::PayloadValidator;
 use super::pools::{EffectGroup, EvidencePools, Owner, Scope};
-use super::refs::Refs;
+use super::refs::{Refs, is_reading};
+use super::retries::RetryChecks;
 use super::sources::{EvidenceLocations, EvidenceMatch, at_pointer};
 use super::targets::{CallTargets, Targets};
 use crate::artifact::{RunCall, RunCallResult, RunEvent};
 use crate::digest::Digest;
-use crate::formats::{ContractTerms, Effect};
+use crate::formats::{ContractTerms, Effect, KeyPath};
 use crate::json::{Value, compact};
 
 /// Maximum number of key fields that identify a call: with more, all arguments do.
@@ -63,6 +64,7 @@ pub(super) struct EvidenceCollector<'t> {
     members: HashMap<String, Vec<Digest>>,
     pub(super) refs: Refs<'t>,
     pub(super) payloads: PayloadValidator<'t>,
+    pub(super) retries: RetryChecks<'t>,
     calls: usize,
     /// Whether the run names any call.
     pub(super) is_named: bool,
@@ -92,6 +94,7 @@ impl<'t> EvidenceCollector<'t> {
             members: by_name,
             refs: Refs::new(terms),
             payloads,
+            retries: RetryChecks::new(terms),
             calls: 0,
             is_named: false,
             of_named: CollectedEvidence::default(),
@@ -102,7 +105,7 @@ impl<'t> EvidenceCollector<'t> {
     /// Processes the next event.
     pub(super) fn take(&mut self, event: &RunEvent<'_, '_>) {
         match event {
-            RunEvent::Statement(value) => self.refs.state(value),
+            RunEvent::Statement { at, value } => self.refs.state(value, *at),
             RunEvent::Call(call) => {
                 let tie = self.targets.tie(&call.names);
                 if tie.is_named || !call.is_part {
@@ -120,6 +123,11 @@ impl<'t> EvidenceCollector<'t> {
             self.of_unnamed = CollectedEvidence::default();
         }
         self.refs.call(call, tie);
+        if !call.names.mode.is_some_and(is_reading) {
+            let effects = self.targets.effects(tie);
+            self.refs.effect_call(call, tie, &effects);
+            self.retries.check(call, &effects);
+        }
         if let [only] = tie.refs.as_slice() {
             self.payloads.check(*only, call);
         }
@@ -214,7 +222,7 @@ impl<'t> EvidenceCollector<'t> {
     ) -> EvidenceValue {
         let effect = self.terms.effects.get(effect);
         let key = effect.and_then(|effect| key(effect, call.arguments.as_deref()?));
-        let once = effect.is_some_and(|effect| effect.idempotency.as_deref() == Some("non-idempotent"));
+        let once = effect.is_some_and(Effect::is_non_idempotent);
         EvidenceValue {
             call: self.calls,
             place: place.to_owned(),
@@ -266,13 +274,10 @@ fn key(effect: &Effect, arguments: &Value<'_>) -> Option<Digest> {
     if effect.key_fields.is_empty() || effect.key_fields.len() > MAX_KEY_FIELDS {
         return None;
     }
-    let values: Option<Vec<String>> = effect
-        .key_fields
-        .iter()
-        .map(|field| {
-            let dotted = || field.split('.').try_fold(arguments, |value, name| value.get(name));
-            arguments.get(field).or_else(dotted).map(compact::text)
-        })
-        .collect();
+    let value = |path: &KeyPath| -> Option<String> {
+        let values: Vec<String> = path.values(arguments).into_iter().map(compact::text).collect();
+        (!values.is_empty()).then(|| values.join(" "))
+    };
+    let values: Option<Vec<String>> = effect.key_fields.iter().map(value).collect();
     Some(Digest::from_content(values?.join("\n").as_bytes()))
 }

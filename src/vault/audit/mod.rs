@@ -2,7 +2,7 @@
 //!
 //! The evidence of each effect of a contract is searched in the calls and results of the run. The verdict is one of
 //! four: pending, resolved, verified or failed. Other violations of the contract are reported by rule. `docs/audit.md`
-//! defines the verdicts. The rules are AU1 to AU13.
+//! defines the verdicts. The rules are AU1 to AU15.
 
 mod collect;
 mod decimal;
@@ -14,6 +14,7 @@ mod pools;
 mod refs;
 mod request;
 mod result;
+mod retries;
 mod rules;
 mod run;
 mod schema;
@@ -29,7 +30,7 @@ use crate::json::reader::Limits;
 use crate::validation::Findings;
 
 pub use crate::formats::{
-    Bounds, ContractTerms, Effect, Evidence, IoRef, ParsedMember, RangeBound, SchemaSource,
+    Bounds, ContractTerms, Effect, Evidence, IoRef, KeyPath, ParsedMember, RangeBound, SchemaSource,
 };
 pub use judge::{FAILURE, SUCCESS};
 pub use request::{
@@ -77,6 +78,7 @@ pub fn audit<E>(
         .collect();
     collector.refs.report(&|name: &str| with_evidence.contains(name), &mut findings);
     collector.payloads.report(&mut findings);
+    collector.retries.report(&mut findings);
     check_contents(run.declared_digests, held, &mut findings)?;
     Ok(Audit { effects, report: findings.into_report() })
 }

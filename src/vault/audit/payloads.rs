@@ -12,7 +12,7 @@ use super::schema_work::SchemaCheckError;
 use super::sources::at_pointer;
 use crate::artifact::{RunCall, RunCallResult};
 use crate::digest::Digest;
-use crate::formats::{ContractTerms, IoRef, SchemaSource};
+use crate::formats::{self, ContractTerms, IoRef, SchemaSource};
 use crate::json::Value;
 use crate::json::reader::{self, Limits, excerpt};
 use crate::validation::Findings;
@@ -133,7 +133,7 @@ impl<'t> PayloadValidator<'t> {
 /// Returns the schema of a ref, or the reason that there is none to use.
 fn schema_of(io_ref: &IoRef, held: &HashMap<Digest, ResolvedContent>) -> Result<PayloadSchema, String> {
     let json = match &io_ref.schema {
-        SchemaSource::Inline(value) => to_json(value),
+        SchemaSource::Inline(value) => to_json(in_json_schema(value)?),
         SchemaSource::Named(name) => {
             let Some((digest, pointer)) = digest_and_pointer(name) else {
                 return Err(format!(
@@ -146,11 +146,20 @@ fn schema_of(io_ref: &IoRef, held: &HashMap<Digest, ResolvedContent>) -> Result<
             let value = value.map_err(|error| format!("{digest} is not JSON: {error}"))?;
             let found =
                 at_pointer(&value, pointer).filter(|_| pointer.is_empty() || pointer.starts_with('/'));
-            to_json(found.ok_or_else(|| format!("{digest} has no value at {}", excerpt(pointer)))?)
+            let found = found.ok_or_else(|| format!("{digest} has no value at {}", excerpt(pointer)))?;
+            to_json(in_json_schema(found)?)
         }
     };
     let json = json.ok_or("the schema has numbers that cannot be compared")?;
     PayloadSchema::new(&json).map_err(|refusal: SchemaCheckError| refusal.to_string())
+}
+
+/// Returns the schema, unless it is in another language than JSON Schema.
+fn in_json_schema<'v, 'd>(schema: &'v Value<'d>) -> Result<&'v Value<'d>, String> {
+    match formats::foreign_language(schema) {
+        Some(language) => Err(format!("the schema is {language}")),
+        None => Ok(schema),
+    }
 }
 
 /// Returns the candidates for the result within a recorder's wrapping: the whole value, and the members that contain

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::rules::{MODES, REQUIRED, TARGETS};
 use super::targets::CallTargets;
 use crate::artifact::{RunCall, RunCallResult};
-use crate::formats::ContractTerms;
+use crate::formats::{ContractTerms, IoRef};
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value};
 use crate::validation::Findings;
@@ -20,6 +20,8 @@ pub(super) struct Refs<'t> {
     states: Vec<RefState>,
     /// The refs that a run must attest.
     required: HashMap<&'t str, usize>,
+    /// The first call of an effect on a ref that is written.
+    effect_call: Option<EffectCall>,
     /// Calls of undeclared targets: their number, and the first location.
     undeclared: BTreeMap<String, (u64, String)>,
     /// Calls in another mode than the declared one, by ref and mode: their number, and the first location.
@@ -35,8 +37,20 @@ pub(super) struct RefState {
     pub(super) answered: bool,
     /// The reason that the last call without such a result has none.
     pub(super) unanswered: Option<String>,
-    /// Whether the run states it.
-    is_attested: bool,
+    /// The step or record at which the run first states it, or a call of it returns a result.
+    attested_at: Option<usize>,
+    /// The first call of it that is an effect.
+    effect_call: Option<EffectCall>,
+}
+
+/// The call of an effect.
+#[derive(Clone, Debug)]
+struct EffectCall {
+    /// The step or record at which it began.
+    began: usize,
+    place: String,
+    /// Whether it returned a result that counts, so that it attests its target itself.
+    is_answered: bool,
 }
 
 impl<'t> Refs<'t> {
@@ -47,6 +61,7 @@ impl<'t> Refs<'t> {
             terms,
             states: vec![RefState::default(); terms.io_refs.len()],
             required: required.map(|(index, io_ref)| (io_ref.name.as_str(), index)).collect(),
+            effect_call: None,
             undeclared: BTreeMap::new(),
             mismatches: BTreeMap::new(),
         }
@@ -63,7 +78,10 @@ impl<'t> Refs<'t> {
             let Some(state) = self.states.get_mut(*index) else { continue };
             state.called.get_or_insert_with(|| call.place.clone());
             match &call.answer {
-                RunCallResult::Result { .. } => state.answered = true,
+                RunCallResult::Result { .. } => {
+                    state.answered = true;
+                    state.attest(call.ended);
+                }
                 RunCallResult::Discounted { why, .. } => state.unanswered = Some(why.clone()),
                 RunCallResult::None => state.unanswered = Some("no result is recorded".to_owned()),
             }
@@ -81,6 +99,32 @@ impl<'t> Refs<'t> {
         }
     }
 
+    /// Records a call that may be one of `effects`, if there are any. Effects on refs that are read only observe them.
+    pub(super) fn effect_call(&mut self, call: &RunCall<'_, '_>, tie: &CallTargets, effects: &[usize]) {
+        let is_written = |index: &&usize| self.terms.io_refs.get(**index).is_some_and(|it| it.mode != "read");
+        let written: Vec<usize> = tie.refs.iter().filter(is_written).copied().collect();
+        if effects.is_empty() || written.is_empty() {
+            return;
+        }
+        let is_answered = matches!(call.answer, RunCallResult::Result { .. });
+        let this = EffectCall { began: call.began, place: call.place.clone(), is_answered };
+        for index in written {
+            if let Some(state) = self.states.get_mut(index) {
+                state.effect_call.get_or_insert_with(|| this.clone());
+            }
+        }
+        self.effect_call.get_or_insert(this);
+    }
+
+    /// Returns the call of an effect that began before a required ref was attested: of any effect, if the ref is only
+    /// read, or of one on the ref itself that did not attest it.
+    fn unattested_effect<'r>(&'r self, io_ref: &IoRef, state: &'r RefState) -> Option<&'r EffectCall> {
+        let attested_at = state.attested_at?;
+        let own = state.effect_call.as_ref().filter(|call| !call.is_answered);
+        let first = if io_ref.mode == "read" { self.effect_call.as_ref() } else { own };
+        first.filter(|call| call.began < attested_at)
+    }
+
     /// Returns whether the contract declares calls of the stated mode. Words other than modes and methods are ignored.
     fn allows(&self, index: usize, mode: &str) -> bool {
         let declared_mode = match mode {
@@ -96,39 +140,43 @@ impl<'t> Refs<'t> {
     }
 
     /// Records the required refs that the recorder states by full name: as a string, or as the name of a member that is
-    /// not null, false or empty.
-    pub(super) fn state(&mut self, value: &Value<'_>) {
+    /// not null, false or empty. `at` is the number of the step or record.
+    pub(super) fn state(&mut self, value: &Value<'_>, at: usize) {
         if self.required.is_empty() {
             return;
         }
         match value {
-            Value::String(text) => self.attest(text),
-            Value::Array(elements) => elements.iter().for_each(|element| self.state(element)),
+            Value::String(text) => self.attest(text, at),
+            Value::Array(elements) => elements.iter().for_each(|element| self.state(element, at)),
             Value::Object(object) => {
                 for (name, member) in object.iter() {
                     if is_populated(member) {
-                        self.attest(name);
+                        self.attest(name, at);
                     }
-                    self.state(member);
+                    self.state(member, at);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
-    fn attest(&mut self, name: &str) {
+    fn attest(&mut self, name: &str, at: usize) {
         if let Some(state) = self.required.get(name).and_then(|index| self.states.get_mut(*index)) {
-            state.is_attested = true;
+            state.attest(at);
         }
     }
 
     /// Reports the violations. `has_evidence` returns whether evidence of an effect on a ref was found.
     pub(super) fn report(&self, has_evidence: &dyn Fn(&str) -> bool, findings: &mut Findings) {
-        for (index, io_ref) in self.terms.io_refs.iter().enumerate().filter(|(_, io_ref)| io_ref.is_required)
-        {
-            let attested = self.states.get(index).is_some_and(|state| state.answered || state.is_attested);
-            if !attested && !has_evidence(&io_ref.name) {
-                let message = format!("{} is required, but the run never attests it", excerpt(&io_ref.name));
+        let refs = self.terms.io_refs.iter().zip(&self.states).enumerate();
+        for (index, (io_ref, state)) in refs.filter(|(_, (io_ref, _))| io_ref.is_required) {
+            let name = excerpt(&io_ref.name);
+            if let Some(call) = self.unattested_effect(io_ref, state) {
+                let message =
+                    format!("{name} is required, but the run attests it only after this effect began");
+                findings.for_rule(REQUIRED).add(call.place.as_str(), message);
+            } else if state.attested_at.is_none() && !has_evidence(&io_ref.name) {
+                let message = format!("{name} is required, but the run never attests it");
                 findings.for_rule(REQUIRED).add(format!("/io_refs/{index}"), message);
             }
         }
@@ -144,15 +192,19 @@ impl<'t> Refs<'t> {
             findings.for_rule(MODES).add(place.as_str(), message);
         }
         for (index, effect) in self.terms.effects.iter().enumerate() {
-            let repeats = effect.idempotency.as_deref() == Some("non-idempotent");
-            if effect.mode.as_deref() == Some("read") && (repeats || effect.rollback.is_some()) {
-                let why = if repeats { "is not idempotent" } else { "has a rollback" };
+            if let Some(why) = effect.exceeds_reading() {
                 let (name, target) = (excerpt(&effect.name), excerpt(&effect.target));
                 let message =
                     format!("{name} {why}, so it does more than read; {target} is declared as read");
                 findings.for_rule(MODES).add(format!("/effects/{index}"), message);
             }
         }
+    }
+}
+
+impl RefState {
+    fn attest(&mut self, at: usize) {
+        self.attested_at = Some(self.attested_at.map_or(at, |first| first.min(at)));
     }
 }
 

@@ -10,6 +10,7 @@ use crate::formats::ContractTerms;
 use crate::storage::{ArtifactRecord, Snapshot, StorageError, created_at};
 use crate::validation::Violation;
 use crate::vault::api::{JsonValue, Operation};
+use crate::vault::details::run_id;
 use crate::vault::handle::Vault;
 use crate::vault::limit::limit_of;
 use crate::vault::resolve::LookupError;
@@ -38,7 +39,8 @@ pub struct AuditAnswer {
     pub contract: CoreHash,
     /// Number of effects that it declares.
     pub effects: u64,
-    /// The audit of each run.
+    /// The audit of each run, the latest first: by the creation time that it states, or by its first addition if it states
+    /// none.
     pub runs: Vec<RunAudit>,
     /// Where the next page begins; `None` if this is the last one.
     pub next: Option<CoreHash>,
@@ -51,6 +53,9 @@ pub struct RunAudit {
     pub run: CoreHash,
     /// The id of its kind.
     pub kind: String,
+    /// The id that it states, if it states one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
     /// Whether there are effects, all of them are verified, and there is no finding.
     pub clean: bool,
     /// The effects of the contract, in order.
@@ -148,9 +153,9 @@ impl AuditRequest {
     ) -> Result<AuditAnswer, E> {
         let snapshot = vault.snapshot().map_err(LookupError::from)?;
         let (terms, runs, next) = self.runs(&*snapshot)?;
-        for run in &runs {
-            let audit = audit_run(&*snapshot, &terms, run)?;
-            visit(RunAudit::new(self.contract, run, audit))?;
+        for GovernedRun { run, run_id } in runs {
+            let audit = audit_run(&*snapshot, &terms, &run)?;
+            visit(RunAudit { run_id, ..RunAudit::new(self.contract, &run, audit) })?;
         }
         let effects = terms.effects.len() as u64;
         Ok(AuditAnswer { contract: self.contract, effects, runs: Vec::new(), next })
@@ -160,22 +165,44 @@ impl AuditRequest {
     fn runs(
         &self,
         snapshot: &dyn Snapshot,
-    ) -> Result<(ContractTerms, Vec<ArtifactRecord>, Option<CoreHash>), LookupError> {
+    ) -> Result<(ContractTerms, Vec<GovernedRun>, Option<CoreHash>), LookupError> {
         let contract = snapshot.expect_artifact(self.contract)?;
         let terms = terms(snapshot, &contract)?;
-        let mut runs = match self.run {
+        let runs = match self.run {
             Some(run) => vec![snapshot.expect_artifact(run)?],
             None => governed_runs(snapshot, &contract)?,
         };
+        let mut runs = GovernedRun::latest_first(snapshot, runs)?;
         if let Some(after) = self.after {
-            let last = runs.iter().position(|run| run.core == after);
+            let last = runs.iter().position(|governed| governed.run.core == after);
             runs.drain(..=last.ok_or_else(|| StorageError::gone(after))?);
         }
         let limit = limit_of(self.limit);
         let is_cut = runs.len() > limit;
         runs.truncate(limit);
-        let next = runs.last().filter(|_| is_cut).map(|run| run.core);
+        let next = runs.last().filter(|_| is_cut).map(|governed| governed.run.core);
         Ok((terms, runs, next))
+    }
+}
+
+/// A run with the id that it states.
+struct GovernedRun {
+    run: ArtifactRecord,
+    run_id: Option<String>,
+}
+
+impl GovernedRun {
+    /// Returns the runs in the order of an answer.
+    fn latest_first(snapshot: &dyn Snapshot, runs: Vec<ArtifactRecord>) -> Result<Vec<Self>, StorageError> {
+        let cores: Vec<CoreHash> = runs.iter().map(|run| run.core).collect();
+        let attributes = snapshot.attributes(&cores)?;
+        let governed = runs.into_iter().zip(attributes).map(|(run, attributes)| {
+            let time = created_at(&attributes).unwrap_or(run.added_at);
+            (time, Self { run, run_id: run_id(&attributes).map(str::to_owned) })
+        });
+        let mut governed: Vec<_> = governed.collect();
+        governed.sort_by_key(|(time, governed)| std::cmp::Reverse((*time, governed.run.addition)));
+        Ok(governed.into_iter().map(|(_, governed)| governed).collect())
     }
 }
 
@@ -198,16 +225,11 @@ impl LastAudit {
         snapshot: &dyn Snapshot,
         contract: &ArtifactRecord,
     ) -> Result<Self, LookupError> {
-        let runs = governed_runs(snapshot, contract)?;
-        let cores: Vec<CoreHash> = runs.iter().map(|run| run.core).collect();
-        let attributes = snapshot.attributes(&cores)?;
-        let creation_times = attributes.iter().map(|attributes| created_at(attributes));
-        let timed =
-            runs.iter().zip(creation_times).map(|(run, created)| (created.unwrap_or(run.added_at), run));
-        let latest = timed.max_by_key(|(time, run)| (*time, run.addition));
-        let latest = latest.map(|(_, run)| {
+        let runs = GovernedRun::latest_first(snapshot, governed_runs(snapshot, contract)?)?;
+        let latest = runs.first().map(|GovernedRun { run, run_id }| {
             let audit = audit_run(snapshot, &terms(snapshot, contract)?, run)?;
-            Ok::<_, LookupError>(RunAudit::new(contract.core, run, audit))
+            let audit = RunAudit::new(contract.core, run, audit);
+            Ok::<_, LookupError>(RunAudit { run_id: run_id.clone(), ..audit })
         });
         Ok(Self { runs: runs.len() as u64, latest: latest.transpose()? })
     }
@@ -222,6 +244,7 @@ impl RunAudit {
         Self {
             run: core,
             kind: run.kind.clone(),
+            run_id: None,
             clean,
             findings: violations.map(|violation| AuditFinding { contract, run: core, violation }).collect(),
             effects: audit

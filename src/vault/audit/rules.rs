@@ -11,7 +11,8 @@ pub(super) const REQUIRED: RuleInfo = rule(
     "AU7",
     Severity::Error,
     "The run attests every ref that the contract requires.",
-    "A ref with required: true is attested by a call of it that returned a result, by evidence of an effect on it, or if \
+    "A ref with required: true is attested, before the effects that depend on it: those on any ref if it is read, else \
+     those on itself. It is attested by a call of it that returned a result, by evidence of an effect on it, or if \
      the recorder states its full name: in the metadata of the pack, the run or a step, in the input a prompt was rendered \
      from, in the header or a result of a trace, in the run or the evidence of a pack; as a string, or as the name of a \
      member that is not null, false or empty.",
@@ -74,8 +75,29 @@ pub(super) const CONTENTS: RuleInfo = rule(
      something else. Contents that are not in the vault are not checked.",
 );
 
+/// AU14: calls that are not idempotent have a nonce.
+pub(super) const NONCES: RuleInfo = rule(
+    "AU14",
+    Severity::Error,
+    "Calls of effects that are not idempotent have a nonce.",
+    "The caller must supply a deterministic nonce, by which a repeated request is recognized: the argument that the \
+     contract names as nonce, or else a member nonce, idempotency_key, idempotency_token, client_token, \
+     client_request_token, dedup_id, deduplication_id or message_deduplication_id of the arguments, the request or its \
+     metadata, or a header Idempotency-Key. Case, hyphens and underscores are ignored. No nonce is needed if the \
+     contract states a reason why retries are unsafe. Calls whose arguments are not recorded are not checked.",
+);
+
+/// AU15: calls of keyed effects have their key fields.
+pub(super) const KEYS: RuleInfo = rule(
+    "AU15",
+    Severity::Error,
+    "Calls of keyed effects have their key fields.",
+    "A repeated request of a keyed effect is recognized by its key fields, so each of them must be among the arguments, \
+     and not null. Calls whose arguments are not recorded are not checked.",
+);
+
 /// The audit rules.
-pub const RULES: [RuleInfo; 13] = [
+pub const RULES: [RuleInfo; 15] = [
     rule(
         "AU1",
         Severity::Error,
@@ -138,4 +160,6 @@ pub const RULES: [RuleInfo; 13] = [
     UNCHECKED,
     EFFECTS,
     CONTENTS,
+    NONCES,
+    KEYS,
 ];

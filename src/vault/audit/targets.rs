@@ -14,6 +14,9 @@ const MAX_NAME_BYTES: usize = 2_048;
 /// Maximum number of refs that one name may match; with more, it is ambiguous.
 const MAX_REFS: usize = 8;
 
+/// Maximum number of effects that one call may be; with more, it is ambiguous.
+const MAX_EFFECTS: usize = 8;
+
 /// The declarations of a contract by the names under which runs may call them.
 pub(super) struct Targets<'t> {
     refs: HashMap<&'t str, usize>,
@@ -27,6 +30,10 @@ pub(super) struct Targets<'t> {
     refs_of_tools: Vec<Vec<usize>>,
     /// The ref of each effect.
     refs_of_effects: Vec<Option<usize>>,
+    /// The effects that declare a tool as their own, by tool number, and those on a ref that declare none, by ref; at most
+    /// one more than the limit.
+    effects_of_tools: Vec<Vec<usize>>,
+    effects_of_refs: HashMap<usize, Vec<usize>>,
 }
 
 /// The targets and effects of a call.
@@ -53,6 +60,8 @@ impl<'t> Targets<'t> {
             tools: HashMap::new(),
             refs_of_tools: Vec::new(),
             refs_of_effects: Vec::new(),
+            effects_of_tools: Vec::new(),
+            effects_of_refs: HashMap::new(),
         };
         for (index, io_ref) in terms.io_refs.iter().enumerate() {
             targets.add_ref(index, io_ref);
@@ -81,14 +90,37 @@ impl<'t> Targets<'t> {
             let number = *self.tools.entry(tool).or_insert(self.refs_of_tools.len());
             if number == self.refs_of_tools.len() {
                 self.refs_of_tools.push(Vec::new());
+                self.effects_of_tools.push(Vec::new());
             }
+            let effects = self.effects_of_tools.get_mut(number);
+            effects.filter(|effects| effects.len() <= MAX_EFFECTS).into_iter().for_each(|it| it.push(index));
             let known = self.refs_of_tools.get_mut(number);
             let is_new = |refs: &&mut Vec<usize>| {
                 refs.len() <= MAX_REFS && target.is_some_and(|target| !refs.contains(&target))
             };
             known.filter(is_new).into_iter().for_each(|refs| refs.extend(target));
         }
+        if let Some(target) = target.filter(|_| effect.tools.is_empty()) {
+            let effects = self.effects_of_refs.entry(target).or_default();
+            if effects.len() <= MAX_EFFECTS {
+                effects.push(index);
+            }
+        }
         self.refs_of_effects.push(target);
+    }
+
+    /// Returns the effects that a call may be; none if they are too many.
+    pub(super) fn effects(&self, tie: &CallTargets) -> Vec<usize> {
+        let of_tools = || tie.tools.iter().filter_map(|tool| self.effects_of_tools.get(*tool)).flatten();
+        let of_refs = || tie.refs.iter().filter_map(|index| self.effects_of_refs.get(index)).flatten();
+        let mut effects: Vec<usize> = match tie.effect {
+            Some(effect) => vec![effect],
+            None if tie.tools.is_empty() => of_refs().copied().collect(),
+            None => of_tools().copied().collect(),
+        };
+        effects.sort_unstable();
+        effects.dedup();
+        if effects.len() > MAX_EFFECTS { Vec::new() } else { effects }
     }
 
     /// Returns the number of the ref with this name.

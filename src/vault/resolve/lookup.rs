@@ -7,11 +7,9 @@ use crate::artifact::Playback;
 use crate::digest::{DigestPrefix, PrefixResolution};
 use crate::formats;
 use crate::storage::{ArtifactRecord, Condition, Filter, Order, Page, Snapshot, StorageError, TimeBasis};
+use crate::vault::details::RUN_IDS;
 use crate::vault::find::ArtifactMatch;
 use crate::vault::query::{self, Hit};
-
-/// The attributes that are ids of runs, in the order in which a name is looked up in them.
-pub const RUN_IDS: [&str; 2] = ["run_id", "trace_id"];
 
 /// The number of artifacts that are read at a time.
 const PAGE: usize = 1_000;

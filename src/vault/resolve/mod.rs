@@ -19,7 +19,6 @@ use crate::storage::{Snapshot, StorageError};
 
 pub use error::LookupError;
 pub use locate::LocatedCapture;
-pub use lookup::RUN_IDS;
 pub use mentioned::{MentionedHash, MentioningArtifact};
 pub use recover::RecoveredFiles;
 

@@ -15,8 +15,7 @@ mod words;
 use crate::artifact::{ArtifactLocation, Field, Passage};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::{
-    ArtifactRecord, Filter, FoundPassage, Order, Page, PassageMatcher, Snapshot, Storage, StorageError,
-    Terms, TimeBasis,
+    ArtifactRecord, Filter, FoundPassage, Order, Page, Snapshot, StorageError, Terms, TimeBasis,
 };
 
 pub use crate::storage::{PassageGrouping, SearchIndex};
@@ -85,6 +84,9 @@ pub enum SearchError {
     /// The vault has no index.
     #[error("the vault has no search index")]
     NoIndex,
+    /// The index has another version than this program, and must be rebuilt.
+    #[error("the search index was made by another version of this program, and must be rebuilt")]
+    StaleIndex,
     /// The index does not match a document.
     #[error("the search index does not match {core}: its document does not contain the indexed text")]
     Differs {
@@ -102,21 +104,16 @@ pub enum SearchError {
     Store(#[from] StorageError),
 }
 
-/// Returns the passages in a snapshot of the storage that match, best first.
-fn search_in(
-    storage: &dyn Storage,
-    snapshot: &dyn Snapshot,
-    query: &SearchQuery,
-) -> Result<Vec<SearchHit>, SearchError> {
+/// Returns the passages in a snapshot that match, best first.
+fn search_in(snapshot: &dyn Snapshot, query: &SearchQuery) -> Result<Vec<SearchHit>, SearchError> {
     let index = snapshot.full_text()?;
-    if !index.search_index()?.is_some_and(|index| index.is_current) {
-        return Err(SearchError::NoIndex);
+    if !index.search_index()?.ok_or(SearchError::NoIndex)?.is_current {
+        return Err(SearchError::StaleIndex);
     }
     let among = query.among.as_ref().map(|among| ids(snapshot, among)).transpose()?;
     let terms = Terms { alternatives: query.words.alternatives().to_vec(), fields: query.fields.clone() };
     let found = index.search(&terms, among.as_deref(), query.grouping, query.limit)?;
-    let matcher = storage.full_text()?.matcher()?;
-    SearchHitBuilder { snapshot, matcher, terms, width: query.width }.hits(found)
+    SearchHitBuilder { snapshot, terms, width: query.width }.hits(found)
 }
 
 fn ids(snapshot: &dyn Snapshot, among: &Filter) -> Result<Vec<CoreHash>, StorageError> {
@@ -127,7 +124,6 @@ fn ids(snapshot: &dyn Snapshot, among: &Filter) -> Result<Vec<CoreHash>, Storage
 /// The inputs for building the hits.
 struct SearchHitBuilder<'s> {
     snapshot: &'s dyn Snapshot,
-    matcher: Box<dyn PassageMatcher>,
     terms: Terms,
     width: usize,
 }
@@ -149,7 +145,7 @@ impl SearchHitBuilder<'_> {
             for (place, found) in group {
                 let differs = || SearchError::Differs { core: artifact.core };
                 let passage = passages.get(found.number).ok_or_else(differs)?;
-                let hit = self.hit(found, &artifact, passage)?;
+                let hit = self.hit(found, &artifact, passage);
                 hits.push((*place, hit.ok_or_else(differs)?));
             }
         }
@@ -158,14 +154,9 @@ impl SearchHitBuilder<'_> {
     }
 
     /// Returns a hit if the passage matches its index entry.
-    fn hit(
-        &self,
-        found: &FoundPassage,
-        artifact: &ArtifactRecord,
-        passage: &Passage,
-    ) -> Result<Option<SearchHit>, StorageError> {
-        let matches = self.matcher.matches(&self.terms, passage.field, &passage.text)?;
-        Ok(matches.map(|matches| SearchHit {
+    fn hit(&self, found: &FoundPassage, artifact: &ArtifactRecord, passage: &Passage) -> Option<SearchHit> {
+        let matches = self.terms.matching_ranges(passage.field, &passage.text);
+        matches.map(|matches| SearchHit {
             artifact: artifact.clone(),
             capture: found.capture,
             field: passage.field,
@@ -174,6 +165,6 @@ impl SearchHitBuilder<'_> {
             score: found.score,
             more: found.more,
             snippet: Snippet::new(&passage.text, &matches, self.width),
-        }))
+        })
     }
 }

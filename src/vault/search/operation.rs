@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::storage::{Capability, Storage, StorageError};
+use crate::storage::{Capability, ErrorKind, Storage, StorageError};
 use crate::vault::handle::Vault;
 use crate::vault::search::{self, IndexingProgress, IndexingResult, SearchError, SearchIndex};
 
@@ -23,7 +23,8 @@ impl Vault {
     /// second for each batch. Reading must not depend on writing.
     ///
     /// # Errors
-    /// Returns [`SearchError::NoIndex`] if there is no index, and [`SearchError::Store`] if the index cannot be read.
+    /// Returns [`SearchError::NoIndex`] if there is no index, [`SearchError::StaleIndex`] if it must be rebuilt in a vault
+    /// that cannot be written, and [`SearchError::Store`] if the index cannot be read.
     pub fn catch_up_search(
         &self,
         watch: &mut dyn FnMut(IndexingProgress),
@@ -32,11 +33,13 @@ impl Vault {
             Ok(indexed) => {
                 Ok(SearchIndexUpdate { indexed: indexed.ok_or(SearchError::NoIndex)?, hindrance: None })
             }
-            Err(error)
-                if error.is_transient() && self.search_index()?.is_some_and(|index| index.is_current) =>
-            {
-                Ok(SearchIndexUpdate { indexed: IndexingResult::default(), hindrance: Some(error) })
-            }
+            Err(error) if error.is_transient() => match self.search_index()? {
+                Some(index) if index.is_current => {
+                    Ok(SearchIndexUpdate { indexed: IndexingResult::default(), hindrance: Some(error) })
+                }
+                Some(_) if error.kind() == ErrorKind::ReadOnly => Err(SearchError::StaleIndex),
+                _ => Err(error.into()),
+            },
             Err(error) => Err(error.into()),
         }
     }

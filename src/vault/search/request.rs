@@ -115,14 +115,14 @@ impl Operation for SearchRequest {
     const SUMMARY: &'static str = "Search the text of artifacts";
 
     /// # Errors
-    /// Returns [`SearchError::NoIndex`] if there is no index, [`SearchError::Words`] and [`SearchError::NoSuchField`]
+    /// Returns [`SearchError::NoIndex`] if there is no index, [`SearchError::StaleIndex`] if it has another version than
+    /// this program, [`SearchError::Words`] and [`SearchError::NoSuchField`]
     /// if the request is invalid, [`SearchError::Differs`] if the index does not match a document, and
     /// [`SearchError::Store`] if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<SearchAnswer, SearchError> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let storage = vault.full_text()?;
-        let snapshot = storage.snapshot()?;
-        let mut hits = super::search_in(storage, &*snapshot, &self.query(limit)?)?;
+        let snapshot = vault.full_text()?.snapshot()?;
+        let mut hits = super::search_in(&*snapshot, &self.query(limit)?)?;
         let is_more = hits.len() > limit;
         hits.truncate(limit);
         // An artifact can have several hits.

@@ -9,12 +9,18 @@ fn effect() -> Value {
     json!({"evidence": {"type": "status", "metric": "m"}})
 }
 
+/// A good call of the tracker.
+fn label() -> Value {
+    json!({"type": "tool.response", "input": {"tool": "tracker.label"}, "output": {"m": "ok"}})
+}
+
 /// A good call of the tracker, and then `steps`.
 fn of_steps(refs: &[Value], steps: &[Value], metadata: &Value) -> Audited {
-    let mut all =
-        vec![json!({"type": "tool.response", "input": {"tool": "tracker.label"}, "output": {"m": "ok"}})];
-    all.extend_from_slice(steps);
-    let audit = audited(&contract(&[effect()], refs), run_pack(&all, metadata).to_string());
+    of_all_steps(refs, &[&[label()], steps].concat(), metadata)
+}
+
+fn of_all_steps(refs: &[Value], all: &[Value], metadata: &Value) -> Audited {
+    let audit = audited(&contract(&[effect()], refs), run_pack(all, metadata).to_string());
     assert_eq!(audit.verdicts(), ["verified"]);
     assert_eq!(audit.status, i32::from(!audit.findings.is_empty()));
     audit
@@ -31,7 +37,8 @@ fn required_refs_are_attested() {
     let rendered = json!({"type": "prompt.render", "input": {"artifact:ticket": {"id": "4711"}}});
     let noted = json!({"type": "model.request", "metadata": {"refs": ["artifact:ticket"]}});
     for step in [read.clone(), rendered, noted] {
-        assert!(of_steps(&refs, std::slice::from_ref(&step), &json!({})).findings.is_empty(), "{step}");
+        let audit = of_all_steps(&refs, &[step.clone(), label()], &json!({}));
+        assert!(audit.findings.is_empty(), "{step} {:?}", audit.findings);
     }
     assert!(of_steps(&refs, &[], &json!({"artifact:ticket": "sha256:…"})).findings.is_empty());
     // A call without a result, what a model says, and a name without a value attest nothing.
@@ -50,6 +57,42 @@ fn required_refs_are_attested() {
     let required = contract(&[effect()], &[json!({"ref": "service:tracker", "required": true})]);
     assert!(audited(&required, trace(&[json!({"output": {"m": "ok"}})])).findings.is_empty());
     assert_eq!(audited(&required, trace(&[json!({"output": {"other": "ok"}})])).rules(), ["AU7"]);
+}
+
+#[test]
+fn required_refs_are_attested_before_the_effects() {
+    let refs = [json!({"ref": "artifact:ticket", "kind": "artifact", "required": true, "mode": "read"})];
+    let read = json!({"type": "tool.response", "input": {"tool": "ticket.read"}, "output": {"text": "x"}});
+    let late = of_steps(&refs, std::slice::from_ref(&read), &json!({}));
+    let [(rule, path, message)] = late.findings.as_slice() else { panic!("{:?}", late.findings) };
+    assert_eq!((rule.as_str(), path.as_str()), ("AU7", "step 0"));
+    assert_eq!(
+        message,
+        "\"artifact:ticket\" is required, but the run attests it only after this effect began"
+    );
+    // The call began before the answer to an earlier request.
+    let asked = json!({"type": "tool.request", "input": {"tool": "ticket.read", "call_id": "1"}});
+    let answered =
+        json!({"type": "tool.response", "input": {"tool": "ticket.read", "call_id": "1"}, "output": 1});
+    let audit = |order: [Value; 3]| of_all_steps(&refs, &order, &json!({})).findings.len();
+    assert_eq!(audit([asked.clone(), label(), answered.clone()]), 1);
+    assert_eq!(audit([asked, answered, label()]), 0);
+    // A ref that is written is attested by its own effect, unless that failed.
+    let written = [json!({"ref": "service:tracker", "required": true})];
+    let noted = json!({"type": "model.request", "metadata": {"refs": ["service:tracker"]}});
+    assert!(of_all_steps(&written, &[label(), noted.clone()], &json!({})).findings.is_empty());
+    let request = json!({"type": "tool.request", "input": {"tool": "tracker.label", "arguments": {"n": 1}}});
+    let error = json!({"type": "error.event", "input": {"target": "tracker.label"}});
+    let again = [request.clone(), error.clone(), noted.clone(), request.clone(), label()];
+    assert_eq!(of_all_steps(&written, &again, &json!({})).rules(), ["AU7"]);
+    let attested = [noted, request.clone(), error, request, label()];
+    assert!(of_all_steps(&written, &attested, &json!({})).findings.is_empty());
+    // In a trace, the records are in order.
+    let effect = json!({"tool": "tracker.label", "output": {"m": "ok"}});
+    let ticket = json!({"tool": "ticket.read", "output": {"text": "x"}});
+    let contract = contract(&[self::effect()], &refs);
+    assert_eq!(audited(&contract, trace(&[effect.clone(), ticket.clone()])).rules(), ["AU7"]);
+    assert!(audited(&contract, trace(&[ticket, effect])).findings.is_empty());
 }
 
 #[test]

@@ -12,9 +12,9 @@ use runvault::formats;
 use runvault::storage::StorageError;
 use runvault::vault::attributes::{AttributeNamesRequest, AttributeValuesRequest};
 use runvault::vault::details::Detail;
+use runvault::vault::details::RUN_IDS;
 use runvault::vault::find::{ArtifactFilter, FindCondition, FindRequest, FoundArtifact};
 use runvault::vault::labels::{LabelKeysRequest, LabelValuesRequest};
-use runvault::vault::resolve::RUN_IDS;
 use runvault::vault::rules::RulesRequest;
 use runvault::vault::tags::{TagSummary, TagsRequest};
 

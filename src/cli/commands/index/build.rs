@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
+use runvault::vault::find::ArtifactFilter;
 use runvault::vault::search::{BuildSearchIndexAnswer, BuildSearchIndexRequest, IndexingProgress as Step};
 use runvault::{SearchIndexUpdate, Vault};
 
@@ -52,6 +53,19 @@ fn make(vault: &Vault) -> Result<BuildSearchIndexAnswer, CommandError> {
     drop(progress);
     note_damage(&indexed.damaged);
     Ok(indexed)
+}
+
+/// Updates the search index, or builds it if there is none, which is announced.
+pub(crate) fn ensure_index(vault: &Vault) -> Result<(), CommandError> {
+    if vault.search_index()?.is_some() {
+        return sync_index(vault);
+    }
+    let artifacts = counted(vault.count(&ArtifactFilter::default())?, "artifact");
+    stdout::note(&format!("the vault has no search index yet; building it from {artifacts}"));
+    let indexed = make(vault)?;
+    let size = stdout::size(indexed.bytes);
+    stdout::note(&format!("index size {size}; \"runvault index drop\" removes the index"));
+    Ok(())
 }
 
 /// Updates the search index as far as other writers permit, and reports it if it takes long.

@@ -23,7 +23,7 @@ impl Expressions {
     /// Returns an error of the kind `Invalid` if the query is too long.
     pub(super) fn new(query: &FullTextQuery) -> Result<Self> {
         let words = || query.phrases().flat_map(|phrase| &phrase.words);
-        if words().count() > MAX_WORDS || words().map(Vec::len).sum::<usize>() > MAX_BYTES {
+        if words().count() > MAX_WORDS || words().map(String::len).sum::<usize>() > MAX_BYTES {
             let message = format!("a query of more than {MAX_WORDS} words or {MAX_BYTES} bytes is too long");
             return Err(StorageError::invalid(message));
         }
@@ -44,7 +44,7 @@ fn is_complete(phrase: &Phrase) -> bool {
 
 fn phrase(phrase: &Phrase, operator: &str) -> String {
     let last = phrase.words.len() - 1;
-    let word = |(number, word): (usize, &Vec<u8>)| {
+    let word = |(number, word): (usize, &String)| {
         let prefix = if phrase.is_prefix && number == last { ":*" } else { "" };
         format!("'{}'{prefix}", lexeme(word))
     };

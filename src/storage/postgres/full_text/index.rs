@@ -12,7 +12,7 @@ use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot};
 
 /// The version of the content. It is increased when it changes, or when kinds produce different passages.
-pub(super) const VERSION: i32 = 1;
+pub(super) const VERSION: i32 = 2;
 
 /// The progress of an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,18 +17,13 @@ use super::session::DatabaseTransaction;
 use super::vault::PostgresStorage;
 use super::view::{PostgresSnapshot, answer_with_inherent};
 use crate::digest::CoreHash;
-use crate::storage::full_text::Matcher;
 use crate::storage::interface::{
-    CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping,
-    PassageMatcher, SearchIndex, SearchableCapture, Terms,
+    CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping, SearchIndex,
+    SearchableCapture, Terms,
 };
 use crate::storage::{BUSY_TIMEOUT, Result};
 
 impl FullText for PostgresStorage {
-    fn matcher(&self) -> Result<Box<dyn PassageMatcher>> {
-        Ok(Box::new(Matcher))
-    }
-
     fn begin_index(&self, busy_timeout: Duration) -> Result<()> {
         self.change(busy_timeout, |session| index::begin(session).map(|()| true)).map(drop)
     }

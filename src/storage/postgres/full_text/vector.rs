@@ -30,7 +30,7 @@ type LexemePositions = BTreeMap<String, Vec<u16>>;
 impl Vector {
     /// Returns the words of a text, or `None` if it has none.
     pub(super) fn new(text: &str) -> Option<Self> {
-        let all: Vec<Vec<u8>> = words(text).map(|word| word.form).collect();
+        let all: Vec<String> = words(text).map(|word| word.form).collect();
         if all.is_empty() {
             return None;
         }
@@ -47,7 +47,7 @@ impl Vector {
         }
         let size: usize = places.iter().map(|(lexeme, places)| lexeme.len() + 8 + 2 * places.len()).sum();
         let fits = size <= MAX_VECTOR_BYTES;
-        let rest = (!is_exact || !fits).then(|| all.join(&b' '));
+        let rest = (!is_exact || !fits).then(|| all.join(" ").into_bytes());
         Some(Self { words: fits.then(|| written(&places)), rest })
     }
 
@@ -58,14 +58,9 @@ impl Vector {
 }
 
 /// Returns the part of a word that is in a vector.
-pub(super) fn lexeme(word: &[u8]) -> &str {
-    let word = word.get(..MAX_LEXEME_BYTES).unwrap_or(word);
-    match std::str::from_utf8(word) {
-        Ok(lexeme) => lexeme,
-        Err(error) => {
-            word.get(..error.valid_up_to()).map_or("", |word| std::str::from_utf8(word).unwrap_or(""))
-        }
-    }
+pub(super) fn lexeme(word: &str) -> &str {
+    let end = word.floor_char_boundary(MAX_LEXEME_BYTES);
+    word.get(..end).unwrap_or(word)
 }
 
 /// Words have no quotation marks and no backslashes.

@@ -52,7 +52,8 @@ impl FileInspection<'_> {
         Ok(seen)
     }
 
-    /// Compares the tables of the index with those expected, either all or none, and removes them from `found`.
+    /// Compares the tables of the index with those expected, either all or none, and removes them from `found`. The tables
+    /// of an index of another version are not compared: it is rebuilt before it is searched.
     pub(super) fn search_schema(
         &self,
         found: &mut schema::SchemaObjects,
@@ -60,7 +61,7 @@ impl FileInspection<'_> {
     ) -> Result<()> {
         let expected = schema::expected_for_search(self.path)?;
         let found: BTreeMap<_, _> = found.extract_if(.., |name, _| expected.contains_key(name)).collect();
-        if found.is_empty() || found == expected {
+        if found.is_empty() || found == expected || search::has_other_version(&self.connection) {
             return Ok(());
         }
         for (name, object) in &expected {

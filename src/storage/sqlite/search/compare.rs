@@ -9,9 +9,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use rusqlite::types::ToSqlOutput;
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use super::highlight::temporary;
 use super::{SEARCH, SqliteSnapshot, VERSION, indexer, pages, state};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{CapturePassages, IndexComparison, SearchDifferences};
@@ -23,6 +22,9 @@ const WORDS: &str =
 
 /// A row that is inserted into both indexes, so that neither has only one segment, which FTS5 would not rewrite.
 const LAST_ROW: i64 = i64::MAX;
+
+/// The cache size of a temporary database, in kibibytes.
+const CACHE_KIBIBYTES: i64 = 64 << 10;
 
 /// Number of rows that are copied between two progress reports.
 const STEP: u64 = 1 << 12;
@@ -150,6 +152,13 @@ fn ranges(connection: &Connection) -> rusqlite::Result<HashMap<i64, IndexRowRang
         Ok((row.get(0)?, IndexRowRange { first: row.get(1)?, passages: row.get(2)? }))
     };
     statement.query_map([], range)?.collect()
+}
+
+/// Opens a database that is deleted when it is closed. What does not fit into the cache is in an unnamed file.
+fn temporary() -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags("", OpenFlags::default() | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIBIBYTES)?;
+    Ok(connection)
 }
 
 /// Creates an empty index in a temporary database, in a transaction.

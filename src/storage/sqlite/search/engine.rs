@@ -2,20 +2,15 @@
 
 use std::time::Duration;
 
-use super::highlight::Fts5Matcher;
 use crate::digest::CoreHash;
 use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::{
-    CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping,
-    PassageMatcher, SearchIndex, SearchableCapture, Terms,
+    CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping, SearchIndex,
+    SearchableCapture, Terms,
 };
 use crate::storage::sqlite::{Result, SqliteSnapshot, Store};
 
 impl FullText for Store {
-    fn matcher(&self) -> Result<Box<dyn PassageMatcher>> {
-        Ok(Box::new(Fts5Matcher::new(&self.path)?))
-    }
-
     fn begin_index(&self, busy_timeout: Duration) -> Result<()> {
         self.begin_search_index(busy_timeout)
     }

@@ -9,6 +9,7 @@ use super::{
     SearchIndexProgress, SqliteSnapshot, VERSION, drop_tables, has_tables, index_damage, is_damage, state,
 };
 use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::full_text::separated;
 use crate::storage::interface::{CapturePassages, SearchableCapture};
 use crate::storage::sqlite::error::out_of_order;
 use crate::storage::sqlite::{Result, StorageError, Store, write_lock};
@@ -151,7 +152,7 @@ pub(super) fn insert_passages(
     let numbered = (first..).zip(&capture.passages);
     for (row, (field, text)) in numbered.filter_map(|(row, text)| Some((row, text.as_ref()?))) {
         let sql = format!("INSERT INTO search_text (rowid, {}) VALUES (?1, ?2)", field.name());
-        connection.prepare_cached(&sql)?.execute((row, text))?;
+        connection.prepare_cached(&sql)?.execute((row, separated(text)))?;
     }
     Ok(())
 }

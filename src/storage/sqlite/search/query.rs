@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, Error, OptionalExtension};
 
-use super::{ArtifactId, SqliteSnapshot, hash_of, index_damage};
+use super::{ArtifactId, SqliteSnapshot, hash_of, index_damage, terms};
 use crate::digest::CoreHash;
+use crate::storage::full_text::FullTextQuery;
 use crate::storage::interface::{FoundPassage, PassageGrouping, Terms};
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::ids::artifact_id;
@@ -48,7 +49,8 @@ impl SqliteSnapshot<'_> {
         grouping: PassageGrouping,
         limit: usize,
     ) -> Result<Vec<FoundPassage>> {
-        if terms.is_empty() {
+        let query = FullTextQuery::new(terms);
+        if query.is_empty() {
             return Ok(Vec::new());
         }
         let ids = |among: &[CoreHash]| {
@@ -56,8 +58,9 @@ impl SqliteSnapshot<'_> {
             ids.filter_map(rusqlite::Result::transpose).map(|id| id.map(ArtifactId)).collect()
         };
         let among: rusqlite::Result<Option<BTreeSet<ArtifactId>>> = among.map(ids).transpose();
-        let rows =
-            among.and_then(|among| matches(self.connection(), &terms.expression(), among.as_ref(), grouping));
+        let rows = among.and_then(|among| {
+            matches(self.connection(), &terms::expression(&query), among.as_ref(), grouping)
+        });
         let mut rows = rows.map_err(|error| self.failed(error))?;
         rows.sort_by(by_score);
         // Ties in score are broken by artifact.
