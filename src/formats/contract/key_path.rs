@@ -2,6 +2,9 @@
 
 use crate::json::Value;
 
+/// Maximum number of dots in a name that are read as a part of the name of a member.
+const MAX_SPLITS: usize = 16;
+
 /// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PathSegment {
@@ -53,6 +56,13 @@ impl KeyPath {
         self.segments.as_deref()
     }
 
+    /// Returns the maximum number of comparisons with each member of a payload.
+    #[must_use]
+    pub fn work(&self) -> u64 {
+        let dots = self.text.bytes().filter(|byte| *byte == b'.').take(MAX_SPLITS);
+        2 + dots.count() as u64
+    }
+
     /// Returns the values in `payload` at this path; empty if one of them is missing.
     #[must_use]
     pub fn values<'v, 'd>(&self, payload: &'v Value<'d>) -> Vec<&'v Value<'d>> {
@@ -73,7 +83,7 @@ fn named<'v, 'd>(value: &'v Value<'d>, name: &str) -> Option<&'v Value<'d>> {
     if let Some(whole) = value.get(name) {
         return Some(whole);
     }
-    splits(name).find_map(|(outer, inner)| named(member(value, outer)?, inner?))
+    splits(name).take(MAX_SPLITS).find_map(|(outer, inner)| named(member(value, outer)?, inner?))
 }
 
 /// Returns the member of an object, or the element of a list, that a name or a number stands for.

@@ -148,7 +148,7 @@ pub(super) fn documented_queries_match(vault: &TestVault) {
         (&[&["label-status"]], &[], &[3]),
         (&[&["status_don't"]], &[], &[3]),
         (&[&["日本語*"]], &[], &[4]),
-        (&[&["本語"]], &[], &[]),
+        (&[&["本語"]], &[], &[4]),
         (&[&["refund"]], &[Field::TOOL, Field::RESPONSE], &[0, 4]),
         (&[&["…", "lait"]], &[], &[4]),
         (&[&["…"]], &[], &[]),

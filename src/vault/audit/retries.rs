@@ -22,26 +22,33 @@ const NONCE_NAMES: [&str; 9] = [
     "messagededuplicationid",
 ];
 
+/// Maximum work of all checks of one audit, in comparisons of a name with a member.
+const MAX_WORK: u64 = 50_000_000;
+
 /// What a call lacks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Gap {
     Nonce,
     KeyField(String),
-    /// It cannot be checked, because its arguments are not recorded with their names.
-    NonceUnknown,
-    KeyFieldsUnknown,
+    /// It was not checked, and why.
+    NonceUnknown(&'static str),
+    KeyFieldsUnknown(&'static str),
 }
+
+const NO_NAMES: &str = "the arguments are not recorded with their names";
+const TOO_MUCH: &str = "the arguments of the calls are too many or too large";
 
 /// The checks of a run.
 pub(super) struct RetryChecks<'t> {
     terms: &'t ContractTerms,
     /// What calls of an effect lack: the number of calls, and the location of the first.
     gaps: BTreeMap<(usize, Gap), (u64, String)>,
+    work_left: u64,
 }
 
 impl<'t> RetryChecks<'t> {
     pub(super) fn new(terms: &'t ContractTerms) -> Self {
-        Self { terms, gaps: BTreeMap::new() }
+        Self { terms, gaps: BTreeMap::new(), work_left: MAX_WORK }
     }
 
     /// Checks a call that is one of `effects`. If they are of different idempotency, nothing is known of the call.
@@ -51,17 +58,30 @@ impl<'t> RetryChecks<'t> {
         let Some((first, _)) = candidates.first().copied() else { return };
         let all =
             |sort: &str| candidates.iter().all(|(_, effect)| effect.idempotency.as_deref() == Some(sort));
+        let (is_nonce, is_keyed) = (all("non-idempotent"), all("keyed"));
         let candidates = candidates.iter().map(|(_, effect)| *effect);
-        let gap = if all("non-idempotent") {
-            missing_nonce(call, candidates)
-        } else if all("keyed") {
-            missing_key_field(call, candidates)
-        } else {
-            None
+        let is_possible = self.spend(call, candidates.clone());
+        let gap = match (is_nonce, is_keyed) {
+            (true, _) if is_possible => missing_nonce(call, candidates),
+            (true, _) => Some(Gap::NonceUnknown(TOO_MUCH)),
+            (_, true) if is_possible => missing_key_field(call, candidates),
+            (_, true) => Some(Gap::KeyFieldsUnknown(TOO_MUCH)),
+            _ => None,
         };
         if let Some(gap) = gap {
             self.gaps.entry((first, gap)).or_insert_with(|| (0, call.place.clone())).0 += 1;
         }
+    }
+
+    /// Counts the work of a check; returns false if it is too much.
+    fn spend<'e>(&mut self, call: &RunCall<'_, '_>, effects: impl Iterator<Item = &'e Effect>) -> bool {
+        let places = call.arguments.as_deref().into_iter().chain(call.envelope.iter().copied());
+        let members: u64 = places.map(count_values).sum();
+        let paths = effects.flat_map(|effect| effect.key_fields.iter().chain(&effect.nonce));
+        let work = members.saturating_mul(1 + paths.map(KeyPath::work).sum::<u64>());
+        let left = self.work_left.checked_sub(work);
+        self.work_left = left.unwrap_or_default();
+        left.is_some()
     }
 
     /// Reports what calls lack.
@@ -70,7 +90,6 @@ impl<'t> RetryChecks<'t> {
             let Some(effect) = self.terms.effects.get(*effect) else { continue };
             let calls = if *count == 1 { "call".to_owned() } else { format!("{count} calls") };
             let (name, has) = (excerpt(&effect.name), if *count == 1 { "has" } else { "have" });
-            let unknown = "not checked: the arguments are not recorded with their names";
             match gap {
                 Gap::Nonce => {
                     let named = effect.nonce.as_ref().map(|nonce| format!(" {}", excerpt(nonce.text())));
@@ -81,11 +100,15 @@ impl<'t> RetryChecks<'t> {
                     let message = format!("{calls} of {name} {has} no key field {}", excerpt(field));
                     findings.for_rule(KEYS).add(place.as_str(), message);
                 }
-                Gap::NonceUnknown => {
-                    findings.for_rule(NONCES).warn(place.as_str(), format!("{calls} of {name} {unknown}"));
+                Gap::NonceUnknown(why) => {
+                    findings
+                        .for_rule(NONCES)
+                        .warn(place.as_str(), format!("{calls} of {name} not checked: {why}"));
                 }
-                Gap::KeyFieldsUnknown => {
-                    findings.for_rule(KEYS).warn(place.as_str(), format!("{calls} of {name} {unknown}"));
+                Gap::KeyFieldsUnknown(why) => {
+                    findings
+                        .for_rule(KEYS)
+                        .warn(place.as_str(), format!("{calls} of {name} not checked: {why}"));
                 }
             }
         }
@@ -110,14 +133,14 @@ fn missing_nonce<'e>(
     } else if arguments.is_some_and(|arguments| arguments.as_object().is_some()) {
         Some(Gap::Nonce)
     } else {
-        Some(Gap::NonceUnknown)
+        Some(Gap::NonceUnknown(NO_NAMES))
     }
 }
 
 /// Returns a key field that is missing; that of the first effect, if the call may be one of several and fits none.
 fn missing_key_field<'e>(call: &RunCall<'_, '_>, effects: impl Iterator<Item = &'e Effect>) -> Option<Gap> {
     let Some(arguments) = call.arguments.as_deref().filter(|it| it.as_object().is_some()) else {
-        return Some(Gap::KeyFieldsUnknown);
+        return Some(Gap::KeyFieldsUnknown(NO_NAMES));
     };
     let missing = |effect: &Effect| {
         let is_missing = |path: &&KeyPath| !path.values(arguments).into_iter().any(is_usable);
@@ -145,5 +168,14 @@ fn is_usable(value: &Value<'_>) -> bool {
         Value::Null => false,
         Value::String(text) => !text.is_empty(),
         _ => true,
+    }
+}
+
+/// Returns the number of values within a value, and itself.
+fn count_values(value: &Value<'_>) -> u64 {
+    1 + match value {
+        Value::Array(elements) => elements.iter().map(count_values).sum(),
+        Value::Object(object) => object.iter().map(|(_, member)| count_values(member)).sum(),
+        _ => 0_u64,
     }
 }

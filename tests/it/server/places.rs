@@ -83,3 +83,60 @@ fn names_in_drawings_do_not_end_them() {
     }
     assert_eq!(marked, 2, "the page and the file with the graph");
 }
+
+#[test]
+fn hits_mentions_and_findings_lead_to_their_steps_and_name_the_run() {
+    let (sandbox, core) = failed_call();
+    let contract = crate::audit::contract(
+        &[json!({"evidence": {"type": "status", "metric": "m"}})],
+        &[json!({"ref": "artifact:ticket", "required": true, "mode": "read"})],
+    );
+    let contract = sandbox.add([sandbox.write("c.json", contract.to_string())]).remove(0);
+    sandbox.run(["link", "add", &contract, "governs", &core]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
+    let serving = Serving::start(&sandbox);
+    let run = format!("/artifact/{core}");
+    let search = serving.get("/search?q=locked").expect(200);
+    assert!(places(search.text()).contains(&(run.as_str(), "step-1")), "{}", search.text());
+    assert!(search.text().contains("</a> r · "), "{}", search.text());
+    let pack: Value = serde_json::from_slice(&std::fs::read(sandbox.path("r.rpk")).unwrap()).unwrap();
+    let hash = pack["payload"]["run"]["steps"][0]["hash"].as_str().unwrap();
+    let mentions = serving.get(&format!("/artifacts?mention={hash}")).expect(200);
+    assert!(places(mentions.text()).contains(&(run.as_str(), "step-0")), "{}", mentions.text());
+    // The call is not declared, which is found at its step; what is not attested is a term of the contract.
+    let audit = serving.get(&run).expect(200);
+    assert!(places(audit.text()).contains(&(run.as_str(), "step-0")), "{}", audit.text());
+    let terms = format!("/artifact/{contract}");
+    assert!(places(audit.text()).contains(&(terms.as_str(), "step-2")), "{}", audit.text());
+}
+
+#[test]
+fn the_page_of_a_contract_audits_all_its_runs_the_latest_first() {
+    let sandbox = Sandbox::at("2026-11-21T12:00:00Z");
+    let contract = crate::audit::contract(&[json!({"evidence": {"type": "status", "metric": "m"}})], &[]);
+    let contract = sandbox.add([sandbox.write("c.json", contract.to_string())]).remove(0);
+    let runs: Vec<std::path::PathBuf> = (0..53)
+        .map(|number| {
+            let mut run: Value = serde_json::from_str(&run_pack(&format!("run-{number}"), &[])).unwrap();
+            let time = format!("2026-01-01T00:00:{number:02}Z");
+            run["metadata"]["created_at"] = time.clone().into();
+            run["payload"]["run"]["timestamp"] = time.into();
+            run["metadata"]["contract"] = contract.clone().into();
+            sandbox.write(&format!("{number}.rpk"), sealed(run))
+        })
+        .collect();
+    sandbox.add(runs);
+    let serving = Serving::start(&sandbox);
+    let listed = |page: &str| -> Vec<String> {
+        let rows = page.split("</td><td>run-").skip(1);
+        rows.map(|rest| rest.split('<').next().unwrap().to_owned()).collect()
+    };
+    let expected: Vec<String> = (0..53).rev().map(|number| number.to_string()).collect();
+    let first = serving.get(&format!("/artifact/{contract}")).expect(200);
+    assert_eq!(listed(first.text()), expected[..50]);
+    let next = places(first.text()).into_iter().find(|(_, place)| *place == "audits");
+    let (next, _) = next.expect("there are further runs");
+    let second = serving.get(next).expect(200);
+    assert_eq!(listed(second.text()), expected[50..]);
+    assert!(places(second.text()).contains(&(&format!("/artifact/{contract}"), "audits")));
+}
