@@ -67,6 +67,8 @@ export interface ArtifactDetails {
   note?: string | null;
   /** Whether it is pinned; only on request. */
   pinned?: boolean | null;
+  /** The id of the run that it records, if it states one. */
+  run_id?: string | null;
   /** Its tags, by name; only on request. */
   tags?: Array<string> | null;
 }
@@ -194,7 +196,10 @@ export interface AuditAnswer {
   effects: number;
   /** Where the next page begins; `None` if this is the last one. */
   next?: CoreHash | null;
-  /** The audit of each run. */
+  /**
+   * The audit of each run, the latest first: by the creation time that it states, or by its first addition if it states
+   * none.
+   */
   runs: Array<RunAudit>;
 }
 
@@ -2197,6 +2202,8 @@ export interface RunAudit {
   omitted?: OmittedFindings | null;
   /** The run. */
   run: CoreHash;
+  /** The id that it states, if it states one. */
+  run_id?: string | null;
 }
 
 /** Matching passages. */

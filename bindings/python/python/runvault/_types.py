@@ -97,6 +97,8 @@ class ArtifactDetails(TypedDict):
     """Its note; only on request, and if it has one."""
     pinned: NotRequired[bool | None]
     """Whether it is pinned; only on request."""
+    run_id: NotRequired[str | None]
+    """The id of the run that it records, if it states one."""
     tags: NotRequired[list[str] | None]
     """Its tags, by name; only on request."""
 
@@ -272,7 +274,7 @@ class AuditAnswer(TypedDict):
     next: NotRequired[CoreHash | None]
     """Where the next page begins; `None` if this is the last one."""
     runs: list[RunAudit]
-    """The audit of each run."""
+    """The audit of each run, the latest first: by the creation time that it states, or by its first addition if it states none."""
 
 
 class AuditFinding(TypedDict):
@@ -880,6 +882,8 @@ class FieldMatch0(TypedDict):
     """Its note; only on request, and if it has one."""
     pinned: NotRequired[bool | None]
     """Whether it is pinned; only on request."""
+    run_id: NotRequired[str | None]
+    """The id of the run that it records, if it states one."""
     tags: NotRequired[list[str] | None]
     """Its tags, by name; only on request."""
     index: int
@@ -927,6 +931,8 @@ class FieldMatch1(TypedDict):
     """Its note; only on request, and if it has one."""
     pinned: NotRequired[bool | None]
     """Whether it is pinned; only on request."""
+    run_id: NotRequired[str | None]
+    """The id of the run that it records, if it states one."""
     tags: NotRequired[list[str] | None]
     """Its tags, by name; only on request."""
     pointer: str
@@ -1282,6 +1288,8 @@ class FoundArtifact(TypedDict):
     """Its note; only on request, and if it has one."""
     pinned: NotRequired[bool | None]
     """Whether it is pinned; only on request."""
+    run_id: NotRequired[str | None]
+    """The id of the run that it records, if it states one."""
     tags: NotRequired[list[str] | None]
     """Its tags, by name; only on request."""
     matches: list[ArtifactMatch]
@@ -1711,6 +1719,8 @@ class ListMember(TypedDict):
     """Its note; only on request, and if it has one."""
     pinned: NotRequired[bool | None]
     """Whether it is pinned; only on request."""
+    run_id: NotRequired[str | None]
+    """The id of the run that it records, if it states one."""
     tags: NotRequired[list[str] | None]
     """Its tags, by name; only on request."""
     matches: bool
@@ -2575,6 +2585,8 @@ class RunAudit(TypedDict):
     """The number of findings that are not listed, if there are any."""
     run: CoreHash
     """The run."""
+    run_id: NotRequired[str | None]
+    """The id that it states, if it states one."""
 
 
 class SearchAnswer(TypedDict):
