@@ -196,6 +196,8 @@ pub(crate) struct AddPrinter {
     mover: Option<Mover>,
     /// Whether to stop at the first invalid document.
     fail_fast: bool,
+    /// When adding began.
+    started: Instant,
     /// The path of the vault, for the summary.
     vault: PathBuf,
     /// Whether Ctrl-C ended the inputs.
@@ -256,6 +258,11 @@ impl AddMonitor for AddPrinter {
         self.progress.aside(|| stdout::error(&error.to_string()));
     }
 
+    fn failed(&mut self, summary: &Summary) {
+        self.progress.end();
+        stdout::note(&format!("stored before the error: {}", text_of(summary, self, self.started)));
+    }
+
     fn stops_at_bad(&self) -> bool {
         self.fail_fast
     }
@@ -272,6 +279,7 @@ impl AddPrinter {
             refused: 0,
             mover: None,
             fail_fast: false,
+            started: Instant::now(),
             vault: vault.to_owned(),
             is_interrupted: false,
             stored: BTreeSet::new(),

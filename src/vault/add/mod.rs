@@ -72,15 +72,21 @@ pub(in crate::vault) fn add(
         adding.push(number, item)?;
         if is_last { Err(AddInterruption::Stopped) } else { Ok(()) }
     });
-    let stopped_before = is_stopped(outcome)?;
-    if !stopped_before {
-        is_stopped(joining.finish(&mut adding))?;
+    let ended = is_stopped(outcome).and_then(|stopped_before| {
+        if !stopped_before {
+            is_stopped(joining.finish(&mut adding))?;
+        }
+        if is_stopped(adding.settle())? || stopped_before {
+            inputs.by_ref().for_each(drop);
+            adding.reporter.summary.left = inputs.count - looked_at as u64 + adding.batch.dropped;
+        }
+        Ok(())
+    });
+    let AddReporter { monitor, summary, .. } = adding.reporter;
+    if ended.is_err() {
+        monitor.failed(&summary);
     }
-    if is_stopped(adding.settle())? || stopped_before {
-        inputs.by_ref().for_each(drop);
-        adding.reporter.summary.left = inputs.count - looked_at as u64 + adding.batch.dropped;
-    }
-    Ok(adding.reporter.summary)
+    ended.map(|()| summary)
 }
 
 /// The state of adding to a vault.

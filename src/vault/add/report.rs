@@ -89,6 +89,11 @@ pub trait AddMonitor {
         false
     }
 
+    /// Called when adding ends with an error, with the counts of what was reported before, all of which is stored.
+    fn failed(&mut self, summary: &Summary) {
+        let _ = summary;
+    }
+
     /// Returns whether to stop at the first document that breaks rules or cannot be read. Everything before it is
     /// stored, and nothing after it.
     fn stops_at_bad(&self) -> bool {
