@@ -72,8 +72,9 @@ impl PostgresQuery {
         }
         let begin = words.begin();
         let (at, clause) = if words.take("WITH") {
-            words.take("RECURSIVE");
-            (words.at, format!(" {definitions},"))
+            let with = words.at;
+            let at = if words.take("RECURSIVE") { words.at } else { with };
+            (at, format!(" {definitions},"))
         } else {
             (begin, format!("WITH {definitions} "))
         };
