@@ -3,6 +3,7 @@
 //! A [`Digest`] is 32 bytes with one conversion from text and one to text. Digests with different meanings have
 //! different types ([`CoreHash`], [`CaptureHash`], [`BlobHash`]), so that they cannot be confused.
 
+mod pasted;
 mod sha256;
 
 use std::fmt;
@@ -15,13 +16,12 @@ use sha2::Sha256;
 
 use sha256::Computation;
 
-/// The prefix of the long form.
-pub const PREFIX: &str = "sha256:";
+pub use pasted::{PREFIX, pasted};
 
 /// A SHA-256 digest.
 ///
 /// `Display` prints the long form, `sha256:<64 lowercase hex>`; with a precision (`{digest:.12}`) that number of bare
-/// hex digits. `FromStr` accepts both forms, in either case.
+/// hex digits. `FromStr` accepts both forms, in either case, and as people paste them ([`pasted`]).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -201,7 +201,7 @@ impl FromStr for Digest {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let hex = hex_digits(text)?;
-        decode_hex(hex).map(Self).ok_or_else(|| ParseDigestError::Length {
+        decode_hex(&hex).map(Self).ok_or_else(|| ParseDigestError::Length {
             text: text.to_owned(),
             digits: hex.len(),
             expected: "a full hash has 64",
@@ -209,10 +209,11 @@ impl FromStr for Digest {
     }
 }
 
-fn hex_digits(text: &str) -> Result<&str, ParseDigestError> {
-    let hex = text.strip_prefix(PREFIX).unwrap_or(text);
+fn hex_digits(text: &str) -> Result<String, ParseDigestError> {
+    let pasted = pasted(text);
+    let hex = pasted.strip_prefix(PREFIX).unwrap_or(&pasted);
     if hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        Ok(hex)
+        Ok(hex.to_owned())
     } else {
         Err(ParseDigestError::NotHex(text.to_owned()))
     }
@@ -452,6 +453,8 @@ mod tests {
         assert_eq!(format!("{digest:.12}"), "e3b0c44298fc");
         assert_eq!(digest.hex(), EMPTY[7..]);
         assert_eq!(EMPTY[7..].to_uppercase().parse(), Ok(digest));
+        assert_eq!(EMPTY.to_uppercase().parse(), Ok(digest));
+        assert_eq!(format!("http://127.0.0.1:4780/prompt/{EMPTY}").parse(), Ok(digest));
         assert_eq!(Digest::parse_prefixed(EMPTY), Some(digest));
         assert_eq!(Digest::parse_prefixed(&EMPTY[7..]), None);
         assert_eq!(Digest::parse_hex(&EMPTY[7..].to_uppercase()), None);

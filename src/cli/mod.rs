@@ -63,7 +63,7 @@ pub(crate) fn main() -> ExitCode {
             pager::finish();
             status
         }
-        Err(error) => exit_code::usage_exit_code(error),
+        Err(error) => exit_code::usage_exit_code(error, &help::command_for(&words), &words),
     }
 }
 

@@ -1,5 +1,8 @@
 //! Suggestions for commands that people know from other programs.
 
+use std::ffi::OsString;
+
+use runvault::display::similar;
 use runvault::formats;
 
 /// What to use in place of commands of git, restic, jujutsu, borg and others.
@@ -77,6 +80,21 @@ pub(crate) fn for_command(name: &str) -> Option<&'static str> {
     let known = SUGGESTIONS.iter().find(|(names, _)| names.contains(&name));
     let is_kind = || formats::called(name).is_some();
     known.map(|(_, suggestion)| *suggestion).or_else(|| is_kind().then_some(OF_KIND))
+}
+
+/// Returns the option of the command in `words` that an unknown one may stand for.
+pub(crate) fn for_option(typed: &str, root: &clap::Command, words: &[OsString]) -> Option<String> {
+    let mut command = root;
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        command = command.find_subcommand(word).unwrap_or(command);
+    }
+    let known: Vec<String> = command
+        .get_arguments()
+        .chain(root.get_arguments().filter(|argument| argument.is_global_set()))
+        .filter_map(|argument| Some(format!("--{}", argument.get_long()?)))
+        .collect();
+    let similar = similar(typed, known.iter().map(String::as_str), 1);
+    similar.first().map(|option| (*option).to_owned())
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! Text for people: untrusted text, numbers, sizes and times, in the same form on terminals and pages.
 
 mod escape;
+mod similar;
 
 use chrono::{DateTime, Duration, Utc};
 
 pub use escape::{EscapedText, brief, escaped, is_hidden, is_plain, whole, write_escape};
+pub use similar::similar;
 
 /// Returns `count` and `thing`, with an `s` unless the count is 1.
 #[must_use]

@@ -33,7 +33,7 @@ use crate::calls::call::ResponseForm;
 use crate::calls::provider::{self, Endpoint};
 use crate::calls::url;
 use crate::clock;
-use crate::digest::{CoreHash, Digest};
+use crate::digest::CoreHash;
 use crate::json::compact;
 use crate::json::reader::{self, Limits};
 use crate::storage::{check_labels, is_label_value};
@@ -64,7 +64,7 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
         return problem(StatusCode::BAD_REQUEST, "not valid", reason);
     };
     let (run, recording) = (header_run.or(run), header_recording.or(recording));
-    let only = recording.as_deref().map(|text| Digest::parse_either(text).map(CoreHash));
+    let only = recording.as_deref().map(|text| text.parse().ok().map(CoreHash));
     if only == Some(None) {
         return problem(StatusCode::BAD_REQUEST, "not valid", "a recording is named by its core hash");
     }

@@ -226,6 +226,10 @@ impl WebServerState {
                 let frame = PageLayout { vault: self.vault.path() };
                 html(StatusCode::OK, frame.document(&page))
             }
+            Ok(ResponseContent::Invalid(page)) => {
+                let frame = PageLayout { vault: self.vault.path() };
+                html(StatusCode::BAD_REQUEST, frame.document(&page))
+            }
             Ok(ResponseContent::Redirect(address)) => redirect(&address),
             Ok(ResponseContent::Asset(asset)) => {
                 let mut response = Response::new(Body::from(asset.text));

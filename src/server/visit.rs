@@ -38,6 +38,8 @@ pub(super) enum Medium {
 /// The content of a response.
 pub(super) enum ResponseContent {
     Page(HtmlPage),
+    /// The page of a form with a field that is not valid.
+    Invalid(HtmlPage),
     /// The page has this address.
     Redirect(String),
     Download(Download),

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::api::Operation;
 use super::handle::Vault;
+use super::resolve;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::storage::{Annotation, StorageError};
@@ -137,11 +138,14 @@ impl Operation for SetTagRequest {
 
     /// # Errors
     /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not in the vault,
-    /// [`Invalid`](crate::storage::ErrorKind::Invalid) if the tag is not valid, and another one if the vault cannot be
-    /// read or written.
+    /// [`Invalid`](crate::storage::ErrorKind::Invalid) if the tag is not valid, or if it could also be a hash, `latest` or
+    /// the id of a run in the vault, and another one if the vault cannot be read or written.
     fn run(&self, vault: &Vault) -> Result<SetTagAnswer, StorageError> {
         let mut change = vault.storage.transaction(clock::now())?;
         let before = change.snapshot().with_tag(&self.name)?;
+        if let Some(reason) = resolve::reserved_for(Some(change.snapshot()), &self.name)? {
+            return Err(StorageError::invalid(format!("{} cannot be a tag: {reason}", self.name)));
+        }
         let changed = change.annotate(&Annotation::SetTag { core: self.core_hash, name: &self.name })?;
         if changed {
             change.commit()?;

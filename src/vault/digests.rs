@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use super::api::Operation;
 use super::handle::Vault;
 use super::query;
+use super::resolve::LookupError;
 use super::tombstones::RemovedArtifact;
 use crate::digest::{Digest, DigestPrefix, PrefixResolution};
 use crate::storage::{StorageError, Tombstone};
@@ -60,6 +61,28 @@ impl Operation for DigestsRequest {
         };
         let removed = snapshot.resolve(&self.prefix, 1)?.tombstones.into_iter().next();
         Ok(DigestsAnswer { digests, removed: removed.map(RemovedHash::from) })
+    }
+}
+
+impl DigestsRequest {
+    /// Returns the only mentioned digest that begins with the digits.
+    ///
+    /// # Errors
+    /// Returns [`LookupError::NotMentioned`] if there is none, or [`LookupError::Removed`] if an artifact or a capture with
+    /// such a hash was removed, [`LookupError::AmbiguousMention`] if there are several, and [`LookupError::Store`] if the
+    /// vault cannot be read.
+    pub fn only(&self, vault: &Vault) -> Result<Digest, LookupError> {
+        let snapshot = vault.snapshot()?;
+        match query::resolve_mentioned(&*snapshot, &self.prefix, self.group.as_deref())? {
+            PrefixResolution::One(digest) => Ok(digest),
+            PrefixResolution::Ambiguous(candidates) => {
+                Err(LookupError::AmbiguousMention { prefix: self.prefix, candidates })
+            }
+            PrefixResolution::None => Err(match snapshot.resolve(&self.prefix, 1)?.tombstones.pop() {
+                Some(tombstone) => LookupError::Removed(Box::new(tombstone)),
+                None => LookupError::NotMentioned { prefix: self.prefix, group: self.group.clone() },
+            }),
+        }
     }
 }
 

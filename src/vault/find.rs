@@ -50,12 +50,24 @@ pub enum FindCondition {
         /// The digest.
         digest: Digest,
     },
+    /// The artifact has this core hash or a capture with this hash, or mentions it in any role.
+    About {
+        /// The hash.
+        digest: Digest,
+    },
     /// The artifact has this attribute.
     Attribute {
         /// The name.
         name: String,
         /// The value.
         value: String,
+    },
+    /// The artifact has this attribute, with a value that matches a pattern.
+    AttributeLike {
+        /// The name.
+        name: String,
+        /// The pattern, in which `*` stands for any text, also none.
+        pattern: String,
     },
     /// The artifact has this attribute, with a value in this range. Numbers are in the unit of the attribute:
     /// milliseconds of durations, milliseconds since 1970 of times, millionths of amounts.
@@ -93,6 +105,36 @@ pub enum FindCondition {
         /// The value; any if there is none.
         value: Option<String>,
     },
+    /// The artifact has a label with a value that matches a pattern.
+    LabelLike {
+        /// The key.
+        key: String,
+        /// The pattern, in which `*` stands for any text, also none.
+        pattern: String,
+    },
+}
+
+impl FindCondition {
+    /// Returns the condition of an attribute: a pattern if the value contains `*`, else this value.
+    #[must_use]
+    pub fn attribute(name: &str, value: &str) -> Self {
+        let (name, value) = (name.to_owned(), value.to_owned());
+        if value.contains('*') {
+            Self::AttributeLike { name, pattern: value }
+        } else {
+            Self::Attribute { name, value }
+        }
+    }
+
+    /// Returns the condition of a label: a pattern if the value contains `*`, else this value, or any if there is none.
+    #[must_use]
+    pub fn label(key: &str, value: Option<&str>) -> Self {
+        let key = key.to_owned();
+        match value {
+            Some(value) if value.contains('*') => Self::LabelLike { key, pattern: value.to_owned() },
+            value => Self::Label { key, value: value.map(str::to_owned) },
+        }
+    }
 }
 
 /// A period of one of the times of an artifact.
@@ -112,11 +154,11 @@ pub struct FindPeriod {
 #[serde(rename_all = "kebab-case")]
 pub enum FindOrder {
     /// Last added or seen again, newest first.
-    #[default]
     LastSeen,
     /// First added, newest first.
     FirstSeen,
     /// Created, newest first; artifacts that state no time come last.
+    #[default]
     Created,
     /// By core hash.
     Core,
@@ -224,6 +266,11 @@ pub enum ArtifactMatch {
         place: PlaceSummary,
         /// The digest.
         digest: Digest,
+    },
+    /// The core hash, or the hash of a capture.
+    Hash {
+        /// The hash.
+        hash: Digest,
     },
     /// An attribute.
     Attribute {
@@ -465,7 +512,9 @@ impl From<&FindCondition> for Condition {
         let signature = |state, key_id| Self::Signature { state, key_id };
         match condition.clone() {
             FindCondition::Mention { group, digest } => Self::Mention { group, digest },
+            FindCondition::About { digest } => Self::About { digest },
             FindCondition::Attribute { name, value } => Self::Attribute { name, value },
+            FindCondition::AttributeLike { name, pattern } => Self::AttributeLike { name, pattern },
             FindCondition::Range { name, least, most } => Self::Range { name, least, most },
             FindCondition::Signature { state, key_id } => match state {
                 SignatureName::Unsigned => Self::Unsigned,
@@ -477,6 +526,7 @@ impl From<&FindCondition> for Condition {
             FindCondition::Tagged { name } => Self::Tagged { name },
             FindCondition::Pinned => Self::Pinned,
             FindCondition::Label { key, value } => Self::Label { key, value },
+            FindCondition::LabelLike { key, pattern } => Self::LabelLike { key, pattern },
         }
     }
 }
@@ -489,6 +539,7 @@ impl From<&Match> for ArtifactMatch {
                 place: PlaceSummary::new(&mention.unit, &mention.place),
                 digest: mention.digest,
             },
+            Match::Hash(digest) => Self::Hash { hash: *digest },
             Match::Attribute { name, value } => Self::Attribute { name: name.clone(), value: value.clone() },
             Match::Signature { capture, signature } => Self::Signature {
                 signature: Some(signature.state).into(),

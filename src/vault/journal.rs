@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::api::{Operation, Timestamp};
 use super::handle::Vault;
 use crate::digest::Digest;
-use crate::storage::{ErrorKind, Head, JournalQuery, JournalRecord, StorageError};
+use crate::storage::{ErrorKind, Head, JournalQuery, JournalRecord, Snapshot, StorageError};
 
 /// A request for journal entries. Everything given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -19,6 +19,8 @@ pub struct JournalRequest {
     pub until: Option<Timestamp>,
     /// Only entries of this action, such as `add`.
     pub action: Option<String>,
+    /// Only entries that contain this hash, or have it as their chain value.
+    pub about: Option<Digest>,
     /// Only this number of entries, the last ones. Ignored if `after` is given.
     pub last: Option<u32>,
     /// The number of an entry: only those after it.
@@ -96,18 +98,53 @@ impl Operation for JournalRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read or an entry is damaged.
     fn run(&self, vault: &Vault) -> Result<JournalAnswer, StorageError> {
+        let last = self.last.filter(|_| self.after.is_none());
         let query = JournalQuery {
             since: self.since.map(|time| time.0),
             until: self.until.map(|time| time.0),
             action: self.action.clone(),
-            limit: self.last.filter(|_| self.after.is_none()),
+            // Which are the last ones is known only when all have been read.
+            limit: last.filter(|_| self.about.is_none()),
         };
         let limit = usize::try_from(self.limit.unwrap_or(PAGE)).unwrap_or(usize::MAX);
         let from = self.after.map_or(0, |after| after.saturating_add(1));
-        let records = vault.snapshot()?.journal(&query, from, limit)?;
+        let snapshot = vault.snapshot()?;
+        let records = match self.about {
+            None => snapshot.journal(&query, from, limit)?,
+            Some(digest) => {
+                let limit = if last.is_some() { usize::MAX } else { limit };
+                let mut records = about(&*snapshot, &query, digest, from, limit)?;
+                let last = last.map_or(usize::MAX, |last| usize::try_from(last).unwrap_or(usize::MAX));
+                records.drain(..records.len().saturating_sub(last));
+                records
+            }
+        };
         let next = records.last().filter(|_| records.len() == limit).map(|record| record.seq);
         let entries = records.iter().map(JournalEntry::read).collect::<Result<_, _>>()?;
         Ok(JournalAnswer { entries, next })
+    }
+}
+
+/// Returns up to `limit` of the entries from one on that contain a digest or have it as their chain value.
+fn about(
+    snapshot: &dyn Snapshot,
+    query: &JournalQuery,
+    digest: Digest,
+    mut from: u64,
+    limit: usize,
+) -> Result<Vec<JournalRecord>, StorageError> {
+    let digits = digest.hex();
+    let mut found = Vec::new();
+    loop {
+        let page = snapshot.journal(query, from, PAGE as usize)?;
+        let Some(last) = page.last().map(|record| record.seq) else { return Ok(found) };
+        from = last.saturating_add(1);
+        let is_about = |record: &JournalRecord| record.chain == digest || record.entry.contains(&digits);
+        found.extend(page.into_iter().filter(is_about));
+        if found.len() >= limit {
+            found.truncate(limit);
+            return Ok(found);
+        }
     }
 }
 

@@ -30,6 +30,7 @@ mod limit;
 pub mod links;
 pub mod list;
 mod maintenance;
+pub mod near;
 pub mod note;
 mod openapi;
 pub mod path;

@@ -62,6 +62,7 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::labels::LabelsRequest>();
     visitor.visit::<super::links::LinksRequest>();
     visitor.visit::<super::list::ListRequest>();
+    visitor.visit::<super::near::NearRequest>();
     visitor.visit::<super::note::NoteRequest>();
     visitor.visit::<super::path::PathRequest>();
     visitor.visit::<super::pins::PinsRequest>();

@@ -6,10 +6,10 @@ pub(crate) mod making;
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::conformance::corpus;
-use crate::sandbox::{Ran, Sandbox, repository, session};
+use crate::sandbox::{Ran, Sandbox, repository, run_pack, session};
 
 use making::Making;
 
@@ -115,11 +115,69 @@ fn what_is_linked_comes_along_if_it_is_wanted() {
     let run = core_of(&sandbox, "runs");
     sandbox.run(["export", &run, "-o", "alone.rvz"]).expect(0);
     assert_eq!(cores(&sandbox, "alone.rvz"), std::slice::from_ref(&run));
-    sandbox.run(["export", &run, "--with-links", "--coincident", "-o", "linked.rvz"]).expect(0);
+    sandbox.run(["export", &run, "--with-links=all", "--coincident", "-o", "linked.rvz"]).expect(0);
     assert_eq!(cores(&sandbox, "linked.rvz").len(), 7, "all but the lonely one");
     on(&sandbox, "n.vault", &["import", "--create", "linked.rvz"]).expect(0);
     let links = |vault: &str| on(&sandbox, vault, &["links", &run]).expect(0).stdout;
     assert_eq!(links("v.vault"), links("n.vault"));
+}
+
+#[test]
+fn a_run_with_links_leaves_the_other_runs_of_its_contract() {
+    let sandbox = with_examples();
+    let [run, trace, contract] = ["runs", "traces", "contracts"].map(|kind| core_of(&sandbox, kind));
+    let pack = core_of(&sandbox, "packs");
+    let steps = [json!({"type": "tool.response", "input": {"tool": "t"}, "output": {"result": "r"}})];
+    let other = sandbox.add([sandbox.write("other.rpk", run_pack("other", &steps))]).remove(0);
+    sandbox.run(["link", "add", &contract, "governs", &other]).expect(0);
+    sandbox.run(["tag", "set", &run, "base"]).expect(0);
+    let exported = |of: &str, scope: &str| {
+        let ran = sandbox.run(["export", of, scope, "--dry-run", "--json"]).expect(0);
+        let cores = ran.json().into_iter().map(|line| line["core_hash"].as_str().unwrap().to_owned());
+        cores.collect::<Vec<_>>()
+    };
+    let of_run = exported(&run, "--with-links");
+    for expected in [&run, &trace, &contract, &pack] {
+        assert!(of_run.contains(expected), "{expected}: {of_run:?}");
+    }
+    assert!(!of_run.contains(&other), "{of_run:?}");
+    sandbox.run(["export", &run, "--with-links", "-o", "run.rvz"]).expect(0);
+    let mut sorted = of_run.clone();
+    sorted.sort_unstable();
+    assert_eq!(cores(&sandbox, "run.rvz"), sorted, "a dry run lists what is exported");
+    // What governs a run is stated by it, from whichever end it was linked.
+    let mut of_other = exported(&other, "--with-links");
+    of_other.sort_unstable();
+    let mut expected = vec![other.clone(), contract.clone()];
+    expected.sort_unstable();
+    assert_eq!(of_other, expected);
+    assert!(!exported(&contract, "--with-links").contains(&run));
+    assert!(exported(&other, "--with-links=all").contains(&run));
+    let told = sandbox.run(["export", &run, "--with-links", "--dry-run"]).expect(0);
+    let line = told.stdout.lines().find(|line| line.contains(&run[7..19])).unwrap();
+    assert!(line.contains("KiB") && line.contains("@base"), "{line}");
+    let summary = format!("{} artifacts would be exported, ", of_run.len());
+    assert!(told.stderr.starts_with(&summary), "{}", told.stderr);
+    sandbox.run(["export", &run, "--dry-run", "-o", "x.rvz"]).expect(3);
+}
+
+#[test]
+fn a_recorded_run_with_links_has_its_session_and_no_other() {
+    let sandbox = Sandbox::new();
+    for name in ["vcr.json", "pairs.jsonl"] {
+        sandbox.run(["import".as_ref(), repository(&format!("tests/import/{name}")).as_os_str()]).expect(0);
+    }
+    let runs = sandbox.run(["find", "runs", "--json"]).expect(0).json();
+    assert!(runs.len() > 1);
+    for run in &runs {
+        let run = run["core_hash"].as_str().unwrap();
+        let sessions = |arguments: &[&str]| {
+            let lines = sandbox.run(arguments).expect(0).json().into_iter();
+            lines.filter(|line| line["kind"] == "model_io").count()
+        };
+        assert_eq!(sessions(&["export", run, "--dry-run", "--json"]), 0);
+        assert_eq!(sessions(&["export", run, "--with-links", "--dry-run", "--json"]), 1);
+    }
 }
 
 #[test]
@@ -135,7 +193,10 @@ fn conditions_choose_what_is_exported() {
         (["sessions"].as_slice(), ["--kind", "model_io"].as_slice()),
         (&["--prompt", prompt], &["--prompt", prompt]),
         (&["packs", "--prompt", prompt], &["--kind", "pack", "--prompt", prompt]),
-        (&["--tool", "tracker.label", "--since", "1h"], &["--tool", "tracker.label", "--since", "1h"]),
+        (
+            &["--tool", "tracker.label", "--since", "1h", "--by", "last-seen"],
+            &["--tool", "tracker.label", "--since", "1h", "--by", "last-seen"],
+        ),
         (&["--until", "2099-01-01"], &["--until", "2099-01-01"]),
     ]
     .into_iter()

@@ -105,7 +105,6 @@ fn columns_and_formats_tell_the_same() {
         ("tags", "@a @b"),
         ("note", "a note"),
         ("matches", "tool tracker.label"),
-        ("age", "just now"),
         ("run_id", "run-triage-4711"),
         (
             "step_type",

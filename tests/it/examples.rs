@@ -293,7 +293,7 @@ fn runs_are_audited_against_contracts() {
     let ran = sandbox.run(["audit", &risky]).expect(1);
     all += &format!("{}{}\n", ran.stdout, ran.stderr);
     all += &sandbox.run(["audit", "--json", &risky]).expect(1).stdout;
-    assert!(sandbox.run(["audit", &core("run.rpk")]).expect(1).stderr.contains("not a contract"));
+    assert!(sandbox.run(["audit", &core("/session.json")]).expect(1).stderr.contains("not a contract"));
     insta::assert_snapshot!(all);
 }
 

@@ -189,7 +189,7 @@ fn invalid_labels_are_wrong_usage() {
         (&["find", "--label", "a b"], "the key of a label is"),
         (&["add", "x", "--label", "k"], "expected KEY=VALUE"),
         (&["stats", "--by", "label:"], "the key of a label is"),
-        (&["stats", "--by", "labels"], "expected last-seen, first-seen, created, finished or label:KEY"),
+        (&["stats", "--by", "labels"], "expected created, first-seen, last-seen, finished or label:KEY"),
     ] {
         let refused = sandbox.run(arguments).expect(3).stderr;
         assert!(refused.contains(why), "{arguments:?}: {refused}");

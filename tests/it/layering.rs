@@ -76,6 +76,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "clock",
             "artifact",
             "digest",
+            "display",
             "files",
             "formats",
             "intake",
@@ -165,6 +166,7 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "mcp",
         &[
+            "clock",
             "artifact",
             "digest",
             "display",
@@ -195,7 +197,6 @@ const TABLE: &[(&str, &[&str])] = &[
             "tempfile",
             "terminal_size",
             "console",
-            "humantime",
             "textwrap",
         ],
     ),
@@ -247,7 +248,6 @@ const HOMED: &[&str] = &[
     "tempfile",
     "terminal_size",
     "console",
-    "humantime",
     "textwrap",
     "utoipa",
     "zip",

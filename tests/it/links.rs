@@ -56,13 +56,14 @@ fn a_path_says_what_was_searched() {
 fn a_bundle_with_links_has_no_artifact_that_only_shares_an_exchange() {
     let (sandbox, session, contract) = sharing();
     let exported = |options: &[&str], name: &str| {
-        let arguments = ["export", &contract, "--with-links", "-o", name];
+        let arguments = ["export", &contract, "-o", name];
         sandbox.run(arguments.into_iter().chain(options.iter().copied())).expect(0);
         let imported =
             sandbox.run(["--vault", &format!("{name}.vault"), "import", "--create", name, "--json"]);
         imported.expect(0).json().iter().any(|line| line["core_hash"] == session.as_str())
     };
-    assert!(!exported(&[], "stated.rvz"));
-    assert!(exported(&["--coincident"], "all.rvz"));
+    assert!(!exported(&["--with-links"], "stated.rvz"));
+    assert!(exported(&["--with-links=all", "--coincident"], "all.rvz"));
     sandbox.run(["export", &contract, "--coincident", "-o", "x.rvz"]).expect(3);
+    sandbox.run(["export", &contract, "--with-links", "--coincident", "-o", "x.rvz"]).expect(3);
 }

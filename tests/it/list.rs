@@ -54,10 +54,15 @@ fn three_runs() -> Sandbox {
     sandbox
 }
 
+/// All rows, those of the artifacts that were seen last first.
+fn by_arrival() -> ListRequest {
+    ListRequest { order: FindOrder::LastSeen, ..ListRequest::default() }
+}
+
 #[test]
 fn the_artifacts_of_a_run_are_one_row() {
     let sandbox = three_runs();
-    let ListAnswer { rows, next } = open(&sandbox).run(&ListRequest::default()).unwrap();
+    let ListAnswer { rows, next } = open(&sandbox).run(&by_arrival()).unwrap();
     assert_eq!(next, None);
     // The position is that of the member that was added last.
     assert_eq!(ids(&rows), ["-", "three", "one", "two"]);
@@ -164,14 +169,14 @@ fn a_shared_id_does_not_join_recordings() {
     let sandbox = three_runs();
     // A second recording of the first run: whose the trace is, is unknown.
     sandbox.add([sandbox.write("again.rpk", run("one", "2026-11-02T00:00:00Z", 1))]);
-    let rows = open(&sandbox).run(&ListRequest::default()).unwrap().rows;
+    let rows = open(&sandbox).run(&by_arrival()).unwrap().rows;
     let of_one: Vec<Vec<&str>> =
         rows.iter().filter(|row| row.run_id.as_deref() == Some("one")).map(kinds).collect();
     assert_eq!(of_one, [vec!["rpk"], vec!["trace"], vec!["pack", "model_io"], vec!["rpk"]]);
     // A session in two packs is of neither.
     let inside = std::fs::read_to_string(sandbox.path("pack-one/model_io.json")).unwrap();
     add_pack(&sandbox, "other", &inside);
-    let rows = open(&sandbox).run(&ListRequest::default()).unwrap().rows;
+    let rows = open(&sandbox).run(&by_arrival()).unwrap().rows;
     assert!(rows.iter().any(|row| kinds(row) == ["model_io"] && row.tokens == Some(11)));
     assert!(rows.iter().any(|row| kinds(row) == ["pack"] && row.run_id.as_deref() == Some("other")));
 }
@@ -184,7 +189,7 @@ fn shorter_versions_of_a_trace_are_in_its_row() {
         sandbox.add([sandbox.write("t.ndjson", lines[..length].concat())]);
     }
     sandbox.add([sandbox.write("run.rpk", run("grown", "2026-11-01T00:00:00Z", 0))]);
-    let rows = open(&sandbox).run(&ListRequest::default()).unwrap().rows;
+    let rows = open(&sandbox).run(&by_arrival()).unwrap().rows;
     assert_eq!(rows.len(), 1);
     assert_eq!(kinds(&rows[0]), ["rpk", "trace", "trace", "trace", "trace"]);
     let longest = traces::core(lines.last().unwrap());
@@ -196,7 +201,7 @@ fn the_command_lists_what_the_operation_answers() {
     let sandbox = three_runs();
     sandbox.run(["tag", "set", "latest", "last"]).expect(0);
     let rows = sandbox.run(["list", "--json", "--sort", "seen"]).expect(0).json();
-    let answer = open(&sandbox).run(&ListRequest::default()).unwrap();
+    let answer = open(&sandbox).run(&by_arrival()).unwrap();
     // The command requests the attributes of its default columns.
     let answer: Vec<Value> = answer.rows.iter().map(|row| serde_json::to_value(row).unwrap()).collect();
     let without = |rows: &[Value]| -> Vec<Value> {
@@ -234,7 +239,7 @@ fn the_command_lists_what_the_operation_answers() {
 fn the_examples_are_three_rows() {
     let sandbox = Sandbox::new();
     sandbox.add([repository("examples")]);
-    let rows = open(&sandbox).run(&ListRequest::default()).unwrap().rows;
+    let rows = open(&sandbox).run(&by_arrival()).unwrap().rows;
     let triage = rows.iter().find(|row| row.run_id.as_deref() == Some("run-triage-4711")).unwrap();
     assert!(kinds(triage).starts_with(&["rpk", "pack"]), "{:?}", kinds(triage));
     assert_eq!(kinds(triage).last(), Some(&"model_io"));

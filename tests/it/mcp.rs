@@ -169,7 +169,7 @@ fn errors_name_the_problem() {
             json!({"attributes": {"model": "m"}}),
             "there is no attribute \"model\"; expected one of",
         ),
-        ("find_runs", json!({"since": "yesterday"}), "RFC 3339"),
+        ("find_runs", json!({"since": "soon"}), "expected a time"),
         ("find_runs", json!({"cursor": "MTI"}), "cursor"),
         ("who_saw_prompt", json!({}), "either prompt or prompt_hash"),
         ("who_saw_prompt", json!({"prompt_hash": "xyz"}), "xyz"),

@@ -104,7 +104,7 @@ fn find() {
         &["find", "packs", "--prompt", "Summarise ticket 4711 in one sentence.", "--model", "triage-large-2"],
         &["find", "packs", "--model", "triage-small-1"],
         &["find", "--until", "2020-01-01"],
-        &["find", "--since", "1h", "--limit", "1", "--sort", "core"],
+        &["find", "--since", "1h", "--by", "last-seen", "--limit", "1", "--sort", "core"],
         &["find", "--response-hash", "000000"],
     ] {
         let ran = sandbox.run(arguments);

@@ -25,10 +25,68 @@ fn a_run_id_names_the_run() {
     sandbox.run(["verify", "run-a"]).expect(0);
     sandbox.run(["diff", "run-a", "run-b"]).expect(0);
     sandbox.run(["replay", "run-b"]).expect(0);
-    // A tag needs no @, and goes before the id of a run.
+    // A tag needs no @.
     assert_eq!(core(&sandbox, "second"), cores[1]);
-    sandbox.run(["tag", "set", "run-a", "run-b"]).expect(0);
-    assert_eq!(core(&sandbox, "run-b"), cores[0]);
+}
+
+#[test]
+fn rejects_tags_that_look_like_another_handle() {
+    let sandbox = Sandbox::new();
+    let steps = [json!({"type": "tool.response", "input": {"tool": "t"}, "output": {"result": "r"}})];
+    let cores = sandbox.add([
+        sandbox.write("a.rpk", run_pack("run-a", &steps)),
+        sandbox.write("b.rpk", run_pack("run-b", &steps)),
+    ]);
+    for name in ["run-b", "facade", "0123456789ab", &cores[1][7..], "latest"] {
+        let told = sandbox.run(["tag", "set", "run-a", name]).expect(3).stderr;
+        assert!(told.contains("cannot be a tag: it"), "{name}: {told}");
+    }
+    assert!(sandbox.run(["tag", "list"]).stdout.is_empty());
+    sandbox.run(["add", "a.rpk", "--tag", "facade"]).expect(3);
+}
+
+#[test]
+fn rejects_a_name_that_is_a_tag_and_a_run_id_of_two_artifacts() {
+    let sandbox = Sandbox::new();
+    let steps = [json!({"type": "tool.response", "input": {"tool": "t"}, "output": {"result": "r"}})];
+    let one = sandbox.add([sandbox.write("a.rpk", run_pack("run-a", &steps))]).remove(0);
+    sandbox.run(["tag", "set", &one, "later"]).expect(0);
+    // The same name for one artifact is not ambiguous.
+    let other = sandbox.add([sandbox.write("b.rpk", run_pack("later", &steps))]).remove(0);
+    let told = sandbox.run(["show", "later"]).expect(1).stderr;
+    let forms = format!("@later is {}, run:later is {}", &one[7..19], &other[7..19]);
+    assert!(told.contains(&forms), "{told}");
+    assert_eq!((core(&sandbox, "@later"), core(&sandbox, "run:later")), (one.clone(), other));
+    let digits = &one[7..19];
+    let hex = sandbox.add([sandbox.write("c.rpk", run_pack(digits, &steps))]).remove(0);
+    let told = sandbox.run(["show", digits]).expect(1).stderr;
+    assert!(
+        told.contains(&format!("sha256:{digits} is {digits}, run:{digits} is {}", &hex[7..19])),
+        "{told}"
+    );
+    assert_eq!((core(&sandbox, &format!("sha256:{digits}")), core(&sandbox, &one)), (one.clone(), one));
+}
+
+#[test]
+fn tag_set_takes_its_arguments_in_any_order_that_is_not_ambiguous() {
+    let sandbox = Sandbox::new();
+    let steps = [json!({"type": "tool.response", "input": {"tool": "t"}, "output": {"result": "r"}})];
+    let cores = sandbox.add([
+        sandbox.write("a.rpk", run_pack("run-a", &steps)),
+        sandbox.write("b.rpk", run_pack("run-b", &steps)),
+    ]);
+    sandbox.run(["tag", "set", "base", &cores[0]]).expect(0);
+    sandbox.run(["tag", "set", "other", "run-b"]).expect(0);
+    assert_eq!((core(&sandbox, "@base"), core(&sandbox, "@other")), (cores[0].clone(), cores[1].clone()));
+    let told = sandbox.run(["tag", "set", "base", "other"]).expect(3).stderr;
+    assert!(told.contains("base and other are both tags; give @base other"), "{told}");
+    sandbox.run(["tag", "set", "run-a", "run-b"]).expect(3);
+    sandbox.run(["tag", "set", "new", "newer"]).expect(1);
+    sandbox.run(["tag", "set", "@base", "other"]).expect(0);
+    assert_eq!(core(&sandbox, "@other"), cores[0]);
+    let names: Vec<String> =
+        sandbox.run(["tag", "list", "--json"]).json().iter().map(|tag| tag["name"].to_string()).collect();
+    assert_eq!(names, ["\"base\"", "\"other\""]);
 }
 
 #[test]
@@ -76,6 +134,9 @@ fn names_are_accepted_as_they_are_pasted() {
         format!("{}…", &run[..20]),
         format!("{}...", &run[..20]),
         run.to_uppercase(),
+        format!("{} {}", &run[7..20], &run[20..40]),
+        format!("http://127.0.0.1:4780/artifact/{run}?only=tools#step-2"),
+        "http://127.0.0.1:4780/artifact/run-triage-4711".to_owned(),
         "run:run-triage-4711".to_owned(),
     ] {
         assert_eq!(core(&sandbox, &pasted), run, "{pasted}");
@@ -88,12 +149,80 @@ fn names_are_accepted_as_they_are_pasted() {
 }
 
 #[test]
-fn a_digest_that_looks_like_a_name_is_still_found() {
+fn a_run_id_that_looks_like_a_digest_is_still_found() {
     let sandbox = Sandbox::new();
-    let core_hash = sandbox.add([repository("examples/session.json")]).remove(0);
-    sandbox.run(["tag", "set", &core_hash, "facade"]).expect(0);
+    let steps = [json!({"type": "tool.response", "input": {"tool": "t"}, "output": {"result": "r"}})];
+    let core_hash = sandbox.add([sandbox.write("a.rpk", run_pack("facade", &steps))]).remove(0);
     assert_eq!(core(&sandbox, "facade"), core_hash);
     assert_eq!(core(&sandbox, &core_hash), core_hash);
+}
+
+#[test]
+fn every_command_takes_a_pasted_hash() {
+    let sandbox = Sandbox::new();
+    sandbox.add([repository("examples")]);
+    let prompt = runvault::digest::Digest::from_content(SUMMARY.as_bytes());
+    let whole = sandbox.run(["find", "--prompt", SUMMARY, "--json"]).expect(0).stdout;
+    for pasted in [
+        prompt.to_string().to_uppercase(),
+        format!("{}…", &prompt.to_string()[..20]),
+        format!(" {} {} ", &prompt.hex()[..8], &prompt.hex()[8..16]),
+        format!("http://127.0.0.1:4780/prompt/{prompt}"),
+    ] {
+        let found = sandbox.run(["find", "--prompt-hash", &pasted, "--json"]).expect(0).stdout;
+        assert_eq!(found, whole, "{pasted}");
+        let request = format!("{}\n", json!({"prompt_hash": pasted}));
+        let ran = sandbox.run_on(request.as_bytes(), &["replay", "any", "--serve-stdio"]);
+        assert!(ran.json()[0].get("response").is_some(), "{pasted}: {}", ran.stdout);
+        for command in ["find", "list"] {
+            assert!(!sandbox.run([command, &pasted, "--json"]).expect(0).json().is_empty(), "{pasted}");
+        }
+    }
+    // An artifact, and those that mention it.
+    let contract = core(&sandbox, "5c496a37feba");
+    let about = sandbox.run(["find", "5c496a37feba", "--json"]).expect(0).json();
+    assert!(about.len() > 1 && about.iter().any(|hit| hit["core_hash"] == *contract), "{about:?}");
+    assert_eq!(sandbox.run(["find", "contracts", &contract, "--json"]).expect(0).json().len(), 1);
+    let logged = sandbox.run(["log", &contract[..20], "--json"]).expect(0).json();
+    assert!(!logged.is_empty() && logged.iter().all(|line| line["entry"].to_string().contains(&contract)));
+    assert!(logged.len() < sandbox.run(["log", "--json"]).expect(0).json().len());
+    // A run alone is audited against its contract.
+    let audited = sandbox.run(["audit", "run-triage-4711"]);
+    assert_eq!(audited.stdout, sandbox.run(["audit", &contract, "run-triage-4711"]).stdout);
+    sandbox.run(["find", "no-such-thing"]).expect(1);
+}
+
+#[test]
+fn names_that_do_not_exist_are_answered_with_similar_ones() {
+    let sandbox = Sandbox::new();
+    sandbox.add([repository("examples")]);
+    sandbox.run(["label", "set", "3941d389b337", "branch=feature/search"]).expect(0);
+    let told = |arguments: &[&str]| sandbox.run(arguments).expect(1).stderr;
+    assert!(told(&["show", "run-triage-471"]).contains("similar: run-triage-4711"));
+    for (arguments, near) in [
+        (
+            &["find", "--model", "triage"][..],
+            "no artifact has model_id triage; similar: triage-large-2, triage-small-1",
+        ),
+        (&["list", "--model", "triage-lage-2"], "similar: triage-large-2"),
+        (&["find", "--tool", "label"], "similar: tracker.label"),
+        (&["find", "--run-id", "triage"], "similar: run-triage-4711"),
+        (
+            &["find", "--label", "branch=search"],
+            "no artifact has label:branch search; similar: feature/search",
+        ),
+        (&["find", "--label", "brnach"], "no artifact has label brnach; similar: branch"),
+    ] {
+        let told = told(arguments);
+        assert!(told.contains(near), "{arguments:?}: {told}");
+    }
+    let found = |arguments: &[&str]| sandbox.run(arguments).expect(0).json().len();
+    assert_eq!(found(&["find", "sessions", "--model", "triage-*", "--json"]), 2);
+    assert_eq!(found(&["find", "runs", "--tool", "*label*", "--json"]), 1);
+    assert_eq!(found(&["find", "runs", "--run-id", "run-*", "--json"]), 1);
+    assert_eq!(found(&["find", "--label", "branch=feature/*", "--json"]), 1);
+    let told = told(&["find", "--prompt", &format!("{SUMMARY}\n")]);
+    assert!(told.contains("without the line feed at its end, "), "{told}");
 }
 
 #[test]
@@ -146,6 +275,16 @@ fn commands_of_other_programs_are_answered_with_ours() {
         assert!(told.starts_with(&format!("error: there is no command {typed}; ")), "{told}");
         assert!(told.contains(named), "{told}");
     }
+    for (command, typed, meant) in [
+        ("find", "--errors", "'--has-error'"),
+        ("find", "--promt-hash", "'--prompt-hash'"),
+        ("export", "--links", "'--with-links'"),
+    ] {
+        let told = sandbox.run([command, typed]).expect(3).stderr;
+        assert!(told.contains(meant), "{typed}: {told}");
+    }
+    let told = sandbox.run(["find", "--zzzzz"]).expect(3).stderr;
+    assert!(!told.contains("similar"), "{told}");
     // Others are answered by what is spelled alike.
     assert!(sandbox.run(["fnid"]).expect(3).stderr.contains("'find'"));
 }

@@ -1,6 +1,7 @@
 //! The pages over HTTP, as a browser requests them.
 
 mod browser;
+mod fields;
 mod files;
 mod places;
 
@@ -67,7 +68,12 @@ impl Serving {
 
     /// Starts the program at an address.
     pub(crate) fn start_at(mut command: Command, listen: &str) -> Self {
-        command.args(["serve", "--listen", listen]).stdin(Stdio::null()).stdout(Stdio::piped());
+        command.args(["serve", "--listen", listen]);
+        Self::start_with(command)
+    }
+
+    fn start_with(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -262,7 +268,7 @@ fn what_does_not_exist_is_an_error_with_a_page() {
         ("/artifact/%ff%fe".to_owned(), 400),
         ("/artifacts?kind=nothing".to_owned(), 400),
         ("/artifacts?unknown=1".to_owned(), 400),
-        ("/artifacts?since=yesterday".to_owned(), 400),
+        ("/artifacts?since=soon".to_owned(), 400),
         ("/artifacts?attribute=model%3Dm".to_owned(), 400),
         ("/artifacts?after=%7B%7D".to_owned(), 400),
         ("/journal?before=x".to_owned(), 400),
@@ -520,4 +526,19 @@ fn runs_are_listed_by_label() {
 /// The whole core hash that begins with these digits.
 fn cores_with(sandbox: &Sandbox, digits: &str) -> String {
     cores(sandbox).into_iter().find(|core| core.contains(digits)).unwrap()
+}
+
+#[test]
+fn without_an_address_the_next_free_port_from_4780_on_is_used() {
+    let sandbox = examples();
+    let start = || {
+        let mut command = sandbox.command();
+        command.arg("serve");
+        Serving::start_with(command)
+    };
+    let (one, other) = (start(), start());
+    assert!([one.address.port(), other.address.port()].iter().all(|port| (4780..4800).contains(port)));
+    assert_ne!(one.address, other.address);
+    one.get("/").expect(200);
+    other.get("/").expect(200);
 }

@@ -10,13 +10,13 @@ use crate::output::steady;
 use crate::sandbox::{Sandbox, repository};
 
 fn examples() -> Sandbox {
-    let sandbox = Sandbox::new();
+    let sandbox = Sandbox::at("2026-11-21T12:00:00Z");
     sandbox.add([repository("examples")]);
     sandbox
 }
 
 fn stats(sandbox: &Sandbox) -> Value {
-    sandbox.run(["stats", "--json"]).expect(0).json().remove(0)
+    sandbox.run(["stats", "--by", "last-seen", "--json"]).expect(0).json().remove(0)
 }
 
 #[test]

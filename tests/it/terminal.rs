@@ -45,7 +45,7 @@ const SESSION: &[&str] = &[
 
 /// A sandbox with the examples, and one of them edited.
 fn desk() -> Sandbox {
-    let sandbox = Sandbox::at("2026-01-15T12:00:00Z");
+    let sandbox = Sandbox::at("2026-11-21T12:00:00Z");
     std::os::unix::fs::symlink(repository("examples"), sandbox.path("examples")).unwrap();
     let session = std::fs::read_to_string(repository("examples/session.json")).unwrap();
     sandbox.write("edited.json", session.replace("a fix is on its way", "a fix will come"));

@@ -111,19 +111,21 @@ fn artifacts_are_selected_by_the_time_of_their_end() {
 }
 
 #[test]
-fn find_goes_by_what_was_last_seen() {
+fn find_goes_by_what_was_last_seen_if_that_is_asked_for() {
     let mut sandbox = Sandbox::at("2026-01-10T00:00:00Z");
     let cores = add_together(&sandbox, &["a", "b"]);
     sandbox.set_clock("2026-01-20T00:00:00Z");
     sandbox.run(["add", "a"]).expect(0);
     sandbox.set_clock("2026-01-21T00:00:00Z");
-    assert_eq!(found(&sandbox, &["--since", "2026-01-15"]), [&*cores[0]]);
-    assert_eq!(found(&sandbox, &["--since", "36h"]), [&*cores[0]]);
-    assert_eq!(found(&sandbox, &["--until", "2026-01-15"]), [&*cores[1]]);
+    assert_eq!(found(&sandbox, &["--since", "2026-01-15", "--by", "last-seen"]), [&*cores[0]]);
+    assert_eq!(found(&sandbox, &["--since", "36h", "--by", "last-seen"]), [&*cores[0]]);
+    assert_eq!(found(&sandbox, &["--since", "yesterday", "--by", "last-seen"]), [&*cores[0]]);
+    assert_eq!(found(&sandbox, &["--until", "2026-01-15", "--by", "last-seen"]), [&*cores[1]]);
     assert_eq!(found(&sandbox, &["--since", "2026-01-15", "--by", "first-seen"]), [""; 0]);
     assert_eq!(found(&sandbox, &["--until", "2026-01-15", "--by", "first-seen"]), reversed(&cores));
     assert_eq!(found(&sandbox, &["--until", "2027-01-01", "--by", "created"]), [""; 0]);
-    let line = sandbox.run(["find", "--since", "2026-01-15", "--json"]).expect(0).json().remove(0);
+    let line = sandbox.run(["find", "--since", "2026-01-15", "--by", "last-seen", "--json"]).expect(0);
+    let line = line.json().remove(0);
     assert_eq!(
         [&line["added_at"], &line["seen_at"], &line["created_at"]],
         [&json!("2026-01-10T00:00:00.000Z"), &json!("2026-01-20T00:00:00.000Z"), &Value::Null]
@@ -137,7 +139,7 @@ fn find_goes_by_what_was_last_seen() {
         listed("first-seen")
             .starts_with(&format!("{} model_io 2026-01-10 00:00:00 UTC b m\n", &cores[1][7..19]))
     );
-    let columns = ["find", "--columns", "seen,added,age", "--since", "2026-01-15"];
+    let columns = ["find", "--columns", "seen,added,age", "--since", "2026-01-15", "--by", "last-seen"];
     assert_eq!(
         sandbox.run(columns).expect(0).stdout,
         "2026-01-20 00:00:00 UTC 2026-01-10 00:00:00 UTC 1 day ago\n"
@@ -145,7 +147,7 @@ fn find_goes_by_what_was_last_seen() {
 }
 
 #[test]
-fn find_goes_by_what_artifacts_state_if_that_is_asked_for() {
+fn find_and_list_go_by_the_creation_that_artifacts_state() {
     let sandbox = Sandbox::at("2026-06-01T00:00:00Z");
     let times = [
         "2026-03-01T00:00:00Z",
@@ -162,6 +164,19 @@ fn find_goes_by_what_artifacts_state_if_that_is_asked_for() {
         let found = found(&sandbox, &all).into_iter();
         found.map(|core| names[cores.iter().position(|one| *one == core).unwrap()]).collect::<Vec<_>>()
     };
+    let created = found(&sandbox, &[]);
+    assert_eq!(created, found(&sandbox, &["--by", "created"]));
+    let listed = sandbox.run(["list", "--json"]).expect(0).json().into_iter();
+    let listed: Vec<String> = listed.map(|row| row["core_hash"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(listed, created);
+    for command in ["find", "list"] {
+        let ran = sandbox.run([command, "--since", "2026-02", "--until", "2026-03", "--json"]).expect(0);
+        assert_eq!(ran.json().len(), 2, "{command}");
+        assert_eq!(
+            ran.stderr,
+            "1 artifact states no creation time and cannot match; --by last-seen compares another time\n"
+        );
+    }
     // The later of two that were created at the same time arrived later; the one without a time is the last.
     assert_eq!(by_created(&[]), ["a", "e", "c", "b", "d"]);
     assert_eq!(by_created(&["--since", "2026-02-01"]), ["a", "e", "c"]);
@@ -208,7 +223,7 @@ fn one_order_everywhere_that_of_the_journal() {
         let order: Vec<&str> = plan.iter().map(|line| line["core_hash"].as_str().unwrap()).collect();
         assert_eq!(order, newest_first);
         assert!(plan.iter().enumerate().all(|(at, line)| line["keep"] == (at < 3)), "{plan:?}");
-        let stats = sandbox.run(["stats", "--json"]).expect(0).json().remove(0);
+        let stats = sandbox.run(["stats", "--by", "last-seen", "--json"]).expect(0).json().remove(0);
         assert_eq!(stats["newest"]["core_hash"], *newest_first[0]);
         assert_eq!(stats["oldest"]["core_hash"], *newest_first[newest_first.len() - 1]);
         sandbox.run(["search", "--build"]).expect(0);
@@ -254,7 +269,8 @@ fn search_takes_the_time_that_counts() {
     let hits = |arguments: &[&str]| {
         sandbox.run(["search", "a", "OR", "b", "--json"].iter().chain(arguments)).json().len()
     };
-    assert_eq!(hits(&["--since", "2026-01-15"]), 1);
+    assert_eq!(hits(&["--since", "2026-01-15"]), 0);
+    assert_eq!(hits(&["--since", "2026-01-15", "--by", "last-seen"]), 1);
     assert_eq!(hits(&["--since", "2026-01-15", "--by", "first-seen"]), 0);
     assert_eq!(hits(&["--until", "2026-01-01", "--by", "created"]), 2);
     let told = sandbox.run(["search", "a", "--by", "created"]).expect(0).stdout;
@@ -303,7 +319,8 @@ fn stats_go_by_the_time_that_is_asked_for() {
         .collect::<Vec<_>>()
     };
     let day = |date: &str, count: u64| (date.to_owned(), count, count);
-    let last = stats(&[]);
+    assert_eq!(stats(&[]), stats(&["--by", "created"]));
+    let last = stats(&["--by", "last-seen"]);
     assert_eq!((&last["by"], &last["undated"]), (&json!("last-seen"), &json!(0)));
     assert_eq!(ends(&last), [cores[0].clone(), cores[1].clone()]);
     assert_eq!(last["newest"]["at"], "2026-01-20T00:00:00.000Z");

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use runvault::digest::{Digest, DigestPrefix, PREFIX};
+use runvault::digest::{Digest, DigestPrefix, pasted};
 use runvault::storage::{MAX_TAG_BYTES, is_tag};
-use runvault::vault::digests::{DigestsAnswer, DigestsRequest};
-use runvault::vault::resolve::ResolveRequest;
+use runvault::vault::digests::DigestsRequest;
+use runvault::vault::find::{ArtifactFilter, FindCondition};
+use runvault::vault::resolve::{RUN_IDS, ResolveRequest};
 use runvault::{LocatedCapture, LookupError, Vault};
 
 use crate::cli::args::vault::VaultArgs;
@@ -35,18 +36,10 @@ impl FromStr for ArtifactArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        // As hashes are pasted: with spaces around them, an ellipsis at the end, the algorithm in capitals.
-        let text = text.trim().trim_end_matches('…');
-        let text = text.strip_suffix("...").unwrap_or(text);
-        let text = &match text.split_at_checked(PREFIX.len()) {
-            Some((algorithm, digits)) if algorithm.eq_ignore_ascii_case(PREFIX) => {
-                format!("{PREFIX}{digits}")
-            }
-            _ => text.to_owned(),
-        };
-        Self::parse_strict(text).or_else(|error| {
-            let is_name = !text.starts_with('@') && !text.is_empty() && is_plain(text.as_bytes());
-            if is_name { Ok(Self::Name(text.to_owned(), error)) } else { Err(error) }
+        let pasted = &*pasted(text);
+        Self::parse_strict(pasted).or_else(|error| {
+            let is_name = !pasted.starts_with('@') && !pasted.is_empty() && is_plain(text.as_bytes());
+            if is_name { Ok(Self::Name(text.trim().to_owned(), error)) } else { Err(error) }
         })
     }
 }
@@ -100,32 +93,64 @@ impl ArtifactArg {
         }
     }
 
+    /// Returns the hash that is meant: that of an artifact or a capture, also a removed one, or one that is only mentioned.
+    pub(crate) fn digest(&self, vault: &Vault) -> Result<Digest, CommandError> {
+        self.digest_of(vault).map_err(|error| self.explained(error))
+    }
+
+    fn digest_of(&self, vault: &Vault) -> Result<Digest, LookupError> {
+        self.request(true).digest(vault)
+    }
+
+    /// Returns the condition that an artifact has the hash or mentions it, or is of the run. Other names stand for the hash
+    /// of their artifact.
+    pub(crate) fn about(&self, vault: &Vault) -> Result<FindCondition, CommandError> {
+        match self.digest_of(vault) {
+            Ok(digest) => Ok(FindCondition::About { digest }),
+            Err(LookupError::AmbiguousName { name, .. }) => {
+                let filter = |attribute: &str| ArtifactFilter {
+                    conditions: vec![FindCondition::attribute(attribute, &name)],
+                    ..ArtifactFilter::default()
+                };
+                let [first, last] = RUN_IDS;
+                let attribute = if vault.count(&filter(first))? > 0 { first } else { last };
+                Ok(FindCondition::attribute(attribute, &name))
+            }
+            Err(error) => Err(self.explained(error)),
+        }
+    }
+
     /// Looks up the artifact, which must be in the vault.
     pub(crate) fn locate(&self, vault: &Vault) -> Result<LocatedCapture, CommandError> {
-        self.resolve(vault, false)
+        self.resolved(vault, false).map_err(|error| self.explained(error))
     }
 
     /// Like [`ArtifactArg::locate`], but resolves a hash that captures of several artifacts have to the first of them.
     pub(crate) fn locate_bytes(&self, vault: &Vault) -> Result<LocatedCapture, CommandError> {
-        self.resolve(vault, true)
+        self.resolved(vault, true).map_err(|error| self.explained(error))
     }
 
-    fn resolve(&self, vault: &Vault, any_artifact: bool) -> Result<LocatedCapture, CommandError> {
+    fn resolved(&self, vault: &Vault, any_artifact: bool) -> Result<LocatedCapture, LookupError> {
+        self.request(any_artifact).locate(vault)
+    }
+
+    fn request(&self, any_artifact: bool) -> ResolveRequest {
         let text = match self {
             Self::Hash(_, text) | Self::Name(text, _) => text.clone(),
             Self::Tag(name) => format!("@{name}"),
             Self::Latest(back) => format!("latest~{back}"),
         };
-        let locate = |text: &str| ResolveRequest { text: text.to_owned(), any_artifact }.locate(vault);
-        let outcome = match (locate(&text), text.strip_prefix("run:")) {
-            // Links name runs like this.
-            (Err(LookupError::NoSuchName(_)), Some(run)) => locate(run),
-            (outcome, _) => outcome,
-        };
-        match (outcome, self) {
-            (Err(LookupError::NoSuchName(name)), Self::Name(given, reason)) => {
-                let message = format!("no tag or run in the vault has the name {}; {reason}", brief(&name));
-                Err(if Path::new(given).is_file() {
+        ResolveRequest { text, any_artifact }
+    }
+
+    /// Returns the failure of a command for a failed lookup.
+    fn explained(&self, error: LookupError) -> CommandError {
+        match (error, self) {
+            (LookupError::NoSuchName { name, similar }, Self::Name(given, reason)) => {
+                let near = similar_text(&similar);
+                let message =
+                    format!("no tag or run in the vault has the name {}{near}; {reason}", brief(&name));
+                if Path::new(given).is_file() {
                     CommandError::Usage(format!(
                         "{message}; it is a file: \"runvault verify\" checks files, and \"runvault add\" stores them"
                     ))
@@ -133,9 +158,9 @@ impl ArtifactArg {
                     CommandError::No(message)
                 } else {
                     CommandError::Usage(message)
-                })
+                }
             }
-            (outcome, _) => Ok(outcome?),
+            (error, _) => error.into(),
         }
     }
 
@@ -165,6 +190,15 @@ impl ArtifactArg {
     }
 }
 
+/// Returns an addition to a message with values that are similar to one that does not exist.
+pub(crate) fn similar_text(similar: &[String]) -> String {
+    if similar.is_empty() {
+        return String::new();
+    }
+    let similar: Vec<String> = similar.iter().map(|value| brief(value).to_string()).collect();
+    format!("; similar: {}", similar.join(", "))
+}
+
 /// Parses the name of a tag, for clap.
 pub(crate) fn tag(text: &str) -> Result<String, String> {
     let text = text.strip_prefix('@').unwrap_or(text);
@@ -175,26 +209,20 @@ pub(crate) fn tag(text: &str) -> Result<String, String> {
     }
 }
 
+/// Parses the name of a tag that is set, for clap.
+pub(crate) fn new_tag(text: &str) -> Result<String, String> {
+    let name = tag(text)?;
+    if name.parse::<DigestPrefix>().is_ok() {
+        return Err(format!("{name} cannot be a tag: it has the form of a hash"));
+    }
+    Ok(name)
+}
+
 /// Resolves a prefix among the mentioned digests.
 pub(crate) fn mentioned(
     vault: &Vault,
     prefix: &DigestPrefix,
     group: Option<&str>,
 ) -> Result<Digest, CommandError> {
-    let request = DigestsRequest { prefix: *prefix, group: group.map(str::to_owned) };
-    let DigestsAnswer { digests, removed } = vault.run(&request)?;
-    match (digests.as_slice(), removed) {
-        ([digest], _) => Ok(*digest),
-        ([], Some(removed)) => Err(CommandError::No(removed.to_string())),
-        ([], None) => {
-            let what = group.map_or(String::new(), |group| format!(" {group}"));
-            Err(CommandError::No(format!("no artifact mentions a{what} hash that begins with {prefix}")))
-        }
-        (candidates, _) => {
-            let message =
-                format!("{prefix} is ambiguous: {} hashes begin with it; give more digits", candidates.len());
-            let candidates = candidates.iter().map(ToString::to_string).collect();
-            Err(CommandError::Ambiguous { message, candidates })
-        }
-    }
+    Ok(DigestsRequest { prefix: *prefix, group: group.map(str::to_owned) }.only(vault)?)
 }

@@ -102,7 +102,7 @@ pub(crate) fn test(text: &str) -> Result<LabelTest, String> {
 impl LabelTest {
     /// Returns the condition that an artifact has it.
     pub(crate) fn condition(&self) -> FindCondition {
-        FindCondition::Label { key: self.key.clone(), value: self.value.clone() }
+        FindCondition::label(&self.key, self.value.as_deref())
     }
 
     /// Returns it for a retention policy.

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use runvault::clock::parse_length;
+
 /// Parses a short duration, for clap: a number of seconds, or one with units, such as `500ms`, `2s` or `1m30s`.
 pub(crate) fn length(text: &str) -> Result<Duration, String> {
     let length = match text.parse() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-        Err(_) => humantime::parse_duration(text).ok(),
+        Err(_) => parse_length(text).and_then(|length| length.to_std().ok()),
     };
     let message = || "expected a duration such as 500ms, 2s or 1m, at most 24h".to_owned();
     length.filter(|length| length.as_secs() <= 24 * 3600).ok_or_else(message)

@@ -66,7 +66,7 @@ pub(crate) struct Args {
     secrets: SecretArgs,
 
     /// Set this tag on the artifact; it must be the only one that is given
-    #[arg(long, value_name = "NAME", value_parser = hash::tag)]
+    #[arg(long, value_name = "NAME", value_parser = hash::new_tag)]
     tag: Option<String>,
 
     /// Set this note on every artifact that is added or already stored, replacing any other

@@ -4,9 +4,13 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use clap::Args as ClapArgs;
+use runvault::Vault;
+use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
+use runvault::formats;
 use runvault::validation::{Severity, Violation};
 use runvault::vault::audit::{AuditFinding, AuditRequest, EffectAudit, RunAudit, Verdict};
+use runvault::vault::links::{LinkDirection, LinksRequest};
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
@@ -18,17 +22,18 @@ use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, counted};
 
 /// Audit runs against a contract
 ///
-/// Each effect is verified (its evidence proves it), resolved (there is evidence, which proves nothing), pending (there
+/// Each effect is verified (its evidence proves it), inconclusive (there is evidence, which proves nothing), pending (there
 /// is none) or failed (the evidence disproves it). What a run did that the contract does not cover is reported as well:
 /// required refs that it never attests, calls of what is not declared, other modes, payloads that break a schema. "runvault
 /// rules AU1" and the rules after it, and docs/audit.md, say what counts as what. Exit status 0 if every effect is
 /// verified and nothing else was found, 1 otherwise.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// The contract: a hash, a prefix of one, a tag, or latest
+    /// The contract: a hash, a prefix of one, a tag, or latest; a run alone is audited against every contract that governs
+    /// it
     contract: ArtifactArg,
 
-    /// A run pack, trace or pack: a hash, a prefix of one, a tag, a run id, or latest; without it, every
+    /// A run pack, trace or export pack: a hash, a prefix of one, a tag, a run id, or latest; without it, every
     /// run that the contract governs
     run: Option<ArtifactArg>,
 
@@ -41,7 +46,7 @@ pub(crate) struct Args {
 struct Tally {
     runs: u64,
     verified: u64,
-    resolved: u64,
+    inconclusive: u64,
     pending: u64,
     failed: u64,
     findings: u64,
@@ -51,26 +56,53 @@ struct Tally {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
-        let contract = self.contract.locate(&vault)?.artifact.core;
-        let run = self.run.as_ref().map(|run| run.locate(&vault)).transpose()?;
-        let request =
-            AuditRequest { contract, run: run.map(|run| run.artifact.core), limit: None, after: None };
+        let named = self.contract.locate(&vault)?.artifact;
+        let run = self.run.as_ref().map(|run| run.locate(&vault)).transpose()?.map(|run| run.artifact.core);
+        let is_run = formats::named(&named.kind).is_some_and(Kind::is_run);
+        let (contracts, run) = match run {
+            None if is_run => (governing(&vault, named.core)?, Some(named.core)),
+            run => (vec![named.core], run),
+        };
         let mut out = io::BufWriter::new(stdout::text());
         let mut tally = Tally { is_clean: true, ..Tally::default() };
-        let answer = request.visit::<CommandError>(&vault, &mut |audit| {
-            tally.count(&audit);
-            Ok(if self.json { lines(&mut out, &audit) } else { print(&mut out, &audit) }?)
-        })?;
-        out.flush()?;
-        if tally.runs == 0 {
-            return Err(CommandError::No(no_runs(contract, answer.effects == 0)));
+        for contract in contracts {
+            let request = AuditRequest { contract, run, limit: None, after: None };
+            let answer = request.visit::<CommandError>(&vault, &mut |audit| {
+                tally.count(&audit);
+                Ok(if self.json { lines(&mut out, &audit) } else { print(&mut out, &audit) }?)
+            })?;
+            if tally.runs == 0 {
+                return Err(CommandError::No(no_runs(contract, answer.effects == 0)));
+            }
         }
+        out.flush()?;
         if !self.json {
             stdout::note(&tally.summary());
         }
         Ok(if tally.is_clean { Status::Done } else { Status::No })
     }
 }
+
+/// Returns the contracts that govern a run, of which there is at least one.
+fn governing(vault: &Vault, run: CoreHash) -> Result<Vec<CoreHash>, CommandError> {
+    let request = LinksRequest {
+        relation: Some(GOVERNS.to_owned()),
+        direction: Some(LinkDirection::In),
+        ..LinksRequest::new(run)
+    };
+    let nodes = vault.run(&request)?.nodes.into_iter();
+    let contracts: Vec<CoreHash> =
+        nodes.filter_map(|node| node.target.core_hash).filter(|contract| *contract != run).collect();
+    if contracts.is_empty() {
+        return Err(CommandError::No(format!(
+            "no contract in the vault governs {run:.12}; give the contract before the run, or link it with \"runvault link\""
+        )));
+    }
+    Ok(contracts)
+}
+
+/// The relation of a contract to the runs that it governs.
+const GOVERNS: &str = "governs";
 
 fn no_runs(contract: CoreHash, is_without_effects: bool) -> String {
     if is_without_effects {
@@ -87,7 +119,7 @@ impl Tally {
         for effect in &audit.effects {
             *match effect.verdict {
                 Verdict::Verified => &mut self.verified,
-                Verdict::Resolved => &mut self.resolved,
+                Verdict::Inconclusive => &mut self.inconclusive,
                 Verdict::Pending => &mut self.pending,
                 Verdict::Failed => &mut self.failed,
             } += 1;
@@ -98,9 +130,11 @@ impl Tally {
     }
 
     fn summary(&self) -> String {
-        let Self { verified, resolved, pending, failed, findings, .. } = self;
+        let Self { verified, inconclusive, pending, failed, findings, .. } = self;
         let findings = counted(*findings, "finding");
-        format!("{verified} verified, {resolved} resolved, {pending} pending, {failed} failed; {findings}")
+        format!(
+            "{verified} verified, {inconclusive} inconclusive, {pending} pending, {failed} failed; {findings}"
+        )
     }
 }
 
@@ -141,7 +175,7 @@ pub(crate) fn print_findings(out: &mut dyn Write, audit: &RunAudit) -> io::Resul
 pub(crate) fn style_of(verdict: Verdict) -> Style {
     match verdict {
         Verdict::Verified => GOOD,
-        Verdict::Resolved | Verdict::Pending => CAUTION,
+        Verdict::Inconclusive | Verdict::Pending => CAUTION,
         Verdict::Failed => BAD,
     }
 }

@@ -262,6 +262,7 @@ fn note_tag(tag: &ImportedTag) {
     let why = match tag.outcome {
         TagOutcome::Set | TagOutcome::Present => return,
         TagOutcome::Conflict(tagged) => format!("it names {HASH}{tagged:.12}{HASH:#} here"),
+        TagOutcome::Reserved => "it could also be a hash or the id of a run here".to_owned(),
         TagOutcome::Missing => format!("not in the vault: {HASH}{}{HASH:#}", tag.core),
     };
     stdout::message(&format!(

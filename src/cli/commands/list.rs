@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
+use runvault::Vault;
 use runvault::artifact::AttributeInfo;
 use runvault::clock;
 use runvault::formats;
@@ -13,12 +14,15 @@ use runvault::vault::list::{ListAnswer, ListMember, ListRequest, ListRow};
 
 use crate::cli::args::attribute;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::find::{FindConditionArgs, KindFilterArgs, SCREENFUL};
+use crate::cli::commands::find::SCREENFUL;
+use crate::cli::commands::find::conditions::FindConditionArgs;
+use crate::cli::commands::find::what::KindFilterArgs;
 use crate::cli::output::columns::{self, ArtifactColumn, ColumnContext};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
-use crate::cli::output::stdout::{self, FAINT, NAME, counted};
+use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
+use crate::cli::output::template::LineTemplate;
 use crate::cli::output::terminal;
 use crate::cli::output::time;
 
@@ -43,16 +47,21 @@ pub(crate) struct Args {
     /// Maximum number of rows. Default: 100 on a terminal, else unlimited
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Sort order
-    #[arg(long, value_name = "ORDER", value_parser = attribute::order(), default_value = "created")]
-    sort: FindOrder,
+    /// Sort order. Default: newest first, by the time that --by names
+    #[arg(long, value_name = "ORDER", value_parser = attribute::order())]
+    sort: Option<FindOrder>,
 
     /// Columns to print, such as created,hash,tokens,cost; an unknown name lists all columns
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
     columns: Vec<ArtifactColumn>,
 
+    /// Print each row in this format, such as '{{run_id}} {{model_id}}'; the names are those of --columns; \n and \t are
+    /// escapes
+    #[arg(long, value_name = "TEXT", conflicts_with = "columns", hide_short_help = true)]
+    format: Option<LineTemplate>,
+
     /// Print one line of JSON for each row
-    #[arg(long, conflicts_with = "columns")]
+    #[arg(long, conflicts_with_all = ["columns", "format"])]
     json: bool,
 }
 
@@ -65,36 +74,62 @@ const ATTRIBUTES: [&str; 6] = ["run_id", "model_id", "agent", formats::STEPS.nam
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
-        let columns = if self.columns.is_empty() { default_columns() } else { self.columns.clone() };
-        let limit = self.limit.or((terminal::is_terminal() && !self.json).then_some(SCREENFUL));
-        // Columns, of which JSON has all that rows always have, and no others.
-        let columns = columns.into_iter().filter(|_| !self.json).collect::<Vec<_>>();
+        let columns = match &self.format {
+            _ if self.json => Vec::new(),
+            Some(template) => template.columns().collect(),
+            None if self.columns.is_empty() => default_columns(),
+            None => self.columns.clone(),
+        };
+        let request = self.request(&vault, &columns)?;
+        let answer = vault.run(&request)?;
+        let is_empty = answer.rows.is_empty();
+        self.write(&answer, columns)?;
+        if is_empty {
+            self.conditions.note_near(&vault, &request.filter)?;
+        }
+        Ok(if is_empty && request.limit != Some(0) { Status::No } else { Status::Done })
+    }
+
+    /// Returns the request for what the columns show. JSON has all that rows always have, and no others.
+    fn request(&self, vault: &Vault, columns: &[ArtifactColumn]) -> Result<ListRequest, CommandError> {
+        let is_for_people = terminal::is_terminal() && !self.json && self.format.is_none();
         let attributes = columns.iter().filter_map(|column| Some(column.attribute()?.to_owned()));
         // The other columns are of the first artifact.
         let is_shown = |detail: &Detail| {
             columns.iter().any(|column| column.detail(TimeBasis::LastSeen) == Some(*detail))
         };
-        let details = Detail::ALL.into_iter().filter(is_shown);
-        let request = ListRequest {
-            filter: self.conditions.filter(&vault, self.what.kind())?,
-            order: self.sort.clone(),
+        Ok(ListRequest {
+            filter: self.what.filter(vault, &self.conditions)?,
+            order: self.sort.clone().unwrap_or_else(|| self.conditions.order()),
             flat: self.flat,
             attributes: attributes.collect(),
-            details: details.collect(),
-            limit,
+            details: Detail::ALL.into_iter().filter(is_shown).collect(),
+            limit: self.limit.or(is_for_people.then_some(SCREENFUL)),
             ..ListRequest::default()
-        };
-        let ListAnswer { rows, next } = vault.run(&request)?;
+        })
+    }
+
+    fn write(
+        &self,
+        ListAnswer { rows, next }: &ListAnswer,
+        columns: Vec<ArtifactColumn>,
+    ) -> Result<(), CommandError> {
         if self.json {
             let mut out = io::BufWriter::new(stdout::raw());
             rows.iter().try_for_each(|row| json::line(&mut out, row))?;
-            out.flush()?;
-        } else {
-            self.print(&rows, columns)?;
-            let more = if next.is_some() { "; --limit shows more" } else { "" };
-            stdout::note(&format!("{}{more}", counted(rows.len() as u64, "row")));
+            return Ok(out.flush()?);
         }
-        Ok(if rows.is_empty() && limit != Some(0) { Status::No } else { Status::Done })
+        if let Some(template) = &self.format {
+            let mut out = io::BufWriter::new(stdout::text());
+            for row in rows {
+                writeln!(out, "{}", template.fill_with(|column| value(row, column)))?;
+            }
+            return Ok(out.flush()?);
+        }
+        self.print(rows, columns)?;
+        let more = if next.is_some() { "; --limit shows more" } else { "" };
+        stdout::note(&format!("{}{more}", counted(rows.len() as u64, "row")));
+        Ok(())
     }
 
     fn print(&self, rows: &[ListRow], mut columns: Vec<ArtifactColumn>) -> Result<(), CommandError> {
@@ -161,40 +196,51 @@ fn layout(column: ArtifactColumn) -> TextColumn {
 }
 
 fn cell(row: &ListRow, column: ArtifactColumn) -> TextCell {
+    let text = value(row, column);
+    match column {
+        ArtifactColumn::Created | ArtifactColumn::Age | ArtifactColumn::Seen | ArtifactColumn::Added => {
+            TextCell::new(&text, FAINT)
+        }
+        ArtifactColumn::Core | ArtifactColumn::Hash => TextCell::new(&text, HASH),
+        ArtifactColumn::Tags => TextCell::new(&text, NAME),
+        _ => TextCell::plain(&text),
+    }
+}
+
+/// Returns the value of a column in a row.
+fn value(row: &ListRow, column: ArtifactColumn) -> String {
     let created = || row.created_at.map(|time| time.0);
     match column {
-        ArtifactColumn::Kind => TextCell::plain(&kinds(row)),
-        ArtifactColumn::Created => TextCell::new(&created().map(time::display).unwrap_or_default(), FAINT),
+        ArtifactColumn::Kind => kinds(row),
+        ArtifactColumn::Created => created().map(time::display).unwrap_or_default(),
         ArtifactColumn::Age => match created() {
-            Some(time) => TextCell::new(&time::ago(time, clock::now()), FAINT),
+            Some(time) => time::ago(time, clock::now()),
             // The time of arrival is not that of the run.
-            None => {
-                TextCell::new(&format!("added {}", time::ago(row.artifact.added_at.0, clock::now())), FAINT)
-            }
+            None => format!("added {}", time::ago(row.artifact.added_at.0, clock::now())),
         },
         ArtifactColumn::Tags => {
             let tags: Vec<String> = row.tags.iter().map(|tag| format!("@{tag}")).collect();
-            TextCell::new(&tags.join(" "), NAME)
+            tags.join(" ")
         }
         ArtifactColumn::Labels => {
             let pairs =
                 row.labels.iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value)));
             let labels: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
-            TextCell::plain(&labels.join(" "))
+            labels.join(" ")
         }
-        ArtifactColumn::Attribute(name) => TextCell::plain(&text(row, name)),
+        ArtifactColumn::Attribute(name) => text(row, name),
         ArtifactColumn::Short(info) => {
             let values = row.attributes.iter().find(|attribute| attribute.name == info.name);
             let number = values.and_then(|attribute| info.values.number(attribute.values.last()?));
             let number = number_of(row, info.name).or(number);
-            TextCell::plain(&number.map(|number| columns::short_text(info, number)).unwrap_or_default())
+            number.map(|number| columns::short_text(info, number)).unwrap_or_default()
         }
         other => {
             let Some(ListMember { artifact, details, .. }) = row.members.first() else {
-                return TextCell::plain("");
+                return String::new();
             };
             let by = TimeBasis::default();
-            ColumnContext { artifact, details, matches: &[], now: clock::now(), by }.cell(other)
+            ColumnContext { artifact, details, matches: &[], now: clock::now(), by }.text(other)
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::cli::args::settings;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout;
+use crate::cli::output::time;
 
 /// Which files are removed, and when.
 #[derive(Args)]
@@ -212,7 +213,7 @@ impl Mover {
             KeepReason::MayGrow => format!(
                 "the trace may still grow; it is in the vault, and its file can be removed {} after the last write \
                  (--settle-traces)",
-                humantime::format_duration(self.options.settle_growing)
+                time::length_of(self.options.settle_growing)
             ),
             KeepReason::InUse => {
                 "a process has it open for writing; the content that was read is in the vault".to_owned()

@@ -13,7 +13,7 @@ use runvault::vault::search::{
 
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::find::FindConditionArgs;
+use crate::cli::commands::find::conditions::FindConditionArgs;
 use crate::cli::commands::index::build;
 use crate::cli::hints;
 use crate::cli::output::exit::{CommandError, Status};

@@ -1,7 +1,9 @@
 //! `runvault serve`
 
-use std::io::Write;
-use std::net::SocketAddr;
+use std::io::ErrorKind::AddrInUse;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
 
 use clap::Args as ClapArgs;
@@ -19,9 +21,10 @@ use crate::cli::output::stop::Stop;
 /// nothing from elsewhere. Ctrl-C or SIGTERM stops the server; the exit status is 0.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Listen at this address. The system chooses the port if it is 0
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:0")]
-    listen: SocketAddr,
+    /// Listen at this address. The system chooses the port if it is 0. Default: 127.0.0.1:4780, or the next port that
+    /// is free
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<SocketAddr>,
 
     /// Open the pages in the browser of the desktop
     #[arg(long)]
@@ -32,9 +35,7 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let stop = Stop::on_signals()?;
-        let could_not =
-            |error| CommandError::CouldNotRun(format!("cannot listen at {}: {error}", self.listen));
-        let server = WebServer::bind(self.listen).map_err(could_not)?;
+        let server = self.bind()?;
         let address = server.address();
         if !address.ip().is_loopback() {
             stdout::warning(&format!(
@@ -53,7 +54,30 @@ impl Args {
         run.map_err(|error| CommandError::CouldNotRun(format!("the server failed: {error}")))?;
         Ok(Status::Done)
     }
+
+    /// Listens at the requested address, or at the first of the default ports that is free.
+    fn bind(&self) -> Result<WebServer, CommandError> {
+        let at = |address: SocketAddr| {
+            let could_not = |error| CommandError::CouldNotRun(format!("cannot listen at {address}: {error}"));
+            WebServer::bind(address).map_err(could_not)
+        };
+        let Some(address) = self.listen else {
+            let mut ports = PORTS.map(|port| WebServer::bind((Ipv4Addr::LOCALHOST, port).into()));
+            let is_free =
+                |bound: &io::Result<WebServer>| !matches!(bound, Err(error) if error.kind() == AddrInUse);
+            let first = ports.find(is_free);
+            return match first {
+                Some(Ok(server)) => Ok(server),
+                // Also an address on which no port can be used has an error that names it.
+                _ => at((Ipv4Addr::LOCALHOST, 0).into()),
+            };
+        };
+        at(address)
+    }
 }
+
+/// The ports that are tried without a requested address, so that bookmarks stay valid.
+const PORTS: RangeInclusive<u16> = 4780..=4799;
 
 /// The program that opens an address in the browser of the desktop, with its first arguments.
 const OPENER: (&str, &[&str]) = if cfg!(target_os = "macos") {

@@ -202,7 +202,11 @@ impl ColumnContext<'_> {
             ArtifactColumn::Seen => time::display(artifact.seen_at.0),
             ArtifactColumn::Added => time::display(artifact.added_at.0),
             ArtifactColumn::Created => self.time(TimeBasis::Created).map(time::display).unwrap_or_default(),
-            ArtifactColumn::Age => self.time(*by).map(|time| time::ago(time, *now)).unwrap_or_default(),
+            ArtifactColumn::Age => match self.time(*by) {
+                Some(time) => time::ago(time, *now),
+                // The time of arrival is not that of the run.
+                None => format!("added {}", time::ago(artifact.added_at.0, *now)),
+            },
             ArtifactColumn::Size => stdout::size(self.bytes()),
             ArtifactColumn::Bytes => self.bytes().to_string(),
             ArtifactColumn::Captures => self.captures().len().to_string(),

@@ -4,6 +4,7 @@
 use std::io::{self, ErrorKind};
 
 use runvault::LookupError;
+use runvault::digest::CoreHash;
 use runvault::files;
 #[cfg(feature = "gateway")]
 use runvault::gateway::{FinishError, StartError};
@@ -146,6 +147,10 @@ impl From<LookupError> for CommandError {
                 let line = |artifact: &ArtifactRecord| format!("{} {}", artifact.core, artifact.kind);
                 Self::Ambiguous { message, candidates: candidates.iter().map(line).collect() }
             }
+            LookupError::AmbiguousHandle { meanings, .. } => {
+                let line = |(form, core): &(String, CoreHash)| format!("{core} {form}");
+                Self::Ambiguous { message, candidates: meanings.iter().map(line).collect() }
+            }
             LookupError::AmbiguousMention { candidates, .. } => {
                 Self::Ambiguous { message, candidates: candidates.iter().map(ToString::to_string).collect() }
             }
@@ -158,7 +163,8 @@ impl From<LookupError> for CommandError {
             },
             LookupError::SeveralMembers { .. } => Self::Usage(message),
             LookupError::NotFound(_)
-            | LookupError::NoSuchName(_)
+            | LookupError::NoSuchName { .. }
+            | LookupError::NotMentioned { .. }
             | LookupError::Removed(_)
             | LookupError::NoSuchTag(_)
             | LookupError::LatestOutOfRange { .. }

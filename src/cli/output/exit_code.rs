@@ -1,5 +1,6 @@
 //! The exit code of the process, and the messages that explain it.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
@@ -38,17 +39,34 @@ pub(crate) fn exit_code(outcome: Result<Status, CommandError>) -> ExitCode {
     })
 }
 
-/// Prints help, or a usage error.
-pub(crate) fn usage_exit_code(error: clap::Error) -> ExitCode {
+/// Prints help, or a usage error of the command line `words` of `command`.
+pub(crate) fn usage_exit_code(
+    mut error: clap::Error,
+    command: &clap::Command,
+    words: &[OsString],
+) -> ExitCode {
     if !error.use_stderr() {
         let printed = stdout::help(&error.render().ansi().to_string());
         return exit_code(printed.map(|()| Status::Done).map_err(CommandError::from));
+    }
+    if error.kind() == clap::error::ErrorKind::UnknownArgument {
+        suggest_option(&mut error, command, words);
     }
     match suggestion(&error) {
         Some(suggestion) => stdout::error(&suggestion),
         None => stdout::message(&usage_text(error)),
     }
     ExitCode::from(3)
+}
+
+/// Replaces the option that is suggested for an unknown one: the spelling alone says little about what was meant.
+fn suggest_option(error: &mut clap::Error, command: &clap::Command, words: &[OsString]) {
+    error.remove(ContextKind::SuggestedArg);
+    if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg)
+        && let Some(option) = suggestions::for_option(typed, command, words)
+    {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(option));
+    }
 }
 
 /// Returns the error for a command that does not exist here but is known from other programs.

@@ -12,6 +12,7 @@ pub(crate) fn match_text(found: &ArtifactMatch) -> String {
         ArtifactMatch::Mention { role, place, .. } => {
             format!("{} ({})", escaped(&place.to_string()), escaped(role))
         }
+        ArtifactMatch::Hash { .. } => "has this hash".to_owned(),
         ArtifactMatch::Attribute { name, value } => format!("{} {}", escaped(name), escaped(value)),
         ArtifactMatch::Signature { signature, key_id, .. } => {
             signature::text_of((*signature).into(), key_id.as_deref())

@@ -2,22 +2,26 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Commands whose output may be long. Commands that write bytes or act on artifacts are not among them.
-const PAGED: [&str; 17] = [
+/// Commands whose output may be long. Commands that write bytes or act on artifacts are not among them, except for "forget",
+/// which forbids the pager unless it only lists.
+const PAGED: [&str; 20] = [
     "audit",
     "config",
     "diff",
     "find",
+    "forget",
     "forks",
     "label",
     "link",
     "links",
+    "list",
     "log",
     "pin",
     "rules",
     "search",
     "show",
     "sql",
+    "stats",
     "tag",
     "unresolved",
     "view",
@@ -29,6 +33,11 @@ static IS_ALLOWED: AtomicBool = AtomicBool::new(false);
 /// Allows a pager if `command` is one of those with long output.
 pub(crate) fn allow_for(command: &str) {
     IS_ALLOWED.store(PAGED.contains(&command), Ordering::Relaxed);
+}
+
+/// Forbids a pager for the rest of the command.
+pub(crate) fn forbid() {
+    IS_ALLOWED.store(false, Ordering::Relaxed);
 }
 
 /// Starts the pager if it is allowed, not started yet, and standard output is a terminal. Called before the first

@@ -1,6 +1,6 @@
 //! Times as arguments and as text.
 
-use chrono::{DateTime, Duration, NaiveDate, Utc};
+use chrono::{DateTime, Duration, Utc};
 use clap::ValueEnum;
 use runvault::storage::TimeBasis;
 
@@ -31,9 +31,9 @@ pub(crate) enum TimeBasisArg {
     /// First added
     FirstSeen,
     /// Last added or seen again
-    #[default]
     LastSeen,
     /// Creation time as stated by the artifact, where it states one
+    #[default]
     Created,
     /// Time of the end as stated by the artifact, where it states one
     Finished,
@@ -80,27 +80,19 @@ pub(crate) fn warn_of_future(vault: &Vault) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Parses a point in time, for clap: `2026-11-20`, an RFC 3339 timestamp, or an age such as `90m`, `36h`, `7d` or `4w`.
+/// Parses a point in time, for clap.
 pub(crate) fn point(text: &str) -> Result<DateTime<Utc>, String> {
-    if let Ok(time) = DateTime::parse_from_rfc3339(text) {
-        return Ok(time.to_utc());
-    }
-    if let Some(midnight) = text.parse::<NaiveDate>().ok().and_then(|date| date.and_hms_opt(0, 0, 0)) {
-        return Ok(midnight.and_utc());
-    }
-    age(text).and_then(|age| clock::now().checked_sub_signed(age)).ok_or_else(|| {
-        "expected a time such as 2026-11-20 or 2026-11-20T12:00:00Z, or an age such as 90m, 36h, 7d, 4w"
-            .to_owned()
-    })
+    clock::parse_time(text, clock::now()).map_err(|error| error.to_string())
 }
 
 /// Parses a duration, for clap, such as `90m`, `36h`, `7d` or `4w`.
 pub(crate) fn length(text: &str) -> Result<Duration, String> {
-    age(text).ok_or_else(|| "expected a duration such as 90m, 36h, 7d, 4w".to_owned())
+    clock::parse_length(text).ok_or_else(|| "expected a duration such as 90m, 36h, 7d, 4w".to_owned())
 }
 
-fn age(text: &str) -> Option<Duration> {
-    Duration::from_std(humantime::parse_duration(text).ok()?).ok()
+/// Formats a length of time in the largest units that fit.
+pub(crate) fn length_of(length: std::time::Duration) -> String {
+    duration(i64::try_from(length.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Formats a time for display: relative on a terminal, otherwise absolute, so that the output stays correct.

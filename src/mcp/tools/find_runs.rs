@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::tool::ToolArguments;
 use crate::artifact::AttributeInfo;
+use crate::clock;
 use crate::formats;
 use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
@@ -30,7 +31,7 @@ pub(super) struct Arguments {
     /// Only artifacts of this kind: `session`, `run pack`, `trace`, `contract`, `export pack` or `attachment`.
     #[serde(default)]
     kind: Option<String>,
-    /// Only runs with these attributes, by name, such as `{"model_id": "gpt-5"}`.
+    /// Only runs with these attributes, by name, such as `{"model_id": "gpt-5"}` or `{"model_id": "gpt-*"}`.
     #[serde(default)]
     attributes: BTreeMap<String, String>,
     /// Only runs with these labels, by key.
@@ -39,10 +40,10 @@ pub(super) struct Arguments {
     /// Only runs with failed steps.
     #[serde(default)]
     with_errors: bool,
-    /// Only runs that were added or seen at this time or later, as RFC 3339.
+    /// Only runs that were created at this time or later: RFC 3339, `2026-11-20`, `yesterday`, or an age such as `7d`.
     #[serde(default)]
     since: Option<String>,
-    /// Only runs that were added or seen before this time, as RFC 3339.
+    /// Only runs that were created before this time.
     #[serde(default)]
     until: Option<String>,
     #[serde(default)]
@@ -52,7 +53,7 @@ pub(super) struct Arguments {
 impl ToolArguments for Arguments {
     const NAME: &'static str = "find_runs";
     const TITLE: &'static str = "Find runs";
-    const DESCRIPTION: &'static str = "Lists runs and other artifacts, those added or seen last first, with models, times, \
+    const DESCRIPTION: &'static str = "Lists runs and other artifacts, the last created first, with models, times, \
         numbers of steps, tokens, costs, errors, tags and labels. All conditions must hold.";
 
     fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
@@ -84,11 +85,8 @@ impl Arguments {
                 "there is no attribute {name:?}; expected one of {known}"
             )));
         }
-        let of = |(name, value): (&String, &String)| (name.clone(), value.clone());
-        let attributes = self.attributes.iter().map(of);
-        let attributes = attributes.map(|(name, value)| FindCondition::Attribute { name, value });
-        let labels = self.labels.iter().map(of);
-        let labels = labels.map(|(key, value)| FindCondition::Label { key, value: Some(value) });
+        let attributes = self.attributes.iter().map(|(name, value)| FindCondition::attribute(name, value));
+        let labels = self.labels.iter().map(|(key, value)| FindCondition::label(key, Some(value)));
         let failed = self.with_errors.then(|| FindCondition::Range {
             name: AttributeInfo::ERRORS.name.to_owned(),
             least: Some(1),
@@ -115,9 +113,8 @@ pub(super) fn kind(name: &str) -> Result<String, ToolError> {
 
 fn time(text: Option<&str>) -> Result<Option<Timestamp>, ToolError> {
     let parse = |text: &str| {
-        let time = chrono::DateTime::parse_from_rfc3339(text);
-        let time = time.map(|time| Timestamp(time.to_utc()));
-        time.map_err(|error| ToolError::Invalid(format!("{text:?} is not a time in RFC 3339: {error}")))
+        let time = clock::parse_time(text, clock::now()).map(Timestamp);
+        time.map_err(|error| ToolError::Invalid(format!("{text:?}: {error}")))
     };
     text.map(parse).transpose()
 }

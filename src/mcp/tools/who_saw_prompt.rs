@@ -71,17 +71,8 @@ impl Arguments {
         };
         let prefix: DigestPrefix =
             hash.parse().map_err(|error| ToolError::Invalid(format!("{hash:?}: {error}")))?;
-        let digests = work.run(&DigestsRequest { prefix, group: Some(group::PROMPT.to_owned()) })?.digests;
-        match digests[..] {
-            [digest] => Ok(digest),
-            [] => Err(ToolError::Invalid(format!(
-                "no prompt in the vault has a hash that begins with {prefix}"
-            ))),
-            _ => {
-                let listed: Vec<String> = digests.iter().map(Digest::to_string).collect();
-                Err(ToolError::Invalid(format!("{prefix} is ambiguous: {}", listed.join(", "))))
-            }
-        }
+        work.check()?;
+        Ok(DigestsRequest { prefix, group: Some(group::PROMPT.to_owned()) }.only(work.vault)?)
     }
 }
 

@@ -147,7 +147,7 @@ impl PageFileWriter<'_> {
             match self.content(&address, &name)? {
                 ResponseContent::Page(page) => self.page(&name, &page)?,
                 ResponseContent::Download(Download { bytes, .. }) => self.file(&name, &bytes)?,
-                ResponseContent::Redirect(_) | ResponseContent::Asset(_) => {
+                ResponseContent::Invalid(_) | ResponseContent::Redirect(_) | ResponseContent::Asset(_) => {
                     return Err(failed(&name, &PageError::NoPage));
                 }
             }

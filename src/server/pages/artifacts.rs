@@ -3,10 +3,9 @@
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::filters::{self, given, one_of, options, point};
+use super::filters::{self, FieldProblem, given, input, one_of, options, point};
 use super::parts;
 use super::steps::place_in;
-use crate::digest::Digest;
 use crate::display::counted;
 use crate::formats;
 use crate::server::address;
@@ -32,7 +31,7 @@ struct Parameters {
     note: String,
     /// A name and a value, such as `model_id=m`.
     attribute: String,
-    /// A digest that is mentioned.
+    /// A hash that artifacts have or mention, or a name of an artifact.
     mention: String,
     since: String,
     until: String,
@@ -45,27 +44,42 @@ struct Parameters {
 /// Makes a page of the list.
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let parameters: Parameters = visit.parameters()?;
-    let answer = visit.run(&parameters.request()?)?;
+    let request = filters::checked(parameters.request(visit))?;
+    let problem = request.as_ref().err();
+    let list = if let Ok(request) = &request {
+        let answer = visit.run(request)?;
+        html! {
+            (table(&answer))
+            @if answer.found == 0 { (filters::near(visit, &request.filter)?) }
+            (filters::pages(&parameters.after, answer.next.as_ref(), &|after| parameters.address(after)))
+        }
+    } else {
+        html! {}
+    };
     let body = html! {
         h1 { "Artifacts" }
-        (form(&parameters))
-        (table(&answer))
-        (filters::pages(&parameters.after, answer.next.as_ref(), &|after| parameters.address(after)))
+        (form(&parameters, problem))
+        (list)
     };
-    Ok(ResponseContent::Page(HtmlPage { title: "Artifacts".to_owned(), section: "/artifacts", body }))
+    let page = HtmlPage { title: "Artifacts".to_owned(), section: "/artifacts", body };
+    Ok(if problem.is_some() { ResponseContent::Invalid(page) } else { ResponseContent::Page(page) })
 }
 
 impl Parameters {
-    fn request(&self) -> Result<FindRequest, PageError> {
+    fn request(&self, visit: &PageRequest<'_>) -> Result<FindRequest, PageError> {
         let after = filters::cursor(&self.after)?;
         let kinds = filters::kinds(&self.kind)?;
-        let filter =
-            ArtifactFilter { kinds, conditions: self.conditions()?, period: self.period()?, digits: None };
-        let (order, limit) = (one_of(&self.order, "order")?, Some(ARTIFACTS));
+        let filter = ArtifactFilter {
+            kinds,
+            conditions: self.conditions(visit)?,
+            period: self.period()?,
+            digits: None,
+        };
+        let (order, limit) = (one_of("order", &self.order, "order")?, Some(ARTIFACTS));
         Ok(FindRequest { filter, order, limit, after, ..FindRequest::default() })
     }
 
-    fn conditions(&self) -> Result<Vec<FindCondition>, PageError> {
+    fn conditions(&self, visit: &PageRequest<'_>) -> Result<Vec<FindCondition>, PageError> {
         let mut conditions = Vec::new();
         if let Some(tag) = given(&self.tag) {
             let name = tag.strip_prefix('@').unwrap_or(tag);
@@ -74,25 +88,17 @@ impl Parameters {
         conditions.extend(given(&self.label).map(filters::label));
         conditions.extend(given(&self.note).map(|text| FindCondition::Note { text: text.to_owned() }));
         if let Some(text) = given(&self.attribute) {
-            let (name, value) = text.split_once('=').ok_or_else(|| {
-                PageError::BadRequest("an attribute is a name and a value, such as model_id=m".to_owned())
-            })?;
-            if formats::attribute(name).is_none() {
-                let known = formats::attribute_names();
-                return Err(PageError::BadRequest(format!("there is no attribute {name}; known: {known}")));
-            }
-            conditions.push(FindCondition::Attribute { name: name.to_owned(), value: value.to_owned() });
+            conditions.push(filters::attribute("attribute", text)?);
         }
         if let Some(text) = given(&self.mention) {
-            let digest: Digest = text.parse().map_err(|error| PageError::BadRequest(format!("{error}")))?;
-            conditions.push(FindCondition::Mention { group: None, digest });
+            conditions.push(filters::about(visit, "mention", text)?);
         }
         Ok(conditions)
     }
 
     fn period(&self) -> Result<Option<FindPeriod>, PageError> {
-        let (since, until) = (point(&self.since)?, point(&self.until)?);
-        let by: TimeBasisName = one_of(&self.by, "time")?;
+        let (since, until) = (point("since", &self.since)?, point("until", &self.until)?);
+        let by: TimeBasisName = one_of("by", &self.by, "time")?;
         let is_given = since.is_some() || until.is_some();
         Ok(is_given.then_some(FindPeriod { by, since, until }))
     }
@@ -116,34 +122,35 @@ impl Parameters {
     }
 }
 
-fn form(parameters: &Parameters) -> Markup {
+fn form(parameters: &Parameters, problem: Option<&FieldProblem>) -> Markup {
     let orders = [
-        ("", "last seen"),
+        ("", "created"),
+        ("last-seen", "last seen"),
         ("first-seen", "first seen"),
-        ("created", "created"),
         ("kind", "kind"),
         ("core", "hash"),
     ];
     let times =
-        [("", "last seen"), ("first-seen", "first seen"), ("created", "created"), ("finished", "finished")];
+        [("", "created"), ("last-seen", "last seen"), ("first-seen", "first seen"), ("finished", "finished")];
     html! {
         form.filters action="/artifacts" {
             label {
                 "Kind"
                 (filters::kind_options(&formats::ALL, &parameters.kind))
             }
-            label { "Attribute" input name="attribute" value=(parameters.attribute) placeholder="model_id=…"; }
-            label { "Mentions" input name="mention" value=(parameters.mention) placeholder="sha256:…"; }
-            label { "Tag" input name="tag" value=(parameters.tag) placeholder="* is any"; }
-            label { "Label" input name="label" value=(parameters.label) placeholder="branch=main"; }
-            label { "Note" input name="note" value=(parameters.note); }
-            label { "Since" input name="since" value=(parameters.since) placeholder="2026-11-20"; }
-            label { "Until" input name="until" value=(parameters.until) placeholder="2026-11-21"; }
+            (input("Attribute", ("attribute", &parameters.attribute), "model_id=gpt-*", problem))
+            (input("Hash", ("mention", &parameters.mention), "sha256:…, @tag or run id", problem))
+            (input("Tag", ("tag", &parameters.tag), "* is any", problem))
+            (input("Label", ("label", &parameters.label), "branch=main", problem))
+            (input("Note", ("note", &parameters.note), "", problem))
+            (input("Since", ("since", &parameters.since), "2026-11-20, 7d, yesterday", problem))
+            (input("Until", ("until", &parameters.until), "2026-11-21", problem))
             label { "Time" (options("by", &times, &parameters.by)) }
             label { "Order" (options("order", &orders, &parameters.order)) }
             button { "Filter" }
             a href="/artifacts" { "Clear" }
         }
+        (filters::problem_elsewhere(problem, &["attribute", "mention", "tag", "label", "note", "since", "until"]))
     }
 }
 
@@ -181,6 +188,7 @@ fn matched(artifact: &ArtifactSummary, found: &ArtifactMatch) -> Markup {
         ArtifactMatch::Mention { role, place, .. } => {
             html! { (line(role)) " at " (place_in(artifact.core_hash, &artifact.kind, &place.to_string())) }
         }
+        ArtifactMatch::Hash { .. } => html! { "has this hash" },
         ArtifactMatch::Attribute { name, value } => html! { (line(name)) " " (line(value)) },
         ArtifactMatch::Signature { signature, key_id, .. } => parts::signature(*signature, key_id.as_deref()),
         ArtifactMatch::Note { note } => html! { "note " (line(note)) },

@@ -4,31 +4,97 @@ use maud::{Markup, html};
 use serde::de::DeserializeOwned;
 
 use crate::artifact::Kind;
+use crate::clock;
+use crate::digest::{Digest, ParseDigestError};
+use crate::display::similar;
 use crate::formats;
 use crate::server::failure::PageError;
+use crate::server::text::line;
+use crate::server::visit::PageRequest;
+use crate::vault::LookupError;
 use crate::vault::api::Timestamp;
-use crate::vault::find::{FindCondition, FindCursor};
+use crate::vault::digests::DigestsRequest;
+use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor};
+use crate::vault::near::{NearRequest, NearValues};
+use crate::vault::resolve::ResolveRequest;
+
+/// Maximum number of similar names.
+const SIMILAR: usize = 5;
 
 /// Returns the value of a field that is filled in.
 pub(super) fn given(value: &str) -> Option<&str> {
     Some(value.trim()).filter(|value| !value.is_empty())
 }
 
-/// Parses a name as the API writes it; an empty one is the default.
-pub(super) fn one_of<T: Default + DeserializeOwned>(name: &str, what: &str) -> Result<T, PageError> {
-    let Some(name) = given(name) else { return Ok(T::default()) };
-    serde_json::from_value(name.into())
-        .map_err(|_| PageError::BadRequest(format!("there is no {what} {name}")))
+/// What is wrong with a field of a form.
+pub(super) struct FieldProblem {
+    field: &'static str,
+    message: String,
 }
 
-/// Parses a date or a time.
-pub(super) fn point(text: &str) -> Result<Option<Timestamp>, PageError> {
+/// Separates what is wrong with a field from other errors.
+pub(super) fn checked<T>(request: Result<T, PageError>) -> Result<Result<T, FieldProblem>, PageError> {
+    match request {
+        Ok(request) => Ok(Ok(request)),
+        Err(PageError::Field { field, message }) => Ok(Err(FieldProblem { field, message })),
+        Err(error) => Err(error),
+    }
+}
+
+fn invalid(field: &'static str, message: &impl ToString) -> PageError {
+    PageError::Field { field, message: message.to_string() }
+}
+
+/// Returns a field for text, with what is wrong with it.
+pub(super) fn input(
+    title: &str,
+    (name, value): (&str, &str),
+    placeholder: &str,
+    problem: Option<&FieldProblem>,
+) -> Markup {
+    let wrong = problem.filter(|problem| problem.field == name);
+    let id = format!("wrong-{name}");
+    html! {
+        label {
+            (title)
+            input name=(name) value=(value) placeholder=(placeholder)
+                aria-invalid=[wrong.map(|_| "true")] aria-describedby=[wrong.map(|_| id.as_str())];
+            @if let Some(problem) = wrong { span.bad #(id) role="alert" { (line(&problem.message)) } }
+        }
+    }
+}
+
+/// Returns what is wrong with a field that is not for text.
+pub(super) fn problem_elsewhere(problem: Option<&FieldProblem>, texts: &[&str]) -> Markup {
+    let elsewhere = problem.filter(|problem| !texts.contains(&problem.field));
+    html! { @if let Some(problem) = elsewhere { p.failure role="alert" { (line(&problem.message)) "." } } }
+}
+
+/// Parses a name as the API writes it; an empty one is the default.
+pub(super) fn one_of<T: Default + DeserializeOwned>(
+    field: &'static str,
+    name: &str,
+    what: &str,
+) -> Result<T, PageError> {
+    let Some(name) = given(name) else { return Ok(T::default()) };
+    serde_json::from_value(name.into()).map_err(|_| invalid(field, &format!("there is no {what} {name}")))
+}
+
+/// Parses a point in time.
+pub(super) fn point(field: &'static str, text: &str) -> Result<Option<Timestamp>, PageError> {
     let Some(text) = given(text) else { return Ok(None) };
-    let time = chrono::DateTime::parse_from_rfc3339(text).map(|time| time.to_utc()).ok();
-    let midnight = || Some(text.parse::<chrono::NaiveDate>().ok()?.and_hms_opt(0, 0, 0)?.and_utc());
-    let time = time.or_else(midnight);
-    let invalid = || PageError::BadRequest(format!("{text} is not a date such as 2026-11-20"));
-    time.map(|time| Some(Timestamp(time))).ok_or_else(invalid)
+    let time = clock::parse_time(text, clock::now());
+    time.map(|time| Some(Timestamp(time))).map_err(|error| invalid(field, &error))
+}
+
+/// Returns the only hash that artifacts mention and that begins with the digits in `text`.
+pub(super) fn mentioned(
+    visit: &PageRequest<'_>,
+    text: &str,
+    group: Option<&str>,
+) -> Result<Digest, PageError> {
+    let prefix = text.parse().map_err(|error: ParseDigestError| PageError::BadRequest(error.to_string()))?;
+    Ok(DigestsRequest { prefix, group: group.map(str::to_owned) }.only(visit.vault)?)
 }
 
 /// Parses the name of a kind; any kind if it is empty.
@@ -36,20 +102,63 @@ pub(super) fn kinds(name: &str) -> Result<Vec<String>, PageError> {
     match given(name) {
         None => Ok(Vec::new()),
         Some(name) if formats::named(name).is_some() => Ok(vec![name.to_owned()]),
-        Some(name) => Err(PageError::BadRequest(format!("there is no kind {name}"))),
+        Some(name) => Err(invalid("kind", &format!("there is no kind {name}"))),
     }
+}
+
+/// Returns the condition of an attribute and its value, such as `model_id=m`.
+pub(super) fn attribute(field: &'static str, text: &str) -> Result<FindCondition, PageError> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| invalid(field, &"an attribute is a name and a value, such as model_id=m"))?;
+    if formats::attribute(name).is_none() {
+        let known: Vec<&str> = formats::attributes().iter().map(|info| info.name).collect();
+        let similar = similar(name, known.iter().copied(), SIMILAR).join(", ");
+        let near = if similar.is_empty() { String::new() } else { format!("; similar: {similar}") };
+        return Err(invalid(field, &format!("there is no attribute {name}{near}")));
+    }
+    Ok(FindCondition::attribute(name, value))
+}
+
+/// Returns the condition that an artifact has a hash or mentions it.
+pub(super) fn about(
+    visit: &PageRequest<'_>,
+    field: &'static str,
+    text: &str,
+) -> Result<FindCondition, PageError> {
+    match ResolveRequest::new(text).digest(visit.vault) {
+        Ok(digest) => Ok(FindCondition::About { digest }),
+        Err(LookupError::Store(error)) => Err(error.into()),
+        Err(error) => Err(invalid(field, &error)),
+    }
+}
+
+/// Lists what is similar to conditions that nothing matches.
+pub(super) fn near(visit: &PageRequest<'_>, filter: &ArtifactFilter) -> Result<Markup, PageError> {
+    let answer = visit.run(&NearRequest { filter: filter.clone(), prompt: None })?;
+    Ok(html! {
+        @for NearValues { name, value, similar } in answer.values.iter() {
+            p {
+                "No artifact has " (line(name)) " " (line(value)) "."
+                @if !similar.is_empty() {
+                    " Similar: "
+                    @for (index, one) in similar.iter().enumerate() { @if index > 0 { ", " } code { (line(one)) } }
+                }
+            }
+        }
+    })
 }
 
 /// Returns the condition of the key of a label, or of a key, `=` and a value.
 pub(super) fn label(text: &str) -> FindCondition {
     let (key, value) = text.split_once('=').map_or((text, None), |(key, value)| (key, Some(value)));
-    FindCondition::Label { key: key.to_owned(), value: value.map(str::to_owned) }
+    FindCondition::label(key, value)
 }
 
 /// Parses the end of the previous page, if there is one.
 pub(super) fn cursor(text: &str) -> Result<Option<FindCursor>, PageError> {
     let cursor = given(text).map(serde_json::from_str).transpose();
-    cursor.map_err(|_| PageError::BadRequest("the page is not valid".to_owned()))
+    cursor.map_err(|_| invalid("after", &"the page is not valid"))
 }
 
 /// Returns a field with these values and names.

@@ -2,9 +2,11 @@
 
 use serde::Deserialize;
 
+use crate::artifact::group;
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::visit::{PageRequest, ResponseContent};
+use crate::vault::find::{ArtifactFilter, FindCondition};
 use crate::vault::resolve::ResolveRequest;
 use crate::vault::{LocatedCapture, LookupError};
 
@@ -32,11 +34,17 @@ pub(in crate::server) fn go(visit: &PageRequest<'_>) -> Result<ResponseContent, 
         Ok(located) => Ok(ResponseContent::Redirect(address::artifact(located.artifact.core))),
         Err(PageError::Lookup(error)) => match error {
             LookupError::Mentioned(mentioned) => {
-                Ok(ResponseContent::Redirect(address::mentions(mentioned.digest)))
+                let digest = mentioned.digest;
+                let group = Some(group::PROMPT.to_owned());
+                let conditions = vec![FindCondition::Mention { group, digest }];
+                let prompts = ArtifactFilter { conditions, ..ArtifactFilter::default() };
+                let is_prompt = visit.vault.count(&prompts)? > 0;
+                let address = if is_prompt { address::prompt(digest) } else { address::mentions(digest) };
+                Ok(ResponseContent::Redirect(address))
             }
             LookupError::NotFound(_)
             | LookupError::NoSuchTag(_)
-            | LookupError::NoSuchName(_)
+            | LookupError::NoSuchName { .. }
             | LookupError::LatestOutOfRange { .. } => {
                 Ok(ResponseContent::Redirect(address::with_query("/search", &[("q", Some(text))])))
             }

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::{parts, transcript};
-use crate::digest::Digest;
+use super::{filters, parts, transcript};
+use crate::artifact::group;
 use crate::display::counted;
 use crate::server::address;
 use crate::server::failure::PageError;
@@ -23,8 +23,7 @@ const PLACES: usize = 50;
 
 /// Makes the page of a prompt.
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
-    let invalid = |error| PageError::BadRequest(format!("{error}"));
-    let digest: Digest = visit.name.parse().map_err(invalid)?;
+    let digest = filters::mentioned(visit, visit.name, Some(group::PROMPT))?;
     if visit.name != digest.to_string() {
         return Ok(ResponseContent::Redirect(address::prompt(digest)));
     }

@@ -4,7 +4,7 @@ use chrono::{NaiveDate, Utc};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::filters::{self, given, options, point};
+use super::filters::{self, FieldProblem, given, input, options, point};
 use super::parts;
 use crate::artifact::{AttributeInfo, Kind};
 use crate::clock;
@@ -70,17 +70,40 @@ fn recordings() -> Vec<Kind> {
 /// Makes a page of the list.
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let parameters: Parameters = visit.parameters()?;
-    let request = parameters.request()?;
-    let answer = visit.run(&request)?;
-    let is_first = request.after.is_none();
+    let request = filters::checked(parameters.request())?;
+    let problem = request.as_ref().err();
+    let (chart, list) = match &request {
+        Ok(request) => listed(visit, &parameters, request)?,
+        Err(_) => (html! {}, html! {}),
+    };
     let body = html! {
         h1 { "Runs" }
-        @if is_first { (days(visit, &parameters, request.filter, &answer)?) }
-        (form(&parameters))
+        (chart)
+        (form(&parameters, problem))
+        (list)
+    };
+    let page = HtmlPage { title: "Runs".to_owned(), section: "/", body };
+    Ok(if problem.is_some() { ResponseContent::Invalid(page) } else { ResponseContent::Page(page) })
+}
+
+/// Returns the chart and the list of a page.
+fn listed(
+    visit: &PageRequest<'_>,
+    parameters: &Parameters,
+    request: &ListRequest,
+) -> Result<(Markup, Markup), PageError> {
+    let answer = visit.run(request)?;
+    let chart = if request.after.is_none() {
+        days(visit, parameters, request.filter.clone(), &answer)?
+    } else {
+        html! {}
+    };
+    let list = html! {
         (table(&answer))
+        @if answer.rows.is_empty() { (filters::near(visit, &request.filter)?) }
         (filters::pages(&parameters.after, answer.next.as_ref(), &|after| parameters.address(&[("after", after)])))
     };
-    Ok(ResponseContent::Page(HtmlPage { title: "Runs".to_owned(), section: "/", body }))
+    Ok((chart, list))
 }
 
 impl Parameters {
@@ -89,7 +112,7 @@ impl Parameters {
         if kinds.is_empty() {
             kinds = recordings().into_iter().map(|kind| kind.name().to_owned()).collect();
         }
-        let (since, until) = (point(&self.since)?, point(&self.until)?);
+        let (since, until) = (point("since", &self.since)?, point("until", &self.until)?);
         let period = FindPeriod { by: TimeBasisName::Created, since, until };
         let period = (since.is_some() || until.is_some()).then_some(period);
         let filter = ArtifactFilter { kinds, conditions: self.conditions()?, period, digits: None };
@@ -104,7 +127,9 @@ impl Parameters {
             Some(name) if orders().iter().any(|(known, _)| *known == name) => {
                 Ok(FindOrder::Attribute { name: name.to_owned() })
             }
-            Some(name) => Err(PageError::BadRequest(format!("there is no order {name}"))),
+            Some(name) => {
+                Err(PageError::Field { field: "order", message: format!("there is no order {name}") })
+            }
         }
     }
 
@@ -113,8 +138,7 @@ impl Parameters {
         let named =
             [(AttributeInfo::MODEL_ID.name, &self.model), ("tool", &self.tool), ("agent", &self.agent)];
         for (name, value) in named {
-            let value = given(value).map(str::to_owned);
-            conditions.extend(value.map(|value| FindCondition::Attribute { name: name.to_owned(), value }));
+            conditions.extend(given(value).map(|value| FindCondition::attribute(name, value)));
         }
         if let Some(tag) = given(&self.tag) {
             let name = tag.strip_prefix('@').unwrap_or(tag);
@@ -128,7 +152,10 @@ impl Parameters {
                 least: Some(1),
                 most: None,
             }),
-            Some(other) => return Err(PageError::BadRequest(format!("errors cannot be {other}"))),
+            Some(other) => {
+                let message = format!("errors cannot be {other}");
+                return Err(PageError::Field { field: "errors", message });
+            }
         }
         Ok(conditions)
     }
@@ -185,23 +212,24 @@ fn days(
     })
 }
 
-fn form(parameters: &Parameters) -> Markup {
+fn form(parameters: &Parameters, problem: Option<&FieldProblem>) -> Markup {
     let errors = [("", "any"), ("yes", "with errors")];
     html! {
         form.filters action="/" {
             label { "Kind" (filters::kind_options(&recordings(), &parameters.kind)) }
-            label { "Model" input name="model" value=(parameters.model); }
-            label { "Agent" input name="agent" value=(parameters.agent); }
-            label { "Tool" input name="tool" value=(parameters.tool); }
-            label { "Tag" input name="tag" value=(parameters.tag) placeholder="* is any"; }
-            label { "Label" input name="label" value=(parameters.label) placeholder="branch=main"; }
+            (input("Model", ("model", &parameters.model), "gpt-*", problem))
+            (input("Agent", ("agent", &parameters.agent), "", problem))
+            (input("Tool", ("tool", &parameters.tool), "", problem))
+            (input("Tag", ("tag", &parameters.tag), "* is any", problem))
+            (input("Label", ("label", &parameters.label), "branch=main", problem))
             label { "Errors" (options("errors", &errors, &parameters.errors)) }
-            label { "Created since" input name="since" value=(parameters.since) placeholder="2026-11-20"; }
-            label { "Created until" input name="until" value=(parameters.until) placeholder="2026-11-21"; }
+            (input("Created since", ("since", &parameters.since), "2026-11-20, 7d, yesterday", problem))
+            (input("Created until", ("until", &parameters.until), "2026-11-21", problem))
             label { "Order" (options("order", &orders(), &parameters.order)) }
             button { "Filter" }
             a href="/" { "Clear" }
         }
+        (filters::problem_elsewhere(problem, &["model", "agent", "tool", "tag", "label", "since", "until"]))
     }
 }
 

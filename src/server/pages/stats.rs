@@ -4,26 +4,25 @@ use chrono::Days;
 use maud::{Markup, html};
 
 use super::parts;
-use crate::display::size;
+use crate::display::{counted, size};
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::svg::{self, Bar};
 use crate::server::text::{number, time};
 use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasisName;
-use crate::vault::stats::{DayStats, EngineStats, KindStats, StatsAnswer, StatsRequest};
+use crate::vault::stats::{EngineStats, KindStats, StatsAnswer, StatsRequest};
 
 /// Maximum number of days in a chart.
 const MAX_DAYS: usize = 120;
 
 /// Makes the page of statistics.
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
-    let by = TimeBasisName::FirstSeen;
-    let answer = visit.run(&StatsRequest { by, label: None })?;
+    let answer = visit.run(&StatsRequest { by: TimeBasisName::Created, label: None })?;
     let body = html! {
         h1 { "Statistics" }
         (kinds(&answer))
-        (days(&answer.days))
+        (days(&answer))
         (storage(&answer))
         (largest(&answer))
     };
@@ -58,8 +57,9 @@ fn kinds(answer: &StatsAnswer) -> Markup {
     }
 }
 
-/// Draws the artifacts first added on each of the last days that have any, without gaps.
-fn days(days: &[DayStats]) -> Markup {
+/// Draws the artifacts created on each of the last days that have any, without gaps.
+fn days(answer: &StatsAnswer) -> Markup {
+    let StatsAnswer { days, undated, .. } = answer;
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return html! {} };
     let shown =
         last.date.checked_sub_days(Days::new(MAX_DAYS as u64 - 1)).unwrap_or(first.date).max(first.date);
@@ -72,10 +72,7 @@ fn days(days: &[DayStats]) -> Markup {
             let next = date.succ_opt().unwrap_or(date);
             let period = [("since", Some(date.to_string())), ("until", Some(next.to_string()))];
             let period: Vec<_> = period.iter().map(|(name, day)| (*name, day.as_deref())).collect();
-            let address = address::with_query(
-                "/artifacts",
-                &[&[("by", Some("first-seen"))], period.as_slice()].concat(),
-            );
+            let address = address::with_query("/artifacts", &period);
             Bar {
                 value,
                 label: format!("{date}: {}", number(value)),
@@ -83,12 +80,15 @@ fn days(days: &[DayStats]) -> Markup {
             }
         })
         .collect();
-    let title = format!("artifacts first added by day, {shown} to {}", last.date);
+    let title = format!("artifacts created by day, {shown} to {}", last.date);
     html! {
         section {
             h2 { "Growth" }
             (svg::bars(&title, &bars))
-            p.faint { "Artifacts first added, by day in UTC, " (shown) " to " (last.date) "." }
+            p.faint {
+                "Artifacts by the day of their creation in UTC, " (shown) " to " (last.date) "."
+                @if *undated > 0 { " " (counted(*undated, "artifact")) " without a creation time." }
+            }
         }
     }
 }

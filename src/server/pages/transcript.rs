@@ -222,7 +222,7 @@ fn source(body: &ViewBody) -> Markup {
         }
         @if let Some(digest) = body.digest {
             @if is_prompt { a href=(address::prompt(digest)) { "all answers to it" } }
-            @else { a href=(address::mentions(digest)) { "where else" } }
+            @else { a href=(address::mentions(digest)) { "other occurrences" } }
         }
     }
 }

@@ -66,6 +66,15 @@ pub(super) fn every_condition_selects_its_artifacts(vault: &TestVault) {
     expect(vault, &only(mention(Some("history"), "p")), &[]);
     expect(vault, &only(attribute("model", "m")), &[a]);
     expect(vault, &only(attribute("model", "M")), &[]);
+    let like = |name: &str, pattern: &str| {
+        only(Condition::AttributeLike { name: name.to_owned(), pattern: pattern.to_owned() })
+    };
+    expect(vault, &like("model", "*"), &[a, b]);
+    expect(vault, &like("model", "m*"), &[a]);
+    expect(vault, &like("model", "_"), &[]);
+    expect(vault, &like("name", "*"), &[]);
+    expect(vault, &only(Condition::About { digest: digest("p") }), &[a, b]);
+    expect(vault, &only(Condition::About { digest: a.0 }), &[a]);
     expect(vault, &signature(Verified, None), &[a]);
     expect(vault, &signature(Verified, Some("k")), &[a]);
     expect(vault, &signature(Unchecked, Some("other")), &[]);

@@ -22,7 +22,9 @@ pub use capabilities::{Capabilities, Capability};
 pub use log_damage::{LogDamage, LogDefect};
 pub use maintenance::Maintenance;
 pub use neighbors::{DigestPair, Neighborhood, Neighbors, NeighborsQuery, Sharers, SharersQuery};
-pub use query::{Condition, Cursor, Direction, Filter, Hit, HitPage, Match, Order, Page, TimePeriod};
+pub use query::{
+    Condition, Cursor, Direction, Filter, Hit, HitPage, Match, Order, Page, TimePeriod, matches_pattern,
+};
 pub use records::{
     Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Containment, FileRecord,
     JournalRecord, Label, LabelKey, LabelValue, ManualLink, MemberRecord, MentionRecord, NameMention,

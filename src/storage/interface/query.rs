@@ -55,12 +55,24 @@ pub enum Condition {
         /// The digest.
         digest: Digest,
     },
+    /// The artifact has this core hash or a capture with this hash, or mentions it in any role.
+    About {
+        /// The hash.
+        digest: Digest,
+    },
     /// The artifact has this attribute.
     Attribute {
         /// The name.
         name: String,
         /// The value.
         value: String,
+    },
+    /// The artifact has this attribute, with a value that [`matches_pattern`].
+    AttributeLike {
+        /// The name.
+        name: String,
+        /// The pattern.
+        pattern: String,
     },
     /// The artifact has this attribute, with a number in this range.
     Range {
@@ -99,6 +111,27 @@ pub enum Condition {
         /// The value; any if `None`.
         value: Option<String>,
     },
+    /// The artifact has a label with this key, and a value that [`matches_pattern`].
+    LabelLike {
+        /// The key.
+        key: String,
+        /// The pattern.
+        pattern: String,
+    },
+}
+
+/// Returns whether a text matches a pattern, in which `*` stands for any text, also none.
+#[must_use]
+pub fn matches_pattern(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let mut parts: Vec<&str> = parts.collect();
+    let Some(last) = parts.pop() else { return rest.is_empty() };
+    for part in parts {
+        let Some((_, after)) = rest.split_once(part) else { return false };
+        rest = after;
+    }
+    rest.ends_with(last)
 }
 
 /// A matching artifact.
@@ -116,6 +149,8 @@ pub struct Hit {
 pub enum Match {
     /// A mention.
     Mention(MentionRecord),
+    /// The core hash, or the hash of a capture.
+    Hash(Digest),
     /// An attribute.
     Attribute {
         /// The name.
@@ -221,4 +256,26 @@ pub struct HitPage<T> {
     pub items: Vec<T>,
     /// Where the next page begins; `None` if this is the last.
     pub next: Option<Cursor>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches_pattern;
+
+    #[test]
+    fn stars_stand_for_any_text() {
+        for (pattern, matching, others) in [
+            ("a", &["a"][..], &["", "aa", "b"][..]),
+            ("*", &["", "a"], &[]),
+            ("a*", &["a", "ab"], &["ba", ""]),
+            ("*a", &["a", "ba", "aa"], &["ab"]),
+            ("*é*", &["é", "aéb"], &["e"]),
+            ("a*b*c", &["abc", "a-b-b-c"], &["ac", "abcd"]),
+            ("a*a", &["aa", "aba"], &["a"]),
+            ("%_", &["%_"], &["ab"]),
+        ] {
+            assert!(matching.iter().all(|text| matches_pattern(pattern, text)), "{pattern}");
+            assert!(!others.iter().any(|text| matches_pattern(pattern, text)), "{pattern}");
+        }
+    }
 }

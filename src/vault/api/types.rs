@@ -156,9 +156,9 @@ pub enum TimeBasisName {
     /// The time at which it was first added.
     FirstSeen,
     /// The time at which it was last added or seen again.
-    #[default]
     LastSeen,
     /// The creation time that it states, if it states one.
+    #[default]
     Created,
     /// The time of its end that it states, if it states one.
     Finished,

@@ -41,7 +41,7 @@ pub(super) enum EvidenceJudgment {
     /// It proves the effect, for this reason.
     Verified(String),
     /// It proves nothing, for this reason.
-    Resolved(String),
+    Inconclusive(String),
     /// It disproves the effect, for this reason.
     Failed(String),
     /// It is a digest whose content is yet to be determined.
@@ -88,7 +88,7 @@ impl ObservedValue {
 /// Judges `seen` as evidence of an effect.
 pub(super) fn judge(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgment {
     if *seen == ObservedValue::Plain(Value::Null) {
-        return EvidenceJudgment::Resolved("null neither proves nor disproves it".to_owned());
+        return EvidenceJudgment::Inconclusive("null neither proves nor disproves it".to_owned());
     }
     match evidence.sort.as_str() {
         "hash" => hash(evidence, seen),
@@ -100,7 +100,7 @@ pub(super) fn judge(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgme
 fn status(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgment {
     for (name, values) in [("success", &evidence.success), ("failure", &evidence.failure)] {
         if let ParsedMember::Unreadable(why) = values {
-            return EvidenceJudgment::Resolved(format!(
+            return EvidenceJudgment::Inconclusive(format!(
                 "the {name} values of the contract cannot be used: {why}"
             ));
         }
@@ -123,7 +123,7 @@ fn status(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgment {
     } else if is_known(&FAILURE) {
         EvidenceJudgment::Failed("which means failure".to_owned())
     } else {
-        EvidenceJudgment::Resolved("which means neither success nor failure".to_owned())
+        EvidenceJudgment::Inconclusive("which means neither success nor failure".to_owned())
     }
 }
 
@@ -132,9 +132,9 @@ fn range(declared: &ParsedMember<Bounds>, seen: &ObservedValue) -> EvidenceJudgm
         return EvidenceJudgment::Failed("which is not a number".to_owned());
     };
     match declared {
-        ParsedMember::Nothing => EvidenceJudgment::Resolved("the contract states no bounds".to_owned()),
+        ParsedMember::Nothing => EvidenceJudgment::Inconclusive("the contract states no bounds".to_owned()),
         ParsedMember::Unreadable(why) => {
-            EvidenceJudgment::Resolved(format!("the bounds of the contract cannot be used: {why}"))
+            EvidenceJudgment::Inconclusive(format!("the bounds of the contract cannot be used: {why}"))
         }
         ParsedMember::Is(bounds) if is_within(number.literal(), bounds) => {
             EvidenceJudgment::Verified(format!("which is within the bounds ({bounds})"))
@@ -165,9 +165,9 @@ fn hash(evidence: &Evidence, seen: &ObservedValue) -> EvidenceJudgment {
     };
     match &evidence.success {
         ParsedMember::Nothing => EvidenceJudgment::Digest(digest),
-        ParsedMember::Unreadable(why) => {
-            EvidenceJudgment::Resolved(format!("the success values of the contract cannot be used: {why}"))
-        }
+        ParsedMember::Unreadable(why) => EvidenceJudgment::Inconclusive(format!(
+            "the success values of the contract cannot be used: {why}"
+        )),
         ParsedMember::Is(values) if values.iter().any(|value| digest_of(value) == Some(digest)) => {
             EvidenceJudgment::Verified("which is the digest that the contract states".to_owned())
         }
@@ -191,7 +191,7 @@ mod tests {
         let value = reader::read(value.as_bytes(), &Limits::default()).unwrap();
         match judge(terms.effects[0].evidence.as_ref().unwrap(), &ObservedValue::new(&value)) {
             EvidenceJudgment::Verified(_) => "verified",
-            EvidenceJudgment::Resolved(_) => "resolved",
+            EvidenceJudgment::Inconclusive(_) => "inconclusive",
             EvidenceJudgment::Failed(_) => "failed",
             EvidenceJudgment::Digest(_) => "digest",
         }
@@ -208,14 +208,14 @@ mod tests {
         for (value, expected) in [
             ("true", "verified"),
             ("false", "failed"),
-            ("\"running\"", "resolved"),
-            ("\"set\"", "resolved"),
-            ("\"not ok\"", "resolved"),
-            ("\"\"", "resolved"),
-            ("200", "resolved"),
-            ("null", "resolved"),
-            ("[\"ok\"]", "resolved"),
-            ("{}", "resolved"),
+            ("\"running\"", "inconclusive"),
+            ("\"set\"", "inconclusive"),
+            ("\"not ok\"", "inconclusive"),
+            ("\"\"", "inconclusive"),
+            ("200", "inconclusive"),
+            ("null", "inconclusive"),
+            ("[\"ok\"]", "inconclusive"),
+            ("{}", "inconclusive"),
         ] {
             assert_eq!(outcome(r#"{"type": "status"}"#, value), expected, "{value}");
         }
@@ -237,8 +237,8 @@ mod tests {
         for (value, expected) in [("\"done\"", "failed"), ("\"ok\"", "verified"), ("\"failed\"", "failed")] {
             assert_eq!(outcome(failure, value), expected, "{value}");
         }
-        assert_eq!(outcome(r#"{"type": "status", "success": []}"#, "\"ok\""), "resolved");
-        assert_eq!(outcome(r#"{"type": "status", "failure": {}}"#, "\"ok\""), "resolved");
+        assert_eq!(outcome(r#"{"type": "status", "success": []}"#, "\"ok\""), "inconclusive");
+        assert_eq!(outcome(r#"{"type": "status", "failure": {}}"#, "\"ok\""), "inconclusive");
     }
 
     #[test]
@@ -251,12 +251,12 @@ mod tests {
             ("-0.000001", "failed"),
             ("1e3", "failed"),
             ("\"0\"", "failed"),
-            ("null", "resolved"),
+            ("null", "inconclusive"),
         ] {
             assert_eq!(outcome(bounds, value), expected, "{value}");
         }
-        assert_eq!(outcome(r#"{"type": "range"}"#, "5"), "resolved");
-        assert_eq!(outcome(r#"{"type": "range", "min": "0"}"#, "5"), "resolved");
+        assert_eq!(outcome(r#"{"type": "range"}"#, "5"), "inconclusive");
+        assert_eq!(outcome(r#"{"type": "range", "min": "0"}"#, "5"), "inconclusive");
         assert_eq!(outcome(r#"{"type": "range", "min": 6}"#, "5"), "failed");
     }
 

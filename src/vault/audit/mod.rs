@@ -1,7 +1,7 @@
 //! Audit of a run against a contract.
 //!
 //! The evidence of each effect of a contract is searched in the calls and results of the run. The verdict is one of
-//! four: pending, resolved, verified or failed. Other violations of the contract are reported by rule. `docs/audit.md`
+//! four: pending, inconclusive, verified or failed. Other violations of the contract are reported by rule. `docs/audit.md`
 //! defines the verdicts. The rules are AU1 to AU15.
 
 mod collect;
@@ -73,7 +73,7 @@ pub fn audit<E>(
     }
     let with_evidence: HashSet<&str> = effects
         .iter()
-        .filter(|effect| matches!(effect.verdict, Verdict::Resolved | Verdict::Verified))
+        .filter(|effect| matches!(effect.verdict, Verdict::Inconclusive | Verdict::Verified))
         .map(|effect| effect.effect.target.as_str())
         .collect();
     collector.refs.report(&|name: &str| with_evidence.contains(name), &mut findings);

@@ -46,7 +46,7 @@ pub enum Verdict {
     /// The run has no source of evidence.
     Pending,
     /// There is a source, but no proof of success.
-    Resolved,
+    Inconclusive,
     /// The source proves the effect.
     Verified,
     /// The source disproves the effect.
@@ -59,7 +59,7 @@ impl Verdict {
     pub fn name(self) -> &'static str {
         match self {
             Self::Pending => "pending",
-            Self::Resolved => "resolved",
+            Self::Inconclusive => "inconclusive",
             Self::Verified => "verified",
             Self::Failed => "failed",
         }

@@ -106,7 +106,7 @@ pub const RULES: [RuleInfo; 15] = [
          that of points to, a JSON Pointer below /arguments or /result of the call; or of the pack file that \
          is named beside it; or else of a core, a capture or a file in the vault, or of a file or a text of the run. \
          The output names the bytes. Failed: it is not the digest of the required bytes, or is not a digest. \
-         Resolved: the bytes are not known.",
+         Inconclusive: the bytes are not known.",
     ),
     rule(
         "AU2",
@@ -115,14 +115,14 @@ pub const RULES: [RuleInfo; 15] = [
         "Verified: a value listed in success in the contract; if none is listed, ok, success, succeeded, completed, \
          done or true. Failed: a value not in success, or one in failure; if success is not stated, also aborted, \
          canceled, cancelled, crashed, denied, error, errored, failed, failure, false, rejected, timed_out and timeout. \
-         Resolved: anything else. Case is ignored. success and failure are members of the evidence or of the effect.",
+         Inconclusive: anything else. Case is ignored. success and failure are members of the evidence or of the effect.",
     ),
     rule(
         "AU3",
         Severity::Error,
         "Evidence of type range is a number within the bounds that the contract states.",
         "Bounds are minimum and maximum (or min and max), exclusiveMinimum and exclusiveMaximum of the evidence. Numbers \
-         are compared exactly. Verified: a number within them. Failed: a number outside them, or not a number. Resolved: the \
+         are compared exactly. Verified: a number within them. Failed: a number outside them, or not a number. Inconclusive: the \
          contract states no bounds.",
     ),
     rule(

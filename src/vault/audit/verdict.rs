@@ -86,7 +86,7 @@ impl<'c> EffectEvaluation<'c, '_> {
             _ => {
                 let why =
                     format!("which could also belong to {others}: neither the run nor the contract decides");
-                Some(DecisiveEvidence { verdict: Verdict::Resolved, why, sighting })
+                Some(DecisiveEvidence { verdict: Verdict::Inconclusive, why, sighting })
             }
         }
     }
@@ -117,7 +117,7 @@ impl<'c> EffectEvaluation<'c, '_> {
     fn judged(&self, evidence: &Evidence, sighting: &EvidenceValue) -> (Verdict, String) {
         match judge(evidence, &sighting.seen) {
             EvidenceJudgment::Verified(why) => (Verdict::Verified, why),
-            EvidenceJudgment::Resolved(why) => (Verdict::Resolved, why),
+            EvidenceJudgment::Inconclusive(why) => (Verdict::Inconclusive, why),
             EvidenceJudgment::Failed(why) => (Verdict::Failed, why),
             EvidenceJudgment::Digest(digest) => self.judged_digest(digest, sighting.expected.as_ref()),
         }
@@ -128,19 +128,21 @@ impl<'c> EffectEvaluation<'c, '_> {
             return match digests.first() {
                 Some(_) if digests.contains(&digest) => (Verdict::Verified, format!("the digest of {what}")),
                 Some(is) => (Verdict::Failed, format!("which is not the digest of {what}: that is {is}")),
-                None => {
-                    (Verdict::Resolved, format!("which must be the digest of {what}, which does not exist"))
-                }
+                None => (
+                    Verdict::Inconclusive,
+                    format!("which must be the digest of {what}, which does not exist"),
+                ),
             };
         }
         match self.known.get(&digest) {
             Some(what) => (Verdict::Verified, format!("the digest of {what}")),
             None if digest == Digest::from_content(b"") => {
-                (Verdict::Resolved, "the digest of zero bytes".to_owned())
+                (Verdict::Inconclusive, "the digest of zero bytes".to_owned())
             }
-            None => {
-                (Verdict::Resolved, "which is not the digest of anything in the run or the vault".to_owned())
-            }
+            None => (
+                Verdict::Inconclusive,
+                "which is not the digest of anything in the run or the vault".to_owned(),
+            ),
         }
     }
 
@@ -197,7 +199,7 @@ fn pending(effect: Effect, because: String) -> AuditedEffect {
 fn rank(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Failed => 3,
-        Verdict::Resolved => 2,
+        Verdict::Inconclusive => 2,
         Verdict::Verified => 1,
         Verdict::Pending => 0,
     }

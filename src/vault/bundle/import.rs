@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::labels::{self, ImportedLabel};
 use super::manifest::{BundledArtifact, BundledCapture, BundledLink};
 use super::notes::{self, ImportedNote};
+use super::plan::carry_out;
 use super::read::Bundle;
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::{ExamineOptions, SourceError};
-use crate::storage::{Annotation, ManualLink, Result, Snapshot, SourcePath, Storage, Transaction};
+use crate::storage::{Annotation, ManualLink, Result, Snapshot, SourcePath, Storage};
 use crate::vault::add::{
     self, AddMonitor, CommonAnnotations, DocumentOutcome, DocumentResult, Recorded, SourcePaths, Summary,
 };
 use crate::vault::handle::Vault;
+use crate::vault::resolve;
 
 /// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub enum TagOutcome {
     Present,
     /// Another artifact in the vault already has it, and keeps it.
     Conflict(CoreHash),
+    /// The name could also be a hash or the id of a run in the vault.
+    Reserved,
     /// The artifact is not in the vault.
     Missing,
 }
@@ -164,18 +168,24 @@ fn planned_tags(
     bundle: &Bundle,
     cores: &HashSet<CoreHash>,
 ) -> Result<Vec<ImportedTag>> {
-    let would = |(artifact, name): (&BundledArtifact, &str)| {
+    let mut set: HashMap<&str, CoreHash> = HashMap::new();
+    let mut planned = Vec::new();
+    for (artifact, name) in tags(bundle) {
         let core = artifact.core_hash;
         let tagged = snapshot.map(|snapshot| snapshot.with_tag(name)).transpose()?.flatten();
-        let outcome = match tagged {
+        let outcome = match tagged.or_else(|| set.get(name).copied()) {
             Some(tagged) if tagged == core => TagOutcome::Present,
             Some(tagged) => TagOutcome::Conflict(tagged),
-            None if cores.contains(&core) || has(snapshot, core)? => TagOutcome::Set,
+            None if resolve::reserved_for(snapshot, name)?.is_some() => TagOutcome::Reserved,
+            None if cores.contains(&core) || has(snapshot, core)? => {
+                set.insert(name, core);
+                TagOutcome::Set
+            }
             None => TagOutcome::Missing,
         };
-        Ok(ImportedTag { name: name.to_owned(), core, outcome })
-    };
-    tags(bundle).map(would).collect()
+        planned.push(ImportedTag { name: name.to_owned(), core, outcome });
+    }
+    Ok(planned)
 }
 
 /// Returns the source paths that a bundle states.
@@ -199,34 +209,18 @@ fn tags(bundle: &Bundle) -> impl Iterator<Item = (&BundledArtifact, &str)> {
     artifacts.flat_map(|artifact| artifact.tags.iter().map(move |tag| (artifact, tag.as_str())))
 }
 
+/// Sets the tags of a bundle on the artifacts in the vault, unless others have them.
 fn give_tags(storage: &dyn Storage, bundle: &Bundle) -> Result<Vec<ImportedTag>> {
-    if tags(bundle).next().is_none() {
-        return Ok(Vec::new());
-    }
-    // If nothing changes, there is no need to wait for other writers.
-    let planned = planned_tags(Some(&*storage.snapshot()?), bundle, &HashSet::new())?;
-    if !planned.iter().any(|tag| tag.outcome == TagOutcome::Set) {
-        return Ok(planned);
-    }
-    let mut change = storage.transaction(clock::now())?;
-    let given = tags(bundle).map(|(artifact, name)| tag(&mut *change, artifact.core_hash, name));
-    let given = given.collect::<Result<_>>()?;
-    change.commit()?;
-    Ok(given)
-}
-
-fn tag(change: &mut dyn Transaction, core: CoreHash, name: &str) -> Result<ImportedTag> {
-    let artifact = change.snapshot().artifact(core)?;
-    let outcome = match (change.snapshot().with_tag(name)?, artifact) {
-        (Some(tagged), _) if tagged == core => TagOutcome::Present,
-        (Some(tagged), _) => TagOutcome::Conflict(tagged),
-        (None, None) => TagOutcome::Missing,
-        (None, Some(_)) => {
-            change.annotate(&Annotation::SetTag { core, name })?;
-            TagOutcome::Set
-        }
-    };
-    Ok(ImportedTag { name: name.to_owned(), core, outcome })
+    carry_out(
+        storage,
+        |snapshot| planned_tags(Some(snapshot), bundle, &HashSet::new()),
+        |tag| tag.outcome == TagOutcome::Set,
+        |change, tags| {
+            tags.into_iter().try_for_each(|ImportedTag { name, core, .. }| {
+                change.annotate(&Annotation::SetTag { core: *core, name }).map(drop)
+            })
+        },
+    )
 }
 
 fn state(storage: &dyn Storage, link: &BundledLink) -> Result<ImportedLink> {

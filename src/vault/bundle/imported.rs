@@ -21,7 +21,8 @@ pub enum ImportOutcome {
     NotLinked,
     /// The tag was set.
     Tagged,
-    /// The tag was not set: another artifact has it, or the artifact is not in the vault.
+    /// The tag was not set: another artifact has it, it could also be a hash or a run id, or the artifact is not
+    /// in the vault.
     NotTagged,
     /// The note was set.
     Noted,
@@ -105,7 +106,7 @@ impl From<&ImportedTag> for ImportedTagSummary {
             TagOutcome::Set => (ImportOutcome::Tagged, None),
             TagOutcome::Present => (ImportOutcome::Present, None),
             TagOutcome::Conflict(tagged) => (ImportOutcome::NotTagged, Some(tagged)),
-            TagOutcome::Missing => (ImportOutcome::NotTagged, None),
+            TagOutcome::Reserved | TagOutcome::Missing => (ImportOutcome::NotTagged, None),
         };
         Self { outcome, tag: tag.name.clone(), core_hash: tag.core, stands_for }
     }

@@ -29,5 +29,5 @@ pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, 
 pub use notes::{ImportedNote, NoteOutcome};
 pub use read::{Bundle, BundleError, read};
 pub use rules::RULES;
-pub use select::ArtifactSelection;
+pub use select::{ArtifactSelection, LinkScope};
 pub use write::{BundleRequest, BundleStatistics, BundleWriteError};

@@ -16,10 +16,24 @@ pub struct ArtifactSelection {
     pub artifacts: Vec<CoreHash>,
     /// The filter, which does not apply to `artifacts`. An empty filter selects all artifacts.
     pub filter: ArtifactFilter,
-    /// Whether everything is selected too that can be reached along links, derived or manual, in either direction.
-    pub with_links: bool,
-    /// Whether coincident links are followed as well.
+    /// Which linked artifacts are selected too.
+    pub links: LinkScope,
+    /// Whether coincident links are followed as well, if all links are.
     pub coincident: bool,
+}
+
+/// Which artifacts are selected because of links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkScope {
+    /// None.
+    #[default]
+    None,
+    /// The sessions, traces, run packs and export packs of the same run, and what all of these state, by hashes, names and
+    /// manual links; never what only states one of them too.
+    Stated,
+    /// Everything that can be reached along links, derived or manual, in either direction.
+    All,
 }
 
 impl ArtifactSelection {
@@ -33,7 +47,11 @@ impl ArtifactSelection {
         } else {
             snapshot.expect_artifacts(&self.artifacts)?
         };
-        if self.with_links { query::reachable(snapshot, selected, self.coincident) } else { Ok(selected) }
+        match self.links {
+            LinkScope::None => Ok(selected),
+            LinkScope::Stated => query::stated(snapshot, &selected),
+            LinkScope::All => query::reachable(snapshot, selected, self.coincident),
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! Lists artifacts with the measurements that they state, those of one run together.
 
-mod groups;
 mod row;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +13,7 @@ use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{self, ArtifactRecord, Order, Page, Snapshot, StorageError};
 use crate::vault::limit::limit_of;
-use groups::ListGroups;
+use crate::vault::query::RunGroups;
 use row::PendingListRow;
 
 pub use row::{ListAttribute, ListMember, ListRow};
@@ -119,9 +118,9 @@ impl Lister<'_> {
     fn first_of_rows(&self, hits: Vec<ArtifactRecord>) -> Result<Vec<PendingListRow>, StorageError> {
         let cores: Vec<CoreHash> = hits.iter().map(|hit| hit.core).collect();
         let groups = if self.request.flat {
-            ListGroups::single(&cores)
+            RunGroups::single(&cores)
         } else {
-            ListGroups::find(self.snapshot, &cores)?
+            RunGroups::find(self.snapshot, &cores)?
         };
         let mut matching: Vec<Vec<CoreHash>> = Vec::new();
         let is_listed =

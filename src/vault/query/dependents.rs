@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::links::{Direction, Link, LinkOrigin, LinkTarget};
-use super::location::location;
+use super::location::{identified_by, location};
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
 
@@ -128,7 +128,7 @@ impl DependentFinder {
                 *known
             } else {
                 let referring = snapshot.uses_of(&handle)?.referring.into_iter();
-                let origin = || LinkOrigin::Derived(format!("this is {handle}"));
+                let origin = || LinkOrigin::Derived(identified_by(&handle));
                 let why = |relation| DependencyReason::Link { relation, origin: origin() };
                 let dependents = referring.map(|(relation, dependent)| (dependent, why(relation))).collect();
                 let group = self.add(dependents);

@@ -67,6 +67,11 @@ impl Exchanges {
         self.is_recording
     }
 
+    /// Returns whether all exchanges of `other` are among these, and it has any.
+    pub(super) fn contains(&self, other: &Self) -> bool {
+        !other.pairs.is_empty() && other.pairs.keys().all(|pair| self.pairs.contains_key(pair))
+    }
+
     /// Returns the artifacts that share one of these exchanges, if exactly one of the two is a recording: each with the
     /// locations of the first such exchange in this artifact and in the other. Exchanges in `passed` are skipped; those
     /// examined are added to it. `known` must have learned of the exchanges.

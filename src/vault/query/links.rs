@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use super::exchanges::ExchangeDigests;
 use super::facts::{LinkFactSelection, LinkFacts, LinkReader};
 use super::fork::{Fork, HistoryIdentity};
-use super::location::location;
+use super::location::{identified_by, location};
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{NameMention, Names, Neighbors};
@@ -289,7 +289,7 @@ impl LinkCollector<'_, '_> {
             }
             for other in others.filter(|other| self.selection.is_new(**other)).collect::<Vec<_>>() {
                 let target = self.artifact(*other)?;
-                self.derive(Direction::Out, relation, target, format!("it is {handle}"));
+                self.derive(Direction::Out, relation, target, identified_by(handle));
             }
         }
         for handle in &names.own {
@@ -301,7 +301,7 @@ impl LinkCollector<'_, '_> {
                 let is_selected = self.selection.takes(Direction::In, relation);
                 if *other != artifact.core && is_selected && self.selection.is_new(*other) {
                     let target = self.artifact(*other)?;
-                    self.derive(Direction::In, relation, target, format!("this is {handle}"));
+                    self.derive(Direction::In, relation, target, identified_by(handle));
                 }
             }
         }

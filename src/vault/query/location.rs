@@ -9,3 +9,11 @@ pub(super) fn location(mention: &MentionRecord) -> String {
         unit => format!("{unit} {}", mention.place),
     }
 }
+
+/// Describes a name by which artifacts are linked, such as `run:17`.
+pub(super) fn identified_by(handle: &str) -> String {
+    match handle.split_once(':') {
+        Some((namespace, name)) => format!("{namespace} id {name}"),
+        None => handle.to_owned(),
+    }
+}

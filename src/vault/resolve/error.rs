@@ -19,8 +19,13 @@ pub enum LookupError {
     #[error("there is no tag {0} in the vault")]
     NoSuchTag(String),
     /// No artifact has this tag, and no run has this id.
-    #[error("no tag or run in the vault has the name {0}")]
-    NoSuchName(String),
+    #[error("no tag or run in the vault has the name {name}{}", similar_names(similar))]
+    NoSuchName {
+        /// The name.
+        name: String,
+        /// Similar tags and ids of runs, the most similar first.
+        similar: Vec<String>,
+    },
     /// Several artifacts have this run id.
     #[error("{name} is ambiguous: {count} artifacts have this run id; give a hash")]
     AmbiguousName {
@@ -31,12 +36,20 @@ pub enum LookupError {
         /// The first of them, newest first.
         candidates: Vec<ArtifactRecord>,
     },
+    /// The text is a hash, a tag or a run id of different artifacts.
+    #[error("{text} is ambiguous: {}; give one of these forms", forms(.meanings))]
+    AmbiguousHandle {
+        /// The text.
+        text: String,
+        /// What it can mean: an unambiguous form, and the artifact.
+        meanings: Vec<(String, CoreHash)>,
+    },
     /// No artifact has a hash that begins with the prefix, but artifacts mention one.
     #[error("{:.12} is not the hash of an artifact, but {} it", .0.digest, mentioning(.0))]
     Mentioned(Box<MentionedHash>),
     /// No artifact has a hash that begins with the prefix, but artifacts mention several.
     #[error(
-        "no artifact has a hash that begins with {prefix}, but artifacts mention {} hashes that do; give more digits",
+        "{prefix} is ambiguous: artifacts mention {} hashes that begin with it; give more digits",
         candidates.len()
     )]
     AmbiguousMention {
@@ -44,6 +57,14 @@ pub enum LookupError {
         prefix: DigestPrefix,
         /// The mentioned hashes that begin with it, in order.
         candidates: Vec<Digest>,
+    },
+    /// No artifact mentions a hash that begins with the prefix.
+    #[error("no artifact mentions a {}hash that begins with {prefix}", group_text(group.as_deref()))]
+    NotMentioned {
+        /// The prefix.
+        prefix: DigestPrefix,
+        /// The group of the roles in which it was looked for; any if `None`.
+        group: Option<String>,
     },
     /// The vault has too few artifacts.
     #[error("there is no latest~{back}: the vault has {count} artifact{}", if *count == 1 { "" } else { "s" })]
@@ -123,6 +144,21 @@ pub enum LookupError {
 fn unknown(prefix: &DigestPrefix) -> String {
     let begins = if prefix.whole().is_some() { "the hash" } else { "a hash that begins with" };
     format!("nothing in the vault has {begins} {prefix}")
+}
+
+fn similar_names(similar: &[String]) -> String {
+    if similar.is_empty() { String::new() } else { format!("; similar: {}", similar.join(", ")) }
+}
+
+/// Returns the name of a group of roles, before a noun.
+fn group_text(group: Option<&str>) -> String {
+    group.map_or_else(String::new, |group| format!("{group} "))
+}
+
+/// Describes what a handle can mean.
+fn forms(meanings: &[(String, CoreHash)]) -> String {
+    let forms = meanings.iter().map(|(form, core)| format!("{form} is {core:.12}"));
+    forms.collect::<Vec<_>>().join(", ")
 }
 
 /// Describes the ambiguity of `prefix`.

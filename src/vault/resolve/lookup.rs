@@ -5,6 +5,7 @@ use super::locate::{LocatedCapture, locate};
 use super::mentioned::{MentionedHash, MentioningArtifact};
 use crate::artifact::Playback;
 use crate::digest::{DigestPrefix, PrefixResolution};
+use crate::display::similar;
 use crate::formats;
 use crate::storage::{ArtifactRecord, Condition, Filter, Order, Page, Snapshot, StorageError, TimeBasis};
 use crate::vault::details::RUN_IDS;
@@ -46,12 +47,8 @@ pub(super) fn latest(snapshot: &dyn Snapshot, back: u64) -> Result<LocatedCaptur
     }
 }
 
-/// Returns the artifact with the tag `name`, or that of the run with this id; `None` if there is none.
-pub(super) fn by_name(snapshot: &dyn Snapshot, name: &str) -> Result<Option<LocatedCapture>, LookupError> {
-    match tagged(snapshot, name) {
-        Err(LookupError::NoSuchTag(_)) => {}
-        tagged => return tagged.map(Some),
-    }
+/// Returns the artifact of the run with this id; `None` if there is none.
+pub(super) fn of_run(snapshot: &dyn Snapshot, name: &str) -> Result<Option<LocatedCapture>, LookupError> {
     for attribute in RUN_IDS {
         let has_id = Condition::Attribute { name: attribute.to_owned(), value: name.to_owned() };
         let hits = snapshot.find(&has_id.into(), Order::default(), &Page::all())?.items;
@@ -66,6 +63,30 @@ pub(super) fn by_name(snapshot: &dyn Snapshot, name: &str) -> Result<Option<Loca
         }
     }
     Ok(None)
+}
+
+/// Returns whether an artifact is one of a run with this id.
+pub(super) fn is_run_id(snapshot: &dyn Snapshot, name: &str) -> Result<bool, StorageError> {
+    for attribute in RUN_IDS {
+        let has_id = Condition::Attribute { name: attribute.to_owned(), value: name.to_owned() };
+        if !snapshot.find(&has_id.into(), Order::default(), &Page::first(1))?.items.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Maximum number of ids of runs that are compared with a name.
+const COMPARED: usize = 100_000;
+
+/// Returns the error that no artifact has this tag and no run this id.
+pub(super) fn no_such_name(snapshot: &dyn Snapshot, name: &str) -> Result<LookupError, StorageError> {
+    let mut known: Vec<String> = snapshot.tags()?.into_iter().map(|(tag, _)| tag.name).collect();
+    for attribute in RUN_IDS {
+        known.extend(snapshot.attribute_values(attribute, "", COMPARED)?);
+    }
+    let similar = similar(name, known.iter().map(String::as_str), LISTED).into_iter().map(str::to_owned);
+    Ok(LookupError::NoSuchName { name: name.to_owned(), similar: similar.collect() })
 }
 
 /// Returns the recordings among the artifacts of a run, without those that others extend; all if there are none. Other

@@ -14,8 +14,8 @@ use super::api::{ArtifactSummary, Operation};
 use super::handle::Vault;
 use super::query::HashTarget;
 use super::tombstones::RemovedArtifact;
-use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix};
-use crate::storage::{Snapshot, StorageError};
+use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PREFIX, pasted};
+use crate::storage::{ArtifactRecord, Snapshot, StorageError};
 
 pub use error::LookupError;
 pub use locate::LocatedCapture;
@@ -24,7 +24,7 @@ pub use recover::RecoveredFiles;
 
 use locate::locate_bytes;
 pub(super) use locate::{locate, with_preferred_capture};
-use lookup::{by_name, latest, mentioned, tagged};
+use lookup::{is_run_id, latest, mentioned, no_such_name, of_run, tagged};
 pub(super) use read::{core_of, document, expect_kind};
 
 /// A request for what a text refers to.
@@ -45,8 +45,9 @@ pub(super) use read::{core_of, document, expect_kind};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveRequest {
-    /// The text: a hash or the first digits of one, `@` and a tag, `latest`, `latest~1` for the artifact before it, a tag,
-    /// or the id of a run.
+    /// The text: a hash or the first digits of one, `@` and a tag, `latest`, `latest~1` for the artifact before it, `run:`
+    /// and the id of a run, a tag or the id of a run alone, or the address of a page. A text that refers to different
+    /// artifacts, as a hash, a tag or the id of a run, is ambiguous.
     pub text: String,
     /// Whether a hash that captures of several artifacts have refers to the first of them. They have the same bytes.
     #[serde(default)]
@@ -119,6 +120,7 @@ pub enum ResolveCandidate {
 enum ArtifactSpecifier<'t> {
     Hash(DigestPrefix),
     Tag(&'t str),
+    Run(&'t str),
     Latest(u64),
     Name,
 }
@@ -151,26 +153,74 @@ impl ResolveRequest {
     /// # Errors
     /// Returns [`LookupError::NotFound`], [`LookupError::NoSuchTag`], [`LookupError::NoSuchName`] and
     /// [`LookupError::LatestOutOfRange`] if there is none, [`LookupError::Mentioned`] if the hash is only mentioned,
-    /// [`LookupError::Ambiguous`], [`LookupError::AmbiguousName`] and [`LookupError::AmbiguousMention`] if there are
+    /// [`LookupError::Ambiguous`], [`LookupError::AmbiguousName`], [`LookupError::AmbiguousHandle`] and [`LookupError::AmbiguousMention`] if there are
     /// several, [`LookupError::Removed`] if it was removed, and [`LookupError::Store`] if the vault cannot be read.
     pub fn locate(&self, vault: &Vault) -> Result<LocatedCapture, LookupError> {
         self.locate_in(&*vault.snapshot()?)
     }
 
+    /// Returns the hash that the text refers to: that of an artifact or a capture, also of a removed one, or one that is
+    /// only mentioned. A complete hash refers to itself.
+    ///
+    /// # Errors
+    /// Same as [`ResolveRequest::locate`], except for hashes that are mentioned or were removed.
+    pub fn digest(&self, vault: &Vault) -> Result<Digest, LookupError> {
+        match self.locate(vault) {
+            Ok(located) if self.is_capture(&located) => Ok(located.capture.capture.0),
+            Ok(located) => Ok(located.artifact.core.0),
+            Err(LookupError::Mentioned(mentioned)) => Ok(mentioned.digest),
+            Err(LookupError::Removed(tombstone)) => Ok(tombstone.digest),
+            Err(LookupError::NotFound(prefix)) => prefix.whole().ok_or(LookupError::NotFound(prefix)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns whether the text is the hash of the located capture rather than of its artifact.
+    fn is_capture(&self, LocatedCapture { artifact, capture }: &LocatedCapture) -> bool {
+        match ArtifactSpecifier::parse(&pasted(&self.text)) {
+            ArtifactSpecifier::Hash(prefix) => {
+                !prefix.matches(&artifact.core.0) && prefix.matches(&capture.capture.0)
+            }
+            _ => false,
+        }
+    }
+
     fn locate_in(&self, snapshot: &dyn Snapshot) -> Result<LocatedCapture, LookupError> {
-        match ArtifactSpecifier::parse(&self.text) {
+        let text = pasted(&self.text);
+        match ArtifactSpecifier::parse(&text) {
             ArtifactSpecifier::Tag(name) => tagged(snapshot, name),
+            ArtifactSpecifier::Run(id) => match of_run(snapshot, id)? {
+                Some(located) => Ok(located),
+                None => Err(no_such_name(snapshot, id)?),
+            },
             ArtifactSpecifier::Latest(back) => latest(snapshot, back),
             ArtifactSpecifier::Name => {
-                by_name(snapshot, &self.text)?.ok_or_else(|| LookupError::NoSuchName(self.text.clone()))
-            }
-            ArtifactSpecifier::Hash(prefix) => match self.by_hash(snapshot, &prefix) {
-                Err(error @ LookupError::NotFound(_)) => match by_name(snapshot, &self.text)? {
+                let mut named = by_name(snapshot, &text)?;
+                if named.is_empty() && text != self.text.trim() {
+                    named = by_name(snapshot, self.text.trim())?;
+                }
+                match only(&text, named)? {
                     Some(located) => Ok(located),
-                    None => Err(mentioned(snapshot, &prefix)?.unwrap_or(error)),
-                },
-                outcome => outcome,
-            },
+                    None => Err(no_such_name(snapshot, &text)?),
+                }
+            }
+            ArtifactSpecifier::Hash(prefix) => {
+                let by_hash = self.by_hash(snapshot, &prefix);
+                let named = if text.contains(':') { Vec::new() } else { by_name(snapshot, &text)? };
+                let not_found = match by_hash {
+                    Ok(located) => {
+                        let form = format!("{PREFIX}{prefix}");
+                        let all = std::iter::once((form, located)).chain(named).collect();
+                        return only(&text, all)?.ok_or(LookupError::NotFound(prefix));
+                    }
+                    Err(error @ LookupError::NotFound(_)) => error,
+                    Err(error) => return Err(error),
+                };
+                match only(&text, named)? {
+                    Some(located) => Ok(located),
+                    None => Err(mentioned(snapshot, &prefix)?.unwrap_or(not_found)),
+                }
+            }
         }
     }
 
@@ -178,20 +228,61 @@ impl ResolveRequest {
         if self.any_artifact { locate_bytes(snapshot, prefix) } else { locate(snapshot, prefix) }
     }
 
-    fn found(&self, LocatedCapture { artifact, capture }: &LocatedCapture) -> ResolveAnswer {
-        let (summary, capture_hash) = (ArtifactSummary::from(artifact), capture.capture);
-        let is_capture = match ArtifactSpecifier::parse(&self.text) {
-            ArtifactSpecifier::Hash(prefix) => {
-                !prefix.matches(&artifact.core.0) && prefix.matches(&capture_hash.0)
-            }
-            ArtifactSpecifier::Tag(_) | ArtifactSpecifier::Latest(_) | ArtifactSpecifier::Name => false,
-        };
-        if is_capture {
+    fn found(&self, located: &LocatedCapture) -> ResolveAnswer {
+        let (summary, capture_hash) = (ArtifactSummary::from(&located.artifact), located.capture.capture);
+        if self.is_capture(located) {
             ResolveAnswer::Capture { artifact: summary, capture_hash }
         } else {
             ResolveAnswer::Artifact { artifact: summary, capture_hash }
         }
     }
+}
+
+/// Returns the artifacts that have this name, as a tag or as the id of their run, each with the form that only it has.
+fn by_name(snapshot: &dyn Snapshot, name: &str) -> Result<Vec<(String, LocatedCapture)>, LookupError> {
+    let tagged = match tagged(snapshot, name) {
+        Err(LookupError::NoSuchTag(_)) => None,
+        tagged => Some((format!("@{name}"), tagged?)),
+    };
+    let of_run = match of_run(snapshot, name) {
+        Err(LookupError::AmbiguousName { candidates, .. }) if tagged.is_some() => {
+            let form = |artifact: &ArtifactRecord| (format!("{:.12}", artifact.core), artifact.core);
+            let tag = tagged.map(|(form, located)| (form, located.artifact.core));
+            let meanings = tag.into_iter().chain(candidates.iter().map(form)).collect();
+            return Err(LookupError::AmbiguousHandle { text: name.to_owned(), meanings });
+        }
+        of_run => of_run?.map(|located| (format!("run:{name}"), located)),
+    };
+    Ok(tagged.into_iter().chain(of_run).collect())
+}
+
+/// Returns the artifact that a text means in all its forms; `None` if it means nothing.
+fn only(
+    text: &str,
+    mut meanings: Vec<(String, LocatedCapture)>,
+) -> Result<Option<LocatedCapture>, LookupError> {
+    meanings.dedup_by_key(|(_, located)| located.artifact.core);
+    if meanings.len() > 1 {
+        let meanings = meanings.into_iter().map(|(form, located)| (form, located.artifact.core)).collect();
+        return Err(LookupError::AmbiguousHandle { text: text.to_owned(), meanings });
+    }
+    Ok(meanings.pop().map(|(_, located)| located))
+}
+
+/// Returns why a new tag must not have this name: it would also be read as a hash, as `latest` or as the id of a run.
+pub(super) fn reserved_for(
+    snapshot: Option<&dyn Snapshot>,
+    name: &str,
+) -> Result<Option<&'static str>, StorageError> {
+    let is_run = || snapshot.map_or(Ok(false), |snapshot| is_run_id(snapshot, name));
+    Ok(match ArtifactSpecifier::parse(name) {
+        ArtifactSpecifier::Hash(_) => Some("it has the form of a hash"),
+        ArtifactSpecifier::Latest(_) => {
+            Some("it is the name of the artifact that was added or seen again last")
+        }
+        _ if is_run()? => Some("it is the id of a run"),
+        _ => None,
+    })
 }
 
 impl ResolveAnswer {
@@ -216,6 +307,11 @@ impl ResolveAnswer {
                     .map(|artifact| ResolveCandidate::Artifact { core_hash: artifact.core });
                 Self::Ambiguous { candidates: candidates.collect(), count: Some(count) }
             }
+            LookupError::AmbiguousHandle { meanings, .. } => {
+                let candidates =
+                    meanings.into_iter().map(|(_, core_hash)| ResolveCandidate::Artifact { core_hash });
+                Self::Ambiguous { candidates: candidates.collect(), count: None }
+            }
             error => Self::NotFound { message: error.to_string() },
         })
     }
@@ -234,6 +330,9 @@ impl<'t> ArtifactSpecifier<'t> {
     fn parse(text: &'t str) -> Self {
         if let Some(name) = text.strip_prefix('@') {
             return Self::Tag(name);
+        }
+        if let Some(id) = text.strip_prefix("run:") {
+            return Self::Run(id);
         }
         if let Some(back) = text.strip_prefix("latest").and_then(latest_back) {
             return Self::Latest(back);
@@ -264,6 +363,7 @@ mod tests {
         for name in ["latest~x", "latest~+1", "latest~", "latest~18446744073709551616"] {
             assert!(matches!(ArtifactSpecifier::parse(name), ArtifactSpecifier::Name), "{name}");
         }
+        assert!(matches!(ArtifactSpecifier::parse("run:run-1"), ArtifactSpecifier::Run("run-1")));
         assert!(matches!(ArtifactSpecifier::parse("latest-run"), ArtifactSpecifier::Name));
         assert!(matches!(ArtifactSpecifier::parse("4df877dec7f4"), ArtifactSpecifier::Hash(_)));
         assert!(matches!(ArtifactSpecifier::parse("run-123"), ArtifactSpecifier::Name));

@@ -57,7 +57,7 @@ impl Default for Policy {
             keep_periods: Vec::new(),
             keep_tags: Vec::new(),
             keep_labels: Vec::new(),
-            by: TimeBasisName::default(),
+            by: TimeBasisName::LastSeen,
             group_by: vec![GroupKey::Kind],
             kinds: Vec::new(),
             labels: Vec::new(),

@@ -135,8 +135,8 @@ pub(crate) fn audited_in(sandbox: &Sandbox, contract: &Value, run: impl AsRef<[u
     // What people are told is the same.
     let told = sandbox.run(["audit", &contract, &run]).expect(ran.status);
     let count = |verdict: &str| effects.iter().filter(|(one, _)| one == verdict).count();
-    let counts =
-        ["verified", "resolved", "pending", "failed"].map(|verdict| format!("{} {verdict}", count(verdict)));
+    let counts = ["verified", "inconclusive", "pending", "failed"]
+        .map(|verdict| format!("{} {verdict}", count(verdict)));
     assert!(told.stderr.starts_with(&counts.join(", ")), "{}", told.stderr);
     Audited { status: ran.status, effects, findings }
 }

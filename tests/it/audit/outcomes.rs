@@ -24,18 +24,18 @@ fn statuses_prove_disprove_or_do_neither() {
         (json!("Error"), "failed"),
         (json!("rejected"), "failed"),
         (json!(false), "failed"),
-        (json!("running"), "resolved"),
-        (json!("set"), "resolved"),
-        (json!(0), "resolved"),
-        (json!(null), "resolved"),
-        (json!({"a": 1}), "resolved"),
+        (json!("running"), "inconclusive"),
+        (json!("set"), "inconclusive"),
+        (json!(0), "inconclusive"),
+        (json!(null), "inconclusive"),
+        (json!({"a": 1}), "inconclusive"),
     ] {
         let audit = of_value(&status, &value);
         assert_eq!(audit.verdicts(), [expected], "{value}");
         assert_eq!(audit.status, i32::from(expected != "verified"), "{value}");
     }
     let (verdict, because) =
-        (json!("resolved"), "\"m\" is \"set\" at step 0, which means neither success nor failure");
+        (json!("inconclusive"), "\"m\" is \"set\" at step 0, which means neither success nor failure");
     assert_eq!(of_value(&status, &json!("set")).only(), (verdict.as_str().unwrap(), because));
 }
 
@@ -65,7 +65,7 @@ fn numbers_are_held_to_the_bounds_of_the_contract() {
     let audit = of_value(&bounds, &json!(7));
     assert_eq!(audit.only().1, "\"m\" is 7 at step 0, which is outside the bounds (at least 0, at most 0.3)");
     let audit = of_value(&json!({"type": "range", "metric": "m"}), &json!(7));
-    assert_eq!(audit.only(), ("resolved", "\"m\" is 7 at step 0, the contract states no bounds"));
+    assert_eq!(audit.only(), ("inconclusive", "\"m\" is 7 at step 0, the contract states no bounds"));
 }
 
 #[test]
@@ -110,14 +110,14 @@ fn digests_prove_what_they_are_the_digest_of() {
 fn digests_of_unknown_bytes_prove_nothing_and_what_is_no_digest_fails() {
     let hash = json!({"type": "hash", "metric": "m"});
     let unknown = of_value(&hash, &json!("ab".repeat(32)));
-    assert_eq!(unknown.only().0, "resolved");
+    assert_eq!(unknown.only().0, "inconclusive");
     assert!(
         unknown.only().1.ends_with("which is not the digest of anything in the run or the vault"),
         "{}",
         unknown.only().1
     );
     let empty = of_value(&hash, &json!(Digest::from_content(b"").hex()));
-    assert_eq!(empty.only().0, "resolved");
+    assert_eq!(empty.only().0, "inconclusive");
     assert_eq!(of_value(&hash, &json!("set")).only().0, "failed");
     assert_eq!(of_value(&hash, &json!(5)).only().0, "failed");
 }
@@ -143,7 +143,7 @@ fn a_digest_that_differs_from_what_it_has_to_be_of_fails() {
     // What it has to be of is not recorded, whatever else has this digest.
     let nowhere = json!({"type": "hash", "metric": "m", "of": "/arguments/text"});
     let audit = audited(&contract(&[json!({"evidence": nowhere})], &[]), sent("text", &digest));
-    assert_eq!(audit.only().0, "resolved");
+    assert_eq!(audit.only().0, "inconclusive");
     let other = Digest::from_content(b"other").to_string();
     let audit = audited(&contract(&[json!({"evidence": stated})], &[]), sent("text", &other));
     assert_eq!(audit.only().0, "failed");

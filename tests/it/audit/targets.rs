@@ -70,7 +70,7 @@ fn effects_with_one_source_are_told_apart_by_names_tools_and_values() {
     let ok = |tool: &str| call(tool, json!({}), json!({"m": "ok"}));
     // Nothing tells which of the two it was.
     let audit = of_calls(&two(json!({}), json!({})), &[ok("tracker.label")]);
-    assert_eq!(audit.verdicts(), ["resolved", "resolved"]);
+    assert_eq!(audit.verdicts(), ["inconclusive", "inconclusive"]);
     assert!(audit.effects[0].1.contains("could also belong to \"effect 1\""), "{}", audit.effects[0].1);
     // The contract states the tool.
     let by_tool = two(json!({"tool": "tracker.label"}), json!({"tools": ["tracker.close"]}));
@@ -89,7 +89,7 @@ fn effects_with_one_source_are_told_apart_by_names_tools_and_values() {
     let of = |value: &str| of_calls(&by_value, &[call("tracker.label", json!({}), json!({"m": value}))]);
     assert_eq!(of("set").verdicts(), ["verified", "pending"]);
     assert_eq!(of("removed").verdicts(), ["pending", "verified"]);
-    assert_eq!(of("other").verdicts(), ["resolved", "resolved"]);
+    assert_eq!(of("other").verdicts(), ["inconclusive", "inconclusive"]);
 }
 
 /// What a tool is called with may have been chosen by a model.
@@ -115,7 +115,7 @@ fn every_key_of_a_keyed_effect_needs_its_own_proof() {
     };
     assert_eq!(of(&[("1", "ok"), ("2", "ok")]), "verified");
     assert_eq!(of(&[("1", "failed"), ("2", "ok")]), "failed");
-    assert_eq!(of(&[("1", "running"), ("2", "ok")]), "resolved");
+    assert_eq!(of(&[("1", "running"), ("2", "ok")]), "inconclusive");
     assert_eq!(of(&[("1", "failed"), ("2", "ok"), ("1", "ok")]), "verified", "it was made again");
     assert_eq!(of(&[("1", "ok"), ("1", "failed")]), "failed");
 }

@@ -62,6 +62,9 @@ enum ConditionProbe {
     Pinned,
     Label(&'static str, Option<&'static str>),
     Range(&'static str, Option<i64>, Option<i64>),
+    About(Index),
+    AttributeLike(Index, &'static str),
+    LabelLike(&'static str),
 }
 
 fn condition() -> impl Strategy<Value = ConditionProbe> {
@@ -79,6 +82,10 @@ fn condition() -> impl Strategy<Value = ConditionProbe> {
             .prop_map(|(key, value)| ConditionProbe::Label(key, value)),
         2 => (prop::sample::select(&["steps", "errors", "tool"][..]), prop::option::of(0..4_i64), prop::option::of(0..4_i64))
             .prop_map(|(name, least, most)| ConditionProbe::Range(name, least, most)),
+        1 => index().prop_map(ConditionProbe::About),
+        1 => (index(), prop::sample::select(&["*", "*1*", "a*", "*_"][..]))
+            .prop_map(|(attribute, pattern)| ConditionProbe::AttributeLike(attribute, pattern)),
+        1 => prop::sample::select(&["*", "m*n", "*x"][..]).prop_map(ConditionProbe::LabelLike),
     ]
 }
 
@@ -176,6 +183,14 @@ impl ConditionProbe {
             Self::Attribute(attribute) => {
                 let (name, value) = attribute.get(&UNIVERSE.attributes).clone();
                 Condition::Attribute { name, value }
+            }
+            Self::About(digest) => Condition::About { digest: *digest.get(&UNIVERSE.digests) },
+            Self::AttributeLike(attribute, pattern) => {
+                let (name, _) = attribute.get(&UNIVERSE.attributes).clone();
+                Condition::AttributeLike { name, pattern: (*pattern).to_owned() }
+            }
+            Self::LabelLike(pattern) => {
+                Condition::LabelLike { key: "commit".to_owned(), pattern: (*pattern).to_owned() }
             }
             Self::Signature(state, key_id) => {
                 Condition::Signature { state: *state, key_id: key_id.map(str::to_owned) }

@@ -26,6 +26,17 @@ fn long_output_goes_through_the_pager_with_its_notes() {
 }
 
 #[test]
+fn lists_and_statistics_are_paged_and_removals_are_not() {
+    let sandbox = desk();
+    for command in ["list", "stats", "log", "forget --keep-last 1 --dry-run"] {
+        let (seen, status) = paged(&sandbox, command, "sed 's/^/| /'");
+        assert!(status == 0 && seen.lines().all(|line| line.starts_with("| ")), "{command}: {seen}");
+    }
+    let (seen, _) = paged(&sandbox, "forget --keep-last 1 --yes", "sed 's/^/| /'");
+    assert!(!seen.contains("| "), "{seen}");
+}
+
+#[test]
 fn the_exit_status_is_that_of_the_command() {
     let sandbox = desk();
     let (seen, status) = paged(&sandbox, "diff 4df877dec7f4 3941d389b337", "sed 's/^/| /'");

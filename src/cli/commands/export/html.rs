@@ -6,7 +6,7 @@ use std::path::Path;
 use runvault::Vault;
 use runvault::files::{FileWriteError, StagedDirectory};
 use runvault::server::{PageSelection, WritePagesError, WrittenPages, write_pages};
-use runvault::vault::bundle::ArtifactSelection;
+use runvault::vault::bundle::{ArtifactSelection, LinkScope};
 
 use super::Args;
 use crate::cli::output::escape::escaped;
@@ -40,13 +40,14 @@ impl Args {
     }
 
     fn pages(&self, vault: &Vault) -> Result<PageSelection, CommandError> {
-        let selection = ArtifactSelection { with_links: false, ..self.selection(vault)? };
+        let selection = self.selection(vault)?;
+        let links = selection.links;
+        let selection = ArtifactSelection { links: LinkScope::None, ..selection };
         let artifacts = super::selected(vault, &selection)?;
-        let others = if self.with_links {
-            let linked = ArtifactSelection { artifacts: artifacts.clone(), with_links: true, ..selection };
-            vault.select(&linked)?
-        } else {
+        let others = if links == LinkScope::None {
             Vec::new()
+        } else {
+            vault.select(&ArtifactSelection { artifacts: artifacts.clone(), links, ..selection })?
         };
         Ok(PageSelection { artifacts, others })
     }

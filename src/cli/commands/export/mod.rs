@@ -5,21 +5,31 @@ mod format;
 #[cfg(feature = "server")]
 mod html;
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::json::reader::Limits;
-use runvault::vault::bundle::{ArtifactSelection, BundleRequest, BundleStatistics, BundleWriteError};
+use runvault::storage::TimeBasis;
+use runvault::vault::bundle::{
+    ArtifactSelection, BundleRequest, BundleStatistics, BundleWriteError, LinkScope,
+};
+use runvault::vault::details::Detail;
+use runvault::vault::find::FindOrder;
+use runvault::vault::list::{ListMember, ListRequest};
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::find::FindConditionArgs;
+use crate::cli::commands::find::conditions::FindConditionArgs;
+use crate::cli::output::columns::ArtifactColumn;
 use crate::cli::output::disk::{self, ModeArgs};
 use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::hits::{ArtifactListItem, ArtifactListPrinter};
+use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::terminal;
 
@@ -40,14 +50,20 @@ pub(crate) struct Args {
     hashes: Vec<ArtifactArg>,
 
     /// Write to this file, such as runs.rvz; - is standard output
-    #[cfg_attr(feature = "server", arg(short, long, value_name = "FILE", required_unless_present = "html"))]
-    #[cfg_attr(not(feature = "server"), arg(short, long, value_name = "FILE", required = true))]
+    #[cfg_attr(
+        feature = "server",
+        arg(short, long, value_name = "FILE", required_unless_present_any = ["html", "dry_run"])
+    )]
+    #[cfg_attr(
+        not(feature = "server"),
+        arg(short, long, value_name = "FILE", required_unless_present = "dry_run")
+    )]
     output: Option<PathBuf>,
 
     /// Write pages to this new or empty directory
     ///
-    /// Pages are written of the artifacts, of those of the same run, and of the contracts that govern it. If two
-    /// artifacts of one kind are given, the differences between them are written too.
+    /// The artifacts have pages, and so have those of the same run and the contracts that govern it. If two artifacts of
+    /// one kind are given, their differences have a page too.
     #[cfg(feature = "server")]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with_all = ["output", "force"])]
     html: Option<PathBuf>,
@@ -57,13 +73,25 @@ pub(crate) struct Args {
     #[cfg_attr(feature = "server", arg(conflicts_with = "html"))]
     format: Option<format::FormatName>,
 
-    /// Also export all artifacts reachable over links
-    #[arg(long)]
-    with_links: bool,
+    /// Also export the sessions, traces, run packs and export packs of the same runs, and what all of these state
+    ///
+    /// Hashes, names and manual links lead from an artifact to what it states, such as its contract, and never from there
+    /// to others that state it too. "all" follows all links in both directions.
+    #[arg(long, value_enum, value_name = "SCOPE", num_args = 0..=1, require_equals = true, default_missing_value = "stated")]
+    with_links: Option<LinkScopeArg>,
 
-    /// With --with-links, also follow links that may be coincidences, such as replays
+    /// With --with-links=all, also follow links that may be coincidences, such as replays
     #[arg(long, requires = "with_links")]
     coincident: bool,
+
+    /// List what would be exported, with sizes and labels, and write nothing
+    #[arg(long, conflicts_with_all = ["output", "force", "format"])]
+    #[cfg_attr(feature = "server", arg(conflicts_with = "html"))]
+    dry_run: bool,
+
+    /// With --dry-run, print one line of JSON for each artifact
+    #[arg(long, requires = "dry_run")]
+    json: bool,
 
     /// Export all artifacts
     #[arg(long, conflicts_with_all = ["hashes", "with_links"])]
@@ -102,6 +130,9 @@ impl Args {
         if let Some(format) = self.format {
             return self.write_calls(&vault, format);
         }
+        if self.dry_run {
+            return self.list(&vault);
+        }
         let Some(output) = &self.output else { return Err(CommandError::Usage("give -o FILE".to_owned())) };
         let request =
             BundleRequest { selection: self.selection(&vault)?, without_source_paths: self.no_source_path };
@@ -119,6 +150,52 @@ impl Args {
         Ok(Status::Done)
     }
 
+    /// Returns which linked artifacts are exported too.
+    fn links(&self) -> Result<LinkScope, CommandError> {
+        match self.with_links {
+            None => Ok(LinkScope::None),
+            Some(LinkScopeArg::Stated) if self.coincident => {
+                Err(CommandError::Usage("--coincident needs --with-links=all".to_owned()))
+            }
+            Some(LinkScopeArg::Stated) => Ok(LinkScope::Stated),
+            Some(LinkScopeArg::All) => Ok(LinkScope::All),
+        }
+    }
+
+    /// Lists what would be exported.
+    fn list(&self, vault: &Vault) -> Result<Status, CommandError> {
+        let artifacts = selected(vault, &self.selection(vault)?)?;
+        let request = ListRequest {
+            artifacts,
+            flat: true,
+            order: FindOrder::Kind,
+            details: Detail::ALL.to_vec(),
+            ..ListRequest::default()
+        };
+        let members = vault.run(&request)?.rows.into_iter().flat_map(|row| row.members);
+        let mut list = ArtifactListPrinter::new(TimeBasis::Created).with_columns(&LISTED);
+        let (mut count, mut bytes) = (0, 0);
+        let out: Box<dyn Write> = if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
+        let mut out = io::BufWriter::new(out);
+        for member in members {
+            let ListMember { artifact, details, .. } = &member;
+            count += 1;
+            bytes += details.captures.iter().flatten().map(|capture| capture.size).sum::<u64>();
+            if self.json {
+                json::line(&mut out, &member)?;
+            } else {
+                list.add(&mut out, ArtifactListItem { artifact, details, matches: &[], below: Vec::new() })?;
+            }
+        }
+        if !self.json {
+            list.finish(&mut out)?;
+        }
+        out.flush()?;
+        let (count, size) = (counted(count, "artifact"), stdout::size(bytes));
+        stdout::note(&format!("{count} would be exported, {size} before compression"));
+        Ok(Status::Done)
+    }
+
     /// Returns the selection that the arguments describe.
     fn selection(&self, vault: &Vault) -> Result<ArtifactSelection, CommandError> {
         let filter = self.conditions.filter(vault, self.kind.map(Kind::name))?;
@@ -128,13 +205,32 @@ impl Args {
             _ => {
                 let core = |named: &ArtifactArg| Ok(named.locate(vault)?.artifact.core);
                 let artifacts = self.hashes.iter().map(core).collect::<Result<_, CommandError>>()?;
-                let (with_links, coincident) = (self.with_links, self.coincident);
-                return Ok(ArtifactSelection { artifacts, filter, with_links, coincident });
+                let links = self.links()?;
+                return Ok(ArtifactSelection { artifacts, filter, links, coincident: self.coincident });
             }
         };
         Err(CommandError::Usage(message.to_owned()))
     }
 }
+
+/// Which linked artifacts are exported too.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum LinkScopeArg {
+    /// Those of the same runs, and what the artifacts state
+    Stated,
+    /// All that can be reached over links
+    All,
+}
+
+/// The columns of the list of what would be exported.
+const LISTED: [ArtifactColumn; 6] = [
+    ArtifactColumn::Hash,
+    ArtifactColumn::Kind,
+    ArtifactColumn::Size,
+    ArtifactColumn::Label,
+    ArtifactColumn::Tags,
+    ArtifactColumn::Labels,
+];
 
 /// Returns the selected artifacts, of which there is at least one.
 fn selected(vault: &Vault, selection: &ArtifactSelection) -> Result<Vec<CoreHash>, CommandError> {

@@ -21,6 +21,7 @@ use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fit::{self, TrailingLayout};
 use crate::cli::output::json;
+use crate::cli::output::pager;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
 use crate::cli::output::terminal;
 use crate::cli::output::time;
@@ -79,6 +80,9 @@ impl Args {
             ignore_links: self.force,
             ..self.rules.policy()?
         };
+        if !self.dry_run {
+            pager::forbid();
+        }
         let vault = vault.open()?;
         time::warn_of_future(&vault)?;
         let dry_run = ForgetRequest { policy, dry_run: true, ..ForgetRequest::default() };

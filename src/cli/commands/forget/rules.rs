@@ -62,7 +62,7 @@ pub(super) struct RuleArgs {
     keep_label: Vec<LabelTest>,
 
     /// Which time is used. With "created" and "finished", artifacts that state no time are kept
-    #[arg(long, value_enum, value_name = "TIME", default_value_t)]
+    #[arg(long, value_enum, value_name = "TIME", default_value = "last-seen")]
     by: TimeBasisArg,
 
     /// What artifacts of a group have in common: kind, label, label:KEY, or attributes such as `model_id`, with commas
@@ -185,7 +185,7 @@ impl RuleArgs {
             .filter_map(|(period, count)| Some(format!("--keep-{} {}", period.adjective(), number(count?))));
         let tags = self.keep_tag.iter().map(|tag| format!("--keep-tag {tag}"));
         let labels = self.keep_label.iter().map(|label| format!("--keep-label {}", label.rule()));
-        let by = (self.by != TimeBasisArg::default())
+        let by = (self.by != TimeBasisArg::LastSeen)
             .then(|| format!("--by {}", time::basis_text(self.by.basis())));
         let names: Vec<String> = self.group_by.iter().map(ForgetGrouping::name).collect();
         let groups = self.has_own_groups().then(|| format!("--group-by {}", names.join(",")));

@@ -15,6 +15,7 @@ use runvault::vault::api::Timestamp;
 use runvault::vault::journal::{ACTIONS, JournalAnswer, JournalEntry, JournalHeadRequest, JournalRequest};
 use serde_json::{Map, Value};
 
+use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
@@ -32,7 +33,11 @@ use verify::SavedJournalHead;
 /// catalog matches the journal. docs/journal.md describes how to check the chain without runvault.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Entries at this time or later: 2026-11-20, an RFC 3339 time, or an age like 90m, 36h, 7d, 4w
+    /// Only entries that name this artifact, capture or other hash, or have it as their chain value
+    #[arg(value_name = "HASH", conflicts_with_all = ["head", "verify_from"])]
+    about: Option<ArtifactArg>,
+
+    /// Entries at this time or later, as for "find": 2026-11-20, yesterday, or an age like 36h
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     since: Option<DateTime<Utc>>,
     /// Entries before this time
@@ -79,6 +84,7 @@ impl Args {
             since: self.since.map(Timestamp),
             until: self.until.map(Timestamp),
             action: self.action.clone(),
+            about: self.about.as_ref().map(|about| about.digest(&vault)).transpose()?,
             last: self.limit,
             ..JournalRequest::default()
         };

@@ -2,8 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use runvault::artifact::{Exchange, Responder};
+use runvault::Vault;
+use runvault::artifact::{Exchange, Responder, group};
 use runvault::digest::{CoreHash, Digest};
+use runvault::vault::digests::DigestsRequest;
 use runvault::vault::replay::{self, PlayedResponse, PlayerRequest, ReplayMiss};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -57,11 +59,13 @@ struct ReplayRequestId<'l> {
     id: Option<&'l RawValue>,
 }
 
-/// Parses a request and its id. The id is returned as written.
-pub(super) fn read(
-    line: &[u8],
+/// Parses a request and its id. The id is returned as written. The first digits of the hash of a prompt are resolved among
+/// the prompts in the vault.
+pub(super) fn read<'l>(
+    line: &'l [u8],
     mode: ReplayRequestMode,
-) -> (Option<&RawValue>, Result<PlayerRequest, ReplayProtocolError>) {
+    vault: &Vault,
+) -> (Option<&'l RawValue>, Result<PlayerRequest, ReplayProtocolError>) {
     // serde_json also accepts arrays as structs.
     if !line.trim_ascii_start().starts_with(b"{") {
         return (
@@ -73,7 +77,7 @@ pub(super) fn read(
         Ok(line) if !line.id.is_none_or(is_name) => {
             (None, Err(ReplayProtocolError::malformed("id must be a string, a number or null".to_owned())))
         }
-        Ok(line) => (line.id, request(line, mode).map_err(ReplayProtocolError::malformed)),
+        Ok(line) => (line.id, request(line, mode, vault).map_err(ReplayProtocolError::malformed)),
         Err(error) => {
             let named = serde_json::from_slice::<ReplayRequestId<'_>>(line).ok();
             let id = named.and_then(|named| named.id).filter(|id| is_name(id));
@@ -86,11 +90,19 @@ fn is_name(id: &RawValue) -> bool {
     id.get().starts_with(|first: char| matches!(first, '"' | '-' | '0'..='9'))
 }
 
-fn request(line: ReplayRequestLine<'_>, mode: ReplayRequestMode) -> Result<PlayerRequest, String> {
+fn request(
+    line: ReplayRequestLine<'_>,
+    mode: ReplayRequestMode,
+    vault: &Vault,
+) -> Result<PlayerRequest, String> {
     let prompt = match (line.prompt, line.prompt_hash) {
         (Some(_), Some(_)) => return Err("prompt and prompt_hash cannot be used together".to_owned()),
         (Some(text), None) => Some(Digest::from_content(text.as_bytes())),
-        (None, Some(hash)) => Some(hash.parse().map_err(|error| format!("prompt_hash: {error}"))?),
+        (None, Some(hash)) => {
+            let prefix = hash.parse().map_err(|error| format!("prompt_hash: {error}"))?;
+            let request = DigestsRequest { prefix, group: Some(group::PROMPT.to_owned()) };
+            Some(request.only(vault).map_err(|error| format!("prompt_hash: {error}"))?)
+        }
         (None, None) => None,
     };
     let arguments = match (line.arguments, line.arguments_hash) {

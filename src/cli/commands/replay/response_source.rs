@@ -19,6 +19,9 @@ pub(crate) trait ResponseSource {
     /// Returns the response, and the artifact that recorded it.
     fn play(&mut self, request: &PlayerRequest) -> Result<(CoreHash, PlayedResponse<'_>), PlaybackError>;
 
+    /// Returns the vault with the recordings.
+    fn vault(&self) -> &Vault;
+
     /// Returns other recordings in which a missing prompt can be looked up.
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash>;
 
@@ -67,6 +70,10 @@ impl ResponseSource for SingleRecordingSource<'_> {
             ReplayMiss::RecordedError { exchange, .. } => PlaybackError::Recorded(core, exchange),
             miss => PlaybackError::Miss(miss),
         })
+    }
+
+    fn vault(&self) -> &Vault {
+        self.vault
     }
 
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {
@@ -149,6 +156,10 @@ impl ResponseSource for AnyRecordingSource<'_> {
         let player = self.player(core)?.ok_or(missing)?;
         let request = PlayerRequest { occurrence, ..request.clone() };
         player.play(&request).map(|played| (core, played)).map_err(PlaybackError::Miss)
+    }
+
+    fn vault(&self) -> &Vault {
+        self.vault
     }
 
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {

@@ -74,7 +74,9 @@ pub(crate) struct Args {
     /// Write all views that queries can use to a new SQLite file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["query", "file", "parameters", "csv", "no_header", "vertical"])]
     save: Option<PathBuf>,
-    /// Write a directory of Parquet files instead, one for each view
+    /// Write a directory of Parquet files instead, one for each view; needs a program with the feature parquet
+    ///
+    /// It is built with: cargo install --path . --locked --features parquet
     #[arg(long, requires = "save", conflicts_with_all = ["query", "file", "tables"])]
     parquet: bool,
     /// Replace existing files

@@ -31,9 +31,9 @@ use crate::cli::output::time::TimeBasisArg;
 /// Stored bytes are not read, so this is fast in large vaults too. Removed artifacts are not counted. Days are in UTC.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Time used for oldest, newest and growth: last-seen, first-seen, created or finished; or label:KEY, for the counts
+    /// Time used for oldest, newest and growth: created, first-seen, last-seen or finished; or label:KEY, for the counts
     /// by the values of a label
-    #[arg(long, value_name = "WHAT", default_value = "last-seen", value_parser = grouping)]
+    #[arg(long, value_name = "WHAT", default_value = "created", value_parser = grouping)]
     by: StatsGrouping,
     /// Print one JSON document with everything
     #[arg(long)]
@@ -54,7 +54,7 @@ fn grouping(text: &str) -> Result<StatsGrouping, String> {
         return label::key(key).map(StatsGrouping::Label);
     }
     let time = TimeBasisArg::from_str(text, false).map(StatsGrouping::Time);
-    time.map_err(|_| "expected last-seen, first-seen, created, finished or label:KEY".to_owned())
+    time.map_err(|_| "expected created, first-seen, last-seen, finished or label:KEY".to_owned())
 }
 
 /// Number of days shown, up to today.

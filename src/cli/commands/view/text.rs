@@ -20,6 +20,7 @@ use crate::cli::output::links;
 use crate::cli::output::paragraphs;
 use crate::cli::output::stdout::{self, BAD, FAINT, HASH, NAME, counted};
 use crate::cli::output::terminal;
+use crate::cli::output::time;
 
 /// Maximum number of characters of a text that is not printed completely.
 pub(super) const SHOWN_CHARACTERS: u64 = 4_000;
@@ -133,9 +134,7 @@ impl ViewStepPrinter<'_> {
     fn facts(&mut self, step: &ViewStep) -> String {
         let mut facts = Vec::new();
         facts.extend(step.time.map(|time| self.time(time.0)));
-        facts.extend(
-            step.duration_ms.map(|ms| humantime::format_duration(Duration::from_millis(ms)).to_string()),
-        );
+        facts.extend(step.duration_ms.map(|ms| time::length_of(Duration::from_millis(ms))));
         facts.extend(step.status.as_deref().map(|status| brief(status).to_string()));
         facts.extend(step.tokens_in.map(|tokens| format!("{} in", counted(tokens, "token"))));
         facts.extend(step.tokens_out.map(|tokens| format!("{} out", counted(tokens, "token"))));

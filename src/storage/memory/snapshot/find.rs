@@ -1,6 +1,7 @@
 //! Filters, orders and pages.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
@@ -9,7 +10,8 @@ use super::mentions::record;
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
-    AttributeRecord, Condition, Cursor, Filter, Hit, HitPage, Match, Order, Page, sort_mentions_by_artifact,
+    AttributeRecord, Condition, Cursor, Filter, Hit, HitPage, Match, Order, Page, matches_pattern,
+    sort_mentions_by_artifact,
 };
 
 /// The key by which results are ordered. What an order does not compare is the same in all keys. `None` comes before
@@ -119,6 +121,19 @@ impl MemoryState {
                 sort_mentions_by_artifact(&mut mentions);
                 mentions.into_iter().map(Match::Mention).collect()
             }
+            Condition::About { digest } => {
+                let has_capture = || artifact.captures.iter().any(|capture| capture.capture.0 == *digest);
+                let is_own = artifact.core.0 == *digest || has_capture();
+                let mention = Condition::Mention { group: None, digest: *digest };
+                let own = is_own.then_some(Match::Hash(*digest)).into_iter();
+                own.chain(self.matches(artifact, &mention)).collect()
+            }
+            Condition::AttributeLike { name, pattern } => {
+                let attributes = artifact.attributes().into_iter().filter(|known| known.name == *name);
+                let values: BTreeSet<String> = attributes.map(|known| known.value.clone()).collect();
+                let values = values.into_iter().filter(|value| matches_pattern(pattern, value));
+                values.map(|value| Match::Attribute { name: name.clone(), value }).collect()
+            }
             Condition::Attribute { name, value } => {
                 let is_match = artifact.has_attribute(name, value);
                 let matched = || Match::Attribute { name: name.clone(), value: value.clone() };
@@ -163,6 +178,11 @@ impl MemoryState {
             Condition::Label { key, value } => {
                 let labels = self.labels_of(artifact.core).into_iter().filter(|label| label.key == *key);
                 let labels = labels.filter(|label| value.as_ref().is_none_or(|value| *value == label.value));
+                labels.map(|label| Match::Label { key: label.key, value: label.value }).collect()
+            }
+            Condition::LabelLike { key, pattern } => {
+                let labels = self.labels_of(artifact.core).into_iter().filter(|label| label.key == *key);
+                let labels = labels.filter(|label| matches_pattern(pattern, &label.value));
                 labels.map(|label| Match::Label { key: label.key, value: label.value }).collect()
             }
             Condition::Pinned => {

@@ -100,6 +100,23 @@ impl StatementParameters {
                     list_has(&digest)
                 )
             }
+            Condition::About { digest } => {
+                let mention = self.with(&Condition::Mention { group: None, digest: *digest });
+                let own = self.bind(*digest);
+                format!(
+                    "{mention}
+                     UNION SELECT id FROM artifact WHERE core = {own}
+                     UNION SELECT artifact FROM capture WHERE digest = {own}"
+                )
+            }
+            Condition::AttributeLike { name, pattern } => {
+                let (name, pattern) = (self.bind_text(name), self.bind_text(&like(pattern)));
+                format!("SELECT artifact FROM attribute WHERE name = {name} AND value LIKE {pattern}")
+            }
+            Condition::LabelLike { key, pattern } => {
+                let (key, pattern) = (self.bind_text(key), self.bind_text(&like(pattern)));
+                format!("SELECT artifact FROM label WHERE key = {key} AND value LIKE {pattern}")
+            }
             Condition::Attribute { name, value } => {
                 let name = self.bind_text(name);
                 let key = self.bind(text_key(value));
@@ -154,6 +171,19 @@ impl StatementParameters {
               WHERE r.relation = {relation}"
         )
     }
+}
+
+/// Returns a pattern in which `*` stands for any text as one of LIKE.
+fn like(pattern: &str) -> String {
+    let mut like = String::with_capacity(pattern.len());
+    for character in pattern.chars() {
+        match character {
+            '*' => like.push('%'),
+            '%' | '_' | '\\' => like.extend(['\\', character]),
+            _ => like.push(character),
+        }
+    }
+    like
 }
 
 /// Returns the digest that begins with these digits and continues with `digit`, or `None` if none begins with them.

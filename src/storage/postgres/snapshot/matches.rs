@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use postgres::Row;
-
 use crate::digest::{CoreHash, Digest};
-use crate::storage::interface::{ArtifactRecord, Condition, Filter, Match};
+use crate::storage::interface::{ArtifactRecord, Condition, Filter, Match, matches_pattern};
 use crate::storage::postgres::columns::{capture, core, text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::snapshot::captures::signature;
@@ -47,14 +45,20 @@ impl PostgresSnapshot<'_> {
     fn matches_of(&self, of: &[CoreHash], condition: &Condition) -> PostgresResult<MatchesByArtifact> {
         match condition {
             Condition::Mention { group, digest } => self.mention_matches(of, group.as_deref(), *digest),
-            Condition::Attribute { name, value } => {
-                self.attribute_matches(of, name, Some(value), (None, None))
-            }
-            Condition::Range { name, least, most } => self.attribute_matches(of, name, None, (*least, *most)),
+            Condition::About { digest } => self.hash_matches(of, *digest),
+            Condition::Attribute { name, .. }
+            | Condition::AttributeLike { name, .. }
+            | Condition::Range { name, .. } => self.attribute_matches(of, name, condition),
             Condition::Signature { .. } | Condition::Unsigned => self.signature_matches(of, condition),
             Condition::Note { text } => self.note_matches(of, text),
             Condition::Tagged { name } => self.tag_matches(of, name.as_deref()),
-            Condition::Label { key, value } => self.label_matches(of, key, value.as_deref()),
+            Condition::Label { key, value } => {
+                let is_match = |found: &str| value.as_ref().is_none_or(|value| value == found);
+                self.label_matches(of, key, &is_match)
+            }
+            Condition::LabelLike { key, pattern } => {
+                self.label_matches(of, key, &|value| matches_pattern(pattern, value))
+            }
             Condition::Pinned => {
                 let sql =
                     "SELECT a.core FROM pin p JOIN artifact a ON a.id = p.artifact WHERE a.core = ANY($1)";
@@ -78,27 +82,48 @@ impl PostgresSnapshot<'_> {
         Ok(found)
     }
 
-    /// Returns the attributes with a value, or those with a number within bounds if none is given.
+    /// Returns the artifacts that have the digest as their hash or as that of a capture, and the mentions of it.
+    fn hash_matches(&self, of: &[CoreHash], digest: Digest) -> PostgresResult<MatchesByArtifact> {
+        let sql = "SELECT a.core FROM artifact a
+                    WHERE a.core = ANY($1)
+                      AND (a.core = $2 OR EXISTS (SELECT 1 FROM capture c WHERE c.artifact = a.id AND c.digest = $2))";
+        let rows = self.session.rows(sql, &[&of, &digest])?;
+        let own = rows.iter().map(|row| Ok((core(row, 0)?, vec![Match::Hash(digest)])));
+        let mut found: MatchesByArtifact = own.collect::<PostgresResult<_>>()?;
+        for (artifact, mut mentions) in self.mention_matches(of, None, digest)? {
+            found.entry(artifact).or_default().append(&mut mentions);
+        }
+        Ok(found)
+    }
+
+    /// Returns the attributes of this name that match a condition on attributes.
     fn attribute_matches(
         &self,
         of: &[CoreHash],
         name: &str,
-        expected: Option<&str>,
-        (least, most): (Option<i64>, Option<i64>),
+        condition: &Condition,
     ) -> PostgresResult<MatchesByArtifact> {
         let mut found = MatchesByArtifact::new();
         for (core, attributes) in of.iter().zip(self.attributes(of)?) {
             let mut attributes: Vec<_> =
                 attributes.into_iter().filter(|attribute| attribute.name == name).collect();
-            if let Some(expected) = expected {
-                attributes.retain(|attribute| attribute.value == expected);
-                attributes.truncate(1);
-            } else {
-                let is_within = |number: i64| {
-                    least.is_none_or(|least| number >= least) && most.is_none_or(|most| number <= most)
-                };
-                attributes.retain(|attribute| attribute.number.is_some_and(is_within));
-                attributes.sort_by_key(|attribute| attribute.number);
+            match condition {
+                Condition::Attribute { value, .. } => {
+                    attributes.retain(|attribute| attribute.value == *value);
+                    attributes.truncate(1);
+                }
+                Condition::AttributeLike { pattern, .. } => {
+                    attributes.retain(|attribute| matches_pattern(pattern, &attribute.value));
+                    attributes.dedup_by(|one, other| one.value == other.value);
+                }
+                Condition::Range { least, most, .. } => {
+                    let is_within = |number: i64| {
+                        least.is_none_or(|least| number >= least) && most.is_none_or(|most| number <= most)
+                    };
+                    attributes.retain(|attribute| attribute.number.is_some_and(is_within));
+                    attributes.sort_by_key(|attribute| attribute.number);
+                }
+                _ => attributes.clear(),
             }
             let matched = attributes
                 .into_iter()
@@ -139,16 +164,18 @@ impl PostgresSnapshot<'_> {
         &self,
         of: &[CoreHash],
         key: &str,
-        value: Option<&str>,
+        is_match: &dyn Fn(&str) -> bool,
     ) -> PostgresResult<MatchesByArtifact> {
         let sql = "SELECT a.core, l.value FROM label l JOIN artifact a ON a.id = l.artifact
-                    WHERE a.core = ANY($1) AND l.key = $2 AND ($3::text IS NULL OR l.value = $3)";
-        let (key_stored, value_stored) = (to_stored(key), value.map(to_stored));
-        let rows = self.session.rows(sql, &[&of, &key_stored, &value_stored])?;
-        let label = |row: &Row| -> PostgresResult<Match> {
-            Ok(Match::Label { key: key.to_owned(), value: text(row, 1)? })
-        };
-        rows.iter().map(|row| Ok((core(row, 0)?, vec![label(row)?]))).collect()
+                    WHERE a.core = ANY($1) AND l.key = $2";
+        let mut found = MatchesByArtifact::new();
+        for row in self.session.rows(sql, &[&of, &to_stored(key)])? {
+            let value = text(&row, 1)?;
+            if is_match(&value) {
+                found.insert(core(&row, 0)?, vec![Match::Label { key: key.to_owned(), value }]);
+            }
+        }
+        Ok(found)
     }
 
     fn tag_matches(&self, of: &[CoreHash], name: Option<&str>) -> PostgresResult<MatchesByArtifact> {

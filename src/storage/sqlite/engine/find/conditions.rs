@@ -3,9 +3,9 @@
 use rusqlite::{OptionalExtension, Params};
 
 use crate::artifact::{Signature, SignatureState};
-use crate::digest::{CaptureHash, Digest};
+use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::Result;
-use crate::storage::interface::{Condition, Match};
+use crate::storage::interface::{Condition, Match, matches_pattern};
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::rows::ArtifactId;
@@ -17,6 +17,25 @@ pub(super) enum ResolvedCondition<'q> {
         digest: Digest,
         /// The captures that may mention the digest, sorted.
         captures: Vec<i64>,
+    },
+    About {
+        digest: Digest,
+        /// The captures that may mention the digest, sorted.
+        captures: Vec<i64>,
+        /// The artifacts that have it as their hash or as that of a capture.
+        own: Vec<ArtifactId>,
+    },
+    AttributeLike {
+        name: &'q str,
+        pattern: &'q str,
+        /// The row ids of the values that match.
+        ids: Vec<i64>,
+    },
+    LabelLike {
+        key: &'q str,
+        pattern: &'q str,
+        /// The row ids of the labels that match.
+        ids: Vec<i64>,
     },
     Attribute {
         name: &'q str,
@@ -48,10 +67,23 @@ impl<'q> ResolvedCondition<'q> {
     pub(super) fn new(snapshot: &SqliteSnapshot<'_>, condition: &'q Condition) -> Result<Self> {
         Ok(match condition {
             Condition::Mention { group, digest } => {
-                let captures = snapshot.captures_stating(mention_index::key(digest));
-                let mut captures = captures.map_err(|error| snapshot.failed(error))?;
-                captures.sort_unstable();
+                let captures = captures_stating(snapshot, digest)?;
                 Self::Mention { group: group.as_deref(), digest: *digest, captures }
+            }
+            Condition::About { digest } => {
+                let mut own = Vec::new();
+                for core in cores_of(snapshot, *digest)? {
+                    own.extend(snapshot.artifact(core)?.map(|row| row.id));
+                }
+                Self::About { digest: *digest, captures: captures_stating(snapshot, digest)?, own }
+            }
+            Condition::AttributeLike { name, pattern } => {
+                let sql = "SELECT id, value FROM attribute_value WHERE name = ?1";
+                Self::AttributeLike { name, pattern, ids: matching(snapshot, sql, name, pattern)? }
+            }
+            Condition::LabelLike { key, pattern } => {
+                let sql = "SELECT id, value FROM label_value WHERE key = ?1";
+                Self::LabelLike { key, pattern, ids: matching(snapshot, sql, key, pattern)? }
             }
             Condition::Attribute { name, value } => {
                 let sql = "SELECT id FROM attribute_value WHERE name = ?1 AND value = ?2";
@@ -82,7 +114,12 @@ impl<'q> ResolvedCondition<'q> {
             | Self::Tagged(_)
             | Self::Label { .. }
             | Self::Pinned => true,
-            Self::Mention { .. } | Self::Unsigned | Self::Note(_) => false,
+            Self::Mention { .. }
+            | Self::About { .. }
+            | Self::AttributeLike { .. }
+            | Self::LabelLike { .. }
+            | Self::Unsigned
+            | Self::Note(_) => false,
         }
     }
 
@@ -94,9 +131,27 @@ impl<'q> ResolvedCondition<'q> {
     ) -> Result<Option<Vec<ArtifactId>>> {
         let most = i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX);
         let mut ids: Vec<ArtifactId> = match self {
-            Self::Mention { captures, .. } if captures.len() > limit => return Ok(None),
-            Self::Mention { captures, .. } => {
-                let mut ids = Vec::new();
+            Self::Mention { captures, .. } | Self::About { captures, .. } if captures.len() > limit => {
+                return Ok(None);
+            }
+            Self::AttributeLike { ids: values, .. } | Self::LabelLike { ids: values, .. } => {
+                let sql = if matches!(self, Self::LabelLike { .. }) {
+                    "SELECT artifact FROM label WHERE value = ?1 LIMIT ?2"
+                } else {
+                    "SELECT artifact FROM attribute WHERE value = ?1 LIMIT ?2"
+                };
+                let mut ids: Vec<ArtifactId> = Vec::new();
+                for value in values {
+                    let of_value: Vec<ArtifactId> = snapshot.rows(sql, (value, most), |row| row.get(0))?;
+                    ids.extend(of_value);
+                    if ids.len() > limit {
+                        return Ok(None);
+                    }
+                }
+                ids
+            }
+            Self::Mention { captures, .. } | Self::About { captures, .. } => {
+                let mut ids = if let Self::About { own, .. } = self { own.clone() } else { Vec::new() };
                 for capture in captures {
                     ids.extend(snapshot.artifact_with(*capture).map_err(|error| snapshot.failed(error))?);
                 }
@@ -150,6 +205,23 @@ impl<'q> ResolvedCondition<'q> {
                 let mentions = snapshot.mentions_in(artifact, captures, *digest, *group)?;
                 matches.extend(mentions.into_iter().map(Match::Mention));
             }
+            Self::About { digest, captures, own } => {
+                matches.extend(own.contains(&artifact).then_some(Match::Hash(*digest)));
+                let mentions = snapshot.mentions_in(artifact, captures, *digest, None)?;
+                matches.extend(mentions.into_iter().map(Match::Mention));
+            }
+            Self::AttributeLike { name, pattern, .. } => {
+                let sql = "SELECT DISTINCT v.value FROM attribute t JOIN attribute_value v ON v.id = t.value
+                            WHERE t.artifact = ?1 AND v.name = ?2 ORDER BY v.value";
+                let values: Vec<String> = snapshot.rows(sql, (artifact.0, name), |row| row.get(0))?;
+                let values = values.into_iter().filter(|value| matches_pattern(pattern, value));
+                matches.extend(values.map(|value| Match::Attribute { name: (*name).to_owned(), value }));
+            }
+            Self::LabelLike { key, pattern, .. } => {
+                let labels = snapshot.labels_of(artifact)?.into_iter().filter(|label| label.key == *key);
+                let labels = labels.filter(|label| matches_pattern(pattern, &label.value));
+                matches.extend(labels.map(|label| Match::Label { key: label.key, value: label.value }));
+            }
             Self::Attribute { name, value, id } => {
                 let sql = "SELECT 1 FROM attribute WHERE value = ?1 AND artifact = ?2";
                 if id.is_some() && exists(snapshot, sql, (id, artifact.0))? {
@@ -190,6 +262,28 @@ impl<'q> ResolvedCondition<'q> {
         }
         Ok(())
     }
+}
+
+/// Returns the captures that may mention a digest, sorted.
+fn captures_stating(snapshot: &SqliteSnapshot<'_>, digest: &Digest) -> Result<Vec<i64>> {
+    let captures = snapshot.captures_stating(mention_index::key(digest));
+    let mut captures = captures.map_err(|error| snapshot.failed(error))?;
+    captures.sort_unstable();
+    Ok(captures)
+}
+
+/// Returns the artifacts that have a digest as their hash or as that of a capture.
+fn cores_of(snapshot: &SqliteSnapshot<'_>, digest: Digest) -> Result<Vec<CoreHash>> {
+    let prefix = digest.into();
+    let artifacts = snapshot.artifacts_with_prefix(&prefix, u32::MAX)?;
+    let captures = snapshot.captures_beginning(&prefix, u32::MAX)?.into_iter();
+    Ok(artifacts.into_iter().chain(captures.map(|(artifact, _)| artifact)).collect())
+}
+
+/// Returns the row ids of the values of `name`, which `sql` selects, that match a pattern.
+fn matching(snapshot: &SqliteSnapshot<'_>, sql: &str, name: &str, pattern: &str) -> Result<Vec<i64>> {
+    let values: Vec<(i64, String)> = snapshot.rows(sql, [name], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(values.into_iter().filter(|(_, value)| matches_pattern(pattern, value)).map(|(id, _)| id).collect())
 }
 
 /// Returns the signed captures of an artifact in this state, in the order in which they were added.

@@ -3,10 +3,14 @@
 //! Code that records or compares times calls [`now`], so that tests do not depend on the date: [`fix`] freezes the
 //! clock of this process. Durations are measured with [`std::time::Instant`] instead.
 
+mod parse;
+
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
+
+pub use parse::{ParseTimeError, parse_length, parse_time};
 
 /// The value for "not frozen": a time that no [`DateTime`] can have.
 const NOT_FIXED: i64 = i64::MIN;

@@ -7,27 +7,27 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::versions::extended;
 use crate::artifact::{Kind, relation};
 use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{
     ArtifactRecord, Containment, Direction, NameUse, Names, Result, Snapshot, StorageError,
 };
-use crate::vault::query;
 
 /// Maximum number of artifacts of one name that are grouped.
 const MAX_NAMED: usize = 64;
 
 /// The groups of some artifacts. Every artifact is in one group only.
 #[derive(Default)]
-pub(super) struct ListGroups {
+pub(crate) struct RunGroups {
     groups: Vec<Vec<CoreHash>>,
     of: HashMap<CoreHash, usize>,
 }
 
-impl ListGroups {
+impl RunGroups {
     /// Returns the groups that consist of one artifact each.
-    pub(super) fn single(artifacts: &[CoreHash]) -> Self {
+    pub(crate) fn single(artifacts: &[CoreHash]) -> Self {
         let mut groups = Self::default();
         for core in artifacts {
             groups.add(vec![*core]);
@@ -36,7 +36,7 @@ impl ListGroups {
     }
 
     /// Finds the groups of these artifacts, with a constant number of reads.
-    pub(super) fn find(snapshot: &dyn Snapshot, artifacts: &[CoreHash]) -> Result<Self> {
+    pub(crate) fn find(snapshot: &dyn Snapshot, artifacts: &[CoreHash]) -> Result<Self> {
         let mut catalog = GroupArtifactCache { snapshot, known: HashMap::new() };
         catalog.read(artifacts)?;
         let anchors = catalog.anchors(artifacts)?;
@@ -70,17 +70,17 @@ impl ListGroups {
     }
 
     /// Returns the number of the group of an artifact.
-    pub(super) fn number_of(&self, core: CoreHash) -> Option<usize> {
+    pub(crate) fn number_of(&self, core: CoreHash) -> Option<usize> {
         self.of.get(&core).copied()
     }
 
     /// Returns the artifacts of a group: recordings of a run first, those that they contain last.
-    pub(super) fn members(&self, number: usize) -> &[CoreHash] {
+    pub(crate) fn members(&self, number: usize) -> &[CoreHash] {
         self.groups.get(number).map_or(&[], Vec::as_slice)
     }
 
     /// Returns the artifacts of all groups of several artifacts.
-    pub(super) fn grouped(&self) -> Vec<CoreHash> {
+    pub(crate) fn grouped(&self) -> Vec<CoreHash> {
         self.groups.iter().filter(|group| group.len() > 1).flatten().copied().collect()
     }
 }
@@ -170,7 +170,7 @@ impl GroupArtifactCache<'_> {
         let candidates: Vec<Vec<CoreHash>> = uses.iter().map(candidates).collect();
         self.read(&candidates.concat())?;
         let all = candidates.iter().flatten().filter_map(|core| self.known.get(core));
-        let extended = query::extended(self.snapshot, &all.map(|entry| &entry.record), &formats::versions())?;
+        let extended = extended(self.snapshot, &all.map(|entry| &entry.record), &formats::versions())?;
         let mut units = Vec::new();
         for (name, candidates) in names.iter().zip(&candidates) {
             let of_name = |core: &&CoreHash| {
