@@ -92,6 +92,9 @@ export type ArtifactMatch = PlaceSummary & {
   /** The role of the digest. */
   role: string;
 } | {
+  /** The hash. */
+  hash: Digest;
+} | {
   /** The name. */
   name: string;
   /** The value. */
@@ -814,11 +817,21 @@ export type FindCondition = {
   group?: string | null;
   type: "mention";
 } | {
+  /** The hash. */
+  digest: Digest;
+  type: "about";
+} | {
   /** The name. */
   name: string;
   type: "attribute";
   /** The value. */
   value: string;
+} | {
+  /** The name. */
+  name: string;
+  /** The pattern, in which `*` stands for any text, also none. */
+  pattern: string;
+  type: "attribute-like";
 } | {
   /** The smallest number; any if there is none. */
   least?: number | null;
@@ -849,6 +862,12 @@ export type FindCondition = {
   type: "label";
   /** The value; any if there is none. */
   value?: string | null;
+} | {
+  /** The key. */
+  key: string;
+  /** The pattern, in which `*` stands for any text, also none. */
+  pattern: string;
+  type: "label-like";
 };
 
 /** The end of a page: where the next one begins. It stays valid if artifacts are added or removed. */
@@ -1203,6 +1222,8 @@ export type JournalHeadRequest = Record<string, unknown>;
 
 /** A request for journal entries. Everything given must hold. */
 export interface JournalRequest {
+  /** Only entries that contain this hash, or have it as their chain value. */
+  about?: Digest | null;
   /** Only entries of this action, such as `add`. */
   action?: string | null;
   /** The number of an entry: only those after it. */
@@ -1511,6 +1532,14 @@ export type ListRow = ArtifactSummary & {
   tool_calls?: number | null;
 };
 
+/** A longer prompt. */
+export interface LongerPrompt {
+  /** The artifact. */
+  core_hash: CoreHash;
+  /** Its location. */
+  place: PlaceSummary;
+}
+
 /** A file of a capture. */
 export interface MemberSummary {
   /** Its name. */
@@ -1563,6 +1592,44 @@ export interface MissingReference {
   relation: string;
   /** The role; `None` for names. */
   role?: string | null;
+}
+
+/** What is similar to the conditions of a filter. */
+export interface NearAnswer {
+  /** Longer prompts that contain it, if there is a search index: the best ones. */
+  longer_prompts: Array<LongerPrompt>;
+  /** The form in which artifacts mention the prompt, if it differs only in line feeds at the end. */
+  prompt?: NearPrompt | null;
+  /** The conditions that no artifact matches, with similar values. */
+  values: Array<NearValues>;
+}
+
+/** A prompt that differs from the requested one only in line feeds at the end. */
+export interface NearPrompt {
+  /** Number of artifacts that mention it. */
+  count: number;
+  /** Its hash. */
+  digest: Digest;
+  /** Whether it has a line feed at the end that the requested one does not have. Otherwise it is the other way round. */
+  has_line_feed: boolean;
+}
+
+/** A request for what is similar to the conditions of a filter. */
+export interface NearRequest {
+  /** The filter. Only its conditions on attributes, labels and tags are considered. */
+  filter?: ArtifactFilter;
+  /** The text of a prompt, if its hash is one of the conditions. */
+  prompt?: string | null;
+}
+
+/** The values that artifacts have in place of one that none has. */
+export interface NearValues {
+  /** The name of an attribute, `label` or `label:` and a key, or `tag`. */
+  name: string;
+  /** Similar ones, the most similar first; some others if none is similar and there are few. */
+  similar: Array<string>;
+  /** The value that no artifact has. */
+  value: string;
 }
 
 /** The note of an artifact. */
@@ -2053,8 +2120,9 @@ export interface ResolveRequest {
   /** Whether a hash that captures of several artifacts have refers to the first of them. They have the same bytes. */
   any_artifact?: boolean;
   /**
-   * The text: a hash or the first digits of one, `@` and a tag, `latest`, `latest~1` for the artifact before it, a tag,
-   * or the id of a run.
+   * The text: a hash or the first digits of one, `@` and a tag, `latest`, `latest~1` for the artifact before it, `run:`
+   * and the id of a run, a tag or the id of a run alone, or the address of a page. A text that refers to different
+   * artifacts, as a hash, a tag or the id of a run, is ambiguous.
    */
   text: string;
 }
@@ -2540,7 +2608,7 @@ export type VaultCopy = PathName & {
 };
 
 /** The verdict on an effect. */
-export type Verdict = "pending" | "resolved" | "verified" | "failed";
+export type Verdict = "pending" | "inconclusive" | "verified" | "failed";
 
 /** A capture that was read, hashed and admitted again. */
 export type VerifiedCapture = CheckedSignature & {
@@ -2760,6 +2828,8 @@ export interface Operations {
   "links": { request: LinksRequest; answer: LinksAnswer };
   /** List runs and other artifacts with their measurements. */
   "list": { request: ListRequest; answer: ListAnswer };
+  /** Find what is similar to conditions that no artifact matches. */
+  "near": { request: NearRequest; answer: NearAnswer };
   /** Show the note of an artifact. */
   "note": { request: NoteRequest; answer: NoteAnswer };
   /** Find the shortest path of links between two artifacts. */

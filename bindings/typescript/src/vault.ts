@@ -46,7 +46,7 @@ export interface Conditions {
   labels?: Record<string, string | true>;
   /** Has a note that contains this text. */
   note?: string;
-  /** Seen at this time or later: a date, an RFC 3339 time, or an age such as `7d`. */
+  /** Created at this time or later, or what `by` names: a date, an RFC 3339 time, `yesterday`, or an age such as `7d`. */
   since?: string;
   /** Seen before this time. */
   until?: string;

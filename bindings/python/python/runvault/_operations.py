@@ -116,6 +116,10 @@ class Operations(ABC):
         """List runs and other artifacts with their measurements."""
 
     @overload
+    def run(self, name: Literal['near'], request: t.NearRequest) -> t.NearAnswer:
+        """Find what is similar to conditions that no artifact matches."""
+
+    @overload
     def run(self, name: Literal['note'], request: t.NoteRequest) -> t.NoteAnswer:
         """Show the note of an artifact."""
 

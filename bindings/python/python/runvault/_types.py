@@ -140,6 +140,13 @@ class ArtifactMatchPointer(TypedDict):
     """The role of the digest."""
 
 
+class ArtifactMatchHash(TypedDict):
+    """A match of a condition."""
+
+    hash: Digest
+    """The hash."""
+
+
 class ArtifactMatchName(TypedDict):
     """A match of a condition."""
 
@@ -980,6 +987,14 @@ class FindConditionMention(TypedDict):
     type: Literal['mention']
 
 
+class FindConditionAbout(TypedDict):
+    """A condition on artifacts."""
+
+    digest: Digest
+    """The hash."""
+    type: Literal['about']
+
+
 class FindConditionAttribute(TypedDict):
     """A condition on artifacts."""
 
@@ -988,6 +1003,16 @@ class FindConditionAttribute(TypedDict):
     type: Literal['attribute']
     value: str
     """The value."""
+
+
+class FindConditionAttributeLike(TypedDict):
+    """A condition on artifacts."""
+
+    name: str
+    """The name."""
+    pattern: str
+    """The pattern, in which `*` stands for any text, also none."""
+    type: Literal['attribute-like']
 
 
 class FindConditionRange(TypedDict):
@@ -1042,6 +1067,16 @@ class FindConditionLabel(TypedDict):
     type: Literal['label']
     value: NotRequired[str | None]
     """The value; any if there is none."""
+
+
+class FindConditionLabelLike(TypedDict):
+    """A condition on artifacts."""
+
+    key: str
+    """The key."""
+    pattern: str
+    """The pattern, in which `*` stands for any text, also none."""
+    type: Literal['label-like']
 
 
 class FindCursor(TypedDict):
@@ -1441,6 +1476,8 @@ class JournalHead(TypedDict):
 class JournalRequest(TypedDict):
     """A request for journal entries. Everything given must hold."""
 
+    about: NotRequired[Digest | None]
+    """Only entries that contain this hash, or have it as their chain value."""
     action: NotRequired[str | None]
     """Only entries of this action, such as `add`."""
     after: NotRequired[int | None]
@@ -1803,6 +1840,15 @@ class ListRow(TypedDict):
     """Number of tool calls."""
 
 
+class LongerPrompt(TypedDict):
+    """A longer prompt."""
+
+    core_hash: CoreHash
+    """The artifact."""
+    place: PlaceSummary
+    """Its location."""
+
+
 class MemberSummary(TypedDict):
     """A file of a capture."""
 
@@ -1879,6 +1925,48 @@ class MissingReference(TypedDict):
     """The relation of the reference."""
     role: NotRequired[str | None]
     """The role; `None` for names."""
+
+
+class NearAnswer(TypedDict):
+    """What is similar to the conditions of a filter."""
+
+    longer_prompts: list[LongerPrompt]
+    """Longer prompts that contain it, if there is a search index: the best ones."""
+    prompt: NotRequired[NearPrompt | None]
+    """The form in which artifacts mention the prompt, if it differs only in line feeds at the end."""
+    values: list[NearValues]
+    """The conditions that no artifact matches, with similar values."""
+
+
+class NearPrompt(TypedDict):
+    """A prompt that differs from the requested one only in line feeds at the end."""
+
+    count: int
+    """Number of artifacts that mention it."""
+    digest: Digest
+    """Its hash."""
+    has_line_feed: bool
+    """Whether it has a line feed at the end that the requested one does not have. Otherwise it is the other way round."""
+
+
+class NearRequest(TypedDict):
+    """A request for what is similar to the conditions of a filter."""
+
+    filter: NotRequired[ArtifactFilter]
+    """The filter. Only its conditions on attributes, labels and tags are considered."""
+    prompt: NotRequired[str | None]
+    """The text of a prompt, if its hash is one of the conditions."""
+
+
+class NearValues(TypedDict):
+    """The values that artifacts have in place of one that none has."""
+
+    name: str
+    """The name of an attribute, `label` or `label:` and a key, or `tag`."""
+    similar: list[str]
+    """Similar ones, the most similar first; some others if none is similar and there are few."""
+    value: str
+    """The value that no artifact has."""
 
 
 class NoteAnswer(TypedDict):
@@ -2442,7 +2530,7 @@ class ResolveRequest(TypedDict):
     any_artifact: NotRequired[bool]
     """Whether a hash that captures of several artifacts have refers to the first of them. They have the same bytes."""
     text: str
-    """The text: a hash or the first digits of one, `@` and a tag, `latest`, `latest~1` for the artifact before it, a tag, or the id of a run."""
+    """The text: a hash or the first digits of one, `@` and a tag, `latest`, `latest~1` for the artifact before it, `run:` and the id of a run, a tag or the id of a run alone, or the address of a page. A text that refers to different artifacts, as a hash, a tag or the id of a run, is ambiguous."""
 
 
 class ResponsesAnswer(TypedDict):
@@ -3108,7 +3196,7 @@ AddOutcome: TypeAlias = Literal['added', 'capture', 'present', 'restored', 'reje
 
 
 # A match of a condition.
-ArtifactMatch: TypeAlias = ArtifactMatchIndex | ArtifactMatchPointer | ArtifactMatchName | ArtifactMatchSignature | ArtifactMatchNote | ArtifactMatchTag | ArtifactMatchPinned | ArtifactMatchKey
+ArtifactMatch: TypeAlias = ArtifactMatchIndex | ArtifactMatchPointer | ArtifactMatchHash | ArtifactMatchName | ArtifactMatchSignature | ArtifactMatchNote | ArtifactMatchTag | ArtifactMatchPinned | ArtifactMatchKey
 
 
 # A request for the names of the attributes that artifacts have.
@@ -3180,7 +3268,7 @@ FieldMatch: TypeAlias = FieldMatch0 | FieldMatch1
 
 
 # A condition on artifacts.
-FindCondition: TypeAlias = FindConditionMention | FindConditionAttribute | FindConditionRange | FindConditionSignature | FindConditionNote | FindConditionTagged | FindConditionPinned | FindConditionLabel
+FindCondition: TypeAlias = FindConditionMention | FindConditionAbout | FindConditionAttribute | FindConditionAttributeLike | FindConditionRange | FindConditionSignature | FindConditionNote | FindConditionTagged | FindConditionPinned | FindConditionLabel | FindConditionLabelLike
 
 
 # The order of artifacts.
@@ -3280,7 +3368,7 @@ ValueOutcome: TypeAlias = Literal['not_mapped', 'assumed']
 
 
 # The verdict on an effect.
-Verdict: TypeAlias = Literal['pending', 'resolved', 'verified', 'failed']
+Verdict: TypeAlias = Literal['pending', 'inconclusive', 'verified', 'failed']
 
 
 # A selection of steps.
