@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::files::{self, FileWriteError, Permissions, StagedFile, WriteOptions};
 use runvault::intake::archive::{self, ArchiveFormat};
 use runvault::storage::StoredMember;
-use runvault::{LocatedCapture, Vault};
 
 use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::CommandError;

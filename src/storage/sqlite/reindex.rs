@@ -81,7 +81,10 @@ impl SqliteWriter<'_> {
         }
         // Another capture may have a mention now.
         let now: HashSet<_> = self.entries.iter().copied().collect();
-        mention_index::remove(self.transaction, kept.difference(&now).copied().collect())?;
+        let moved: Vec<_> = kept.difference(&now).copied().collect();
+        if !moved.is_empty() {
+            mention_index::remove(self.transaction, moved)?;
+        }
         // Lookups of the previous entries already lead there.
         self.entries.retain(|entry| !kept.contains(entry));
         self.entries.extend(of_others);
