@@ -70,10 +70,9 @@ fn results(of: CoreHash, audit: RunAudit) -> Result<Vec<Value>, ToolError> {
     let RunAudit { run, kind, run_id, clean, effects, findings, omitted } = audit;
     let omitted = omitted.map_or(0, |omitted| omitted.violations_omitted);
     let of = json!(of);
-    let mut head = json!({"run": run, "kind": kind, "clean": clean, "findings_omitted": omitted});
-    if let Some(id) = run_id {
-        head["run_id"] = id.into();
-    }
+    let mut head =
+        json!({"run": run, "kind": kind, "run_id": run_id, "clean": clean, "findings_omitted": omitted});
+    remove_empty(&mut head);
     let mut results = vec![head];
     for effect in effects {
         results.push(serde_json::to_value(effect)?);
