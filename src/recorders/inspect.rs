@@ -184,7 +184,7 @@ impl SamplePools<'_> {
         let latency = at.zip(completed).map(|(at, completed)| (completed - at).num_milliseconds());
         let latency_ms = latency.and_then(|latency| u64::try_from(latency).ok());
         let failure = event.member("error").and_then(|error| error.value.as_str().map(str::to_owned));
-        let (request, reply) = if let Some(raw) = self.raw(event, recording)? {
+        let (request, reply) = if let Some(raw) = self.raw(event)? {
             raw
         } else {
             let chat = self.chat(event, completed, recording)?;
@@ -205,7 +205,6 @@ impl SamplePools<'_> {
     fn raw(
         &mut self,
         event: &LocatedValue<'_>,
-        recording: &mut ImportedRuns,
     ) -> RecorderResult<Option<(ImportedRequest, ImportedResponse)>> {
         let Some(call) = event.member("call") else { return Ok(None) };
         let (Some(request), Some(response)) = (call.member("request"), call.member("response")) else {

@@ -70,16 +70,12 @@ impl ApiTarget {
         let has_other_path = PATHS.iter().any(|end| path.ends_with(end));
         let has_other_host = HOSTS.iter().any(|(part, _)| host.contains(part));
         if !(has_other_path || has_other_host || is_of_model) {
-            return Err(match of_host {
-                Some(provider) => {
-                    format!("{path} is not a request to a model in the API of {}", provider.name)
-                }
-                // Without a scheme, the user and the password are a part of it.
-                None => {
-                    let shown = path.rsplit('@').next().unwrap_or_default();
-                    format!("{shown} is not the path of a known API")
-                }
-            });
+            // Without a scheme, the user and the password are a part of the path.
+            let shown = path.rsplit('@').next().unwrap_or_default();
+            return Err(of_host.map_or_else(
+                || format!("{shown} is not the path of a known API"),
+                |provider| format!("{shown} is not a request to a model in the API of {}", provider.name),
+            ));
         }
         let provider = match of_host {
             Some(provider) => provider.name,
