@@ -82,7 +82,7 @@ impl Cli {
 
     fn run(self) -> Result<Status, CommandError> {
         self.output.apply(self.command.name());
-        runvault::storage::set_wait_observer(|what| stdout::note(&format!("waiting for {}", escaped(what))));
+        runvault::Vault::set_wait_observer(|what| stdout::note(&format!("waiting for {}", escaped(what))));
         self.command.run(&self.vault)
     }
 }

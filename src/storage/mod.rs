@@ -73,4 +73,4 @@ pub use source_path::SourcePath;
 pub use sqlite::Store;
 pub use tombstone::Tombstone;
 pub use upgrade::Upgrade;
-pub use waiting::set_wait_observer;
+pub(crate) use waiting::set_wait_observer;

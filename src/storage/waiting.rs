@@ -12,10 +12,8 @@ type WaitObserver = Box<dyn Fn(&str) + Send + Sync>;
 
 static OBSERVER: OnceLock<WaitObserver> = OnceLock::new();
 
-/// Sets the function that is called, on another thread, when this process has waited for 5 seconds for a server or for
-/// another writer, with what it waits for, such as `an answer of the server at postgresql://db/runs`. The text contains no
-/// password. Only the first call of a process has an effect.
-pub fn set_wait_observer(observer: impl Fn(&str) + Send + Sync + 'static) {
+/// Sets the function that is called when a wait is long: [`Vault::set_wait_observer`](crate::Vault::set_wait_observer).
+pub(crate) fn set_wait_observer(observer: impl Fn(&str) + Send + Sync + 'static) {
     // Whoever was first stays.
     let _ = OBSERVER.set(Box::new(observer));
 }

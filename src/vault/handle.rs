@@ -175,6 +175,13 @@ impl Vault {
         self.snapshot()?.last_entry_at()
     }
 
+    /// Sets the function that is called, on another thread, when this process has waited for 5 seconds for a server or for
+    /// another writer, with what it waits for, such as `an answer of the server at postgresql://db/runs`. The text contains
+    /// no password. Only the first call in a process has an effect.
+    pub fn set_wait_observer(observer: impl Fn(&str) + Send + Sync + 'static) {
+        storage::set_wait_observer(observer);
+    }
+
     fn from_opened(opened: OpenedStorage) -> Self {
         Self { storage: opened.storage, path: opened.name }
     }

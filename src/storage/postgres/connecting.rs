@@ -93,7 +93,7 @@ fn connect_within(host: &HostManager, limit: Duration) -> std::result::Result<Cl
     let (sender, receiver) = mpsc::sync_channel(1);
     let connecting = Arc::clone(host);
     let connect = move || {
-        // Nobody waits for an answer that comes too late.
+        // An answer that comes too late is not used.
         let _ = sender.send(connecting.connect());
     };
     if std::thread::Builder::new().name("connect".to_owned()).spawn(connect).is_err() {
