@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use runvault::digest::{Digest, DigestPrefix, pasted};
 use runvault::storage::{MAX_TAG_BYTES, is_tag};
+use runvault::vault::details::RUN_IDS;
 use runvault::vault::digests::DigestsRequest;
 use runvault::vault::find::{ArtifactFilter, FindCondition};
-use runvault::vault::resolve::{RUN_IDS, ResolveRequest};
+use runvault::vault::resolve::ResolveRequest;
 use runvault::{LocatedCapture, LookupError, Vault};
 
 use crate::cli::args::vault::VaultArgs;
