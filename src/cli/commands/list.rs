@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
     columns: Vec<ArtifactColumn>,
 
-    /// Print each row in this format, such as '{{run_id}} {{model_id}}'; the names are those of --columns; \n and \t are
+    /// Print each row in this format, such as '{{kind}} {{created}}'; the names are those of --columns; \n and \t are
     /// escapes
     #[arg(long, value_name = "TEXT", conflicts_with = "columns", hide_short_help = true)]
     format: Option<LineTemplate>,
