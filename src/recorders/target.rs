@@ -70,11 +70,9 @@ impl ApiTarget {
         let has_other_path = PATHS.iter().any(|end| path.ends_with(end));
         let has_other_host = HOSTS.iter().any(|(part, _)| host.contains(part));
         if !(has_other_path || has_other_host || is_of_model) {
-            // Without a scheme, the user and the password are a part of the path.
-            let shown = path.rsplit('@').next().unwrap_or_default();
             return Err(of_host.map_or_else(
-                || format!("{shown} is not the path of a known API"),
-                |provider| format!("{shown} is not a request to a model in the API of {}", provider.name),
+                || format!("{path} is not the path of a known API"),
+                |provider| format!("{path} is not a request to a model in the API of {}", provider.name),
             ));
         }
         let provider = match of_host {
@@ -147,7 +145,10 @@ struct UrlParts<'u> {
 fn split(url: &str) -> UrlParts<'_> {
     let url = url.split('#').next().unwrap_or_default();
     let (url, query) = url.split_once('?').map_or((url, None), |(url, query)| (url, Some(query)));
-    let Some(rest) = url.split_once("://").map(|(_, rest)| rest).or_else(|| url.strip_prefix("//")) else {
+    let after_scheme = url.split_once("://").map(|(_, rest)| rest).or_else(|| url.strip_prefix("//"));
+    // Without a scheme, a user is followed by a host, too.
+    let has_user = || url.split('/').next().is_some_and(|first| first.contains('@'));
+    let Some(rest) = after_scheme.or_else(|| has_user().then_some(url)) else {
         return UrlParts { host: "", path: url, query };
     };
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -166,6 +167,7 @@ mod tests {
             ("https://api.openai.com/v1/chat/completions", "openai chat.completions /v1/chat/completions"),
             ("http://user@127.0.0.1:8080/v1/messages?beta=true", "anthropic messages /v1/messages"),
             ("/v1/responses", "openai responses /v1/responses"),
+            ("ann:secret@example.org/v1/responses", "openai responses /v1/responses"),
             (
                 "https://generativelanguage.googleapis.com/v1beta/models/g:generateContent?key=secret",
                 "gemini generateContent /v1beta/models/g:generateContent",
@@ -181,7 +183,7 @@ mod tests {
             ),
             ("https://example.org/login?key=secret", "/login is not the path of a known API"),
             ("//ann:secret@example.org/login", "/login is not the path of a known API"),
-            ("ann:secret@example.org/login", "example.org/login is not the path of a known API"),
+            ("ann:secret@example.org/login", "/login is not the path of a known API"),
             ("", " is not the path of a known API"),
         ] {
             assert_eq!(ApiTarget::from_url(url, &Value::Null).unwrap_err(), reason);

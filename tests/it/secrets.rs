@@ -268,7 +268,7 @@ fn inspect_log() -> Value {
                "input": [{"role": "user", "content": "Hello?"}], "output": output, "call": call})
     };
     let call = json!({"request": raw, "response": chat_answer(), "headers": headers});
-    json!({"version": 2, "eval": {"task": "t", "run_id": "r", "model": "openai/m", "model_base_url": address_with_canary(),
+    json!({"version": 2, "status": "success", "eval": {"task": "t", "run_id": "r", "model": "openai/m", "model_base_url": address_with_canary(),
            "model_args": {"api_key": CANARY, "default_headers": headers}, "metadata": {"token": CANARY}},
            "samples": [{"id": 1, "epoch": 1, "events": [event(&call), event(&Value::Null)], "store": {"key": CANARY}}]})
 }
@@ -297,7 +297,7 @@ fn credentials_around_imported_calls_are_nowhere() {
             for command in ["get", "show", "view"] {
                 let printed = sandbox.run([command, &core]).expect(0).stdout;
                 let is_pack = command == "get" && artifact["kind"] == "rpk";
-                requests += if is_pack { printed.matches("\"llm.request\"").count() } else { 0 };
+                requests += if is_pack { printed.matches("\"model.request\"").count() } else { 0 };
                 all.push_str(&printed);
             }
         }
