@@ -279,7 +279,7 @@ fn credentials_around_imported_calls_are_nowhere() {
     for (name, text, calls) in [
         ("cassette.json", cassette.to_string(), 1),
         // JSON is YAML.
-        ("cassette.yaml", format!("# recorded\n{cassette}\n"), 1),
+        ("cassette.yaml", format!("interactions: {}\nversion: 1\n", cassette["interactions"]), 1),
         ("calls.jsonl", json_lines(), 4),
         ("spans.json", spans().to_string(), 1),
         ("log.json", inspect_log().to_string(), 2),
