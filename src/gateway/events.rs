@@ -1,5 +1,7 @@
 //! What a gateway reports while it runs.
 
+use chrono::{DateTime, Utc};
+
 use super::finish::FinishedRun;
 use crate::digest::CoreHash;
 use crate::secrets::SecretMatch;
@@ -72,6 +74,15 @@ pub enum GatewayEvent<'e> {
         secrets: &'e [SecretMatch],
         /// Whether the call was not recorded for that.
         refused: bool,
+    },
+    /// A call was not complete when the process of its gateway was killed.
+    Lost {
+        /// The provider.
+        provider: &'e str,
+        /// The path of the request.
+        path: &'e str,
+        /// When the request arrived.
+        requested_at: DateTime<Utc>,
     },
     /// A run was stored in the vault.
     Finished(&'e FinishedRun),

@@ -23,6 +23,7 @@ use tokio::time::timeout;
 use super::connection::{described, forwarded, returned};
 use super::decoding::{BodyDecoder, DecodingFailure};
 use super::events::GatewayEvent;
+use super::open_calls::OpenCallEntry;
 use super::problem::problem_for;
 use super::route::Route;
 use super::run::GatewayRun;
@@ -48,6 +49,8 @@ const CLIENT_LEFT: &str = "the client closed the connection";
 /// A call that is being recorded.
 pub(super) struct PendingCallRecord {
     pub(super) run: OpenCall,
+    /// The call in the list of those that are lost if the process is killed. It is there until the call is on disk.
+    pub(super) entry: Option<OpenCallEntry>,
     pub(super) requested_at: DateTime<Utc>,
     pub(super) endpoint: &'static str,
     /// The path, as it is stored.
@@ -364,6 +367,7 @@ impl Relay {
     fn unwritten(&self, recording: PendingCallRecord, outcome: CallOutcome) -> UnwrittenCall {
         let PendingCallRecord {
             run: open,
+            entry,
             requested_at,
             endpoint,
             path,
@@ -385,7 +389,7 @@ impl Relay {
             replayed_before,
             outcome,
         };
-        UnwrittenCall { open, call }
+        UnwrittenCall { open, entry, call }
     }
 
     fn report(&self, reason: &str) {
@@ -414,12 +418,16 @@ impl Drop for Relay {
 /// A call that is not on disk, and that its run waits for until it is.
 struct UnwrittenCall {
     open: OpenCall,
+    entry: Option<OpenCallEntry>,
     call: CallRecord,
 }
 
 /// Writes a call to disk as it may be stored, and returns whether its outcome was written: not if secrets are refused and
 /// it has one, nor if its answer must not be stored. To redact an answer can take long.
-fn write(shared: &GatewayState, UnwrittenCall { open, mut call }: UnwrittenCall) -> io::Result<bool> {
+fn write(
+    shared: &GatewayState,
+    UnwrittenCall { open, entry: _entry, mut call }: UnwrittenCall,
+) -> io::Result<bool> {
     let (outcome, unredactable) = redacted(&shared.rules, call.outcome);
     call.outcome = outcome;
     if let Some(reason) = &unredactable {

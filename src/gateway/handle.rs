@@ -23,6 +23,7 @@ use super::connection::UpstreamClient;
 use super::events::GatewayEvent;
 use super::finish::{self, FinishError, FinishedRun, RunDestination};
 use super::http;
+use super::open_calls::{self, OpenCallJournal, OpenCallRecord};
 use super::recordings::RunPackCache;
 use super::replay::pack_of;
 use super::route::{Upstream, Upstreams};
@@ -163,6 +164,7 @@ impl Gateway {
         let address = listener.local_addr().map_err(failed)?;
         let destination = RunDestination::new(Arc::clone(&vault));
         recover(&destination, &options)?;
+        report_lost(&options)?;
         let recordings = RunPackCache::new(options.rules.clone());
         let only = only(&vault, &recordings, options.source)?;
         let upstream = if options.mode == GatewayMode::Replay {
@@ -180,6 +182,7 @@ impl Gateway {
             rules: options.rules,
             upstreams: Upstreams::new(&options.upstreams, options.mode == GatewayMode::Replay),
             upstream,
+            open_calls: OpenCallJournal::new(&options.spool),
             spool: options.spool,
             recordings,
             secrets: options.secrets,
@@ -283,6 +286,14 @@ fn recover(destination: &RunDestination, options: &GatewayOptions) -> Result<(),
         failure = recover_file(path, destination, options).err().or(failure);
     }
     failure.map_or(Ok(()), Err)
+}
+
+/// Reports the calls that were not complete when the process of their gateway was killed.
+fn report_lost(options: &GatewayOptions) -> Result<(), FinishError> {
+    for OpenCallRecord { provider, path, requested_at } in open_calls::take_left_behind(&options.spool)? {
+        (options.report)(&GatewayEvent::Lost { provider: &provider, path: &path, requested_at });
+    }
+    Ok(())
 }
 
 /// Stores a run that no process works on. A file with damaged lines is kept under another name.

@@ -18,6 +18,7 @@ use super::events::GatewayEvent;
 use super::forward::{OpenCall, PendingCallRecord, ReceivedRequest, forward, not_recorded};
 use super::metadata::{MetadataRequest, estimated_count};
 use super::miss::{MISSED, RecordingMiss};
+use super::open_calls::OpenCallRecord;
 use super::play::play;
 use super::problem::{
     for_clients, json_problem, json_response, not_retried, problem, problem_for, upgrade_refused,
@@ -262,8 +263,12 @@ async fn call(
     }
     let ParsedApiRequest { endpoint, path, query, prompt, request, .. } = api_request;
     let (requested_at, endpoint) = (clock::now(), endpoint.name);
+    let begun = OpenCallRecord { provider: route.provider.clone(), path: path.clone(), requested_at };
+    // That the directory cannot be written is reported when the call is to be recorded.
+    let entry = shared.open_calls.begin(begun).ok();
     let recording = PendingCallRecord {
         run: open,
+        entry,
         requested_at,
         endpoint,
         path,

@@ -29,6 +29,7 @@ mod handle;
 mod http;
 mod metadata;
 mod miss;
+mod open_calls;
 mod play;
 mod problem;
 mod proxy;

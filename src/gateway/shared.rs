@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::connection::UpstreamClient;
 use super::events::GatewayEvent;
 use super::finish::{self, FinishError, FinishedRun, RunDestination};
+use super::open_calls::OpenCallJournal;
 use super::recordings::{ReplayScope, ReplayedFailures, RunPackCache};
 use super::route::Upstreams;
 use super::run::GatewayRun;
@@ -96,6 +97,7 @@ pub(super) struct GatewayState {
     /// What all runs replayed, including those that are finished.
     pub(super) usage: Mutex<RecordingUsage>,
     pub(super) numbers: AtomicU64,
+    pub(super) open_calls: Arc<OpenCallJournal>,
 }
 
 impl GatewayState {

@@ -76,6 +76,13 @@ fn steps(sandbox: &Sandbox) -> Vec<Value> {
     pack["payload"]["run"]["steps"].as_array().unwrap().clone()
 }
 
+/// The file with the calls of the only run.
+fn file_of_calls(sandbox: &Sandbox) -> std::path::PathBuf {
+    let entries = std::fs::read_dir(sandbox.path("spool")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files = entries.filter(|path| path.extension().is_some_and(|ending| ending == "calls"));
+    files.next().unwrap()
+}
+
 /// The calls that are on disk and not in the vault.
 fn spooled(sandbox: &Sandbox) -> String {
     let Ok(entries) = std::fs::read_dir(sandbox.path("spool")) else { return String::new() };
@@ -208,9 +215,7 @@ fn a_run_that_was_left_behind_is_stored_without_refused_calls() {
     chat(gateway.address(), &key, false).expect(200);
     chat(gateway.address(), "one", false).expect(200);
     // What a process that was killed leaves.
-    let left: Vec<_> =
-        std::fs::read_dir(sandbox.path("spool")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let text = std::fs::read(&left[0]).unwrap();
+    let text = std::fs::read(file_of_calls(&sandbox)).unwrap();
     gateway.stop().unwrap();
     std::fs::remove_file(sandbox.vault()).unwrap();
     std::fs::write(sandbox.path("spool/4711-0.calls"), text).unwrap();
@@ -227,7 +232,7 @@ fn calls_after_a_write_that_failed_are_not_lost() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
     let gateway = start(&sandbox, GatewayMode::Record, &upstream);
     chat(gateway.address(), "one", false).expect(200);
-    let spool = std::fs::read_dir(sandbox.path("spool")).unwrap().next().unwrap().unwrap().path();
+    let spool = file_of_calls(&sandbox);
     // What a write leaves that finds the disk full.
     let mut file = std::fs::OpenOptions::new().append(true).open(&spool).unwrap();
     file.write_all(b"{\"call\":{\"number\"").unwrap();

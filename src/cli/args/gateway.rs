@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::SecondsFormat;
 use clap::{Args, ValueEnum};
 use runvault::Vault;
 use runvault::display::counted;
@@ -199,6 +200,13 @@ fn report(event: &GatewayEvent<'_>) {
                 let call = format!("{provider} {}", escaped(path));
                 stdout::warning(&format!("{call}: the call is not recorded, because secrets are refused"));
             }
+        }
+        GatewayEvent::Lost { provider, path, requested_at } => {
+            let at = requested_at.to_rfc3339_opts(SecondsFormat::Secs, true);
+            let call = format!("{provider} {}", escaped(path));
+            stdout::warning(&format!(
+                "lost: {call}: the call of {at} was not complete when its gateway was killed"
+            ));
         }
         GatewayEvent::Failed { reason } => stdout::error(&escaped(reason).to_string()),
         GatewayEvent::Finished(run) => {
