@@ -269,6 +269,41 @@ mod on_unix {
         sandbox.run(["--vault", "link", "fsck"]).expect(0);
     }
 
+    /// Whatever is done in a process that has the vault open, such as a gateway or the library.
+    #[test]
+    fn a_vault_that_is_not_the_one_that_was_opened_is_not_written() {
+        use runvault::vault::annotate::{SetNoteRequest, SetTagRequest};
+
+        for change in
+            ["cp other.vault v.vault", "ln v.vault second", "mv v.vault moved", "mv other.vault v.vault"]
+        {
+            let sandbox = with_examples();
+            let text = |number: usize| session(&format!("a {number}"), &[("p", "r")]).into_bytes();
+            sandbox.write("s.json", text(0));
+            sandbox.run(["--vault", "other.vault", "add", "--create", "s.json"]).expect(0);
+            let vault = Vault::open(&sandbox.vault()).unwrap();
+            let options = runvault::intake::ExamineOptions::default();
+            let core_hash = vault.add_document(text(1), &options).unwrap().core;
+            let changed = Command::new("sh").args(["-c", change]).current_dir(sandbox.path("")).status();
+            assert!(changed.unwrap().success());
+            let name = "x".to_owned();
+            for error in [
+                match vault.add_document(text(2), &options) {
+                    Err(runvault::AddError::Store(error)) => error,
+                    outcome => panic!("{change}: {outcome:?}"),
+                },
+                vault.run(&SetTagRequest { core_hash, name }).map(drop).unwrap_err(),
+                vault.run(&SetNoteRequest { core_hash, text: "x".to_owned() }).map(drop).unwrap_err(),
+            ] {
+                assert_eq!(error.kind(), ErrorKind::Replaced, "{change}: {error}");
+            }
+            drop(vault);
+            let others = if change == "mv other.vault v.vault" { "v.vault" } else { "other.vault" };
+            assert_eq!(sandbox.run(["--vault", others, "find", "--json"]).expect(0).json().len(), 1);
+            sandbox.run(["--vault", others, "fsck"]).expect(0);
+        }
+    }
+
     /// As containers mount single files. Processes that use another name of the file would have another log.
     #[cfg(target_os = "linux")]
     #[test]

@@ -24,7 +24,7 @@ pub(super) struct VaultFile {
 /// What the file was when it was last examined.
 #[derive(Debug)]
 struct KnownFile {
-    stamp: Option<FileStamp>,
+    stamp: Option<VaultFileStamp>,
     journal: KnownJournal,
     /// Whether another vault was written into the file.
     is_overwritten: bool,
@@ -48,16 +48,16 @@ struct JournalEnds {
     last: JournalHead,
 }
 
-/// What the system says of a file. It changes with every write.
+/// The metadata of a file that changes with every write, and whenever another file takes its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct FileStamp {
+struct VaultFileStamp {
     /// The device and the number of the file there, and how many names it has.
     identity: (u64, u64, u64),
     length: u64,
     modified: Option<SystemTime>,
 }
 
-impl FileStamp {
+impl VaultFileStamp {
     fn of(path: &Path) -> Option<Self> {
         let file = fs::metadata(path).ok()?;
         Some(Self { identity: identity(&file), length: file.len(), modified: file.modified().ok() })
@@ -79,7 +79,7 @@ fn identity(_: &fs::Metadata) -> (u64, u64, u64) {
 impl VaultFile {
     pub(super) fn new(path: &Path) -> Self {
         let path = connection::real(path);
-        let stamp = FileStamp::of(&path);
+        let stamp = VaultFileStamp::of(&path);
         let known = KnownFile { stamp, journal: KnownJournal::Unexamined, is_overwritten: false };
         Self { path, known: Mutex::new(known) }
     }
@@ -110,7 +110,7 @@ impl VaultFile {
         let is_needed = match known.journal {
             KnownJournal::Unexamined => true,
             // Another vault may have been written into the file.
-            KnownJournal::Read(None) => FileStamp::of(&self.path) == known.stamp,
+            KnownJournal::Read(None) => VaultFileStamp::of(&self.path) == known.stamp,
             KnownJournal::Unreadable | KnownJournal::Read(Some(_)) => false,
         };
         if is_needed {
@@ -124,7 +124,7 @@ impl VaultFile {
     /// Returns whether the path still leads to the file that was opened, and whether that contains the same vault.
     fn is_same(&self) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = FileStamp::of(&self.path);
+        let stamp = VaultFileStamp::of(&self.path);
         if stamp == known.stamp {
             return true;
         }
