@@ -193,7 +193,7 @@ mod tests {
             let connection = index();
             connection.execute_batch("INSERT INTO search_text (search_text) VALUES ('optimize')").unwrap();
             assert_eq!(connection.execute(&format!("{change} {last}"), []).unwrap(), 1);
-            assert_eq!(unreachable(&connection).unwrap(), 1, "{change}");
+            assert!(unreachable(&connection).unwrap() > 0, "{change}");
         }
     }
 
