@@ -203,7 +203,7 @@ mod tests {
             "UPDATE search_text_idx SET term = CAST(term AS TEXT)",
             "UPDATE search_text_idx SET pgno = pgno | 1",
             "UPDATE search_text_idx SET pgno = pgno + 2",
-            "UPDATE search_text_idx SET segid = segid + 1",
+            "UPDATE search_text_idx SET segid = segid + 1000",
             "DELETE FROM search_text_idx",
             "INSERT INTO search_text_idx SELECT segid, term || x'00', pgno + 2 FROM search_text_idx",
         ] {
