@@ -1,5 +1,7 @@
 //! What a gateway reports while it runs.
 
+use std::path::Path;
+
 use chrono::{DateTime, Utc};
 
 use super::finish::FinishedRun;
@@ -86,6 +88,14 @@ pub enum GatewayEvent<'e> {
     },
     /// A run was stored in the vault.
     Finished(&'e FinishedRun),
+    /// A file with the calls of a run was set aside, because they could not be stored or the file is damaged. It is
+    /// reported at every start.
+    SetAside {
+        /// The file.
+        file: &'e Path,
+        /// What is known of it.
+        reason: &'e str,
+    },
     /// A run could not be stored, or only a part of it. Its calls stay on disk.
     Failed {
         /// Why not.

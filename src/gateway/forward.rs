@@ -30,7 +30,9 @@ use super::run::GatewayRun;
 use super::secrets::has_secrets;
 use super::shared::GatewayState;
 use super::stream_end::StreamEnd;
-use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm, RetryHeaders};
+use crate::calls::call::{
+    CallOutcome, CallRecord, CallResponse, Chunk, CompleteRequest, ResponseForm, RetryHeaders,
+};
 use crate::calls::matching::MatchingRules;
 use crate::secrets::SecretPolicy;
 
@@ -39,6 +41,9 @@ const WAITING: usize = 16;
 
 /// Maximum size of an answer that is recorded.
 const MAX_ANSWER: usize = 128 << 20;
+
+/// Maximum number of parts of an answer whose times are recorded. Further ones count as one with the last of them.
+const MAX_CHUNKS: usize = 100_000;
 
 /// How long a server may keep a connection open after the event that ends a stream, or after the client has left.
 const LAST_WAIT: Duration = Duration::from_secs(1);
@@ -57,8 +62,7 @@ pub(super) struct PendingCallRecord {
     pub(super) path: String,
     /// The digest of the query without keys, if requests of the API are compared by it.
     pub(super) query: Option<String>,
-    pub(super) prompt: String,
-    pub(super) request: String,
+    pub(super) request: CompleteRequest,
     /// Number of earlier requests of the run with the same prompt that were answered from recordings.
     pub(super) replayed_before: u64,
 }
@@ -296,7 +300,11 @@ impl Relay {
     fn add(&mut self, decoded: &[u8]) {
         if !decoded.is_empty() {
             let at_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-            self.chunks.push(Chunk { at_us, bytes: decoded.len() as u64 });
+            let is_full = self.chunks.len() == MAX_CHUNKS;
+            match self.chunks.last_mut() {
+                Some(last) if is_full => last.bytes += decoded.len() as u64,
+                _ => self.chunks.push(Chunk { at_us, bytes: decoded.len() as u64 }),
+            }
             self.body.extend_from_slice(decoded);
         }
     }
@@ -372,7 +380,6 @@ impl Relay {
             endpoint,
             path,
             query,
-            prompt,
             request,
             replayed_before,
         } = recording;
@@ -383,7 +390,6 @@ impl Relay {
             endpoint: endpoint.to_owned(),
             path,
             query,
-            prompt,
             request,
             latency_ms: u64::try_from(self.started.elapsed().as_millis()).ok(),
             replayed_before,

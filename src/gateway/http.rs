@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::connection::asks_for_web_socket;
 use super::decoding::decoded;
 use super::events::GatewayEvent;
+use super::finish::FinishError;
 use super::forward::{OpenCall, PendingCallRecord, ReceivedRequest, forward, not_recorded};
 use super::metadata::{MetadataRequest, estimated_count};
 use super::miss::{MISSED, RecordingMiss};
@@ -30,7 +31,7 @@ use super::route::{Destination, GatewayPath, Route, target};
 use super::run::GatewayRun;
 use super::shared::{GatewayMode, GatewayState};
 use super::usage::replayed_calls;
-use crate::calls::call::ResponseForm;
+use crate::calls::call::{CompleteRequest, ResponseForm};
 use crate::calls::provider::{self, Endpoint};
 use crate::calls::url;
 use crate::clock;
@@ -168,6 +169,9 @@ async fn finish(shared: &Arc<GatewayState>, client: &ClientRunProperties) -> Res
     };
     match shared.finish(client.run.as_deref(), &client.labels).await {
         Ok(finished) => json_response(StatusCode::OK, &json!({"finished": finished, "replayed": replayed})),
+        Err(error @ FinishError::TooManyLabels) => {
+            problem(StatusCode::BAD_REQUEST, "not finished", &error.to_string())
+        }
         Err(error) => failed(&error.to_string()),
     }
 }
@@ -224,7 +228,13 @@ async fn call(
         }
         return forward(shared, route, received, None).await;
     };
-    let (run, number) = shared.begin(client.run.as_deref(), &client.labels);
+    let (run, number) = match shared.begin(client.run.as_deref(), &client.labels) {
+        Ok(begun) => begun,
+        Err(error) => {
+            let status = StatusCode::BAD_REQUEST;
+            return not_retried(problem_for(&route.provider, status, "not valid", &error.to_string()));
+        }
+    };
     let open = OpenCall { run: Arc::clone(&run), number };
     let mut replayed_before = 0;
     if only_replays || shared.mode == GatewayMode::Auto {
@@ -273,8 +283,7 @@ async fn call(
         endpoint,
         path,
         query,
-        prompt,
-        request,
+        request: CompleteRequest { prompt, payload: request },
         replayed_before,
     };
     forward(shared, route, received, Some(recording)).await

@@ -1,11 +1,15 @@
 //! `runvault gateway`
 
+mod discard;
+mod recover;
+mod spool;
+
 use std::io::Write;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, Subcommand};
 use runvault::gateway::{Gateway, base_url_variables};
 
 use crate::cli::args::gateway::GatewayArgs;
@@ -27,7 +31,11 @@ const POLL: Duration = Duration::from_millis(50);
 /// are one run. A run is stored after POST /_runvault/finish, when it was idle, and when the gateway stops.
 /// Credentials are never stored.
 #[derive(ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<GatewayCommand>,
+
     /// Listen at this address. The system chooses the port if it is 0
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4711")]
     listen: SocketAddr,
@@ -36,8 +44,19 @@ pub(crate) struct Args {
     gateway: GatewayArgs,
 }
 
+#[derive(Subcommand)]
+enum GatewayCommand {
+    Recover(recover::Args),
+    Discard(discard::Args),
+}
+
 impl Args {
     pub(crate) fn run(&self, args: &VaultArgs) -> Result<Status, CommandError> {
+        match &self.command {
+            Some(GatewayCommand::Recover(command)) => return command.run(args),
+            Some(GatewayCommand::Discard(command)) => return command.run(args),
+            None => {}
+        }
         let vault = self.gateway.open(args)?;
         let options = self.gateway.options(args, &vault)?;
         let stop = Stop::on_signals()?;
