@@ -218,7 +218,7 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
             .and_then(|time| DateTime::parse_from_rfc3339(time).ok())
             .map(|time| time.to_utc()),
         latency_ms: at(response, &["metadata", "latency_ms"]).and_then(number),
-        model: input("model")?,
+        model: input("model").or(input("endpoint"))?,
         prompt: prompt(request)?,
         attached_request,
         form,

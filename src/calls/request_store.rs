@@ -7,7 +7,7 @@ use super::call::{CallDifference, CallRecord, CompleteRequest, StoredCall, Store
 use crate::digest::Digest;
 use crate::json::canonical::rfc8785;
 use crate::json::reader::{self, Limits};
-use crate::json::splice::{self, Difference, Splice};
+use crate::json::splice::{self, Splice, ValueDifference};
 use crate::json::{Value, compact};
 
 /// Number of requests that a request is compared with: as many conversations can take turns in a run.
@@ -112,8 +112,8 @@ struct StoredDifference {
 }
 
 impl StoredDifference {
-    fn new(call: Option<u64>, difference: &Difference) -> Self {
-        let Difference { rest, splices } = difference;
+    fn new(call: Option<u64>, difference: &ValueDifference) -> Self {
+        let ValueDifference { rest, splices } = difference;
         Self { rest: compact::text(rest), call, splices: splices.clone() }
     }
 

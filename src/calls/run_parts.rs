@@ -16,7 +16,7 @@ use super::values::{integer, object, text};
 use crate::digest::Digest;
 use crate::json::canonical::replaykit::{self, VolatilePolicy};
 use crate::json::reader::{self, Limits};
-use crate::json::splice::{self, Difference, Splice};
+use crate::json::splice::{self, Splice, ValueDifference};
 use crate::json::{Value, compact};
 
 /// The most bytes of the steps of a run pack, unless a single call has more.
@@ -194,7 +194,7 @@ struct PartWriter<'w, 'c> {
 }
 
 /// A body as a step states it.
-enum StepBody<'c> {
+enum StoredBody<'c> {
     Inline(Value<'c>),
     /// It is attached; what the step states instead.
     Attached(Value<'static>),
@@ -305,7 +305,7 @@ impl<'w, 'c> PartWriter<'w, 'c> {
             return Some(object([("rest", rest)].into_iter().chain(members)));
         }
         let (payload, prompt) = (self.restorer.payload(call.number)?, self.restorer.prompt(call.number)?);
-        let Difference { rest, splices } = splice::difference(&payload, &prompt);
+        let ValueDifference { rest, splices } = splice::difference(&payload, &prompt);
         let members = difference_members(&CallDifference { call: None, splices });
         Some(object([("rest", rest)].into_iter().chain(members)))
     }
@@ -346,8 +346,8 @@ impl<'w, 'c> PartWriter<'w, 'c> {
                 let target = object([("boundary", text("model")), ("target", text(model))]);
                 let mut output = vec![("message", text(reason.as_str()))];
                 output.push(match self.text_body(partial) {
-                    StepBody::Inline(partial) => ("partial", partial),
-                    StepBody::Attached(attached) => (ATTACHED, attached),
+                    StoredBody::Inline(partial) => ("partial", partial),
+                    StoredBody::Attached(attached) => (ATTACHED, attached),
                 });
                 ("error.event", target, object(output), [].as_slice())
             }
@@ -363,22 +363,22 @@ impl<'w, 'c> PartWriter<'w, 'c> {
     }
 
     /// Returns the body of an answer, which is attached if it is too large.
-    fn text_body(&mut self, body: &'c str) -> StepBody<'c> {
+    fn text_body(&mut self, body: &'c str) -> StoredBody<'c> {
         let limit = self.limits.answer;
         let reason = if self.are_bodies_attached {
             NOT_ACCEPTED.to_owned()
         } else if body.len() > limit || escaped_len(body) > limit {
             format!("it has more than {limit} bytes")
         } else {
-            return StepBody::Inline(text(body));
+            return StoredBody::Inline(text(body));
         };
-        StepBody::Attached(self.attach(body.as_bytes().to_vec(), &reason))
+        StoredBody::Attached(self.attach(body.as_bytes().to_vec(), &reason))
     }
 
     fn answered(&mut self, answer: &'c CallResponse) -> Value<'c> {
         let mut output = Vec::new();
         let body = self.text_body(&answer.body);
-        let is_inline = matches!(body, StepBody::Inline(_));
+        let is_inline = matches!(body, StoredBody::Inline(_));
         let AnswerContent { mut texts, usage, failure, .. } = assembled::read(answer);
         if is_inline && failure.is_none() {
             match texts.len() {
@@ -388,8 +388,8 @@ impl<'w, 'c> PartWriter<'w, 'c> {
             }
         }
         output.push(match body {
-            StepBody::Inline(content) => ("content", content),
-            StepBody::Attached(attached) => (ATTACHED, attached),
+            StoredBody::Inline(content) => ("content", content),
+            StoredBody::Attached(attached) => (ATTACHED, attached),
         });
         if let Some(content_type) = &answer.content_type {
             output.push(("content_type", text(content_type.as_str())));

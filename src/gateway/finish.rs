@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::events::GatewayEvent;
 use super::spool::Spool;
 use crate::calls::call::{CallOutcome, StoredCall};
 use crate::calls::head::{RunHead, TooManyLabels};
@@ -126,10 +125,11 @@ impl RunDestination {
 }
 
 /// Stores what was recorded in `spool`, if the vault is still at its path. Returns `None` if there are no calls.
+/// `warn` receives what could not be done besides that.
 pub(super) fn store(
     destination: &RunDestination,
     (spool, head, mut calls): (&Spool, &RunHead, Vec<StoredCall>),
-    report: &dyn Fn(&GatewayEvent<'_>),
+    warn: &dyn Fn(&str),
 ) -> Result<Option<FinishedRun>, FinishError> {
     calls.sort_unstable_by_key(|call| call.number);
     if calls.is_empty() {
@@ -156,7 +156,7 @@ pub(super) fn store(
         }
     }
     let run_packs = sink.run_packs;
-    label(vault, head, (&run_packs, &sessions), report)?;
+    label(vault, head, (&run_packs, &sessions), warn)?;
     let failed =
         calls.iter().filter(|call| matches!(call.outcome, CallOutcome::Failed { .. })).count() as u64;
     destination.check(spool)?;
@@ -171,7 +171,7 @@ fn label(
     vault: &Vault,
     head: &RunHead,
     (run_packs, sessions): (&[CoreHash], &[CoreHash]),
-    report: &dyn Fn(&GatewayEvent<'_>),
+    warn: &dyn Fn(&str),
 ) -> Result<(), FinishError> {
     let labels = head.all_labels();
     if labels.is_empty() {
@@ -182,8 +182,7 @@ fn label(
         match vault.run(&SetLabelsRequest { core_hashes: vec![*session], labels: labels.clone() }) {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::Invalid => {
-                let reason = format!("the session {session} has other labels already: {error}");
-                report(&GatewayEvent::Failed { reason: &reason });
+                warn(&format!("the session {session} has other labels already: {error}"));
             }
             Err(error) => return Err(error.into()),
         }

@@ -161,7 +161,8 @@ impl Recoverer<'_> {
         let mut stored = None;
         if let Some(head) = head {
             let calls = self.permitted(calls, &head.id)?;
-            let result = finish::store(self.destination, (spool, &head, calls), self.report);
+            let warn = |reason: &str| (self.report)(&GatewayEvent::Failed { reason });
+            let result = finish::store(self.destination, (spool, &head, calls), &warn);
             stored = match result {
                 Err(error) if error.is_permanent() && !is_aside => {
                     let calls = spool.set_aside(UNSTORED)?;

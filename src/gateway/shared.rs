@@ -191,7 +191,8 @@ impl GatewayState {
         let (shared, for_thread) = (Arc::clone(self), Arc::clone(&run));
         let stored = task::spawn_blocking(move || {
             for_thread.store(|spool, head, calls| {
-                finish::store(&shared.destination, (spool, head, calls), &*shared.receiver)
+                let warn = |reason: &str| shared.report(&GatewayEvent::Failed { reason });
+                finish::store(&shared.destination, (spool, head, calls), &warn)
             })
         });
         let finished = match stored.await {

@@ -80,7 +80,7 @@ impl Splice {
 
 /// The difference of a value from another one.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Difference {
+pub(crate) struct ValueDifference {
     /// The value without what is taken from the other one.
     pub(crate) rest: Value<'static>,
     /// What is taken from it: first parts of texts, then elements and members, of each location before those inside it.
@@ -88,7 +88,7 @@ pub(crate) struct Difference {
 }
 
 /// Returns the difference of `value` from `base`. All members of `value` itself remain, although parts of them may not.
-pub(crate) fn difference(base: &Value<'_>, value: &Value<'_>) -> Difference {
+pub(crate) fn difference(base: &Value<'_>, value: &Value<'_>) -> ValueDifference {
     let mut comparison = Comparison::default();
     let rest = match (base, value) {
         (Value::Object(base), Value::Object(value)) => {
@@ -101,7 +101,7 @@ pub(crate) fn difference(base: &Value<'_>, value: &Value<'_>) -> Difference {
     };
     let Comparison { mut texts, splices, .. } = comparison;
     texts.extend(splices);
-    Difference { rest, splices: texts }
+    ValueDifference { rest, splices: texts }
 }
 
 /// A location in three values, as JSON Pointers.
@@ -449,7 +449,7 @@ mod tests {
     /// Returns what remains of a value, after checking that the value can be restored.
     fn rest(base: &str, value: &str) -> String {
         let (base, value) = (read(base), read(value));
-        let Difference { rest, splices } = difference(&base, &value);
+        let ValueDifference { rest, splices } = difference(&base, &value);
         let restored = restore(&base, &rest, &splices).unwrap();
         assert_eq!(compact::text(&restored), compact::text(&value));
         compact::text(&rest)
@@ -488,7 +488,7 @@ mod tests {
             format!(r#"{{"a":[1,["{long}"]],"b":"{long}y"}}"#),
         );
         let (base, value) = (read(&base), read(&value));
-        let Difference { mut rest, splices } = difference(&base, &value);
+        let ValueDifference { mut rest, splices } = difference(&base, &value);
         assert!(has_partial_texts(&rest, &splices));
         restore_texts(&base, &mut rest, &splices).unwrap();
         assert_eq!(rest.get("b"), value.get("b"));
