@@ -176,6 +176,12 @@ async fn finish(shared: &Arc<GatewayState>, client: &ClientRunProperties) -> Res
     }
 }
 
+/// Refuses a call with which its run would have too many labels.
+fn too_many_labels(provider: &str) -> Response<Body> {
+    let status = StatusCode::BAD_REQUEST;
+    not_retried(problem_for(provider, status, "not valid", &FinishError::TooManyLabels.to_string()))
+}
+
 /// Answers a call of a provider.
 async fn call(
     shared: Arc<GatewayState>,
@@ -228,12 +234,8 @@ async fn call(
         }
         return forward(shared, route, received, None).await;
     };
-    let (run, number) = match shared.begin(client.run.as_deref(), &client.labels) {
-        Ok(begun) => begun,
-        Err(error) => {
-            let status = StatusCode::BAD_REQUEST;
-            return not_retried(problem_for(&route.provider, status, "not valid", &error.to_string()));
-        }
+    let Ok((run, number)) = shared.begin(client.run.as_deref(), &client.labels) else {
+        return too_many_labels(&route.provider);
     };
     let open = OpenCall { run: Arc::clone(&run), number };
     let mut replayed_before = 0;
