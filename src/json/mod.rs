@@ -21,7 +21,6 @@ mod number;
 pub mod pointer;
 pub mod pretty;
 pub mod reader;
-pub(crate) mod splice;
 mod text;
 mod value;
 

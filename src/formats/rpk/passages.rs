@@ -2,7 +2,7 @@
 
 use super::provider_shapes::StepTextRole;
 use super::roles::STEP;
-use super::{requests, texts};
+use super::texts;
 use crate::artifact::{Field, Passage, PassageCollector, words_of};
 use crate::json::Value;
 
@@ -41,8 +41,7 @@ pub(super) fn extract(steps: &[Value<'_>]) -> Vec<Passage> {
         let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default();
         let carriers = CARRIERS.iter().filter(|_| !has_carried);
         for (_, member, field) in MEMBERS.iter().chain(carriers).filter(|(name, ..)| *name == step_type) {
-            let words = if *member == "input" { requests::asked(step) } else { step.get(member) };
-            add(*field, words.map(words_of).unwrap_or_default());
+            add(*field, step.get(member).map(words_of).unwrap_or_default());
         }
     }
     passages.into_vec()
