@@ -9,7 +9,7 @@ use super::value_budget::ValueReservation;
 use super::{
     AdmitOptions, Admitted, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Field,
     JoinedDocument, Member, MentionedContent, Part, Passage, Playback, PredecessorReference, Recognition,
-    StepVisitor, SuccessorCriteria, Table,
+    RequestVisitor, StepVisitor, SuccessorCriteria, Table,
 };
 use crate::digest::{BlobHash, CaptureHash};
 use crate::json::reader::{Limits, MemberNames, ReadError};
@@ -53,6 +53,7 @@ enum KindOperations {
         write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
         run_events: fn(&[u8], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
         exchanges: fn(&[u8], &Limits) -> Result<Vec<Exchange>, ReadError>,
+        requests: fn(&[u8], &Limits, &mut RequestVisitor<'_>) -> Result<(), ReadError>,
         continues: fn(&[u8], &Limits) -> Option<PredecessorReference>,
         join: fn(&[u8], &PredecessorReference, &[u8], &Limits) -> Option<JoinedDocument>,
         quote: fn(&[u8], usize) -> Option<String>,
@@ -120,6 +121,7 @@ impl Kind {
                         write_core: K::write_core,
                         run_events: K::run_events,
                         exchanges: K::exchanges,
+                        requests: K::requests,
                         continues: K::continues,
                         join: K::join,
                         quote: K::quote,
@@ -514,6 +516,23 @@ impl Kind {
         match self.0.form {
             KindOperations::Document { exchanges, .. } => exchanges(document, limits),
             KindOperations::Directory { .. } => Ok(Vec::new()),
+        }
+    }
+
+    /// Calls `visit` with the requests of models in an admitted `document`, each complete, also if the document states
+    /// it as a difference from another one.
+    ///
+    /// # Errors
+    /// Returns an error if the document cannot be read.
+    pub fn requests(
+        self,
+        document: &[u8],
+        limits: &Limits,
+        visit: &mut RequestVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        match self.0.form {
+            KindOperations::Document { requests, .. } => requests(document, limits, visit),
+            KindOperations::Directory { .. } => Ok(()),
         }
     }
 

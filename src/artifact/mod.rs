@@ -18,6 +18,7 @@ mod mention;
 mod mentioned_content;
 mod part;
 mod passage;
+mod recorded_request;
 mod references;
 mod run_event;
 mod signature;
@@ -46,6 +47,7 @@ pub use mention::{ArtifactLocation, Mention, REFERENCE, REFERS_TO, Relation, Rol
 pub use mentioned_content::MentionedContent;
 pub use part::{Part, PartContent, PartKind, differ, same_place};
 pub use passage::{Field, Passage, PassageCollector, words_of};
+pub use recorded_request::{RecordedRequest, RequestVisitor};
 pub use run_event::{CallNames, EventVisitor, RunCall, RunCallResult, RunEvent};
 pub use signature::{
     KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
@@ -153,6 +155,16 @@ pub trait Artifact: 'static {
     fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
         let _ = (document, limits);
         Ok(Vec::new())
+    }
+
+    /// Calls `visit` with the requests of models in an admitted `document`, each complete, also if the document states
+    /// it as a difference from another one.
+    ///
+    /// # Errors
+    /// Returns an error if the document cannot be read.
+    fn requests(document: &[u8], limits: &Limits, visit: &mut RequestVisitor<'_>) -> Result<(), ReadError> {
+        let _ = (document, limits, visit);
+        Ok(())
     }
 
     /// Returns the verbatim text of the interaction, step or record `index` of an admitted `document`, or `None` if the

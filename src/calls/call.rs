@@ -7,11 +7,18 @@ use super::assembled::{self, AnswerFailure};
 use super::events;
 use crate::digest::Digest;
 use crate::json::Value;
-use crate::json::reader::{self, Limits};
+use crate::json::splice::Splice;
 
-/// A call as it is written to disk before its last byte is sent to the client.
+/// A call with its complete request.
+pub(crate) type CallRecord = Call<CompleteRequest>;
+
+/// A call as it is written to disk before its last byte is sent to the client: what an earlier request of the run has
+/// already is left out of its request.
+pub(crate) type StoredCall = Call<StoredRequest>;
+
+/// A call, with its request in a form `R`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CallRecord {
+pub(crate) struct Call<R> {
     /// Its number in the run, in the order in which calls arrived.
     pub(crate) number: u64,
     /// When it was asked, if that is known.
@@ -24,16 +31,50 @@ pub(crate) struct CallRecord {
     /// The digest of the query without keys, if requests of the API are compared by it.
     #[serde(default)]
     pub(crate) query: Option<String>,
-    /// The text that the request is compared by.
-    pub(crate) prompt: String,
-    /// The body of the request, as JSON without white space.
-    pub(crate) request: String,
+    #[serde(flatten)]
+    pub(crate) request: R,
     /// How long it took in milliseconds until all of the answer had arrived, if that is known.
     pub(crate) latency_ms: Option<u64>,
     /// Number of earlier requests of the run with the same prompt that were answered from recordings.
     #[serde(default)]
     pub(crate) replayed_before: u64,
     pub(crate) outcome: CallOutcome,
+}
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CompleteRequest {
+    /// The text that the request is compared by.
+    pub(crate) prompt: String,
+    /// The body of the request, as JSON without white space.
+    #[serde(rename = "request")]
+    pub(crate) payload: String,
+}
+
+/// A request without what an earlier one has already.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredRequest {
+    /// The model that was asked, or the name of the API if the request names none.
+    pub(crate) model: String,
+    /// The digest of the text that the request is compared by.
+    pub(crate) prompt_hash: Digest,
+    /// The body, as JSON without white space: complete, or the rest of a difference.
+    pub(crate) payload: String,
+    /// What the body takes from that of an earlier call.
+    #[serde(default)]
+    pub(crate) payload_difference: Option<CallDifference>,
+    /// The rest of the text that the request is compared by, which is a difference.
+    pub(crate) prompt: String,
+    /// What that text takes from the one of an earlier call, or from the body of the request if no call is stated.
+    pub(crate) prompt_difference: CallDifference,
+}
+
+/// What a value takes from that of another call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CallDifference {
+    /// The number of the call.
+    pub(crate) call: Option<u64>,
+    pub(crate) splices: Vec<Splice>,
 }
 
 /// The response.
@@ -115,7 +156,15 @@ impl ResponseForm {
     }
 }
 
-impl CallRecord {
+impl StoredCall {
+    /// Returns the numbers of the calls from which its request is a difference.
+    pub(crate) fn bases(&self) -> impl Iterator<Item = u64> {
+        let StoredRequest { payload_difference, prompt_difference, .. } = &self.request;
+        payload_difference.iter().chain([prompt_difference]).filter_map(|difference| difference.call)
+    }
+}
+
+impl<R> Call<R> {
     /// Returns when all of the answer had arrived, or when it was asked if it is not known how long it took.
     pub(crate) fn ended_at(&self) -> Option<DateTime<Utc>> {
         let latency = self.latency_ms.and_then(|latency| i64::try_from(latency).ok());
@@ -123,16 +172,33 @@ impl CallRecord {
         Some(asked.checked_add_signed(TimeDelta::milliseconds(latency.unwrap_or(0))).unwrap_or(asked))
     }
 
-    /// Returns the model that was asked, or the name of the API if the request names none.
-    pub(crate) fn model(&self) -> String {
-        let prompt = reader::read(self.prompt.as_bytes(), &Limits::most()).ok();
-        let model = prompt.as_ref().and_then(|prompt| prompt.get("model")).and_then(Value::as_non_empty_str);
-        model.unwrap_or(&self.endpoint).to_owned()
-    }
-
-    /// Returns the digest of the prompt.
-    pub(crate) fn prompt_digest(&self) -> Digest {
-        Digest::from_content(self.prompt.as_bytes())
+    /// Returns the call with its request in another form.
+    pub(crate) fn with_request<S>(self, form: impl FnOnce(R) -> S) -> Call<S> {
+        let Self {
+            number,
+            requested_at,
+            provider,
+            endpoint,
+            path,
+            query,
+            request,
+            latency_ms,
+            replayed_before,
+            outcome,
+        } = self;
+        let request = form(request);
+        Call {
+            number,
+            requested_at,
+            provider,
+            endpoint,
+            path,
+            query,
+            request,
+            latency_ms,
+            replayed_before,
+            outcome,
+        }
     }
 
     /// Returns the answer if it is complete and not an error.

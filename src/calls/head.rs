@@ -22,12 +22,34 @@ pub(crate) struct RunHead {
     pub(crate) rules: String,
 }
 
+/// The labels of a run are more than an artifact can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the run would have more than {MAX_LABELS} labels together")]
+pub(crate) struct TooManyLabels;
+
+/// The most labels that an artifact can have.
+const MAX_LABELS: usize = 100;
+
 impl RunHead {
     /// Creates the head of a run that begins now.
     pub(crate) fn new(name: Option<&str>, number: u64, at: DateTime<Utc>, rules: String) -> Self {
         let time = at.to_rfc3339_opts(SecondsFormat::Millis, true);
         let id = format!("{}-{time}-{}-{number}", name.unwrap_or("gateway"), std::process::id());
         Self { id, name: name.map(str::to_owned), started_at: Some(at), labels: BTreeMap::new(), rules }
+    }
+
+    /// Adds labels to those of the run.
+    ///
+    /// # Errors
+    /// Returns an error if it would have too many, and adds none then.
+    pub(crate) fn add_labels(&mut self, labels: &BTreeMap<String, String>) -> Result<(), TooManyLabels> {
+        let before = self.labels.clone();
+        self.labels.extend(labels.clone());
+        if self.all_labels().len() > MAX_LABELS {
+            self.labels = before;
+            return Err(TooManyLabels);
+        }
+        Ok(())
     }
 
     /// Returns the labels of what is stored, with the name of the run.

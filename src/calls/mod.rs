@@ -17,6 +17,8 @@ pub(crate) mod origin;
 pub(crate) mod provider;
 pub(crate) mod recorded_run;
 mod redaction;
+pub(crate) mod request_store;
+pub(crate) mod run_parts;
 pub(crate) mod session;
 mod unfinished;
 pub(crate) mod url;

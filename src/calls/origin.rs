@@ -4,8 +4,11 @@ use super::values::{integer, object, text};
 use crate::digest::Digest;
 use crate::json::Value;
 
-/// The version of the profile in `docs/gateway.md`.
-pub(crate) const PROFILE: u64 = 1;
+/// The version of the profile of run packs in `docs/gateway.md`. Those of version 1 are read, too.
+pub(crate) const PROFILE: u64 = 2;
+
+/// The version of the profile of sessions.
+pub(crate) const SESSION_PROFILE: u64 = 1;
 
 /// The attribute of run packs with the program that made them.
 pub(crate) const SOURCE: &str = "source";
@@ -36,7 +39,7 @@ pub(crate) struct ImportSource {
 }
 
 impl CallOrigin<'_> {
-    /// Returns the adapter that sessions state, with the number of the profile.
+    /// Returns the adapter that sessions state, with the version of their profile.
     pub(crate) const fn adapter(self) -> &'static str {
         match self {
             Self::Gateway => "runvault-gateway/1",
@@ -75,12 +78,12 @@ impl CallOrigin<'_> {
         }
     }
 
-    /// Returns what the documents state of the file.
-    pub(crate) fn import(self) -> Option<Value<'static>> {
+    /// Returns what documents with this version of their profile state of the file.
+    pub(crate) fn import(self, profile: u64) -> Option<Value<'static>> {
         let Self::File(ImportSource { format, digests, details }) = self else { return None };
         let digests = digests.iter().map(|digest| text(digest.to_string())).collect();
         let members = [("format", text(*format)), ("originals", Value::Array(digests))];
         let members = members.into_iter().chain(details.iter().cloned());
-        Some(object(members.chain([("profile", integer(PROFILE))])))
+        Some(object(members.chain([("profile", integer(profile))])))
     }
 }

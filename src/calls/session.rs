@@ -3,9 +3,9 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value as Json, json};
 
-use super::call::{CallRecord, CallResponse};
+use super::call::{CallResponse, StoredCall};
 use super::head::RunHead;
-use super::origin::CallOrigin;
+use super::origin::{CallOrigin, SESSION_PROFILE};
 use crate::digest::Digest;
 use crate::json::compact;
 
@@ -16,15 +16,15 @@ const MAX_SESSION_BYTES: usize = 100_000_000;
 
 /// Returns the sessions of a run: one, unless its answers are more than the format permits. Errors and answers that are
 /// longer than it permits are in the run pack alone.
-pub(crate) fn documents(origin: CallOrigin<'_>, head: &RunHead, calls: &[CallRecord]) -> Vec<Vec<u8>> {
+pub(crate) fn documents(origin: CallOrigin<'_>, head: &RunHead, calls: &[StoredCall]) -> Vec<Vec<u8>> {
     let answered = calls.iter().filter_map(|call| Some((call, call.success()?)));
-    let fitting: Vec<(&CallRecord, &CallResponse)> =
+    let fitting: Vec<(&StoredCall, &CallResponse)> =
         answered.filter(|(_, answer)| answer.body.len() <= MAX_RESPONSE_BYTES).collect();
     let mut documents = Vec::new();
     let mut rest = fitting.as_slice();
     while !rest.is_empty() {
         let mut bytes = 0;
-        let fits = |(_, answer): &&(&CallRecord, &CallResponse)| {
+        let fits = |(_, answer): &&(&StoredCall, &CallResponse)| {
             bytes += answer.body.len();
             bytes <= MAX_SESSION_BYTES
         };
@@ -36,11 +36,11 @@ pub(crate) fn documents(origin: CallOrigin<'_>, head: &RunHead, calls: &[CallRec
     documents
 }
 
-fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[(&CallRecord, &CallResponse)]) -> Vec<u8> {
+fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[(&StoredCall, &CallResponse)]) -> Vec<u8> {
     let interactions = answered.iter().enumerate().map(|(index, (call, answer))| {
         let mut interaction = json!({
             "i": index,
-            "prompt_hash": call.prompt_digest().to_string(),
+            "prompt_hash": call.request.prompt_hash.to_string(),
             "response_hash": Digest::from_content(answer.body.as_bytes()).to_string(),
             "response_content": answer.body,
         });
@@ -63,7 +63,7 @@ fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[(&CallRecord, &C
         reason = "the text is that of a value, and part of a hash must not be a default"
     )]
     let import = origin
-        .import()
+        .import(SESSION_PROFILE)
         .map(|import| serde_json::from_str(&compact::text(&import)).expect("a value is written as JSON"));
     set(&mut session, "import", import);
     session.to_string().into_bytes()
@@ -77,8 +77,8 @@ fn set(object: &mut Json, name: &str, value: Option<Json>) {
 }
 
 /// Returns the models that were asked, by name, in the order of their names.
-fn models(answered: &[(&CallRecord, &CallResponse)]) -> String {
-    let mut models: Vec<String> = answered.iter().map(|(call, _)| call.model()).collect();
+fn models(answered: &[(&StoredCall, &CallResponse)]) -> String {
+    let mut models: Vec<String> = answered.iter().map(|(call, _)| call.request.model.clone()).collect();
     models.sort_unstable();
     models.dedup();
     models.join(",")
@@ -87,11 +87,13 @@ fn models(answered: &[(&CallRecord, &CallResponse)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::call::{CallOutcome, RetryHeaders};
+    use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest, RetryHeaders};
+    use crate::calls::request_store::RequestStore;
     use crate::formats;
 
     fn call(number: u64, status: u16, body: String) -> CallRecord {
         let retry = RetryHeaders::default();
+        let request = format!("{{\"input\":{number},\"model\":\"m\"}}");
         let answer = CallResponse { status, content_type: None, retry, body, chunks: Vec::new() };
         CallRecord {
             number,
@@ -100,8 +102,7 @@ mod tests {
             endpoint: "responses".to_owned(),
             path: "/v1/responses".to_owned(),
             query: None,
-            prompt: format!("{{\"input\":{number},\"model\":\"m\"}}"),
-            request: format!("{{\"input\":{number},\"model\":\"m\"}}"),
+            request: CompleteRequest { prompt: request.clone(), payload: request },
             latency_ms: Some(5),
             replayed_before: 0,
             outcome: CallOutcome::Answered(answer),
@@ -110,7 +111,8 @@ mod tests {
 
     fn sessions(calls: &[CallRecord]) -> Vec<Vec<u8>> {
         let head = RunHead::new(None, 0, DateTime::UNIX_EPOCH, "{}".to_owned());
-        let documents = documents(CallOrigin::Gateway, &head, calls);
+        let calls = RequestStore::store_all(calls.iter().cloned()).unwrap();
+        let documents = documents(CallOrigin::Gateway, &head, &calls);
         for document in &documents {
             let kind = formats::named("model_io").unwrap();
             let admitted = kind.admit(document.clone(), &crate::artifact::AdmitOptions::default());

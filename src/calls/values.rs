@@ -15,7 +15,7 @@ pub(crate) fn integer(number: u64) -> Value<'static> {
 }
 
 /// Returns an object. The caller guarantees that names are unique.
-pub(crate) fn object<'v>(members: impl IntoIterator<Item = (&'v str, Value<'v>)>) -> Value<'v> {
+pub(crate) fn object<'v, 'n: 'v>(members: impl IntoIterator<Item = (&'n str, Value<'v>)>) -> Value<'v> {
     let members = members.into_iter().map(|(name, value)| (Cow::Borrowed(name), value));
     Value::Object(Object::from_members(members.collect()))
 }

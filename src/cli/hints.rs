@@ -15,6 +15,11 @@ use runvault::vault::copy::CopyError;
 use runvault::vault::search::SearchError;
 use runvault::vault::sql::SqlError;
 
+/// What can be done about a file that a gateway set aside.
+#[cfg(feature = "gateway")]
+pub(crate) const SET_ASIDE: &str =
+    "; \"runvault gateway recover\" tries again, \"runvault gateway discard\" removes it";
+
 /// Returns the message of `error`, with the command that helps, if there is one.
 pub(crate) fn with_hint(error: &(dyn Error + 'static)) -> String {
     match hint(error) {

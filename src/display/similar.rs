@@ -26,7 +26,7 @@ fn rank(text: &str, candidate: &str) -> Option<usize> {
     let words = || candidate.split(|letter: char| !letter.is_alphanumeric());
     let is_word = |word: &str| word.chars().count() > 3 && distance(text.trim_start_matches('-'), word) <= 1;
     let by_word = (letters > 3 && words().any(is_word)).then_some(2);
-    [by_letters, has_candidate.then_some(1), by_word].into_iter().flatten().min()
+    [by_letters, has_candidate.then_some(3), by_word].into_iter().flatten().min()
 }
 
 /// Returns the number of letters to insert, remove, replace or exchange with the next one to get from one text to the

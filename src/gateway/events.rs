@@ -1,5 +1,9 @@
 //! What a gateway reports while it runs.
 
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+
 use super::finish::FinishedRun;
 use crate::digest::CoreHash;
 use crate::secrets::SecretMatch;
@@ -73,8 +77,25 @@ pub enum GatewayEvent<'e> {
         /// Whether the call was not recorded for that.
         refused: bool,
     },
+    /// A call was not complete when the process of its gateway was killed.
+    Lost {
+        /// The provider.
+        provider: &'e str,
+        /// The path of the request.
+        path: &'e str,
+        /// When the request arrived.
+        requested_at: DateTime<Utc>,
+    },
     /// A run was stored in the vault.
     Finished(&'e FinishedRun),
+    /// A file with the calls of a run was set aside, because they could not be stored or the file is damaged. It is
+    /// reported at every start.
+    SetAside {
+        /// The file.
+        file: &'e Path,
+        /// What is known of it.
+        reason: &'e str,
+    },
     /// A run could not be stored, or only a part of it. Its calls stay on disk.
     Failed {
         /// Why not.

@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 use super::spool::Spool;
-use crate::calls::call::{CallOutcome, CallRecord};
-use crate::calls::head::RunHead;
+use crate::calls::call::{CallOutcome, StoredCall};
+use crate::calls::head::{RunHead, TooManyLabels};
 use crate::calls::origin::CallOrigin;
-use crate::calls::recorded_run;
+use crate::calls::run_parts::{self, PartLimits, RunPartError, RunSink};
 use crate::calls::session;
-use crate::digest::CoreHash;
+use crate::digest::{CoreHash, Digest};
 use crate::files::VaultIdentity;
 use crate::intake::ExamineOptions;
-use crate::storage::StorageError;
+use crate::storage::{ErrorKind, StorageError};
 use crate::vault::annotate::SetLabelsRequest;
 use crate::vault::{AddError, Vault};
 
@@ -26,8 +26,10 @@ pub struct FinishedRun {
     pub run_id: String,
     /// The name that a client gave it.
     pub name: Option<String>,
-    /// The run pack.
+    /// The run pack; the first one if there are several.
     pub run_pack: CoreHash,
+    /// The run packs, in the order of their calls: several if one would exceed the limits of documents.
+    pub run_packs: Vec<CoreHash>,
     /// The sessions: none if no call was answered with success, several if one would exceed the limits of the format.
     pub sessions: Vec<CoreHash>,
     /// Number of calls, including those that failed.
@@ -56,11 +58,37 @@ pub enum FinishError {
     /// The recorded run has no canonical form.
     #[error("the run {0} cannot be stored: what was recorded has no canonical form")]
     Uncanonical(String),
+    /// The run would have too many labels.
+    #[error("the run would have more labels together than an artifact can have, which is 100")]
+    TooManyLabels,
+    /// The vault refuses the run. Its file was set aside, and is not read again by itself.
+    #[error("{source}; the calls of the run {run} are kept in {}", calls.display())]
+    SetAside {
+        /// The id of the run.
+        run: String,
+        /// The file with the calls.
+        calls: PathBuf,
+        /// Why it cannot be stored.
+        source: Box<FinishError>,
+    },
+}
+
+impl FinishError {
+    /// Returns whether a further attempt cannot succeed.
+    pub(super) fn is_permanent(&self) -> bool {
+        matches!(self, Self::Uncanonical(_) | Self::Store(AddError::Rejected(_)))
+    }
 }
 
 impl From<StorageError> for FinishError {
     fn from(error: StorageError) -> Self {
         Self::Store(error.into())
+    }
+}
+
+impl From<TooManyLabels> for FinishError {
+    fn from(TooManyLabels: TooManyLabels) -> Self {
+        Self::TooManyLabels
     }
 }
 
@@ -97,37 +125,98 @@ impl RunDestination {
 }
 
 /// Stores what was recorded in `spool`, if the vault is still at its path. Returns `None` if there are no calls.
-///
-/// The spool contains a refused call only if the process that recorded it did not refuse it.
+/// `warn` receives what could not be done besides that.
 pub(super) fn store(
     destination: &RunDestination,
-    (spool, head, calls): (&Spool, &RunHead, &mut Vec<CallRecord>),
-    is_refused: impl Fn(&CallRecord) -> bool,
+    (spool, head, mut calls): (&Spool, &RunHead, Vec<StoredCall>),
+    warn: &dyn Fn(&str),
 ) -> Result<Option<FinishedRun>, FinishError> {
-    calls.retain(|call| !is_refused(call));
     calls.sort_unstable_by_key(|call| call.number);
     if calls.is_empty() {
         return Ok(None);
     }
     destination.check(spool)?;
     let vault = &destination.vault;
-    let pack = recorded_run::document(CallOrigin::Gateway, head, calls)
-        .map_err(|_| FinishError::Uncanonical(head.id.clone()))?;
-    let options = ExamineOptions::default();
+    // The same answers as those of a session that was removed are stored again.
+    let options = ExamineOptions { allow_removed: true, ..ExamineOptions::default() };
     let mut sessions = Vec::new();
-    for document in session::documents(CallOrigin::Gateway, head, calls) {
+    for document in session::documents(CallOrigin::Gateway, head, &calls) {
         sessions.push(vault.add_document(document, &options)?.core);
     }
-    let run_pack = vault.add_document(pack, &options)?.core;
-    let labels = head.all_labels();
-    if !labels.is_empty() {
-        let core_hashes = sessions.iter().copied().chain([run_pack]).collect();
-        vault.run(&SetLabelsRequest { core_hashes, labels })?;
+    let mut sink = VaultSink { vault, options, run_packs: Vec::new(), rejected: None };
+    let limits = PartLimits::new(&sink.options.admit.limits);
+    match run_parts::write((CallOrigin::Gateway, head, &limits), &calls, &mut sink) {
+        Ok(()) => {}
+        Err(RunPartError::Sink(error)) => return Err(error.into()),
+        Err(RunPartError::NonCanonical) => return Err(FinishError::Uncanonical(head.id.clone())),
+        Err(error @ RunPartError::Rejected(_)) => {
+            return Err(sink
+                .rejected
+                .map_or_else(|| FinishError::Calls(io::Error::other(error.to_string())), Into::into));
+        }
     }
+    let run_packs = sink.run_packs;
+    label(vault, head, (&run_packs, &sessions), warn)?;
     let failed =
         calls.iter().filter(|call| matches!(call.outcome, CallOutcome::Failed { .. })).count() as u64;
     destination.check(spool)?;
     let calls = calls.len() as u64;
     let (run_id, name) = (head.id.clone(), head.name.clone());
-    Ok(Some(FinishedRun { run_id, name, run_pack, sessions, calls, failed }))
+    let run_pack = *run_packs.first().ok_or_else(|| FinishError::Uncanonical(run_id.clone()))?;
+    Ok(Some(FinishedRun { run_id, name, run_pack, run_packs, sessions, calls, failed }))
+}
+
+/// Sets the labels of a run. A session with the same answers can have other labels already, and too many together.
+fn label(
+    vault: &Vault,
+    head: &RunHead,
+    (run_packs, sessions): (&[CoreHash], &[CoreHash]),
+    warn: &dyn Fn(&str),
+) -> Result<(), FinishError> {
+    let labels = head.all_labels();
+    if labels.is_empty() {
+        return Ok(());
+    }
+    vault.run(&SetLabelsRequest { core_hashes: run_packs.to_vec(), labels: labels.clone() })?;
+    for session in sessions {
+        match vault.run(&SetLabelsRequest { core_hashes: vec![*session], labels: labels.clone() }) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::Invalid => {
+                warn(&format!("the session {session} has other labels already: {error}"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Stores what a run becomes.
+struct VaultSink<'v> {
+    vault: &'v Vault,
+    options: ExamineOptions,
+    run_packs: Vec<CoreHash>,
+    /// Why the last run pack was not accepted.
+    rejected: Option<AddError>,
+}
+
+impl RunSink for VaultSink<'_> {
+    type Error = AddError;
+
+    fn attachment(&mut self, bytes: Vec<u8>) -> Result<(), AddError> {
+        self.vault.add_attachment(bytes, &self.options).map(drop)
+    }
+
+    fn run_pack(&mut self, document: Vec<u8>, _: Digest) -> Result<bool, AddError> {
+        match self.vault.add_document(document, &self.options) {
+            Ok(put) => {
+                self.run_packs.push(put.core);
+                Ok(true)
+            }
+            Err(error @ AddError::Rejected(_)) => {
+                self.rejected = Some(error);
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
 }

@@ -23,13 +23,16 @@ use tokio::time::timeout;
 use super::connection::{described, forwarded, returned};
 use super::decoding::{BodyDecoder, DecodingFailure};
 use super::events::GatewayEvent;
+use super::open_calls::OpenCallEntry;
 use super::problem::problem_for;
 use super::route::Route;
 use super::run::GatewayRun;
 use super::secrets::has_secrets;
 use super::shared::GatewayState;
 use super::stream_end::StreamEnd;
-use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, ResponseForm, RetryHeaders};
+use crate::calls::call::{
+    CallOutcome, CallRecord, CallResponse, Chunk, CompleteRequest, ResponseForm, RetryHeaders,
+};
 use crate::calls::matching::MatchingRules;
 use crate::secrets::SecretPolicy;
 
@@ -38,6 +41,9 @@ const WAITING: usize = 16;
 
 /// Maximum size of an answer that is recorded.
 const MAX_ANSWER: usize = 128 << 20;
+
+/// Maximum number of parts of an answer whose times are recorded. Further ones count as one with the last of them.
+const MAX_CHUNKS: usize = 100_000;
 
 /// How long a server may keep a connection open after the event that ends a stream, or after the client has left.
 const LAST_WAIT: Duration = Duration::from_secs(1);
@@ -48,14 +54,15 @@ const CLIENT_LEFT: &str = "the client closed the connection";
 /// A call that is being recorded.
 pub(super) struct PendingCallRecord {
     pub(super) run: OpenCall,
+    /// The call in the list of those that are lost if the process is killed. It is there until the call is on disk.
+    pub(super) entry: Option<OpenCallEntry>,
     pub(super) requested_at: DateTime<Utc>,
     pub(super) endpoint: &'static str,
     /// The path, as it is stored.
     pub(super) path: String,
     /// The digest of the query without keys, if requests of the API are compared by it.
     pub(super) query: Option<String>,
-    pub(super) prompt: String,
-    pub(super) request: String,
+    pub(super) request: CompleteRequest,
     /// Number of earlier requests of the run with the same prompt that were answered from recordings.
     pub(super) replayed_before: u64,
 }
@@ -293,7 +300,11 @@ impl Relay {
     fn add(&mut self, decoded: &[u8]) {
         if !decoded.is_empty() {
             let at_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-            self.chunks.push(Chunk { at_us, bytes: decoded.len() as u64 });
+            let is_full = self.chunks.len() == MAX_CHUNKS;
+            match self.chunks.last_mut() {
+                Some(last) if is_full => last.bytes += decoded.len() as u64,
+                _ => self.chunks.push(Chunk { at_us, bytes: decoded.len() as u64 }),
+            }
             self.body.extend_from_slice(decoded);
         }
     }
@@ -364,11 +375,11 @@ impl Relay {
     fn unwritten(&self, recording: PendingCallRecord, outcome: CallOutcome) -> UnwrittenCall {
         let PendingCallRecord {
             run: open,
+            entry,
             requested_at,
             endpoint,
             path,
             query,
-            prompt,
             request,
             replayed_before,
         } = recording;
@@ -379,13 +390,12 @@ impl Relay {
             endpoint: endpoint.to_owned(),
             path,
             query,
-            prompt,
             request,
             latency_ms: u64::try_from(self.started.elapsed().as_millis()).ok(),
             replayed_before,
             outcome,
         };
-        UnwrittenCall { open, call }
+        UnwrittenCall { open, entry, call }
     }
 
     fn report(&self, reason: &str) {
@@ -414,12 +424,16 @@ impl Drop for Relay {
 /// A call that is not on disk, and that its run waits for until it is.
 struct UnwrittenCall {
     open: OpenCall,
+    entry: Option<OpenCallEntry>,
     call: CallRecord,
 }
 
 /// Writes a call to disk as it may be stored, and returns whether its outcome was written: not if secrets are refused and
 /// it has one, nor if its answer must not be stored. To redact an answer can take long.
-fn write(shared: &GatewayState, UnwrittenCall { open, mut call }: UnwrittenCall) -> io::Result<bool> {
+fn write(
+    shared: &GatewayState,
+    UnwrittenCall { open, entry: _entry, mut call }: UnwrittenCall,
+) -> io::Result<bool> {
     let (outcome, unredactable) = redacted(&shared.rules, call.outcome);
     call.outcome = outcome;
     if let Some(reason) = &unredactable {

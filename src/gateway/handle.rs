@@ -21,17 +21,17 @@ use tokio::time::sleep;
 
 use super::connection::UpstreamClient;
 use super::events::GatewayEvent;
-use super::finish::{self, FinishError, FinishedRun, RunDestination};
+use super::finish::{FinishError, FinishedRun, RunDestination};
 use super::http;
+use super::open_calls::{self, OpenCallJournal, OpenCallRecord};
 use super::recordings::RunPackCache;
+use super::recovery::recover_at_start;
 use super::replay::pack_of;
 use super::route::{Upstream, Upstreams};
-use super::secrets::is_refused;
 use super::shared::{GatewayEventHandler, GatewayMode, GatewayState, Pace};
-use super::spool::{Spool, SpoolContent};
+use super::spool::SpoolDirectory;
 use super::suggestion::RuleSuggestion;
 use super::usage::{ReplayedCalls, replayed_calls};
-use crate::calls::call::CallRecord;
 use crate::calls::matching::MatchingRules;
 use crate::digest::CoreHash;
 use crate::secrets::SecretPolicy;
@@ -118,9 +118,6 @@ pub enum StartError {
         /// The cause.
         source: io::Error,
     },
-    /// A run that an earlier process did not finish cannot be stored.
-    #[error("a run that was not finished cannot be stored: {0}")]
-    Recovery(#[from] FinishError),
     /// The vault cannot be read.
     #[error(transparent)]
     Vault(#[from] LookupError),
@@ -139,11 +136,11 @@ pub struct Gateway {
 
 impl Gateway {
     /// Listens at `address`, and answers requests on a thread of its own. The system chooses the port if it is 0. The runs
-    /// that an earlier process did not finish are stored first.
+    /// that an earlier process did not finish are stored first. One that cannot be stored is set aside, and reported at
+    /// every start.
     ///
     /// # Errors
-    /// Returns an error if the address cannot be used, the vault cannot be read, a run that was not finished cannot be
-    /// stored, or there is no recording to replay from.
+    /// Returns an error if the address cannot be used, the vault cannot be read, or there is no recording to replay from.
     pub fn start(
         vault: impl Into<Arc<Vault>>,
         address: SocketAddr,
@@ -162,7 +159,9 @@ impl Gateway {
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let destination = RunDestination::new(Arc::clone(&vault));
-        recover(&destination, &options)?;
+        let spool = SpoolDirectory::new(options.spool.clone());
+        recover_at_start(&destination, &spool, (options.secrets, &*options.report));
+        report_lost(&options);
         let recordings = RunPackCache::new(options.rules.clone());
         let only = only(&vault, &recordings, options.source)?;
         let upstream = if options.mode == GatewayMode::Replay {
@@ -180,7 +179,8 @@ impl Gateway {
             rules: options.rules,
             upstreams: Upstreams::new(&options.upstreams, options.mode == GatewayMode::Replay),
             upstream,
-            spool: options.spool,
+            open_calls: OpenCallJournal::new(&options.spool),
+            spool,
             recordings,
             secrets: options.secrets,
             labels: options.labels,
@@ -275,44 +275,19 @@ impl Drop for Gateway {
     }
 }
 
-/// Stores the runs that no process works on. Returns the last error, after all runs for which there is none are stored.
-fn recover(destination: &RunDestination, options: &GatewayOptions) -> Result<(), FinishError> {
-    let mut failure = None;
-    for path in Spool::paths(&options.spool)? {
-        // A file that cannot be stored must not keep the others from it.
-        failure = recover_file(path, destination, options).err().or(failure);
-    }
-    failure.map_or(Ok(()), Err)
-}
-
-/// Stores a run that no process works on. A file with damaged lines is kept under another name.
-fn recover_file(
-    path: PathBuf,
-    destination: &RunDestination,
-    options: &GatewayOptions,
-) -> Result<(), FinishError> {
-    let Some(mut spool) = Spool::left_behind(path)? else { return Ok(()) };
-    let SpoolContent { head, mut calls, damage } = spool.read()?;
-    let mut stored = None;
-    if let Some(head) = head {
-        let is_refused = |call: &CallRecord| is_refused(call, options.secrets, &*options.report);
-        stored = finish::store(destination, (&spool, &head, &mut calls), is_refused)?;
-    }
-    match damage {
-        None => spool.remove()?,
-        Some(damage) => {
-            let (path, kept) = (spool.path().display(), spool.set_aside()?);
-            let (kept, count) = (kept.display(), stored.as_ref().map_or(0, |run| run.calls));
-            let reason = format!(
-                "{path}: {damage}; other calls of this file that were stored: {count}; it is kept as {kept}"
-            );
+/// Reports the calls that were not complete when the process of their gateway was killed.
+fn report_lost(options: &GatewayOptions) {
+    match open_calls::take_left_behind(&options.spool) {
+        Ok(lost) => {
+            for OpenCallRecord { provider, path, requested_at } in lost {
+                (options.report)(&GatewayEvent::Lost { provider: &provider, path: &path, requested_at });
+            }
+        }
+        Err(error) => {
+            let reason = format!("the calls that a killed gateway lost cannot be read: {error}");
             (options.report)(&GatewayEvent::Failed { reason: &reason });
         }
     }
-    if let Some(run) = stored {
-        (options.report)(&GatewayEvent::Finished(&run));
-    }
-    Ok(())
 }
 
 /// Returns the only run pack to replay from, if one was chosen.
@@ -325,7 +300,7 @@ fn only(
     match source {
         ReplaySource::All => return Ok(None),
         ReplaySource::Latest => recordings.visit(vault, None, &mut |pack| {
-            found = Some(pack.core);
+            found = pack.core(0);
             false
         })?,
         ReplaySource::Artifact(core) => found = pack_of(vault, recordings, core)?,

@@ -15,9 +15,11 @@ use tokio::time::Instant;
 use super::connection::asks_for_web_socket;
 use super::decoding::decoded;
 use super::events::GatewayEvent;
+use super::finish::FinishError;
 use super::forward::{OpenCall, PendingCallRecord, ReceivedRequest, forward, not_recorded};
 use super::metadata::{MetadataRequest, estimated_count};
 use super::miss::{MISSED, RecordingMiss};
+use super::open_calls::OpenCallRecord;
 use super::play::play;
 use super::problem::{
     for_clients, json_problem, json_response, not_retried, problem, problem_for, upgrade_refused,
@@ -29,7 +31,7 @@ use super::route::{Destination, GatewayPath, Route, target};
 use super::run::GatewayRun;
 use super::shared::{GatewayMode, GatewayState};
 use super::usage::replayed_calls;
-use crate::calls::call::ResponseForm;
+use crate::calls::call::{CompleteRequest, ResponseForm};
 use crate::calls::provider::{self, Endpoint};
 use crate::calls::url;
 use crate::clock;
@@ -167,8 +169,17 @@ async fn finish(shared: &Arc<GatewayState>, client: &ClientRunProperties) -> Res
     };
     match shared.finish(client.run.as_deref(), &client.labels).await {
         Ok(finished) => json_response(StatusCode::OK, &json!({"finished": finished, "replayed": replayed})),
+        Err(error @ FinishError::TooManyLabels) => {
+            problem(StatusCode::BAD_REQUEST, "not finished", &error.to_string())
+        }
         Err(error) => failed(&error.to_string()),
     }
+}
+
+/// Refuses a call with which its run would have too many labels.
+fn too_many_labels(provider: &str) -> Response<Body> {
+    let status = StatusCode::BAD_REQUEST;
+    not_retried(problem_for(provider, status, "not valid", &FinishError::TooManyLabels.to_string()))
 }
 
 /// Answers a call of a provider.
@@ -223,7 +234,9 @@ async fn call(
         }
         return forward(shared, route, received, None).await;
     };
-    let (run, number) = shared.begin(client.run.as_deref(), &client.labels);
+    let Ok((run, number)) = shared.begin(client.run.as_deref(), &client.labels) else {
+        return too_many_labels(&route.provider);
+    };
     let open = OpenCall { run: Arc::clone(&run), number };
     let mut replayed_before = 0;
     if only_replays || shared.mode == GatewayMode::Auto {
@@ -262,14 +275,17 @@ async fn call(
     }
     let ParsedApiRequest { endpoint, path, query, prompt, request, .. } = api_request;
     let (requested_at, endpoint) = (clock::now(), endpoint.name);
+    let begun = OpenCallRecord { provider: route.provider.clone(), path: path.clone(), requested_at };
+    // That the directory cannot be written is reported when the call is to be recorded.
+    let entry = shared.open_calls.begin(begun).ok();
     let recording = PendingCallRecord {
         run: open,
+        entry,
         requested_at,
         endpoint,
         path,
         query,
-        prompt,
-        request,
+        request: CompleteRequest { prompt, payload: request },
         replayed_before,
     };
     forward(shared, route, received, Some(recording)).await

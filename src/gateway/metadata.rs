@@ -85,7 +85,9 @@ fn models(
     let (mut models, mut listed) = (BTreeSet::new(), 0);
     let mut add = |pack: RecordedRunPack| {
         let recorded = pack.recorded.iter().filter(|recorded| recorded.provider == provider);
-        models.extend(recorded.filter_map(|recorded| model_of(&recorded.prompt)));
+        // A request that names no model has the name of the API in its place.
+        let recorded = recorded.filter(|recorded| recorded.model != recorded.endpoint);
+        models.extend(recorded.map(|recorded| recorded.model.clone()));
         listed += 1;
         listed < LISTED
     };
@@ -99,12 +101,6 @@ fn models(
     }
     Ok(models)
 }
-
-fn model_of(prompt: &str) -> Option<String> {
-    let prompt = reader::read(prompt.as_bytes(), &Limits::most()).ok()?;
-    prompt.get("model").and_then(Value::as_non_empty_str).map(str::to_owned)
-}
-
 /// Returns a list of models in the form of a provider.
 fn list(provider: &str, models: &BTreeSet<String>) -> Json {
     let all: Vec<Json> = models.iter().map(|name| model(provider, name)).collect();

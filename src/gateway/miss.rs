@@ -47,12 +47,12 @@ impl RecordingMiss {
     /// be read.
     pub(super) fn compared(
         run: CoreHash,
-        recorded: &AnsweredCall,
+        (recorded, prompt): (&AnsweredCall, &str),
         lookup: &RecordingLookup,
     ) -> Option<(usize, Self)> {
         let step = recorded.step;
         let url = lookup.url_difference(recorded);
-        if recorded.prompt == lookup.prompt {
+        if recorded.prompt == lookup.digest() {
             return Some((
                 0,
                 match url {
@@ -63,7 +63,7 @@ impl RecordingMiss {
                 },
             ));
         }
-        let (one, other) = (read(&recorded.prompt)?, read(&lookup.prompt)?);
+        let (one, other) = (read(prompt)?, read(&lookup.prompt)?);
         let Differences { mut lines, mut count } = differences(&one, &other, LISTED);
         if let Some(line) = url.filter(|_| recorded.form == lookup.form) {
             lines.insert(0, line);
@@ -73,11 +73,15 @@ impl RecordingMiss {
     }
 
     /// Adds the rules with which a request would be the same as the recorded one with this prompt.
-    pub(super) fn with_rules(mut self, recorded: &AnsweredCall, lookup: &RecordingLookup) -> Self {
+    pub(super) fn with_rules(
+        mut self,
+        (recorded, prompt): (&AnsweredCall, &str),
+        lookup: &RecordingLookup,
+    ) -> Self {
         if let Self::Different { rules, .. } = &mut self
             && lookup.url_difference(recorded).is_none()
             && recorded.form == lookup.form
-            && let (Some(one), Some(other)) = (read(&recorded.prompt), read(&lookup.prompt))
+            && let (Some(one), Some(other)) = (read(prompt), read(&lookup.prompt))
         {
             *rules = suggestions(&one, &other);
         }

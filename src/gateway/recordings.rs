@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::calls::call::ResponseForm;
+use crate::calls::call::{CompleteRequest, ResponseForm};
 use crate::calls::matching::MatchingRules;
 use crate::calls::origin::{SOURCE, SOURCES};
 use crate::calls::provider::{ANY, Endpoint, PathIdentity, Provider};
@@ -17,6 +17,9 @@ use crate::vault::{LookupError, Vault};
 
 /// Maximum number of run packs that are kept in memory.
 const MAX_CACHED_PACKS: usize = 32;
+
+/// The attribute with the id of a run.
+const RUN_ID: &str = "run_id";
 
 /// Number of run packs that are read at a time.
 const PAGE: usize = 16;
@@ -33,7 +36,7 @@ pub struct RecordedCall {
     pub provider: String,
     /// The API.
     pub endpoint: String,
-    /// The text that the request is compared by: JSON in its canonical form.
+    /// The text that the request is compared by: JSON in its canonical form. Empty if the request is an attachment.
     pub prompt: String,
 }
 
@@ -44,22 +47,40 @@ pub struct RecordedCall {
 /// Returns an error if the artifact is not in the vault or cannot be read.
 pub fn recorded_calls(vault: &Vault, run_pack: CoreHash) -> Result<Option<Vec<RecordedCall>>, LookupError> {
     let document = vault.get(&run_pack.0.into())?;
-    let call = |AnsweredCall { step, provider, endpoint, prompt, .. }| RecordedCall {
+    let Some(recorded) = recorded_run::read(&document) else { return Ok(None) };
+    let mut requests = recorded_run::requests(&document);
+    let call = |AnsweredCall { step, provider, endpoint, .. }| RecordedCall {
         step,
         provider,
         endpoint,
-        prompt,
+        prompt: requests.remove(&step).map(|request| request.prompt).unwrap_or_default(),
     };
-    Ok(recorded_run::read(&document).map(|recorded| recorded.into_iter().map(call).collect()))
+    Ok(Some(recorded.into_iter().map(call).collect()))
 }
 
-/// A run pack that a gateway recorded, or that was imported.
+/// A run pack that a gateway recorded, or that was imported; or all run packs of a run that has several.
 #[derive(Clone, Debug)]
 pub(super) struct RecordedRunPack {
-    pub(super) core: CoreHash,
+    /// The run packs, in their order.
+    packs: Arc<Vec<CoreHash>>,
     pub(super) recorded: Arc<Vec<AnsweredCall>>,
     /// The requests without a complete answer.
     pub(super) unanswered: Arc<Vec<UnansweredCall>>,
+}
+
+/// A function that is called with a recorded call, the core hash of its run pack, and a function that returns its prompt.
+type PromptVisitor<'f> = dyn FnMut(CoreHash, &AnsweredCall, &dyn Fn() -> String) + 'f;
+
+impl RecordedRunPack {
+    /// Returns the core hash of the run pack with this position in the run.
+    pub(super) fn core(&self, pack: usize) -> Option<CoreHash> {
+        self.packs.get(pack).copied()
+    }
+
+    /// Returns the recorded calls, each with the core hash of its run pack.
+    pub(super) fn recorded(&self) -> impl Iterator<Item = (CoreHash, &AnsweredCall)> {
+        self.recorded.iter().filter_map(|recorded| Some((self.core(recorded.pack)?, recorded)))
+    }
 }
 
 /// A recorded failure.
@@ -127,7 +148,7 @@ impl RecordingLookup {
 
     pub(super) fn is_answered_by(&self, recorded: &AnsweredCall) -> bool {
         self.is_same_api(recorded)
-            && recorded.prompt == self.prompt
+            && recorded.prompt == self.digest()
             && self.has_resources(&recorded.path, recorded.query.as_deref())
             // Errors are sent in one piece, also to clients that expect a stream.
             && (!recorded.answer.has_success_status() || recorded.form == self.form && self.has_method(&recorded.path))
@@ -138,7 +159,7 @@ impl RecordingLookup {
         let UnansweredCall { provider, endpoint, path, query, prompt, .. } = unanswered;
         *provider == self.provider
             && endpoint == self.endpoint.name
-            && *prompt == self.prompt
+            && *prompt == self.digest()
             && self.has_resources(path, query.as_deref())
     }
 
@@ -193,17 +214,33 @@ impl RunPackCache {
     /// Returns an error if it is not in the vault or cannot be read.
     pub(super) fn pack(&self, vault: &Vault, core: CoreHash) -> Result<Option<RecordedRunPack>, LookupError> {
         let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pack) = lock().iter().find(|pack| pack.core == core) {
+        if let Some(pack) = lock().iter().find(|pack| pack.packs.contains(&core)) {
             return Ok(Some(pack.clone()));
         }
         let document = vault.get(&core.0.into())?;
-        let run = recorded_run::read_all(&document).map(|run| self.with_own_prompts(run));
-        if !self.rules.is_empty() {
-            let prompts = run.as_ref().map(prompt_digests).unwrap_or_default();
-            self.lock_prompts().insert(core, prompts);
+        let Some(run) = recorded_run::read_all(&document) else {
+            if !self.rules.is_empty() {
+                self.lock_prompts().insert(core, HashSet::new());
+            }
+            return Ok(None);
+        };
+        let packs = if run.part.is_some() { parts(vault, core, run)? } else { vec![(core, run)] };
+        let (mut cores, mut recorded, mut unanswered) = (Vec::new(), Vec::new(), Vec::new());
+        for (position, (core, mut run)) in packs.into_iter().enumerate() {
+            if !self.rules.is_empty() {
+                self.set_own_prompts(&vault.get(&core.0.into())?, &mut run);
+                self.lock_prompts().insert(core, prompt_digests(&run));
+            }
+            cores.push(core);
+            recorded.extend(run.recorded.into_iter().map(|call| AnsweredCall { pack: position, ..call }));
+            unanswered
+                .extend(run.unanswered.into_iter().map(|call| UnansweredCall { pack: position, ..call }));
         }
-        let Some(RecordedCalls { recorded, unanswered }) = run else { return Ok(None) };
-        let pack = RecordedRunPack { core, recorded: Arc::new(recorded), unanswered: Arc::new(unanswered) };
+        let pack = RecordedRunPack {
+            packs: Arc::new(cores),
+            recorded: Arc::new(recorded),
+            unanswered: Arc::new(unanswered),
+        };
         let mut kept = lock();
         kept.truncate(MAX_CACHED_PACKS - 1);
         kept.push_front(pack.clone());
@@ -217,17 +254,47 @@ impl RunPackCache {
 
     /// Replaces the prompts of recordings by those that the rules make of their requests: what was recorded without these
     /// rules is compared by them, too.
-    fn with_own_prompts(&self, mut run: RecordedCalls) -> RecordedCalls {
-        if self.rules.is_empty() {
-            return run;
+    fn set_own_prompts(&self, document: &[u8], run: &mut RecordedCalls) {
+        let RecordedCalls { recorded, unanswered, .. } = run;
+        let recorded =
+            recorded.iter_mut().map(|call| (call.step, (&call.provider, &call.path, &mut call.prompt)));
+        let unanswered =
+            unanswered.iter_mut().map(|call| (call.step, (&call.provider, &call.path, &mut call.prompt)));
+        let mut calls: HashMap<_, _> = recorded.chain(unanswered).collect();
+        recorded_run::visit_requests(document, &mut |step, request| {
+            if let Some((provider, path, prompt)) = calls.get_mut(&step)
+                && let Some(own) = self.own_prompt(provider, path, &request().payload)
+            {
+                **prompt = Digest::from_content(own.as_bytes());
+            }
+        });
+    }
+
+    /// Calls `visit` with the recorded calls of a run and the text that each is compared by. Those whose requests are
+    /// attachments are left out.
+    pub(super) fn visit_prompts(
+        &self,
+        vault: &Vault,
+        pack: &RecordedRunPack,
+        visit: &mut PromptVisitor<'_>,
+    ) -> Result<(), LookupError> {
+        for (position, core) in pack.packs.iter().enumerate() {
+            let document = vault.get(&core.0.into())?;
+            recorded_run::visit_requests(&document, &mut |step, request| {
+                let is_this = |recorded: &&AnsweredCall| recorded.pack == position && recorded.step == step;
+                // The calls are in the order of their steps.
+                let first = pack.recorded.partition_point(|call| (call.pack, call.step) < (position, step));
+                let Some(recorded) = pack.recorded.get(first).filter(is_this) else { return };
+                visit(*core, recorded, &|| {
+                    let CompleteRequest { prompt, payload } = request();
+                    let rules = Some(&self.rules).filter(|rules| !rules.is_empty());
+                    let own =
+                        rules.and_then(|_| self.own_prompt(&recorded.provider, &recorded.path, &payload));
+                    own.unwrap_or(prompt)
+                });
+            });
         }
-        for AnsweredCall { provider, path, request, prompt, .. } in &mut run.recorded {
-            *prompt = self.own_prompt(provider, path, request).unwrap_or_else(|| std::mem::take(prompt));
-        }
-        for UnansweredCall { provider, path, request, prompt, .. } in &mut run.unanswered {
-            *prompt = self.own_prompt(provider, path, request).unwrap_or_else(|| std::mem::take(prompt));
-        }
-        run
+        Ok(())
     }
 
     fn own_prompt(&self, provider: &str, path: &str, request: &str) -> Option<String> {
@@ -288,6 +355,8 @@ impl RunPackCache {
         is_wanted: &mut dyn FnMut(CoreHash) -> bool,
         visit: &mut dyn FnMut(RecordedRunPack) -> bool,
     ) -> Result<bool, LookupError> {
+        // The first run packs of the runs that were visited and have several.
+        let mut visited = HashSet::new();
         loop {
             // It is not open while run packs are read, each of which needs a connection of its own. Every request waits for
             // this, so that no more is read than is needed, such as how many others there are.
@@ -295,7 +364,8 @@ impl RunPackCache {
             for hit in found.items.into_iter().filter(|hit| is_wanted(hit.artifact.core)) {
                 match self.pack(vault, hit.artifact.core) {
                     Ok(Some(pack)) => {
-                        if !visit(pack) {
+                        let is_new = pack.packs.len() == 1 || visited.insert(pack.core(0));
+                        if is_new && !visit(pack) {
                             return Ok(false);
                         }
                     }
@@ -314,9 +384,41 @@ impl RunPackCache {
 }
 
 fn prompt_digests(run: &RecordedCalls) -> HashSet<Digest> {
-    let recorded = run.recorded.iter().map(|recorded| &recorded.prompt);
-    let prompts = recorded.chain(run.unanswered.iter().map(|unanswered| &unanswered.prompt));
-    prompts.map(|prompt| Digest::from_content(prompt.as_bytes())).collect()
+    let recorded = run.recorded.iter().map(|recorded| recorded.prompt);
+    recorded.chain(run.unanswered.iter().map(|unanswered| unanswered.prompt)).collect()
+}
+
+/// Returns the run packs of a run that has several, in their order; `core` is one of them.
+fn parts(
+    vault: &Vault,
+    core: CoreHash,
+    run: RecordedCalls,
+) -> Result<Vec<(CoreHash, RecordedCalls)>, LookupError> {
+    let has_id = Condition::Attribute { name: RUN_ID.to_owned(), value: run.run_id.clone() };
+    let filter = Filter { kinds: vec![KIND.to_owned()], conditions: vec![has_id], ..Filter::default() };
+    let hits = vault.snapshot()?.find(&filter, Order::Newest(TimeBasis::LastSeen), &Page::all())?;
+    let mut others = HashMap::new();
+    for hit in hits.items.into_iter().map(|hit| hit.artifact.core).filter(|other| *other != core) {
+        let document = match vault.get(&hit.0.into()) {
+            Ok(document) => document,
+            Err(LookupError::Store(error)) if error.kind() == ErrorKind::Gone => continue,
+            Err(error) => return Err(error),
+        };
+        others.extend(recorded_run::read_all(&document).map(|run| (hit, run)));
+    }
+    let mut parts = VecDeque::from([(core, run)]);
+    while let Some(previous) = parts.front().and_then(|(_, run)| run.previous).map(CoreHash)
+        && let Some(run) = others.remove(&previous)
+    {
+        parts.push_front((previous, run));
+    }
+    while let Some(last) = parts.back().map(|(core, _)| core.0)
+        && let Some(next) = others.iter().find(|(_, run)| run.previous == Some(last)).map(|(core, _)| *core)
+        && let Some(run) = others.remove(&next)
+    {
+        parts.push_back((next, run));
+    }
+    Ok(parts.into())
 }
 
 /// Other run packs that state the prompt are found too; they do not have the profile.

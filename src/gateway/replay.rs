@@ -7,6 +7,7 @@ use super::recordings::{
 use super::run::GatewayRun;
 use crate::calls::recorded_run::{AnsweredCall, UnansweredCall};
 use crate::digest::CoreHash;
+use crate::storage::ErrorKind;
 use crate::vault::LookupError;
 use crate::vault::Vault;
 use crate::vault::links::{LinkDirection, LinksRequest};
@@ -81,7 +82,12 @@ pub(super) fn find(
     // A number of tokens is the same each time.
     let repeats = lookup.endpoint.count.is_some() && failures != ReplayedFailures::None;
     let nth = if repeats { nth.min(recordings.saturating_sub(1)) } else { nth };
-    if let Some(found) = order.nth(nth) {
+    if let Some(mut found) = order.nth(nth) {
+        if let Some(body) = found.recorded.attached_answer {
+            let body = vault.get(&body.into())?;
+            found.recorded.answer.body =
+                String::from_utf8(body).map_err(|error| ReplayFailure(error.to_string()))?;
+        }
         return Ok(Ok(found));
     }
     run.was_not_answered(&key);
@@ -94,24 +100,26 @@ fn recorded_failure(
     failures: ReplayedFailures,
     lookup: &RecordingLookup,
 ) -> Option<RecordedFailure> {
-    let run = pack.core;
     let answered = pack.recorded.iter().rev();
     let mut answered =
         answered.filter(|recorded| lookup.is_answered_by(recorded) && !failures.allow(recorded));
-    let answered = answered.next().map(|recorded| RecordedFailure {
-        run,
-        step: recorded.step,
-        reason: recorded.failure.clone().unwrap_or_default(),
-        is_complete: true,
+    let answered = answered.next().and_then(|recorded| {
+        let failure = RecordedFailure {
+            run: pack.core(recorded.pack)?,
+            step: recorded.step,
+            reason: recorded.failure.clone().unwrap_or_default(),
+            is_complete: true,
+        };
+        Some((recorded.pack, failure))
     });
     let unanswered = pack.unanswered.iter().rev().find(|unanswered| lookup.is(unanswered));
-    let unanswered = unanswered.map(|UnansweredCall { step, reason, .. }| RecordedFailure {
-        run,
-        step: *step,
-        reason: reason.clone(),
-        is_complete: false,
+    let unanswered = unanswered.and_then(|UnansweredCall { pack: position, step, reason, .. }| {
+        let run = pack.core(*position)?;
+        let failure = RecordedFailure { run, step: *step, reason: reason.clone(), is_complete: false };
+        Some((*position, failure))
     });
-    answered.into_iter().chain(unanswered).max_by_key(|failure| failure.step)
+    let last = answered.into_iter().chain(unanswered).max_by_key(|(pack, failure)| (*pack, failure.step));
+    last.map(|(_, failure)| failure)
 }
 
 /// The order of the recordings of a request in run packs, of which each comes before those that were seen earlier. The
@@ -160,7 +168,8 @@ impl RecordingOrder {
             order.splice(at..at, own.iter().map(|recording| (pack, *recording)));
         }
         let (pack, recording) = order.get(nth)?;
-        Some(RecordingMatch { from: pack.core, recorded: pack.recorded.get(recording.index)?.clone() })
+        let recorded = pack.recorded.get(recording.index)?.clone();
+        Some(RecordingMatch { from: pack.core(recorded.pack)?, recorded })
     }
 }
 
@@ -188,17 +197,27 @@ fn nearest(
     only: Option<CoreHash>,
     lookup: &RecordingLookup,
 ) -> Result<RecordingMiss, ReplayFailure> {
-    let mut nearest: Option<(usize, RecordingMiss, AnsweredCall)> = None;
+    let mut nearest: Option<(usize, RecordingMiss, (AnsweredCall, String))> = None;
     let mut searched = 0;
+    let mut failure = None;
     let mut look = |pack: RecordedRunPack| {
-        for recorded in pack.recorded.iter().filter(|recorded| lookup.is_same_api(recorded)) {
-            let Some((count, miss)) = RecordingMiss::compared(pack.core, recorded, lookup) else { continue };
-            if nearest.as_ref().is_none_or(|(least, ..)| count < *least) {
-                nearest = Some((count, miss, recorded.clone()));
-            }
+        if pack.recorded.iter().any(|recorded| lookup.is_same_api(recorded)) {
+            let compared = recordings.visit_prompts(vault, &pack, &mut |core, recorded, prompt| {
+                if !lookup.is_same_api(recorded) {
+                    return;
+                }
+                let prompt = prompt();
+                let compared = RecordingMiss::compared(core, (recorded, &prompt), lookup);
+                if let Some((count, miss)) = compared
+                    && nearest.as_ref().is_none_or(|(least, ..)| count < *least)
+                {
+                    nearest = Some((count, miss, (recorded.clone(), prompt)));
+                }
+            });
+            failure = compared.err();
         }
         searched += 1;
-        searched < SEARCHED
+        searched < SEARCHED && failure.is_none()
     };
     match only {
         Some(core) => {
@@ -208,8 +227,14 @@ fn nearest(
         }
         None => recordings.visit(vault, None, &mut look)?,
     }
+    match failure {
+        // It was removed since.
+        Some(LookupError::Store(error)) if error.kind() == ErrorKind::Gone => {}
+        Some(error) => return Err(error.into()),
+        None => {}
+    }
     Ok(match nearest {
-        Some((_, miss, recorded)) => miss.with_rules(&recorded, lookup),
+        Some((_, miss, (recorded, prompt))) => miss.with_rules((&recorded, &prompt), lookup),
         None => RecordingMiss::Nothing,
     })
 }

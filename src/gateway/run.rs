@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::Notify;
 
 use super::finish::FinishError;
-use super::spool::Spool;
+use super::spool::{Spool, SpoolContent, SpoolDirectory, UNSTORED};
 use super::usage::RecordingUsage;
-use crate::calls::call::{CallRecord, ResponseForm};
-use crate::calls::head::RunHead;
+use crate::calls::call::{CallRecord, ResponseForm, StoredCall};
+use crate::calls::head::{RunHead, TooManyLabels};
 use crate::digest::{CoreHash, Digest};
 
 /// A request that was asked before in a run: how often decides which recording answers it.
@@ -35,7 +34,6 @@ struct GatewayRunState {
     next: u64,
     open: usize,
     last_activity: Instant,
-    calls: Vec<CallRecord>,
     request_counts: HashMap<ReplayRequestKey, usize>,
     usage: RecordingUsage,
     is_closed: bool,
@@ -48,7 +46,6 @@ impl GatewayRun {
             next: 0,
             open: 0,
             last_activity: Instant::now(),
-            calls: Vec::new(),
             request_counts: HashMap::new(),
             usage: RecordingUsage::default(),
             is_closed: false,
@@ -66,17 +63,20 @@ impl GatewayRun {
     }
 
     /// Begins a call, and returns its number. Returns `None` if the run is being finished.
-    pub(super) fn begin(&self, labels: &BTreeMap<String, String>) -> Option<u64> {
+    ///
+    /// # Errors
+    /// Returns an error if the run would have too many labels.
+    pub(super) fn begin(&self, labels: &BTreeMap<String, String>) -> Result<Option<u64>, TooManyLabels> {
         let mut state = self.lock();
         if state.is_closed {
-            return None;
+            return Ok(None);
         }
-        state.head.labels.extend(labels.clone());
+        state.head.add_labels(labels)?;
         let number = state.next;
         state.next += 1;
         state.open += 1;
         state.last_activity = Instant::now();
-        Some(number)
+        Ok(Some(number))
     }
 
     /// Ends a call.
@@ -89,7 +89,7 @@ impl GatewayRun {
     }
 
     /// Writes a call to disk, in `directory`, and the labels that the run got since the one before.
-    pub(super) fn record(&self, directory: &Path, call: CallRecord) -> io::Result<()> {
+    pub(super) fn record(&self, directory: &SpoolDirectory, call: CallRecord) -> io::Result<()> {
         let mut spool = self.lock_spool();
         let head = self.lock().head.clone();
         if spool.is_none() {
@@ -97,15 +97,17 @@ impl GatewayRun {
         }
         if let Some(spool) = spool.as_mut() {
             spool.update(&head)?;
-            spool.append(&call)?;
+            spool.append(call)?;
         }
-        self.lock().calls.push(call);
         Ok(())
     }
 
     /// Adds labels to what will be stored.
-    pub(super) fn label(&self, labels: &BTreeMap<String, String>) {
-        self.lock().head.labels.extend(labels.clone());
+    ///
+    /// # Errors
+    /// Returns an error if the run would have too many.
+    pub(super) fn label(&self, labels: &BTreeMap<String, String>) -> Result<(), TooManyLabels> {
+        self.lock().head.add_labels(labels)
     }
 
     /// Returns how often a request was made before in this run, and counts it.
@@ -153,29 +155,36 @@ impl GatewayRun {
         state.last_activity = Instant::now();
     }
 
-    /// Stores what was recorded with `store`, if anything was, and removes its file. If that fails, the run keeps its
-    /// calls. The labels of the file on disk are brought up to date first.
+    /// Stores what was recorded with `store`, if anything was, and removes its file. If that fails, the run keeps its file,
+    /// unless no further attempt can succeed: then the file is set aside. The labels of the file on disk are brought up to
+    /// date first.
     pub(super) fn store<T>(
         &self,
-        store: impl FnOnce(&Spool, &RunHead, &mut Vec<CallRecord>) -> Result<Option<T>, FinishError>,
+        store: impl FnOnce(&Spool, &RunHead, Vec<StoredCall>) -> Result<Option<T>, FinishError>,
     ) -> Result<Option<T>, FinishError> {
         let mut guard = self.lock_spool();
         let Some(spool) = guard.as_mut() else { return Ok(None) };
-        let (head, mut calls) = {
-            let mut state = self.lock();
-            (state.head.clone(), std::mem::take(&mut state.calls))
-        };
-        let updated = spool.update(&head).map_err(FinishError::from);
-        let stored = updated.and_then(|()| store(spool, &head, &mut calls));
-        match stored.and_then(|stored| Ok((stored, spool.remove()?))) {
-            Ok((stored, ())) => {
+        let head = self.lock().head.clone();
+        spool.update(&head)?;
+        let SpoolContent { calls, damage, .. } = spool.read()?;
+        if let Some(damage) = damage {
+            return Err(FinishError::Calls(io::Error::other(format!(
+                "{}: {damage}",
+                spool.path().display()
+            ))));
+        }
+        match store(spool, &head, calls) {
+            Ok(stored) => {
+                spool.remove()?;
                 *guard = None;
                 Ok(stored)
             }
-            Err(error) => {
-                self.lock().calls = calls;
-                Err(error)
+            Err(error) if error.is_permanent() => {
+                let calls = spool.set_aside(UNSTORED)?;
+                *guard = None;
+                Err(FinishError::SetAside { run: head.id, calls, source: Box::new(error) })
             }
+            Err(error) => Err(error),
         }
     }
 }
@@ -183,27 +192,31 @@ impl GatewayRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::call::CallOutcome;
+    use crate::calls::call::{CallOutcome, CompleteRequest};
     use crate::clock;
 
     #[test]
     fn labels_of_later_calls_are_on_disk_with_the_call() {
-        let directory = tempfile::tempdir().unwrap();
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = SpoolDirectory::new(temporary.path().to_owned());
+        let path = || directory.files().unwrap().0.remove(0);
         let run = GatewayRun::new(RunHead::new(Some("nightly"), 0, clock::now(), "{}".to_owned()));
         let mut lines = Vec::new();
         for labels in [&[][..], &[("late", "yes")], &[("late", "yes")], &[("late", "no"), ("job", "7")]] {
             let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-            let number = run.begin(&labels).unwrap();
-            run.record(directory.path(), call(number)).unwrap();
-            let path = Spool::paths(directory.path()).unwrap().remove(0);
-            lines.push(std::fs::read_to_string(&path).unwrap().lines().count());
+            let number = run.begin(&labels).unwrap().unwrap();
+            run.record(&directory, call(number)).unwrap();
+            lines.push(std::fs::read_to_string(path()).unwrap().lines().count());
         }
         // The labels are written again only if they have changed.
         assert_eq!(lines, [2, 4, 5, 7]);
-        let path = Spool::paths(directory.path()).unwrap().remove(0);
+        // While the process works on it, no other one does.
+        let other = SpoolDirectory::new(temporary.path().to_owned());
+        assert!(other.left_behind(path()).unwrap().is_none());
+        let path = path();
         // The process ends without finishing the run.
-        drop(run);
-        let content = Spool::left_behind(path).unwrap().unwrap().read().unwrap();
+        drop((run, directory));
+        let content = other.left_behind(path).unwrap().unwrap().spool.read().unwrap();
         let labels = content.head.unwrap().labels;
         assert_eq!((labels["late"].as_str(), labels["job"].as_str()), ("no", "7"));
         assert_eq!(content.calls.len(), 4);
@@ -217,8 +230,7 @@ mod tests {
             endpoint: "chat".to_owned(),
             path: "/v1/chat/completions".to_owned(),
             query: None,
-            prompt: "{}".to_owned(),
-            request: "{}".to_owned(),
+            request: CompleteRequest { prompt: "{}".to_owned(), payload: "{}".to_owned() },
             latency_ms: Some(0),
             replayed_before: 0,
             outcome: CallOutcome::Failed { reason: String::new(), partial: String::new() },

@@ -46,7 +46,7 @@ fn found(call: &CallRecord) -> Vec<SecretMatch> {
         CallOutcome::Answered(answer) => &answer.body,
         CallOutcome::Failed { partial, .. } => partial,
     };
-    let parts = [("request", &call.request), ("answer", answer)].map(|(name, body)| {
+    let parts = [("request", &call.request.payload), ("answer", answer)].map(|(name, body)| {
         let decoded = body::decoded(body).into_iter().map(move |text| (name, Cow::Owned(text)));
         [(name, Cow::Borrowed(body.as_str()))].into_iter().chain(decoded)
     });

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,13 +13,14 @@ use tokio::time::timeout;
 use super::connection::UpstreamClient;
 use super::events::GatewayEvent;
 use super::finish::{self, FinishError, FinishedRun, RunDestination};
+use super::open_calls::OpenCallJournal;
 use super::recordings::{ReplayScope, ReplayedFailures, RunPackCache};
 use super::route::Upstreams;
 use super::run::GatewayRun;
-use super::secrets::is_refused;
+use super::spool::SpoolDirectory;
 use super::suggestion::RuleFormat;
 use super::usage::RecordingUsage;
-use crate::calls::head::RunHead;
+use crate::calls::head::{RunHead, TooManyLabels};
 use crate::calls::matching::MatchingRules;
 use crate::clock;
 use crate::digest::CoreHash;
@@ -84,7 +84,7 @@ pub(super) struct GatewayState {
     pub(super) upstreams: Upstreams,
     /// The client; there is none if only recordings are replayed.
     pub(super) upstream: Option<UpstreamClient>,
-    pub(super) spool: PathBuf,
+    pub(super) spool: SpoolDirectory,
     pub(super) recordings: RunPackCache,
     pub(super) secrets: SecretPolicy,
     /// Labels of all runs.
@@ -96,6 +96,7 @@ pub(super) struct GatewayState {
     /// What all runs replayed, including those that are finished.
     pub(super) usage: Mutex<RecordingUsage>,
     pub(super) numbers: AtomicU64,
+    pub(super) open_calls: Arc<OpenCallJournal>,
 }
 
 impl GatewayState {
@@ -109,16 +110,19 @@ impl GatewayState {
     }
 
     /// Begins a call in a run, which is created by its first one.
+    ///
+    /// # Errors
+    /// Returns an error if the run would have too many labels.
     pub(super) fn begin(
         &self,
         name: Option<&str>,
         labels: &BTreeMap<String, String>,
-    ) -> (Arc<GatewayRun>, u64) {
+    ) -> Result<(Arc<GatewayRun>, u64), TooManyLabels> {
         let mut runs = self.lock_runs();
         loop {
             let run = runs.entry(name.map(str::to_owned)).or_insert_with(|| Arc::new(self.new_run(name)));
-            if let Some(number) = run.begin(labels) {
-                return (Arc::clone(run), number);
+            if let Some(number) = run.begin(labels)? {
+                return Ok((Arc::clone(run), number));
             }
             // It is being finished.
             *run = Arc::new(self.new_run(name));
@@ -165,8 +169,14 @@ impl GatewayState {
         name: Option<&str>,
         labels: &BTreeMap<String, String>,
     ) -> Result<Option<FinishedRun>, FinishError> {
-        let Some(run) = self.lock_runs().remove(&name.map(str::to_owned)) else { return Ok(None) };
-        run.label(labels);
+        let run = {
+            let mut runs = self.lock_runs();
+            let key = name.map(str::to_owned);
+            let Some(run) = runs.get(&key) else { return Ok(None) };
+            run.label(labels)?;
+            let Some(run) = runs.remove(&key) else { return Ok(None) };
+            run
+        };
         let all_ended = async {
             loop {
                 let ended = run.ended.notified();
@@ -181,13 +191,13 @@ impl GatewayState {
         let (shared, for_thread) = (Arc::clone(self), Arc::clone(&run));
         let stored = task::spawn_blocking(move || {
             for_thread.store(|spool, head, calls| {
-                finish::store(&shared.destination, (spool, head, calls), |call| {
-                    is_refused(call, shared.secrets, &*shared.receiver)
-                })
+                let warn = |reason: &str| shared.report(&GatewayEvent::Failed { reason });
+                finish::store(&shared.destination, (spool, head, calls), &warn)
             })
         });
         let finished = match stored.await {
             Ok(Ok(finished)) => finished,
+            Ok(Err(error @ FinishError::SetAside { .. })) => return Err(error),
             Ok(Err(error)) => {
                 // The next attempt stores it, unless the calls of another run with this name have begun.
                 run.reopen();

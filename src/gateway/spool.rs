@@ -1,26 +1,39 @@
-//! The calls of a run that is not finished, on disk: a file in a directory, locked by its process, to which each call is
-//! appended and synced. The files of processes that ended are taken over by the next one.
+//! The calls of a run that is not finished, on disk: a file in a directory, to which each call is appended and synced. A
+//! process locks one file of its own for all of them, so that those of processes that ended are taken over by the next one.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::calls::call::CallRecord;
+use crate::calls::call::{CallRecord, StoredCall};
 use crate::calls::head::RunHead;
+use crate::calls::request_store::RequestStore;
 use crate::files;
 
-/// The ending of the names of the files.
-const ENDING: &str = "calls";
+/// The ending of the names of the files of runs.
+const ENDING: &str = "run";
+/// The ending that earlier builds used, which lock each file.
+const EARLIER_ENDING: &str = "calls";
+/// The ending of the names of the files that processes lock.
+const OWNER_ENDING: &str = "owner";
+/// What is added to the names of files that are not read again by themselves.
+const ASIDE: [&str; 2] = [DAMAGED, UNSTORED];
+pub(super) const DAMAGED: &str = "damaged";
+pub(super) const UNSTORED: &str = "unstored";
 
 /// A line of a file.
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum SpoolRecord<'l> {
     Run(std::borrow::Cow<'l, RunHead>),
-    Call(Box<std::borrow::Cow<'l, CallRecord>>),
+    /// A call of an earlier build.
+    Call(Box<CallRecord>),
+    StoredCall(Box<std::borrow::Cow<'l, StoredCall>>),
 }
 
 /// The lines of a file that can be read.
@@ -28,20 +41,147 @@ enum SpoolRecord<'l> {
 pub(super) struct SpoolContent {
     /// Missing if the process ended while it created the file, or if the line is damaged.
     pub(super) head: Option<RunHead>,
-    pub(super) calls: Vec<CallRecord>,
+    pub(super) calls: Vec<StoredCall>,
     /// The first damage.
     pub(super) damage: Option<String>,
+}
+
+/// The directory of the files of runs.
+#[derive(Debug)]
+pub(super) struct SpoolDirectory {
+    path: PathBuf,
+    /// The file that this process locks, once it records a run.
+    owner: Mutex<Option<LockedFile>>,
+}
+
+/// A locked file. It is removed when it is dropped.
+#[derive(Debug)]
+struct LockedFile {
+    path: PathBuf,
+    /// It is locked as long as it is open.
+    _file: File,
+}
+
+impl Drop for LockedFile {
+    fn drop(&mut self) {
+        // One that is left is removed by the next process.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl SpoolDirectory {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, owner: Mutex::new(None) }
+    }
+
+    /// Returns the beginning of the names of the files of this process, for which it locks a file.
+    fn owner(&self) -> io::Result<String> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        while owner.is_none() {
+            files::create_dir_all(&self.path).map_err(naming(&self.path))?;
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let path = self.path.join(format!("{}-{number}.{OWNER_ENDING}", std::process::id()));
+            match options().create_new(true).open(&path) {
+                // A process that looks for files to take over can have it for a moment, and removes it.
+                Ok(file) if file.try_lock().is_ok() && path.exists() => {
+                    *owner = Some(LockedFile { path, _file: file });
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(naming(&path)(error)),
+            }
+        }
+        let name = owner.as_ref().and_then(|owner| owner.path.file_stem()).unwrap_or_default();
+        Ok(name.to_string_lossy().into_owned())
+    }
+
+    /// Returns the paths of the files of runs, sorted: those to be taken over, and those that were set aside.
+    pub(super) fn files(&self) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
+        let (aside, others): (Vec<PathBuf>, Vec<PathBuf>) =
+            self.paths()?.into_iter().partition(|path| self.is_aside(path));
+        Ok((others.into_iter().filter(|path| is_run(path)).collect(), aside))
+    }
+
+    /// Returns whether a file was set aside.
+    pub(super) fn is_aside(&self, path: &Path) -> bool {
+        let ending = path.extension().map(|ending| ending.to_string_lossy()).unwrap_or_default();
+        let word = ending.split('-').next().unwrap_or_default();
+        path.parent() == Some(&self.path) && ASIDE.contains(&word) && is_run(&path.with_extension(""))
+    }
+
+    /// Returns the paths in the directory, sorted; none if it does not exist.
+    fn paths(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = match fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(naming(&self.path)(error)),
+        };
+        let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>();
+        let mut paths = paths.map_err(naming(&self.path))?;
+        paths.sort_unstable();
+        Ok(paths)
+    }
+
+    /// Opens the file of a run that no process works on. Returns `None` if a process does, or has finished the run in the
+    /// meantime.
+    pub(super) fn left_behind(&self, path: PathBuf) -> io::Result<Option<LeftSpool>> {
+        let mut owner = None;
+        if path.extension().is_some_and(|ending| ending == ENDING) {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let name = stem.rsplit_once('-').map_or(&*stem, |(owner, _)| owner);
+            let owner_path = self.path.join(format!("{name}.{OWNER_ENDING}"));
+            match options().open(&owner_path) {
+                Ok(file) if file.try_lock().is_ok() => owner = Some(file),
+                Ok(_) => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(naming(&owner_path)(error)),
+            }
+        }
+        let file = match options().open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(naming(&path)(error)),
+        };
+        if file.try_lock().is_err() || !path.exists() {
+            return Ok(None);
+        }
+        let spool = Spool { path, length: 0, head: None, requests: RequestStore::default() };
+        Ok(Some(LeftSpool { spool, _locks: (owner, file) }))
+    }
+
+    /// Removes the files that processes locked which have ended.
+    pub(super) fn remove_owners(&self) -> io::Result<()> {
+        for path in self.paths()? {
+            if path.extension().is_some_and(|ending| ending == OWNER_ENDING) {
+                let file = options().open(&path).ok();
+                if file.is_some_and(|file| file.try_lock().is_ok()) {
+                    // Another process can have removed it.
+                    let _ = fs::remove_file(&path);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The file of a run that no process works on, locked.
+#[derive(Debug)]
+pub(super) struct LeftSpool {
+    pub(super) spool: Spool,
+    _locks: (Option<File>, File),
 }
 
 /// The file of a run.
 #[derive(Debug)]
 pub(super) struct Spool {
     path: PathBuf,
-    file: File,
     /// The length of what was written and synced.
     length: u64,
     /// The labels and the name of the run that were written last.
     head: Option<RunHead>,
+    /// The last requests that were written.
+    requests: RequestStore,
 }
 
 impl Spool {
@@ -49,27 +189,24 @@ impl Spool {
     ///
     /// # Errors
     /// All errors of this type name the file or the directory.
-    pub(super) fn create(directory: &Path, head: &RunHead) -> io::Result<Self> {
+    pub(super) fn create(directory: &SpoolDirectory, head: &RunHead) -> io::Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        files::create_dir_all(directory).map_err(naming(directory))?;
-        let mut file = loop {
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let path = directory.join(format!("{}-{number}.{ENDING}", std::process::id()));
-            match options().create_new(true).open(&path) {
-                Ok(file) => break Self { path, file, length: 0, head: None },
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(naming(&path)(error)),
-            }
-        };
-        file.file.try_lock().map_err(io::Error::from).map_err(naming(&file.path))?;
-        file.update(head)?;
-        files::sync_directory(directory).map_err(naming(directory))?;
-        Ok(file)
+        let owner = directory.owner()?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = directory.path.join(format!("{owner}-{number}.{ENDING}"));
+        options().create_new(true).open(&path).map_err(naming(&path))?;
+        let mut spool = Self { path, length: 0, head: None, requests: RequestStore::default() };
+        spool.update(head)?;
+        files::sync_directory(&directory.path).map_err(naming(&directory.path))?;
+        Ok(spool)
     }
 
     /// Appends a call. It survives a crash when this function returns.
-    pub(super) fn append(&mut self, call: &CallRecord) -> io::Result<()> {
-        self.write(&SpoolRecord::Call(Box::new(std::borrow::Cow::Borrowed(call))))
+    pub(super) fn append(&mut self, call: CallRecord) -> io::Result<()> {
+        let (call, request) = self.requests.store(call).map_err(io::Error::other)?;
+        self.write(&SpoolRecord::StoredCall(Box::new(std::borrow::Cow::Owned(call))))?;
+        self.requests.add(request);
+        Ok(())
     }
 
     /// Records the labels and the name that a run has now, if they have changed.
@@ -89,12 +226,14 @@ impl Spool {
     fn write_line(&mut self, line: &SpoolRecord<'_>) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
+        // It is not kept open: there can be many runs.
+        let mut file = options().open(&self.path)?;
         // A write that failed, such as on a full disk, may have left a part of a line.
-        if self.file.metadata()?.len() != self.length {
-            self.file.set_len(self.length)?;
+        if file.metadata()?.len() != self.length {
+            file.set_len(self.length)?;
         }
-        self.file.write_all(&text)?;
-        self.file.sync_data()?;
+        file.write_all(&text)?;
+        file.sync_data()?;
         self.length += text.len() as u64;
         Ok(())
     }
@@ -109,83 +248,88 @@ impl Spool {
         fs::remove_file(&self.path).map_err(naming(&self.path))
     }
 
-    /// Gives the file a name under which it is not read again, and returns its new path.
-    pub(super) fn set_aside(&self) -> io::Result<PathBuf> {
+    /// Gives the file a name under which it is not read again by itself, which ends with `why`, and returns its new path.
+    pub(super) fn set_aside(&self, why: &str) -> io::Result<PathBuf> {
         let named = |ending: &str| {
             let mut name = self.path.as_os_str().to_owned();
             name.push(ending);
             PathBuf::from(name)
         };
-        let (mut unused, mut number) = (named(".damaged"), 0);
+        let (mut unused, mut number) = (named(&format!(".{why}")), 0);
         while unused.exists() {
             number += 1;
-            unused = named(&format!(".damaged-{number}"));
+            unused = named(&format!(".{why}-{number}"));
         }
         fs::rename(&self.path, &unused).map_err(naming(&self.path))?;
         Ok(unused)
     }
 
-    /// Returns the paths of the files in `directory`, sorted.
-    pub(super) fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
-        let entries = match fs::read_dir(directory) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(naming(directory)(error)),
-        };
-        let mut paths = Vec::new();
-        for entry in entries {
-            let path = entry.map_err(naming(directory))?.path();
-            if path.extension().is_some_and(|ending| ending == ENDING) {
-                paths.push(path);
-            }
-        }
-        paths.sort_unstable();
-        Ok(paths)
-    }
-
-    /// Opens the file of a run that no process works on, and locks it. Returns `None` if a process does, or has finished
-    /// the run in the meantime.
-    pub(super) fn left_behind(path: PathBuf) -> io::Result<Option<Self>> {
-        let file = match options().open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(naming(&path)(error)),
-        };
-        if file.try_lock().is_err() || !path.exists() {
-            return Ok(None);
-        }
-        Ok(Some(Self { path, file, length: 0, head: None }))
-    }
-
     /// Reads the file. A last line that is not complete was not acknowledged.
-    pub(super) fn read(&mut self) -> io::Result<SpoolContent> {
-        self.read_lines().map_err(naming(&self.path))
+    pub(super) fn read(&self) -> io::Result<SpoolContent> {
+        read(&self.path)
     }
+}
 
-    fn read_lines(&mut self) -> io::Result<SpoolContent> {
-        let mut reader = BufReader::new(File::open(&self.path)?);
-        let mut content = SpoolContent::default();
-        let mut line = Vec::new();
-        for number in 1.. {
-            line.clear();
-            reader.read_until(b'\n', &mut line)?;
-            if line.last() != Some(&b'\n') {
-                break;
-            }
-            self.length += line.len() as u64;
-            match serde_json::from_slice(&line) {
-                Ok(SpoolRecord::Run(run)) => content.head = Some(run.into_owned()),
-                Ok(SpoolRecord::Call(call)) => content.calls.push(call.into_owned()),
-                Err(error) => {
-                    content.damage.get_or_insert_with(|| format!("line {number} is damaged: {error}"));
-                }
-            }
-        }
-        if content.head.is_none() && !content.calls.is_empty() {
-            content.damage.get_or_insert_with(|| "there is no line with the run".to_owned());
-        }
-        Ok(content)
+/// Returns whether a file has the name of one with a run.
+fn is_run(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == ENDING || ending == EARLIER_ENDING)
+}
+
+/// Returns the id of the run that a line of a file states, or `None` if it is another line.
+pub(super) fn run_id(line: &[u8]) -> Option<String> {
+    if !line.starts_with(b"{\"run\":") {
+        return None;
     }
+    match serde_json::from_slice(line) {
+        Ok(SpoolRecord::Run(run)) => Some(run.id.clone()),
+        _ => None,
+    }
+}
+
+/// Reads the file of a run.
+pub(super) fn read(path: &Path) -> io::Result<SpoolContent> {
+    read_lines(path).map_err(naming(path))
+}
+
+fn read_lines(path: &Path) -> io::Result<SpoolContent> {
+    let mut reader = BufReader::new(File::open(path)?);
+    let mut content = SpoolContent::default();
+    let mut earlier = RequestStore::default();
+    let mut known = HashSet::new();
+    let mut line = Vec::new();
+    for number in 1.. {
+        line.clear();
+        reader.read_until(b'\n', &mut line)?;
+        if line.last() != Some(&b'\n') {
+            break;
+        }
+        let damage = match serde_json::from_slice(&line) {
+            Ok(SpoolRecord::Run(run)) => {
+                content.head = Some(run.into_owned());
+                continue;
+            }
+            Ok(SpoolRecord::Call(call)) => match earlier.store(*call) {
+                Ok((call, request)) => {
+                    earlier.add(request);
+                    content.calls.push(call);
+                    continue;
+                }
+                Err(error) => error.to_string(),
+            },
+            Ok(SpoolRecord::StoredCall(call)) if call.bases().all(|base| known.contains(&base)) => {
+                known.insert(call.number);
+                content.calls.push(call.into_owned());
+                continue;
+            }
+            Ok(SpoolRecord::StoredCall(_)) => "it is a difference from a line that is damaged".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        content.damage.get_or_insert_with(|| format!("line {number} is damaged: {damage}"));
+    }
+    if content.head.is_none() && !content.calls.is_empty() {
+        content.damage.get_or_insert_with(|| "there is no line with the run".to_owned());
+    }
+    Ok(content)
 }
 
 /// Returns a function that names `path` in the message of an error.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::recordings::{ReplayScope, RunPackCache};
+use crate::calls::recorded_run::AnsweredCall;
 use crate::digest::CoreHash;
 use crate::vault::{LookupError, Vault};
 
@@ -48,7 +49,7 @@ pub struct UnusedRecording {
     pub provider: String,
     /// The name of the request in the API.
     pub endpoint: String,
-    /// The first 200 characters of the prompt.
+    /// The first 200 characters of the prompt; empty if the request is an attachment.
     pub prompt: String,
 }
 
@@ -79,17 +80,40 @@ pub(super) fn replayed_calls(
         usage.used.entry(only).or_default();
     }
     let mut unused = Vec::new();
-    for (core_hash, steps) in usage.used {
-        let Some(pack) = recordings.pack(vault, core_hash)? else { continue };
-        let left = pack.recorded.iter();
-        let left = left.filter(|recorded| scope.failures.allow(recorded) && !steps.contains(&recorded.step));
-        unused.extend(left.map(|recorded| UnusedRecording {
-            core_hash,
-            step: recorded.step,
-            provider: recorded.provider.clone(),
-            endpoint: recorded.endpoint.clone(),
-            prompt: recorded.prompt.chars().take(SHOWN).collect(),
-        }));
+    // The run packs whose calls were looked through: those of a run are looked through together.
+    let mut seen = BTreeSet::new();
+    for core in usage.used.keys() {
+        let Some(pack) = recordings.pack(vault, *core)? else { continue };
+        if !pack.core(0).is_some_and(|first| seen.insert(first)) {
+            continue;
+        }
+        let is_used = |core, recorded: &AnsweredCall| {
+            usage.used.get(&core).is_some_and(|steps| steps.contains(&recorded.step))
+        };
+        let mut left: BTreeMap<(CoreHash, usize), UnusedRecording> = pack
+            .recorded()
+            .filter(|(core, recorded)| scope.failures.allow(recorded) && !is_used(*core, recorded))
+            .map(|(core, recorded)| ((core, recorded.step), unused_recording(core, recorded)))
+            .collect();
+        if !left.is_empty() {
+            recordings.visit_prompts(vault, &pack, &mut |core, recorded, prompt| {
+                if let Some(unused) = left.get_mut(&(core, recorded.step)) {
+                    unused.prompt = prompt().chars().take(SHOWN).collect();
+                }
+            })?;
+        }
+        let order = pack.recorded().filter_map(|(core, recorded)| left.remove(&(core, recorded.step)));
+        unused.extend(order.collect::<Vec<_>>());
     }
     Ok(ReplayedCalls { replayed: usage.replayed, missed: usage.missed, misses: usage.misses, unused })
+}
+
+fn unused_recording(core_hash: CoreHash, recorded: &AnsweredCall) -> UnusedRecording {
+    UnusedRecording {
+        core_hash,
+        step: recorded.step,
+        provider: recorded.provider.clone(),
+        endpoint: recorded.endpoint.clone(),
+        prompt: String::new(),
+    }
 }

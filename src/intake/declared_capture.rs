@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use super::options::ExamineOptions;
 use super::verdict::Rejection;
 use crate::artifact::{Admitted, Directory, DirectoryEntry, EntryContent, Kind, document};
-use crate::digest::{CaptureHash, CoreHash};
+use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
 use crate::validation::{Report, RuleInfo, Severity, Violation};
 
@@ -35,6 +35,20 @@ pub struct DeclaredCapture {
 }
 
 impl DeclaredCapture {
+    /// Returns bytes as an artifact of the kind that takes any.
+    pub(crate) fn attachment(name: OsString, bytes: Vec<u8>) -> Self {
+        let digest = Digest::from_content(&bytes);
+        let kind = formats::ALL.into_iter().find(|kind| kind.takes_any_bytes());
+        let member = kind.and_then(Kind::document_member).unwrap_or_default();
+        Self {
+            name,
+            kind: kind.map(Kind::name).unwrap_or_default().to_owned(),
+            core: CoreHash(digest),
+            capture: CaptureHash(digest),
+            files: vec![(member.to_owned(), bytes)],
+        }
+    }
+
     /// Returns the total size of its files in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
@@ -43,7 +57,7 @@ impl DeclaredCapture {
 }
 
 /// Examines a byte form, and rejects it unless it is of the declared kind and has the declared hashes.
-pub(super) fn examine(declared: DeclaredCapture, options: &ExamineOptions) -> Result<Admitted, Rejection> {
+pub(crate) fn examine(declared: DeclaredCapture, options: &ExamineOptions) -> Result<Admitted, Rejection> {
     let reject = |kind, report: Report| Err(Rejection::new(kind, report));
     let Some(kind) = formats::named(&declared.kind) else {
         let message = format!("this version of runvault does not know the kind {}", declared.kind);

@@ -26,6 +26,7 @@ mod writers;
 pub use crate::formats::{recognize, recognize_all};
 
 pub use continuation::{Continuation, Predecessor};
+pub(crate) use declared_capture::examine as examine_declared;
 pub use declared_capture::{DECLARED_IDENTITY, DeclaredCapture};
 pub use document::{examine_document, nothing_recognized};
 pub use error::SourceError;

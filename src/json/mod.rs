@@ -21,6 +21,7 @@ mod number;
 pub mod pointer;
 pub mod pretty;
 pub mod reader;
+pub(crate) mod splice;
 mod text;
 mod value;
 

@@ -1,5 +1,7 @@
 //! JSON Pointers (RFC 6901).
 
+use std::borrow::Cow;
+
 use memchr::memchr2;
 
 /// A step from a value to a value that it contains.
@@ -47,6 +49,17 @@ pub fn push(pointer: &mut String, token: &str) {
 pub fn push_index(pointer: &mut String, index: usize) {
     pointer.push('/');
     pointer.push_str(&index.to_string());
+}
+
+/// Returns the decoded tokens of a pointer.
+pub(crate) fn tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    pointer.split('/').skip(1).map(|token| {
+        if token.contains('~') {
+            Cow::Owned(token.replace("~1", "/").replace("~0", "~"))
+        } else {
+            Cow::Borrowed(token)
+        }
+    })
 }
 
 #[cfg(test)]

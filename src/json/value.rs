@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use super::Number;
+use super::{Number, pointer};
 
 /// A JSON value as written: members in the order of the text, numbers as their literals.
 ///
@@ -97,6 +97,26 @@ impl<'a> Value<'a> {
         Some(std::mem::replace(value, Self::Null))
     }
 
+    /// Returns the value at a JSON Pointer.
+    pub(crate) fn at_pointer(&self, pointer: &str) -> Option<&Value<'a>> {
+        pointer::tokens(pointer).try_fold(self, |value, token| match value {
+            Self::Array(elements) => elements.get(token.parse::<usize>().ok()?),
+            Self::Object(object) => object.get(&token),
+            _ => None,
+        })
+    }
+
+    /// Returns the value at a JSON Pointer, to be changed.
+    pub(crate) fn at_pointer_mut(&mut self, pointer: &str) -> Option<&mut Value<'a>> {
+        pointer::tokens(pointer).try_fold(self, |value, token| match value {
+            Self::Array(elements) => elements.get_mut(token.parse::<usize>().ok()?),
+            Self::Object(object) => {
+                object.members.iter_mut().find(|(key, _)| *key == token).map(|(_, value)| value)
+            }
+            _ => None,
+        })
+    }
+
     /// Returns whether this is `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {
@@ -128,6 +148,16 @@ impl<'a> Object<'a> {
     /// Creates an object. The caller guarantees that names are unique.
     pub(crate) fn from_members(members: Vec<(Cow<'a, str>, Value<'a>)>) -> Self {
         Self { members }
+    }
+
+    /// Adds a member. The caller guarantees that there is none of this name.
+    pub(crate) fn push(&mut self, name: Cow<'a, str>, value: Value<'a>) {
+        self.members.push((name, value));
+    }
+
+    /// Returns the members, in their order.
+    pub(crate) fn into_members(self) -> Vec<(Cow<'a, str>, Value<'a>)> {
+        self.members
     }
 
     /// Returns the member `name`.

@@ -1,24 +1,31 @@
 //! Makes documents of files.
 
+use std::convert::Infallible;
 use std::fmt::Write;
 
 use super::error::{ConvertError, RecorderResult};
 use super::format::RecorderFormat;
 use super::recording::{ConvertInput, ImportedRun, ImportedRuns};
 use super::{inspect, jsonl, otel, vcr};
-use crate::artifact::Kind;
-use crate::calls::call::CallRecord;
+use crate::artifact::AdmitOptions;
+use crate::calls::call::StoredCall;
 use crate::calls::head::RunHead;
 use crate::calls::matching::MatchingRules;
 use crate::calls::origin::{CallOrigin, ImportSource};
-use crate::calls::{recorded_run, session};
-use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::calls::recorded_run::KIND;
+use crate::calls::request_store::RequestStore;
+use crate::calls::run_parts::{self, PartLimits, RunSink};
+use crate::calls::session;
+use crate::digest::Digest;
 use crate::formats;
 use crate::intake::{DeclaredCapture, InputItem};
 use crate::json::compact;
 use crate::json::reader::Limits;
 use crate::vault::add::InputResult;
 use crate::vault::imported::{ImportedValue, ValueOutcome};
+
+/// The fewest bytes of a run pack that is examined before it is used: what it states can be beyond a limit of the format.
+const EXAMINED: usize = 8 << 20;
 
 /// How files are converted.
 #[derive(Clone, Debug, Default)]
@@ -157,7 +164,8 @@ impl Converter<'_> {
     /// Makes the documents of a run.
     fn convert(&self, run: ImportedRun, converted: &mut Conversion) {
         let ImportedRun { name, details, files, exchanges } = run;
-        let mut calls: Vec<CallRecord> = Vec::new();
+        let mut calls: Vec<StoredCall> = Vec::new();
+        let mut requests = RequestStore::default();
         let mut undated = None;
         for (file, mut exchange) in exchanges {
             for name in exchange.take_transport() {
@@ -166,8 +174,10 @@ impl Converter<'_> {
                 converted.unmapped.push(self.unmapped(file, exchange.location.clone(), reason));
             }
             let location = exchange.location.clone();
-            match exchange.into_call(calls.len() as u64, &self.options.rules) {
-                Ok(call) => {
+            let call = exchange.into_call(calls.len() as u64, &self.options.rules);
+            match call.and_then(|call| requests.store(call).map_err(|error| error.to_string())) {
+                Ok((call, request)) => {
+                    requests.add(request);
                     if call.requested_at.is_none() {
                         undated.get_or_insert((file, location));
                     }
@@ -200,7 +210,7 @@ impl Converter<'_> {
         converted.documents.extend(documents);
     }
 
-    fn head(&self, name: Option<&str>, original: &ImportSource, calls: &[CallRecord]) -> RunHead {
+    fn head(&self, name: Option<&str>, original: &ImportSource, calls: &[StoredCall]) -> RunHead {
         let started_at = calls.iter().filter_map(|call| call.requested_at).min();
         let mut id = self.format.name().to_owned();
         for digest in &original.digests {
@@ -224,15 +234,55 @@ impl Converter<'_> {
         &self,
         head: &RunHead,
         original: &ImportSource,
-        calls: &[CallRecord],
+        calls: &[StoredCall],
     ) -> Option<Vec<ConvertedDocument>> {
         let origin = CallOrigin::File(original);
         let file = self.inputs.first().map(|input| input.name.as_str()).unwrap_or_default();
-        let pack = recorded_run::document(origin, head, calls).ok()?;
-        let documents = session::documents(origin, head, calls).into_iter().chain([pack]);
-        let named =
-            |bytes| ConvertedDocument { name: format!("{file}#{}", head.id), bytes, is_original: false };
-        Some(documents.map(named).collect())
+        let mut sink = ImportedDocuments {
+            name: format!("{file}#{}", head.id),
+            documents: Vec::new(),
+            options: self.options,
+        };
+        for session in session::documents(origin, head, calls) {
+            sink.push(session, false);
+        }
+        run_parts::write((origin, head, &PartLimits::new(&self.options.limits)), calls, &mut sink).ok()?;
+        Some(sink.documents)
+    }
+}
+
+/// Receives the documents of a run.
+struct ImportedDocuments<'s> {
+    name: String,
+    documents: Vec<ConvertedDocument>,
+    options: &'s ConvertOptions,
+}
+
+impl ImportedDocuments<'_> {
+    fn push(&mut self, bytes: Vec<u8>, is_original: bool) {
+        self.documents.push(ConvertedDocument { name: self.name.clone(), bytes, is_original });
+    }
+}
+
+impl RunSink for ImportedDocuments<'_> {
+    type Error = Infallible;
+
+    fn attachment(&mut self, bytes: Vec<u8>) -> Result<(), Infallible> {
+        self.push(bytes, true);
+        Ok(())
+    }
+
+    fn run_pack(&mut self, document: Vec<u8>, _: Digest) -> Result<bool, Infallible> {
+        // Smaller ones are within all limits of the format.
+        let is_accepted = document.len() < EXAMINED || {
+            let options = AdmitOptions { limits: self.options.limits, ..AdmitOptions::default() };
+            let kind = formats::named(KIND);
+            kind.is_some_and(|kind| kind.admit(document.clone(), &options).is_ok())
+        };
+        if is_accepted {
+            self.push(document, false);
+        }
+        Ok(is_accepted)
     }
 }
 
@@ -242,23 +292,11 @@ impl Conversion {
     pub fn into_items(self) -> impl Iterator<Item = InputResult> + Send {
         self.documents.into_iter().map(|document| {
             let ConvertedDocument { name, bytes, is_original } = document;
-            let any = formats::ALL.into_iter().find(|kind| kind.takes_any_bytes()).filter(|_| is_original);
-            Ok(match any {
-                Some(kind) => InputItem::Declared(original(kind, name, bytes)),
-                None => InputItem::Document { name, bytes },
+            Ok(if is_original {
+                InputItem::Declared(DeclaredCapture::attachment(name.into(), bytes))
+            } else {
+                InputItem::Document { name, bytes }
             })
         })
-    }
-}
-
-/// Returns a file as an artifact of the kind that takes any bytes.
-fn original(kind: Kind, name: String, bytes: Vec<u8>) -> DeclaredCapture {
-    let digest = Digest::from_content(&bytes);
-    DeclaredCapture {
-        name: name.into(),
-        kind: kind.name().to_owned(),
-        core: CoreHash(digest),
-        capture: CaptureHash(digest),
-        files: vec![(kind.document_member().unwrap_or_default().to_owned(), bytes)],
     }
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::node::LocatedValue;
 use super::target::ApiTarget;
-use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, RetryHeaders};
+use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, CompleteRequest, RetryHeaders};
 use crate::calls::matching::MatchingRules;
 use crate::calls::{assembled, url};
 use crate::json::compact;
@@ -147,8 +147,7 @@ impl ImportedExchange {
             endpoint: endpoint.name.to_owned(),
             path,
             query: query.and_then(|query| url::query_digest(&rules.redacted(&query))),
-            prompt,
-            request: compact::text(&stored),
+            request: CompleteRequest { prompt, payload: compact::text(&stored) },
             latency_ms,
             replayed_before: 0,
             outcome,

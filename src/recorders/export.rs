@@ -7,6 +7,7 @@ use chrono::SecondsFormat;
 
 use crate::calls::provider::Provider;
 use crate::calls::recorded_run::{self, AnsweredCall};
+use crate::digest::Digest;
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 
@@ -25,6 +26,9 @@ pub enum CallExportError {
     /// It is not a run pack that a gateway recorded or that was imported from another program.
     #[error("only run packs of recorded or imported calls can be exported in this form")]
     NoCalls,
+    /// A body that is an attachment is not in the vault, or is not text.
+    #[error("the body {0} of a call is not in the vault")]
+    Missing(Digest),
     /// The output cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -37,20 +41,48 @@ pub fn has_calls(document: &[u8]) -> bool {
 }
 
 /// Writes the complete calls of run packs, and returns their number. Calls without a complete answer are left out.
+/// `attachment` returns the bytes of a body that is an attachment.
 ///
 /// # Errors
 /// Returns [`CallExportError::NoCalls`] if one of the documents is not a run pack with calls, before anything is
-/// written; and [`CallExportError::Io`] if the output cannot be written.
-pub fn write(format: ExportFormat, packs: &[Vec<u8>], out: &mut dyn Write) -> Result<u64, CallExportError> {
-    let mut calls = Vec::new();
+/// written; [`CallExportError::Missing`] if an attachment is missing; and [`CallExportError::Io`] if the output cannot be
+/// written.
+pub fn write(
+    format: ExportFormat,
+    packs: &[Vec<u8>],
+    attachment: &dyn Fn(Digest) -> Option<Vec<u8>>,
+    out: &mut dyn Write,
+) -> Result<u64, CallExportError> {
+    let mut runs = Vec::new();
     for pack in packs {
-        calls.extend(recorded_run::read(pack).ok_or(CallExportError::NoCalls)?);
+        runs.push(recorded_run::read(pack).ok_or(CallExportError::NoCalls)?);
     }
-    match format {
-        ExportFormat::Vcr => cassette(&calls, out)?,
-        ExportFormat::Jsonl => calls.iter().try_for_each(|call| line(call, out))?,
+    let count = runs.iter().map(Vec::len).sum::<usize>();
+    if format == ExportFormat::Vcr {
+        writeln!(out, "interactions:{}", if count == 0 { " []" } else { "" })?;
     }
-    Ok(calls.len() as u64)
+    for (pack, calls) in packs.iter().zip(runs) {
+        let mut requests = recorded_run::requests(pack);
+        for mut call in calls {
+            let attached = |digest: Digest| {
+                let text = attachment(digest).and_then(|bytes| String::from_utf8(bytes).ok());
+                text.ok_or(CallExportError::Missing(digest))
+            };
+            let request = requests.remove(&call.step).map(|request| Ok(request.payload));
+            let request = request.or(call.attached_request.map(attached)).transpose()?.unwrap_or_default();
+            if let Some(digest) = call.attached_answer {
+                call.answer.body = attached(digest)?;
+            }
+            match format {
+                ExportFormat::Vcr => interaction(&call, &request, out)?,
+                ExportFormat::Jsonl => line(&call, &request, out)?,
+            }
+        }
+    }
+    if format == ExportFormat::Vcr {
+        writeln!(out, "version: 1")?;
+    }
+    Ok(count as u64)
 }
 
 fn url(call: &AnsweredCall) -> String {
@@ -60,38 +92,34 @@ fn url(call: &AnsweredCall) -> String {
     }
 }
 
-fn cassette(calls: &[AnsweredCall], out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "interactions:{}", if calls.is_empty() { " []" } else { "" })?;
-    for call in calls {
-        let answer = &call.answer;
-        writeln!(out, "- request:\n    body: {}\n    headers:", quoted(&call.request))?;
-        writeln!(
-            out,
-            "      Content-Type:\n      - application/json\n    method: POST\n    uri: {}",
-            quoted(&url(call))
-        )?;
-        writeln!(out, "  response:\n    body:\n      string: {}", quoted(&answer.body))?;
-        writeln!(out, "    headers:")?;
-        let date = call.requested_at.map(|at| at.format("%a, %d %b %Y %H:%M:%S GMT").to_string());
-        let headers = [("Content-Type", &answer.content_type), ("Date", &date)];
-        let mut is_empty = true;
-        for (name, value) in headers.into_iter().chain(answer.retry.iter()) {
-            if let Some(value) = value {
-                writeln!(out, "      {name}:\n      - {}", quoted(value))?;
-                is_empty = false;
-            }
+fn interaction(call: &AnsweredCall, request: &str, out: &mut dyn Write) -> io::Result<()> {
+    let answer = &call.answer;
+    writeln!(out, "- request:\n    body: {}\n    headers:", quoted(request))?;
+    writeln!(
+        out,
+        "      Content-Type:\n      - application/json\n    method: POST\n    uri: {}",
+        quoted(&url(call))
+    )?;
+    writeln!(out, "  response:\n    body:\n      string: {}", quoted(&answer.body))?;
+    writeln!(out, "    headers:")?;
+    let date = call.requested_at.map(|at| at.format("%a, %d %b %Y %H:%M:%S GMT").to_string());
+    let headers = [("Content-Type", &answer.content_type), ("Date", &date)];
+    let mut is_empty = true;
+    for (name, value) in headers.into_iter().chain(answer.retry.iter()) {
+        if let Some(value) = value {
+            writeln!(out, "      {name}:\n      - {}", quoted(value))?;
+            is_empty = false;
         }
-        if is_empty {
-            writeln!(out, "      {{}}")?;
-        }
-        writeln!(
-            out,
-            "    status:\n      code: {}\n      message: {}",
-            answer.status,
-            quoted(phrase(answer.status))
-        )?;
     }
-    writeln!(out, "version: 1")
+    if is_empty {
+        writeln!(out, "      {{}}")?;
+    }
+    writeln!(
+        out,
+        "    status:\n      code: {}\n      message: {}",
+        answer.status,
+        quoted(phrase(answer.status))
+    )
 }
 
 /// Returns a text in double quotes, as YAML 1.1 and 1.2 read it. JSON does so too, but permits characters that YAML only
@@ -126,7 +154,7 @@ fn phrase(status: u16) -> &'static str {
     }
 }
 
-fn line(call: &AnsweredCall, out: &mut dyn Write) -> io::Result<()> {
+fn line(call: &AnsweredCall, request: &str, out: &mut dyn Write) -> io::Result<()> {
     let string = |text: &str| compact::text(&Value::String(text.into()));
     let answer = &call.answer;
     // A body that would not be read as the same bytes is written as a string; `null` would be read as no body.
@@ -143,12 +171,7 @@ fn line(call: &AnsweredCall, out: &mut dyn Write) -> io::Result<()> {
     if let Some(latency) = call.latency_ms {
         write!(out, "\"latency_ms\":{latency},")?;
     }
-    write!(
-        out,
-        "\"request\":{{\"method\":\"POST\",\"url\":{},\"body\":{}}},",
-        string(&url(call)),
-        call.request
-    )?;
+    write!(out, "\"request\":{{\"method\":\"POST\",\"url\":{},\"body\":{}}},", string(&url(call)), request)?;
     write!(out, "\"response\":{{\"status_code\":{},\"headers\":{{", answer.status)?;
     let headers = [("content-type", &answer.content_type)].into_iter().chain(answer.retry.iter());
     let headers =
@@ -175,13 +198,14 @@ mod tests {
 
     #[test]
     fn other_documents_have_no_calls() {
-        let error = write(ExportFormat::Vcr, &[b"{}".to_vec()], &mut Vec::new()).unwrap_err();
+        let error = write(ExportFormat::Vcr, &[b"{}".to_vec()], &|_| None, &mut Vec::new()).unwrap_err();
         assert!(matches!(error, CallExportError::NoCalls));
     }
 
     #[test]
     fn a_body_of_null_is_read_as_it_was_written() {
         let call = AnsweredCall {
+            pack: 0,
             step: 0,
             provider: "openai".to_owned(),
             endpoint: "responses".to_owned(),
@@ -189,8 +213,9 @@ mod tests {
             query: None,
             requested_at: None,
             latency_ms: None,
-            prompt: String::new(),
-            request: "{}".to_owned(),
+            model: "m".to_owned(),
+            prompt: Digest::from_content(b""),
+            attached_request: None,
             form: ResponseForm::of(None),
             replayed_before: 0,
             failure: None,
@@ -201,9 +226,10 @@ mod tests {
                 body: "null".to_owned(),
                 chunks: Vec::new(),
             },
+            attached_answer: None,
         };
         let mut bytes = Vec::new();
-        line(&call, &mut bytes).unwrap();
+        line(&call, "{}", &mut bytes).unwrap();
         let input = ConvertInput { name: "exported".to_owned(), bytes };
         let run = jsonl::read(&[input], &Limits::default()).unwrap().runs.remove(0);
         let ImportedResponse::Answer { body, .. } = &run.exchanges[0].1.reply else { panic!() };

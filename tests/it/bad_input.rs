@@ -313,7 +313,6 @@ fn wrong_usage_has_a_status_of_its_own() {
         &["nonsense"],
         &["get", "x:z"],
         &["get", "12345"],
-        &["find", "things"],
         &["find", "--attr", "novalue"],
         &["find", "--since", "whenever"],
         &["add", "--kind", "pdf", "x"],

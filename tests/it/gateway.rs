@@ -23,6 +23,7 @@ mod upstream;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -78,8 +79,14 @@ fn steps(sandbox: &Sandbox) -> Vec<Value> {
 
 /// The calls that are on disk and not in the vault.
 fn spooled(sandbox: &Sandbox) -> String {
-    let Ok(entries) = std::fs::read_dir(sandbox.path("spool")) else { return String::new() };
-    entries.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap()).collect()
+    spool_files(sandbox).iter().map(|path| std::fs::read_to_string(path).unwrap()).collect()
+}
+
+/// The files of runs that are not finished.
+fn spool_files(sandbox: &Sandbox) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(sandbox.path("spool")) else { return Vec::new() };
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|ending| ending == "run")).collect()
 }
 
 #[test]
@@ -148,7 +155,7 @@ fn a_call_is_on_disk_before_its_last_byte_is_sent() {
         let answer = chat(gateway.address(), "one", stream).expect(200);
         let line = spooled(&sandbox).lines().nth(number + 1).unwrap().to_owned();
         let call: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(call["call"]["outcome"]["answered"]["body"], json!(answer.body));
+        assert_eq!(call["stored_call"]["outcome"]["answered"]["body"], json!(answer.body));
     }
     gateway.stop().unwrap();
     assert_eq!(spooled(&sandbox), "");
@@ -208,9 +215,7 @@ fn a_run_that_was_left_behind_is_stored_without_refused_calls() {
     chat(gateway.address(), &key, false).expect(200);
     chat(gateway.address(), "one", false).expect(200);
     // What a process that was killed leaves.
-    let left: Vec<_> =
-        std::fs::read_dir(sandbox.path("spool")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let text = std::fs::read(&left[0]).unwrap();
+    let text = std::fs::read(spool_files(&sandbox).remove(0)).unwrap();
     gateway.stop().unwrap();
     std::fs::remove_file(sandbox.vault()).unwrap();
     std::fs::write(sandbox.path("spool/4711-0.calls"), text).unwrap();
@@ -227,7 +232,7 @@ fn calls_after_a_write_that_failed_are_not_lost() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
     let gateway = start(&sandbox, GatewayMode::Record, &upstream);
     chat(gateway.address(), "one", false).expect(200);
-    let spool = std::fs::read_dir(sandbox.path("spool")).unwrap().next().unwrap().unwrap().path();
+    let spool = spool_files(&sandbox).remove(0);
     // What a write leaves that finds the disk full.
     let mut file = std::fs::OpenOptions::new().append(true).open(&spool).unwrap();
     file.write_all(b"{\"call\":{\"number\"").unwrap();
@@ -248,7 +253,7 @@ fn a_damaged_file_is_named_and_kept_and_its_other_calls_are_stored() {
     gateway.stop().unwrap();
     std::fs::remove_file(sandbox.vault()).unwrap();
     // The first call of one file, the run of another, and no line of the last.
-    let damaged = text.replacen("\"call\"", "\"", 1);
+    let damaged = text.replacen("\"stored_call\"", "\"", 1);
     std::fs::write(sandbox.path("spool/1-0.calls"), &damaged).unwrap();
     std::fs::write(sandbox.path("spool/2-0.calls"), text.replacen("\"run\"", "\"", 1)).unwrap();
     std::fs::write(sandbox.path("spool/3-0.calls"), &text).unwrap();
@@ -514,11 +519,10 @@ fn what_is_ignored_and_replaced_is_stated() {
     gateway.stop().unwrap();
     let request = &steps(&sandbox)[0];
     assert_eq!(request["input"]["payload"]["messages"][0]["content"], "today is 2026-01-02");
-    assert_eq!(
-        request["input"]["prompt"],
-        r#"{"messages":[{"content":"today is DATE","role":"user"}],"model":"m"}"#
-    );
     let found = sandbox.run(["find", "rpk", "--json"]).expect(0).json();
+    let core = found[0]["core_hash"].as_str().unwrap().parse().unwrap();
+    let calls = recorded_calls(&Vault::open(&sandbox.vault()).unwrap(), core).unwrap().unwrap();
+    assert_eq!(calls[0].prompt, r#"{"messages":[{"content":"today is DATE","role":"user"}],"model":"m"}"#);
     let pack = sandbox.run(["get", found[0]["core_hash"].as_str().unwrap()]).expect(0).stdout;
     let pack: Value = serde_json::from_str(&pack).unwrap();
     assert_eq!(

@@ -120,7 +120,6 @@ fn gateway(error: &(dyn Error + 'static)) -> Option<Failure> {
             StartError::Listen { .. } => Failure::new("GatewayError", "listen", ""),
             StartError::NoRecording(_) => Failure::new("NotRecordedError", "no-recording", ""),
             StartError::Vault(error) => lookup(error),
-            StartError::Recovery(_) => return None,
         });
     }
     if error.is::<FinishError>() && error.source().is_none() {

@@ -178,6 +178,9 @@ fn document(event: &GatewayEvent<'_>) -> Option<Value> {
             json!({"event": "not-recorded", "provider": provider, "path": path, "reason": reason})
         }
         GatewayEvent::Finished(run) => json!({"event": "finished", "run": run}),
+        GatewayEvent::SetAside { file, reason } => {
+            json!({"event": "set_aside", "file": file, "reason": reason})
+        }
         GatewayEvent::Failed { reason } => json!({"event": "failed", "reason": reason}),
         _ => return None,
     })

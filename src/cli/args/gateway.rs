@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::SecondsFormat;
 use clap::{Args, ValueEnum};
 use runvault::Vault;
 use runvault::display::counted;
@@ -159,7 +160,7 @@ fn upstream(text: &str) -> Result<Upstream, String> {
 }
 
 /// Returns the directory beside the vault, or in the user's data directory for a database.
-fn default_spool(args: &VaultArgs) -> Result<PathBuf, CommandError> {
+pub(crate) fn default_spool(args: &VaultArgs) -> Result<PathBuf, CommandError> {
     let path = args.path()?;
     match Vault::file_of(&path) {
         Some(file) => {
@@ -200,6 +201,17 @@ fn report(event: &GatewayEvent<'_>) {
                 stdout::warning(&format!("{call}: the call is not recorded, because secrets are refused"));
             }
         }
+        GatewayEvent::Lost { provider, path, requested_at } => {
+            let at = requested_at.to_rfc3339_opts(SecondsFormat::Secs, true);
+            let call = format!("{provider} {}", escaped(path));
+            stdout::warning(&format!(
+                "lost: {call}: the call of {at} was not complete when its gateway was killed"
+            ));
+        }
+        GatewayEvent::SetAside { file, reason } => {
+            let file = file.to_string_lossy();
+            stdout::warning(&format!("{}: {}{}", escaped(&file), escaped(reason), hints::SET_ASIDE));
+        }
         GatewayEvent::Failed { reason } => stdout::error(&escaped(reason).to_string()),
         GatewayEvent::Finished(run) => {
             let calls = counted(run.calls, "call");
@@ -209,7 +221,10 @@ fn report(event: &GatewayEvent<'_>) {
                 String::new()
             };
             let name = run.name.as_deref().map(|name| format!(" {}", escaped(name))).unwrap_or_default();
-            stdout::note(&format!("run{name}: {calls}{failed}\nrun pack {}", run.run_pack));
+            stdout::note(&format!("run{name}: {calls}{failed}"));
+            for run_pack in &run.run_packs {
+                stdout::note(&format!("run pack {run_pack}"));
+            }
             for session in &run.sessions {
                 stdout::note(&format!("session {session}"));
             }

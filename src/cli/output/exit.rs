@@ -119,7 +119,7 @@ impl From<StartError> for CommandError {
         match error {
             StartError::Vault(error) => error.into(),
             StartError::NoRecording(_) => Self::No(error.to_string()),
-            _ => Self::CouldNotRun(error.to_string()),
+            StartError::Listen { .. } => Self::CouldNotRun(error.to_string()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::members::{at, texts_at};
 use super::provider_shapes::StepTextRole;
-use super::texts;
+use super::{requests, texts};
 use crate::artifact::{Arguments, Responder};
 use crate::digest::Digest;
 use crate::json::{Object, Value};
@@ -96,10 +96,9 @@ impl StepCall {
 
 /// Returns the digests of the prompts in a step.
 pub(super) fn prompts(step: &Value<'_>) -> Vec<Digest> {
-    texts::carried(step, StepTextRole::Prompts)
-        .into_iter()
-        .map(|text| Digest::from_content(text.as_bytes()))
-        .collect()
+    let texts = texts::carried(step, StepTextRole::Prompts).into_iter();
+    let digests = texts.map(|text| Digest::from_content(text.as_bytes()));
+    requests::prompt_hash(step).into_iter().chain(digests).collect()
 }
 
 /// Returns the tool names in a step.

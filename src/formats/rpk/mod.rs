@@ -14,6 +14,7 @@ mod passages;
 mod pending_requests;
 mod provider_shapes;
 mod request_matcher;
+mod requests;
 mod roles;
 mod rules;
 mod run_events;
@@ -28,8 +29,8 @@ use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Mention,
-    MissingOffset, NameHandle, Part, Passage, Playback, Recognition, RunEvent, StepVisitor, Table, document,
-    unreadable,
+    MissingOffset, NameHandle, Part, Passage, Playback, Recognition, RequestVisitor, RunEvent, StepVisitor,
+    Table, document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::canonical::replaykit::NonCanonicalValue;
@@ -88,7 +89,7 @@ impl Artifact for Rpk {
     }
 
     fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
-        let root = match reader::read(bytes, &options.limits) {
+        let mut root = match reader::read(bytes, &options.limits) {
             Ok(root) => root,
             Err(error) => {
                 document::report(&error, findings);
@@ -100,10 +101,12 @@ impl Artifact for Rpk {
         if findings.has_errors() {
             return None;
         }
+        let signature = envelope.signature.map(|signature| signature.summary());
         match envelope.checksum? {
             Ok(checksum) => {
+                requests::complete(&mut root);
                 let mut draft = describe(&root, CoreHash(checksum));
-                draft.signature = envelope.signature.map(|signature| signature.summary());
+                draft.signature = signature;
                 Some(draft)
             }
             Err(defects) => {
@@ -124,7 +127,7 @@ impl Artifact for Rpk {
     /// Calls `visit` with the tool calls. Only the output of a `tool.response` is evidence. The metadata of the pack,
     /// the run and its steps, and the inputs of rendered prompts are statements of the recorder.
     fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
-        let root = reader::read(document, limits)?;
+        let root = requests::read(document, limits)?;
         root.get("metadata")
             .into_iter()
             .for_each(|metadata| visit(RunEvent::Statement { at: 0, value: metadata }));
@@ -143,7 +146,12 @@ impl Artifact for Rpk {
     }
 
     fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
-        Ok(exchanges::extract(steps(&reader::read(document, limits)?)))
+        Ok(exchanges::extract(steps(&requests::read(document, limits)?)))
+    }
+
+    fn requests(document: &[u8], limits: &Limits, visit: &mut RequestVisitor<'_>) -> Result<(), ReadError> {
+        requests::visit(steps(&reader::read(document, limits)?), visit);
+        Ok(())
     }
 
     fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
@@ -151,11 +159,11 @@ impl Artifact for Rpk {
     }
 
     fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        Ok(passages::extract(steps(&reader::read(document, limits)?)))
+        Ok(passages::extract(steps(&requests::read(document, limits)?)))
     }
 
     fn transcript(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
-        transcript::visit(steps(&reader::read(document, limits)?), visit);
+        transcript::visit(steps(&requests::read(document, limits)?), visit);
         Ok(())
     }
 }
@@ -166,6 +174,7 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     for (index, step) in steps.iter().enumerate() {
         let hash = step.get("hash").and_then(Value::as_str).and_then(Digest::parse_prefixed);
         draft.mentions.extend(hash.map(|hash| Mention::at(&STEP, index, hash)));
+        draft.mentions.extend(requests::prompt_hash(step).map(|hash| Mention::at(&PROMPT, index, hash)));
         for (role, carries) in [(&PROMPT, StepTextRole::Prompts), (&RESPONSE, StepTextRole::Responses)] {
             let digests =
                 texts::carried(step, carries).into_iter().map(|text| Digest::from_content(text.as_bytes()));

@@ -2,7 +2,7 @@
 
 use super::provider_shapes::StepTextRole;
 use super::roles::STEP;
-use super::texts;
+use super::{requests, texts};
 use crate::artifact::{Field, Passage, PassageCollector, words_of};
 use crate::json::Value;
 
@@ -41,7 +41,8 @@ pub(super) fn extract(steps: &[Value<'_>]) -> Vec<Passage> {
         let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default();
         let carriers = CARRIERS.iter().filter(|_| !has_carried);
         for (_, member, field) in MEMBERS.iter().chain(carriers).filter(|(name, ..)| *name == step_type) {
-            add(*field, step.get(member).map(words_of).unwrap_or_default());
+            let words = if *member == "input" { requests::asked(step) } else { step.get(member) };
+            add(*field, words.map(words_of).unwrap_or_default());
         }
     }
     passages.into_vec()

@@ -9,5 +9,6 @@ pub(super) const RESPONSE: Role =
 
 pub(super) const DERIVED_FROM: Relation = Relation { name: "derived-from", dangles: true };
 
-/// The locations of digests that are indexed as the core hash and as step hashes.
-pub(super) const INDEXED: [&str; 2] = ["/checksum", "/payload/run/steps/*/hash"];
+/// The locations of digests that are indexed as the core hash, as step hashes and as prompts.
+pub(super) const INDEXED: [&str; 3] =
+    ["/checksum", "/payload/run/steps/*/hash", "/payload/run/steps/*/input/prompt_hash"];

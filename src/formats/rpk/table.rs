@@ -3,11 +3,11 @@
 use super::attributes::STEP_ATTRIBUTES;
 use super::members::{at, steps};
 use super::provider_shapes::StepTextRole;
-use super::{metrics, texts};
+use super::{metrics, requests, texts};
 use crate::artifact::ColumnType::{Hash, Json, Number, Text, Time};
 use crate::artifact::{Cell, Column, MemberBytes, Table, TableRow, timestamp_text};
 use crate::json::Value;
-use crate::json::reader::{self, Limits, ReadError};
+use crate::json::reader::{Limits, ReadError};
 
 pub(super) const STEPS: Table = Table {
     name: "steps",
@@ -40,7 +40,7 @@ pub(super) const STEPS: Table = Table {
 fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<TableRow>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
-        let root = reader::read(member.bytes, limits)?;
+        let root = requests::read(member.bytes, limits)?;
         rows.extend(steps(&root).iter().enumerate().map(|(index, step)| row(index, step)));
     }
     Ok(rows)

@@ -7,7 +7,7 @@ use super::calls::{URLS, is_of_policy, tools};
 use super::members::{at, texts_at};
 use super::provider_shapes::StepTextRole;
 use super::request_matcher::RequestMatcher;
-use super::{exchanges, metrics, texts};
+use super::{exchanges, metrics, requests, texts};
 use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep};
 use crate::digest::Digest;
 use crate::json::Value;
@@ -106,6 +106,11 @@ fn status<'v>(step: &'v Value<'_>) -> Option<Cow<'v, str>> {
 fn prompts<'v>(step: &'v Value<'v>, whole: &str, described: &mut TranscriptStep<'v>) {
     let texts = texts::carried(step, StepTextRole::Prompts);
     let Some((last, before)) = texts.split_last() else {
+        if whole == "input"
+            && let Some(asked) = requests::asked(step)
+        {
+            return value(asked, BodyRole::Prompt, described);
+        }
         return member(step, whole, BodyRole::Prompt, described);
     };
     for text in before {
@@ -177,13 +182,19 @@ fn error<'v>(step: &'v Value<'v>, described: &mut TranscriptStep<'v>) {
 
 /// Adds a member of the step, if it is not `null` or empty.
 fn member<'v>(step: &'v Value<'v>, name: &str, role: BodyRole, described: &mut TranscriptStep<'v>) {
-    let is_empty = |value: &Value<'_>| match value {
+    if let Some(member) = step.get(name) {
+        value(member, role, described);
+    }
+}
+
+fn value<'v>(value: &'v Value<'v>, role: BodyRole, described: &mut TranscriptStep<'v>) {
+    let is_empty = match value {
         Value::Null => true,
         Value::Object(object) => object.iter().len() == 0,
         Value::Array(elements) => elements.is_empty(),
         _ => false,
     };
-    if let Some(value) = step.get(name).filter(|value| !is_empty(value)) {
+    if !is_empty {
         described.push(role, BodyContent::from_value(value));
     }
 }

@@ -8,8 +8,9 @@ use super::inputs::InputResult;
 use super::report::{AddMonitor, Summary};
 use super::rules::{conflicting, removed, unreadable};
 use super::source_paths::SourcePaths;
+use crate::artifact::Admitted;
 use crate::clock;
-use crate::intake::{self, ExamineOptions, Inputs};
+use crate::intake::{self, DeclaredCapture, ExamineOptions, Inputs};
 use crate::storage::{self, ErrorKind, PutOptions, PutOutcome, PutResult, RemovedPolicy, StorageError};
 use crate::validation::{Report, Violation};
 use crate::vault::handle::Vault;
@@ -48,6 +49,22 @@ impl Vault {
             Err(rejection) => joined(&*self.storage, rejection, options)?
                 .map_err(|rejection| AddError::Rejected(rejection.report))?,
         };
+        self.add_admitted(admitted, options)
+    }
+
+    /// Adds bytes as an attachment.
+    pub(crate) fn add_attachment(
+        &self,
+        bytes: Vec<u8>,
+        options: &ExamineOptions,
+    ) -> Result<PutResult, AddError> {
+        let declared = DeclaredCapture::attachment("an attachment".into(), bytes);
+        let admitted = intake::examine_declared(declared, options)
+            .map_err(|rejection| AddError::Rejected(rejection.report))?;
+        self.add_admitted(admitted, options)
+    }
+
+    fn add_admitted(&self, admitted: Admitted, options: &ExamineOptions) -> Result<PutResult, AddError> {
         let policy = if options.allow_removed { RemovedPolicy::Readmit } else { RemovedPolicy::Refuse };
         let prepared = self.storage.preparer()?.prepare(admitted);
         let options = PutOptions { policy, at: clock::now(), busy_timeout: storage::BUSY_TIMEOUT };

@@ -133,8 +133,21 @@ impl ViewBodyResolver<'_> {
                 }
             }
         });
+        let [document] = members.as_slice() else { return Ok(()) };
+        let restored = kind.requests(&document.bytes, &Limits::most(), &mut |request| {
+            let digest = request.prompt_hash.filter(|digest| left.contains(digest));
+            let Some((digest, text)) = digest.and_then(|digest| Some((digest, (request.prompt)()?))) else {
+                return;
+            };
+            if Digest::from_content(text.as_bytes()) == digest {
+                left.remove(&digest);
+                let index = u32::try_from(request.index).unwrap_or(u32::MAX);
+                let place = PlaceSummary::Index { unit: kind.step_noun().to_owned(), index };
+                self.add(digest, &BodyContent::Text(text.into()), &artifact, Some(place));
+            }
+        });
         // A document that this program cannot interpret has no texts.
-        drop(visited);
+        drop((visited, restored));
         Ok(())
     }
 

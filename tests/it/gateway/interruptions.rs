@@ -10,7 +10,7 @@ use runvault::gateway::{FinishError, GatewayEvent, GatewayMode};
 use super::client::{chat, request};
 use super::scripted::{options, response, server};
 use super::upstream::Upstream;
-use super::{kinds, spooled, start, started, steps};
+use super::{Process, kinds, spooled, start, started, steps};
 use crate::sandbox::Sandbox;
 
 /// How long a report may take on a busy machine.
@@ -137,4 +137,46 @@ fn calls_are_kept_if_the_vault_was_removed_or_replaced() {
         start(&sandbox, GatewayMode::Record, &upstream).stop().unwrap();
         assert_eq!((kinds(&sandbox).len(), spooled(&sandbox)), (2, String::new()));
     }
+}
+
+#[test]
+fn calls_that_a_kill_lost_are_named_at_the_next_start() {
+    let sandbox = Sandbox::without_vault();
+    let (asked, was_asked) = mpsc::channel();
+    let asked = Mutex::new(asked);
+    let upstream = server(move |line| {
+        asked.lock().unwrap().send(line.to_owned()).unwrap();
+        if line.contains("responses") {
+            // It does not answer until the test ends.
+            return vec![(u64::from(u32::MAX), String::new())];
+        }
+        vec![(0, response("application/json", "{}"))]
+    });
+    let option = format!("--upstream=openai=http://{upstream}");
+    let spool = format!("--spool={}", sandbox.path("spool").display());
+    let mut killed = Process::start_with(&sandbox, &["--create", "--mode=record", &spool, &option]);
+    chat(killed.address, "one", false).expect(200);
+    let address = killed.address;
+    let mut client = TcpStream::connect(address).unwrap();
+    let head =
+        format!("POST /openai/v1/responses HTTP/1.1\r\nhost: {address}\r\ncontent-length: 2\r\n\r\n{{}}");
+    client.write_all(head.as_bytes()).unwrap();
+    for _ in 0..2 {
+        was_asked.recv_timeout(TIMEOUT).unwrap();
+    }
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    let lost = Arc::new(Mutex::new(Vec::new()));
+    let for_gateway = Arc::clone(&lost);
+    let mut options = options(&sandbox, GatewayMode::Replay, upstream);
+    options.report = Arc::new(move |event| {
+        if let GatewayEvent::Lost { provider, path, .. } = event {
+            for_gateway.lock().unwrap().push(format!("{provider} {path}"));
+        }
+    });
+    for _ in 0..2 {
+        started(&sandbox, options.clone()).unwrap().stop().unwrap();
+    }
+    assert_eq!(*lost.lock().unwrap(), ["openai /v1/responses"]);
+    assert_eq!(steps(&sandbox).len(), 2);
 }

@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use runvault::Vault;
+use runvault::gateway::recorded_calls;
 use serde_json::{Value, json};
 
 use super::Process;
@@ -44,7 +46,9 @@ fn rules_and_servers_of_the_configuration_are_used_and_stated() {
     let replaced = stated["replaced"].as_array().unwrap();
     let texts = |name: &str| replaced.iter().map(|rule| rule[name].as_str().unwrap()).collect::<Vec<_>>();
     assert_eq!((texts("at"), texts("with")), (vec!["", "/messages", ""], vec!["UUID", "TIMESTAMP", "No N"]));
-    let prompt = pack["payload"]["run"]["steps"][0]["input"]["prompt"].as_str().unwrap();
+    let core = found[0]["core_hash"].as_str().unwrap().parse().unwrap();
+    let vault = Vault::open(&sandbox.vault()).unwrap();
+    let prompt = &recorded_calls(&vault, core).unwrap().unwrap()[0].prompt;
     assert!(prompt.contains("UUID at TIMESTAMP, No N, [REDACTED]"), "{prompt}");
     let replaying = Process::start_with(&sandbox, &[&["--mode=replay"], &more[..]].concat());
     let other = "11111111-2222-4333-8444-555555555555 at 2027-01-01 00:00, No 8, sk-other";

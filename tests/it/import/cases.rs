@@ -171,7 +171,8 @@ fn latencies_that_are_not_stated_are_absent() {
 fn tools_and_stop_sequences_of_spans_are_mapped() {
     for name in ["span-function-call-beside-messages.json", "span-legacy-function-call.json"] {
         let imported = imported(name);
-        let call = &imported.output()["output"]["choices"][0]["message"]["tool_calls"][0]["function"];
+        let body: Value = serde_json::from_str(imported.output()["content"].as_str().unwrap()).unwrap();
+        let call = &body["choices"][0]["message"]["tool_calls"][0]["function"];
         assert_eq!(*call, json!({"name": "track", "arguments": "{\"id\":\"A-1\"}"}), "{name}");
     }
     assert_eq!(imported("span-legacy-stop-sequences.json").request()["stop"], json!(["Observation:"]));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use runvault::Vault;
-use runvault::digest::CoreHash;
+use runvault::digest::{CoreHash, Digest};
 use runvault::recorders::{self, CallExportError};
 use runvault::vault::links::{LinkDirection, LinksRequest};
 
@@ -21,11 +21,13 @@ impl Args {
     pub(super) fn write_calls(&self, vault: &Vault, format: FormatName) -> Result<Status, CommandError> {
         let Some(output) = &self.output else { return Err(CommandError::Usage("give -o FILE".to_owned())) };
         let packs = self.packs(vault)?;
-        let write = |out: &mut dyn std::io::Write| match recorders::write(format.into(), &packs, out) {
-            Ok(calls) => Ok(calls),
-            Err(CallExportError::Io(error)) => Err(CommandError::from(error)),
-            Err(error) => Err(CommandError::No(error.to_string())),
-        };
+        let attachment = |digest: Digest| vault.get(&digest.into()).ok();
+        let write =
+            |out: &mut dyn std::io::Write| match recorders::write(format.into(), &packs, &attachment, out) {
+                Ok(calls) => Ok(calls),
+                Err(CallExportError::Io(error)) => Err(CommandError::from(error)),
+                Err(error) => Err(CommandError::No(error.to_string())),
+            };
         let calls = if output == Path::new("-") {
             write(&mut stdout::raw())?
         } else {

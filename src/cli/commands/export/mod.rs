@@ -73,24 +73,24 @@ pub(crate) struct Args {
     #[cfg_attr(feature = "server", arg(conflicts_with = "html"))]
     format: Option<format::FormatName>,
 
-    /// Also export the sessions, traces, run packs and export packs of the same runs, and what all of these state
+    /// Also export what belongs to the same runs, and its contracts
     ///
-    /// Hashes, names and manual links lead from an artifact to what it states, such as its contract, and never from there
+    /// These are the sessions, traces, run packs and export packs of the same runs, and what all of these state. Hashes, names and manual links lead from an artifact to what it states, such as its contract, and never from there
     /// to others that state it too. "all" follows all links in both directions.
-    #[arg(long, value_enum, value_name = "SCOPE", num_args = 0..=1, require_equals = true, default_missing_value = "stated")]
+    #[arg(long, value_enum, value_name = "SCOPE", hide_possible_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "stated")]
     with_links: Option<LinkScopeArg>,
 
     /// With --with-links=all, also follow links that may be coincidences, such as replays
     #[arg(long, requires = "with_links")]
     coincident: bool,
 
-    /// List what would be exported, with sizes and labels, and write nothing
+    /// List what would be exported, with sizes and labels
     #[arg(long, conflicts_with_all = ["output", "force", "format"])]
     #[cfg_attr(feature = "server", arg(conflicts_with = "html"))]
     dry_run: bool,
 
     /// With --dry-run, print one line of JSON for each artifact
-    #[arg(long, requires = "dry_run")]
+    #[arg(long, requires = "dry_run", hide_short_help = true)]
     json: bool,
 
     /// Export all artifacts

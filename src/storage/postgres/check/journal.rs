@@ -96,11 +96,15 @@ impl DatabaseInspection<'_> {
     pub(super) fn recorded_with(&self, digest: Digest) -> Result<Vec<RecordedCapture>> {
         let mut found = Vec::new();
         self.look(table("journal"), &mut Vec::new(), || {
-            let sql =
-                format!("SELECT seq FROM journal WHERE action = 'add' AND position('{digest}' IN entry) > 0 ORDER BY seq");
+            let sql = format!(
+                "SELECT seq FROM journal WHERE action = 'add' AND position('{digest}' IN entry) > 0
+                  ORDER BY seq"
+            );
             self.scan(&sql, ROWS, &mut |rows| {
                 let seqs = rows.iter().map(|row| value(row, 0)).collect::<PostgresResult<_>>()?;
-                let recorded = self.entries(seqs)?.into_values().filter_map(recorded_capture);
+                let mut entries: Vec<_> = self.entries(seqs)?.into_iter().collect();
+                entries.sort_unstable_by_key(|(seq, _)| *seq);
+                let recorded = entries.into_iter().filter_map(|(_, entry)| recorded_capture(entry));
                 found.extend(
                     recorded.filter(|recorded| recorded.capture.0 == digest || recorded.core.0 == digest),
                 );

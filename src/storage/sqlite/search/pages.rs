@@ -193,7 +193,7 @@ mod tests {
             let connection = index();
             connection.execute_batch("INSERT INTO search_text (search_text) VALUES ('optimize')").unwrap();
             assert_eq!(connection.execute(&format!("{change} {last}"), []).unwrap(), 1);
-            assert_eq!(unreachable(&connection).unwrap(), 1, "{change}");
+            assert!(unreachable(&connection).unwrap() > 0, "{change}");
         }
     }
 
@@ -203,7 +203,7 @@ mod tests {
             "UPDATE search_text_idx SET term = CAST(term AS TEXT)",
             "UPDATE search_text_idx SET pgno = pgno | 1",
             "UPDATE search_text_idx SET pgno = pgno + 2",
-            "UPDATE search_text_idx SET segid = segid + 1",
+            "UPDATE search_text_idx SET segid = segid + 1000",
             "DELETE FROM search_text_idx",
             "INSERT INTO search_text_idx SELECT segid, term || x'00', pgno + 2 FROM search_text_idx",
         ] {

@@ -1,0 +1,237 @@
+//! The requests of runs whose recorder stores each body once: a request is stated as the difference from an earlier one,
+//! and the text that it is compared by as a difference from the request. This is the place where they are restored.
+//! `docs/gateway.md`, "The run pack".
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::members::{at, step_type, steps};
+use crate::artifact::{RecordedRequest, RequestVisitor};
+use crate::digest::Digest;
+use crate::json::Value;
+use crate::json::canonical::rfc8785;
+use crate::json::reader::{self, Limits, ReadError};
+use crate::json::splice::{self, Splice};
+
+/// The location of the version of the recorder's profile, and the first version that stores each body once.
+const PROFILE: [&str; 3] = ["metadata", "gateway", "profile"];
+const FIRST_PROFILE: f64 = 2.0;
+
+/// The largest body of an answer, and the number of values in it, that is interpreted.
+const MAX_BODY: Limits = Limits { bytes: 32 << 20, depth: 128, values: 1_000_000, entries: 0 };
+
+/// The most bytes of requests that are restored to complete their texts. The texts of further ones stay as they are stored.
+const MAX_RESTORED: usize = 1 << 30;
+
+/// The digest of the text that a request is compared by.
+pub(super) fn prompt_hash(step: &Value<'_>) -> Option<Digest> {
+    if step_type(step) != "model.request" {
+        return None;
+    }
+    at(step, &["input", "prompt_hash"]).and_then(Value::as_str).and_then(Digest::parse_prefixed)
+}
+
+/// Returns the member with all that a request asks: its body, or the input if that is not in a member of its own.
+pub(super) fn asked<'v>(step: &'v Value<'v>) -> Option<&'v Value<'v>> {
+    let input = step.get("input")?;
+    Some(input.get("payload").filter(|_| prompt_hash(step).is_some()).unwrap_or(input))
+}
+
+/// Reads a document, and adds to its steps what follows from others of their members: the values of bodies that are JSON,
+/// and the beginnings of texts that an earlier request has.
+pub(super) fn read<'d>(document: &'d [u8], limits: &Limits) -> Result<Value<'d>, ReadError> {
+    let mut root = reader::read(document, limits)?;
+    complete(&mut root);
+    Ok(root)
+}
+
+/// Adds to the steps of a document what follows from others of their members.
+pub(super) fn complete(root: &mut Value<'_>) {
+    let profile = at(root, &PROFILE).and_then(Value::as_number);
+    if profile.is_none_or(|profile| profile.as_f64() < FIRST_PROFILE) {
+        return;
+    }
+    let mut texts = completed_texts(steps(root));
+    let Some(Value::Array(steps)) = root.at_pointer_mut("/payload/run/steps") else { return };
+    for (index, step) in steps.iter_mut().enumerate() {
+        if let (Some(completed), Some(payload)) =
+            (texts.remove(&index), step.at_pointer_mut("/input/payload"))
+        {
+            *payload = completed;
+        }
+        let body = at(step, &["output", "content"]).and_then(Value::as_str);
+        let body = body.and_then(|body| reader::read(body.as_bytes(), &MAX_BODY).ok());
+        let Some(body) = body.filter(|body| body.as_object().is_some()).map(|body| body.to_owned_value())
+        else {
+            continue;
+        };
+        if let Some(Value::Object(output)) = step.at_pointer_mut("/output")
+            && !output.contains("output")
+        {
+            output.push(Cow::Borrowed("output"), body);
+        }
+    }
+}
+
+/// Returns the payloads of which only a part of a text is stored, with these texts complete.
+fn completed_texts(steps: &[Value<'_>]) -> HashMap<usize, Value<'static>> {
+    let mut completed = HashMap::new();
+    let is_partial = |step: &Value<'_>| {
+        let (rest, difference) = (at(step, &["input", "payload"]), StatedDifference::of_payload(step));
+        rest.zip(difference).is_some_and(|(rest, it)| splice::has_partial_texts(rest, &it.splices))
+    };
+    if !steps.iter().any(|step| step_type(step) == "model.request" && is_partial(step)) {
+        return completed;
+    }
+    let mut left = MAX_RESTORED;
+    let mut restorer = Restorer::new(steps);
+    for (index, step) in steps.iter().enumerate().filter(|(_, step)| step_type(step) == "model.request") {
+        if is_partial(step)
+            && let Some(rest) = at(step, &["input", "payload"])
+            && let Some(StatedDifference { step: Some(base), splices, .. }) =
+                StatedDifference::of_payload(step)
+            && let Some(base) = restorer.payloads.kept.get(base)
+        {
+            let mut rest = rest.to_owned_value();
+            if splice::restore_texts(base, &mut rest, &splices).is_some() {
+                completed.insert(index, rest);
+            }
+        }
+        let Some(payload) = restorer.payload(index, step) else { continue };
+        let Some(rest) = left.checked_sub(splice::weight(&payload)) else { break };
+        left = rest;
+    }
+    completed
+}
+
+/// Calls `visit` with the requests of models that have a body.
+pub(super) fn visit(steps: &[Value<'_>], visit: &mut RequestVisitor<'_>) {
+    let mut restorer = Restorer::new(steps);
+    for (index, step) in steps.iter().enumerate().filter(|(_, step)| step_type(step) == "model.request") {
+        let Some(payload) = restorer.payload(index, step) else { continue };
+        let stated = at(step, &["input", "prompt"]).and_then(Value::as_str);
+        let prompt = restorer.prompt(index, step, &payload);
+        let prompt_hash = prompt_hash(step).or(stated.map(|text| Digest::from_content(text.as_bytes())));
+        visit(RecordedRequest {
+            index,
+            payload: &payload,
+            prompt_hash,
+            prompt: &|| stated.map(str::to_owned).or_else(|| text(prompt()?.as_ref())),
+        });
+    }
+}
+
+/// Returns the text that requests are compared by.
+fn text(prompt: &Value<'_>) -> Option<String> {
+    String::from_utf8(rfc8785::to_vec_with_distinct_integers(prompt).ok()?).ok()
+}
+
+/// A difference as a step states it.
+struct StatedDifference<'v> {
+    /// The id of the step with what it is a difference from.
+    step: Option<&'v str>,
+    /// What remains; that of a payload is the payload.
+    rest: Option<&'v Value<'v>>,
+    splices: Vec<Splice>,
+}
+
+impl<'v> StatedDifference<'v> {
+    fn of_payload(step: &'v Value<'_>) -> Option<Self> {
+        Self::read(at(step, &["input", "payload_difference"])?)
+    }
+
+    fn of_prompt(step: &'v Value<'_>) -> Option<Self> {
+        Self::read(at(step, &["input", "prompt_difference"])?)
+    }
+
+    fn read(stated: &'v Value<'_>) -> Option<Self> {
+        let step = stated.get("step").and_then(Value::as_str);
+        Some(Self { step, rest: stated.get("rest"), splices: Splice::list(stated.get("splices")?)? })
+    }
+}
+
+/// The values that differences in later steps are from.
+#[derive(Default)]
+struct KeptValues<'v> {
+    /// The last step with a difference from the value of the step with this id.
+    last_use: HashMap<&'v str, usize>,
+    kept: HashMap<&'v str, Rc<Value<'static>>>,
+}
+
+impl<'v> KeptValues<'v> {
+    fn new(uses: impl Iterator<Item = (usize, &'v str)>) -> Self {
+        Self { last_use: uses.map(|(index, id)| (id, index)).collect(), kept: HashMap::new() }
+    }
+
+    /// Returns whether a step after this one has a difference from its value.
+    fn is_used_after(&self, index: usize, id: &str) -> bool {
+        self.last_use.get(id).is_some_and(|last| *last > index)
+    }
+
+    /// Keeps the value of a step if it is used later, and forgets those that are not.
+    fn keep(&mut self, index: usize, id: &'v str, value: &Rc<Value<'static>>) {
+        if self.is_used_after(index, id) {
+            self.kept.insert(id, Rc::clone(value));
+        }
+        let last_use = &self.last_use;
+        self.kept.retain(|id, _| last_use.get(id).is_some_and(|last| *last > index));
+    }
+}
+
+/// Restores the requests of a run in their order.
+struct Restorer<'v> {
+    payloads: KeptValues<'v>,
+    prompts: KeptValues<'v>,
+}
+
+impl<'v> Restorer<'v> {
+    fn new(steps: &'v [Value<'_>]) -> Self {
+        let uses = |stated: fn(&'v Value<'_>) -> Option<StatedDifference<'v>>| {
+            let uses = steps.iter().enumerate().filter(|(_, step)| step_type(step) == "model.request");
+            KeptValues::new(uses.filter_map(move |(index, step)| Some((index, stated(step)?.step?))))
+        };
+        Self { payloads: uses(StatedDifference::of_payload), prompts: uses(StatedDifference::of_prompt) }
+    }
+
+    /// Returns the complete body of a request.
+    fn payload(&mut self, index: usize, step: &'v Value<'_>) -> Option<Rc<Value<'static>>> {
+        let rest = at(step, &["input", "payload"])?;
+        let payload = match StatedDifference::of_payload(step) {
+            Some(StatedDifference { step, splices, .. }) => {
+                Rc::new(splice::restore(self.payloads.kept.get(step?)?, rest, &splices)?)
+            }
+            None => Rc::new(rest.to_owned_value()),
+        };
+        self.payloads.keep(index, id(step), &payload);
+        Some(payload)
+    }
+
+    /// Returns a function that returns what a request is compared by.
+    fn prompt(
+        &mut self,
+        index: usize,
+        step: &'v Value<'_>,
+        payload: &Rc<Value<'static>>,
+    ) -> impl Fn() -> Option<Rc<Value<'static>>> + use<'v> {
+        let stated = StatedDifference::of_prompt(step);
+        let base = match stated.as_ref().and_then(|stated| stated.step) {
+            Some(step) => self.prompts.kept.get(step).cloned(),
+            None => Some(Rc::clone(payload)),
+        };
+        let restored = move || {
+            let StatedDifference { rest, splices, .. } = stated.as_ref()?;
+            Some(Rc::new(splice::restore(base.as_ref()?, (*rest)?, splices)?))
+        };
+        if self.prompts.is_used_after(index, id(step))
+            && let Some(prompt) = restored()
+        {
+            self.prompts.keep(index, id(step), &prompt);
+        }
+        restored
+    }
+}
+
+fn id<'v>(step: &'v Value<'_>) -> &'v str {
+    step.get("id").and_then(Value::as_str).unwrap_or_default()
+}
