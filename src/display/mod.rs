@@ -59,9 +59,15 @@ pub fn duration(milliseconds: i64) -> String {
         SECOND..MINUTE => {
             format!("{}.{} s", milliseconds / SECOND, milliseconds % SECOND / (SECOND / 10))
         }
-        MINUTE..HOUR => format!("{} min {} s", milliseconds / MINUTE, milliseconds % MINUTE / SECOND),
-        HOUR.. => format!("{} h {} min", milliseconds / HOUR, milliseconds % HOUR / MINUTE),
+        MINUTE..HOUR => with_rest((milliseconds / MINUTE, "min"), (milliseconds % MINUTE / SECOND, "s")),
+        HOUR.. => with_rest((milliseconds / HOUR, "h"), (milliseconds % HOUR / MINUTE, "min")),
     }
+}
+
+/// Returns a number of units, and that of the next smaller ones unless it is zero.
+fn with_rest(whole: (i64, &str), rest: (i64, &str)) -> String {
+    let smaller = if rest.0 > 0 { format!(" {} {}", rest.0, rest.1) } else { String::new() };
+    format!("{} {}{smaller}", whole.0, whole.1)
 }
 
 #[cfg(test)]
@@ -115,7 +121,7 @@ mod tests {
             (999, "999 ms"),
             (1_000, "1.0 s"),
             (59_999, "59.9 s"),
-            (60_000, "1 min 0 s"),
+            (60_000, "1 min"),
             (3_599_999, "59 min 59 s"),
             (90_061_000, "25 h 1 min"),
         ] {

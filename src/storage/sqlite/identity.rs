@@ -39,13 +39,13 @@ enum KnownJournal {
 }
 
 /// The number and the chain of a journal entry, which identify a vault and its history until then.
-type JournalHead = (i64, Digest);
+type RecordedPosition = (i64, Digest);
 
 /// The first and the last entry of a journal.
 #[derive(Clone, Copy, Debug)]
 struct JournalEnds {
-    first: JournalHead,
-    last: JournalHead,
+    first: RecordedPosition,
+    last: RecordedPosition,
 }
 
 /// The metadata of a file that changes with every write, and whenever another file takes its place.
@@ -194,7 +194,7 @@ fn is_missing_table(error: &Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::Unknown)
 }
 
-fn has(connection: &Connection, (seq, chain): JournalHead) -> rusqlite::Result<bool> {
+fn has(connection: &Connection, (seq, chain): RecordedPosition) -> rusqlite::Result<bool> {
     let found = connection.query_row("SELECT chain FROM journal WHERE seq = ?1", [seq], |row| row.get(0));
     Ok(found.optional()? == Some(chain))
 }

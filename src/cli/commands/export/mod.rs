@@ -49,7 +49,7 @@ pub(crate) struct Args {
     #[arg(value_name = "HASH")]
     hashes: Vec<ArtifactArg>,
 
-    /// Write to this file, such as runs.rvz; - is standard output
+    /// Write to this file; - is standard output
     #[cfg_attr(
         feature = "server",
         arg(short, long, value_name = "FILE", required_unless_present_any = ["html", "dry_run"])
@@ -69,7 +69,7 @@ pub(crate) struct Args {
     html: Option<PathBuf>,
 
     /// Write the calls of run packs in the format of another program
-    #[arg(long = "as", value_name = "FORMAT", conflicts_with_all = ["with_links", "no_source_path"])]
+    #[arg(long = "as", value_name = "FORMAT", hide_short_help = true, conflicts_with_all = ["with_links", "no_source_path"])]
     #[cfg_attr(feature = "server", arg(conflicts_with = "html"))]
     format: Option<format::FormatName>,
 
