@@ -37,11 +37,11 @@ enum JournalLine {
 #[derive(Debug)]
 pub(super) struct OpenCallJournal {
     directory: PathBuf,
-    state: Mutex<JournalState>,
+    state: Mutex<OpenCallList>,
 }
 
 #[derive(Debug, Default)]
-struct JournalState {
+struct OpenCallList {
     /// It exists once a call was forwarded.
     file: Option<(PathBuf, File)>,
     next: u64,
@@ -60,7 +60,7 @@ impl OpenCallJournal {
     }
 
     /// A panic of another thread leaves nothing half changed.
-    fn lock(&self) -> std::sync::MutexGuard<'_, JournalState> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, OpenCallList> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -79,7 +79,7 @@ impl OpenCallJournal {
     }
 }
 
-impl JournalState {
+impl OpenCallList {
     fn write(&mut self, line: &JournalLine) -> io::Result<()> {
         let Some((_, file)) = &mut self.file else { return Ok(()) };
         file.write_all(format!("{}\n", serde_json::to_string(line)?).as_bytes())
