@@ -216,7 +216,9 @@ fn add(inputs: &[Index], policy: Policy, storage: &dyn Storage, at: DateTime<Utc
     let options = PutOptions { policy, at, busy_timeout: Duration::from_mins(1) };
     let mut outcomes = storage.put(&batch.iter().collect::<Vec<_>>(), &options).unwrap();
     // Whether bytes are stored once is a matter of the engine.
-    outcomes.iter_mut().for_each(|outcome| outcome.reuses_bytes = false);
+    for outcome in &mut outcomes {
+        outcome.reuses_bytes = false;
+    }
     format!("{outcomes:?}")
 }
 
