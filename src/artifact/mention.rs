@@ -47,6 +47,8 @@ pub mod relation {
     pub const CONTAINS: &str = "contains";
     /// The relation of a run to a recording with one of its exchanges. Neither names the other.
     pub const REPLAYS: &str = "replays";
+    /// The relation of a part of a run to the part before it.
+    pub const CONTINUES: &str = "continues";
     /// The relation between two histories of one run.
     pub const FORKS: &str = "forks";
     /// The relation to artifacts whose core hash the artifact states.

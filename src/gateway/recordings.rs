@@ -430,3 +430,93 @@ fn filter(prompt: Option<Digest>, source: Option<&str>) -> Filter {
     let conditions = mentioned.into_iter().chain(recorded).collect();
     Filter { kinds: vec![KIND.to_owned()], conditions, ..Filter::default() }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::calls::call::{CallOutcome, CallRecord, CallResponse, RetryHeaders};
+    use crate::calls::head::RunHead;
+    use crate::calls::origin::CallOrigin;
+    use crate::calls::request_store::RequestStore;
+    use crate::calls::run_parts::{self, PartLimits, RunSink};
+    use crate::intake::ExamineOptions;
+    use crate::vault::list::ListRequest;
+    use crate::vault::resolve::ResolveRequest;
+
+    struct Packs(Vec<Vec<u8>>);
+
+    impl RunSink for Packs {
+        type Error = Infallible;
+
+        fn attachment(&mut self, _: Vec<u8>) -> Result<(), Infallible> {
+            Ok(())
+        }
+
+        fn run_pack(&mut self, document: Vec<u8>, _: Digest) -> Result<bool, Infallible> {
+            self.0.push(document);
+            Ok(true)
+        }
+    }
+
+    /// Returns a call whose request is the same as that of all others, and whose answer states its number.
+    fn call(number: u64) -> CallRecord {
+        let request = r#"{"messages":[],"model":"m"}"#.to_owned();
+        CallRecord {
+            number,
+            requested_at: Some(DateTime::UNIX_EPOCH),
+            provider: "openai".to_owned(),
+            endpoint: "chat.completions".to_owned(),
+            path: "/v1/chat/completions".to_owned(),
+            query: None,
+            request: CompleteRequest { prompt: request.clone(), payload: request },
+            latency_ms: None,
+            replayed_before: 0,
+            outcome: CallOutcome::Answered(CallResponse {
+                status: 200,
+                content_type: None,
+                retry: RetryHeaders::default(),
+                body: format!("{{\"number\":{number}}}"),
+                chunks: Vec::new(),
+            }),
+        }
+    }
+
+    #[test]
+    fn the_parts_of_a_run_are_replayed_and_listed_as_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let vault = Vault::open_or_create(&directory.path().join("runs.vault")).unwrap();
+        let calls = RequestStore::store_all((0..6).map(call)).unwrap();
+        let head = RunHead::new(Some("nightly"), 0, DateTime::UNIX_EPOCH, "{}".to_owned());
+        let limits = PartLimits::new(&Limits { values: 120, ..Limits::default() });
+        let mut packs = Packs(Vec::new());
+        run_parts::write((CallOrigin::Gateway, &head, &limits), &calls, &mut packs).unwrap();
+        assert!(packs.0.len() > 2, "{}", packs.0.len());
+        // In whichever order they are added.
+        let add = |pack| vault.add_document(pack, &ExamineOptions::default()).unwrap().core;
+        let mut cores: Vec<CoreHash> = packs.0.into_iter().rev().map(add).collect();
+        cores.reverse();
+        let cache = RunPackCache::default();
+        for core in &cores {
+            let pack = cache.pack(&vault, *core).unwrap().unwrap();
+            assert_eq!(*pack.packs, cores);
+            let answers: Vec<String> =
+                pack.recorded().map(|(_, recorded)| recorded.answer.body.clone()).collect();
+            let expected: Vec<String> = (0..6).map(|number| format!("{{\"number\":{number}}}")).collect();
+            assert_eq!(answers, expected);
+        }
+        let mut visited = 0;
+        let mut visit = |_: RecordedRunPack| {
+            visited += 1;
+            true
+        };
+        cache.visit(&vault, None, &mut visit).unwrap();
+        assert_eq!(visited, 1);
+        assert_eq!(vault.run(&ListRequest::default()).unwrap().rows.len(), 1);
+        let named = ResolveRequest { text: head.id.clone(), any_artifact: false };
+        assert_eq!(named.locate(&vault).unwrap().artifact.core, cores[0]);
+    }
+}

@@ -167,7 +167,9 @@ impl Converter<'_> {
         let mut calls: Vec<StoredCall> = Vec::new();
         let mut requests = RequestStore::default();
         let mut undated = None;
+        let mut before = None;
         for (file, mut exchange) in exchanges {
+            exchange.restore(&mut before);
             for name in exchange.take_transport() {
                 let reason =
                     format!("the member {name} of the request says how it is sent, and is not mapped");

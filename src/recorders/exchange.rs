@@ -11,6 +11,7 @@ use crate::calls::matching::MatchingRules;
 use crate::calls::{assembled, url};
 use crate::json::compact;
 use crate::json::reader::{self, Limits};
+use crate::json::splice::{self, ValueDifference};
 use crate::json::{Object, Value};
 
 /// A request and its response.
@@ -32,6 +33,8 @@ pub(super) enum ImportedRequest {
     Http { method: String, url: String, body: Vec<u8> },
     /// As JSON, to an API.
     Json { target: ApiTarget, body: Value<'static> },
+    /// As JSON that is a difference from the body of the exchange before it.
+    Repeating { target: ApiTarget, difference: ValueDifference },
 }
 
 /// The response.
@@ -94,6 +97,32 @@ const TRANSPORT: [&str; 16] = [
 ];
 
 impl ImportedExchange {
+    /// Makes the body of the request a difference from `before`, the body of the exchange before this one, and puts it in
+    /// the place of `before`. Returns what remains of it; `None` if it is not JSON.
+    pub(super) fn repeat(&mut self, before: &mut Option<Value<'static>>) -> Option<&Value<'static>> {
+        let ImportedRequest::Json { target, body } = &mut self.request else { return None };
+        let base = before.take().unwrap_or(Value::Null);
+        let (target, difference) = (target.clone(), splice::difference(&base, body));
+        *before = Some(std::mem::replace(body, Value::Null));
+        self.request = ImportedRequest::Repeating { target, difference };
+        match &self.request {
+            ImportedRequest::Repeating { difference, .. } => Some(&difference.rest),
+            _ => None,
+        }
+    }
+
+    /// Restores the body of the request from `before`, the body of the exchange before this one, and puts it in the place
+    /// of `before`.
+    pub(super) fn restore(&mut self, before: &mut Option<Value<'static>>) {
+        let ImportedRequest::Repeating { target, difference } = &self.request else { return };
+        let base = before.take().unwrap_or(Value::Null);
+        let body = splice::restore(&base, &difference.rest, &difference.splices);
+        // A difference that was made from the same value can be restored, unless it is too large.
+        let body = body.unwrap_or(Value::Null);
+        *before = Some(body.clone());
+        self.request = ImportedRequest::Json { target: target.clone(), body };
+    }
+
     /// Removes what a request says about how it is sent, and returns the names of these members. A body that was
     /// recorded as it was sent has none.
     pub(super) fn take_transport(&mut self) -> Vec<&'static str> {
@@ -117,6 +146,7 @@ impl ImportedExchange {
         let Self { request, reply, at, latency_ms, .. } = self;
         let (target, body) = match &request {
             ImportedRequest::Json { target, body } => (target.clone(), Cow::Borrowed(body)),
+            ImportedRequest::Repeating { .. } => return Err("the request before it is missing".to_owned()),
             ImportedRequest::Http { method, url, body } => {
                 if !method.eq_ignore_ascii_case("POST") {
                     return Err(format!("requests with {method} are not calls of a model"));

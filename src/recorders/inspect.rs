@@ -139,11 +139,17 @@ impl InspectLogHeader {
         let epoch = sample.member("epoch").map_or(Ok(1), |epoch| epoch.integer())?;
         let mut pools = SamplePools::new(sample, budget);
         let mut exchanges = Vec::new();
+        let mut before = None;
         // Until 2024, they were in a transcript.
         let events = sample.member("events").or_else(|| sample.member("transcript")?.member("events"));
         for event in events.iter().flat_map(LocatedValue::elements).flatten() {
             if event.member("event").and_then(|kind| kind.value.as_str()) == Some("model") {
-                exchanges.push((0, pools.exchange(&event, recording)?));
+                pools.budget.next_event();
+                let mut exchange = pools.exchange(&event, recording)?;
+                if let Some(rest) = exchange.repeat(&mut before) {
+                    pools.budget.keep(rest, &event.location)?;
+                }
+                exchanges.push((0, exchange));
             }
         }
         for key in std::mem::take(&mut pools.missing) {
@@ -386,11 +392,12 @@ mod tests {
             "input":[],"input_refs":[[0,2]],"tools":[],"config":{"temperature":0.0},"output":{"model":"m","choices":[
             {"message":{"role":"assistant","content":[{"type":"reasoning","reasoning":"?"},{"type":"text","text":"yes"}]},
             "stop_reason":"stop"}]}}]}]}"#;
-        let recording =
+        let mut recording =
             read(log.as_bytes(), &Limits::default()).unwrap_or_else(|fault| panic!("{}", fault.in_file("l")));
-        let run = &recording.runs[0];
+        let run = &mut recording.runs[0];
         assert_eq!(run.name.as_deref(), Some("1-2"));
-        let (_, exchange) = &run.exchanges[0];
+        let (_, mut exchange) = run.exchanges.remove(0);
+        exchange.restore(&mut None);
         let ImportedRequest::Json { body, .. } = &exchange.request else { panic!() };
         assert_eq!(
             compact::text(body),
@@ -450,7 +457,9 @@ mod tests {
         let mut recording =
             read(log.as_bytes(), &Limits::default()).unwrap_or_else(|fault| panic!("{}", fault.in_file("l")));
         let listed = recording.unmapped.iter().map(|(_, at, why)| format!("{at}: {why}")).collect();
-        (recording.runs.remove(0).exchanges.remove(0).1, listed)
+        let mut exchange = recording.runs.remove(0).exchanges.remove(0).1;
+        exchange.restore(&mut None);
+        (exchange, listed)
     }
 
     const ANSWER: &str = r#""output":{"choices":[{"message":{"role":"assistant","content":"yes"}}]}"#;

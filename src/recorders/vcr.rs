@@ -243,7 +243,7 @@ impl Cassette {
 fn with_body(request: ImportedRequest, body: Vec<u8>) -> ImportedRequest {
     match request {
         ImportedRequest::Http { method, url, .. } => ImportedRequest::Http { method, url, body },
-        other @ ImportedRequest::Json { .. } => other,
+        other @ (ImportedRequest::Json { .. } | ImportedRequest::Repeating { .. }) => other,
     }
 }
 

@@ -35,6 +35,7 @@ export interface FinishedRun {
   name: string | null;
   /** The core hash of the run pack. */
   run_pack: string;
+  run_packs: string[];
   /** The core hashes of the sessions. */
   sessions: string[];
   calls: number;

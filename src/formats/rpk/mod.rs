@@ -28,9 +28,9 @@ mod view;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Mention,
-    MissingOffset, NameHandle, Part, Passage, Playback, Recognition, RequestVisitor, RunEvent, StepVisitor,
-    Table, document, unreadable,
+    AdmitOptions, Artifact, ArtifactLocation, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange,
+    Mention, MissingOffset, NameHandle, Part, Passage, Playback, Recognition, RequestVisitor, RunEvent,
+    StepVisitor, Table, document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::canonical::replaykit::NonCanonicalValue;
@@ -41,7 +41,7 @@ use crate::validation::{Findings, RuleInfo, apply};
 use attributes::STEP_ATTRIBUTES;
 use envelope::{Envelope, core_text};
 use members::{at, steps};
-use roles::{DERIVED_FROM, INDEXED, PROMPT, RESPONSE, STEP};
+use roles::{DERIVED_FROM, INDEXED, PREVIOUS, PREVIOUS_AT, PROMPT, RESPONSE, STEP};
 
 pub use attributes::STEPS;
 pub use provider_shapes::{BODIES, ProviderShape, ROLES_NOT_ASKED, SHAPES, StepTextRole, TYPES_PASSED_OVER};
@@ -181,6 +181,11 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
             draft.mentions.extend(digests.map(|digest| Mention::at(role, index, digest)));
         }
     }
+    let previous = root.at_pointer(PREVIOUS_AT).and_then(Value::as_str).and_then(Digest::parse_prefixed);
+    draft.mentions.extend(previous.map(|digest| {
+        let place = ArtifactLocation::Pointer(PREVIOUS_AT.to_owned());
+        Mention { role: &PREVIOUS, place, digest }
+    }));
     draft.collect_references(root, "", &INDEXED);
     name(root, steps, &mut draft);
     let text = |names: &[&str]| at(root, names).and_then(Value::as_str);

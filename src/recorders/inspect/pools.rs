@@ -12,32 +12,77 @@ use crate::recorders::node::LocatedValue;
 /// The prefixes of the strings that refer to long texts; the second is that of transcripts.
 const ATTACHMENTS: [&str; 2] = ["attachment://", "tc://"];
 
+/// How many times the limits of a file the references of all its events may add: each event of a conversation refers to
+/// all messages before it.
+const ALL_EVENTS: u64 = 64;
+
+/// How many times the limits of a file its requests may have without what those before them have.
+const KEPT: u64 = 2;
+
 /// What references may still add to the values of a file: a small file can refer to the same values very often.
 #[derive(Debug)]
 pub(super) struct ReferenceBudget {
+    /// For the event that is read.
+    event: Remaining,
+    /// For all events.
+    all: Remaining,
+    /// For what the requests of events have that those before them do not.
+    kept: Remaining,
+    limits: Limits,
+}
+
+/// A number of bytes, and of values.
+#[derive(Clone, Copy, Debug)]
+struct Remaining {
     bytes: u64,
     values: u64,
-    limits: Limits,
+}
+
+impl Remaining {
+    fn new(limits: &Limits, times: u64) -> Self {
+        let values = (limits.values as u64).saturating_mul(times);
+        Self { bytes: limits.bytes.saturating_mul(times), values }
+    }
+
+    /// Takes a number of bytes and of values from what is left. Returns the noun of what is exceeded.
+    fn take(&mut self, (bytes, values): (u64, u64)) -> Result<(), &'static str> {
+        self.bytes = self.bytes.checked_sub(bytes).ok_or("bytes")?;
+        self.values = self.values.checked_sub(values).ok_or("values")?;
+        Ok(())
+    }
 }
 
 impl ReferenceBudget {
     pub(super) fn new(limits: &Limits) -> Self {
-        Self { bytes: limits.bytes, values: limits.values as u64, limits: *limits }
+        let [event, kept, all] = [1, KEPT, ALL_EVENTS].map(|times| Remaining::new(limits, times));
+        Self { event, all, kept, limits: *limits }
     }
 
-    /// Takes a value from what is left.
+    /// Begins with another event.
+    pub(super) fn next_event(&mut self) {
+        self.event = Remaining::new(&self.limits, 1);
+    }
+
+    /// Takes a value that an event refers to from what is left.
     fn take(&mut self, value: &Value<'_>, location: &str) -> RecorderResult<()> {
-        let (bytes, values) = size(value);
-        let left = (self.bytes.checked_sub(bytes), self.values.checked_sub(values));
-        let message = match left {
-            (Some(bytes), Some(values)) => {
-                (self.bytes, self.values) = (bytes, values);
-                return Ok(());
-            }
-            (None, _) => format!("its references stand for more than {} bytes", self.limits.bytes),
-            (_, None) => format!("its references stand for more than {} values", self.limits.values),
-        };
-        Err(Fault::new(LIMITS, location, message))
+        let size = size(value);
+        let taken = self.event.take(size);
+        self.checked(taken, 1, location)?;
+        let taken = self.all.take(size);
+        self.checked(taken, ALL_EVENTS, location)
+    }
+
+    /// Takes what remains of the request of an event from what is left.
+    pub(super) fn keep(&mut self, rest: &Value<'_>, location: &str) -> RecorderResult<()> {
+        let taken = self.kept.take(size(rest));
+        self.checked(taken, KEPT, location)
+    }
+
+    fn checked(&self, taken: Result<(), &str>, times: u64, location: &str) -> RecorderResult<()> {
+        let Err(noun) = taken else { return Ok(()) };
+        let Remaining { bytes, values } = Remaining::new(&self.limits, times);
+        let limit = if noun == "bytes" { bytes } else { values };
+        Err(Fault::new(LIMITS, location, format!("its references stand for more than {limit} {noun}")))
     }
 }
 
@@ -60,7 +105,7 @@ pub(super) struct SamplePools<'v> {
     attachments: HashMap<&'v str, &'v Value<'v>>,
     pub(super) messages: &'v [Value<'v>],
     pub(super) calls: &'v [Value<'v>],
-    budget: &'v mut ReferenceBudget,
+    pub(super) budget: &'v mut ReferenceBudget,
     /// The attachments that events refer to and the sample does not have.
     pub(super) missing: BTreeSet<String>,
     location: &'v str,

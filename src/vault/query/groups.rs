@@ -7,6 +7,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::parts;
 use super::versions::extended;
 use crate::artifact::{Kind, relation};
 use crate::digest::CoreHash;
@@ -156,12 +157,15 @@ impl GroupArtifactCache<'_> {
     /// belong to no others.
     fn units(&mut self, anchors: &[CoreHash]) -> Result<Vec<Vec<CoreHash>>> {
         let are_shared = self.snapshot.has_namesake(anchors)?;
+        let shared = anchors.iter().zip(&are_shared).filter(|(_, is_shared)| **is_shared);
+        let parts = parts::parts(self.snapshot, &shared.map(|(core, _)| *core).collect::<Vec<_>>())?;
         let mut names = BTreeSet::new();
         for (core, is_shared) in anchors.iter().zip(are_shared) {
             let entry = self.entry(*core)?;
             let has_versions = entry.kind().is_some_and(|kind| kind.versions().is_some());
-            // If other artifacts of its kind have the name too, they need not be read, unless they may be its versions.
-            if !is_shared || has_versions {
+            // If other artifacts of its kind have the name too, they need not be read, unless they may be its versions or
+            // other parts of its run.
+            if !is_shared || has_versions || parts.contains(core) {
                 names.extend(entry.name().map(str::to_owned));
             }
         }
@@ -170,13 +174,14 @@ impl GroupArtifactCache<'_> {
         let candidates: Vec<Vec<CoreHash>> = uses.iter().map(candidates).collect();
         self.read(&candidates.concat())?;
         let all = candidates.iter().flatten().filter_map(|core| self.known.get(core));
-        let extended = extended(self.snapshot, &all.map(|entry| &entry.record), &formats::versions())?;
+        let mut extended = extended(self.snapshot, &all.map(|entry| &entry.record), &formats::versions())?;
         let mut units = Vec::new();
         for (name, candidates) in names.iter().zip(&candidates) {
             let of_name = |core: &&CoreHash| {
                 self.known.get(core).is_some_and(|entry| entry.name() == Some(name.as_str()))
             };
             let candidates: Vec<CoreHash> = candidates.iter().filter(of_name).copied().collect();
+            extended.extend(parts::continuing(self.snapshot, &candidates)?);
             units.append(&mut self.together(&candidates, &extended)?);
         }
         let united: BTreeSet<CoreHash> = units.iter().flatten().copied().collect();
@@ -185,7 +190,7 @@ impl GroupArtifactCache<'_> {
     }
 
     /// Returns artifacts of one name in one group if there is one of each kind, and in a group for each otherwise.
-    /// Shorter versions of the only artifact of a kind are with it.
+    /// Shorter versions of the only artifact of a kind, and further parts of it, are with it.
     fn together(&self, candidates: &[CoreHash], extended: &BTreeSet<CoreHash>) -> Result<Vec<Vec<CoreHash>>> {
         let mut kinds: BTreeMap<&str, (Vec<CoreHash>, Vec<CoreHash>)> = BTreeMap::new();
         for core in candidates {

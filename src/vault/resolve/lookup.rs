@@ -89,8 +89,8 @@ pub(super) fn no_such_name(snapshot: &dyn Snapshot, name: &str) -> Result<Lookup
     Ok(LookupError::NoSuchName { name: name.to_owned(), similar: similar.collect() })
 }
 
-/// Returns the recordings among the artifacts of a run, without those that others extend; all if there are none. Other
-/// artifacts of a run, such as its export pack, have its id too.
+/// Returns the recordings among the artifacts of a run, without those that others extend, and of its parts the first; all
+/// if there are none. Other artifacts of a run, such as its export pack, have its id too.
 fn originals(snapshot: &dyn Snapshot, hits: Vec<Hit>) -> Result<Vec<ArtifactRecord>, StorageError> {
     let mut artifacts: Vec<ArtifactRecord> = hits.into_iter().map(|hit| hit.artifact).collect();
     let extended = query::extended(snapshot, &artifacts.iter(), &formats::versions())?;
@@ -101,6 +101,9 @@ fn originals(snapshot: &dyn Snapshot, hits: Vec<Hit>) -> Result<Vec<ArtifactReco
     if artifacts.iter().any(is_recording) {
         artifacts.retain(is_recording);
     }
+    let cores: Vec<_> = artifacts.iter().map(|artifact| artifact.core).collect();
+    let continuing = query::continuing(snapshot, &cores)?;
+    artifacts.retain(|artifact| !continuing.contains(&artifact.core));
     Ok(artifacts)
 }
 

@@ -25,6 +25,7 @@ class FinishedRun(TypedDict):
     run_id: str
     name: str | None
     run_pack: str
+    run_packs: list[str]
     sessions: list[str]
     calls: int
     failed: int

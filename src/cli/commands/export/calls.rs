@@ -16,6 +16,9 @@ use crate::cli::output::stdout::{self, counted};
 /// The relation of a run pack to the session that has its prompts and responses.
 const REPLAYS: &str = "replays";
 
+/// The relation of a part of a run to the part before it.
+const CONTINUES: &str = "continues";
+
 impl Args {
     /// Writes the calls of the selected run packs.
     pub(super) fn write_calls(&self, vault: &Vault, format: FormatName) -> Result<Status, CommandError> {
@@ -63,7 +66,35 @@ impl Args {
             let are = if others == 1 { "artifact has" } else { "artifacts have" };
             stdout::note(&format!("{others} selected {are} no recorded calls, or those of several runs"));
         }
-        Ok(packs.into_iter().map(|(_, document)| document).collect())
+        let mut documents = Vec::new();
+        for (core, document) in &packs {
+            documents.push(document.clone());
+            for (part, document) in following(vault, *core)? {
+                if packs.iter().all(|(other, _)| *other != part) {
+                    documents.push(document);
+                }
+            }
+        }
+        Ok(documents)
+    }
+}
+
+/// Returns the run packs with the parts of a run after one of them, in their order.
+fn following(vault: &Vault, core: CoreHash) -> Result<Vec<(CoreHash, Vec<u8>)>, CommandError> {
+    let mut parts: Vec<(CoreHash, Vec<u8>)> = Vec::new();
+    loop {
+        let last = parts.last().map_or(core, |(part, _)| *part);
+        let request = LinksRequest {
+            relation: Some(CONTINUES.to_owned()),
+            direction: Some(LinkDirection::In),
+            ..LinksRequest::new(last)
+        };
+        let nodes = vault.run(&request)?.nodes;
+        let is_known = |other: &CoreHash| *other == core || parts.iter().any(|(part, _)| part == other);
+        let next = nodes.into_iter().filter_map(|node| node.target.core_hash).find(|other| !is_known(other));
+        let Some(next) = next else { return Ok(parts) };
+        let document = vault.get(&next.0.into())?;
+        parts.push((next, document));
     }
 }
 
@@ -95,6 +126,12 @@ fn pack_of(
     if packs.len() > 1 && packs.iter().any(|(pack, _)| selected.contains(pack)) {
         packs.retain(|(pack, _)| selected.contains(pack));
     }
+    // Of the parts of a run, the others follow the first.
+    let mut continued = Vec::new();
+    for (pack, _) in &packs {
+        continued.extend(following(vault, *pack)?.into_iter().map(|(part, _)| part));
+    }
+    packs.retain(|(pack, _)| !continued.contains(pack));
     <[_; 1]>::try_from(packs).map(|[pack]| pack).map_err(|packs| not_one(core, &packs))
 }
 
