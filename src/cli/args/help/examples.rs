@@ -155,6 +155,8 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("a single run", "runvault audit 5c496a37feba 3941d389b337"),
         ],
     ),
+    ("gateway recover", &[("store calls that were set aside", "runvault gateway recover")]),
+    ("gateway discard", &[("list calls that were set aside", "runvault gateway discard")]),
     ("tag", &[("tag a run as the baseline", "runvault tag set 3941d389b337 baseline")]),
     ("tag set", &[("tag a run as the baseline", "runvault tag set 3941d389b337 baseline")]),
     ("tag remove", &[("remove a tag", "runvault tag remove baseline")]),

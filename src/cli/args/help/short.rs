@@ -64,7 +64,7 @@ const RARE_OF: &[(&str, &[&str])] = &[
     ("search", &["attr", "has-error", "label", "note", "run-id", "tool", "until"]),
     ("replay", &["attr", "until"]),
     ("exec", &["ci", "idle", "pace", "spool"]),
-    ("export", &["all", "attr", "label", "mode", "note", "run-id", "tool", "until"]),
+    ("export", &["all", "attr", "json", "label", "mode", "note", "run-id", "tool", "until"]),
     ("gateway", &["ci", "idle", "label", "pace", "spool"]),
     ("get", &["mode"]),
     ("forget", &["keep-hourly", "keep-yearly", "reason", "yes"]),
