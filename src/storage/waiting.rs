@@ -1,10 +1,13 @@
 //! Notices about long waits: for a server that does not answer, or for another writer.
 
 use std::sync::OnceLock;
+#[cfg(feature = "postgres")]
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+#[cfg(feature = "postgres")]
 use std::time::Duration;
 
 /// How long a wait takes before it is reported.
+#[cfg(feature = "postgres")]
 const NOTICE_AFTER: Duration = Duration::from_secs(5);
 
 /// A function that is called with what a wait is for.
@@ -19,11 +22,13 @@ pub(crate) fn set_wait_observer(observer: impl Fn(&str) + Send + Sync + 'static)
 }
 
 /// A wait, which ends when this is dropped.
+#[cfg(feature = "postgres")]
 pub(in crate::storage) struct Wait {
     /// Nothing is sent: the thread that reports the wait sees that this is gone.
     _end: Option<Sender<()>>,
 }
 
+#[cfg(feature = "postgres")]
 impl Wait {
     /// Begins a wait for `what`.
     pub(in crate::storage) fn begin(what: impl FnOnce() -> String) -> Self {

@@ -53,6 +53,7 @@ impl Vault {
     }
 
     /// Adds bytes as an attachment.
+    #[cfg(feature = "gateway")]
     pub(crate) fn add_attachment(
         &self,
         bytes: Vec<u8>,
