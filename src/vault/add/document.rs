@@ -53,7 +53,10 @@ impl Vault {
     }
 
     /// Adds bytes as an attachment.
-    #[cfg(feature = "gateway")]
+    #[cfg_attr(
+        not(feature = "gateway"),
+        expect(dead_code, reason = "only gateways keep bodies as attachments")
+    )]
     pub(crate) fn add_attachment(
         &self,
         bytes: Vec<u8>,
