@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::call::{CallResponse, ResponseForm};
+use super::call::{Call, CallOutcome, CallResponse, ResponseForm};
 use super::events::{self, StreamEvent};
 use super::values::{at, integer, object};
 use crate::json::{Object, Value};
@@ -138,6 +138,26 @@ const USAGES: &[&[&str]] = &[
 
 /// The members with the time at which an answer was made.
 const CREATED: &[&[&str]] = &[&["created"], &["created_at"], &["response", "created_at"]];
+
+impl CallResponse {
+    /// Returns why it is not an answer; `None` if it is one. This is the definition of a failed call for sessions, run packs,
+    /// imports and gateways: an error status; an error that the body or an event of a stream states, whatever the status; a
+    /// stream without the event that ends it in its API; a body that ends inside a JSON document; or no body, although its
+    /// type has one. Reads all of the body.
+    pub(crate) fn failure(&self) -> Option<AnswerFailure> {
+        read(self).failure
+    }
+}
+
+impl<R> Call<R> {
+    /// Returns the answer if it is complete and not an error.
+    pub(crate) fn success(&self) -> Option<&CallResponse> {
+        match &self.outcome {
+            CallOutcome::Answered(answer) if answer.failure().is_none() => Some(answer),
+            _ => None,
+        }
+    }
+}
 
 /// Returns the content of an answer.
 pub(crate) fn read(answer: &CallResponse) -> AnswerContent {

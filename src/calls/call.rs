@@ -3,7 +3,6 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::assembled::{self, AnswerFailure};
 use super::events;
 use crate::digest::Digest;
 use crate::json::Value;
@@ -200,14 +199,6 @@ impl<R> Call<R> {
             outcome,
         }
     }
-
-    /// Returns the answer if it is complete and not an error.
-    pub(crate) fn success(&self) -> Option<&CallResponse> {
-        match &self.outcome {
-            CallOutcome::Answered(answer) if answer.failure().is_none() => Some(answer),
-            _ => None,
-        }
-    }
 }
 
 impl RetryHeaders {
@@ -256,14 +247,6 @@ impl CallResponse {
     /// Returns whether the status is one of success. The response may still be an error: see [`CallResponse::failure`].
     pub(crate) fn has_success_status(&self) -> bool {
         (200..300).contains(&self.status)
-    }
-
-    /// Returns why it is not an answer; `None` if it is one. This is the definition of a failed call for sessions, run packs,
-    /// imports and gateways: an error status; an error that the body or an event of a stream states, whatever the status; a
-    /// stream without the event that ends it in its API; a body that ends inside a JSON document; or no body, although its
-    /// type has one. Reads all of the body.
-    pub(crate) fn failure(&self) -> Option<AnswerFailure> {
-        assembled::read(self).failure
     }
 
     /// Returns the form of the body: that of its type of content, unless it begins like a stream and its type is another one

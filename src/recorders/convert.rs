@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::Write;
 
-use super::error::{ConvertError, RecorderResult};
+use super::error::{ConvertError, Fault, RecorderResult, SHAPE};
 use super::format::RecorderFormat;
 use super::recording::{ConvertInput, ImportedRun, ImportedRuns};
 use super::{inspect, jsonl, otel, vcr};
@@ -72,7 +72,7 @@ pub fn convert(
     let mut groups: Vec<std::result::Result<(RecorderFormat, Vec<ConvertInput>), ConvertError>> = Vec::new();
     for input in inputs {
         let Some(format) = RecorderFormat::recognize(&input.bytes) else {
-            groups.push(Err(ConvertError::unknown(&input.name, &input.bytes)));
+            groups.push(Err(unknown(&input.name, &input.bytes)));
             continue;
         };
         let only = std::slice::from_ref(&input);
@@ -301,4 +301,14 @@ impl Conversion {
             })
         })
     }
+}
+
+/// Returns the error for a file that is not of a known format.
+fn unknown(file: &str, bytes: &[u8]) -> ConvertError {
+    let message = RecorderFormat::unsupported(bytes).unwrap_or_else(|| {
+        "neither a cassette of VCR.py, nor spans of OpenTelemetry, a log of Inspect, or requests and responses as JSON \
+         Lines"
+            .to_owned()
+    });
+    Fault::new(SHAPE, "the document", message).in_file(file)
 }

@@ -1,6 +1,5 @@
 //! Why a file is not converted.
 
-use super::format::RecorderFormat;
 use crate::json::reader::{Defect, ReadError};
 use crate::validation::RuleInfo;
 
@@ -51,17 +50,5 @@ impl Fault {
     pub(super) fn in_file(self, file: &str) -> ConvertError {
         let Self { location, rule, message } = self;
         ConvertError { file: file.to_owned(), location, rule: rule.id, message }
-    }
-}
-
-impl ConvertError {
-    /// Returns the error for a file that is not of a known format.
-    pub(super) fn unknown(file: &str, bytes: &[u8]) -> Self {
-        let message = RecorderFormat::unsupported(bytes).unwrap_or_else(|| {
-            "neither a cassette of VCR.py, nor spans of OpenTelemetry, a log of Inspect, or requests and responses as JSON \
-             Lines"
-                .to_owned()
-        });
-        Fault::new(SHAPE, "the document", message).in_file(file)
     }
 }

@@ -13,10 +13,6 @@ use crate::sandbox::repository;
 const EXCEPTIONS: &[(&str, &[&str])] = &[
     // A kind makes drafts, a draft embeds admitted artifacts, and each of those has a kind.
     ("artifact", &["admitted", "directory", "document", "draft", "kind"]),
-    // A response tells whether it is a failure by what is assembled of it.
-    ("calls", &["assembled", "call"]),
-    // A format is recognized by its reader, whose errors name formats.
-    ("recorders", &["documents", "error", "exchange", "foreign", "format", "jsonl", "node", "recording"]),
     // A pack admits its session by way of the list of kinds, which names the pack.
     ("formats", &["mod", "pack"]),
 ];
