@@ -274,3 +274,22 @@ impl CallResponse {
 fn media_type(content_type: Option<&str>) -> &str {
     content_type.and_then(|text| text.split(';').next()).unwrap_or_default().trim()
 }
+
+#[cfg(test)]
+impl CallRecord {
+    /// Returns a call of a test.
+    pub(crate) fn sample(number: u64, request: CompleteRequest, outcome: CallOutcome) -> Self {
+        Self {
+            number,
+            requested_at: Some(DateTime::UNIX_EPOCH),
+            provider: "openai".to_owned(),
+            endpoint: "chat.completions".to_owned(),
+            path: "/v1/chat/completions".to_owned(),
+            query: None,
+            request,
+            latency_ms: Some(7),
+            replayed_before: 0,
+            outcome,
+        }
+    }
+}

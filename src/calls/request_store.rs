@@ -256,24 +256,13 @@ fn remember(known: &mut RestoredValues, number: u64, value: &Arc<Value<'static>>
 
 #[cfg(test)]
 mod tests {
-    use chrono::DateTime;
-
     use super::*;
     use crate::calls::call::CallOutcome;
 
     fn call(number: u64, payload: &str, prompt: &str) -> CallRecord {
-        CallRecord {
-            number,
-            requested_at: Some(DateTime::UNIX_EPOCH),
-            provider: "openai".to_owned(),
-            endpoint: "chat.completions".to_owned(),
-            path: "/v1/chat/completions".to_owned(),
-            query: None,
-            request: CompleteRequest { prompt: prompt.to_owned(), payload: payload.to_owned() },
-            latency_ms: Some(7),
-            replayed_before: 0,
-            outcome: CallOutcome::Failed { reason: String::new(), partial: String::new() },
-        }
+        let request = CompleteRequest { prompt: prompt.to_owned(), payload: payload.to_owned() };
+        let outcome = CallOutcome::Failed { reason: String::new(), partial: String::new() };
+        CallRecord::sample(number, request, outcome)
     }
 
     /// Returns the calls of a conversation, in whose prompts the rules replace a date in each message.

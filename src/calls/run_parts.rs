@@ -508,18 +508,7 @@ mod tests {
             prompt: r#"{"messages":[],"model":"m"}"#.to_owned(),
             payload: r#"{"model":"m","messages":[],"stream":true,"n":1.50}"#.to_owned(),
         };
-        CallRecord {
-            number,
-            requested_at: Some(DateTime::UNIX_EPOCH),
-            provider: "openai".to_owned(),
-            endpoint: "chat.completions".to_owned(),
-            path: "/v1/chat/completions".to_owned(),
-            query: None,
-            request,
-            latency_ms: Some(7),
-            replayed_before: number,
-            outcome,
-        }
+        CallRecord { replayed_before: number, ..CallRecord::sample(number, request, outcome) }
     }
 
     fn asked(number: u64, payload: &str) -> CallRecord {

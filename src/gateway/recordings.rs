@@ -465,24 +465,15 @@ mod tests {
     /// Returns a call whose request is the same as that of all others, and whose answer states its number.
     fn call(number: u64) -> CallRecord {
         let request = r#"{"messages":[],"model":"m"}"#.to_owned();
-        CallRecord {
-            number,
-            requested_at: Some(DateTime::UNIX_EPOCH),
-            provider: "openai".to_owned(),
-            endpoint: "chat.completions".to_owned(),
-            path: "/v1/chat/completions".to_owned(),
-            query: None,
-            request: CompleteRequest { prompt: request.clone(), payload: request },
-            latency_ms: None,
-            replayed_before: 0,
-            outcome: CallOutcome::Answered(CallResponse {
-                status: 200,
-                content_type: None,
-                retry: RetryHeaders::default(),
-                body: format!("{{\"number\":{number}}}"),
-                chunks: Vec::new(),
-            }),
-        }
+        let request = CompleteRequest { prompt: request.clone(), payload: request };
+        let outcome = CallOutcome::Answered(CallResponse {
+            status: 200,
+            content_type: None,
+            retry: RetryHeaders::default(),
+            body: format!("{{\"number\":{number}}}"),
+            chunks: Vec::new(),
+        });
+        CallRecord { latency_ms: None, ..CallRecord::sample(number, request, outcome) }
     }
 
     #[test]

@@ -321,6 +321,9 @@ fn wrong_usage_has_a_status_of_its_own() {
         let ran = sandbox.run(arguments).expect(3);
         assert!(ran.stdout.is_empty() && ran.stderr.starts_with("error: "), "{arguments:?}: {}", ran.stderr);
     }
+    // A name that nothing has is an answer, not wrong usage.
+    let unknown = sandbox.run(["find", "things"]).expect(1);
+    assert!(unknown.stdout.is_empty() && unknown.stderr.starts_with("error: "), "{}", unknown.stderr);
     for arguments in [&["--help"][..], &["find", "--help"], &["--version"]] {
         assert!(sandbox.run(arguments).expect(0).stderr.is_empty());
     }
