@@ -8,6 +8,7 @@ mod connections;
 #[cfg(unix)]
 mod environment;
 mod interruptions;
+mod limits;
 mod metadata;
 mod paths;
 mod problems;

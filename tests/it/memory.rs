@@ -320,6 +320,8 @@ const OTHERS: &[&str] = &[
     "mcp",
     "exec",
     "gateway",
+    "gateway discard",
+    "gateway recover",
     "completions",
     "man",
 ];

@@ -96,7 +96,11 @@ fn answer(out: &mut TcpStream, body: &[u8], number: usize) -> std::io::Result<bo
         write_whole(out, 429, &json!({"error": {"message": "slow down"}}))?;
         return Ok(true);
     }
-    let text = format!("answer {number} to {prompt}");
+    let text = if prompt.contains("briefly") {
+        format!("answer {number}")
+    } else {
+        format!("answer {number} to {prompt}")
+    };
     if body["stream"] != json!(true) {
         if prompt.contains("break") {
             write!(
