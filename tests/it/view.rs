@@ -291,7 +291,12 @@ fn a_contract_has_the_audit_of_the_latest_run_that_it_governs() {
     sandbox.add([sandbox.write("earlier.rpk", earlier)]);
     assert_eq!((audited().runs, audited().latest.unwrap().run.to_string()), (2, run));
     let text = sandbox.run(["view", &contract]).expect(0).stdout;
-    assert!(text.contains("the latest of 2 runs") && text.contains("resolved: "), "{text}");
+    assert!(
+        text.contains("the latest of 2 runs")
+            && text.contains("inconclusive: ")
+            && text.contains("pending: "),
+        "{text}"
+    );
 }
 
 #[test]

@@ -117,7 +117,9 @@ impl Args {
         let Some(digest) = prefix.and_then(DigestPrefix::whole) else { return Ok(None) };
         let Some(recovered) = vault.recover(digest)? else { return Ok(None) };
         let is_of = |core: CoreHash| self.hash.hash().is_some_and(|prefix| prefix.matches(&core.0));
-        if self.capture.is_some() && !recovered.artifact.is_some_and(|(core, _)| is_of(core)) {
+        // A capture hash does not say which artifact is meant if several have the same bytes.
+        let needs_core = self.core || self.capture.is_some();
+        if needs_core && !recovered.artifact.is_some_and(|(core, _)| is_of(core)) {
             return Ok(None);
         }
         if recovered.artifact.is_some() {

@@ -1,12 +1,13 @@
 //! The comparison of runs: the run, its steps, and finally the environment, which rarely explains a difference.
 
 use super::members::canonical_members;
+use super::requests;
 use crate::artifact::{Part, PartKind, differ, same_place};
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::canonical::replaykit::{self, VOLATILE_NAMES, VolatilePolicy};
 use crate::json::pointer::Token;
-use crate::json::reader::{self, Limits, ReadError};
+use crate::json::reader::{Limits, ReadError};
 
 static RUN: PartKind = PartKind {
     is_ephemeral: |at| {
@@ -65,7 +66,7 @@ fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
 }
 
 pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-    let mut root = reader::read(document, limits)?;
+    let mut root = requests::read_restored(document, limits)?;
     let steps = root.take(&["payload", "run", "steps"]);
     let environment = ["environment_fingerprint", "runtime_versions"]
         .map(|name| (name, root.take(&["payload", "run", name])));

@@ -9,10 +9,10 @@ use std::rc::Rc;
 use super::members::{at, step_type, steps};
 use crate::artifact::{RecordedRequest, RequestVisitor};
 use crate::digest::Digest;
-use crate::json::Value;
 use crate::json::canonical::rfc8785;
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::splice::{self, Splice};
+use crate::json::{Object, Value};
 
 /// The location of the version of the recorder's profile, and the first version that stores each body once.
 const PROFILE: [&str; 3] = ["metadata", "gateway", "profile"];
@@ -46,10 +46,56 @@ pub(super) fn read<'d>(document: &'d [u8], limits: &Limits) -> Result<Value<'d>,
     Ok(root)
 }
 
+/// Reads a document as a recorder states it that stores every body completely, so that runs can be compared whatever a
+/// request is the difference from. Requests beyond a limit stay as they are stored.
+pub(super) fn read_restored<'d>(document: &'d [u8], limits: &Limits) -> Result<Value<'d>, ReadError> {
+    let mut root = reader::read(document, limits)?;
+    if !stores_bodies_once(&root) {
+        return Ok(root);
+    }
+    let mut restored = restored_requests(steps(&root));
+    complete(&mut root);
+    let Some(Value::Array(steps)) = root.at_pointer_mut("/payload/run/steps") else { return Ok(root) };
+    for (index, step) in steps.iter_mut().enumerate() {
+        if let Some((payload, prompt)) = restored.remove(&index)
+            && let Some(Value::Object(input)) = step.at_pointer_mut("/input")
+        {
+            let differences = ["payload", "payload_difference", "prompt_hash", "prompt_difference"];
+            let members = std::mem::take(input).into_members().into_iter();
+            *input =
+                Object::from_members(members.filter(|(name, _)| !differences.contains(&&**name)).collect());
+            input.push(Cow::Borrowed("payload"), payload);
+            input.push(Cow::Borrowed("prompt"), Value::String(Cow::Owned(prompt)));
+        }
+    }
+    Ok(root)
+}
+
+/// Returns the complete bodies of requests, with the texts that they are compared by, by the index of the step.
+fn restored_requests(steps: &[Value<'_>]) -> HashMap<usize, (Value<'static>, String)> {
+    let mut restored = HashMap::new();
+    let mut left = MAX_RESTORED;
+    visit(steps, &mut |request| {
+        let weight = splice::weight(request.payload);
+        if let Some(rest) = left.checked_sub(weight.saturating_mul(2))
+            && let Some(prompt) = (request.prompt)()
+        {
+            left = rest;
+            restored.insert(request.index, (request.payload.to_owned_value(), prompt));
+        }
+    });
+    restored
+}
+
+/// Returns whether the recorder stores each body once.
+fn stores_bodies_once(root: &Value<'_>) -> bool {
+    let profile = at(root, &PROFILE).and_then(Value::as_number);
+    profile.is_some_and(|profile| profile.as_f64() >= FIRST_PROFILE)
+}
+
 /// Adds to the steps of a document what follows from others of their members.
 pub(super) fn complete(root: &mut Value<'_>) {
-    let profile = at(root, &PROFILE).and_then(Value::as_number);
-    if profile.is_none_or(|profile| profile.as_f64() < FIRST_PROFILE) {
+    if !stores_bodies_once(root) {
         return;
     }
     let mut texts = completed_texts(steps(root));

@@ -62,6 +62,11 @@ impl VaultFileStamp {
         let file = fs::metadata(path).ok()?;
         Some(Self { identity: identity(&file), length: file.len(), modified: file.modified().ok() })
     }
+
+    /// Returns the device and the number of the file.
+    fn file(self) -> (u64, u64) {
+        (self.identity.0, self.identity.1)
+    }
 }
 
 #[cfg(unix)]
@@ -84,12 +89,16 @@ impl VaultFile {
         Self { path, known: Mutex::new(known) }
     }
 
-    /// Returns whether another vault was written into the file. The log then belongs to the vault that was there.
-    pub(super) fn is_overwritten(&self) -> bool {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).is_overwritten
+    /// Returns whether another vault was written into the file, or another file took its place. The log then belongs to
+    /// the vault that was there.
+    pub(super) fn is_replaced(&self) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let opened = known.stamp.map(|stamp| stamp.file());
+        let is_another = |present: VaultFileStamp| opened.is_some_and(|opened| opened != present.file());
+        known.is_overwritten || VaultFileStamp::of(&self.path).is_some_and(is_another)
     }
 
-    /// Renames the log of the vault that was in the file, so that SQLite does not copy it into the other one.
+    /// Renames the log of the vault that was at the path, so that SQLite does not copy it into the other one.
     pub(super) fn set_log_aside(&self) -> std::io::Result<()> {
         let free =
             (1_u32..).map(|number| connection::sibling_path(&self.path, &format!(".replaced-wal-{number}")));

@@ -139,8 +139,8 @@ impl Drop for ConnectionPool {
     fn drop(&mut self) {
         let Some(pool) = self.pool.take() else { return };
         let file = Arc::clone(&pool.file);
-        let is_overwritten = file.is_overwritten();
-        if is_overwritten {
+        let is_replaced = file.is_replaced();
+        if is_replaced {
             pool.keep_log();
         }
         drop(pool);
@@ -149,7 +149,7 @@ impl Drop for ConnectionPool {
         let (finished, wait) = std::sync::mpsc::channel();
         SCHEDULER.execute(move || drop(finished));
         let _: std::result::Result<(), _> = wait.recv();
-        if is_overwritten {
+        if is_replaced {
             // If this fails, there is no log.
             let _ = file.set_log_aside();
         }

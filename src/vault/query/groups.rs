@@ -175,14 +175,17 @@ impl GroupArtifactCache<'_> {
         self.read(&candidates.concat())?;
         let all = candidates.iter().flatten().filter_map(|core| self.known.get(core));
         let mut extended = extended(self.snapshot, &all.map(|entry| &entry.record), &formats::versions())?;
-        let mut units = Vec::new();
-        for (name, candidates) in names.iter().zip(&candidates) {
-            let of_name = |core: &&CoreHash| {
+        let of_name = |(name, candidates): (&String, &Vec<CoreHash>)| {
+            let has_name = |core: &&CoreHash| {
                 self.known.get(core).is_some_and(|entry| entry.name() == Some(name.as_str()))
             };
-            let candidates: Vec<CoreHash> = candidates.iter().filter(of_name).copied().collect();
-            extended.extend(parts::continuing(self.snapshot, &candidates)?);
-            units.append(&mut self.together(&candidates, &extended)?);
+            candidates.iter().filter(has_name).copied().collect::<Vec<_>>()
+        };
+        let candidates: Vec<Vec<CoreHash>> = names.iter().zip(&candidates).map(of_name).collect();
+        extended.extend(parts::continuing(self.snapshot, &candidates)?);
+        let mut units = Vec::new();
+        for candidates in &candidates {
+            units.append(&mut self.together(candidates, &extended)?);
         }
         let united: BTreeSet<CoreHash> = units.iter().flatten().copied().collect();
         units.extend(anchors.iter().filter(|core| !united.contains(core)).map(|core| vec![*core]));

@@ -10,17 +10,21 @@ fn is_continuation(reference: &ReferenceEdge) -> bool {
     reference.relation == relation::CONTINUES
 }
 
-/// Returns those of `artifacts` that continue another one of them: all parts of a run but the first.
-pub(crate) fn continuing(snapshot: &dyn Snapshot, artifacts: &[CoreHash]) -> Result<BTreeSet<CoreHash>> {
-    if artifacts.len() < 2 {
-        return Ok(BTreeSet::new());
+/// Returns the artifacts that continue another one of their group: all parts of a run but the first.
+pub(crate) fn continuing(snapshot: &dyn Snapshot, groups: &[Vec<CoreHash>]) -> Result<BTreeSet<CoreHash>> {
+    let several: Vec<&Vec<CoreHash>> = groups.iter().filter(|group| group.len() > 1).collect();
+    let artifacts: Vec<CoreHash> = several.iter().flat_map(|group| group.iter().copied()).collect();
+    let mut references = snapshot.references(&artifacts, Direction::Out)?.into_iter();
+    let mut continuing = BTreeSet::new();
+    for group in several {
+        let among = |reference: &ReferenceEdge| group.contains(&CoreHash(reference.mention.digest));
+        for (core, references) in group.iter().zip(&mut references) {
+            if references.iter().any(|reference| is_continuation(reference) && among(reference)) {
+                continuing.insert(*core);
+            }
+        }
     }
-    let references = snapshot.references(artifacts, Direction::Out)?;
-    let among = |reference: &ReferenceEdge| artifacts.contains(&CoreHash(reference.mention.digest));
-    let continues = artifacts.iter().zip(references).filter(|(_, references)| {
-        references.iter().any(|reference| is_continuation(reference) && among(reference))
-    });
-    Ok(continues.map(|(core, _)| *core).collect())
+    Ok(continuing)
 }
 
 /// Returns those of `artifacts` that are a part of a run with several.

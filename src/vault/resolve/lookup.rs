@@ -102,7 +102,7 @@ fn originals(snapshot: &dyn Snapshot, hits: Vec<Hit>) -> Result<Vec<ArtifactReco
         artifacts.retain(is_recording);
     }
     let cores: Vec<_> = artifacts.iter().map(|artifact| artifact.core).collect();
-    let continuing = query::continuing(snapshot, &cores)?;
+    let continuing = query::continuing(snapshot, &[cores])?;
     artifacts.retain(|artifact| !continuing.contains(&artifact.core));
     Ok(artifacts)
 }
