@@ -93,7 +93,7 @@ impl VaultFile {
     /// the vault that was there.
     pub(super) fn is_replaced(&self) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let opened = known.stamp.map(|stamp| stamp.file());
+        let opened = known.stamp.map(VaultFileStamp::file);
         let is_another = |present: VaultFileStamp| opened.is_some_and(|opened| opened != present.file());
         known.is_overwritten || VaultFileStamp::of(&self.path).is_some_and(is_another)
     }
