@@ -19,6 +19,7 @@ mod recordings;
 mod redaction;
 mod rules;
 mod scripted;
+mod tls;
 mod upstream;
 
 use std::collections::BTreeMap;
