@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::calls::values::{object, text};
+use crate::calls::values::{integer, object, text};
 use crate::json::{Value, compact};
 
 /// A request and its response, as a file states them.
@@ -17,9 +17,26 @@ pub(super) struct Chat {
     pub(super) id: Option<String>,
     pub(super) response_model: Option<String>,
     pub(super) ended_at: Option<DateTime<Utc>>,
-    /// Tokens of the input and of the output.
-    pub(super) usage: Option<(u64, u64)>,
+    pub(super) usage: TokenCounts,
     pub(super) is_stream: bool,
+}
+
+/// The numbers of tokens of the input and of the output, as far as a file states them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TokenCounts {
+    pub(super) input: Option<u64>,
+    pub(super) output: Option<u64>,
+}
+
+impl TokenCounts {
+    /// Returns the members with these names: those of the input, the output and their sum. A number that is not stated has
+    /// none.
+    pub(super) fn members(self, names: [&'static str; 3]) -> Option<Value<'static>> {
+        let total = self.input.zip(self.output).map(|(input, output)| input.saturating_add(output));
+        let stated = names.into_iter().zip([self.input, self.output, total]);
+        let stated: Vec<_> = stated.filter_map(|(name, count)| Some((name, integer(count?)))).collect();
+        (!stated.is_empty()).then(|| object(stated))
+    }
 }
 
 /// An answer of the model.

@@ -177,7 +177,9 @@ impl Converter<'_> {
             }
             let location = exchange.location.clone();
             let call = exchange.into_call(calls.len() as u64, &self.options.rules);
-            match call.and_then(|call| requests.store(call).map_err(|error| error.to_string())) {
+            let stored = call
+                .and_then(|(call, body)| requests.store_read(call, body).map_err(|error| error.to_string()));
+            match stored {
                 Ok((call, request)) => {
                     requests.add(request);
                     if call.requested_at.is_none() {
@@ -202,7 +204,7 @@ impl Converter<'_> {
         let digests = of_run.map(|(_, digest)| *digest).collect();
         let original = ImportSource { format: self.format.name(), digests, details };
         let head = self.head(name.as_deref(), &original, &calls);
-        let Some(documents) = self.documents(&head, &original, &calls) else {
+        let Some(documents) = self.documents(&head, &original, &mut calls) else {
             let reason = format!("the run {} has no canonical form", head.id);
             converted.unmapped.push(self.unmapped(0, "the document".to_owned(), reason));
             return;
@@ -236,7 +238,7 @@ impl Converter<'_> {
         &self,
         head: &RunHead,
         original: &ImportSource,
-        calls: &[StoredCall],
+        calls: &mut [StoredCall],
     ) -> Option<Vec<ConvertedDocument>> {
         let origin = CallOrigin::File(original);
         let file = self.inputs.first().map(|input| input.name.as_str()).unwrap_or_default();

@@ -129,10 +129,10 @@ impl ImportedExchange {
         let ImportedRequest::Json { body: Value::Object(members), target } = &mut self.request else {
             return Vec::new();
         };
-        // Members of an API that is not known can have these names.
-        let is_api = !target.endpoint.compares_urls();
+        // APIs that are not known have this member, such as those that rank documents.
+        let is_of_api = |name: &str| name == "query" && target.endpoint.compares_urls();
         let taken: Vec<&str> =
-            TRANSPORT.into_iter().filter(|name| is_api && members.contains(name)).collect();
+            TRANSPORT.into_iter().filter(|name| members.contains(name) && !is_of_api(name)).collect();
         if !taken.is_empty() {
             let kept = members.iter().filter(|(name, _)| !taken.contains(name));
             let kept = kept.map(|(name, member)| (Cow::Owned(name.to_owned()), member.to_owned_value()));
@@ -141,36 +141,40 @@ impl ImportedExchange {
         taken
     }
 
-    /// Returns the call. The error says why it cannot be mapped.
-    pub(super) fn into_call(self, number: u64, rules: &MatchingRules) -> Result<CallRecord, String> {
+    /// Returns the call, and the body of the request as it is stored. The error says why it cannot be mapped.
+    pub(super) fn into_call(
+        self,
+        number: u64,
+        rules: &MatchingRules,
+    ) -> Result<(CallRecord, Value<'static>), String> {
         let Self { request, reply, at, latency_ms, .. } = self;
-        let (target, body) = match &request {
-            ImportedRequest::Json { target, body } => (target.clone(), Cow::Borrowed(body)),
+        let (target, body) = match request {
+            ImportedRequest::Json { target, body } => (target, body),
             ImportedRequest::Repeating { .. } => return Err("the request before it is missing".to_owned()),
             ImportedRequest::Http { method, url, body } => {
                 if !method.eq_ignore_ascii_case("POST") {
                     return Err(format!("requests with {method} are not calls of a model"));
                 }
-                let body = reader::read(body, &Limits::default())
+                let body = reader::read(&body, &Limits::default())
                     .map_err(|error| format!("the body of the request is not JSON: {error}"));
-                let target = ApiTarget::from_url(url, body.as_ref().unwrap_or(&Value::Null))?;
+                let target = ApiTarget::from_url(&url, body.as_ref().unwrap_or(&Value::Null))?;
                 if let ImportedResponse::Unmapped(reason) = &reply {
                     return Err(reason.clone());
                 }
                 let body = body.map_err(|reason| rules.redacted(&reason).into_owned())?;
-                (target, Cow::Owned(body))
+                (target, body.to_owned_value())
             }
         };
         if body.as_object().is_none() {
             return Err(format!("the body of the request is {}, not an object", body.type_name()));
         }
         let ApiTarget { provider, endpoint, path, query } = target;
-        let stored = rules.redacted_value(&body);
+        let stored = rules.redacted_owned(body);
         let path = rules.redacted_path(&path);
         let prompt = rules.prompt(endpoint, &path, &stored).ok_or("a number in the request overflows")?;
         let query = query.filter(|_| endpoint.compares_urls());
         let outcome = outcome(reply, rules)?;
-        Ok(CallRecord {
+        let call = CallRecord {
             number,
             requested_at: at.or_else(|| created(&outcome)),
             provider,
@@ -181,7 +185,8 @@ impl ImportedExchange {
             latency_ms,
             replayed_before: 0,
             outcome,
-        })
+        };
+        Ok((call, stored))
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::Cursor;
 
 use chrono::{DateTime, Utc};
 
-use super::chat::{Chat, ChatChoice, message, tool, tool_call};
+use super::chat::{Chat, ChatChoice, TokenCounts, message, tool, tool_call};
 use super::error::{Fault, LIMITS, RecorderResult, SHAPE, SYNTAX};
 use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse};
 use super::forms::{ApiExchange, formed};
@@ -297,7 +297,7 @@ impl SamplePools<'_> {
         }
         if let Some(usage) = output.member("usage") {
             let tokens = |name| usage.member(name).map(|tokens| tokens.integer()).transpose();
-            chat.usage = tokens("input_tokens")?.zip(tokens("output_tokens")?);
+            chat.usage = TokenCounts { input: tokens("input_tokens")?, output: tokens("output_tokens")? };
         }
         Ok(chat)
     }

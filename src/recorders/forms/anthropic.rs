@@ -3,7 +3,7 @@
 use super::turns::{ChatRole, Turn, TurnPart, turns};
 use crate::calls::values::{integer, object, text};
 use crate::json::{Value, compact};
-use crate::recorders::chat::{Chat, ChatChoice};
+use crate::recorders::chat::{Chat, ChatChoice, TokenCounts};
 use crate::recorders::exchange::{ImportedRequest, ImportedResponse};
 use crate::recorders::target::ApiTarget;
 
@@ -147,8 +147,7 @@ pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> ImportedResponse
     }
     let delta =
         object([("stop_reason", text(stop_reason(&choice.finish_reason))), ("stop_sequence", Value::Null)]);
-    let answered = chat.usage.map_or(0, |(_, answered)| answered);
-    let usage = object([("output_tokens", integer(answered))]);
+    let usage = object([("output_tokens", count(chat.usage.output))]);
     events.push(object([("type", text("message_delta")), ("delta", delta), ("usage", usage)]));
     events.push(object([("type", text("message_stop"))]));
     let name = |event: &Value<'_>| event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -159,9 +158,12 @@ pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> ImportedResponse
 
 /// Returns a message; without an answer it is the beginning of a stream.
 fn message(chat: &Chat, choice: Option<&ChatChoice>, blocks: Vec<Value<'static>>) -> Value<'static> {
-    let (input_tokens, output_tokens) = chat.usage.unwrap_or_default();
-    let tokens =
-        [("input_tokens", input_tokens), ("output_tokens", if choice.is_some() { output_tokens } else { 0 })];
+    let TokenCounts { input, output } = chat.usage;
+    // The last events of a stream state those of the answer.
+    let usage = object([
+        ("input_tokens", count(input)),
+        ("output_tokens", count(output.filter(|_| choice.is_some()))),
+    ]);
     let reason = choice.map_or(Value::Null, |choice| text(stop_reason(&choice.finish_reason)));
     object([
         ("id", text(chat.id.clone().unwrap_or_else(|| "imported".to_owned()))),
@@ -171,8 +173,13 @@ fn message(chat: &Chat, choice: Option<&ChatChoice>, blocks: Vec<Value<'static>>
         ("content", Value::Array(blocks)),
         ("stop_reason", reason),
         ("stop_sequence", Value::Null),
-        ("usage", object(tokens.map(|(name, count)| (name, integer(count))))),
+        ("usage", usage),
     ])
+}
+
+/// Returns a number of tokens. The API requires the member, also if the number is not known.
+fn count(tokens: Option<u64>) -> Value<'static> {
+    tokens.map_or(Value::Null, integer)
 }
 
 /// Returns the events of a block: its beginning, all of its content, and its end.

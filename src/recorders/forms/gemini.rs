@@ -132,14 +132,8 @@ pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> ImportedResponse
     let candidates =
         chat.choices.iter().enumerate().map(|(index, choice)| candidate(index, choice, unmapped));
     let mut members = vec![("candidates", Value::Array(candidates.collect()))];
-    if let Some((input_tokens, output_tokens)) = chat.usage {
-        let tokens = [
-            ("promptTokenCount", input_tokens),
-            ("candidatesTokenCount", output_tokens),
-            ("totalTokenCount", input_tokens.saturating_add(output_tokens)),
-        ];
-        members.push(("usageMetadata", object(tokens.map(|(name, count)| (name, integer(count))))));
-    }
+    let usage = chat.usage.members(["promptTokenCount", "candidatesTokenCount", "totalTokenCount"]);
+    members.extend(usage.map(|usage| ("usageMetadata", usage)));
     members.push(("modelVersion", text(chat.response_model.as_ref().unwrap_or(&chat.model).clone())));
     members.extend(chat.id.clone().map(|id| ("responseId", text(id))));
     let body = object(members);

@@ -81,10 +81,12 @@ fn gemini_path(chat: &Chat) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls::assembled;
+    use crate::calls::call::{CallResponse, RetryHeaders};
     use crate::calls::values::{object, text};
     use crate::json::reader::{self, Limits};
     use crate::json::{Value, compact};
-    use crate::recorders::chat::{ChatChoice, message, tool, tool_call};
+    use crate::recorders::chat::{ChatChoice, TokenCounts, message, tool, tool_call};
 
     /// A chat in which a tool is called, which answers.
     fn chat(provider: &str, is_stream: bool) -> Chat {
@@ -112,7 +114,7 @@ mod tests {
                 message: message("assistant", text("wait"), calls, None),
                 finish_reason: "tool_calls".to_owned(),
             }],
-            usage: Some((1, 2)),
+            usage: TokenCounts { input: Some(1), output: Some(2) },
             is_stream,
             ..Chat::default()
         }
@@ -182,5 +184,28 @@ mod tests {
         let (target, _, answer, _) = bodies(&chat("google", true));
         assert_eq!(target, "gemini /v1beta/models/m:streamGenerateContent");
         assert!(answer.starts_with("data: {\"candidates\"") && answer.ends_with("}\r\n\r\n"), "{answer}");
+    }
+    #[test]
+    fn tokens_that_a_file_does_not_state_have_no_number() {
+        for is_stream in [false, true] {
+            for provider in ["anthropic", "gemini", "openai"] {
+                let none = Chat { usage: TokenCounts::default(), ..chat(provider, is_stream) };
+                let (_, _, answer, _) = bodies(&none);
+                let response = CallResponse {
+                    status: 200,
+                    content_type: is_stream.then(|| "text/event-stream".to_owned()),
+                    retry: RetryHeaders::default(),
+                    body: answer,
+                    chunks: Vec::new(),
+                };
+                assert_eq!(assembled::read(&response).usage, None, "{}", response.body);
+                let output = TokenCounts { input: None, output: Some(5) };
+                let (_, _, answer, _) = bodies(&Chat { usage: output, ..chat(provider, is_stream) });
+                let usage = assembled::read(&CallResponse { body: answer, ..response }).usage.unwrap();
+                let counts: Vec<String> =
+                    usage.as_object().unwrap().iter().map(|(_, count)| compact::text(count)).collect();
+                assert_eq!(counts, ["5"], "{provider}");
+            }
+        }
     }
 }

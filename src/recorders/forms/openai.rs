@@ -72,13 +72,8 @@ fn completion(
         ("model", text(chat.response_model.as_ref().unwrap_or(&chat.model).clone())),
         ("choices", Value::Array(choices.collect())),
     ];
-    let usage = chat.usage.filter(|_| is_end).map(|(input_tokens, output_tokens)| {
-        let total = input_tokens.saturating_add(output_tokens);
-        let tokens =
-            [("prompt_tokens", input_tokens), ("completion_tokens", output_tokens), ("total_tokens", total)];
-        ("usage", object(tokens.map(|(name, count)| (name, integer(count)))))
-    });
-    object(members.into_iter().chain(usage))
+    let usage = chat.usage.members(["prompt_tokens", "completion_tokens", "total_tokens"]);
+    object(members.into_iter().chain(usage.filter(|_| is_end).map(|usage| ("usage", usage))))
 }
 
 /// Returns an answer whose texts are one: answers of this API have no list of them.
@@ -118,7 +113,7 @@ fn as_delta(message: &Value<'static>) -> Value<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorders::chat::{message, tool_call};
+    use crate::recorders::chat::{TokenCounts, message, tool_call};
     use crate::recorders::forms::formed;
 
     fn chat(is_stream: bool) -> Chat {
@@ -130,7 +125,7 @@ mod tests {
             messages: vec![message("user", text("hi"), Vec::new(), None)],
             choices: vec![ChatChoice { message: answer, finish_reason: "tool_calls".to_owned() }],
             is_stream,
-            usage: Some((1, 2)),
+            usage: TokenCounts { input: Some(1), output: Some(2) },
             ..Chat::default()
         }
     }

@@ -228,6 +228,17 @@ fn only_the_named_members_are_a_body() {
 }
 
 #[test]
+fn credentials_in_the_body_of_an_unknown_api_are_left_out() {
+    let mut recording = recording(&[
+        r#"{"request":{"url":"https://ranks.example/v1/rerank","body":{"model":"m","query":"x","documents":["y"],"api_key":"CANARY","extra_headers":{"authorization":"CANARY"},"proxy":"http://u:CANARY@p"}},"response":{"results":[]}}"#,
+    ]);
+    let exchange = &mut recording.runs[0].exchanges[0].1;
+    assert_eq!(exchange.take_transport(), ["api_key", "extra_headers", "proxy"]);
+    let ImportedRequest::Json { body, .. } = &exchange.request else { panic!() };
+    assert_eq!(compact::text(body), r#"{"model":"m","query":"x","documents":["y"]}"#);
+}
+
+#[test]
 fn a_body_that_is_text_is_read_as_json() {
     let recording = recording(&[
         r#"{"request":{"url":"/v1/responses","body":"{\"model\":\"m\",\"input\":\"x\"}"},"response":{"output":[]}}"#,

@@ -4,7 +4,7 @@ use super::dialects;
 use super::messages::{choice_of, in_parts, listed, numbered, of_event, of_event_content, parsed};
 use super::reading::{OtelAttributes, OtelSpan};
 use crate::json::{Object, Value};
-use crate::recorders::chat::{Chat, ChatChoice};
+use crate::recorders::chat::{Chat, ChatChoice, TokenCounts};
 use crate::recorders::exchange::{ImportedExchange, ImportedResponse};
 use crate::recorders::forms::{ApiExchange, embedding, formed};
 
@@ -181,7 +181,7 @@ impl OtelSpan {
             response_model: self.text("gen_ai.response.model").map(str::to_owned),
             ended_at: self.ended,
             is_stream: STREAMS.iter().any(is_true) || is_ai_sdk_stream,
-            usage: self.integer(INPUT_TOKENS).zip(self.integer(OUTPUT_TOKENS)),
+            usage: TokenCounts { input: self.integer(INPUT_TOKENS), output: self.integer(OUTPUT_TOKENS) },
             ..Chat::default()
         };
         for (name, value) in options.iter().filter_map(member) {

@@ -4,7 +4,7 @@ use super::messages::{numbers, parsed, parsed_value};
 use super::reading::OtelAttributes;
 use crate::calls::values::{at, object, text};
 use crate::json::{Object, Value};
-use crate::recorders::chat::{Chat, ChatChoice, message, tool, tool_call};
+use crate::recorders::chat::{Chat, ChatChoice, TokenCounts, message, tool, tool_call};
 
 fn word<'v>(value: &'v Value<'_>, name: &str) -> Option<&'v str> {
     value.get(name).and_then(Value::as_str)
@@ -217,6 +217,9 @@ fn logfire_response(response: &Value<'_>, chat: &mut Chat) {
         let count = names.iter().find_map(|name| at(response, &["usage", name]))?;
         count.as_number()?.literal().parse().ok()
     };
-    let usage = tokens(["prompt_tokens", "input_tokens"]).zip(tokens(["completion_tokens", "output_tokens"]));
-    chat.usage = chat.usage.or(usage);
+    let TokenCounts { input, output } = chat.usage;
+    chat.usage = TokenCounts {
+        input: input.or_else(|| tokens(["prompt_tokens", "input_tokens"])),
+        output: output.or_else(|| tokens(["completion_tokens", "output_tokens"])),
+    };
 }
