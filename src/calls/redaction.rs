@@ -321,34 +321,17 @@ fn text_at<'t>(text: &'t str, place: &Range<usize>) -> &'t str {
 }
 
 /// Returns the matches of a pattern that begin in one text of a conversation and end in another. One that is complete in
-/// the first text continues only to the end of its word: a pattern without an end would match the rest of a conversation.
+/// the first text ends there: a pattern without an end would match what others say after it.
 fn across(pattern: &RedactedPattern, conversation: &Conversation) -> Vec<Range<usize>> {
     let text = &conversation.text;
     let ends: Vec<usize> = conversation.texts.iter().map(|strings| conversation.place(strings).end).collect();
-    let mut across = Vec::new();
-    for found in pattern.find(text) {
+    let is_across = |found: &Range<usize>| {
         let index = ends.partition_point(|end| *end <= found.start);
-        let Some(end) = ends.get(index).copied().filter(|end| *end < found.end) else { continue };
-        let is_complete =
-            pattern.regex.find(text_at(text, &(found.start..end))).is_some_and(|one| one.start() == 0);
-        if !is_complete {
-            across.push(found);
-            continue;
-        }
-        let mut before = text_at(text, &(found.start..end)).chars().next_back();
-        let rest = text_at(text, &(end..found.end));
-        let length = rest
-            .char_indices()
-            .find(|(_, character)| {
-                let is_in_word = !character.is_whitespace()
-                    || *character == ' ' && before.is_some_and(|before| before.is_ascii_digit());
-                before = Some(*character);
-                !is_in_word
-            })
-            .map_or(rest.len(), |(at, _)| at);
-        across.push(found.start..end + length);
-    }
-    across
+        let Some(end) = ends.get(index).filter(|end| **end < found.end) else { return false };
+        let first = text_at(text, &(found.start..*end));
+        pattern.regex.find(first).is_none_or(|complete| complete.start() > 0)
+    };
+    pattern.find(text).filter(is_across).collect()
 }
 
 /// Returns ranges in their order and without overlaps. What replaced a match is none, even if a pattern matches it.

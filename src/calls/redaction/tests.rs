@@ -77,10 +77,14 @@ fn matches_that_are_split_over_messages_are_redacted() {
             r#"{"contents":[{"parts":[{"text":"sk-AB"},{"text":"CD!"}]}]}"#,
             r#"{"contents":[{"parts":[{"text":"[REDACTED]"},{"text":"!"}]}]}"#,
         ),
-        // A pattern without an end does not match all messages that follow.
+        // What follows a complete match in the next message is not part of it.
         (
             r#"{"input":[{"content":"key: x y"},{"content":"now do it"},{"content":"well"}]}"#,
-            r#"{"input":[{"content":"[REDACTED]"},{"content":" do it"},{"content":"well"}]}"#,
+            r#"{"input":[{"content":"[REDACTED]"},{"content":"now do it"},{"content":"well"}]}"#,
+        ),
+        (
+            r#"{"messages":[{"role":"user","content":"a sk-ABCD"},{"role":"user","content":"OK now"}]}"#,
+            r#"{"messages":[{"role":"user","content":"a [REDACTED]"},{"role":"user","content":"OK now"}]}"#,
         ),
         (
             r#"{"tools":[{"enum":["sk-","ABCD"]}],"messages":[{"role":"sk-"},{"role":"ABCD"}]}"#,
