@@ -2677,6 +2677,11 @@ export type ViewAnswer = ArtifactSummary & {
   matching: number;
   /** The number of the first step of the next page; `None` if this is the last. */
   next?: number | null;
+  /**
+   * The artifacts with the steps, in their order, if the run of which this one is the first part is stored as several. The
+   * numbers of the steps of each follow those of the one before it.
+   */
+  parts?: Array<CoreHash>;
   /** The size of the capture in bytes. */
   size: number;
   /** The noun for a step, such as `interaction`. */

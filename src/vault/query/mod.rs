@@ -32,7 +32,7 @@ pub(crate) use graph::{Graph, TraversalOptions, traverse};
 pub(crate) use groups::RunGroups;
 pub(crate) use links::{Direction, Linker, links};
 pub use links::{Link, LinkOrigin, LinkStrength, LinkTarget};
-pub(crate) use parts::continuing;
+pub(crate) use parts::{continuing, from_first};
 pub use reach::MAX_SEARCHED;
 pub(crate) use reach::{LinkPathStep, reachable, shortest_path};
 pub use resolve::HashTarget;

@@ -27,6 +27,36 @@ pub(crate) fn continuing(snapshot: &dyn Snapshot, groups: &[Vec<CoreHash>]) -> R
     Ok(continuing)
 }
 
+/// Returns the parts of the run of which `first` is the first part, in their order: `first` alone if the run has no others,
+/// or if `first` is not its first part.
+pub(crate) fn from_first(snapshot: &dyn Snapshot, first: CoreHash) -> Result<Vec<CoreHash>> {
+    let mut parts = vec![first];
+    let earlier = snapshot.references(&parts, Direction::Out)?;
+    if earlier.iter().flatten().any(is_continuation) {
+        return Ok(parts);
+    }
+    while let Some(last) = parts.last().copied() {
+        let references = snapshot.references(&[last], Direction::In)?;
+        let continuations: BTreeSet<CoreHash> = references
+            .iter()
+            .flatten()
+            .filter(|reference| is_continuation(reference))
+            .map(|reference| reference.mention.artifact)
+            .filter(|core| !parts.contains(core))
+            .collect();
+        let candidates: Vec<CoreHash> = [first].into_iter().chain(continuations).collect();
+        let names = snapshot.names(&candidates)?;
+        // Any run pack can state that it continues another one.
+        let own = names.first().map(|names| &names.own);
+        let same_run = candidates.iter().zip(&names).skip(1).filter(|(_, names)| Some(&names.own) == own);
+        match same_run.collect::<Vec<_>>().as_slice() {
+            [(only, _)] => parts.push(**only),
+            _ => break,
+        }
+    }
+    Ok(parts)
+}
+
 /// Returns those of `artifacts` that are a part of a run with several.
 pub(crate) fn parts(snapshot: &dyn Snapshot, artifacts: &[CoreHash]) -> Result<BTreeSet<CoreHash>> {
     let mut parts = BTreeSet::new();

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use super::api::{ArtifactSummary, Operation};
 use super::audit::LastAudit;
 use super::handle::Vault;
+use super::query;
 use super::resolve::{LocatedCapture, LookupError};
 use super::show::AttributeSummary;
 use crate::artifact::{Kind, StepClass, TranscriptStep};
@@ -114,6 +115,10 @@ pub struct ViewAnswer {
     pub steps: Vec<ViewStep>,
     /// The number of the first step of the next page; `None` if this is the last.
     pub next: Option<u64>,
+    /// The artifacts with the steps, in their order, if the run of which this one is the first part is stored as several. The
+    /// numbers of the steps of each follow those of the one before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<CoreHash>,
     /// The last audit, if the artifact states terms. Its effects are the first steps of the artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<LastAudit>,
@@ -142,8 +147,19 @@ impl ViewRequest {
         let attributes = snapshot.attributes_of(core)?.into_iter();
         let kind = located_kind(&located)?;
         let labels = snapshot.annotations_of(core)?.labels.into_iter();
-        let mut page = self.page(snapshot, &located, kind)?;
-        resolve::resolve(snapshot, core, &mut page.steps, self.max_text())?;
+        let mut page = ViewStepPage::default();
+        let parts = query::from_first(snapshot, core)?;
+        for part in &parts {
+            let (shown, first_index) = (page.steps.len(), page.total);
+            if *part == core {
+                self.add_steps(snapshot, &located, first_index, &mut page)?;
+            } else {
+                let located = ViewRequest::new(*part).locate(snapshot)?;
+                self.add_steps(snapshot, &located, first_index, &mut page)?;
+            }
+            let added = page.steps.get_mut(shown..).unwrap_or_default();
+            resolve::resolve(snapshot, *part, added, self.max_text())?;
+        }
         let states_terms = kind == formats::TERMS;
         let audit = states_terms.then(|| LastAudit::new(snapshot, &located.artifact)).transpose()?;
         Ok(ViewAnswer {
@@ -158,6 +174,7 @@ impl ViewRequest {
             matching: page.matching,
             steps: page.steps,
             next: page.next,
+            parts: if parts.len() > 1 { parts } else { Vec::new() },
             audit,
         })
     }
@@ -178,26 +195,29 @@ impl ViewRequest {
         Ok(LocatedCapture { artifact, capture })
     }
 
-    /// Reads the steps of the page. The document is dropped before other documents are read.
-    fn page(
+    /// Adds the steps of an artifact to the page. Their numbers begin at `first_index`. The document is dropped before other
+    /// documents are read.
+    fn add_steps(
         &self,
         snapshot: &dyn Snapshot,
         located: &LocatedCapture,
-        kind: Kind,
-    ) -> Result<ViewStepPage, LookupError> {
-        let core = located.artifact.core;
+        first_index: u64,
+        page: &mut ViewStepPage,
+    ) -> Result<(), LookupError> {
+        let (core, kind) = (located.artifact.core, located_kind(located)?);
         let members = snapshot.read_members(core, located.capture.capture)?;
         let files = step::files(snapshot, core, kind, &members)?;
-        let mut page = ViewStepPage::default();
         let visited =
             kind.transcript(&StoredMember::borrowed(&members), &Limits::most(), &mut |transcribed| {
-                let is_on_page = page.count(self, &transcribed);
-                if is_on_page {
-                    page.steps.push(ViewStep::new(&transcribed, &files, self.max_text(), self.recorded));
+                let index = first_index + transcribed.index as u64;
+                if page.count(self, index, &transcribed) {
+                    let mut step = ViewStep::new(&transcribed, &files, self.max_text(), self.recorded);
+                    step.index = index;
+                    step.answers = step.answers.map(|request| first_index + request);
+                    page.steps.push(step);
                 }
             });
-        visited.map_err(|error| LookupError::Unreadable { core, message: error.to_string() })?;
-        Ok(page)
+        visited.map_err(|error| LookupError::Unreadable { core, message: error.to_string() })
     }
 }
 
@@ -213,14 +233,13 @@ struct ViewStepPage {
 
 impl ViewStepPage {
     /// Counts a step, and returns whether it is on the page.
-    fn count(&mut self, request: &ViewRequest, step: &TranscriptStep<'_>) -> bool {
+    fn count(&mut self, request: &ViewRequest, index: u64, step: &TranscriptStep<'_>) -> bool {
         self.total += 1;
         self.failed += u64::from(step.failed);
         if request.only.is_some_and(|only| !only.takes(step)) {
             return false;
         }
         self.matching += 1;
-        let index = step.index as u64;
         if index < request.from || request.to.is_some_and(|to| index > to) {
             return false;
         }

@@ -186,7 +186,7 @@ def _recorded(vault: Vault, name: str) -> str | None:
 
 
 def _set_result(vault: Vault, finished: list[FinishedRun], result: str) -> None:
-    core_hashes = [core for run in finished for core in (run["run_pack"], *run["sessions"])]
+    core_hashes = [core for run in finished for core in (*run["run_packs"], *run["sessions"])]
     if core_hashes:
         vault.run("set-labels", {"core_hashes": core_hashes, "labels": {RESULT: result}})
 
