@@ -71,11 +71,15 @@ struct StreamApi {
     is_end: fn(&Value<'_>) -> bool,
 }
 
-/// The APIs whose streams have an event that ends them. Gemini has none: the last event has a reason only if the model
-/// states one. Streams of `OpenAI` can also end with `[DONE]`.
+/// The APIs whose streams have an event that ends them. Streams of `OpenAI` can also end with `[DONE]`.
 const STREAM_APIS: &[StreamApi] = &[
-    // Chat completions and completions of OpenAI: see `AnswerReader::choices`.
+    // Chat completions and completions of OpenAI: see `AnswerReader::follow`.
     StreamApi { is_event: |event| event.get("choices").is_some(), is_end: |_| false },
+    // Gemini: see `AnswerReader::follow`, too. A prompt that is blocked has no candidates.
+    StreamApi {
+        is_event: |event| ["candidates", "promptFeedback"].iter().any(|name| event.get(name).is_some()),
+        is_end: |event| at(event, &["promptFeedback", "blockReason"]).is_some_and(|reason| !reason.is_null()),
+    },
     // Responses of OpenAI.
     StreamApi {
         is_event: |event| kind(event).starts_with("response."),
@@ -145,23 +149,37 @@ impl CallResponse {
     /// stream without the event that ends it in its API; a body that ends inside a JSON document; or no body, although its
     /// type has one. Reads all of the body.
     pub(crate) fn failure(&self) -> Option<AnswerFailure> {
-        read(self).failure
+        read_without_texts(self).failure
     }
 }
 
 impl<R> Call<R> {
+    /// Returns the answer if it is complete, also if it is an error.
+    pub(crate) fn answer(&self) -> Option<&CallResponse> {
+        match &self.outcome {
+            CallOutcome::Answered(answer) => Some(answer),
+            CallOutcome::Failed { .. } => None,
+        }
+    }
+
     /// Returns the answer if it is complete and not an error.
     pub(crate) fn success(&self) -> Option<&CallResponse> {
-        match &self.outcome {
-            CallOutcome::Answered(answer) if answer.failure().is_none() => Some(answer),
-            _ => None,
-        }
+        self.answer().filter(|answer| answer.failure().is_none())
     }
 }
 
 /// Returns the content of an answer.
 pub(crate) fn read(answer: &CallResponse) -> AnswerContent {
-    let mut content = of(answer.form(), &answer.body);
+    content(answer, AnswerReader::default())
+}
+
+/// Returns the content of an answer without its texts, which can have about as many bytes as the answer.
+pub(crate) fn read_without_texts(answer: &CallResponse) -> AnswerContent {
+    content(answer, AnswerReader { leaves_out_texts: true, ..AnswerReader::default() })
+}
+
+fn content(answer: &CallResponse, reader: AnswerReader) -> AnswerContent {
+    let mut content = reader.read(answer.form(), &answer.body);
     content.failure = match content.failure {
         Some(failure @ AnswerFailure::Error(_)) => Some(failure),
         _ if !answer.has_success_status() => Some(AnswerFailure::Status(answer.status)),
@@ -180,19 +198,6 @@ fn is_empty(answer: &CallResponse) -> bool {
         && answer.status != 204
 }
 
-/// Returns the content of a body that has a form.
-fn of(form: ResponseForm, body: &str) -> AnswerContent {
-    let mut reader = AnswerReader::default();
-    match form {
-        ResponseForm::Stream => {
-            events::visit(body, |event| reader.event(&event));
-            reader.end_of_stream();
-        }
-        ResponseForm::Whole => reader.whole(body),
-    }
-    reader.finish(body)
-}
-
 /// The place of a part of a text: the index of its choice, and of the part in that.
 type TextPlace = (u64, u64, u64);
 
@@ -205,11 +210,26 @@ struct AnswerReader {
     /// Whether there was an event of an API whose streams have an end.
     is_ended_by_event: bool,
     has_ended: bool,
-    /// The choices that have begun and not ended.
+    /// The choices and candidates that have begun and not ended.
     open: BTreeSet<u64>,
+    /// The candidates that have ended. Gemini can state more of them afterwards, such as their sources.
+    ended: BTreeSet<u64>,
+    leaves_out_texts: bool,
 }
 
 impl AnswerReader {
+    /// Reads a body that has a form.
+    fn read(mut self, form: ResponseForm, body: &str) -> AnswerContent {
+        match form {
+            ResponseForm::Stream => {
+                events::visit(body, |event| self.event(&event));
+                self.end_of_stream();
+            }
+            ResponseForm::Whole => self.whole(body),
+        }
+        self.finish(body)
+    }
+
     fn whole(&mut self, body: &str) {
         let body = body.strip_prefix('\u{feff}').unwrap_or(body);
         match events::read(body) {
@@ -260,6 +280,14 @@ impl AnswerReader {
                 self.open.insert(number);
                 self.has_ended = false;
             }
+        }
+        for (index, candidate) in elements(event, "candidates").enumerate() {
+            let number = number(candidate, "index").unwrap_or(index as u64);
+            if candidate.get("finishReason").is_some_and(|reason| !reason.is_null()) {
+                self.ended.insert(number);
+            }
+            self.open.insert(number);
+            self.has_ended = self.open.is_subset(&self.ended);
         }
     }
 
@@ -345,7 +373,7 @@ impl AnswerReader {
     /// Adds a text, or the texts of parts, without what the model thought.
     fn add(&mut self, place: TextPlace, content: Option<&Value<'_>>) {
         let said = self.texts.entry(place).or_default();
-        match content {
+        match content.filter(|_| !self.leaves_out_texts) {
             Some(Value::String(text)) => said.push_str(text),
             Some(Value::Array(parts)) => {
                 let shown = parts.iter().filter(|part| part.get("thought") != Some(&Value::Bool(true)));

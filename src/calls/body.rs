@@ -92,13 +92,17 @@ pub(crate) enum PartData<'b> {
     Unreadable,
 }
 
+/// The location of an answer or the form of a location, and the number of a name: the same for all strings of a
+/// conversation.
+type ConversationKey = (usize, usize);
+
 /// A string in a body.
 #[derive(Debug)]
 pub(crate) struct BodyString<'p> {
     /// The number of its location, which is the same in all events that continue a text.
     location: usize,
     /// The conversation that it is a part of; `None` if it can be no part of a longer text.
-    conversation: Option<(usize, &'p str)>,
+    conversation: Option<ConversationKey>,
     /// The name of the innermost member that contains it.
     name: &'p str,
     pub(crate) text: Cow<'p, str>,
@@ -134,9 +138,14 @@ impl Conversation {
 
 /// Returns the parts of a body: one if it is a JSON document, otherwise its lines.
 pub(crate) fn parts(body: &str) -> Vec<BodyPart<'_>> {
+    each_part(body).collect()
+}
+
+/// Returns the parts of a body, of which each is read when it is asked for.
+fn each_part(body: &str) -> Box<dyn Iterator<Item = BodyPart<'_>> + '_> {
     let text = body.strip_prefix('\u{feff}').unwrap_or(body);
     let mark = body.strip_suffix(text).unwrap_or_default();
-    let whole = |data| vec![BodyPart { before: mark, text, data, after: "" }];
+    let whole = |data| Box::new(std::iter::once(BodyPart { before: mark, text, data, after: "" }));
     if let Some(value) = read(text) {
         return whole(PartData::Json(value));
     }
@@ -146,7 +155,7 @@ pub(crate) fn parts(body: &str) -> Vec<BodyPart<'_>> {
     }
     let mark =
         (!mark.is_empty()).then_some(BodyPart { before: mark, text: "", data: PartData::Other, after: "" });
-    mark.into_iter().chain(text.split_inclusive(['\n', '\r']).map(line)).collect()
+    Box::new(mark.into_iter().chain(text.split_inclusive(['\n', '\r']).map(line)))
 }
 
 fn line(line: &str) -> BodyPart<'_> {
@@ -179,59 +188,54 @@ pub(super) fn read(text: &str) -> Option<Value<'_>> {
 
 /// Returns the strings of the parts, in their order.
 pub(crate) fn strings<'p>(parts: &'p [BodyPart<'_>]) -> Vec<BodyString<'p>> {
-    let mut reader = StringReader { is_stream: parts.len() > 1, ..StringReader::default() };
+    let mut locations = Locations::default();
+    let mut reader = StringReader::new(&mut locations, parts.len() > 1);
     for part in parts {
-        match &part.data {
-            PartData::Json(Value::Array(events)) => {
-                // Gemini sends events as an array, of which each element continues the text of the one before.
-                reader.is_stream = true;
-                for event in events {
-                    reader.read(event, Place::default());
-                }
-            }
-            PartData::Json(value) => reader.read(value, Place::default()),
-            PartData::Text => {
-                let location = reader.locations.inside(0, Step::Name("data"));
-                reader.read_text(
-                    Cow::Borrowed(part.text),
-                    Place { location, name: "data", ..Place::default() },
-                );
-            }
-            PartData::Other | PartData::Unreadable => {}
-        }
+        reader.part(part);
     }
     reader.found
 }
 
 /// Returns the strings of a document.
 pub(super) fn strings_of<'v>(value: &'v Value<'_>) -> Vec<BodyString<'v>> {
-    let mut reader = StringReader::default();
+    let mut locations = Locations::default();
+    let mut reader = StringReader::new(&mut locations, false);
     reader.read(value, Place::default());
     reader.found
 }
 
 /// A step to a location in a document.
 #[derive(PartialEq, Eq, Hash)]
-enum Step<'p> {
-    Name(&'p str),
+enum Step {
+    /// The number of a name.
+    Name(usize),
     Position(usize),
     /// The indexes that an object states.
     Stated(String),
 }
 
-/// The numbers of locations. A location is not written out: it can be long, and contain many strings.
+/// The numbers of locations and of names. A location is not written out: it can be long, and contain many strings.
 #[derive(Default)]
-struct Locations<'p>(HashMap<(usize, Step<'p>), usize>);
+struct Locations {
+    locations: HashMap<(usize, Step), usize>,
+    names: HashMap<String, usize>,
+}
 
-impl<'p> Locations<'p> {
-    fn inside(&mut self, location: usize, step: Step<'p>) -> usize {
-        let next = self.0.len() + 1;
-        *self.0.entry((location, step)).or_insert(next)
+impl Locations {
+    fn inside(&mut self, location: usize, step: Step) -> usize {
+        let next = self.locations.len() + 1;
+        *self.locations.entry((location, step)).or_insert(next)
     }
 
-    fn member(&mut self, place: &Place<'p>, name: &'p str) -> Place<'p> {
+    fn name(&mut self, name: &str) -> usize {
+        let next = self.names.len();
+        // Most names are known, so that they are not copied.
+        self.names.get(name).copied().unwrap_or_else(|| *self.names.entry(name.to_owned()).or_insert(next))
+    }
+
+    fn member<'p>(&mut self, place: &Place<'p>, name: &'p str) -> Place<'p> {
         // The beginning of a block is continued by its deltas.
-        let step = if name == "content_block" { "delta" } else { name };
+        let step = self.name(if name == "content_block" { "delta" } else { name });
         let is_apart = [&DESCRIPTIONS[..], &PROBABILITIES].iter().any(|names| names.contains(&name));
         Place {
             location: self.inside(place.location, Step::Name(step)),
@@ -256,14 +260,39 @@ struct Place<'p> {
     is_apart: bool,
 }
 
-#[derive(Default)]
-struct StringReader<'p> {
-    locations: Locations<'p>,
+struct StringReader<'l, 'p> {
+    locations: &'l mut Locations,
     is_stream: bool,
     found: Vec<BodyString<'p>>,
 }
 
-impl<'p> StringReader<'p> {
+impl<'l, 'p> StringReader<'l, 'p> {
+    fn new(locations: &'l mut Locations, is_stream: bool) -> Self {
+        Self { locations, is_stream, found: Vec::new() }
+    }
+
+    fn part(&mut self, part: &'p BodyPart<'_>) {
+        match &part.data {
+            PartData::Json(Value::Array(events)) => {
+                // Gemini sends events as an array, of which each element continues the text of the one before.
+                self.is_stream = true;
+                for event in events {
+                    self.read(event, Place::default());
+                }
+            }
+            PartData::Json(value) => self.read(value, Place::default()),
+            PartData::Text => {
+                let name = self.locations.name("data");
+                let location = self.locations.inside(0, Step::Name(name));
+                self.read_text(
+                    Cow::Borrowed(part.text),
+                    Place { location, name: "data", ..Place::default() },
+                );
+            }
+            PartData::Other | PartData::Unreadable => {}
+        }
+    }
+
     fn read(&mut self, value: &'p Value<'_>, place: Place<'p>) {
         match value {
             Value::String(text) => self.read_text(Cow::Borrowed(text), place),
@@ -314,7 +343,7 @@ impl<'p> StringReader<'p> {
             alternative => alternative,
         };
         let is_continued = !is_apart && !REPEATED.contains(&name);
-        let conversation = is_continued.then_some((owner, class));
+        let conversation = is_continued.then(|| (owner, self.locations.name(class)));
         self.found.push(BodyString { location, conversation, name, text });
     }
 }
@@ -376,28 +405,101 @@ pub(crate) fn conversations(strings: &[BodyString<'_>]) -> Vec<Conversation> {
     made.collect()
 }
 
-/// Returns the texts of a body with escapes decoded and the parts of streams put together: one for each conversation, and
-/// one of all strings that are part of none, with a line for each.
-pub(crate) fn decoded(body: &str) -> Vec<String> {
-    let parts = parts(body);
-    let (texts, others): (Vec<_>, Vec<_>) =
-        conversations(&strings(&parts)).into_iter().partition(|one| one.is_continued);
-    let mut decoded: Vec<String> = Vec::new();
-    for conversation in &texts {
-        for text in &conversation.texts {
-            let text = conversation.text.get(conversation.place(text)).unwrap_or_default();
-            if begins_as_json(text) && read(text).is_some() {
-                // Arguments of tools are JSON in a string.
-                decoded.extend(self::decoded(text));
-            } else if text.contains('\\') {
-                decoded.push(unescaped(text));
+/// The texts of conversations, of which each string is added when it is read.
+#[derive(Default)]
+struct TextCollector<'p> {
+    /// The texts of each conversation, in the order of the first string of each.
+    conversations: Vec<Vec<Cow<'p, str>>>,
+    numbers: HashMap<ConversationKey, usize>,
+    /// The numbers of texts in their conversations, by that of the conversation and the location.
+    text_numbers: HashMap<(usize, usize), usize>,
+    /// The strings that are part of no conversation, with a line for each.
+    apart: Option<String>,
+}
+
+impl<'p> TextCollector<'p> {
+    fn add(&mut self, string: BodyString<'p>) {
+        let BodyString { location, conversation, text, .. } = string;
+        let Some(key) = conversation else {
+            let apart = self.apart.get_or_insert_default();
+            if !apart.is_empty() {
+                apart.push('\n');
             }
+            apart.push_str(&text);
+            return;
+        };
+        let number = *self.numbers.entry(key).or_insert(self.conversations.len());
+        if number == self.conversations.len() {
+            self.conversations.push(Vec::new());
+        }
+        let Some(texts) = self.conversations.get_mut(number) else { return };
+        let position = *self.text_numbers.entry((number, location)).or_insert(texts.len());
+        match texts.get_mut(position) {
+            Some(before) => before.to_mut().push_str(&text),
+            None => texts.push(text),
         }
     }
-    decoded.extend(texts.into_iter().map(|conversation| conversation.text));
-    let others: Vec<String> = others.into_iter().map(|conversation| conversation.text).collect();
-    decoded.extend((!others.is_empty()).then(|| others.join("\n")));
-    decoded
+
+    /// Calls `visit` with what escapes in the texts stand for, with the texts of each conversation together, and with the
+    /// strings that are part of none.
+    fn visit(self, visit: &mut dyn FnMut(&str)) {
+        for text in self.conversations.iter().flatten() {
+            if begins_as_json(text) && read(text).is_some() {
+                // Arguments of tools are JSON in a string.
+                visit_decoded(text, visit);
+            } else if text.contains('\\') {
+                pieces(text).for_each(|piece| visit(&unescaped(piece)));
+            }
+        }
+        for texts in self.conversations {
+            match texts.as_slice() {
+                [only] => visit(only),
+                texts => visit(&texts.concat()),
+            }
+        }
+        if let Some(apart) = self.apart {
+            visit(&apart);
+        }
+    }
+}
+
+/// Calls `visit` with the texts of a body with escapes decoded and the parts of streams put together: one for each
+/// conversation, and one of all strings that are part of none, with a line for each. Of the events of a stream, only the texts
+/// are in memory together.
+pub(crate) fn visit_decoded(body: &str, visit: &mut dyn FnMut(&str)) {
+    let mut parts = each_part(body);
+    let Some(first) = parts.next() else { return };
+    let mut locations = Locations::default();
+    let Some(second) = parts.next() else {
+        let mut reader = StringReader::new(&mut locations, false);
+        reader.part(&first);
+        let mut texts = TextCollector::default();
+        reader.found.into_iter().for_each(|string| texts.add(string));
+        texts.visit(visit);
+        return;
+    };
+    let mut texts: TextCollector<'static> = TextCollector::default();
+    for part in [first, second].into_iter().chain(parts) {
+        let mut reader = StringReader::new(&mut locations, true);
+        reader.part(&part);
+        for string in reader.found {
+            let BodyString { location, conversation, text, .. } = string;
+            texts.add(BodyString { location, conversation, name: "", text: Cow::Owned(text.into_owned()) });
+        }
+    }
+    texts.visit(visit);
+}
+
+/// Number of bytes of a text in which escapes are decoded at a time, and of those that are decoded again with the next
+/// ones, because what is looked for can begin in them.
+const PIECE: usize = 4 << 20;
+const OVERLAP: usize = 64 << 10;
+
+/// Returns the pieces of a text, which overlap: usually one.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let starts = (0..text.len().saturating_sub(OVERLAP).max(1)).step_by(PIECE - OVERLAP);
+    let boundary = |at: usize| (0..=at).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    starts.filter_map(move |start| text.get(boundary(start)..boundary(text.len().min(start + PIECE))))
 }
 
 /// Levels of escapes that are decoded in a text that is not JSON. Each doubles the number of backslashes.

@@ -41,7 +41,7 @@ pub(crate) struct Call<R> {
 }
 
 /// A request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CompleteRequest {
     /// The text that the request is compared by.
     pub(crate) prompt: String,
@@ -87,6 +87,7 @@ pub(crate) enum CallOutcome {
         /// Why, for people.
         reason: String,
         /// The part of the response that had arrived by then.
+        #[serde(with = "pieces")]
         partial: String,
     },
 }
@@ -98,6 +99,7 @@ pub(crate) struct CallResponse {
     pub(crate) content_type: Option<String>,
     #[serde(flatten)]
     pub(crate) retry: RetryHeaders,
+    #[serde(with = "pieces")]
     pub(crate) body: String,
     /// The parts in which the body arrived.
     pub(crate) chunks: Vec<Chunk>,
@@ -122,6 +124,61 @@ pub(crate) struct Chunk {
     /// Microseconds from the request to its arrival.
     pub(crate) at_us: u64,
     pub(crate) bytes: u64,
+}
+
+/// Long texts as lists of pieces, so that they are not in memory twice while they are read.
+mod pieces {
+    use std::fmt;
+
+    use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+    use serde::ser::{SerializeSeq, Serializer};
+
+    /// The most bytes of a piece.
+    const PIECE: usize = 1 << 20;
+
+    pub(super) fn serialize<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+        if text.len() <= PIECE {
+            return serializer.serialize_str(text);
+        }
+        let mut list = serializer.serialize_seq(None)?;
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
+            list.serialize_element(piece)?;
+            rest = after;
+        }
+        list.end()
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+        deserializer.deserialize_any(TextVisitor)
+    }
+
+    struct TextVisitor;
+
+    impl<'de> Visitor<'de> for TextVisitor {
+        type Value = String;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text, or a list of the pieces of one")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
+            Ok(text.to_owned())
+        }
+
+        fn visit_string<E: Error>(self, text: String) -> Result<String, E> {
+            Ok(text)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<String, A::Error> {
+            let mut text = String::new();
+            while let Some(piece) = list.next_element::<String>()? {
+                text.push_str(&piece);
+            }
+            Ok(text)
+        }
+    }
 }
 
 /// The types of content of streams: events, and JSON documents on lines of their own.

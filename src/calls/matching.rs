@@ -115,8 +115,13 @@ impl MatchingRules {
     }
 
     /// Returns a request as it may be stored: strings, names and numbers without what must be redacted.
-    pub(crate) fn redacted_value(&self, value: &Value<'_>) -> Value<'static> {
-        self.redacted.value(value)
+    pub(crate) fn redacted_value<'v, 'a>(&self, value: &'v Value<'a>) -> Cow<'v, Value<'a>> {
+        if self.redacted.is_empty() { Cow::Borrowed(value) } else { Cow::Owned(self.redacted.value(value)) }
+    }
+
+    /// Returns a request as it may be stored, as [`redacted_value`](Self::redacted_value) does; itself if nothing is redacted.
+    pub(crate) fn redacted_owned(&self, value: Value<'static>) -> Value<'static> {
+        if self.redacted.is_empty() { value } else { self.redacted.value(&value) }
     }
 
     /// Returns the path of a request as it may be stored.
@@ -153,7 +158,7 @@ impl MatchingRules {
                 continue;
             }
             if let Some(member) = self.compared(endpoint, member, &mut vec![name.to_owned()]) {
-                members.push((Cow::Owned(name.to_owned()), member));
+                members.push((Cow::Borrowed(name), member));
             }
         }
         let prompt =
@@ -162,16 +167,16 @@ impl MatchingRules {
     }
 
     /// Returns a value as it is compared, or `None` if it is ignored.
-    fn compared(
+    fn compared<'v>(
         &self,
         endpoint: &Endpoint,
-        value: &Value<'_>,
+        value: &'v Value<'_>,
         at: &mut Vec<String>,
-    ) -> Option<Value<'static>> {
+    ) -> Option<Value<'v>> {
         if endpoint.leaves_out(at) || self.ignored.iter().any(|location| location.is_at(at)) {
             return None;
         }
-        let mut inside = |name: String, value: &Value<'_>| {
+        let mut inside = |name: String, value: &'v Value<'_>| {
             at.push(name);
             let compared = self.compared(endpoint, value, at);
             at.pop();
@@ -186,10 +191,11 @@ impl MatchingRules {
             }
             Value::Object(members) => {
                 let compared = members.iter().filter_map(|(name, member)| {
-                    Some((Cow::Owned(name.to_owned()), inside(name.to_owned(), member)?))
+                    Some((Cow::Borrowed(name), inside(name.to_owned(), member)?))
                 });
                 Value::Object(Object::from_members(compared.collect()))
             }
+            Value::String(text) if self.replaced.is_empty() => Value::String(Cow::Borrowed(text)),
             Value::String(text) => Value::String(Cow::Owned(self.replaced_in(text, at))),
             other => other.to_owned_value(),
         })

@@ -44,27 +44,39 @@ pub(crate) struct RecentRequest {
 impl RequestStore {
     /// Returns a call as it is stored. Once it is, it is passed to [`RequestStore::add`].
     pub(crate) fn store(&self, call: CallRecord) -> Result<(StoredCall, RecentRequest), UnreadableRequest> {
-        let read = |text: &str| {
-            let value = reader::read(text.as_bytes(), &Limits::most()).map_err(|_| UnreadableRequest)?;
-            Ok::<_, UnreadableRequest>(value.to_owned_value())
-        };
-        let CompleteRequest { payload: payload_text, prompt: prompt_text } = &call.request;
-        let (payload, prompt) = (read(payload_text)?, read(prompt_text)?);
+        let payload = read(&call.request.payload)?.to_owned_value();
+        self.store_read(call, payload)
+    }
+
+    /// Returns a call as it is stored, as [`RequestStore::store`] does, of which the body of the request is read already.
+    pub(crate) fn store_read(
+        &self,
+        mut call: CallRecord,
+        payload: Value<'static>,
+    ) -> Result<(StoredCall, RecentRequest), UnreadableRequest> {
+        let CompleteRequest { payload: payload_text, prompt: prompt_text } =
+            std::mem::take(&mut call.request);
+        let prompt = read(&prompt_text)?;
         let model =
             prompt.get("model").and_then(Value::as_non_empty_str).unwrap_or(&call.endpoint).to_owned();
         let mut stored_prompt = StoredDifference::new(None, &splice::difference(&payload, &prompt));
-        let is_long = stored_prompt.size() > SHORT_PROMPT;
-        if is_long {
+        let mut kept_prompt = None;
+        if stored_prompt.size() > SHORT_PROMPT {
             let earlier =
                 self.recent.iter().filter_map(|recent| Some((recent.number, recent.prompt.as_ref()?)));
-            stored_prompt = nearest(earlier, &prompt, stored_prompt);
+            stored_prompt = nearest(earlier, &prompt, stored_prompt.size()).unwrap_or(stored_prompt);
+            kept_prompt = Some(Arc::new(prompt.to_owned_value()));
         }
+        drop(prompt);
+        let prompt_hash = Digest::from_content(prompt_text.as_bytes());
+        drop(prompt_text);
         let earlier = self.recent.iter().map(|recent| (recent.number, &recent.payload));
-        let complete = StoredDifference { rest: payload_text.clone(), call: None, splices: Vec::new() };
-        let stored_payload = nearest(earlier, &payload, complete);
+        let nearest = nearest(earlier, &payload, payload_text.len());
+        let stored_payload =
+            nearest.unwrap_or(StoredDifference { rest: payload_text, call: None, splices: Vec::new() });
         let request = StoredRequest {
             model,
-            prompt_hash: Digest::from_content(prompt_text.as_bytes()),
+            prompt_hash,
             payload: stored_payload.rest,
             payload_difference: stored_payload
                 .call
@@ -72,9 +84,10 @@ impl RequestStore {
             prompt: stored_prompt.rest,
             prompt_difference: CallDifference { call: stored_prompt.call, splices: stored_prompt.splices },
         };
-        let weight = splice::weight(&payload) + if is_long { splice::weight(&prompt) } else { 0 };
-        let prompt = is_long.then(|| Arc::new(prompt));
-        let recent = RecentRequest { number: call.number, payload: Arc::new(payload), prompt, weight };
+        let weight =
+            splice::weight(&payload) + kept_prompt.as_ref().map_or(0, |prompt| splice::weight(prompt));
+        let payload = Arc::new(payload);
+        let recent = RecentRequest { number: call.number, payload, prompt: kept_prompt, weight };
         Ok((call.with_request(|_| request), recent))
     }
 
@@ -124,22 +137,27 @@ impl StoredDifference {
     }
 }
 
-/// Returns the shortest of a form of a value and its differences from those of earlier calls. One that leaves out most of
-/// the value is not compared with further ones.
+fn read(text: &str) -> Result<Value<'_>, UnreadableRequest> {
+    reader::read(text.as_bytes(), &Limits::most()).map_err(|_| UnreadableRequest)
+}
+
+/// Returns the shortest of the differences of a value from those of earlier calls, unless another form of it, which has `size`
+/// bytes, is shorter. A difference that leaves out most of the value is not compared with further ones.
 fn nearest<'r>(
     earlier: impl Iterator<Item = (u64, &'r Arc<Value<'static>>)>,
     value: &Value<'_>,
-    form: StoredDifference,
-) -> StoredDifference {
-    let few = form.size() / 4;
-    let mut nearest = form;
+    size: usize,
+) -> Option<StoredDifference> {
+    let few = size / 4;
+    let mut nearest: Option<StoredDifference> = None;
     for (number, base) in earlier {
-        let found = StoredDifference::new(Some(number), &splice::difference(base, value));
-        if found.size() < nearest.size() {
-            nearest = found;
-        }
-        if nearest.size() <= few {
+        let shortest = nearest.as_ref().map_or(size, StoredDifference::size);
+        if shortest <= few {
             break;
+        }
+        let found = StoredDifference::new(Some(number), &splice::difference(base, value));
+        if found.size() < shortest {
+            nearest = Some(found);
         }
     }
     nearest

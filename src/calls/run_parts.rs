@@ -1,10 +1,10 @@
 //! Makes the run packs of a run: `docs/gateway.md`, "The run pack". A run has as many as the limits of documents need.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use super::assembled::{self, AnswerContent};
+use super::assembled::{self, AnswerContent, AnswerFailure};
 use super::call::{CallDifference, CallOutcome, CallResponse, RetryHeaders, StoredCall};
 use super::head::RunHead;
 use super::origin::{CallOrigin, PROFILE, SOURCE};
@@ -79,17 +79,20 @@ pub(crate) trait RunSink {
     fn run_pack(&mut self, document: Vec<u8>, core: Digest) -> Result<bool, Self::Error>;
 }
 
-/// Passes the run packs of a run on, of which each states the one before it.
+/// Passes the run packs of a run on, of which each states the one before it. Large answers are passed on as attachments
+/// first, and `calls` do not have them afterwards.
 pub(crate) fn write<S: RunSink>(
     (origin, head, limits): (CallOrigin<'_>, &RunHead, &PartLimits),
-    calls: &[StoredCall],
+    calls: &mut [StoredCall],
     sink: &mut S,
 ) -> Result<(), RunPartError<S::Error>> {
+    let attached = attach_answers(limits, calls, sink).map_err(RunPartError::Sink)?;
+    let calls: &[StoredCall] = calls;
     let mut restorer = RequestRestorer::new(calls);
     let mut queue = VecDeque::from([(calls, false)]);
     let mut position = PartPosition { number: 1, previous: None, is_last: true };
     while let Some((calls, are_bodies_attached)) = queue.pop_front() {
-        let mut writer = PartWriter::new(limits, &mut restorer, are_bodies_attached);
+        let mut writer = PartWriter::new(limits, &attached, &mut restorer, are_bodies_attached);
         let count = writer.take(calls).ok_or(RunPartError::NonCanonical)?;
         let PartWriter { steps, attachments, .. } = writer;
         let (these, others) = calls.split_at(count);
@@ -115,6 +118,50 @@ pub(crate) fn write<S: RunSink>(
         }
     }
     Ok(())
+}
+
+/// What steps state of an answer that is an attachment.
+struct AttachedAnswer {
+    stated: Value<'static>,
+    usage: Option<Value<'static>>,
+    failure: Option<AnswerFailure>,
+}
+
+/// Passes the answers on that are too large for a run pack, so that each is in memory only once. Returns what their steps
+/// state, by the number of the call.
+fn attach_answers<S: RunSink>(
+    limits: &PartLimits,
+    calls: &mut [StoredCall],
+    sink: &mut S,
+) -> Result<HashMap<u64, AttachedAnswer>, S::Error> {
+    let limit = limits.answer;
+    let is_large = |body: &str| body.len() > limit || escaped_len(body) > limit;
+    let mut attached = HashMap::new();
+    for call in calls {
+        let (body, AnswerContent { usage, failure, .. }) = match &mut call.outcome {
+            CallOutcome::Answered(answer) if is_large(&answer.body) => {
+                let content = assembled::read_without_texts(answer);
+                (std::mem::take(&mut answer.body), content)
+            }
+            CallOutcome::Failed { partial, .. } if is_large(partial) => {
+                (std::mem::take(partial), AnswerContent::default())
+            }
+            _ => continue,
+        };
+        let stated = attachment(body.as_bytes(), &format!("it has more than {limit} bytes"));
+        sink.attachment(body.into_bytes())?;
+        attached.insert(call.number, AttachedAnswer { stated, usage, failure });
+    }
+    Ok(attached)
+}
+
+/// Returns what a step states of a body that is an attachment.
+fn attachment(bytes: &[u8], reason: &str) -> Value<'static> {
+    object([
+        ("bytes", integer(bytes.len() as u64)),
+        ("hash", text(Digest::from_content(bytes).to_string())),
+        ("reason", text(reason.to_owned())),
+    ])
 }
 
 /// The position of a run pack among those of its run.
@@ -180,6 +227,8 @@ fn digest(members: &[(&str, &Value<'_>)], volatile: VolatilePolicy) -> Option<Di
 /// The steps of a run pack so far.
 struct PartWriter<'w, 'c> {
     limits: &'w PartLimits,
+    /// The answers that are attachments, by the number of the call.
+    attached: &'w HashMap<u64, AttachedAnswer>,
     restorer: &'w mut RequestRestorer<'c>,
     /// Whether all bodies are attached, because the run pack with them was not accepted.
     are_bodies_attached: bool,
@@ -201,9 +250,15 @@ enum StoredBody<'c> {
 }
 
 impl<'w, 'c> PartWriter<'w, 'c> {
-    fn new(limits: &'w PartLimits, restorer: &'w mut RequestRestorer<'c>, are_bodies_attached: bool) -> Self {
+    fn new(
+        limits: &'w PartLimits,
+        attached: &'w HashMap<u64, AttachedAnswer>,
+        restorer: &'w mut RequestRestorer<'c>,
+        are_bodies_attached: bool,
+    ) -> Self {
         Self {
             limits,
+            attached,
             restorer,
             are_bodies_attached,
             steps: Vec::new(),
@@ -324,11 +379,7 @@ impl<'w, 'c> PartWriter<'w, 'c> {
 
     /// Keeps a body to be attached, and returns what its step states of it.
     fn attach(&mut self, bytes: Vec<u8>, reason: &str) -> Value<'static> {
-        let stated = object([
-            ("bytes", integer(bytes.len() as u64)),
-            ("hash", text(Digest::from_content(&bytes).to_string())),
-            ("reason", text(reason.to_owned())),
-        ]);
+        let stated = attachment(&bytes, reason);
         self.attachments.push(bytes);
         stated
     }
@@ -338,14 +389,14 @@ impl<'w, 'c> PartWriter<'w, 'c> {
             CallOutcome::Answered(answer) => (
                 "model.response",
                 object([("model", text(call.request.model.as_str()))]),
-                self.answered(answer),
+                self.answered(call.number, answer),
                 answer.chunks.as_slice(),
             ),
             CallOutcome::Failed { reason, partial } => {
                 let model = call.request.model.as_str();
                 let target = object([("boundary", text("model")), ("target", text(model))]);
                 let mut output = vec![("message", text(reason.as_str()))];
-                output.push(match self.text_body(partial) {
+                output.push(match self.text_body(call.number, partial) {
                     StoredBody::Inline(partial) => ("partial", partial),
                     StoredBody::Attached(attached) => (ATTACHED, attached),
                 });
@@ -362,24 +413,28 @@ impl<'w, 'c> PartWriter<'w, 'c> {
         step(call.number * 2 + 1, step_type, call.ended_at(), [input, output, step_metadata(call, details)])
     }
 
-    /// Returns the body of an answer, which is attached if it is too large.
-    fn text_body(&mut self, body: &'c str) -> StoredBody<'c> {
-        let limit = self.limits.answer;
-        let reason = if self.are_bodies_attached {
-            NOT_ACCEPTED.to_owned()
-        } else if body.len() > limit || escaped_len(body) > limit {
-            format!("it has more than {limit} bytes")
-        } else {
-            return StoredBody::Inline(text(body));
-        };
-        StoredBody::Attached(self.attach(body.as_bytes().to_vec(), &reason))
+    /// Returns the body of the answer of a call.
+    fn text_body(&mut self, number: u64, body: &'c str) -> StoredBody<'c> {
+        if let Some(attached) = self.attached.get(&number) {
+            return StoredBody::Attached(attached.stated.clone());
+        }
+        if self.are_bodies_attached {
+            return StoredBody::Attached(self.attach(body.as_bytes().to_vec(), NOT_ACCEPTED));
+        }
+        StoredBody::Inline(text(body))
     }
 
-    fn answered(&mut self, answer: &'c CallResponse) -> Value<'c> {
+    fn answered(&mut self, number: u64, answer: &'c CallResponse) -> Value<'c> {
         let mut output = Vec::new();
-        let body = self.text_body(&answer.body);
+        let body = self.text_body(number, &answer.body);
         let is_inline = matches!(body, StoredBody::Inline(_));
-        let AnswerContent { mut texts, usage, failure, .. } = assembled::read(answer);
+        let AnswerContent { mut texts, usage, failure, .. } = match self.attached.get(&number) {
+            Some(AttachedAnswer { usage, failure, .. }) => {
+                let (usage, failure) = (usage.clone(), failure.clone());
+                AnswerContent { usage, failure, ..AnswerContent::default() }
+            }
+            None => assembled::read(answer),
+        };
         if is_inline && failure.is_none() {
             match texts.len() {
                 0 => {}
@@ -560,9 +615,9 @@ mod tests {
         is_accepted: &'r dyn Fn(&[u8]) -> bool,
     ) -> Received<'r> {
         let head = RunHead::new(Some("nightly"), 3, DateTime::UNIX_EPOCH, "{}".to_owned());
-        let calls = RequestStore::store_all(calls).unwrap();
+        let mut calls = RequestStore::store_all(calls).unwrap();
         let mut received = Received { packs: Vec::new(), attachments: Vec::new(), is_accepted };
-        write((CallOrigin::Gateway, &head, limits), &calls, &mut received).unwrap();
+        write((CallOrigin::Gateway, &head, limits), &mut calls, &mut received).unwrap();
         received
     }
 

@@ -17,9 +17,13 @@ const MAX_SESSION_BYTES: usize = 100_000_000;
 /// Returns the sessions of a run: one, unless its answers are more than the format permits. Errors and answers that are
 /// longer than it permits are in the run pack alone.
 pub(crate) fn documents(origin: CallOrigin<'_>, head: &RunHead, calls: &[StoredCall]) -> Vec<Vec<u8>> {
-    let answered = calls.iter().filter_map(|call| Some((call, call.success()?)));
-    let fitting: Vec<(&StoredCall, &CallResponse)> =
-        answered.filter(|(_, answer)| answer.body.len() <= MAX_RESPONSE_BYTES).collect();
+    let fits = |answer: &CallResponse| answer.body.len() <= MAX_RESPONSE_BYTES;
+    let fitting: Vec<(&StoredCall, &CallResponse)> = calls
+        .iter()
+        // Whether it is a failure is found out last: that takes long.
+        .filter(|call| call.answer().is_some_and(fits))
+        .filter_map(|call| Some((call, call.success()?)))
+        .collect();
     let mut documents = Vec::new();
     let mut rest = fitting.as_slice();
     while !rest.is_empty() {

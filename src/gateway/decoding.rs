@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_ENCODING;
 use brotli_decompressor::DecompressorWriter;
-use flate2::write::{MultiGzDecoder, ZlibDecoder};
+use flate2::write::MultiGzDecoder;
+use flate2::{Decompress, FlushDecompress, Status};
 
 use super::connection::elements;
 
@@ -21,10 +22,25 @@ const PART: usize = 4_096;
 pub(super) struct BodyDecoder {
     /// The codings, the one that was applied last first.
     codings: Vec<(String, Box<dyn Coding>)>,
+    /// Whether there was no data yet.
+    is_empty: bool,
 }
 
-/// The reason that a body cannot be decoded, for people.
-pub(super) type DecodingFailure = String;
+/// The reason that a body cannot be decoded.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(super) enum DecodingFailure {
+    /// It has a coding that is not known, or is too large.
+    #[error("{0}")]
+    Unsupported(String),
+    /// Its data ends early, or is not that of the coding.
+    #[error("has {coding} data that is damaged or incomplete: {reason}")]
+    Damaged {
+        /// The coding.
+        coding: String,
+        /// What is wrong, for people.
+        reason: String,
+    },
+}
 
 impl BodyDecoder {
     /// Returns the decoder for a body with these headers, which decodes at most `limit` bytes; one that changes nothing if it
@@ -34,13 +50,16 @@ impl BodyDecoder {
             elements(headers, &CONTENT_ENCODING).map(|name| String::from_utf8_lossy(name).to_lowercase());
         let names: Vec<String> = names.filter(|name| name != "identity").collect();
         if names.len() > MAX_CODINGS {
-            return Err(format!("has more than {MAX_CODINGS} content codings"));
+            let reason = format!("has more than {MAX_CODINGS} content codings");
+            return Err(DecodingFailure::Unsupported(reason));
         }
         let decoder = |name: String| match coding(&name, limit) {
             Some(decoder) => Ok((name, decoder)),
-            None => Err(format!("has a content coding that is not known: {name}")),
+            None => {
+                Err(DecodingFailure::Unsupported(format!("has a content coding that is not known: {name}")))
+            }
         };
-        Ok(Self { codings: names.into_iter().rev().map(decoder).collect::<Result<_, _>>()? })
+        Ok(Self { codings: names.into_iter().rev().map(decoder).collect::<Result<_, _>>()?, is_empty: true })
     }
 
     /// Returns whether the body is not compressed.
@@ -50,14 +69,18 @@ impl BodyDecoder {
 
     /// Decodes the next part of the body.
     pub(super) fn decode(&mut self, data: &[u8]) -> Result<Vec<u8>, DecodingFailure> {
+        self.is_empty &= data.is_empty();
         self.codings.iter_mut().try_fold(data.to_vec(), |data, (name, coding)| {
             coding.decode(&data).map_err(|error| failure(name, &error))
         })
     }
 
-    /// Returns what is left at the end of the body.
+    /// Returns what is left at the end of the body. An empty body is complete, whatever its codings.
     pub(super) fn finish(&mut self) -> Result<Vec<u8>, DecodingFailure> {
         let mut left = Vec::new();
+        if self.is_empty {
+            return Ok(left);
+        }
         for (name, coding) in &mut self.codings {
             let decoded = coding.decode(&left).and_then(|decoded| Ok([decoded, coding.finish()?].concat()));
             left = decoded.map_err(|error| failure(name, &error))?;
@@ -81,8 +104,8 @@ pub(super) fn decoded<'b>(
 
 fn failure(name: &str, error: &io::Error) -> DecodingFailure {
     match error.kind() {
-        io::ErrorKind::FileTooLarge => error.to_string(),
-        _ => format!("has {name} data that is damaged: {error}"),
+        io::ErrorKind::FileTooLarge => DecodingFailure::Unsupported(error.to_string()),
+        _ => DecodingFailure::Damaged { coding: name.to_owned(), reason: error.to_string() },
     }
 }
 
@@ -137,15 +160,48 @@ macro_rules! coding {
 }
 
 coding!(MultiGzDecoder<BoundedBuffer>, MultiGzDecoder::try_finish);
-coding!(ZlibDecoder<BoundedBuffer>, ZlibDecoder::try_finish);
 coding!(DecompressorWriter<BoundedBuffer>, DecompressorWriter::close);
-coding!(zstd::stream::write::Decoder<'static, BoundedBuffer>, Write::flush);
+coding!(zstd::stream::write::Decoder<'static, BoundedBuffer>, zstd::stream::write::Decoder::do_finish);
+
+/// Decodes `deflate`: the writer of the crate does not say whether the data has ended.
+struct Zlib {
+    decoder: Decompress,
+    buffer: BoundedBuffer,
+    has_ended: bool,
+}
+
+impl Coding for Zlib {
+    fn decode(&mut self, data: &[u8]) -> io::Result<Vec<u8>> {
+        let mut rest = data;
+        let mut part = [0; PART];
+        while !self.has_ended {
+            let (read, written) = (self.decoder.total_in(), self.decoder.total_out());
+            let status = self.decoder.decompress(rest, &mut part, FlushDecompress::None)?;
+            let read = usize::try_from(self.decoder.total_in() - read).unwrap_or(usize::MAX);
+            let written = usize::try_from(self.decoder.total_out() - written).unwrap_or(usize::MAX);
+            self.buffer.write_all(part.get(..written).unwrap_or_default())?;
+            rest = rest.get(read..).unwrap_or_default();
+            self.has_ended = status == Status::StreamEnd;
+            if read == 0 && written == 0 {
+                break;
+            }
+        }
+        Ok(std::mem::take(&mut self.buffer.bytes))
+    }
+
+    fn finish(&mut self) -> io::Result<Vec<u8>> {
+        if self.has_ended {
+            return Ok(Vec::new());
+        }
+        Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the data has no end"))
+    }
+}
 
 fn coding(name: &str, limit: usize) -> Option<Box<dyn Coding>> {
     let buffer = BoundedBuffer { bytes: Vec::new(), left: limit, limit };
     Some(match name {
         "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(buffer)),
-        "deflate" => Box::new(ZlibDecoder::new(buffer)),
+        "deflate" => Box::new(Zlib { decoder: Decompress::new(true), buffer, has_ended: false }),
         "br" => Box::new(DecompressorWriter::new(buffer, PART)),
         "zstd" => Box::new(zstd::stream::write::Decoder::new(buffer).ok()?),
         _ => return None,
@@ -169,19 +225,30 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    #[test]
-    fn bodies_are_decoded_in_parts_of_any_size() {
-        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
-        zlib.write_all(b"abc").unwrap();
-        for (encoding, body) in [
+    fn zlib(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// The text `abc` in all codings.
+    fn coded() -> Vec<(&'static str, Vec<u8>)> {
+        let zstd = zstd::encode_all(&b"abc"[..], 1).unwrap();
+        vec![
             ("identity", b"abc".to_vec()),
             ("gzip", gzip(b"abc")),
             ("X-GZIP", [gzip(b"a"), gzip(b"bc")].concat()),
-            ("deflate", zlib.finish().unwrap()),
+            ("deflate", zlib(b"abc")),
             ("br", b"\x0b\x01\x80abc\x03".to_vec()),
-            ("zstd", zstd::encode_all(&b"abc"[..], 1).unwrap()),
-            ("zstd, identity, gzip", gzip(&zstd::encode_all(&b"abc"[..], 1).unwrap())),
-        ] {
+            ("zstd, identity, gzip", gzip(&zstd)),
+            ("gzip, zstd", zstd::encode_all(&*gzip(b"abc"), 1).unwrap()),
+            ("zstd", zstd),
+        ]
+    }
+
+    #[test]
+    fn bodies_are_decoded_in_parts_of_any_size() {
+        for (encoding, body) in coded() {
             assert_eq!(*decoded(&headers(encoding), &body, 100).unwrap(), *b"abc", "{encoding}");
             let mut decoder = BodyDecoder::new(&headers(encoding), 100).unwrap();
             let mut parts: Vec<u8> = body.chunks(1).flat_map(|byte| decoder.decode(byte).unwrap()).collect();
@@ -191,15 +258,37 @@ mod tests {
     }
 
     #[test]
+    fn bodies_without_their_end_are_incomplete() {
+        for (encoding, body) in coded().into_iter().filter(|(encoding, _)| *encoding != "identity") {
+            // A complete member of gzip is a body.
+            let complete = if encoding == "X-GZIP" { gzip(b"a").len() } else { 0 };
+            for length in (1..body.len()).filter(|length| *length != complete) {
+                let part = body.get(..length).unwrap();
+                let failure = decoded(&headers(encoding), part, 100);
+                assert!(
+                    matches!(failure, Err(DecodingFailure::Damaged { .. })),
+                    "{encoding} {length}: {failure:?}"
+                );
+            }
+            assert_eq!(*decoded(&headers(encoding), b"", 100).unwrap(), *b"", "{encoding}");
+        }
+    }
+
+    #[test]
     fn what_is_too_large_or_damaged_or_not_known_is_an_error() {
-        let failed = |encoding, body: &[u8]| decoded(&headers(encoding), body, 100).unwrap_err();
-        assert_eq!(failed("gzip", &gzip(&[0; 10_000])), "has more than 100 bytes after it is decompressed");
+        let failed = |encoding, body: &[u8]| decoded(&headers(encoding), body, 100).unwrap_err().to_string();
+        for encoding in ["gzip", "deflate", "zstd"] {
+            let body = match encoding {
+                "gzip" => gzip(&[0; 10_000]),
+                "deflate" => zlib(&[0; 10_000]),
+                _ => zstd::encode_all(&[0; 10_000][..], 1).unwrap(),
+            };
+            assert_eq!(failed(encoding, &body), "has more than 100 bytes after it is decompressed");
+        }
         assert_eq!(
             failed("gzip, gzip", &gzip(&gzip(&[0; 10_000]))),
             "has more than 100 bytes after it is decompressed"
         );
-        assert!(failed("gzip", &gzip(b"abc")[..15]).starts_with("has gzip data that is damaged"));
-        assert!(failed("br", b"\x0b\x01\x80ab").starts_with("has br data that is damaged"));
         assert!(failed("zstd", b"abcd").starts_with("has zstd data that is damaged"));
         assert_eq!(failed("lzma", b""), "has a content coding that is not known: lzma");
         assert_eq!(failed("br,br,br,br", b""), "has more than 3 content codings");

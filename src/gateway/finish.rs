@@ -145,7 +145,7 @@ pub(super) fn store(
     }
     let mut sink = VaultSink { vault, options, run_packs: Vec::new(), rejected: None };
     let limits = PartLimits::new(&sink.options.admit.limits);
-    match run_parts::write((CallOrigin::Gateway, head, &limits), &calls, &mut sink) {
+    match run_parts::write((CallOrigin::Gateway, head, &limits), &mut calls, &mut sink) {
         Ok(()) => {}
         Err(RunPartError::Sink(error)) => return Err(error.into()),
         Err(RunPartError::NonCanonical) => return Err(FinishError::Uncanonical(head.id.clone())),

@@ -317,8 +317,14 @@ impl Relay {
             let rest = self.decoder.finish();
             self.add_decoded(rest);
         }
+        let unreadable = self.unreadable.take();
+        let is_damaged = matches!(unreadable, Some(DecodingFailure::Damaged { .. }));
+        let unreadable = unreadable.map(|failure| format!("the answer {failure}"));
+        if let Some(reason) = unreadable.as_deref().filter(|_| is_damaged) {
+            let call = self.failure(recording, reason);
+            return written(&self.shared, call).await.map(drop);
+        }
         let body = std::mem::take(&mut self.body);
-        let unreadable = self.unreadable.take().map(|failure| format!("the answer {failure}"));
         let reason = if body.len() > MAX_ANSWER {
             "the answer is too large to be recorded"
         } else if let Some(reason) = &unreadable {
@@ -367,9 +373,8 @@ impl Relay {
 
     /// Records a call, and returns whether its outcome was recorded.
     async fn record(&mut self, recording: PendingCallRecord, outcome: CallOutcome) -> io::Result<bool> {
-        let (shared, call) = (Arc::clone(&self.shared), self.unwritten(recording, outcome));
-        let recorded = task::spawn_blocking(move || write(&shared, call)).await;
-        recorded.unwrap_or_else(|error| Err(io::Error::other(error)))
+        let call = self.unwritten(recording, outcome);
+        written(&self.shared, call).await
     }
 
     fn unwritten(&self, recording: PendingCallRecord, outcome: CallOutcome) -> UnwrittenCall {
@@ -426,6 +431,13 @@ struct UnwrittenCall {
     open: OpenCall,
     entry: Option<OpenCallEntry>,
     call: CallRecord,
+}
+
+/// Writes a call to disk on another thread, as [`write()`] does.
+async fn written(shared: &Arc<GatewayState>, call: UnwrittenCall) -> io::Result<bool> {
+    let shared = Arc::clone(shared);
+    let recorded = task::spawn_blocking(move || write(&shared, call)).await;
+    recorded.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
 /// Writes a call to disk as it may be stored, and returns whether its outcome was written: not if secrets are refused and

@@ -446,6 +446,7 @@ mod tests {
     use crate::intake::ExamineOptions;
     use crate::vault::list::ListRequest;
     use crate::vault::resolve::ResolveRequest;
+    use crate::vault::view::ViewRequest;
 
     struct Packs(Vec<Vec<u8>>);
 
@@ -480,11 +481,11 @@ mod tests {
     fn the_parts_of_a_run_are_replayed_and_listed_as_one() {
         let directory = tempfile::tempdir().unwrap();
         let vault = Vault::open_or_create(&directory.path().join("runs.vault")).unwrap();
-        let calls = RequestStore::store_all((0..6).map(call)).unwrap();
+        let mut calls = RequestStore::store_all((0..6).map(call)).unwrap();
         let head = RunHead::new(Some("nightly"), 0, DateTime::UNIX_EPOCH, "{}".to_owned());
         let limits = PartLimits::new(&Limits { values: 120, ..Limits::default() });
         let mut packs = Packs(Vec::new());
-        run_parts::write((CallOrigin::Gateway, &head, &limits), &calls, &mut packs).unwrap();
+        run_parts::write((CallOrigin::Gateway, &head, &limits), &mut calls, &mut packs).unwrap();
         assert!(packs.0.len() > 2, "{}", packs.0.len());
         // In whichever order they are added.
         let add = |pack| vault.add_document(pack, &ExamineOptions::default()).unwrap().core;
@@ -509,5 +510,19 @@ mod tests {
         assert_eq!(vault.run(&ListRequest::default()).unwrap().rows.len(), 1);
         let named = ResolveRequest { text: head.id.clone(), any_artifact: false };
         assert_eq!(named.locate(&vault).unwrap().artifact.core, cores[0]);
+        let view = |core, from| vault.run(&ViewRequest { from, ..ViewRequest::new(core) }).unwrap();
+        let all = view(cores[0], 0);
+        assert_eq!((all.total, &all.parts), (12, &cores));
+        let numbers: Vec<u64> = all.steps.iter().map(|step| step.index).collect();
+        assert_eq!(numbers, (0..12).collect::<Vec<u64>>());
+        for (index, step) in all.steps.iter().enumerate().skip(1).step_by(2) {
+            assert_eq!(step.answers, Some(index as u64 - 1));
+            let text = step.bodies.iter().find_map(|body| body.text.as_deref()).unwrap();
+            assert!(text.contains(&format!("{}", index / 2)), "{text}");
+        }
+        assert_eq!(view(cores[0], 10).steps, all.steps[10..]);
+        // Every other part is itself.
+        let last = view(cores[cores.len() - 1], 0);
+        assert!(last.parts.is_empty() && last.total < 12, "{}", last.total);
     }
 }

@@ -1,7 +1,5 @@
 //! Keys and card numbers in calls.
 
-use std::borrow::Cow;
-
 use super::events::GatewayEvent;
 use crate::calls::body;
 use crate::calls::call::{CallOutcome, CallRecord};
@@ -46,22 +44,20 @@ fn found(call: &CallRecord) -> Vec<SecretMatch> {
         CallOutcome::Answered(answer) => &answer.body,
         CallOutcome::Failed { partial, .. } => partial,
     };
-    let parts = [("request", &call.request.payload), ("answer", answer)].map(|(name, body)| {
-        let decoded = body::decoded(body).into_iter().map(move |text| (name, Cow::Owned(text)));
-        [(name, Cow::Borrowed(body.as_str()))].into_iter().chain(decoded)
-    });
     let mut found: Vec<SecretMatch> = Vec::new();
-    for (number, (name, text)) in parts.into_iter().flat_map(Iterator::enumerate) {
-        for secret in secrets::find(text.as_bytes()) {
-            let is_known =
-                |known: &SecretMatch| (&known.rule, &known.beginning) == (&secret.rule, &secret.beginning);
-            // What the bytes contain is in the texts, too.
-            let is_decoded = number > 0;
-            if !is_decoded || !found.iter().any(is_known) {
-                let name = if is_decoded { format!("text of the {name}") } else { name.to_owned() };
-                found.push(secret.within(&name));
+    for (name, body) in [("request", &call.request.payload), ("answer", answer)] {
+        found.extend(secrets::find(body.as_bytes()).into_iter().map(|secret| secret.within(name)));
+        body::visit_decoded(body, &mut |text| {
+            for secret in secrets::find(text.as_bytes()) {
+                let is_known = |known: &SecretMatch| {
+                    (&known.rule, &known.beginning) == (&secret.rule, &secret.beginning)
+                };
+                // What the bytes contain is in the texts, too.
+                if !found.iter().any(is_known) {
+                    found.push(secret.within(&format!("text of the {name}")));
+                }
             }
-        }
+        });
     }
     found
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -25,6 +25,9 @@ const OWNER_ENDING: &str = "owner";
 const ASIDE: [&str; 2] = [DAMAGED, UNSTORED];
 pub(super) const DAMAGED: &str = "damaged";
 pub(super) const UNSTORED: &str = "unstored";
+
+/// Number of bytes that are written at a time: most lines are written at once.
+const BUFFER: usize = 1 << 20;
 
 /// A line of a file.
 #[derive(Deserialize, Serialize)]
@@ -224,17 +227,20 @@ impl Spool {
     }
 
     fn write_line(&mut self, line: &SpoolRecord<'_>) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
         // It is not kept open: there can be many runs.
-        let mut file = options().open(&self.path)?;
+        let file = options().open(&self.path)?;
         // A write that failed, such as on a full disk, may have left a part of a line.
         if file.metadata()?.len() != self.length {
             file.set_len(self.length)?;
         }
-        file.write_all(&text)?;
+        // A line can have as many bytes as an answer.
+        let mut writer = BufWriter::with_capacity(BUFFER, &file);
+        serde_json::to_writer(&mut writer, line)?;
+        writer.write_all(b"\n")?;
+        writer.flush()?;
+        drop(writer);
         file.sync_data()?;
-        self.length += text.len() as u64;
+        self.length = file.metadata()?.len();
         Ok(())
     }
 
@@ -291,19 +297,43 @@ pub(super) fn read(path: &Path) -> io::Result<SpoolContent> {
     read_lines(path).map_err(naming(path))
 }
 
+/// Reads to the end of a line, which can have as many bytes as an answer.
+struct LineReader<'r> {
+    reader: &'r mut BufReader<File>,
+    /// Whether the end was read, and not only that of the file.
+    has_ended: bool,
+}
+
+impl Read for LineReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.has_ended {
+            return Ok(0);
+        }
+        let available = self.reader.fill_buf()?;
+        let available = available.get(..buffer.len()).unwrap_or(available);
+        let end = memchr::memchr(b'\n', available);
+        let (line, _) = available.split_at(end.unwrap_or(available.len()));
+        buffer.iter_mut().zip(line).for_each(|(to, from)| *to = *from);
+        let read = line.len();
+        self.reader.consume(read + usize::from(end.is_some()));
+        self.has_ended = end.is_some();
+        Ok(read)
+    }
+}
+
 fn read_lines(path: &Path) -> io::Result<SpoolContent> {
     let mut reader = BufReader::new(File::open(path)?);
     let mut content = SpoolContent::default();
     let mut earlier = RequestStore::default();
     let mut known = HashSet::new();
-    let mut line = Vec::new();
     for number in 1.. {
-        line.clear();
-        reader.read_until(b'\n', &mut line)?;
-        if line.last() != Some(&b'\n') {
+        let mut line = LineReader { reader: &mut reader, has_ended: false };
+        let record = serde_json::from_reader(&mut line);
+        io::copy(&mut line, &mut io::sink())?;
+        if !line.has_ended {
             break;
         }
-        let damage = match serde_json::from_slice(&line) {
+        let damage = match record {
             Ok(SpoolRecord::Run(run)) => {
                 content.head = Some(run.into_owned());
                 continue;

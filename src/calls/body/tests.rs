@@ -1,5 +1,11 @@
 use super::*;
 
+fn decoded(body: &str) -> Vec<String> {
+    let mut decoded = Vec::new();
+    visit_decoded(body, &mut |text| decoded.push(text.to_owned()));
+    decoded
+}
+
 #[test]
 fn parts_of_texts_are_put_together() {
     let stream = "event: a\ndata: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\\u00e4\"}},{\"index\":1,\"delta\":{\"content\":\"x\"}}]}\r\n\r\n\
@@ -42,6 +48,25 @@ fn escapes_of_escapes_are_decoded() {
     ] {
         assert_eq!(unescaped(text), expected);
     }
+}
+
+#[test]
+fn long_texts_are_decoded_in_pieces_that_overlap() {
+    let long = |bytes: usize| format!("\u{e4}{}", "x".repeat(bytes - 2));
+    for bytes in [2, PIECE - 1, PIECE, PIECE + 1, 3 * PIECE] {
+        let text = long(bytes);
+        let mut end = 0;
+        for piece in pieces(&text) {
+            let start = piece.as_ptr() as usize - text.as_ptr() as usize;
+            assert!(
+                piece.len() <= PIECE && (start == 0 || start + OVERLAP - 4 <= end),
+                "{bytes} {start} {end}"
+            );
+            end = start + piece.len();
+        }
+        assert_eq!(end, bytes);
+    }
+    assert_eq!(pieces("").collect::<Vec<_>>(), [""]);
 }
 
 #[test]

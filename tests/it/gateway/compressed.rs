@@ -69,6 +69,37 @@ fn compressed_answers_are_recorded_and_passed_on_unchanged() {
 }
 
 #[test]
+fn compressed_answers_without_their_end_are_failures() {
+    let json = r#"{"choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
+    for (encoding, body) in [
+        ("gzip", gzip(json.as_bytes())),
+        ("deflate", zlib(json.as_bytes())),
+        ("zstd", zstd::encode_all(json.as_bytes(), 1).unwrap()),
+        ("br", BROTLI.to_vec()),
+    ] {
+        let sandbox = Sandbox::without_vault();
+        let sent = body.get(..body.len() - 1).unwrap().to_vec();
+        let passed_on = sent.clone();
+        let upstream = server_of_bytes(move |_, _| {
+            let head = format!(
+                "HTTP/1.1 200 X\r\ncontent-type: application/json\r\ncontent-encoding: {encoding}\r\nconnection: close\r\n\r\n"
+            );
+            vec![(0, [head.as_bytes(), &sent].concat())]
+        });
+        let gateway = started(&sandbox, options(&sandbox, GatewayMode::Record, upstream)).unwrap();
+        let line = "POST /openai/v1/chat/completions";
+        let answer = request(gateway.address(), line, &[], REQUEST).expect(200);
+        assert_eq!(answer.bytes, passed_on, "{encoding}");
+        gateway.stop().unwrap();
+        let failed = steps(&sandbox).remove(1);
+        assert_eq!(failed["type"], "error.event", "{encoding}");
+        let message = failed["output"]["message"].as_str().unwrap();
+        let expected = format!("the answer has {encoding} data that is damaged or incomplete");
+        assert!(message.starts_with(&expected), "{message}");
+    }
+}
+
+#[test]
 fn compressed_requests_are_recorded_and_forwarded_unchanged() {
     let zstd = zstd::encode_all(REQUEST.as_bytes(), 1).unwrap();
     for (encoding, body) in [("gzip", gzip(REQUEST.as_bytes())), ("zstd", zstd)] {
