@@ -4,9 +4,16 @@ mod escape;
 mod similar;
 
 use chrono::{DateTime, Duration, Utc};
+use unicode_width::UnicodeWidthChar;
 
 pub use escape::{EscapedText, brief, escaped, is_hidden, is_plain, whole, write_escape};
 pub use similar::similar;
+
+/// Returns the number of columns that a character takes on a terminal, at least one: what has no width is escaped.
+#[must_use]
+pub fn columns(character: char) -> usize {
+    character.width().unwrap_or(1).max(1)
+}
 
 /// Returns `count` and `thing`, with an `s` unless the count is 1.
 #[must_use]

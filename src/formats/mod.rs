@@ -77,6 +77,15 @@ pub fn noun(name: &str) -> String {
     format!("{article} {}", kind.noun())
 }
 
+/// Returns the noun for an artifact of the kind named `name`, such as `session`, and of an unknown kind its name.
+#[must_use]
+pub fn bare_noun(name: &str) -> &str {
+    match named(name) {
+        Some(kind) => kind.noun(),
+        None => name,
+    }
+}
+
 /// Returns the kind that users call by `name`: its name or one of its nouns, in singular or plural.
 #[must_use]
 pub fn called(name: &str) -> Option<Kind> {

@@ -39,6 +39,8 @@ use crate::digest::CoreHash;
 use crate::json::compact;
 use crate::json::reader::{self, Limits};
 use crate::storage::{check_labels, is_label_value};
+use crate::vault::LookupError;
+use crate::vault::resolve::ResolveRequest;
 
 /// Maximum size of a request.
 const MAX_REQUEST: usize = 64 << 20;
@@ -66,11 +68,13 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
         return problem(StatusCode::BAD_REQUEST, "not valid", reason);
     };
     let (run, recording) = (header_run.or(run), header_recording.or(recording));
-    let only = recording.as_deref().map(|text| text.parse().ok().map(CoreHash));
-    if only == Some(None) {
-        return problem(StatusCode::BAD_REQUEST, "not valid", "a recording is named by its core hash");
-    }
-    let only = only.flatten();
+    let only = match recording {
+        None => None,
+        Some(text) => match recording_named(&shared, text).await {
+            Ok(core) => Some(core),
+            Err((status, reason)) => return problem(status, "no recording", &reason),
+        },
+    };
     let Some(header_labels) = labels_of(&parts.headers) else {
         let reason = format!("the header {LABEL} is a label, such as job=7");
         return problem(StatusCode::BAD_REQUEST, "not valid", &reason);
@@ -99,6 +103,22 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
             let reason = format!("{} is the path of no known provider", parts.uri.path());
             problem(StatusCode::NOT_FOUND, "unknown path", &reason)
         }
+    }
+}
+
+/// Returns the recording that a text refers to: a full hash, also of what is not in the vault, or a prefix of one, a tag
+/// or a run id. Returns an error with the status of the response if there is none.
+async fn recording_named(shared: &Arc<GatewayState>, text: String) -> Result<CoreHash, (StatusCode, String)> {
+    if let Ok(digest) = text.parse() {
+        return Ok(CoreHash(digest));
+    }
+    let for_thread = Arc::clone(shared);
+    let located = task::spawn_blocking(move || ResolveRequest::new(text).locate(&for_thread.vault));
+    match located.await {
+        Ok(Ok(located)) => Ok(located.artifact.core),
+        Ok(Err(error @ LookupError::Store(_))) => Err((StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
+        Ok(Err(error)) => Err((StatusCode::BAD_REQUEST, error.to_string())),
+        Err(error) => Err((StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Artifacts as resources: their exact bytes, by hash.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{
@@ -15,12 +17,13 @@ use super::recent::RecentBytes;
 use super::text::NOTICE;
 use super::work::ToolContext;
 use crate::artifact::Kind;
-use crate::digest::DigestPrefix;
+use crate::digest::{CoreHash, DigestPrefix};
 use crate::display::brief;
 use crate::formats;
 use crate::storage::ErrorKind;
 use crate::vault::LookupError;
 use crate::vault::find::FindRequest;
+use crate::vault::resolve::RequestedHashes;
 
 /// The address of an artifact without its hash.
 const ARTIFACT: &str = "runvault://artifact/";
@@ -90,20 +93,12 @@ pub(super) fn read(work: &ToolContext<'_>, uri: &str) -> Result<ReadResourceResu
     };
     let prefix: DigestPrefix = hash.parse().map_err(|_| invalid())?;
     work.check()?;
-    let located = work.vault.locate(&prefix)?;
-    let core = located.artifact.core;
-    let key = (core, located.capture.capture);
-    let bytes = if let Some(known) = work.recent.bytes(key).filter(|_| from.is_some()) {
-        known
-    } else {
-        let read = work.vault.read(&located).map_err(|error| match error {
-            LookupError::SeveralMembers { .. } => {
-                ToolError::Invalid(format!("{error}; the tool read_run has each of them as a step"))
-            }
-            error => error.into(),
-        })?;
-        work.recent.remember_bytes(key, read)
-    };
+    let (core, bytes) = bytes(work, &prefix, from.is_some()).map_err(|error| match error {
+        LookupError::SeveralMembers { .. } => {
+            ToolError::Invalid(format!("{error}; the tool read_run has each of them as a step"))
+        }
+        error => error.into(),
+    })?;
     work.check()?;
     let size = bytes.as_bytes().len();
     let part = part_of(&bytes, from.unwrap_or(0))
@@ -127,6 +122,32 @@ pub(super) fn read(work: &ToolContext<'_>, uri: &str) -> Result<ReadResourceResu
         }
     };
     Ok(ReadResourceResult::new(vec![contents.with_meta(meta)]))
+}
+
+/// Returns the bytes of an artifact or a capture: those that were read last, if this is a further part of them. What the
+/// catalog does not lead to is found by its full hash.
+fn bytes(
+    work: &ToolContext<'_>,
+    prefix: &DigestPrefix,
+    is_further: bool,
+) -> Result<(CoreHash, Arc<RecentBytes>), LookupError> {
+    let known = |key| work.recent.bytes(key).filter(|_| is_further);
+    let found = || {
+        let located = work.vault.locate(prefix)?;
+        let core = located.artifact.core;
+        let key = (core, located.capture.capture);
+        match known(key) {
+            Some(known) => Ok((core, known)),
+            None => Ok((core, work.recent.remember_bytes(key, work.vault.read(&located)?))),
+        }
+    };
+    let requested = RequestedHashes { artifact: Some(prefix), ..RequestedHashes::default() };
+    work.vault.or_recovered(found(), &requested, |recovered| {
+        // Only a full hash leads to them.
+        let digest = prefix.whole()?;
+        let bytes = RecentBytes::from(recovered.into_document()?);
+        Some((CoreHash(digest), Arc::new(bytes)))
+    })
 }
 
 /// A part of an artifact.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use super::connections::{self, ConnectionLimits, GRACE, HEAD_TIMEOUT};
 use super::failure::PageError;
 use super::frame::{self, PageLayout};
+use super::sending::{DownloadBody, READ_TIMEOUT};
 use super::visit::{Download, Hint, Medium, PageRequest, ResponseContent};
 use super::{guard, pages};
 use crate::vault::Vault;
@@ -51,11 +52,13 @@ pub struct ServerOptions {
     pub hint: Option<Hint>,
     /// A connection is closed when no complete head of a request arrived on it for so long.
     pub head_timeout: Duration,
+    /// A download is abandoned when its client did not read more of it for so long.
+    pub read_timeout: Duration,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { hint: None, head_timeout: HEAD_TIMEOUT }
+        Self { hint: None, head_timeout: HEAD_TIMEOUT, read_timeout: READ_TIMEOUT }
     }
 }
 
@@ -68,18 +71,6 @@ struct WebServerState {
     work: Arc<Semaphore>,
     /// Limits the downloads that are made or sent at once.
     downloads: Arc<Semaphore>,
-}
-
-/// The bytes of a download, which count as such until they were sent or the client left.
-struct CountedDownload {
-    bytes: Vec<u8>,
-    _permit: Option<OwnedSemaphorePermit>,
-}
-
-impl AsRef<[u8]> for CountedDownload {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
 }
 
 type App = Arc<WebServerState>;
@@ -236,7 +227,9 @@ impl WebServerState {
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
                 response
             }
-            Ok(ResponseContent::Download(content)) => attachment(content, download),
+            Ok(ResponseContent::Download(Download { bytes, file_name })) => {
+                attachment(DownloadBody::new(bytes, download, self.options.read_timeout), &file_name)
+            }
             Err(error) => {
                 let hint = self.options.hint.and_then(|hint| hint(error.cause()));
                 let frame = PageLayout { vault: self.vault.path() };
@@ -271,10 +264,8 @@ fn redirect(address: &str) -> Response<Body> {
 }
 
 /// Returns bytes that a browser saves and never displays.
-fn attachment(download: Download, permit: Option<OwnedSemaphorePermit>) -> Response<Body> {
-    let Download { bytes, file_name } = download;
-    let bytes = Bytes::from_owner(CountedDownload { bytes, _permit: permit });
-    let mut response = Response::new(Body::from(bytes));
+fn attachment(body: DownloadBody, file_name: &str) -> Response<Body> {
+    let mut response = Response::new(Body::new(body));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     // File names consist of letters, digits, dots, hyphens and underscores.

@@ -27,6 +27,7 @@ mod guard;
 mod host;
 mod http;
 mod pages;
+mod sending;
 mod svg;
 mod text;
 mod visit;

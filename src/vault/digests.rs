@@ -11,6 +11,7 @@ use super::query;
 use super::resolve::LookupError;
 use super::tombstones::RemovedArtifact;
 use crate::digest::{Digest, DigestPrefix, PrefixResolution};
+use crate::formats;
 use crate::storage::{StorageError, Tombstone};
 
 /// A request for the mentioned digests that begin with given digits.
@@ -107,6 +108,6 @@ impl fmt::Display for RemovedHash {
             left: 0,
             size,
         };
-        tombstone.fmt(f)
+        f.write_str(&tombstone.describe(formats::bare_noun(&tombstone.kind)))
     }
 }

@@ -53,7 +53,7 @@ fn adding_says_that_a_run_forks() {
     let one = sandbox.add([sandbox.write("one.rpk", run("run-1", &["a", "b"]))]).remove(0);
     let file = sandbox.write("other.rpk", run("run-1", &["a", "x"]));
     let added = sandbox.run(["add".as_ref(), file.as_os_str()]).expect(0);
-    let told = format!("forks rpk {}: same run id run-1, first difference at step 1\n", &one[7..19]);
+    let told = format!("forks run pack {}: same run id run-1, first difference at step 1\n", &one[7..19]);
     assert!(added.stderr.ends_with(&told), "{}", added.stderr);
     // It is new once.
     let again = sandbox.run(["add".as_ref(), file.as_os_str()]).expect(0);
@@ -86,7 +86,7 @@ fn a_pair_that_is_added_at_once_is_told_once() {
         sandbox.write(&format!("runs/{number}.rpk"), run("run-1", &["a", &number.to_string()]));
     }
     let added = sandbox.run(["add".as_ref(), sandbox.path("runs").as_os_str()]).expect(0);
-    let told = added.stderr.lines().filter(|line| line.contains(" forks rpk ")).count();
+    let told = added.stderr.lines().filter(|line| line.contains(" forks run pack ")).count();
     assert_eq!(told, 10, "{}", added.stderr);
     assert!(added.stderr.contains("\"runvault forks\" lists them"), "{}", added.stderr);
     assert_eq!(sandbox.run(["forks", "--json"]).expect(1).json().len(), 15);
@@ -121,7 +121,7 @@ fn what_is_no_other_history_is_no_fork() {
 fn importing_and_watching_say_that_a_run_forks() {
     let sandbox = Sandbox::new();
     let one = sandbox.add([sandbox.write("one.rpk", run("run-1", &["a", "b"]))]).remove(0);
-    let told = format!("forks rpk {}: same run id run-1, first difference at step 1\n", &one[7..19]);
+    let told = format!("forks run pack {}: same run id run-1, first difference at step 1\n", &one[7..19]);
     sandbox.write("d/other.rpk", run("run-1", &["a", "x"]));
     let bundle = |vault: &str, arguments: &[&str]| {
         sandbox.run([&["--vault", vault][..], arguments].concat()).expect(0).stderr

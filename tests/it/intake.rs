@@ -256,7 +256,7 @@ fn a_rejection_names_the_file_the_rule_the_place_and_what_to_do() {
     let text = session("a", &exchanges());
     sandbox.write("d/cut.json", &text[..text.len() / 2]);
     let ran = sandbox.run(["add", "d"]).expect(1);
-    assert!(ran.stderr.contains("rejected model_io d/cut.json\n  error line 1 column "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("rejected session d/cut.json\n  error line 1 column "), "{}", ran.stderr);
     assert!(ran.stderr.contains("(rule DOC2)"), "{}", ran.stderr);
     assert!(ran.stderr.contains("\"runvault rules ID\" explains a rule and what to do"), "{}", ran.stderr);
     let explained = sandbox.run(["rules", "DOC2"]).expect(0).stdout;

@@ -220,7 +220,7 @@ fn the_command_lists_what_the_operation_answers() {
         lines[..2],
         [
             "trace 2026-11-18 09:00:00 UTC three 2 0",
-            "rpk+pack+trace+model_io 2026-11-18 09:00:00 UTC one 3 11 0 clerk"
+            "run pack, export pack, trace, session 2026-11-18 09:00:00 UTC one 3 11 0 clerk"
         ]
     );
     assert!(lines.iter().any(|line| line.ends_with("@last")), "{lines:?}");

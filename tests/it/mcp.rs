@@ -219,6 +219,8 @@ fn errors_name_the_problem() {
     let without = Sandbox::new();
     let mut client = connect(&without, &[]);
     assert!(client.refused("search", json!({"words": "a"})).contains("no search index"));
+    let mut client = connect(&without, &["--allow-write"]);
+    assert_eq!(client.call("search", json!({"words": "a"}))["is_current"], true);
 }
 
 #[test]
@@ -308,6 +310,23 @@ fn results_are_bounded_and_parts_make_the_whole() {
         uri = next.to_owned();
     }
     assert!(read == bytes);
+}
+
+#[test]
+fn intact_bytes_that_the_catalog_does_not_lead_to_are_resources() {
+    for change in ["DELETE FROM artifact", "UPDATE artifact SET core = zeroblob(32)"] {
+        let sandbox = examples();
+        let document = sandbox.run(["get", SESSION]).expect(0).stdout;
+        let [shown] = &sandbox.run(["show", SESSION, "--json"]).expect(0).json()[..] else { panic!() };
+        let uri = format!("runvault://artifact/{}", shown["core_hash"].as_str().unwrap());
+        let connection = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_WRITE);
+        connection.unwrap().execute_batch(&format!("PRAGMA foreign_keys = off; {change}")).unwrap();
+        let mut client = connect(&sandbox, &[]);
+        for uri in [&uri, &format!("{uri}/from/0")] {
+            let read = client.request("resources/read", json!({"uri": uri})).unwrap();
+            assert_eq!(read["contents"][0]["text"], document, "{change}");
+        }
+    }
 }
 
 #[test]

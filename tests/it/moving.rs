@@ -71,7 +71,7 @@ fn archives_go_as_a_whole() {
     for name in ["p.zip", "p.tar.gz"] {
         sandbox.run(["get", &core, "-o", name]).expect(0);
         let ran = sandbox.run(["add", "--move", name]).expect(0);
-        assert_eq!(ran.stdout, format!("moved         pack     {} {name}\n", &core[7..19]));
+        assert_eq!(ran.stdout, format!("moved         export pack {} {name}\n", &core[7..19]));
         assert!(!sandbox.path(name).exists());
     }
 }

@@ -134,7 +134,7 @@ fn a_removed_hash_is_resolved_to_its_removal() {
         (removed.digest.to_string(), removed.removed.core_hash.to_string()),
         (core.clone(), core.clone())
     );
-    assert!(removed.to_string().starts_with(&format!("{core} (model_io) was removed on ")), "{removed}");
+    assert!(removed.to_string().starts_with(&format!("{core} (session) was removed on ")), "{removed}");
     let answer = sent(&vault, &ResolveRequest::new(core));
     assert!(matches!(&answer, ResolveAnswer::Removed { .. }), "{answer:?}");
 }
@@ -402,6 +402,7 @@ fn commands_print_the_answers() {
     let audited = vault.run(&audit).unwrap().runs.remove(0);
     let mut lines: Vec<Value> = audited.effects.into_iter().map(value).collect();
     lines.extend(audited.findings.into_iter().map(value));
+    assert!(lines.iter().all(|line| line["run_id"].is_string()), "{lines:?}");
     let status = i32::from(!audited.clean);
     assert_eq!(json(&["audit", "--json", &contract.to_string(), &run.to_string()], status), lines);
     let responses = vault.run(&ResponsesRequest::new(run)).unwrap().responses;

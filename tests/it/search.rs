@@ -96,6 +96,18 @@ fn what_people_are_told() {
 }
 
 #[test]
+fn a_search_without_results_names_similar_values_of_its_conditions() {
+    let sandbox = examples();
+    for (condition, similar) in [
+        (["--model", "triage"], "no artifact has model_id triage; similar: triage-large-2, triage-small-1"),
+        (["--tool", "tracker.labels"], "no artifact has tool tracker.labels; similar: tracker.label"),
+    ] {
+        let ran = sandbox.run([&["search", "export"], &condition[..]].concat()).expect(1);
+        assert!(ran.stderr.contains(similar), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn every_kind_is_searched() {
     let sandbox = examples();
     for (text, field, expected) in [

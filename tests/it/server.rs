@@ -1,6 +1,7 @@
 //! The pages over HTTP, as a browser requests them.
 
 mod browser;
+mod downloads;
 mod fields;
 mod files;
 mod places;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use runvault::Vault;
 use runvault::server::{ServerOptions, WebServer};
+use rusqlite::{Connection, OpenFlags};
 use serde_json::json;
 
 use crate::sandbox::{Sandbox, repository, run_pack, session};
@@ -93,7 +95,6 @@ impl Serving {
 }
 
 /// Requests a page of a server, by a name of its host.
-#[cfg_attr(not(feature = "objects"), expect(dead_code, reason = "only tests with object storage need it"))]
 pub(crate) fn get(address: SocketAddr, host: &str, path: &str) -> Response {
     request(address, "GET", path, &[("Host", host)])
 }
@@ -455,6 +456,21 @@ fn a_vault_without_a_search_index_says_so() {
     let found = serving.get("/search?q=ticket").expect(200);
     assert!(found.text().contains("<mark>ticket</mark>"), "{}", found.text());
     assert!(serving.get("/search?q=%22").text().contains("</html>"));
+}
+
+#[test]
+fn an_index_of_another_version_is_not_searched_by_who_only_reads() {
+    let sandbox = examples();
+    sandbox.run(["index", "build"]).expect(0);
+    let connection = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
+    connection.execute_batch("UPDATE search_state SET version = version + 1").unwrap();
+    let serving = Serving::start(&sandbox);
+    let refused = serving.get("/search?q=ticket").expect(404);
+    let reason = "the search index was made by another version of this program, and must be rebuilt";
+    assert!(refused.text().contains(reason) && refused.text().contains("index build"), "{}", refused.text());
+    // Who may write rebuilds it.
+    sandbox.run(["search", "ticket"]).expect(0);
+    assert!(serving.get("/search?q=ticket").expect(200).text().contains("<mark>ticket</mark>"));
 }
 
 #[cfg(unix)]

@@ -133,11 +133,11 @@ fn find_goes_by_what_was_last_seen_if_that_is_asked_for() {
     let listed = |by: &str| sandbox.run(["find", "--by", by]).expect(0).stdout;
     assert!(
         listed("last-seen")
-            .starts_with(&format!("{} model_io 2026-01-20 00:00:00 UTC a m\n", &cores[0][7..19]))
+            .starts_with(&format!("{} session  2026-01-20 00:00:00 UTC a m\n", &cores[0][7..19]))
     );
     assert!(
         listed("first-seen")
-            .starts_with(&format!("{} model_io 2026-01-10 00:00:00 UTC b m\n", &cores[1][7..19]))
+            .starts_with(&format!("{} session  2026-01-10 00:00:00 UTC b m\n", &cores[1][7..19]))
     );
     let columns = ["find", "--columns", "seen,added,age", "--since", "2026-01-15", "--by", "last-seen"];
     assert_eq!(

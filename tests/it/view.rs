@@ -236,7 +236,7 @@ fn prompts_are_resolved_and_the_answer_says_from_where() {
     ];
     assert_eq!(sources(), expected);
     let text = sandbox.run(["view", &core]).expect(0).stdout;
-    assert!(text.contains(&format!("resolved from rpk {}, step 1)", &run[7..19])), "{text}");
+    assert!(text.contains(&format!("resolved from run pack {}, step 1)", &run[7..19])), "{text}");
 
     sandbox.run(["rm", &run, "--force"]).expect(0);
     assert_eq!(sources()[0], unknown());

@@ -452,7 +452,7 @@ fn once_takes_what_has_settled_and_ends() {
     written(&sandbox.write("d/bad.rpk", "{}"), Duration::from_secs(1));
     let ran = sandbox.run(["watch", "--once", "--settle", "10ms", "d"]).expect(1);
     assert!(
-        ran.stdout.starts_with("added ") && ran.stderr.contains("rejected rpk d/bad.rpk"),
+        ran.stdout.starts_with("added ") && ran.stderr.contains("rejected run pack d/bad.rpk"),
         "{}",
         ran.stderr
     );

@@ -137,11 +137,8 @@ impl Vault {
     /// Returns the exact bytes of an artifact that is one document, hashed again.
     fn get<'py>(&self, py: Python<'py>, text: String) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = self.reading(py, move |vault| {
-            let quick = text.parse().ok().and_then(|prefix| vault.get_quickly(&prefix).transpose());
-            match quick {
-                Some(bytes) => bytes.map_err(|error| Failure::of(&error)),
-                None => vault.read(&located(vault, &text)?).map_err(|error| Failure::of(&error)),
-            }
+            let request = ResolveRequest { text, any_artifact: true };
+            request.read(vault).map_err(|error| Failure::of(&error))
         })?;
         Ok(PyBytes::new(py, &bytes))
     }
@@ -178,7 +175,7 @@ impl Vault {
         Ok(interrupt::run(py, &OnInterrupt::complete(), work)??)
     }
 
-    /// Adds what is new to the search index, without waiting for others.
+    /// Adds what is new to the search index, without waiting for others, and builds it if there is none.
     fn catch_up_index(&self, py: Python<'_>) -> PyResult<()> {
         let vault = self.opened(py)?;
         let work = move || vault.catch_up_search(&mut |_| {}).map(drop).map_err(|error| Failure::of(&error));

@@ -212,6 +212,8 @@ export type AuditFinding = Violation & {
   contract: CoreHash;
   /** The run. */
   run: CoreHash;
+  /** The id that the run states, if it states one. */
+  run_id?: string | null;
 };
 
 /** A request for an audit. */
@@ -693,6 +695,8 @@ export interface EffectAudit {
   place?: string | null;
   /** The run. */
   run: CoreHash;
+  /** The id that the run states, if it states one. */
+  run_id?: string | null;
   /** The IO reference that it targets. */
   target: string;
   /** Whether it is not idempotent and states neither a nonce nor a reason. */
@@ -1660,6 +1664,8 @@ export interface OmittedFindings {
   contract: CoreHash;
   /** The run. */
   run: CoreHash;
+  /** The id that the run states, if it states one. */
+  run_id?: string | null;
   /** The number. */
   violations_omitted: number;
 }
@@ -2327,7 +2333,7 @@ export interface SearchRequest {
   filter?: ArtifactFilter;
   /** Maximum number of hits. */
   limit?: number;
-  /** Approximate number of characters of the text of a hit. */
+  /** Approximate number of columns of the text of a hit: as many characters, or half as many wide ones. */
   width?: number;
   /**
    * The words: all must be in one passage. A phrase is in quotation marks, `word*` is any word that begins so, and

@@ -147,7 +147,7 @@ export class Vault {
     return await this.#lines(["list", what, ...conditionsOf(conditions), ...flags({ limit, sort, flat })]);
   }
 
-  /** Returns the passages that match a query, best first. It needs an index for full-text search. */
+  /** Returns the passages that match a query, best first. The first search builds the index. */
   async search(query: string, options: SearchOptions = {}): Promise<FieldMatch[]> {
     const { in: fields, limit, all, ...conditions } = options;
     const inside = (fields ?? []).flatMap((field) => ["--in", field]);

@@ -362,7 +362,7 @@ impl AddPrinter {
 
     /// Prints an invalid artifact with its violations.
     fn print_rejected(&self, examined: &DocumentResult) {
-        let kind = examined.kind.map(|kind| format!("{} ", kind.name())).unwrap_or_default();
+        let kind = examined.kind.map(|kind| format!("{} ", kind.noun())).unwrap_or_default();
         let mut text = format!("{BAD}rejected{BAD:#} {kind}{}\n", escaped(&examined.path)).into_bytes();
         // Writing to a vector cannot fail.
         let _ = report::write(&mut text, &examined.report, self.most());
@@ -419,7 +419,7 @@ fn was_removed(examined: &DocumentResult) -> bool {
 }
 
 fn line(out: &mut impl Write, word: &str, style: Style, examined: &DocumentResult) -> io::Result<()> {
-    let kind = examined.kind.map_or("", runvault::artifact::Kind::name);
+    let kind = examined.kind.map_or("", runvault::artifact::Kind::noun);
     let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
     let joined =
         examined.continues.map(|core| format!(" (continues {HASH}{core:.12}{HASH:#})")).unwrap_or_default();

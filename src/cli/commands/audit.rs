@@ -24,8 +24,8 @@ use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, counted};
 ///
 /// Each effect is verified (its evidence proves it), inconclusive (there is evidence, which proves nothing), pending (there
 /// is none) or failed (the evidence disproves it). What a run did that the contract does not cover is reported as well:
-/// required refs that it never attests, calls of what is not declared, other modes, payloads that break a schema. "runvault
-/// rules AU1" and the rules after it, and docs/audit.md, say what counts as what. Exit status 0 if every effect is
+/// required refs that it never attests, undeclared calls, calls in other modes, payloads that violate a schema. "runvault
+/// rules AU1" and the rules after it, and docs/audit.md, define the outcomes. Exit status 0 if every effect is
 /// verified and nothing else was found, 1 otherwise.
 #[derive(ClapArgs)]
 pub(crate) struct Args {

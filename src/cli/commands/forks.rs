@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
+use runvault::formats;
 use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace, ForksRequest};
 
 use crate::cli::args::vault::VaultArgs;
@@ -79,5 +80,6 @@ fn print(out: &mut dyn Write, fork: &ForkSummary) -> io::Result<()> {
 
 fn print_side(out: &mut dyn Write, kind: &str, core: CoreHash, says: Option<&str>) -> io::Result<()> {
     let says = escaped(says.unwrap_or_default()).up_to(SHOWN);
+    let kind = formats::bare_noun(kind);
     stdout::line(out, &format!("  {kind:<5} {HASH}{core:.12}{HASH:#} {FAINT}says{FAINT:#} {says}"))
 }

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
-use runvault::digest::{CoreHash, DigestPrefix};
+use runvault::digest::DigestPrefix;
 use runvault::files;
 use runvault::formats;
 use runvault::storage::StoredMember;
 use runvault::vault::api::SignatureName;
 use runvault::vault::captures::CapturesRequest;
+use runvault::vault::resolve::RequestedHashes;
 use runvault::{LocatedCapture, Vault};
 
 use crate::cli::args::hash;
@@ -113,15 +114,12 @@ impl Args {
     /// Returns what is to be written if intact bytes have the full hash that is given, or that of the capture, although
     /// the catalog does not lead to them.
     fn recovered(&self, vault: &Vault) -> Result<Option<FoundFiles>, CommandError> {
-        let prefix = self.capture.as_ref().or(self.hash.hash());
-        let Some(digest) = prefix.and_then(DigestPrefix::whole) else { return Ok(None) };
-        let Some(recovered) = vault.recover(digest)? else { return Ok(None) };
-        let is_of = |core: CoreHash| self.hash.hash().is_some_and(|prefix| prefix.matches(&core.0));
-        // A capture hash does not say which artifact is meant if several have the same bytes.
-        let needs_core = self.core || self.capture.is_some();
-        if needs_core && !recovered.artifact.is_some_and(|(core, _)| is_of(core)) {
-            return Ok(None);
-        }
+        let requested = RequestedHashes {
+            artifact: self.hash.hash(),
+            capture: self.capture.as_ref(),
+            is_core: self.core,
+        };
+        let Some(recovered) = vault.recover_requested(&requested)? else { return Ok(None) };
         if recovered.artifact.is_some() {
             stdout::warning(
                 "the catalog of the vault does not lead to these bytes, which are intact and were found by their hash; \

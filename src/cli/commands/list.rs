@@ -203,6 +203,10 @@ fn cell(row: &ListRow, column: ArtifactColumn) -> TextCell {
         }
         ArtifactColumn::Core | ArtifactColumn::Hash => TextCell::new(&text, HASH),
         ArtifactColumn::Tags => TextCell::new(&text, NAME),
+        ArtifactColumn::Kind => {
+            let nouns: Vec<&str> = kinds(row).into_iter().map(formats::bare_noun).collect();
+            TextCell::plain(&nouns.join(", "))
+        }
         _ => TextCell::plain(&text),
     }
 }
@@ -211,7 +215,7 @@ fn cell(row: &ListRow, column: ArtifactColumn) -> TextCell {
 fn value(row: &ListRow, column: ArtifactColumn) -> String {
     let created = || row.created_at.map(|time| time.0);
     match column {
-        ArtifactColumn::Kind => kinds(row),
+        ArtifactColumn::Kind => kinds(row).join("+"),
         ArtifactColumn::Created => created().map(time::display).unwrap_or_default(),
         ArtifactColumn::Age => match created() {
             Some(time) => time::ago(time, clock::now()),
@@ -246,14 +250,14 @@ fn value(row: &ListRow, column: ArtifactColumn) -> String {
 }
 
 /// Returns the kinds of the artifacts of a row, the first artifact's first.
-fn kinds(row: &ListRow) -> String {
+fn kinds(row: &ListRow) -> Vec<&str> {
     let mut kinds: Vec<&str> = Vec::new();
     for member in &row.members {
         if !kinds.contains(&member.artifact.kind.as_str()) {
             kinds.push(&member.artifact.kind);
         }
     }
-    kinds.join("+")
+    kinds
 }
 
 /// Returns the number that a row states, which is that of one of its artifacts.

@@ -15,7 +15,7 @@ use crate::cli::output::stop::Stop;
 /// and at Ctrl-C or SIGTERM.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
-    /// Permit clients to set notes and labels, and to update the search index
+    /// Permit clients to set notes and labels, and to build and update the search index
     #[arg(long)]
     allow_write: bool,
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
+use runvault::formats;
 use runvault::vault::ContainedArtifact;
 use runvault::vault::PinnedArtifact;
 use runvault::vault::api::{ArtifactName, PathName};
@@ -103,7 +104,7 @@ fn print(removed: &Removed, until_gc: bool) -> Result<(), CommandError> {
 
 /// Formats an artifact for lists.
 fn named(kind: &str, core: CoreHash) -> String {
-    let kind = escaped(kind).to_string();
+    let kind = escaped(formats::bare_noun(kind)).to_string();
     format!("{kind:<8} {HASH}{core:.12}{HASH:#}")
 }
 
@@ -120,7 +121,7 @@ pub(crate) fn refusal(error: RemoveError) -> CommandError {
             let line = |pinned: &PinnedArtifact| {
                 let PinnedArtifact { artifact, pin } = pinned;
                 let note = pin.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
-                format!("{} {}{note}", artifact.kind, artifact.core)
+                format!("{} {}{note}", formats::bare_noun(&artifact.kind), artifact.core)
             };
             let message = format!("{message}; \"runvault pin remove\" allows removal");
             CommandError::Refused { message, because: pins.iter().map(line).collect() }
@@ -128,9 +129,11 @@ pub(crate) fn refusal(error: RemoveError) -> CommandError {
         RemoveError::Contained { contained } => {
             let mut because = Vec::new();
             for ContainedArtifact { artifact, containers } in contained.iter().take(LISTED) {
-                because.push(format!("{} {}", artifact.kind, artifact.core));
+                because.push(format!("{} {}", formats::bare_noun(&artifact.kind), artifact.core));
                 let listed = containers.iter().take(LISTED);
-                because.extend(listed.map(|row| format!("  in {} {:.12}", row.kind, row.core)));
+                because.extend(
+                    listed.map(|row| format!("  in {} {:.12}", formats::bare_noun(&row.kind), row.core)),
+                );
                 let more = containers.len().saturating_sub(LISTED);
                 because.extend((more > 0).then(|| format!("  and in {more} more")));
             }
@@ -142,7 +145,7 @@ pub(crate) fn refusal(error: RemoveError) -> CommandError {
         RemoveError::Linked { held } => {
             let mut because = Vec::new();
             for ReferencedArtifact { artifact, links, more } in held.iter().take(LISTED) {
-                because.push(format!("{} {}", artifact.kind, artifact.core));
+                because.push(format!("{} {}", formats::bare_noun(&artifact.kind), artifact.core));
                 because.extend(links.iter().map(|link| {
                     format!("  <- {} {} {}", link.relation, link.target, links::because(&link.origin))
                 }));

@@ -89,13 +89,17 @@ impl Args {
         let text = self.text.join(" ");
         text.parse::<SearchExpression>().map_err(|error| CommandError::Usage(format!("{error}")))?;
         build::ensure_index(&vault)?;
-        let answer = vault.run(&self.request(&vault, text)?)?;
+        let request = self.request(&vault, text)?;
+        let answer = vault.run(&request)?;
         if self.json {
             let mut out = io::BufWriter::new(stdout::raw());
             answer.hits.iter().try_for_each(|hit| json::line(&mut out, hit))?;
             out.flush()?;
         } else {
             self.print(&answer)?;
+            if answer.hits.is_empty() {
+                self.conditions.note_near(&vault, &request.filter)?;
+            }
         }
         Ok(if answer.hits.is_empty() { Status::No } else { Status::Done })
     }
@@ -140,7 +144,7 @@ fn place_cell(hit: &FieldMatch) -> TextCell {
     TextCell::plain(&format!("{} ({})", hit.place, hit.field)).and(&TextCell::new(&more, FAINT))
 }
 
-/// Returns the number of characters of a passage that fit on a line.
+/// Returns the number of columns of a passage that fit on a line.
 fn width() -> usize {
     // One column is reserved for each truncation mark.
     terminal::width().map_or(WIDTH, |columns| columns.saturating_sub(BELOW + 2).clamp(20, WIDTH))

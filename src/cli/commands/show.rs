@@ -145,7 +145,7 @@ pub(crate) fn labels(labels: &BTreeMap<String, String>, fields: &mut Fields) {
 fn extensions(ShowAnswer { artifact, extensions, .. }: &ShowAnswer, fields: &mut Fields) {
     let text = |ExtensionSummary { core_hash, length, unit }: &ExtensionSummary| {
         let length = length.map(|length| format!(" ({})", counted(length, unit))).unwrap_or_default();
-        format!("{} {core_hash:.12}{length}", brief(&artifact.kind))
+        format!("{} {core_hash:.12}{length}", brief(formats::bare_noun(&artifact.kind)))
     };
     let mut texts: Vec<String> = extensions.iter().take(LISTED).map(text).collect();
     if texts.is_empty() {

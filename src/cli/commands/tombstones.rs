@@ -2,6 +2,7 @@
 
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
+use runvault::formats;
 use runvault::vault::tombstones::{RemovedArtifact, TombstonesAnswer, TombstonesRequest};
 
 use crate::cli::args::kind::kind;
@@ -44,7 +45,7 @@ impl Args {
         let row = |RemovedArtifact { core_hash, kind, removed_at, actor, reason, .. }: &RemovedArtifact| {
             vec![
                 TextCell::new(&format!("{core_hash:.12}"), HASH),
-                TextCell::plain(kind),
+                TextCell::plain(formats::bare_noun(kind)),
                 TextCell::new(&time::shown(removed_at.0), FAINT),
                 TextCell::plain(actor.as_deref().unwrap_or_default()),
                 TextCell::plain(reason.as_deref().unwrap_or_default()),

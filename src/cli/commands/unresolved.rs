@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
+use runvault::formats;
 use runvault::vault::unresolved::{UnresolvedAnswer, UnresolvedRequest};
 
 use crate::cli::args::kind::kind;
@@ -56,7 +57,8 @@ impl Args {
             }
             stdout::line(&mut out, &target_text(&missing.target))?;
             for referrer in &missing.referrers {
-                let (kind, core) = (escaped(&referrer.kind).to_string(), referrer.core_hash);
+                let (kind, core) =
+                    (escaped(formats::bare_noun(&referrer.kind)).to_string(), referrer.core_hash);
                 let (relation, place) = (escaped(&referrer.relation), escaped(&referrer.place));
                 let who = format!("    {kind:<8} {HASH}{core:.12}{HASH:#} {relation}");
                 stdout::line(&mut out, &format!("{who} {FAINT}{place}{FAINT:#}"))?;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
+use runvault::formats;
 use runvault::vault::answers::{AnswersAnswer, DistinctAnswer, GivenAnswer, PromptAnswers};
 use runvault::vault::api::TimeBasisName;
 use runvault::vault::view::ViewBody;
@@ -102,8 +103,11 @@ fn print_given(out: &mut dyn Write, given: &GivenAnswer) -> io::Result<()> {
         TimeBasisName::FirstSeen | TimeBasisName::LastSeen => "added",
     };
     let model = given.model_id.as_deref().map(|model| format!(", {}", brief(model))).unwrap_or_default();
-    let (time, kind, place) =
-        (time::display(given.time.0), brief(&given.kind), brief(&given.place.to_string()).to_string());
+    let (time, kind, place) = (
+        time::display(given.time.0),
+        brief(formats::bare_noun(&given.kind)),
+        brief(&given.place.to_string()).to_string(),
+    );
     let core = format!("{:.12}", given.core_hash);
     stdout::line(
         out,

@@ -73,7 +73,7 @@ const OWN: [(&str, ArtifactColumn); 18] = [
     ("matches", ArtifactColumn::Matches),
 ];
 
-/// The width of kind names in lists without columns. What follows a longer name is moved.
+/// The width of the nouns of kinds in lists without columns. What follows a longer one is moved.
 pub(crate) const KIND_WIDTH: usize = 8;
 
 /// Returns the names of the attributes of all kinds.
@@ -252,6 +252,7 @@ impl ColumnContext<'_> {
     pub(crate) fn cell(&self, column: ArtifactColumn) -> TextCell {
         let text = self.text(column);
         match column {
+            ArtifactColumn::Kind => TextCell::plain(formats::bare_noun(&text)),
             ArtifactColumn::Core | ArtifactColumn::Hash => TextCell::new(&text, HASH),
             ArtifactColumn::Tags => TextCell::new(&text, NAME),
             ArtifactColumn::Seen | ArtifactColumn::Added | ArtifactColumn::Created | ArtifactColumn::Age => {

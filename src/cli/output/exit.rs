@@ -7,6 +7,7 @@ use runvault::LookupError;
 use runvault::digest::CoreHash;
 use runvault::files;
 #[cfg(feature = "gateway")]
+use runvault::formats;
 use runvault::gateway::{FinishError, StartError};
 use runvault::recorders::ConvertError;
 use runvault::storage::{ArtifactRecord, StorageError};
@@ -144,7 +145,9 @@ impl From<LookupError> for CommandError {
                 Self::Ambiguous { message, candidates: candidates.iter().map(line).collect() }
             }
             LookupError::AmbiguousName { candidates, .. } => {
-                let line = |artifact: &ArtifactRecord| format!("{} {}", artifact.core, artifact.kind);
+                let line = |artifact: &ArtifactRecord| {
+                    format!("{} {}", artifact.core, formats::bare_noun(&artifact.kind))
+                };
                 Self::Ambiguous { message, candidates: candidates.iter().map(line).collect() }
             }
             LookupError::AmbiguousHandle { meanings, .. } => {
@@ -179,5 +182,5 @@ impl From<LookupError> for CommandError {
 /// Describes an artifact that mentions a hash.
 fn mentioning(MentioningArtifact { artifact, matches }: &MentioningArtifact) -> String {
     let place = matches.first().map(match_text).unwrap_or_default();
-    format!("{:.12} {} {place}", artifact.core_hash, artifact.kind)
+    format!("{:.12} {} {place}", artifact.core_hash, formats::bare_noun(&artifact.kind))
 }

@@ -2,6 +2,7 @@
 
 use runvault::Vault;
 use runvault::digest::CoreHash;
+use runvault::formats;
 use runvault::vault::add::{DocumentOutcome, DocumentResult};
 use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace};
 use runvault::vault::forks_of::ForksOfRequest;
@@ -54,7 +55,7 @@ impl ForkNotes {
 }
 
 fn text(fork: &ForkSummary) -> String {
-    let side = |kind: &str, core: CoreHash| format!("{kind} {HASH}{core:.12}{HASH:#}");
+    let side = |kind: &str, core: CoreHash| format!("{} {HASH}{core:.12}{HASH:#}", formats::bare_noun(kind));
     let ([one, other], shared, place) = match fork {
         ForkSummary::Traces { header, record, traces } => (
             traces.each_ref().map(|ForkedTrace { kind, core_hash, .. }| side(kind, *core_hash)),

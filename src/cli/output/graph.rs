@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
+use runvault::formats;
 use runvault::vault::links::{LinkDirection, LinkEdge, LinkEnd, LinkNode, LinkStrength, LinksAnswer};
 
 use crate::cli::output::escape::brief;
@@ -51,7 +52,7 @@ pub(crate) fn json(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()> {
 /// Returns the label of a node in a diagram, without characters that end a quoted text.
 fn label(target: &LinkEnd) -> String {
     let LinkEnd { kind, core_hash, digest, name, .. } = target;
-    let kind = kind.as_deref().unwrap_or("missing");
+    let kind = kind.as_deref().map_or("missing", |kind| formats::bare_noun(kind));
     let text = match (core_hash, digest) {
         (Some(core), _) => format!("{kind} {core:.12}"),
         (None, Some(digest)) => format!("{kind} {digest:.12}"),

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::digest::CoreHash;
+use runvault::formats;
 use runvault::vault::LinkOrigin;
 use runvault::vault::links::{LinkDirection, LinkEnd, LinkSummary};
 
@@ -15,7 +16,7 @@ use crate::cli::output::terminal;
 
 /// Writes the heading of an artifact on its own line.
 pub(crate) fn heading(out: &mut dyn Write, kind: &str, core: CoreHash) -> io::Result<()> {
-    let kind = escaped(kind).to_string();
+    let kind = escaped(formats::bare_noun(kind)).to_string();
     let core = fitting(core, fit::width(&kind) + 1);
     writeln!(out, "{kind} {HASH}{core}{HASH:#}")
 }
@@ -81,7 +82,7 @@ fn target_parts(target: &LinkEnd) -> [(String, Style); 2] {
         (None, None) => (escaped(name.as_deref().unwrap_or_default()).to_string(), Style::new()),
     };
     match kind {
-        Some(kind) => [(escaped(kind).to_string(), Style::new()), name],
+        Some(kind) => [(escaped(formats::bare_noun(kind)).to_string(), Style::new()), name],
         None => [("unresolved".to_owned(), CAUTION), name],
     }
 }

@@ -43,7 +43,7 @@ impl ToolArguments for Arguments {
     const NAME: &'static str = "search";
     const TITLE: &'static str = "Search the text of runs";
     const DESCRIPTION: &'static str = "Searches prompts, responses, tool calls and other text, and returns passages, the most \
-        relevant first. The vault must have a search index; is_current says whether everything is in it.";
+        relevant first. The vault must have a search index, unless the server may build it; is_current says whether everything is in it.";
 
     fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
         let mut from: u64 = self.cursor.decode()?.unwrap_or(0);

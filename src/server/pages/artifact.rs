@@ -6,6 +6,7 @@ use super::{audits, locate, parts, transcript};
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::display::{counted, size};
+use crate::formats;
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::text::{block, exact_time, line, long_line, number, time};
@@ -36,7 +37,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
         return Ok(ResponseContent::Redirect(address::artifact(core) + &query));
     }
     let answer = visit.run(&ShowRequest { artifact: core })?;
-    let noun = parts::noun(&answer.artifact.kind);
+    let noun = formats::bare_noun(&answer.artifact.kind);
     let body = html! {
         h1 { span.kind { (noun) } " " (line(&name(&answer))) }
         p.identity { code.copy { (core) } }

@@ -12,6 +12,7 @@ use crate::formats;
 use crate::server::address;
 use crate::server::text::{line, long_line};
 use crate::server::visit::PageRequest;
+use crate::validation::Severity;
 use crate::vault::audit::{AuditAnswer, AuditRequest, EffectAudit, RunAudit, Verdict};
 use crate::vault::links::{LinkDirection, LinkSummary};
 use crate::vault::show::ShowAnswer;
@@ -119,17 +120,23 @@ fn row(run: &RunAudit, has_runs: bool) -> Markup {
                 td { (parts::kind(&run.kind)) " " (parts::hash(run.run)) }
                 td { @if let Some(id) = &run.run_id { (line(id)) } }
             }
-            @if run.clean { td.verified { "clean" } } @else { td.failed { (counted(found(run), "finding")) } }
+            @if run.clean { td.verified { "clean" } } @else { td.failed { (result(run)) } }
             @for effect in &run.effects { td class=(effect.verdict.name()) title=(escaped(&effect.because)) { (effect.verdict.name()) } }
         }
     }
 }
 
-/// Returns the number of findings of an audit, and of effects that are not verified.
-fn found(run: &RunAudit) -> u64 {
+/// Describes why an audit is not clean: by its findings, and by the effects that are not verified.
+fn result(run: &RunAudit) -> String {
     let unverified = run.effects.iter().filter(|effect| effect.verdict != Verdict::Verified).count();
+    let errors = run.findings.iter().filter(|finding| finding.violation.severity == Severity::Error).count();
     let omitted = run.omitted.as_ref().map_or(0, |omitted| omitted.violations_omitted);
-    (unverified + run.findings.len() + omitted) as u64
+    let findings = counted((errors + omitted) as u64, "finding");
+    match (unverified, errors + omitted) {
+        (0, _) => findings,
+        (_, 0) => format!("{} not verified", counted(unverified as u64, "effect")),
+        (_, _) => format!("{findings}, {} not verified", counted(unverified as u64, "effect")),
+    }
 }
 
 /// Returns the reasons for the verdicts on a run, and its findings.

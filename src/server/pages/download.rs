@@ -1,13 +1,15 @@
 //! The bytes of captures and cores, and the files that pages refer to.
 
+use std::fmt::Display;
+
 use serde::Deserialize;
 
-use super::locate;
 use crate::digest::DigestPrefix;
 use crate::server::assets;
 use crate::server::failure::PageError;
 use crate::server::visit::{Download, PageRequest, ResponseContent};
-use crate::vault::{LocatedCapture, LookupError};
+use crate::vault::resolve::{RecoveredFiles, RequestedHashes, ResolveRequest};
+use crate::vault::{LocatedCapture, LookupError, Vault};
 
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -16,26 +18,51 @@ struct Parameters {
     member: Option<String>,
 }
 
-/// Returns the bytes of a capture, or of one of its files.
+/// A requested capture, by the texts of an address.
+struct DownloadRequest<'v> {
+    vault: &'v Vault,
+    artifact: ResolveRequest,
+    capture: Option<DigestPrefix>,
+    member: Option<String>,
+    is_core: bool,
+}
+
+/// Returns the bytes of a capture, or of one of its files. What the catalog does not lead to is found by its full hash.
 pub(in crate::server) fn bytes(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
-    let parameters: Parameters = visit.parameters()?;
-    let located = capture(visit, &parameters)?;
-    let name = format!("{:.12}", located.capture.capture);
-    let Some(member) = parameters.member else {
-        let bytes = visit.vault.read(&located)?;
-        return Ok(download(bytes, &name));
+    let request = DownloadRequest::new(visit)?;
+    let member = request.member.as_deref();
+    let name = |hash: &dyn Display| match member {
+        Some(member) => format!("{hash:.12}-{member}"),
+        None => format!("{hash:.12}"),
     };
-    let members = visit.vault.members(&located)?.into_iter();
-    let found = members.into_iter().find(|one| one.name == member);
-    let found = found.ok_or_else(|| PageError::BadRequest(format!("it has no file {member}")))?;
-    Ok(download(found.bytes, &format!("{name}-{member}")))
+    let (found, name) = request.or_recovered(
+        |located| {
+            let name = name(&located.capture.capture);
+            let Some(member) = member else { return Ok((Some(visit.vault.read(located)?), name)) };
+            let members = visit.vault.members(located)?.into_iter();
+            Ok((members.into_iter().find(|one| one.name == member).map(|one| one.bytes), name))
+        },
+        |recovered| {
+            let name = name(request.capture.as_ref().or(request.artifact.prefix().as_ref())?);
+            let bytes = match member {
+                Some(member) => recovered.into_member(member),
+                None => Some(recovered.into_document()?),
+            };
+            Some((bytes, name))
+        },
+    )?;
+    let no_file = || PageError::BadRequest(format!("it has no file {}", member.unwrap_or_default()));
+    Ok(download(found.ok_or_else(no_file)?, &name))
 }
 
 /// Returns the canonical text that the core hash is the digest of.
 pub(in crate::server) fn core(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
-    let located = capture(visit, &visit.parameters()?)?;
-    let bytes = visit.vault.read_core(&located)?;
-    Ok(download(bytes, &format!("{:.12}.core", located.artifact.core)))
+    let request = DownloadRequest { is_core: true, ..DownloadRequest::new(visit)? };
+    let (core, bytes) = request.or_recovered(
+        |located| Ok((located.artifact.core, visit.vault.read_core(located)?)),
+        |recovered| Some((recovered.artifact?.0, recovered.core()?)),
+    )?;
+    Ok(download(bytes, &format!("{core:.12}.core")))
 }
 
 /// Returns the style sheet or the script.
@@ -43,12 +70,38 @@ pub(in crate::server) fn asset(visit: &PageRequest<'_>) -> Result<ResponseConten
     assets::named(visit.name).map(ResponseContent::Asset).ok_or(PageError::NoPage)
 }
 
-/// Returns the requested capture, or the preferred one.
-fn capture(visit: &PageRequest<'_>, parameters: &Parameters) -> Result<LocatedCapture, PageError> {
-    let located = locate::named(visit)?;
-    let Some(text) = &parameters.capture else { return Ok(located) };
-    let prefix: DigestPrefix = text.parse().map_err(|error| PageError::BadRequest(format!("{error}")))?;
-    visit.vault.capture_of(&located, &prefix).map_err(|error: LookupError| error.into())
+impl<'v> DownloadRequest<'v> {
+    fn new(visit: &PageRequest<'v>) -> Result<Self, PageError> {
+        let Parameters { capture, member } = visit.parameters()?;
+        let capture = capture.map(|text| text.parse()).transpose();
+        let capture = capture.map_err(|error| PageError::BadRequest(format!("{error}")))?;
+        let artifact = ResolveRequest::new(visit.name);
+        Ok(Self { vault: visit.vault, artifact, capture, member, is_core: false })
+    }
+
+    /// Returns what `read` returns for the requested capture or the preferred one, or what `take` makes of its files if
+    /// the catalog does not lead to them.
+    fn or_recovered<T>(
+        &self,
+        read: impl FnOnce(&LocatedCapture) -> Result<T, LookupError>,
+        take: impl FnOnce(RecoveredFiles) -> Option<T>,
+    ) -> Result<T, LookupError> {
+        let found = || {
+            let located = self.artifact.locate(self.vault)?;
+            let located = match &self.capture {
+                Some(capture) => self.vault.capture_of(&located, capture)?,
+                None => located,
+            };
+            read(&located)
+        };
+        let artifact = self.artifact.prefix();
+        let requested = RequestedHashes {
+            artifact: artifact.as_ref(),
+            capture: self.capture.as_ref(),
+            is_core: self.is_core,
+        };
+        self.vault.or_recovered(found(), &requested, take)
+    }
 }
 
 fn download(bytes: Vec<u8>, name: &str) -> ResponseContent {

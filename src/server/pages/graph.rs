@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::{locate, parts};
 use crate::display::counted;
+use crate::formats;
 use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::svg;
@@ -49,7 +50,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     let request = LinksRequest { depth, limit: Some(LINKS), ..LinksRequest::new(core) };
     let answer = visit.run(&request)?;
     let body = html! {
-        h1 { "Links of " span.kind { (parts::noun(&artifact.kind)) } " " (parts::hash(core)) }
+        h1 { "Links of " span.kind { (formats::bare_noun(&artifact.kind)) } " " (parts::hash(core)) }
         nav.pages aria-label="Depth" {
             @for other in 1..=DEPTHS {
                 a href=(address::graph(core, other)) aria-current=[(other == depth).then_some("page")] { "depth " (other) }
@@ -160,7 +161,9 @@ fn edge_between(edge: &LinkEdge, corners: &[(i64, i64)]) -> Markup {
 
 fn node_at(end: &LinkEnd, (x, y): (i64, i64), is_root: bool) -> Markup {
     let LinkEnd { kind, core_hash, digest, name, .. } = end;
-    let noun = kind.as_deref().map_or_else(|| "not in the vault".to_owned(), parts::noun);
+    let noun = kind
+        .as_deref()
+        .map_or_else(|| "not in the vault".to_owned(), |kind| formats::bare_noun(kind).to_owned());
     let label = core_hash.map(|core| format!("{core:.12}"));
     let label = label.or_else(|| digest.map(|digest| format!("{digest:.12}"))).or_else(|| name.clone());
     let label = label.unwrap_or_default();

@@ -10,11 +10,6 @@ use crate::server::text::line;
 use crate::vault::api::{ArtifactSummary, SignatureName};
 use crate::vault::links::{LinkDirection, LinkEnd, LinkSummary};
 
-/// Returns the noun of a kind, such as `run pack`.
-pub(super) fn noun(kind: &str) -> String {
-    formats::named(kind).map_or_else(|| kind.to_owned(), |kind| kind.noun().to_owned())
-}
-
 /// Returns the first digits of a core hash as a link to its artifact.
 pub(super) fn hash(core: CoreHash) -> Markup {
     html! { a.hash href=(address::artifact(core)) { (format!("{core:.12}")) } }
@@ -32,7 +27,7 @@ pub(super) fn label(key: &str, value: &str) -> Markup {
 
 /// Returns the noun of a kind as a label.
 pub(super) fn kind(name: &str) -> Markup {
-    html! { span.kind { (line(&noun(name))) } }
+    html! { span.kind { (line(formats::bare_noun(name))) } }
 }
 
 /// Returns an end of a link: an artifact, or what is missing.

@@ -18,6 +18,13 @@ pub(super) fn class(step: &ViewStep) -> &'static str {
     }
 }
 
+/// Returns whether steps took place one after the other, unlike the terms of a contract and the files of a pack.
+pub(super) fn are_events(steps: &[ViewStep]) -> bool {
+    steps.iter().any(|step| {
+        !matches!(step.class, StepClassName::Term | StepClassName::Member | StepClassName::Content)
+    })
+}
+
 /// Formats a duration in milliseconds.
 pub(super) fn duration(milliseconds: u64) -> String {
     display::duration(i64::try_from(milliseconds).unwrap_or(i64::MAX))
@@ -32,13 +39,22 @@ pub(super) fn label(step: &ViewStep) -> String {
     brief(&label).to_string()
 }
 
-/// Returns a location in an artifact; as a link if it is in one of its steps.
+/// Returns a location in an artifact; as a link if it is in one of its steps or files.
 pub(super) fn place_in(core: CoreHash, kind: &str, place: &str) -> Markup {
     let step = formats::named(kind).and_then(|kind| kind.step_at(place));
+    let file = || file_anchor(kind, place.split(' ').next().unwrap_or_default());
+    let step = step.map(|index| address::step(core, index));
+    let address = step.or_else(|| Some(format!("{}#{}", address::artifact(core), file()?)));
     html! {
-        @match step {
-            Some(index) => a href=(address::step(core, index)) { (line(place)) },
+        @match address {
+            Some(address) => a href=(address) { (line(place)) },
             None => (line(place)),
         }
     }
+}
+
+/// Returns the anchor of a file on the page of its artifact, if artifacts of this kind have files with names.
+pub(super) fn file_anchor(kind: &str, name: &str) -> Option<String> {
+    let members = formats::named(kind).filter(|kind| kind.is_of_directories())?.members();
+    members.contains(&name).then(|| format!("file-{name}"))
 }

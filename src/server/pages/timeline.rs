@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use maud::{Markup, html};
 
-use super::steps::{class, duration, label};
+use super::steps::{are_events, class, duration, label};
 use crate::display;
 use crate::server::svg;
 use crate::vault::view::{ViewAnswer, ViewStep};
@@ -22,7 +22,7 @@ const ROWS: [&str; 3] = ["model", "tool", "other"];
 
 /// Draws a bar for each step on the page: by time if the steps state different times, else by number.
 pub(super) fn drawing(answer: &ViewAnswer) -> Markup {
-    if answer.steps.len() < 2 {
+    if answer.steps.len() < 2 || !are_events(&answer.steps) {
         return html! {};
     }
     let times = times(&answer.steps);

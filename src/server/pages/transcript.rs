@@ -4,10 +4,11 @@ use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::steps::{class, duration, place_in};
+use super::steps::{are_events, class, duration, file_anchor, place_in};
 use super::{chain, parts, timeline};
 use crate::digest::CoreHash;
 use crate::display::{counted, size};
+use crate::formats;
 use crate::server::address::{self, STEPS};
 use crate::server::failure::PageError;
 use crate::server::text::{block, exact_time, line, number};
@@ -82,8 +83,10 @@ fn filters(parameters: Parameters, answer: &ViewAnswer) -> Markup {
     html! {
         nav.pages aria-label="Steps" {
             a href=(to(None)) aria-current=[current(None)] { "all" }
-            a href=(to(Some("tools"))) aria-current=[current(Some(ViewFilter::Tools))] { "tools" }
-            a href=(to(Some("errors"))) aria-current=[current(Some(ViewFilter::Errors))] { (number(answer.failed)) " failed" }
+            @if are_events(&answer.steps) || parameters.only.is_some() {
+                a href=(to(Some("tools"))) aria-current=[current(Some(ViewFilter::Tools))] { "tools" }
+                a href=(to(Some("errors"))) aria-current=[current(Some(ViewFilter::Errors))] { (number(answer.failed)) " failed" }
+            }
             span.fold {}
         }
     }
@@ -117,10 +120,11 @@ fn shown_step(
     start: Option<DateTime<Utc>>,
 ) -> Markup {
     let is_open = answer.steps.len() == 1;
+    let file = step.title.as_deref().and_then(|title| file_anchor(&answer.artifact.kind, title));
     let class = format!("step {}{}", class(step), if step.failed { " failed" } else { "" });
     html! {
         details class=(class) id=(format!("step-{}", step.index)) open[is_open] {
-            summary {
+            summary id=[file] {
                 span.number { (step.index) }
                 strong { (line(&step.step_type)) }
                 @if let Some(title) = &step.title { span { (line(title)) } }
@@ -216,7 +220,7 @@ fn source(body: &ViewBody) -> Markup {
     html! {
         @if let BodySource::Resolved { core_hash, kind, place } = &body.source {
             span {
-                "the digest is recorded, the text is that of " (line(&parts::noun(kind))) " " (parts::hash(*core_hash))
+                "the digest is recorded, the text is that of " (line(formats::bare_noun(kind))) " " (parts::hash(*core_hash))
                 @if let Some(place) = place { " at " (place_in(*core_hash, kind, &place.to_string())) }
             }
         }

@@ -153,7 +153,7 @@ pub struct SearchDifferences {
     pub artifacts: BTreeSet<CoreHash>,
     /// Number of parts of the index that belong to no capture that should be in it.
     pub strays: u64,
-    /// Number of pages of the index with words that lookups do not find.
+    /// Number of pages of the index with words that lookups do not find, and of entries that lead to wrong pages.
     pub unreachable: u64,
 }
 

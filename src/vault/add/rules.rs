@@ -1,6 +1,7 @@
 //! The rules of adding, which apply in addition to those of the kinds.
 
 use crate::digest::CoreHash;
+use crate::formats;
 use crate::storage::{KindConflict, StorageError, Tombstone};
 use crate::validation::{Findings, Report, RuleInfo, Severity, Violation};
 
@@ -55,7 +56,14 @@ pub(super) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
         if tombstone.core == core {
             found.add("", removal);
         } else {
-            found.add("", format!("contains {} {}, which was {removal}", tombstone.kind, tombstone.core));
+            found.add(
+                "",
+                format!(
+                    "contains {} {}, which was {removal}",
+                    formats::bare_noun(&tombstone.kind),
+                    tombstone.core
+                ),
+            );
         }
     }
     findings.into_report()
@@ -63,11 +71,11 @@ pub(super) fn removed(core: CoreHash, tombstones: &[Tombstone]) -> Report {
 
 /// Returns the report for an artifact `core` that is rejected because of this conflict.
 pub(super) fn conflicting(core: CoreHash, conflict: &KindConflict) -> Report {
-    let kind = &conflict.kind;
+    let noun = formats::noun(&conflict.kind);
     let message = if conflict.core == core {
-        format!("the vault has an artifact of kind {kind} with the same core hash")
+        format!("the vault has an artifact with the same core hash that is {noun}")
     } else {
-        format!("it contains {}, which is an artifact of kind {kind} in the vault", conflict.core)
+        format!("it contains {}, which is {noun} in the vault", conflict.core)
     };
     Violation::new(OTHER_KIND, "", message).into()
 }

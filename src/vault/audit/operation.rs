@@ -128,13 +128,13 @@ fn held(snapshot: &dyn Snapshot, digest: Digest) -> Result<Option<ResolvedConten
         let located = locate(snapshot, &digest.into())?;
         let bytes = core_of(snapshot, &located)?;
         return Ok(Some(ResolvedContent {
-            name: format!("the core of {} {:.12}", artifact.kind, artifact.core),
+            name: format!("the core of {} {:.12}", formats::bare_noun(&artifact.kind), artifact.core),
             bytes,
         }));
     }
     let Some((artifact, capture, name)) = file_with(snapshot, digest)? else { return Ok(None) };
     let bytes = snapshot.read(artifact.core, capture, BlobHash(digest))?;
-    let of_artifact = format!("{} {:.12}", artifact.kind, artifact.core);
+    let of_artifact = format!("{} {:.12}", formats::bare_noun(&artifact.kind), artifact.core);
     let name = match name {
         Some(name) => format!("the file {name} of {of_artifact}"),
         None => format!("a capture of {of_artifact}"),

@@ -73,6 +73,9 @@ pub struct EffectAudit {
     pub contract: CoreHash,
     /// The run.
     pub run: CoreHash,
+    /// The id that the run states, if it states one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
     /// The name of the effect.
     pub effect: String,
     /// The IO reference that it targets.
@@ -103,6 +106,9 @@ pub struct AuditFinding {
     pub contract: CoreHash,
     /// The run.
     pub run: CoreHash,
+    /// The id that the run states, if it states one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
     /// The violation.
     #[serde(flatten)]
     pub violation: Violation,
@@ -115,6 +121,9 @@ pub struct OmittedFindings {
     pub contract: CoreHash,
     /// The run.
     pub run: CoreHash,
+    /// The id that the run states, if it states one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
     /// The number.
     pub violations_omitted: usize,
 }
@@ -153,9 +162,9 @@ impl AuditRequest {
     ) -> Result<AuditAnswer, E> {
         let snapshot = vault.snapshot().map_err(LookupError::from)?;
         let (terms, runs, next) = self.runs(&*snapshot)?;
-        for GovernedRun { run, run_id } in runs {
-            let audit = audit_run(&*snapshot, &terms, &run)?;
-            visit(RunAudit { run_id, ..RunAudit::new(self.contract, &run, audit) })?;
+        for governed in runs {
+            let audit = audit_run(&*snapshot, &terms, &governed.run)?;
+            visit(RunAudit::new(self.contract, governed, audit))?;
         }
         let effects = terms.effects.len() as u64;
         Ok(AuditAnswer { contract: self.contract, effects, runs: Vec::new(), next })
@@ -226,33 +235,43 @@ impl LastAudit {
         contract: &ArtifactRecord,
     ) -> Result<Self, LookupError> {
         let runs = GovernedRun::latest_first(snapshot, governed_runs(snapshot, contract)?)?;
-        let latest = runs.first().map(|GovernedRun { run, run_id }| {
-            let audit = audit_run(snapshot, &terms(snapshot, contract)?, run)?;
-            let audit = RunAudit::new(contract.core, run, audit);
-            Ok::<_, LookupError>(RunAudit { run_id: run_id.clone(), ..audit })
+        let count = runs.len() as u64;
+        let latest = runs.into_iter().next().map(|governed| {
+            let audit = audit_run(snapshot, &terms(snapshot, contract)?, &governed.run)?;
+            Ok::<_, LookupError>(RunAudit::new(contract.core, governed, audit))
         });
-        Ok(Self { runs: runs.len() as u64, latest: latest.transpose()? })
+        Ok(Self { runs: count, latest: latest.transpose()? })
     }
 }
 
 impl RunAudit {
-    fn new(contract: CoreHash, run: &ArtifactRecord, audit: Audit) -> Self {
-        let (clean, omitted, core) = (audit.is_clean(), audit.report.omitted(), run.core);
-        let violations = audit.report.violations().iter().cloned();
-        let omitted =
-            (omitted > 0).then_some(OmittedFindings { contract, run: core, violations_omitted: omitted });
+    fn new(contract: CoreHash, GovernedRun { run, run_id }: GovernedRun, audit: Audit) -> Self {
+        let (clean, omitted) = (audit.is_clean(), audit.report.omitted());
+        let finding = |violation: &Violation| AuditFinding {
+            contract,
+            run: run.core,
+            run_id: run_id.clone(),
+            violation: violation.clone(),
+        };
+        let effects = audit.effects.into_iter();
         Self {
-            run: core,
-            kind: run.kind.clone(),
-            run_id: None,
-            clean,
-            findings: violations.map(|violation| AuditFinding { contract, run: core, violation }).collect(),
-            effects: audit
-                .effects
-                .into_iter()
-                .map(|effect| EffectAudit::new(contract, core, effect))
+            findings: audit.report.violations().iter().map(finding).collect(),
+            effects: effects
+                .map(|effect| EffectAudit {
+                    run_id: run_id.clone(),
+                    ..EffectAudit::new(contract, run.core, effect)
+                })
                 .collect(),
-            omitted,
+            omitted: (omitted > 0).then(|| OmittedFindings {
+                contract,
+                run: run.core,
+                run_id: run_id.clone(),
+                violations_omitted: omitted,
+            }),
+            run: run.core,
+            kind: run.kind,
+            run_id,
+            clean,
         }
     }
 }
@@ -267,6 +286,7 @@ impl EffectAudit {
         Self {
             contract,
             run,
+            run_id: None,
             unsafe_to_retry: effect.is_unsafe_to_retry(),
             effect: effect.name,
             target: effect.target,

@@ -145,7 +145,7 @@ pub(super) fn admit(
     let others = formats::ALL.into_iter().filter(|kind| Some(*kind) != known);
     for admitted in others.filter_map(|kind| admit_as(kind, capture.is_directory, &files, keys).ok()) {
         if admitted.core() == artifact.core {
-            let detail = format!("it is of kind {}", admitted.kind().name());
+            let detail = format!("it is {}", formats::noun(admitted.kind().name()));
             capture.findings.push(Finding::new(KIND_WRONG, subject(), detail));
             return Some(admitted);
         }

@@ -26,7 +26,10 @@ pub(super) fn check(storage: &dyn Storage, reporter: &mut FsckReporter<'_>) -> R
         reporter.add(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
     }
     if differences.unreachable > 0 {
-        let detail = format!("pages with words that lookups do not find: {}", differences.unreachable);
+        let detail = format!(
+            "pages with words that lookups do not find, and entries that lead to wrong pages: {}",
+            differences.unreachable
+        );
         reporter.add(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
     }
     for core in differences.artifacts {

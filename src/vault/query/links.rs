@@ -21,6 +21,7 @@ use super::fork::{Fork, HistoryIdentity};
 use super::location::{identified_by, location};
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
+use crate::formats;
 use crate::storage::interface::{NameMention, Names, Neighbors};
 use crate::storage::{ArtifactRecord, Result, Snapshot};
 
@@ -49,11 +50,13 @@ impl LinkTarget {
     }
 }
 
-/// Formats the kind and the short hash of an artifact, or the missing hash or name.
+/// Formats the noun of the kind and the short hash of an artifact, or the missing hash or name.
 impl fmt::Display for LinkTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Artifact(artifact) => write!(f, "{} {:.12}", artifact.kind, artifact.core),
+            Self::Artifact(artifact) => {
+                write!(f, "{} {:.12}", formats::bare_noun(&artifact.kind), artifact.core)
+            }
             Self::MissingDigest(digest) => write!(f, "unresolved {digest:.12}"),
             Self::MissingName(name) => write!(f, "unresolved {name}"),
         }

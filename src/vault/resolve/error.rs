@@ -13,7 +13,7 @@ pub enum LookupError {
     #[error("{}", unknown(.0))]
     NotFound(DigestPrefix),
     /// The artifact or capture with this hash was removed.
-    #[error("{0}")]
+    #[error("{}", .0.describe(formats::bare_noun(&.0.kind)))]
     Removed(Box<Tombstone>),
     /// No artifact has this tag.
     #[error("there is no tag {0} in the vault")]

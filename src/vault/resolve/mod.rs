@@ -20,7 +20,7 @@ use crate::storage::{ArtifactRecord, Snapshot, StorageError};
 pub use error::LookupError;
 pub use locate::LocatedCapture;
 pub use mentioned::{MentionedHash, MentioningArtifact};
-pub use recover::RecoveredFiles;
+pub use recover::{RecoveredFiles, RequestedHashes};
 
 use locate::locate_bytes;
 pub(super) use locate::{locate, with_preferred_capture};
@@ -159,6 +159,30 @@ impl ResolveRequest {
         self.locate_in(&*vault.snapshot()?)
     }
 
+    /// Returns the exact bytes of the document that the text refers to, hashed again. With a full hash, bytes that the
+    /// catalog does not lead to are also found.
+    ///
+    /// # Errors
+    /// Same as [`ResolveRequest::locate`] and [`Vault::read`].
+    pub fn read(&self, vault: &Vault) -> Result<Vec<u8>, LookupError> {
+        let prefix = self.prefix();
+        if let Some(bytes) = prefix.map(|prefix| vault.get_quickly(&prefix)).transpose()?.flatten() {
+            return Ok(bytes);
+        }
+        let found = self.locate(vault).and_then(|located| vault.read(&located));
+        let requested = RequestedHashes { artifact: prefix.as_ref(), ..RequestedHashes::default() };
+        vault.or_recovered(found, &requested, RecoveredFiles::into_document)
+    }
+
+    /// Returns the hash, or the prefix of one, that the text is.
+    #[must_use]
+    pub fn prefix(&self) -> Option<DigestPrefix> {
+        match ArtifactSpecifier::parse(&pasted(&self.text)) {
+            ArtifactSpecifier::Hash(prefix) => Some(prefix),
+            _ => None,
+        }
+    }
+
     /// Returns the hash that the text refers to: that of an artifact or a capture, also of a removed one, or one that is
     /// only mentioned. A complete hash refers to itself.
     ///
@@ -177,12 +201,9 @@ impl ResolveRequest {
 
     /// Returns whether the text is the hash of the located capture rather than of its artifact.
     fn is_capture(&self, LocatedCapture { artifact, capture }: &LocatedCapture) -> bool {
-        match ArtifactSpecifier::parse(&pasted(&self.text)) {
-            ArtifactSpecifier::Hash(prefix) => {
-                !prefix.matches(&artifact.core.0) && prefix.matches(&capture.capture.0)
-            }
-            _ => false,
-        }
+        let is_only_of_capture =
+            |prefix: DigestPrefix| !prefix.matches(&artifact.core.0) && prefix.matches(&capture.capture.0);
+        self.prefix().is_some_and(is_only_of_capture)
     }
 
     fn locate_in(&self, snapshot: &dyn Snapshot) -> Result<LocatedCapture, LookupError> {

@@ -2,7 +2,7 @@
 
 use super::error::LookupError;
 use super::locate::{LocatedCapture, locate, locate_bytes};
-use super::recover::{RecoveredFiles, may_be_recovered};
+use super::recover::{RecoveredFiles, RequestedHashes};
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::formats::{self, Session};
@@ -25,13 +25,8 @@ impl Vault {
             let snapshot = self.snapshot()?;
             document(&*snapshot, &locate_bytes(&*snapshot, prefix)?)
         };
-        match (found(), prefix.whole()) {
-            (Err(error), Some(digest)) if may_be_recovered(&error) => {
-                let recovered = self.recover(digest)?.and_then(RecoveredFiles::into_document);
-                recovered.ok_or(error)
-            }
-            (found, _) => found,
-        }
+        let requested = RequestedHashes { artifact: Some(prefix), ..RequestedHashes::default() };
+        self.or_recovered(found(), &requested, RecoveredFiles::into_document)
     }
 
     /// Like [`Vault::get`], if `prefix` is the full core hash of a document whose captures have the same signature

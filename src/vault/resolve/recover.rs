@@ -18,6 +18,17 @@ pub struct RecoveredFiles {
     pub files: Vec<StoredMember>,
 }
 
+/// The hashes by which bytes are requested.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RequestedHashes<'p> {
+    /// The hash of the artifact or of a capture, or a prefix of it; `None` if it is requested by another name.
+    pub artifact: Option<&'p DigestPrefix>,
+    /// The hash of one of its captures, if that is requested.
+    pub capture: Option<&'p DigestPrefix>,
+    /// Whether the canonical core is requested.
+    pub is_core: bool,
+}
+
 impl Vault {
     /// Finds intact bytes by a full hash without trusting the catalog: those of the artifact with this core hash, of a
     /// capture, or of any file. What is found was hashed, and an artifact was verified again. Returns `None` if there are
@@ -58,6 +69,43 @@ impl Vault {
         Ok(bytes.map(|bytes| RecoveredFiles { artifact: None, files: vec![file(bytes)] }))
     }
 
+    /// Returns `found`, or if that is an error, what `take` makes of intact bytes that have a hash by which they were
+    /// requested, although the catalog does not lead to them.
+    ///
+    /// # Errors
+    /// Returns the error of `found` if there are none, and another one if the vault cannot be read.
+    pub fn or_recovered<T>(
+        &self,
+        found: Result<T, LookupError>,
+        requested: &RequestedHashes<'_>,
+        take: impl FnOnce(RecoveredFiles) -> Option<T>,
+    ) -> Result<T, LookupError> {
+        match found {
+            Err(error) if may_be_recovered(&error) => {
+                self.recover_requested(requested)?.and_then(take).ok_or(error)
+            }
+            found => found,
+        }
+    }
+
+    /// Finds intact bytes by the full hashes by which they were requested, as [`Vault::recover`] does.
+    ///
+    /// # Errors
+    /// Same as [`Vault::recover`].
+    pub fn recover_requested(
+        &self,
+        requested: &RequestedHashes<'_>,
+    ) -> Result<Option<RecoveredFiles>, StorageError> {
+        let prefix = requested.capture.or(requested.artifact);
+        let Some(digest) = prefix.and_then(DigestPrefix::whole) else { return Ok(None) };
+        let recovered = self.recover(digest)?;
+        let is_of = |core: CoreHash| requested.artifact.is_some_and(|prefix| prefix.matches(&core.0));
+        // A capture hash does not say which artifact is meant if several have the same bytes.
+        let needs_core = requested.is_core || requested.capture.is_some();
+        Ok(recovered
+            .filter(|recovered| !needs_core || recovered.artifact.is_some_and(|(core, _)| is_of(core))))
+    }
+
     fn was_removed(&self, digest: Digest) -> Result<bool, StorageError> {
         match self.snapshot().and_then(|snapshot| snapshot.resolve(&DigestPrefix::from(digest), 1)) {
             Err(error) if error.is_of_damage() => Ok(false),
@@ -75,6 +123,12 @@ impl RecoveredFiles {
         Some(only.bytes)
     }
 
+    /// Returns the bytes of the file `name`.
+    #[must_use]
+    pub fn into_member(self, name: &str) -> Option<Vec<u8>> {
+        self.files.into_iter().find(|file| file.name == name).map(|file| file.bytes)
+    }
+
     /// Returns the canonical bytes whose SHA-256 is the core hash of the artifact; `None` if it is not known.
     #[must_use]
     pub fn core(&self) -> Option<Vec<u8>> {
@@ -86,7 +140,7 @@ impl RecoveredFiles {
 }
 
 /// Returns whether bytes that cannot be looked up or read for this reason may be found without the catalog.
-pub(super) fn may_be_recovered(error: &LookupError) -> bool {
+fn may_be_recovered(error: &LookupError) -> bool {
     match error {
         LookupError::Removed(_) => false,
         LookupError::Store(error) => !error.is_transient(),

@@ -4,6 +4,7 @@ use chrono::Duration;
 
 use super::period::{Period, RetentionSpan};
 use super::{Policy, TagPattern};
+use crate::formats;
 use crate::storage::{ArtifactRecord, TimeBasis};
 use crate::vault::query::Link;
 
@@ -74,7 +75,9 @@ impl RetentionReason {
             Self::Label { key, value } => format!("label {key}={value}"),
             Self::Pinned => "pinned".to_owned(),
             Self::Undated(basis) => format!("states no {}", basis.noun()),
-            Self::Contained(artifact) => format!("contained in {} {:.12}", artifact.kind, artifact.core),
+            Self::Contained(artifact) => {
+                format!("contained in {} {:.12}", formats::bare_noun(&artifact.kind), artifact.core)
+            }
             Self::Linked(link) => format!("linked from {} ({})", link.target, link.relation),
         }
     }

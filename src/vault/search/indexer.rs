@@ -49,11 +49,11 @@ pub(in crate::vault) fn build(
     watch: &mut dyn FnMut(IndexingProgress),
 ) -> Result<IndexingResult, StorageError> {
     storage.full_text()?.begin_index(BUSY_TIMEOUT)?;
-    Ok(sync_index(storage, BUSY_TIMEOUT, watch)?.unwrap_or_default())
+    sync_index(storage, BUSY_TIMEOUT, watch)
 }
 
-/// Indexes captures added since the last update, and rebuilds an index of another version. Waits at most `busy_timeout`
-/// for other writers each time. Returns `None` if there is no index.
+/// Indexes captures added since the last update. Builds the index if there is none, and rebuilds one of another version.
+/// Waits at most `busy_timeout` for other writers each time.
 ///
 /// # Errors
 /// Same as [`build`]; also [`Busy`](crate::storage::ErrorKind::Busy) if other writers do not finish.
@@ -61,11 +61,10 @@ pub(in crate::vault) fn sync_index(
     storage: &dyn Storage,
     busy_timeout: Duration,
     watch: &mut dyn FnMut(IndexingProgress),
-) -> Result<Option<IndexingResult>, StorageError> {
-    match storage.snapshot()?.full_text()?.search_index()? {
-        None => return Ok(None),
-        Some(index) if !index.is_current => storage.full_text()?.begin_index(busy_timeout)?,
-        Some(index) if index.waiting == 0 => return Ok(Some(IndexingResult::default())),
+) -> Result<IndexingResult, StorageError> {
+    match storage.snapshot()?.full_text()?.search_index()?.filter(|index| index.is_current) {
+        None => storage.full_text()?.begin_index(busy_timeout)?,
+        Some(index) if index.waiting == 0 => return Ok(IndexingResult::default()),
         Some(_) => {}
     }
     let mut keeping = SearchIndexer { busy_timeout, ..SearchIndexer::new(storage, watch) };
@@ -76,7 +75,7 @@ pub(in crate::vault) fn sync_index(
             return Err(StorageError::new(ErrorKind::VaultDamaged, message));
         }
     }
-    Ok(Some(keeping.indexed))
+    Ok(keeping.indexed)
 }
 
 struct SearchIndexer<'k> {

@@ -45,7 +45,7 @@ struct SearchQuery {
     grouping: PassageGrouping,
     /// Maximum number of hits.
     limit: usize,
-    /// Approximate number of characters of a snippet.
+    /// Approximate number of columns of a snippet.
     width: usize,
 }
 

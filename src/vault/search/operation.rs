@@ -20,24 +20,23 @@ pub struct SearchIndexUpdate {
 
 impl Vault {
     /// Adds new captures to the search index as far as possible without waiting for other writers: at most about a
-    /// second for each batch. Reading must not depend on writing.
+    /// second for each batch. Reading must not depend on writing. Builds the index if there is none.
     ///
     /// # Errors
-    /// Returns [`SearchError::NoIndex`] if there is no index, [`SearchError::StaleIndex`] if it must be rebuilt in a vault
-    /// that cannot be written, and [`SearchError::Store`] if the index cannot be read.
+    /// Returns [`SearchError::NoIndex`] if there is no index, and [`SearchError::StaleIndex`] if it must be rebuilt, in a
+    /// vault that cannot be written; and [`SearchError::Store`] if the index cannot be read.
     pub fn catch_up_search(
         &self,
         watch: &mut dyn FnMut(IndexingProgress),
     ) -> Result<SearchIndexUpdate, SearchError> {
         match search::sync_index(self.full_text()?, SHORT, watch) {
-            Ok(indexed) => {
-                Ok(SearchIndexUpdate { indexed: indexed.ok_or(SearchError::NoIndex)?, hindrance: None })
-            }
+            Ok(indexed) => Ok(SearchIndexUpdate { indexed, hindrance: None }),
             Err(error) if error.is_transient() => match self.search_index()? {
                 Some(index) if index.is_current => {
                     Ok(SearchIndexUpdate { indexed: IndexingResult::default(), hindrance: Some(error) })
                 }
                 Some(_) if error.kind() == ErrorKind::ReadOnly => Err(SearchError::StaleIndex),
+                None if error.kind() == ErrorKind::ReadOnly => Err(SearchError::NoIndex),
                 _ => Err(error.into()),
             },
             Err(error) => Err(error.into()),

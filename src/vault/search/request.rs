@@ -48,7 +48,7 @@ pub struct SearchRequest {
     pub every_passage: bool,
     /// Maximum number of hits.
     pub limit: u64,
-    /// Approximate number of characters of the text of a hit.
+    /// Approximate number of columns of the text of a hit: as many characters, or half as many wide ones.
     pub width: u32,
     /// What to return of each artifact besides its times.
     pub details: Vec<Detail>,

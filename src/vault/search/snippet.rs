@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-/// Default width of a snippet, in characters (approximate).
+use crate::display::columns;
+
+/// Default width of a snippet, in columns (approximate).
 pub const WIDTH: usize = 160;
 
 /// Maximum part of the width before the first match, as a divisor: the text that follows is more relevant.
@@ -25,8 +27,8 @@ pub struct Snippet {
 }
 
 impl Snippet {
-    /// Returns the part of `text` with the most of `matches`, which are byte ranges in order: `width` characters, or
-    /// slightly fewer to keep words whole.
+    /// Returns the part of `text` with the most of `matches`, which are byte ranges in order: `width` columns of a
+    /// terminal, or slightly fewer to keep words whole.
     #[must_use]
     pub fn new(text: &str, matches: &[Range<usize>], width: usize) -> Self {
         let characters: Vec<(usize, char)> = text.char_indices().collect();
@@ -50,12 +52,15 @@ impl Snippet {
 /// Returns the range of characters to show.
 fn window(characters: &[(usize, char)], matches: &[Range<usize>], width: usize) -> Range<usize> {
     let all = characters.len();
-    if all <= width {
+    let layout = ColumnLayout::new(characters);
+    if layout.before(all) <= width {
         return 0..all;
     }
-    let best = densest(matches, width - width / LEAD);
-    let earliest = best.saturating_sub(width / LEAD).min(all - width);
-    let (mut start, mut end) = (earliest, earliest + width);
+    let best = densest(matches, &layout, width - width / LEAD);
+    let mut start = layout.first_within(width / LEAD, best).min(layout.first_within(width, all));
+    let last = layout.last_within(width, start);
+    // A character can be wider than the snippet.
+    let mut end = last.max(start + 1).min(all);
     // The best match stays, even if words at the edges are cut off.
     let is_word = |at: usize| characters.get(at).is_some_and(|(_, character)| !character.is_whitespace());
     if start > 0 && is_word(start - 1) {
@@ -71,11 +76,41 @@ fn window(characters: &[(usize, char)], matches: &[Range<usize>], width: usize) 
     start..end
 }
 
-/// Returns the start of the first match that has the most others within `width` after it.
-fn densest(matches: &[Range<usize>], width: usize) -> usize {
+/// The columns before each character of a text, and those of all.
+struct ColumnLayout(Vec<usize>);
+
+impl ColumnLayout {
+    fn new(characters: &[(usize, char)]) -> Self {
+        let mut used = 0;
+        let ends = characters.iter().map(|(_, character)| {
+            used += columns(*character);
+            used
+        });
+        Self(std::iter::once(0).chain(ends).collect())
+    }
+
+    /// Returns the number of columns before the character `at`.
+    fn before(&self, at: usize) -> usize {
+        self.0.get(at).or(self.0.last()).copied().unwrap_or_default()
+    }
+
+    /// Returns the first character from which there are at most `most` columns to the character `to`.
+    fn first_within(&self, most: usize, to: usize) -> usize {
+        self.0.partition_point(|columns| columns + most < self.before(to))
+    }
+
+    /// Returns the last character to which there are at most `most` columns from the character `from`.
+    fn last_within(&self, most: usize, from: usize) -> usize {
+        self.0.partition_point(|columns| *columns <= self.before(from) + most).saturating_sub(1)
+    }
+}
+
+/// Returns the start of the first match that has the most others within `width` columns after it.
+fn densest(matches: &[Range<usize>], layout: &ColumnLayout, width: usize) -> usize {
     let mut best = (0, 0);
     for (number, first) in matches.iter().enumerate() {
-        let within = matches.partition_point(|range| range.end <= first.start + width);
+        let within =
+            matches.partition_point(|range| layout.before(range.end) <= layout.before(first.start) + width);
         let count = within.saturating_sub(number);
         if count > best.0 || number == 0 {
             best = (count, first.start);
@@ -128,6 +163,14 @@ mod tests {
             10
         );
         assert_eq!(highlighted_snippet("", &[], 10), "");
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        let text = format!("{}退款{}", "订单".repeat(20), "已经处理".repeat(20));
+        let snippet = highlighted_snippet(&text, &["退款"], 40);
+        assert_eq!(snippet, "…单订单订单[退款]已经处理已经处理已经处理已…");
+        assert_eq!(highlighted_snippet("退款", &["退"], 1), "[退]…");
     }
 
     proptest! {

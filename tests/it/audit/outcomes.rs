@@ -83,9 +83,9 @@ fn digests_prove_what_they_are_the_digest_of() {
     let in_pack = Digest::from_content(json!("in a pack").to_string().as_bytes()).to_string();
     let in_run = Digest::from_content("what was sent".as_bytes()).to_string();
     for (value, because) in [
-        (core.clone(), format!("the digest of the core of model_io {}", &core[7..19])),
-        (capture.replace("sha256:", ""), format!("the digest of a capture of model_io {}", &core[7..19])),
-        (in_pack, "the digest of the file meta.json of pack ".to_owned()),
+        (core.clone(), format!("the digest of the core of session {}", &core[7..19])),
+        (capture.replace("sha256:", ""), format!("the digest of a capture of session {}", &core[7..19])),
+        (in_pack, "the digest of the file meta.json of export pack ".to_owned()),
         (
             in_run,
             "the digest of the text at /payload/run/steps/0/input/arguments/content of the run".to_owned(),

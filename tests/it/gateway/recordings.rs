@@ -49,10 +49,32 @@ fn a_call_that_names_a_recording_is_replayed_from_it_only() {
 }
 
 #[test]
+fn a_recording_is_named_by_a_prefix_of_its_hash_a_tag_or_a_run_id() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let gateway = start(&sandbox, GatewayMode::Record, &upstream);
+    let [pack, _] = record(&gateway, "one", &["a"]);
+    sandbox.run(["tag", "set", &pack, "golden"]).expect(0);
+    let shown = sandbox.run(["find", "runs", "--format", "{{run_id}}"]).expect(0).stdout;
+    let run_id = shown.trim().to_owned();
+    let digits = pack.strip_prefix("sha256:").unwrap();
+    for (number, name) in [&digits[..16], &pack[..23], "@golden", "golden", &run_id].iter().enumerate() {
+        let path = format!("/run/again-{number}/recording/{name}");
+        let answer = chat_at(gateway.address(), &path, "a").expect(200);
+        assert_eq!(answer.header("x-runvault-replayed"), Some(pack.as_str()), "{name}");
+    }
+    let unknown = chat_at(gateway.address(), "/recording/nothing", "a").expect(400);
+    let unknown = unknown.json();
+    let detail = unknown["detail"].as_str().unwrap();
+    assert!(detail.contains("no tag or run in the vault has the name nothing"), "{unknown}");
+    assert_eq!(upstream.requests(), 1);
+}
+
+#[test]
 fn a_recording_of_no_gateway_is_refused() {
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
     let gateway = start(&sandbox, GatewayMode::Pass, &upstream);
     chat_at(gateway.address(), "/recording/latest", "a").expect(400);
+    chat_at(gateway.address(), "/recording/4711", "a").expect(400);
     let unknown = format!("/recording/sha256:{}", "ab".repeat(32));
     assert_ne!(chat_at(gateway.address(), &unknown, "a").status, 200);
     assert_eq!((upstream.requests(), kinds(&sandbox)), (0, vec![]));

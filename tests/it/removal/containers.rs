@@ -50,7 +50,11 @@ fn force_alone_does_not_remove_what_a_pack_still_has() {
         let refused = sandbox.run(arguments.iter().chain(&[session.as_str()])).expect(1);
         assert!(refused.stderr.contains("--with-containers"), "{}", refused.stderr);
         for pack in [&one, &two] {
-            assert!(refused.stderr.contains(&format!("in pack {}", short(pack))), "{}", refused.stderr);
+            assert!(
+                refused.stderr.contains(&format!("in export pack {}", short(pack))),
+                "{}",
+                refused.stderr
+            );
         }
     }
     // One of two packs is not enough.
@@ -129,7 +133,7 @@ fn the_same_bytes_under_another_name_hold_a_document() {
     let pack = add_pack(&sandbox, "p", &[("policy.json", &contract)]);
     assert_eq!(sandbox.run(["links", &core, "--json"]).stdout, "", "there is no link");
     let refused = sandbox.run(["rm", &core, "--force"]).expect(1);
-    assert!(refused.stderr.contains(&format!("in pack {}", short(&pack))), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("in export pack {}", short(&pack))), "{}", refused.stderr);
     sandbox.run(["rm", &core, "--with-containers"]).expect(0);
     assert_eq!(sandbox.run(["find"]).status, 1);
     // Nor does another pack bring the bytes back.
@@ -179,7 +183,8 @@ fn what_stays_of_a_removed_pack_is_named() {
         "{said}"
     );
     assert!(
-        lines[2].starts_with("  policy.json is kept, it is also in pack ") && lines[2].ends_with("2 more"),
+        lines[2].starts_with("  policy.json is kept, it is also in export pack ")
+            && lines[2].ends_with("2 more"),
         "{said}"
     );
     // What goes in the same step holds nothing.
@@ -219,7 +224,7 @@ fn retention_keeps_what_a_kept_pack_has() {
         };
         lines.iter().map(reason).collect::<Vec<_>>()
     };
-    let has = format!("[\"contained in pack {}\"]", short(&pack));
+    let has = format!("[\"contained in export pack {}\"]", short(&pack));
     for force in [&[][..], &["--force"]] {
         let mut told = reasons(&[&["--keep-tag", "release", "--dry-run"], force].concat());
         told.sort();

@@ -177,7 +177,7 @@ fn more_than_half_of_a_kind_is_not_removed_in_scripts() {
     let refused = sandbox.run(["forget", "--keep-last", "0"]).expect(1);
     assert_eq!(refused.stdout, "");
     assert!(refused.stderr.contains("--dry-run lists them, --yes removes them"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("  2 of 2 artifacts of kind trace\n"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("  2 of 2 traces\n"), "{}", refused.stderr);
     assert_eq!(sandbox.run(["find", "--all-versions", "--json"]).expect(0).json().len(), 7);
     // Exactly one half goes without a question; a dry run does as well.
     let (sandbox, _) =

@@ -67,7 +67,7 @@ fn what_was_removed_is_refused_wherever_it_comes_from() {
         assert!(told.contains("1 rejected") && refused.stdout.is_empty(), "{told}{}", refused.stdout);
         let is_pack = arguments[1].starts_with('p');
         assert_eq!(
-            told.contains(&format!("contains model_io {core}, which was removed by")),
+            told.contains(&format!("contains session {core}, which was removed by")),
             is_pack,
             "{told}"
         );

@@ -72,6 +72,20 @@ fn requests_and_answers() {
 }
 
 #[test]
+fn arguments_are_named_by_the_first_digits_of_their_hash() {
+    let sandbox = examples();
+    let request = |hash: &str| json!({"id": hash, "tool": "tracker.label", "arguments_hash": hash});
+    let input = lines(&[request("9c0100548a2c"), request("sha256:9c0100"), request("ffffffff")]);
+    let arguments = ["replay", "3941d389b337", "--serve-stdio", "--repeat", "last"];
+    let answers = sandbox.run_on(&input, &arguments).json();
+    for answer in &answers[..2] {
+        assert_eq!(answer["response"], r#"{"result":{"label_status":"set"}}"#, "{answer}");
+    }
+    let message = "arguments_hash: no recorded call has arguments whose hash begins with ffffffff";
+    assert_eq!(answers[2]["error"]["message"], message);
+}
+
+#[test]
 fn a_line_may_be_long_but_not_endless() {
     let sandbox = Sandbox::new();
     let long = "é".repeat(4 << 20);

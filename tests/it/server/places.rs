@@ -30,6 +30,33 @@ fn failed_call() -> (Sandbox, String) {
 }
 
 #[test]
+fn the_page_of_a_contract_counts_findings_as_the_command_line_does() {
+    let sandbox = super::examples();
+    let contract = sandbox.run(["find", "contracts", "--json"]).expect(0).json().remove(0);
+    let contract = contract["core_hash"].as_str().unwrap();
+    let told = sandbox.run(["audit", contract]).expect(1).stderr;
+    assert!(told.ends_with("1 finding\n"), "{told}");
+    let page = Serving::start(&sandbox).get(&format!("/artifact/{contract}")).expect(200);
+    assert!(page.text().contains("1 finding, 2 effects not verified"), "{}", page.text());
+    // Terms do not take place.
+    assert!(!page.text().contains("timeline") && !page.text().contains("only=tools"), "{}", page.text());
+}
+
+#[test]
+fn hits_in_files_lead_to_the_file() {
+    let sandbox = super::examples();
+    sandbox.run(["index", "build"]).expect(0);
+    let serving = Serving::start(&sandbox);
+    let hits = serving.get("/search?q=triage&kind=pack").expect(200);
+    let files: Vec<_> =
+        places(hits.text()).into_iter().filter(|(_, place)| place.starts_with("file-")).collect();
+    assert!(!files.is_empty(), "{}", hits.text());
+    for (page, place) in files {
+        assert!(has_place(serving.get(page).expect(200).text(), place), "{place}");
+    }
+}
+
+#[test]
 fn links_to_steps_that_are_filtered_out_lead_to_the_whole_page() {
     let (sandbox, core) = failed_call();
     let serving = Serving::start(&sandbox);

@@ -23,8 +23,8 @@ fn forget_asks_before_it_removes_more_than_half_of_a_kind() {
     for no in ["\n", "n\n", "yep\n"] {
         let sandbox = three_sessions();
         let (seen, status) = forget(&sandbox, "--keep-last 1", Some(no));
-        assert!(seen.contains("Remove 2 of 3 artifacts of kind model_io? [y/N] "), "{seen}");
-        assert!(seen.contains("remove model_io") && seen.ends_with("nothing was removed\n"), "{seen}");
+        assert!(seen.contains("Remove 2 of 3 sessions? [y/N] "), "{seen}");
+        assert!(seen.contains("remove session") && seen.ends_with("nothing was removed\n"), "{seen}");
         assert_eq!((status, left(&sandbox)), (1, 3), "{no:?}");
     }
     for yes in ["y\n", "YES\n"] {
@@ -51,9 +51,6 @@ fn forget_refuses_without_a_terminal_to_ask_on() {
     let sandbox = three_sessions();
     // The answer is not typed on a terminal.
     let (seen, status) = forget(&sandbox, "--keep-last 1", None);
-    assert!(
-        seen.contains("--yes removes them") && seen.contains("2 of 3 artifacts of kind model_io"),
-        "{seen}"
-    );
+    assert!(seen.contains("--yes removes them") && seen.contains("2 of 3 sessions"), "{seen}");
     assert_eq!((status, left(&sandbox)), (1, 3));
 }

@@ -299,6 +299,8 @@ class AuditFinding(TypedDict):
     """The contract."""
     run: CoreHash
     """The run."""
+    run_id: NotRequired[str | None]
+    """The id that the run states, if it states one."""
 
 
 class AuditRequest(TypedDict):
@@ -786,6 +788,8 @@ class EffectAudit(TypedDict):
     """The location of the deciding value, in words; `None` if the effect is pending."""
     run: CoreHash
     """The run."""
+    run_id: NotRequired[str | None]
+    """The id that the run states, if it states one."""
     target: str
     """The IO reference that it targets."""
     unsafe_to_retry: bool
@@ -2001,6 +2005,8 @@ class OmittedFindings(TypedDict):
     """The contract."""
     run: CoreHash
     """The run."""
+    run_id: NotRequired[str | None]
+    """The id that the run states, if it states one."""
     violations_omitted: int
     """The number."""
 
@@ -2711,7 +2717,7 @@ class SearchRequest(TypedDict):
     limit: NotRequired[int]
     """Maximum number of hits."""
     width: NotRequired[int]
-    """Approximate number of characters of the text of a hit."""
+    """Approximate number of columns of the text of a hit: as many characters, or half as many wide ones."""
     words: NotRequired[str]
     """The words: all must be in one passage. A phrase is in quotation marks, `word*` is any word that begins so, and `OR` separates alternatives."""
 

@@ -249,7 +249,8 @@ class Vault(Operations):
     ) -> t.SearchAnswer:
         """Searches the text of artifacts, best match first.
 
-        Raises `NoIndexError` if there is no index. `update` first adds what is new to it.
+        `update` first adds what is new to the index, and builds it if there is none. Raises `NoIndexError` if there is no index
+        and it is not built.
         """
         if update:
             self._native.catch_up_index()

@@ -290,9 +290,13 @@ fn run_ids(
 /// Describes an artifact in one line.
 fn what_it_is(found: &FoundArtifact) -> String {
     let label = label(found.details.attributes.as_deref().unwrap_or_default());
-    format!("{} {} {label}", found.artifact.kind, time::display(found.artifact.seen_at.0))
-        .trim_end()
-        .to_owned()
+    format!(
+        "{} {} {label}",
+        formats::bare_noun(&found.artifact.kind),
+        time::display(found.artifact.seen_at.0)
+    )
+    .trim_end()
+    .to_owned()
 }
 
 fn tags(

@@ -92,7 +92,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     (
         "search",
         &[
-            ("build the index, once", "runvault index build"),
+            ("build the index in advance", "runvault index build"),
             ("sessions with this phrase in a response", "runvault search \"export stops\" --in response"),
             ("recent matches, as JSON", "runvault search ticket --since 7d --json"),
         ],
@@ -168,7 +168,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("label remove", &[("remove a label", "runvault label remove 3941d389b337 branch")]),
     ("label list", &[("list the commits, with the number of artifacts", "runvault label list commit")]),
-    ("note", &[("what is noted about an artifact", "runvault note show @baseline")]),
+    ("note", &[("print the note of an artifact", "runvault note show @baseline")]),
     ("note set", &[("set a note", "runvault note set @baseline \"the run before the new prompt\"")]),
     ("note show", &[("print the note", "runvault note show @baseline")]),
     ("note remove", &[("remove the note", "runvault note remove @baseline")]),
@@ -238,7 +238,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
                 "an artifact with everything linked to it",
                 "runvault export @baseline --with-links -o baseline.rvz",
             ),
-            ("the runs of one model", "runvault export --kind rpk --model m-1 -o runs.rvz"),
+            ("the runs of one model", "runvault export --kind runs --model m-1 -o runs.rvz"),
             #[cfg(feature = "server")]
             ("a run as pages, for a CI job", "runvault export @baseline --html pages"),
             ("a run as a cassette of VCR.py", "runvault export @baseline --as vcr -o run.yaml"),

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
+use runvault::formats;
 use runvault::json::Value;
 use runvault::vault::api::JsonValue;
 use runvault::vault::diff::{ChangeType, ChangedValue, DiffExtent, PartChange, TextDiffSpan, words};
@@ -39,7 +40,7 @@ pub(super) fn width() -> usize {
 pub(super) fn print(out: &mut dyn Write, outcome: &DiffOutput<'_>, width: usize) -> io::Result<()> {
     print_verdict(out, outcome)?;
     let answer = outcome.answer;
-    let kind = &answer.kind;
+    let kind = formats::bare_noun(&answer.kind);
     for (sign, style, side) in [("-", BAD, &answer.one), ("+", GOOD, &answer.other)] {
         let name = brief(&side.name).to_string();
         let core = fitting(side.core_hash, 2 + kind.len() + 1 + 1 + fit::width(&name));

@@ -8,6 +8,7 @@ use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::Kind;
+use runvault::formats;
 use runvault::vault::forget::{
     ForgetAnswer, ForgetPlan, ForgetRemoval, ForgetRequest, GroupValues, RetentionDecision,
 };
@@ -184,7 +185,8 @@ impl Args {
 }
 
 fn share_text(Share { kind, removed, total }: &Share) -> String {
-    format!("{removed} of {total} artifacts of kind {kind}")
+    let plural = formats::named(kind).map_or("artifacts of an unknown kind", Kind::plural);
+    format!("{removed} of {total} {plural}")
 }
 
 fn refusal(large: &[&Share]) -> CommandError {
@@ -207,10 +209,14 @@ fn is_allowed(large: &[&Share]) -> Result<bool, CommandError> {
     Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
 }
 
-/// Formats a group, such as `kind rpk, agent triage`. Names without values are omitted if others have one.
+/// Formats a group, such as `kind session, agent triage`. Names without values are omitted if others have one.
 fn group_text(group: &[GroupValues]) -> String {
     let key = |GroupValues { name, values }: &GroupValues| {
-        let values: Vec<String> = values.iter().map(|value| brief(value).to_string()).collect();
+        let text = |value: &String| {
+            let text = if name == "kind" { formats::bare_noun(value) } else { value };
+            brief(text).to_string()
+        };
+        let values: Vec<String> = values.iter().map(text).collect();
         (!values.is_empty()).then(|| format!("{name} {}", values.join(" ")))
     };
     let keys: Vec<String> = group.iter().filter_map(key).collect();
@@ -227,7 +233,7 @@ fn group_text(group: &[GroupValues]) -> String {
 fn print(out: &mut dyn Write, decision: &RetentionDecision) -> io::Result<()> {
     let RetentionDecision { artifact, at, size, keep, reasons, .. } = decision;
     let (style, word) = if *keep { (GOOD, "keep") } else { (BAD, "remove") };
-    let kind = escaped(&artifact.kind).to_string();
+    let kind = escaped(formats::bare_noun(&artifact.kind)).to_string();
     let at = at.map_or_else(|| "undated".to_owned(), |at| time::shown(at.0));
     let (core, size) = (artifact.core_hash, stdout::size(*size));
     let why = escaped(&reasons.join(", ")).to_string();

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
 use runvault::vault::find::ArtifactFilter;
-use runvault::vault::search::{BuildSearchIndexAnswer, BuildSearchIndexRequest, IndexingProgress as Step};
+use runvault::vault::search::{
+    BuildSearchIndexAnswer, BuildSearchIndexRequest, IndexingProgress as Step, SearchIndexRequest,
+};
 use runvault::{SearchIndexUpdate, Vault};
 
 use crate::cli::args::vault::VaultArgs;
@@ -57,14 +59,16 @@ fn make(vault: &Vault) -> Result<BuildSearchIndexAnswer, CommandError> {
 
 /// Updates the search index, or builds it if there is none, which is announced.
 pub(crate) fn ensure_index(vault: &Vault) -> Result<(), CommandError> {
-    if vault.search_index()?.is_some() {
-        return sync_index(vault);
+    let is_new = vault.search_index()?.is_none();
+    if is_new {
+        let artifacts = counted(vault.count(&ArtifactFilter::default())?, "artifact");
+        stdout::note(&format!("the vault has no search index yet; building it from {artifacts}"));
     }
-    let artifacts = counted(vault.count(&ArtifactFilter::default())?, "artifact");
-    stdout::note(&format!("the vault has no search index yet; building it from {artifacts}"));
-    let indexed = make(vault)?;
-    let size = stdout::size(indexed.bytes);
-    stdout::note(&format!("index size {size}; \"runvault index drop\" removes the index"));
+    sync_index(vault)?;
+    if is_new {
+        let size = stdout::size(vault.run(&SearchIndexRequest {})?.bytes);
+        stdout::note(&format!("index size {size}; \"runvault index drop\" removes the index"));
+    }
     Ok(())
 }
 
@@ -105,9 +109,6 @@ fn note_damage(damaged: &BTreeSet<CoreHash>) {
 pub(crate) fn after_adding(vault: &Vault, is_enabled: bool) -> Result<(), CommandError> {
     if !is_enabled {
         return Ok(());
-    }
-    if vault.search_index()?.is_none() {
-        return make(vault).map(drop);
     }
     sync_index(vault)
 }

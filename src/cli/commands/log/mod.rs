@@ -11,6 +11,7 @@ use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 use runvault::Vault;
 use runvault::digest::Digest;
+use runvault::formats;
 use runvault::vault::api::Timestamp;
 use runvault::vault::journal::{ACTIONS, JournalAnswer, JournalEntry, JournalHeadRequest, JournalRequest};
 use serde_json::{Map, Value};
@@ -148,6 +149,10 @@ const BELOW: usize = 7;
 /// Describes the subject of an entry.
 fn what(members: &Map<String, Value>) -> String {
     let text = |name: &str| escaped(members.get(name).and_then(Value::as_str).unwrap_or("?")).to_string();
+    let kind = || match members.get("kind").and_then(Value::as_str) {
+        Some(kind) => escaped(formats::bare_noun(kind)).to_string(),
+        None => "?".to_owned(),
+    };
     let number = |name: &str| members.get(name).and_then(Value::as_u64).unwrap_or(0);
     let size = |name: &str| stdout::size(number(name));
     let hash = |name: &str| {
@@ -155,7 +160,7 @@ fn what(members: &Map<String, Value>) -> String {
         digest.map_or_else(|| "?".to_owned(), |digest| format!("{HASH}{digest:.12}{HASH:#}"))
     };
     match members.get("action").and_then(Value::as_str) {
-        Some("add") => format!("{:<8} {} {}", text("kind"), hash("core"), size("size")),
+        Some("add") => format!("{:<8} {} {}", kind(), hash("core"), size("size")),
         Some("link" | "unlink") => format!("{} {} {}", hash("source"), text("relation"), hash("target")),
         Some("tag" | "untag") => format!("{} @{}", hash("core"), text("name")),
         Some("label" | "unlabel") => labels(members),
@@ -170,9 +175,9 @@ fn what(members: &Map<String, Value>) -> String {
         Some("remove") => {
             let captures = members.get("captures").and_then(Value::as_array).map_or(0, Vec::len);
             let captures = counted(captures as u64, "capture");
-            format!("{:<8} {} {captures}, {}", text("kind"), hash("core"), size("size"))
+            format!("{:<8} {} {captures}, {}", kind(), hash("core"), size("size"))
         }
-        Some("allow-removed") => format!("{:<8} {}", text("kind"), hash("core")),
+        Some("allow-removed") => format!("{:<8} {}", kind(), hash("core")),
         Some("gc") => format!("{} before, {} after", size("bytes_before"), size("bytes_after")),
         _ => {
             let own = |name: &&String| !["action", "actor", "at", "note", "reason"].contains(&name.as_str());

@@ -1,6 +1,7 @@
 //! `runvault pin list`
 
 use clap::Args as ClapArgs;
+use runvault::formats;
 use runvault::vault::pins::{PinSummary, PinsAnswer, PinsRequest};
 
 use crate::cli::args::vault::VaultArgs;
@@ -34,7 +35,7 @@ impl Args {
         let row = |PinSummary { core_hash, kind, note, pinned_at }: &PinSummary| {
             vec![
                 TextCell::new(&format!("{core_hash:.12}"), HASH),
-                TextCell::plain(kind),
+                TextCell::plain(formats::bare_noun(kind)),
                 TextCell::new(&time::shown(pinned_at.0), FAINT),
                 TextCell::plain(note.as_deref().unwrap_or_default()),
             ]

@@ -1,16 +1,17 @@
 //! The request and response format, one line each. `docs/replay.md` describes it.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use runvault::Vault;
 use runvault::artifact::{Exchange, Responder, group};
-use runvault::digest::{CoreHash, Digest};
+use runvault::digest::{CoreHash, Digest, DigestPrefix};
 use runvault::vault::digests::DigestsRequest;
 use runvault::vault::replay::{self, PlayedResponse, PlayerRequest, ReplayMiss};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::lines::MAX_BYTES;
+use super::response_source::ResponseSource;
 
 /// The permitted requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,11 +61,11 @@ struct ReplayRequestId<'l> {
 }
 
 /// Parses a request and its id. The id is returned as written. The first digits of the hash of a prompt are resolved among
-/// the prompts in the vault.
+/// the prompts in the vault, and those of the hash of arguments among the recorded calls.
 pub(super) fn read<'l>(
     line: &'l [u8],
     mode: ReplayRequestMode,
-    vault: &Vault,
+    source: &dyn ResponseSource,
 ) -> (Option<&'l RawValue>, Result<PlayerRequest, ReplayProtocolError>) {
     // serde_json also accepts arrays as structs.
     if !line.trim_ascii_start().starts_with(b"{") {
@@ -77,7 +78,7 @@ pub(super) fn read<'l>(
         Ok(line) if !line.id.is_none_or(is_name) => {
             (None, Err(ReplayProtocolError::malformed("id must be a string, a number or null".to_owned())))
         }
-        Ok(line) => (line.id, request(line, mode, vault).map_err(ReplayProtocolError::malformed)),
+        Ok(line) => (line.id, request(line, mode, source).map_err(ReplayProtocolError::malformed)),
         Err(error) => {
             let named = serde_json::from_slice::<ReplayRequestId<'_>>(line).ok();
             let id = named.and_then(|named| named.id).filter(|id| is_name(id));
@@ -93,7 +94,7 @@ fn is_name(id: &RawValue) -> bool {
 fn request(
     line: ReplayRequestLine<'_>,
     mode: ReplayRequestMode,
-    vault: &Vault,
+    source: &dyn ResponseSource,
 ) -> Result<PlayerRequest, String> {
     let prompt = match (line.prompt, line.prompt_hash) {
         (Some(_), Some(_)) => return Err("prompt and prompt_hash cannot be used together".to_owned()),
@@ -101,7 +102,7 @@ fn request(
         (None, Some(hash)) => {
             let prefix = hash.parse().map_err(|error| format!("prompt_hash: {error}"))?;
             let request = DigestsRequest { prefix, group: Some(group::PROMPT.to_owned()) };
-            Some(request.only(vault).map_err(|error| format!("prompt_hash: {error}"))?)
+            Some(request.only(source.vault()).map_err(|error| format!("prompt_hash: {error}"))?)
         }
         (None, None) => None,
     };
@@ -112,7 +113,10 @@ fn request(
         (Some(json), None) => {
             Some(replay::arguments_digest(json.get()).map_err(|error| format!("arguments: {error}"))?)
         }
-        (None, Some(hash)) => Some(hash.parse().map_err(|error| format!("arguments_hash: {error}"))?),
+        (None, Some(hash)) => {
+            let prefix = hash.parse().map_err(|error| format!("arguments_hash: {error}"))?;
+            Some(recorded_arguments(&prefix, source).map_err(|error| format!("arguments_hash: {error}"))?)
+        }
         (None, None) => None,
     };
     let responder = match line.responder.as_deref() {
@@ -124,6 +128,22 @@ fn request(
     let request =
         PlayerRequest { prompt, occurrence: line.occurrence, responder, tool: line.tool, arguments };
     check(&request, mode).map(|()| request)
+}
+
+/// Returns the only digest of recorded arguments that begins with the prefix. A full hash need not be recorded.
+fn recorded_arguments(prefix: &DigestPrefix, source: &dyn ResponseSource) -> Result<Digest, String> {
+    if let Some(whole) = prefix.whole() {
+        return Ok(whole);
+    }
+    let found: BTreeSet<Digest> =
+        source.arguments().into_iter().filter(|digest| prefix.matches(digest)).collect();
+    match (found.first(), found.len()) {
+        (Some(only), 1) => Ok(*only),
+        (None, _) => Err(format!("no recorded call has arguments whose hash begins with {prefix}")),
+        (Some(_), count) => {
+            Err(format!("{prefix} is ambiguous: {count} hashes begin with it; give more digits"))
+        }
+    }
 }
 
 /// Returns an error unless the parts of a request are consistent.

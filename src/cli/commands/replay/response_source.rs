@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
-use runvault::artifact::Exchange;
+use runvault::artifact::{Arguments, Exchange};
 use runvault::digest::{CoreHash, Digest};
 use runvault::vault::recordings::{RecordingFilter, RecordingsRequest};
 use runvault::vault::replay::{Occurrence, PlayedResponse, Player, PlayerRequest, Repeat, ReplayMiss};
@@ -21,6 +21,9 @@ pub(crate) trait ResponseSource {
 
     /// Returns the vault with the recordings.
     fn vault(&self) -> &Vault;
+
+    /// Returns the digests of the arguments of the recorded calls.
+    fn arguments(&self) -> Vec<Digest>;
 
     /// Returns other recordings in which a missing prompt can be looked up.
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash>;
@@ -74,6 +77,11 @@ impl ResponseSource for SingleRecordingSource<'_> {
 
     fn vault(&self) -> &Vault {
         self.vault
+    }
+
+    fn arguments(&self) -> Vec<Digest> {
+        let arguments = self.player.exchanges().filter_map(|exchange| exchange.arguments.as_ref());
+        arguments.map(Arguments::digest).collect()
     }
 
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {
@@ -160,6 +168,11 @@ impl ResponseSource for AnyRecordingSource<'_> {
 
     fn vault(&self) -> &Vault {
         self.vault
+    }
+
+    fn arguments(&self) -> Vec<Digest> {
+        // Sessions record prompts only.
+        Vec::new()
     }
 
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {

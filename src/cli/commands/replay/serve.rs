@@ -61,7 +61,7 @@ fn answer(
     line: &[u8],
     out: &mut dyn Write,
 ) -> Result<bool, CommandError> {
-    let (id, request) = protocol::read(line, mode, stage.vault());
+    let (id, request) = protocol::read(line, mode, stage);
     let error = match request {
         Err(refusal) => refusal,
         Ok(request) => match stage.play(&request) {

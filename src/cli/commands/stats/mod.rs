@@ -8,6 +8,7 @@ use anstyle::Style;
 use chrono::{Days, NaiveDate};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::clock;
+use runvault::formats;
 use runvault::vault::api::ArtifactSummary;
 use runvault::vault::labels::LabelValueSummary;
 use runvault::vault::stats::{
@@ -141,7 +142,7 @@ fn kinds(stats: &StatsAnswer) -> TextTable {
     };
     for KindStats { kind, artifacts, captures, bytes } in stats.kinds.iter().chain([&total]) {
         table.push(vec![
-            TextCell::plain(kind),
+            TextCell::plain(formats::bare_noun(kind)),
             TextCell::plain(&artifacts.to_string()),
             TextCell::plain(&captures.to_string()),
             TextCell::plain(&stdout::size(*bytes)),
@@ -223,7 +224,7 @@ fn artifacts(stats: &StatsAnswer, oldest: &DatedArtifact, newest: &DatedArtifact
         table.push(vec![
             TextCell::new(which, FAINT),
             hash,
-            TextCell::plain(&artifact.kind),
+            TextCell::plain(formats::bare_noun(&artifact.kind)),
             TextCell::plain(what),
         ]);
     };

@@ -65,7 +65,7 @@ impl VerifyPrinter {
             _ => return Ok(()),
         };
         let mut out = stdout::text();
-        let kind = examined.kind.map_or("", Kind::name);
+        let kind = examined.kind.map_or("", Kind::noun);
         let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
         writeln!(out, "{style}{word:<7}{style:#} {kind:<8} {hash}{}", escaped(&examined.path))?;
         let can_be_signed = verbosity::is_verbose() && examined.kind.is_some_and(Kind::can_be_signed);

@@ -84,6 +84,7 @@ fn print(verified: &VerifiedCapture, printer: &VerifyPrinter) -> io::Result<()> 
         return json::line(&mut stdout::raw(), verified);
     }
     let VerifiedCapture { kind, ok, core_hash, capture_hash, .. } = verified;
+    let kind = formats::bare_noun(kind);
     let (word, style) = if *ok { ("good", GOOD) } else { ("bad", BAD) };
     let mut out = stdout::text();
     writeln!(

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 use chrono::{DateTime, NaiveDate, Timelike, Utc};
+use runvault::formats;
 use runvault::vault::api::PlaceSummary;
 use runvault::vault::audit::{EffectAudit, LastAudit};
 use runvault::vault::view::{
@@ -69,9 +70,13 @@ pub(super) fn print(out: &mut dyn Write, answer: &ViewAnswer, full: bool) -> io:
 fn audited(audit: &LastAudit) -> String {
     match (&audit.latest, audit.runs) {
         (None, _) => "none: the contract governs no run in the vault".to_owned(),
-        (Some(latest), 1) => format!("of {} {:.12}", brief(&latest.kind), latest.run),
+        (Some(latest), 1) => format!("of {} {:.12}", brief(formats::bare_noun(&latest.kind)), latest.run),
         (Some(latest), runs) => {
-            format!("of {} {:.12}, the latest of {runs} runs", brief(&latest.kind), latest.run)
+            format!(
+                "of {} {:.12}, the latest of {runs} runs",
+                brief(formats::bare_noun(&latest.kind)),
+                latest.run
+            )
         }
     }
 }
@@ -260,7 +265,7 @@ fn source(body: &ViewBody) -> Option<String> {
             let place = place.as_ref().map(|place: &PlaceSummary| format!(", {}", brief(&place.to_string())));
             Some(format!(
                 "({digest}, resolved from {} {core_hash:.12}{})",
-                brief(kind),
+                brief(formats::bare_noun(kind)),
                 place.unwrap_or_default()
             ))
         }

@@ -3,7 +3,8 @@
 //! A segment is a sequence of pages with sorted words. `search_text_idx` has, for each page on which words begin, a key
 //! between the last word before it and its first word. A word is looked up on the page with the greatest key not after
 //! it. So everything is found if, and only if, every key is in this range. SQLite's integrity check does not check the
-//! lower bound of the keys, nor what follows the last one.
+//! lower bound of the keys, nor what follows the last one. A prefix can also be looked up between the words of two pages,
+//! so no key may be there that leads past them: the keys of a segment are in the order of its pages.
 
 use std::collections::{HashMap, HashSet};
 
@@ -31,7 +32,8 @@ const LONG_LIST: i64 = 1 << 36;
 const DELETED: i64 = 1 << 16;
 
 /// Returns the number of pages with words that lookups do not find: those of which another page is found for a word, or
-/// whose key says that there is an index of a long list when there is none.
+/// whose key says that there is an index of a long list when there is none; and of keys that are not in the order of the
+/// pages, or lead to none.
 pub(super) fn unreachable(connection: &Connection) -> rusqlite::Result<u64> {
     let keys = keys(connection)?;
     let long_lists = long_lists(connection)?;
@@ -39,6 +41,7 @@ pub(super) fn unreachable(connection: &Connection) -> rusqlite::Result<u64> {
         .prepare("SELECT id, block FROM search_text_data WHERE id >= ?1 AND id < ?2 ORDER BY id")?;
     let mut rows = statement.query([FIRST, DELETED << SEGMENT_BIT])?;
     let (mut count, mut current) = (0, None);
+    let mut last_pages = HashMap::new();
     while let Some(row) = rows.next()? {
         let id: i64 = row.get(0)?;
         let (segment, page) = (id >> SEGMENT_BIT, id & PAGE);
@@ -51,6 +54,7 @@ pub(super) fn unreachable(connection: &Connection) -> rusqlite::Result<u64> {
             _ => page,
         };
         current = Some((segment, first_page));
+        last_pages.insert(segment, page);
         // SQLite's own check reports pages that cannot be read.
         let Some((first, last)) = terms(row.get_ref(1)?.as_blob()?) else { continue };
         let keys = keys.get(&segment).map(Vec::as_slice).unwrap_or_default();
@@ -64,7 +68,17 @@ pub(super) fn unreachable(connection: &Connection) -> rusqlite::Result<u64> {
             && after.iter().take_while(|key| key.term <= last).all(leads_here);
         count += u64::from(!is_found);
     }
-    Ok(count)
+    let strays = keys.iter().map(|(segment, keys)| strays(keys, last_pages.get(segment).copied()));
+    Ok(count + strays.sum::<u64>())
+}
+
+/// Returns the number of keys of a segment, sorted by their terms, that are not in the order of its pages or lead past the
+/// last one.
+fn strays(keys: &[PageKey], last_page: Option<i64>) -> u64 {
+    let beyond = keys.iter().filter(|key| last_page.is_none_or(|last| key.page > last)).count();
+    let disordered =
+        keys.windows(2).filter(|pair| !pair.is_sorted_by(|one, next| one.page < next.page)).count();
+    (beyond + disordered) as u64
 }
 
 /// The term of a key, in the order of SQLite: values of other types than the words that are looked up come before them.
@@ -185,10 +199,10 @@ mod tests {
     #[test]
     fn a_key_that_is_missing_or_leads_past_a_word_is_noticed() {
         let last = "(segid, pgno) = (SELECT segid, pgno FROM search_text_idx ORDER BY segid DESC, pgno DESC LIMIT 1)";
-        // A key before all words also hides the first page.
+        // A key before all words also hides the first page, and is not in the order of the pages.
         for (change, pages) in [
             ("DELETE FROM search_text_idx WHERE", 1),
-            ("UPDATE search_text_idx SET term = x'30' WHERE", 2),
+            ("UPDATE search_text_idx SET term = x'30' WHERE", 3),
             ("UPDATE search_text_idx SET term = x'ff' WHERE", 1),
         ] {
             let connection = index();
@@ -196,6 +210,28 @@ mod tests {
             assert_eq!(connection.execute(&format!("{change} {last}"), []).unwrap(), 1);
             assert_eq!(unreachable(&connection).unwrap(), pages, "{change}");
         }
+    }
+
+    #[test]
+    fn a_key_that_was_added_is_noticed() {
+        for (term, page) in [
+            // Between two pages, to a page before them, after them, or to none.
+            ("(SELECT term FROM search_text_idx WHERE term > x'' ORDER BY term LIMIT 1) || x'00'", "2"),
+            ("x''", "200"),
+            ("x'ff'", "2"),
+            ("x'ff'", "1000000"),
+        ] {
+            let connection = index();
+            connection.execute_batch("INSERT INTO search_text (search_text) VALUES ('optimize')").unwrap();
+            let sql = format!(
+                "INSERT OR REPLACE INTO search_text_idx SELECT max(segid), CAST({term} AS BLOB), {page} FROM search_text_idx"
+            );
+            assert_eq!(connection.execute(&sql, []).unwrap(), 1);
+            assert!(unreachable(&connection).unwrap() > 0, "{term} {page}");
+        }
+        let connection = index();
+        connection.execute("INSERT INTO search_text_idx VALUES (1000, x'30', 2)", []).unwrap();
+        assert_eq!(unreachable(&connection).unwrap(), 1);
     }
 
     #[test]

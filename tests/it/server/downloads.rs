@@ -1,0 +1,143 @@
+//! Downloads: clients that leave or stop reading, and bytes that the catalog does not lead to.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use runvault::Vault;
+use runvault::digest::Digest;
+use runvault::server::{ServerOptions, WebServer};
+use rusqlite::{Connection, OpenFlags};
+
+use super::{Response, Serving, TIMEOUT, cores, examples};
+use crate::sandbox::{Sandbox, repository};
+
+/// More than the buffers of a connection take.
+const LARGE: usize = 24 << 20;
+
+/// Longer than a busy machine takes for anything.
+const A_LONG_TIME: Duration = Duration::from_hours(1);
+
+/// How many downloads the server has in memory at once.
+const AT_ONCE: usize = 4;
+
+/// A vault with one large file, and the path of its bytes.
+fn large() -> (Sandbox, String) {
+    let sandbox = Sandbox::new();
+    let line = b"one of many lines of a large file\n";
+    let bytes: Vec<u8> = line.iter().copied().cycle().take(LARGE).collect();
+    let file = sandbox.write("large.txt", bytes);
+    let core =
+        sandbox.run(["add", "--kind", "attachment", file.to_str().unwrap(), "--json"]).expect(0).json();
+    let path = format!("/artifact/{}/bytes", core[0]["core_hash"].as_str().unwrap());
+    (sandbox, path)
+}
+
+/// Requests the bytes, and reads only the beginning of the answer.
+fn begin(address: SocketAddr, path: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200");
+    stream
+}
+
+/// Serves a vault in this process while `ask` runs.
+fn serving(sandbox: &Sandbox, read_timeout: Duration, ask: impl FnOnce(SocketAddr)) {
+    let vault = Vault::open(&sandbox.vault()).unwrap();
+    let server = WebServer::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let (address, stop) = (server.address(), AtomicBool::new(false));
+    let options = ServerOptions { read_timeout, ..ServerOptions::default() };
+    thread::scope(|scope| {
+        let running = scope.spawn(|| server.run(vault, options, || stop.load(Ordering::SeqCst)));
+        let asked = catch_unwind(AssertUnwindSafe(|| ask(address)));
+        stop.store(true, Ordering::SeqCst);
+        running.join().unwrap().unwrap();
+        asked.unwrap_or_else(|panic| resume_unwind(panic));
+    });
+}
+
+fn get(address: SocketAddr, path: &str) -> Response {
+    super::get(address, &address.to_string(), path).expect(200)
+}
+
+#[test]
+fn a_client_that_leaves_in_the_middle_makes_room_for_others() {
+    let (sandbox, path) = large();
+    serving(&sandbox, A_LONG_TIME, |address| {
+        for _ in 0..2 * AT_ONCE {
+            drop(begin(address, &path));
+        }
+        assert_eq!(get(address, &path).body.len(), LARGE);
+    });
+}
+
+#[test]
+fn a_client_that_stops_reading_makes_room_for_others() {
+    let (sandbox, path) = large();
+    let small = sandbox.add([repository("examples/session.json")]).remove(0);
+    serving(&sandbox, Duration::from_millis(100), |address| {
+        let stalled: Vec<TcpStream> = (0..AT_ONCE).map(|_| begin(address, &path)).collect();
+        let bytes = get(address, &format!("/artifact/{small}/bytes")).body;
+        assert_eq!(bytes, std::fs::read(repository("examples/session.json")).unwrap());
+        // The download that made room ended early.
+        let lengths = stalled.into_iter().map(|mut stream| {
+            let mut rest = Vec::new();
+            let _ = stream.read_to_end(&mut rest);
+            rest.len()
+        });
+        assert!(lengths.min().unwrap() < LARGE);
+    });
+}
+
+#[test]
+fn pages_are_made_while_clients_do_not_read_their_downloads() {
+    let (sandbox, path) = large();
+    serving(&sandbox, A_LONG_TIME, |address| {
+        let waiting: Vec<TcpStream> = (0..AT_ONCE).map(|_| begin(address, &path)).collect();
+        get(address, "/stats");
+        // Who reads on gets everything.
+        for mut stream in waiting {
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).unwrap();
+            assert!(bytes.len() > LARGE, "{}", bytes.len());
+        }
+        get(address, &path);
+    });
+}
+
+#[test]
+fn intact_bytes_that_the_catalog_does_not_lead_to_are_served() {
+    let whole = examples();
+    let expected: Vec<(String, Vec<u8>)> = {
+        let serving = Serving::start(&whole);
+        let downloads = cores(&whole).into_iter().filter_map(|core| {
+            let response = serving.get(&format!("/artifact/{core}/bytes"));
+            (response.status == 200).then_some((core, response.body))
+        });
+        downloads.collect()
+    };
+    assert!(expected.len() > 3);
+    for change in ["DELETE FROM artifact", "UPDATE artifact SET core = zeroblob(32)"] {
+        let sandbox = examples();
+        let [pack] = &sandbox.run(["find", "packs", "--json"]).expect(0).json()[..] else { panic!() };
+        let member = format!("/artifact/{}/bytes?member=run.json", pack["core_hash"].as_str().unwrap());
+        let run = std::fs::read(repository("examples/pack/run.json")).unwrap();
+        let connection = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_WRITE);
+        connection.unwrap().execute_batch(&format!("PRAGMA foreign_keys = off; {change}")).unwrap();
+        let serving = Serving::start(&sandbox);
+        for (core, bytes) in &expected {
+            let response = serving.get(&format!("/artifact/{core}/bytes")).expect(200);
+            assert!(response.body == *bytes, "{change}: {core}");
+            let text = serving.get(&format!("/artifact/{core}/core")).expect(200).body;
+            assert_eq!(Digest::from_content(&text).to_string(), *core, "{change}");
+        }
+        assert!(serving.get(&member).expect(200).body == run, "{change}");
+    }
+}
