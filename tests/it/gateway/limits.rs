@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::client::{chat, request};
 use super::upstream::Upstream;
-use super::{kinds, options, spooled, start, started};
+use super::{Process, kinds, options, scripted, spooled, start, started};
 use crate::sandbox::Sandbox;
 
 const CHAT: &str = "POST /v1/chat/completions";
@@ -169,4 +169,55 @@ fn recover_tries_again_and_discard_removes_what_is_there() {
     std::fs::write(&file, text).unwrap();
     let removed = sandbox.run(["gateway", "discard", &spool, "1-0-0.run.unstored"]).expect(0);
     assert!(removed.stdout.starts_with("removed ") && !file.exists(), "{}", removed.stdout);
+}
+
+/// The most memory that a process had so far and the memory that it has, in bytes.
+#[cfg(target_os = "linux")]
+fn memory(process: &Process) -> (usize, usize) {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.child.id())).unwrap();
+    let value = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+    };
+    (value("VmHWM:"), value("VmRSS:"))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_large_answer_takes_at_most_three_times_its_size() {
+    const SIZE: usize = 24_000_000;
+    // The cache of the database, and buffers.
+    const FIXED: usize = 16 << 20;
+    let line = "a line of an answer, \\\"with escapes\\\", and of no special length\\n";
+    let whole = format!(
+        r#"{{"choices":[{{"index":0,"message":{{"content":"{}"}},"finish_reason":"stop"}}]}}"#,
+        line.repeat(SIZE / line.len())
+    );
+    let chunk = |content: &str, reason: &str| {
+        format!(
+            "data: {{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{{\"index\":0,\
+             \"delta\":{{\"content\":\"{content}\"}},\"finish_reason\":{reason}}}]}}\n\n"
+        )
+    };
+    let event = chunk(line, "null");
+    let stream = event.repeat(SIZE / event.len()) + &chunk("", "\"stop\"") + "data: [DONE]\n\n";
+    for (content_type, body) in [("application/json", whole), ("text/event-stream", stream)] {
+        let sandbox = Sandbox::without_vault();
+        let response = scripted::response(content_type, &body);
+        let server = scripted::server(move |_| vec![(0, response.clone())]);
+        let upstream = format!("--upstream=openai=http://{server}");
+        let process = Process::start_in(
+            &sandbox,
+            &[("MALLOC_ARENA_MAX", "1")],
+            &["--create", "--mode=record", &upstream],
+        );
+        let (_, before) = memory(&process);
+        let is_stream = content_type == "text/event-stream";
+        let answer = chat(process.address, "one", is_stream).expect(200);
+        assert_eq!(answer.body.len(), body.len());
+        request(process.address, "POST /_runvault/finish", &[], "{}").expect(200);
+        let (most, _) = memory(&process);
+        let taken = most - before;
+        assert!(taken <= 3 * body.len() + FIXED, "{content_type}: {taken} bytes for {}", body.len());
+    }
 }

@@ -150,7 +150,7 @@ fn answers_of_servers_with_encryption_are_recorded() {
     let url = format!("https://{}/v1", server());
     ask(&sandbox, &[], &url).expect(200);
     // The process was killed: the next one stores its calls.
-    drop(Process::start_with(&sandbox, &["--create", "--mode=replay"]));
+    drop(Process::start_with(&sandbox, &["--create", "--mode=record"]));
     assert_eq!(steps(&sandbox)[1]["output"]["content"], COMPLETION);
 }
 
