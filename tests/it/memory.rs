@@ -172,6 +172,22 @@ fn large_files_beside_small_documents_wait_for_each_other() {
     assert_eq!(attachments.len(), 10);
 }
 
+/// Each string would have the name in its place.
+#[test]
+fn strings_beneath_a_long_name_do_not_take_its_length_each() {
+    let sandbox = Sandbox::new();
+    let strings: Vec<String> = (0..16_000).map(|number| format!("s{number}")).collect();
+    let body =
+        json!({"model": "m", "messages": [{"role": "user", "content": "hi"}], "k".repeat(150_000): strings});
+    let answer = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "hello"}}]});
+    let call = json!({"request": {"url": "/v1/chat/completions", "body": body},
+        "response": {"status_code": 200, "headers": {"content-type": "application/json"}, "body": answer.to_string()}});
+    sandbox.write("calls.jsonl", format!("{call}\n"));
+    let import = ["import", "calls.jsonl", "--no-original", "--redact", "zk-[A-Z]{8}"];
+    expect_success(within_memory(&sandbox, BASE + 8, &import));
+    assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 2, "the session and the run pack");
+}
+
 /// What one vault has, and the memory that commands may use: as documented, with documents of this size and this number of values
 /// at the same time.
 struct Large {

@@ -229,11 +229,13 @@ fn a_closed_pipe_is_not_an_error() {
         [&["add", "--json", "d"][..], &["find", "--json"], &["find"], &["verify", "d"], &["rules"]]
     {
         let mut command = sandbox.command();
-        command.args(arguments).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+        command.args(arguments).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::with_capacity(64, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(child.wait().unwrap().success(), "{arguments:?}");
+        let ended = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{arguments:?}: {:?}: {said}", ended.status);
         assert!(!line.is_empty());
     }
     assert_eq!(sandbox.run(["find", "--prompt", "piped", "--json"]).expect(0).json().len(), 2_000);

@@ -110,10 +110,10 @@ impl StorageError {
         Self::new(ErrorKind::IndexDamaged, text).with_source(message)
     }
 
-    /// Creates the error for a change that was rolled back because the file is not the one that was opened.
-    fn replaced(path: &Path) -> Self {
-        let message = "was removed, replaced, overwritten with another vault or given a second name while it was in use, so \
-                       nothing more is stored in it";
+    /// Creates the error for a file that is not the one that was opened.
+    pub(super) fn replaced(path: &Path) -> Self {
+        let message = "was removed or replaced, overwritten with another vault or given a second name while it was in use, so \
+                       it is not used any more";
         Self::about(ErrorKind::Replaced, path, message)
     }
 

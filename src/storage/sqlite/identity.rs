@@ -1,8 +1,8 @@
-//! The file of an open vault, which must be the same one whenever a transaction is committed.
+//! The file of an open vault, which must be the same one whenever a connection is used and a transaction is committed.
 //!
 //! Another program can remove or replace the file, overwrite it with another vault, or give it a second name. What was then
-//! committed would be lost, or mixed with the other vault. So every commit examines the file first, as it is on the disk:
-//! SQLite itself trusts its cache and its log.
+//! committed would be lost, or mixed with the other vault, and what was read would be of both. So the file is examined first,
+//! as it is on the disk: SQLite itself trusts its cache and its log.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -81,6 +81,15 @@ fn identity(_: &fs::Metadata) -> (u64, u64, u64) {
     (0, 0, 0)
 }
 
+impl KnownFile {
+    fn is_other_file(&self, present: Option<VaultFileStamp>) -> bool {
+        let opened = self.stamp.map(VaultFileStamp::file);
+        present
+            .map(VaultFileStamp::file)
+            .is_some_and(|present| opened.is_some_and(|opened| opened != present))
+    }
+}
+
 impl VaultFile {
     pub(super) fn new(path: &Path) -> Self {
         let path = connection::real(path);
@@ -89,13 +98,26 @@ impl VaultFile {
         Self { path, known: Mutex::new(known) }
     }
 
-    /// Returns whether another vault was written into the file, or another file took its place. The log then belongs to
-    /// the vault that was there.
+    /// Returns whether another vault was written into the file, as far as it was examined, or another file took its place.
+    /// The log then belongs to the vault that was there.
     pub(super) fn is_replaced(&self) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let opened = known.stamp.map(VaultFileStamp::file);
-        let is_another = |present: VaultFileStamp| opened.is_some_and(|opened| opened != present.file());
-        known.is_overwritten || VaultFileStamp::of(&self.path).is_some_and(is_another)
+        known.is_overwritten || known.is_other_file(VaultFileStamp::of(&self.path))
+    }
+
+    /// Examines the file, and returns whether it contains another vault, or another file took its place. A removed file, or
+    /// one with a second name, can still be read.
+    pub(super) fn is_another_vault(&self) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let stamp = VaultFileStamp::of(&self.path);
+        if stamp.is_none() || stamp == known.stamp {
+            return known.is_overwritten;
+        }
+        known.is_other_file(stamp) || {
+            let is_same = self.is_unchanged(&mut known, stamp);
+            // While it is damaged or another program writes to it, it is not known to be another vault.
+            !is_same && known.is_overwritten
+        }
     }
 
     /// Renames the log of the vault that was at the path, so that SQLite does not copy it into the other one.
@@ -140,6 +162,11 @@ impl VaultFile {
         if stamp.map(|stamp| stamp.identity) != known.stamp.map(|stamp| stamp.identity) {
             return false;
         }
+        self.is_unchanged(&mut known, stamp)
+    }
+
+    /// Returns whether the file, which was written to, contains the same vault.
+    fn is_unchanged(&self, known: &mut KnownFile, stamp: Option<VaultFileStamp>) -> bool {
         // SQLite has copied frames of the log into the file, or another program has written to it.
         if let KnownJournal::Read(ends) = known.journal {
             match self.examine(ends) {

@@ -89,7 +89,12 @@ impl ConnectionPool {
     }
 
     pub(super) fn lease(&self) -> Result<SqlitePooledConnection<'static>> {
-        self.try_lease().map_err(|error| StorageError::from_sqlite(&self.path, error))
+        let connection = self.try_lease().map_err(|error| StorageError::from_sqlite(&self.path, error))?;
+        // An answer of the cache, or of connections that were opened before and after, would mix two vaults.
+        if self.pool().file.is_another_vault() {
+            return Err(StorageError::replaced(&self.path));
+        }
+        Ok(connection)
     }
 
     fn try_lease(&self) -> rusqlite::Result<SqlitePooledConnection<'static>> {

@@ -1,6 +1,6 @@
 //! Clients that connect and send nothing.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -23,10 +23,12 @@ fn a_connection_without_a_complete_head_is_closed() {
     for head in ["", "POST /openai/v1/responses HTTP/1.1\r\nHost"] {
         let mut stream = TcpStream::connect(gateway.address()).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        stream.write_all(head.as_bytes()).unwrap();
         let mut bytes = Vec::new();
-        let ended = stream.read_to_end(&mut bytes);
-        assert!(ended.is_ok() && !bytes.starts_with(b"HTTP/1.1 200"), "{ended:?}");
+        // On a busy machine it is closed before it is written to, which is an error.
+        let written = stream.write_all(head.as_bytes());
+        let ended = written.and_then(|()| stream.read_to_end(&mut bytes)).map_err(|error| error.kind());
+        assert!(!matches!(ended, Err(ErrorKind::WouldBlock | ErrorKind::TimedOut)), "{ended:?}");
+        assert!(!bytes.starts_with(b"HTTP/1.1 200"), "{ended:?}");
     }
 }
 

@@ -139,6 +139,30 @@ fn calls_are_kept_if_the_vault_was_removed_or_replaced() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn calls_are_kept_if_the_vault_was_overwritten_or_replaced_by_another_one() {
+    for program in ["cp", "mv"] {
+        let (sandbox, other, upstream) = (Sandbox::new(), Sandbox::new(), Upstream::start());
+        for sandbox in [&sandbox, &other] {
+            let document = crate::sandbox::session("one", &[("p", &sandbox.vault().to_string_lossy())]);
+            sandbox.add([sandbox.write("one.json", document)]);
+        }
+        let server = format!("--upstream=openai=http://{}", upstream.address);
+        let mut gateway = Process::start_with(&sandbox, &["--mode=record", "--spool=spool", &server]);
+        chat(gateway.address, "one", false).expect(200);
+        let copied = std::process::Command::new(program).arg(other.vault()).arg(sandbox.vault()).status();
+        assert!(copied.unwrap().success());
+        let id = gateway.child.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        assert_eq!(gateway.child.wait().unwrap().code(), Some(2), "{program}");
+        assert!(spooled(&sandbox).contains("answer 0"), "{program}");
+        // The other vault is as it was copied.
+        assert_eq!(sandbox.run(["fsck"]).expect(0).stdout, "", "{program}");
+        assert_eq!(kinds(&sandbox), ["model_io"], "{program}");
+    }
+}
+
 #[test]
 fn calls_that_a_kill_lost_are_named_at_the_next_start() {
     let sandbox = Sandbox::without_vault();

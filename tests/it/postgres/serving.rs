@@ -1,7 +1,8 @@
 //! Several servers of pages, side by side on one vault, behind a proxy that passes requests to each in turn.
 
-use std::io::Write as _;
-use std::net::{SocketAddr, TcpListener};
+use std::io::{self, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Once;
@@ -32,11 +33,12 @@ impl RoundRobin {
             });
             return None;
         };
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        // Ports that are free now may be taken when nginx binds them; the name of a socket is not.
+        let socket = directory.join("nginx.sock");
         let upstream =
             servers.iter().map(|server| format!("server {server};\n")).collect::<Vec<_>>().concat();
         let port = servers[0].port();
-        let name = directory.display();
+        let (name, socket) = (directory.display(), socket.display());
         let paths: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|path| format!("{path}_temp_path {name}/{path};\n"))
             .concat();
@@ -45,15 +47,17 @@ impl RoundRobin {
              events {{ worker_connections 256; }}
              http {{ access_log off; {paths}
                upstream servers {{ {upstream} }}
-               server {{ listen {address};
+               server {{ listen unix:{socket};
                  location / {{ proxy_pass http://servers; proxy_set_header Host localhost:{port}; }} }} }}"
         );
         let path = directory.join("nginx.conf");
         std::fs::write(&path, configuration).unwrap();
         let mut command = Command::new(program);
         command.arg("-c").arg(&path).arg("-p").arg(directory).stdout(Stdio::null()).stderr(Stdio::null());
+        let socket = directory.join("nginx.sock");
+        let address = forward(socket.clone());
         let mut proxy = Self { child: command.spawn().unwrap(), address };
-        while std::net::TcpStream::connect(address).is_err() {
+        while UnixStream::connect(&socket).is_err() {
             let ended = proxy.child.try_wait().unwrap();
             assert!(ended.is_none(), "{}", std::fs::read_to_string(directory.join("error.log")).unwrap());
             std::thread::yield_now();
@@ -69,14 +73,35 @@ impl Drop for RoundRobin {
     }
 }
 
-/// Returns three addresses of this machine with one port, so that one name of the host is right for all of them.
-fn addresses() -> [SocketAddr; 3] {
+/// Passes connections to a socket, until the process ends, and returns the address at which it does.
+fn forward(socket: PathBuf) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let Ok(server) = UnixStream::connect(&socket) else { continue };
+            let (requests, answers) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || io::copy(&mut &requests, &mut &server));
+            std::thread::spawn(move || {
+                let _ = io::copy(&mut &answers, &mut &client);
+                let _ = client.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    address
+}
+
+/// Starts three servers at addresses of this machine with one port, so that one name of the host is right for all of them.
+fn start_servers(database: &Database) -> Vec<Serving> {
     loop {
-        let first = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = first.local_addr().unwrap().port();
-        let others = [2, 3].map(|number| TcpListener::bind(SocketAddr::from(([127, 0, 0, number], port))));
-        if others.iter().all(Result::is_ok) {
-            return [1, 2, 3].map(|number| SocketAddr::from(([127, 0, 0, number], port)));
+        let first = Serving::start_at(command(database), "127.0.0.1:0");
+        let others = [2, 3].map(|number| {
+            let address = SocketAddr::from(([127, 0, 0, number], first.address.port()));
+            Serving::try_start_at(command(database), &address.to_string())
+        });
+        // Another program may listen at one of them.
+        if let [Some(second), Some(third)] = others {
+            return vec![first, second, third];
         }
     }
 }
@@ -116,9 +141,8 @@ fn pages_are_complete_while_one_of_three_servers_is_killed_and_eight_clients_add
     let files = ["session.json", "run.rpk", "trace.ndjson", "contract.yaml", "pack"];
     let files = files.map(|name| repository("examples").join(name));
     database.run([Path::new("add")].into_iter().chain(files.iter().map(AsRef::as_ref))).expect(0);
-    let addresses = addresses();
-    let mut servers: Vec<Serving> =
-        addresses.iter().map(|address| Serving::start_at(command(&database), &address.to_string())).collect();
+    let mut servers = start_servers(&database);
+    let addresses: Vec<SocketAddr> = servers.iter().map(|server| server.address).collect();
     let Some(proxy) = RoundRobin::start(&database.sandbox.path(""), &addresses) else { return };
     let host = format!("localhost:{}", addresses[0].port());
     for server in &servers {
