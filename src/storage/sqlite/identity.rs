@@ -28,6 +28,8 @@ struct KnownFile {
     journal: KnownJournal,
     /// Whether another vault was written into the file.
     is_overwritten: bool,
+    /// The device and the number of the log of the opened file. Another vault at the path may have one of its own.
+    log: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
@@ -94,7 +96,7 @@ impl VaultFile {
     pub(super) fn new(path: &Path) -> Self {
         let path = connection::real(path);
         let stamp = VaultFileStamp::of(&path);
-        let known = KnownFile { stamp, journal: KnownJournal::Unexamined, is_overwritten: false };
+        let known = KnownFile { stamp, journal: KnownJournal::Unexamined, is_overwritten: false, log: None };
         Self { path, known: Mutex::new(known) }
     }
 
@@ -120,8 +122,13 @@ impl VaultFile {
         }
     }
 
-    /// Renames the log of the vault that was at the path, so that SQLite does not copy it into the other one.
+    /// Renames the log of the vault that was at the path, if it is still there, so that SQLite does not copy it into the
+    /// other one.
     pub(super) fn set_log_aside(&self) -> std::io::Result<()> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.log.is_none() || self.log() != known.log {
+            return Ok(());
+        }
         let free =
             (1_u32..).map(|number| connection::sibling_path(&self.path, &format!(".replaced-wal-{number}")));
         let Some(free) = free.into_iter().find(|path| !path.exists()) else { return Ok(()) };
@@ -135,7 +142,12 @@ impl VaultFile {
         connection.commit_hook(Some(move || !file.is_same()))
     }
 
-    /// Reads the ends of the journal, unless some are known. `connection` has no transaction.
+    /// Returns the device and the number of the log at the path.
+    fn log(&self) -> Option<(u64, u64)> {
+        VaultFileStamp::of(&connection::log_of(&self.path)).map(VaultFileStamp::file)
+    }
+
+    /// Reads the ends of the journal, unless some are known, and looks at the log. `connection` has no transaction.
     pub(super) fn learn(&self, connection: &Connection) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let is_needed = match known.journal {
@@ -149,6 +161,10 @@ impl VaultFile {
                 Ok(ends) => KnownJournal::Read(ends),
                 Err(_) => KnownJournal::Unreadable,
             };
+        }
+        // SQLite keeps its log open for as long as a connection is.
+        if known.log.is_none() && !known.is_other_file(VaultFileStamp::of(&self.path)) {
+            known.log = self.log();
         }
     }
 
