@@ -428,7 +428,7 @@ fn line(out: &mut impl Write, word: &str, style: Style, examined: &DocumentResul
         count => format!(" (with {} that it refers to)", counted(count, "file")),
     };
     let path = escaped(&examined.path);
-    writeln!(out, "{style}{word:<13}{style:#} {kind:<8} {hash}{path}{joined}{attached}")
+    writeln!(out, "{style}{word:<13}{style:#} {kind:<11} {hash}{path}{joined}{attached}")
 }
 
 fn text_of(summary: &Summary, printer: &AddPrinter, started: Instant) -> String {

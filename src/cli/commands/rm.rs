@@ -105,7 +105,7 @@ fn print(removed: &Removed, until_gc: bool) -> Result<(), CommandError> {
 /// Formats an artifact for lists.
 fn named(kind: &str, core: CoreHash) -> String {
     let kind = escaped(formats::bare_noun(kind)).to_string();
-    format!("{kind:<8} {HASH}{core:.12}{HASH:#}")
+    format!("{kind:<11} {HASH}{core:.12}{HASH:#}")
 }
 
 /// The maximum number of artifacts, and of containers of each, that a refusal lists; the rest are counted.

@@ -60,7 +60,7 @@ impl Args {
                 let (kind, core) =
                     (escaped(formats::bare_noun(&referrer.kind)).to_string(), referrer.core_hash);
                 let (relation, place) = (escaped(&referrer.relation), escaped(&referrer.place));
-                let who = format!("    {kind:<8} {HASH}{core:.12}{HASH:#} {relation}");
+                let who = format!("    {kind:<11} {HASH}{core:.12}{HASH:#} {relation}");
                 stdout::line(&mut out, &format!("{who} {FAINT}{place}{FAINT:#}"))?;
             }
         }

@@ -193,7 +193,9 @@ impl VaultFile {
                 }
             }
         }
-        known.stamp = stamp;
+        // A second name of the file is none of what may change.
+        let identity = known.stamp.map(|known| known.identity);
+        known.stamp = stamp.zip(identity).map(|(stamp, identity)| VaultFileStamp { identity, ..stamp });
         true
     }
 

@@ -237,7 +237,7 @@ fn print(out: &mut dyn Write, decision: &RetentionDecision) -> io::Result<()> {
     let at = at.map_or_else(|| "undated".to_owned(), |at| time::shown(at.0));
     let (core, size) = (artifact.core_hash, stdout::size(*size));
     let why = escaped(&reasons.join(", ")).to_string();
-    let begin = format!("{style}{word:<6}{style:#} {kind:<8} {HASH}{core:.12}{HASH:#}");
+    let begin = format!("{style}{word:<6}{style:#} {kind:<11} {HASH}{core:.12}{HASH:#}");
     let whole = format!("{begin} {FAINT}{at}{FAINT:#} {size}:");
     let fits = terminal::width().is_none_or(|width| fit::width(&whole) <= width);
     // The size matters more than the age, so the time is omitted first.

@@ -160,7 +160,7 @@ fn what(members: &Map<String, Value>) -> String {
         digest.map_or_else(|| "?".to_owned(), |digest| format!("{HASH}{digest:.12}{HASH:#}"))
     };
     match members.get("action").and_then(Value::as_str) {
-        Some("add") => format!("{:<8} {} {}", kind(), hash("core"), size("size")),
+        Some("add") => format!("{:<11} {} {}", kind(), hash("core"), size("size")),
         Some("link" | "unlink") => format!("{} {} {}", hash("source"), text("relation"), hash("target")),
         Some("tag" | "untag") => format!("{} @{}", hash("core"), text("name")),
         Some("label" | "unlabel") => labels(members),
@@ -175,9 +175,9 @@ fn what(members: &Map<String, Value>) -> String {
         Some("remove") => {
             let captures = members.get("captures").and_then(Value::as_array).map_or(0, Vec::len);
             let captures = counted(captures as u64, "capture");
-            format!("{:<8} {} {captures}, {}", kind(), hash("core"), size("size"))
+            format!("{:<11} {} {captures}, {}", kind(), hash("core"), size("size"))
         }
-        Some("allow-removed") => format!("{:<8} {}", kind(), hash("core")),
+        Some("allow-removed") => format!("{:<11} {}", kind(), hash("core")),
         Some("gc") => format!("{} before, {} after", size("bytes_before"), size("bytes_after")),
         _ => {
             let own = |name: &&String| !["action", "actor", "at", "note", "reason"].contains(&name.as_str());

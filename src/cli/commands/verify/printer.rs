@@ -67,7 +67,7 @@ impl VerifyPrinter {
         let mut out = stdout::text();
         let kind = examined.kind.map_or("", Kind::noun);
         let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
-        writeln!(out, "{style}{word:<7}{style:#} {kind:<8} {hash}{}", escaped(&examined.path))?;
+        writeln!(out, "{style}{word:<7}{style:#} {kind:<11} {hash}{}", escaped(&examined.path))?;
         let can_be_signed = verbosity::is_verbose() && examined.kind.is_some_and(Kind::can_be_signed);
         if examined.outcome == DocumentOutcome::Verified && (can_be_signed || examined.signature.is_some()) {
             writeln!(out, "  {}", signature::text(examined.signature.as_ref()))?;

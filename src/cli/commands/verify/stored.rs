@@ -89,7 +89,7 @@ fn print(verified: &VerifiedCapture, printer: &VerifyPrinter) -> io::Result<()> 
     let mut out = stdout::text();
     writeln!(
         out,
-        "{style}{word:<7}{style:#} {kind:<8} {HASH}{core_hash:.12}{HASH:#} capture {HASH}{capture_hash:.12}{HASH:#}"
+        "{style}{word:<7}{style:#} {kind:<11} {HASH}{core_hash:.12}{HASH:#} capture {HASH}{capture_hash:.12}{HASH:#}"
     )?;
     writeln!(out, "  {}", result(verified))?;
     let omitted = verified.violations_omitted.unwrap_or(0);
