@@ -238,10 +238,10 @@ fn print(out: &mut dyn Write, decision: &RetentionDecision) -> io::Result<()> {
     let (core, size) = (artifact.core_hash, stdout::size(*size));
     let why = escaped(&reasons.join(", ")).to_string();
     let begin = format!("{style}{word:<6}{style:#} {kind:<11} {HASH}{core:.12}{HASH:#}");
-    let whole = format!("{begin} {FAINT}{at}{FAINT:#} {size}:");
-    let fits = terminal::width().is_none_or(|width| fit::width(&whole) <= width);
     // The size matters more than the age, so the time is omitted first.
-    let lead = if fits { whole } else { format!("{begin} {size}:") };
+    let leads = [format!("{begin} {FAINT}{at}{FAINT:#} {size}:"), format!("{begin} {size}:")];
+    let fits = |lead: &String| terminal::width().is_none_or(|width| fit::width(lead) <= width);
+    let lead = leads.into_iter().find(fits).unwrap_or_else(|| format!("{begin}:"));
     write!(out, "{lead}")?;
     TrailingLayout { used: fit::width(&lead), below: BELOW, least: usize::MAX }.write(out, &why, Style::new())
 }
