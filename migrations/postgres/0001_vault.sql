@@ -2,8 +2,8 @@
 --
 -- Digests are 32 bytes. Times are milliseconds since 1970 in UTC. Text is compared bytewise, and has no NUL, which
 -- PostgreSQL does not accept: U+0000 and U+0001 are stored as U+0001 followed by U+0002 or U+0003, which keeps the order.
--- Numbers of rows come from the highest one under the lock of `head`, never from sequences, so that they are in the order
--- of the journal. Only tables and indexes that distributed engines also have are used.
+-- Numbers of artifacts and captures are those of the journal entries that add them, never from sequences, so that they are
+-- in the order of the journal and the same in a copy. Only tables and indexes that distributed engines also have are used.
 
 -- The last entry of the journal. Who writes holds the lock of this row from here to the commit.
 CREATE TABLE head (

@@ -47,17 +47,6 @@ pub fn is_relation(text: &str) -> bool {
         && text.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
-/// A manual link from `source` to `target`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ManualLinkKey<'l> {
-    /// The source artifact.
-    pub source: CoreHash,
-    /// The relation.
-    pub relation: &'l str,
-    /// The target artifact.
-    pub target: CoreHash,
-}
-
 /// Returns why `name` is not a valid tag, or `None` if it is.
 pub(super) fn tag_defect(name: &str) -> Option<String> {
     (!is_tag(name)).then(|| format!("{name:?} cannot be a tag"))

@@ -1,12 +1,12 @@
-//! What the text of a journal entry says.
+//! The entries of the journal, as they are written and read.
 //!
-//! A new event gets a variant in [`EntryChange`]. An action without one is a defect: what is not understood can neither
+//! A new event gets a variant in [`Entry`]. An action without one is a defect: what is not understood can neither
 //! be compared with the catalog nor copied.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::digest::{CaptureHash, CoreHash};
 
@@ -16,18 +16,19 @@ pub(super) struct EntryText {
     at: String,
     pub(super) actor: Option<String>,
     #[serde(flatten)]
-    pub(super) change: EntryChange,
+    pub(super) change: Entry,
 }
 
-/// The change of an entry.
-#[derive(Clone, Debug, Deserialize)]
+/// An event that the journal records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action", rename_all = "kebab-case")]
-pub(super) enum EntryChange {
+pub(super) enum Entry {
     Add {
         capture: CaptureHash,
         core: CoreHash,
         kind: String,
         size: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         source_path: Option<String>,
     },
     /// Existing captures were added again.
@@ -40,10 +41,12 @@ pub(super) enum EntryChange {
     Signature {
         capture: CaptureHash,
         core: CoreHash,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         key_id: Option<String>,
         state: String,
     },
     Link {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
         relation: String,
         source: CoreHash,
@@ -59,10 +62,12 @@ pub(super) enum EntryChange {
         name: String,
     },
     Untag {
+        core: CoreHash,
         name: String,
     },
     Pin {
         core: CoreHash,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
     Unpin {
@@ -71,6 +76,7 @@ pub(super) enum EntryChange {
     Note {
         core: CoreHash,
         /// The text; `None` if the note was removed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
     /// Labels were set on artifacts.
@@ -89,18 +95,71 @@ pub(super) enum EntryChange {
         kind: String,
         /// Number of remaining captures of the artifact.
         left: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
         size: u64,
     },
     /// A removed artifact may be added again.
     AllowRemoved {
         core: CoreHash,
+        kind: String,
     },
-    /// No change to anything that the journal determines.
-    Gc {},
-    Reindex {},
-    /// A repair, which restores what the journal or the stored bytes prove.
-    Repair {},
+    /// Space was reclaimed.
+    Gc {
+        blobs: u64,
+        bytes_after: u64,
+        bytes_before: u64,
+        dictionaries: u64,
+        recompressed: u64,
+    },
+    /// The index was rebuilt from the stored bytes of `indexed` artifacts.
+    Reindex {
+        indexed: u64,
+        not_admitted: u64,
+    },
+    /// A repair was made, which restores what the journal or the stored bytes prove; `did` describes what was done to
+    /// `subject`.
+    Repair {
+        did: String,
+        subject: String,
+    },
+}
+
+impl Entry {
+    /// Returns the action.
+    pub(super) fn action(&self) -> &'static str {
+        match self {
+            Self::Add { .. } => "add",
+            Self::Seen { .. } => "seen",
+            Self::Signature { .. } => "signature",
+            Self::Link { .. } => "link",
+            Self::Unlink { .. } => "unlink",
+            Self::Tag { .. } => "tag",
+            Self::Untag { .. } => "untag",
+            Self::Pin { .. } => "pin",
+            Self::Unpin { .. } => "unpin",
+            Self::Note { .. } => "note",
+            Self::Label { .. } => "label",
+            Self::Unlabel { .. } => "unlabel",
+            Self::Remove { .. } => "remove",
+            Self::AllowRemoved { .. } => "allow-removed",
+            Self::Gc { .. } => "gc",
+            Self::Reindex { .. } => "reindex",
+            Self::Repair { .. } => "repair",
+        }
+    }
+
+    /// Returns the text of an entry with this content: its RFC 8785 form, so that any program can read and check it.
+    pub(super) fn text(&self, actor: Option<&str>, at: &str) -> serde_json::Result<String> {
+        let common = actor.map(|actor| ("actor", actor)).into_iter().chain([("at", at)]);
+        let mut members: BTreeMap<String, serde_json::Value> =
+            common.map(|(name, value)| (name.to_owned(), value.into())).collect();
+        if let serde_json::Value::Object(own) = serde_json::to_value(self)? {
+            members.extend(own);
+        }
+        // serde_json writes strings and numbers as RFC 8785 does.
+        serde_json::to_string(&members)
+    }
 }
 
 impl EntryText {
@@ -112,7 +171,7 @@ impl EntryText {
     /// Returns the artifact that the entry removed, if any.
     pub(super) fn removed(&self) -> Option<CoreHash> {
         match &self.change {
-            EntryChange::Remove { core, .. } => Some(*core),
+            Entry::Remove { core, .. } => Some(*core),
             _ => None,
         }
     }

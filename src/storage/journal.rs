@@ -1,13 +1,11 @@
 //! The append-only, hash-chained record of changes to a vault, which every engine keeps in the same form:
 //! `docs/journal.md` describes it.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use chrono::{DateTime, SecondsFormat, Utc};
-use serde::Serialize;
 
 use super::actor::Actor;
-use crate::digest::{CaptureHash, CoreHash, Digest, Hasher};
+use super::entry::Entry;
+use crate::digest::{Digest, Hasher};
 
 /// A filter of journal entries. All conditions must hold.
 #[derive(Clone, Debug, Default)]
@@ -63,120 +61,8 @@ impl JournalDefect {
     }
 }
 
-/// A journal event. Members are declared in their canonical order.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub(super) enum JournalEvent<'e> {
-    /// A capture was added, either the first of its artifact or a further one.
-    Add {
-        capture: CaptureHash,
-        core: CoreHash,
-        kind: &'e str,
-        size: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        source_path: Option<&'e str>,
-    },
-    /// Existing captures were added again, in this order. `cores` contains the artifact of each capture, at the same
-    /// position: captures of artifacts of different kinds may have the same hash.
-    Seen { captures: &'e [CaptureHash], cores: &'e [CoreHash] },
-    /// The known signature state of a capture changed; `key_id` is the id that the capture states.
-    Signature {
-        capture: CaptureHash,
-        core: CoreHash,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        key_id: Option<&'e str>,
-        state: &'e str,
-    },
-    /// A link was added manually.
-    Link {
-        #[serde(skip_serializing_if = "Option::is_none")]
-        note: Option<&'e str>,
-        relation: &'e str,
-        source: CoreHash,
-        target: CoreHash,
-    },
-    /// The index was rebuilt from the stored bytes of `indexed` artifacts.
-    Reindex { indexed: u64, not_admitted: u64 },
-    /// A repair was made; `did` describes what was done to `subject`.
-    Repair { did: &'e str, subject: &'e str },
-    /// A manual link was removed, either directly or with one of its ends.
-    Unlink { relation: &'e str, source: CoreHash, target: CoreHash },
-    /// A tag was set on an artifact, and thereby removed from any other.
-    Tag { core: CoreHash, name: &'e str },
-    /// A tag was removed from an artifact.
-    Untag { core: CoreHash, name: &'e str },
-    /// An artifact was pinned.
-    Pin {
-        core: CoreHash,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        note: Option<&'e str>,
-    },
-    /// An artifact was unpinned.
-    Unpin { core: CoreHash },
-    /// The note of an artifact was set, replaced or removed.
-    Note {
-        core: CoreHash,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        note: Option<&'e str>,
-    },
-    /// Labels were set on artifacts, replacing the values of these keys.
-    Label { cores: &'e [CoreHash], labels: &'e BTreeMap<String, String> },
-    /// The labels with these keys were removed from artifacts.
-    Unlabel { cores: &'e [CoreHash], keys: &'e BTreeSet<String> },
-    /// Captures were removed; if `left` is 0, the artifact is gone.
-    Remove {
-        captures: &'e [CaptureHash],
-        core: CoreHash,
-        kind: &'e str,
-        left: u64,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reason: Option<&'e str>,
-        size: u64,
-    },
-    /// A removed artifact may be added again. The entry of its addition follows this one.
-    AllowRemoved { core: CoreHash, kind: &'e str },
-    /// Space was reclaimed.
-    Gc { blobs: u64, bytes_after: u64, bytes_before: u64, dictionaries: u64, recompressed: u64 },
-}
-
-impl JournalEvent<'_> {
-    pub(super) fn action(&self) -> &'static str {
-        match self {
-            Self::Add { .. } => "add",
-            Self::Seen { .. } => "seen",
-            Self::Signature { .. } => "signature",
-            Self::Link { .. } => "link",
-            Self::Unlink { .. } => "unlink",
-            Self::Tag { .. } => "tag",
-            Self::Untag { .. } => "untag",
-            Self::Pin { .. } => "pin",
-            Self::Unpin { .. } => "unpin",
-            Self::Note { .. } => "note",
-            Self::Label { .. } => "label",
-            Self::Unlabel { .. } => "unlabel",
-            Self::Remove { .. } => "remove",
-            Self::AllowRemoved { .. } => "allow-removed",
-            Self::Reindex { .. } => "reindex",
-            Self::Repair { .. } => "repair",
-            Self::Gc { .. } => "gc",
-        }
-    }
-}
-
-/// A journal entry. Its text is its RFC 8785 form, so that any program can read and check it: the common members come
-/// first in that order, and the members of events must come after `at`.
-#[derive(Serialize)]
-struct SerializedEntry<'e> {
-    action: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    actor: Option<&'e str>,
-    at: &'e str,
-    #[serde(flatten)]
-    event: &'e JournalEvent<'e>,
-}
-
 /// The end of a journal within a transaction, with what all entries of the transaction have in common.
-pub(super) struct JournalWriter {
+pub struct JournalWriter {
     head: Head,
     actor: Option<Actor>,
     at: DateTime<Utc>,
@@ -214,18 +100,9 @@ impl JournalWriter {
         self.at
     }
 
-    /// Continues after an entry of another journal, which has been checked to follow the last one, with its time.
-    pub(super) fn adopt(&mut self, head: Head, at: DateTime<Utc>) {
-        (self.head, self.at) = (head, at);
-        self.at_text = at.to_rfc3339_opts(SecondsFormat::Millis, true);
-    }
-
-    /// Extends the chain by an entry of `event` and returns its text.
-    pub(super) fn append(&mut self, event: &JournalEvent<'_>) -> serde_json::Result<String> {
-        let actor = self.actor.as_ref().map(Actor::name);
-        let entry = SerializedEntry { action: event.action(), actor, at: &self.at_text, event };
-        // serde_json writes strings and numbers as RFC 8785 does.
-        let text = serde_json::to_string(&entry)?;
+    /// Extends the chain by an entry and returns its text.
+    pub(super) fn append(&mut self, entry: &Entry) -> serde_json::Result<String> {
+        let text = entry.text(self.actor.as_ref().map(Actor::name), &self.at_text)?;
         self.head = Head { seq: self.head.seq + 1, chain: next(&self.head.chain, &text) };
         Ok(text)
     }
@@ -283,7 +160,10 @@ impl JournalCheck {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
+    use crate::digest::{CaptureHash, CoreHash};
 
     #[test]
     fn entries_are_in_their_canonical_form() {
@@ -298,37 +178,48 @@ pub(super) mod tests {
         let (core, capture) = (CoreHash(Digest::from_content(b"a")), CaptureHash(Digest::from_content(b"b")));
         let at = "2026-01-01T00:00:00.000Z";
         let hostile = "\u{e000}\u{1f600}\u{7f}\u{1}\"\\/é";
-        let (note, reason, name) = (Some(hostile), Some(hostile), hostile);
+        let hostile_text = || hostile.to_owned();
         let size = 9_007_199_254_740_991;
-        let labels = ["z", "a.b/c-d_e", "A"].map(|key| (key.to_owned(), hostile.to_owned()));
-        let (labels, keys) = (BTreeMap::from(labels.clone()), labels.map(|(key, _)| key).into());
+        let labels = ["z", "a.b/c-d_e", "A"].map(|key| (key.to_owned(), hostile_text()));
+        let keys: BTreeSet<String> = labels.clone().map(|(key, _)| key).into();
+        let labels = BTreeMap::from(labels);
+        let kind = || "trace".to_owned();
+        let relation = || "governs".to_owned();
+        let (source, target) = (core, core);
         for event in [
-            JournalEvent::Add { capture, core, kind: "trace", size, source_path: None },
-            JournalEvent::Add { capture, core, kind: "trace", size, source_path: Some(hostile) },
-            JournalEvent::Seen { captures: &[capture, capture], cores: &[core, core] },
-            JournalEvent::Signature { capture, core, key_id: Some(hostile), state: "verified" },
-            JournalEvent::Signature { capture, core, key_id: None, state: "unchecked" },
-            JournalEvent::Link { note, relation: "governs", source: core, target: core },
-            JournalEvent::Link { note: None, relation: "governs", source: core, target: core },
-            JournalEvent::Unlink { relation: "governs", source: core, target: core },
-            JournalEvent::Tag { core, name },
-            JournalEvent::Untag { core, name },
-            JournalEvent::Pin { core, note },
-            JournalEvent::Unpin { core },
-            JournalEvent::Note { core, note },
-            JournalEvent::Note { core, note: None },
-            JournalEvent::Label { cores: &[core, core], labels: &labels },
-            JournalEvent::Unlabel { cores: &[core], keys: &keys },
-            JournalEvent::Remove { captures: &[capture, capture], core, kind: "rpk", left: 0, reason, size },
-            JournalEvent::AllowRemoved { core, kind: "rpk" },
-            JournalEvent::Gc { blobs: 1, bytes_after: 2, bytes_before: 3, dictionaries: 4, recompressed: 5 },
-            JournalEvent::Reindex { indexed: 7, not_admitted: 0 },
-            JournalEvent::Repair { did: "restored", subject: "blob sha256:…" },
+            Entry::Add { capture, core, kind: kind(), size, source_path: None },
+            Entry::Add { capture, core, kind: kind(), size, source_path: Some(hostile_text()) },
+            Entry::Seen { captures: vec![capture, capture], cores: vec![core, core] },
+            Entry::Signature { capture, core, key_id: Some(hostile_text()), state: "verified".to_owned() },
+            Entry::Signature { capture, core, key_id: None, state: "unchecked".to_owned() },
+            Entry::Link { note: Some(hostile_text()), relation: relation(), source, target },
+            Entry::Link { note: None, relation: relation(), source, target },
+            Entry::Unlink { relation: relation(), source, target },
+            Entry::Tag { core, name: hostile_text() },
+            Entry::Untag { core, name: hostile_text() },
+            Entry::Pin { core, note: Some(hostile_text()) },
+            Entry::Unpin { core },
+            Entry::Note { core, note: Some(hostile_text()) },
+            Entry::Note { core, note: None },
+            Entry::Label { cores: vec![core, core], labels },
+            Entry::Unlabel { cores: vec![core], keys },
+            Entry::Remove {
+                captures: vec![capture, capture],
+                core,
+                kind: kind(),
+                left: 0,
+                reason: Some(hostile_text()),
+                size,
+            },
+            Entry::AllowRemoved { core, kind: kind() },
+            Entry::Gc { blobs: 1, bytes_after: 2, bytes_before: 3, dictionaries: 4, recompressed: 5 },
+            Entry::Reindex { indexed: 7, not_admitted: 0 },
+            Entry::Repair { did: "restored".to_owned(), subject: "blob sha256:…".to_owned() },
         ] {
             for actor in [None, Some(hostile)] {
-                let entry = SerializedEntry { action: event.action(), actor, at, event: &event };
-                let text = serde_json::to_string(&entry).unwrap();
-                examples.push((text, serde_json_canonicalizer::to_vec(&entry).unwrap()));
+                let text = event.text(actor, at).unwrap();
+                let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+                examples.push((text, serde_json_canonicalizer::to_vec(&value).unwrap()));
             }
         }
         examples

@@ -12,6 +12,8 @@
 
 mod actor;
 mod annotations;
+mod catalog;
+mod change;
 pub mod check;
 #[cfg(test)]
 mod conformance;
@@ -43,8 +45,7 @@ mod waiting;
 
 pub use actor::{Actor, ActorError};
 pub use annotations::{
-    MAX_LINK_NOTE_BYTES, MAX_NOTE_BYTES, MAX_RELATION_BYTES, MAX_TAG_BYTES, ManualLinkKey, is_note,
-    is_relation, is_tag,
+    MAX_LINK_NOTE_BYTES, MAX_NOTE_BYTES, MAX_RELATION_BYTES, MAX_TAG_BYTES, is_note, is_relation, is_tag,
 };
 pub use error::{ErrorKind, PayloadDefect, Result, StorageError};
 pub use interface::{

@@ -2,9 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use super::entry::{EntryChange, EntryText};
+use super::entry::{Entry, EntryText};
 use super::interface::{AdoptedEntry, CaptureTarget, JournalRecord};
-use super::journal::{Head, JournalEvent, JournalWriter, next};
+use super::journal::{Head, JournalWriter, next};
 use super::{Actor, ErrorKind, Result, StorageError};
 use crate::digest::{CaptureHash, CoreHash};
 
@@ -14,7 +14,7 @@ pub struct RecordedEntry {
     pub(super) record: JournalRecord,
     pub(super) at: DateTime<Utc>,
     pub(super) actor: Option<String>,
-    pub(super) change: EntryChange,
+    pub(super) change: Entry,
 }
 
 /// An addition that an entry records.
@@ -65,7 +65,7 @@ impl RecordedEntry {
     #[must_use]
     pub fn addition(&self) -> Option<RecordedAddition<'_>> {
         match &self.change {
-            EntryChange::Add { capture, core, kind, size, source_path } => {
+            Entry::Add { capture, core, kind, size, source_path } => {
                 let target = CaptureTarget { capture: *capture, artifact: *core };
                 Some(RecordedAddition { target, kind, size: *size, source_path: source_path.as_deref() })
             }
@@ -76,7 +76,7 @@ impl RecordedEntry {
     /// Returns the captures whose removal it records.
     pub fn removed(&self) -> impl Iterator<Item = CaptureTarget> {
         let (captures, artifact) = match &self.change {
-            EntryChange::Remove { captures, core, .. } => (captures.as_slice(), Some(*core)),
+            Entry::Remove { captures, core, .. } => (captures.as_slice(), Some(*core)),
             _ => (&[][..], None),
         };
         let target =
@@ -86,35 +86,28 @@ impl RecordedEntry {
 
     /// Returns whether its text is the one that a vault writes for such an addition.
     pub(super) fn is_in_written_form(&self) -> bool {
-        let EntryChange::Add { capture, core, kind, size, source_path } = &self.change else { return false };
+        if !matches!(self.change, Entry::Add { .. }) {
+            return false;
+        }
         let Ok(actor) = self.actor.as_deref().map(Actor::new).transpose() else { return false };
         let mut writer = JournalWriter::new(self.head(), None, actor.as_ref(), self.at);
-        let (capture, core, size, source_path) = (*capture, *core, *size, source_path.as_deref());
-        let event = JournalEvent::Add { capture, core, kind, size, source_path };
-        writer.append(&event).is_ok_and(|text| text == self.record.entry)
+        writer.append(&self.change).is_ok_and(|text| text == self.record.entry)
     }
+}
 
-    /// Returns its action.
-    pub(super) fn action(&self) -> &'static str {
-        match &self.change {
-            EntryChange::Add { .. } => "add",
-            EntryChange::Seen { .. } => "seen",
-            EntryChange::Signature { .. } => "signature",
-            EntryChange::Link { .. } => "link",
-            EntryChange::Unlink { .. } => "unlink",
-            EntryChange::Tag { .. } => "tag",
-            EntryChange::Untag { .. } => "untag",
-            EntryChange::Pin { .. } => "pin",
-            EntryChange::Unpin { .. } => "unpin",
-            EntryChange::Note { .. } => "note",
-            EntryChange::Label { .. } => "label",
-            EntryChange::Unlabel { .. } => "unlabel",
-            EntryChange::Remove { .. } => "remove",
-            EntryChange::AllowRemoved { .. } => "allow-removed",
-            EntryChange::Gc {} => "gc",
-            EntryChange::Reindex {} => "reindex",
-            EntryChange::Repair {} => "repair",
-        }
+impl JournalWriter {
+    /// Extends the chain by an entry, and returns it.
+    ///
+    /// # Errors
+    /// Returns an error if the entry has no text.
+    pub(super) fn record(&mut self, entry: Entry) -> Result<RecordedEntry> {
+        let text = self.append(&entry).map_err(|error| {
+            StorageError::new(ErrorKind::Database, "a journal entry cannot be written").with_source(error)
+        })?;
+        let (Head { seq, chain }, at) = (self.head(), self.at());
+        let record = JournalRecord { seq, at, entry: text, chain };
+        let actor = self.actor().map(|actor| actor.name().to_owned());
+        Ok(RecordedEntry { record, at, actor, change: entry })
     }
 }
 
@@ -129,7 +122,7 @@ pub(super) fn check(head: Head, entries: &[AdoptedEntry<'_>]) -> Result<Head> {
     for AdoptedEntry { entry, content } in entries {
         let seq = entry.record.seq;
         check_next(head, entry)?;
-        if matches!(entry.change, EntryChange::Remove { left: 1.., .. }) {
+        if matches!(entry.change, Entry::Remove { left: 1.., .. }) {
             return Err(StorageError::unsupported(format_args!(
                 "entry {seq}, which removes a part of an artifact"
             )));
@@ -193,7 +186,7 @@ mod tests {
             let chain = Digest::from_bytes([0; 32]);
             let record = JournalRecord { seq: 1, at: DateTime::UNIX_EPOCH, entry: text.clone(), chain };
             let read = RecordedEntry::parse(record).unwrap();
-            assert!(text.starts_with(&format!(r#"{{"action":"{}","#, read.action())), "{text}");
+            assert!(text.starts_with(&format!(r#"{{"action":"{}","#, read.change.action())), "{text}");
         }
     }
 }

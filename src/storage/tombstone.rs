@@ -4,6 +4,8 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 
+use super::RecordedEntry;
+use super::entry::Entry;
 use crate::digest::{CoreHash, Digest};
 
 /// The journal's record of a removal.
@@ -30,6 +32,22 @@ pub struct Tombstone {
 }
 
 impl Tombstone {
+    /// Returns the tombstone of a digest that an entry removes; `None` if the entry removes nothing.
+    pub(super) fn new(entry: &RecordedEntry, digest: Digest) -> Option<Self> {
+        let Entry::Remove { core, kind, left, reason, size, .. } = &entry.change else { return None };
+        Some(Self {
+            digest,
+            entry: entry.head().seq,
+            at: entry.at,
+            core: *core,
+            kind: kind.clone(),
+            actor: entry.actor.clone(),
+            reason: reason.clone(),
+            left: *left,
+            size: *size,
+        })
+    }
+
     /// Describes the removal: `removed by dana on 2026-11-20 13:04:03 UTC: names a customer`, with the actor and the
     /// reason if they are recorded.
     #[must_use]

@@ -10,7 +10,7 @@ use super::handle::Vault;
 use super::resolve;
 use crate::clock;
 use crate::digest::CoreHash;
-use crate::storage::{Annotation, StorageError};
+use crate::storage::{Annotation, BUSY_TIMEOUT, StorageError};
 
 /// The result of a change to an annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -141,7 +141,7 @@ impl Operation for SetTagRequest {
     /// [`Invalid`](crate::storage::ErrorKind::Invalid) if the tag is not valid, or if it could also be a hash, `latest` or
     /// the id of a run in the vault, and another one if the vault cannot be read or written.
     fn run(&self, vault: &Vault) -> Result<SetTagAnswer, StorageError> {
-        let mut change = vault.storage.transaction(clock::now())?;
+        let mut change = vault.storage.transaction(clock::now(), BUSY_TIMEOUT)?;
         let before = change.snapshot().with_tag(&self.name)?;
         if let Some(reason) = resolve::reserved_for(Some(change.snapshot()), &self.name)? {
             return Err(StorageError::invalid(format!("{} cannot be a tag: {reason}", self.name)));
@@ -206,7 +206,7 @@ fn stated(note: Option<&String>) -> Option<&str> {
 }
 
 fn change(vault: &Vault, annotation: &Annotation<'_>) -> Result<AnnotateAnswer, StorageError> {
-    let mut change = vault.storage.transaction(clock::now())?;
+    let mut change = vault.storage.transaction(clock::now(), BUSY_TIMEOUT)?;
     let changed = change.annotate(annotation)?;
     if changed {
         change.commit()?;

@@ -16,7 +16,7 @@ use crate::artifact::Kind;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::formats;
-use crate::storage::{ArtifactRecord, Snapshot, StorageError, Transaction};
+use crate::storage::{ArtifactRecord, BUSY_TIMEOUT, Snapshot, StorageError, Transaction};
 
 /// A request to remove the artifacts that a retention policy does not keep, in transactions of a hundred artifacts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -208,7 +208,7 @@ fn prepared<'v>(
 ) -> Result<Box<dyn Transaction + 'v>, StorageError> {
     let cores: Vec<CoreHash> = batch.iter().map(|artifact| artifact.core).collect();
     loop {
-        let mut change = vault.storage.transaction(clock::now())?;
+        let mut change = vault.storage.transaction(clock::now(), BUSY_TIMEOUT)?;
         if change.prepare_removal(&cores)? {
             return Ok(change);
         }

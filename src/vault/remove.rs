@@ -12,7 +12,7 @@ use super::query;
 use super::removal::{RemoveError, expect_uncontained, expect_unlinked, expect_unpinned};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
-use crate::storage::{ArtifactRecord, CaptureRecord, SharedFile, Snapshot, StorageError};
+use crate::storage::{ArtifactRecord, BUSY_TIMEOUT, CaptureRecord, SharedFile, Snapshot, StorageError};
 
 /// A request to remove artifacts with all their captures: all of them or none. Tombstones remain. Files that artifacts
 /// share are kept as long as one of the artifacts is.
@@ -92,7 +92,7 @@ impl Operation for RemoveRequest {
             return Ok(RemoveAnswer { removed: described(&*snapshot, leaving)?, erasure: None });
         }
         loop {
-            let mut change = vault.storage.transaction(clock::now())?;
+            let mut change = vault.storage.transaction(clock::now(), BUSY_TIMEOUT)?;
             let leaving = self.leaving(change.snapshot())?;
             let cores: Vec<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
             if change.prepare_removal(&cores)? {

@@ -60,7 +60,7 @@ fn hashes_tags_and_what_they_are() {
     assert!(!offered(&sandbox, &["replay", ""]).contains(&"5c496a37feba".to_owned()));
     let described = ask(&sandbox, "fish", &["get", "3941"]).stdout;
     assert!(
-        described.starts_with("3941d389b337\trpk 2") && described.contains("run-triage-4711"),
+        described.starts_with("3941d389b337\trun pack 2") && described.contains("run-triage-4711"),
         "{described}"
     );
 }

@@ -178,7 +178,7 @@ fn a_part_goes_on_where_a_stored_trace_ends() {
     let part = sandbox.write("part.ndjson", all[2..].concat());
     let dry = sandbox.run(["add", "--dry-run", "part.ndjson"]).expect(0);
     let (short, long) = (&core(&all[1])[7..19], &core(&all[4])[7..19]);
-    assert_eq!(dry.stdout, format!("would add     trace    {long} part.ndjson (continues {short})\n"));
+    assert_eq!(dry.stdout, format!("would add     trace       {long} part.ndjson (continues {short})\n"));
     let ran = sandbox.run(["add", "--json", "part.ndjson"]).expect(0);
     let line = &ran.json()[0];
     assert_eq!((&line["outcome"], &line["kind"]), (&"added".into(), &"trace".into()));

@@ -201,10 +201,7 @@ fn answers_that_were_broken_off_are_failures() {
         &[r#"{"type":"response.created"}"#],
         &[r#"{"message":{"content":"a"},"done":false}"#],
         &[r#"{"type":"completion","completion":"a","stop_reason":null}"#],
-        &[r#"{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}"#, r#"{"usageMetadata":{}}"#],
         &[r#"{"candidates":[{"index":0,"finishReason":"STOP"}]}"#, r#"{"candidates":[{"index":1}]}"#],
-        &[r#"{"candidates":[{"finishReason":null}]}"#],
-        &[r#"{"promptFeedback":{"safetyRatings":[]}}"#],
     ] {
         assert_eq!(read(&stream(events)).failure, Some(AnswerFailure::NoEnd), "{events:?}");
     }
@@ -239,6 +236,8 @@ fn complete_answers_are_not_failures() {
             r#"{"candidates":[{"index":0,"finishReason":"MAX_TOKENS"}]}"#,
         ],
         &[r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#],
+        &[r#"{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}"#, r#"{"usageMetadata":{}}"#],
+        &[r#"{"candidates":[{"finishReason":null}]}"#],
         &[r#"{"type":"message_start","message":{}}"#, r#"{"type":"message_stop"}"#],
         &[r#"{"type":"response.created"}"#, r#"{"type":"response.incomplete","response":{}}"#],
         &[r#"{"message":{"content":"a"},"done":true}"#],

@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind};
 use runvault::LookupError;
 use runvault::digest::CoreHash;
 use runvault::files;
-#[cfg(feature = "gateway")]
 use runvault::formats;
+#[cfg(feature = "gateway")]
 use runvault::gateway::{FinishError, StartError};
 use runvault::recorders::ConvertError;
 use runvault::storage::{ArtifactRecord, StorageError};

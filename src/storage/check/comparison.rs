@@ -13,7 +13,7 @@ use super::journal_state::{
     ArtifactEntries, CaptureEntries, JournalLabelKey, JournalLinkKey, JournalState, LabelEntry,
 };
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::entry::{EntryChange, EntryText};
+use crate::storage::entry::{Entry, EntryText};
 
 const ARRIVED_BEFORE: &str = "in the journal, it arrived before the one that precedes it in the vault";
 const SEEN_OTHERWISE: &str = "the journal has a different time at which it was last seen";
@@ -269,9 +269,9 @@ impl AnnotationFacts {
     pub(in crate::storage) fn from_entry(entry: EntryText) -> Option<Self> {
         let at = entry.milliseconds();
         let (core, text) = match entry.change {
-            EntryChange::Tag { core, .. } => (core, None),
-            EntryChange::Note { core, note } | EntryChange::Pin { core, note } => (core, note),
-            EntryChange::Link { source, note, .. } => (source, note),
+            Entry::Tag { core, .. } => (core, None),
+            Entry::Note { core, note } | Entry::Pin { core, note } => (core, note),
+            Entry::Link { source, note, .. } => (source, note),
             _ => return None,
         };
         Some(Self { core: Some(core), text, at })
@@ -298,7 +298,7 @@ impl AnnotationFacts {
 /// Returns the state of a signature that an entry records, if it records one.
 pub(in crate::storage) fn signature_facts(entry: &EntryText) -> Option<SignatureFacts> {
     match &entry.change {
-        EntryChange::Signature { state, key_id, .. } => Some((state.clone(), key_id.clone())),
+        Entry::Signature { state, key_id, .. } => Some((state.clone(), key_id.clone())),
         _ => None,
     }
 }

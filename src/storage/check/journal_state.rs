@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::entry::{EntryChange, EntryText};
+use crate::storage::entry::{Entry, EntryText};
 use crate::storage::journal::{JournalCheck, JournalDefect, arrival};
 use crate::storage::seal::seal;
 
@@ -106,53 +106,53 @@ pub(in crate::storage) struct JournalState {
 pub(in crate::storage) type TombstoneKey = (Digest, CoreHash);
 
 impl JournalState {
-    fn apply(&mut self, seq: i64, at: Option<i64>, change: EntryChange) {
+    fn apply(&mut self, seq: i64, at: Option<i64>, change: Entry) {
         match change {
-            EntryChange::Add { core, capture, .. } => self.add(seq, core, capture),
-            EntryChange::Seen { captures, cores } => self.see(seq, &captures, &cores),
-            EntryChange::Remove { core, captures, left, .. } => self.remove(seq, core, captures, left),
-            EntryChange::AllowRemoved { core } => self.revert_removal(core),
-            EntryChange::Tag { name, .. } => {
+            Entry::Add { core, capture, .. } => self.add(seq, core, capture),
+            Entry::Seen { captures, cores } => self.see(seq, &captures, &cores),
+            Entry::Remove { core, captures, left, .. } => self.remove(seq, core, captures, left),
+            Entry::AllowRemoved { core, .. } => self.revert_removal(core),
+            Entry::Tag { name, .. } => {
                 self.tags.insert(name, seq);
             }
-            EntryChange::Untag { name } => {
+            Entry::Untag { name, .. } => {
                 self.tags.remove(&name);
             }
-            EntryChange::Pin { core, .. } => {
+            Entry::Pin { core, .. } => {
                 self.pins.insert(core, seq);
             }
-            EntryChange::Unpin { core } => {
+            Entry::Unpin { core } => {
                 self.pins.remove(&core);
             }
-            EntryChange::Note { core, note: Some(_) } => {
+            Entry::Note { core, note: Some(_) } => {
                 self.notes.insert(core, seq);
             }
-            EntryChange::Note { core, note: None } => {
+            Entry::Note { core, note: None } => {
                 self.notes.remove(&core);
             }
-            EntryChange::Label { cores, labels } => {
+            Entry::Label { cores, labels } => {
                 for (key, value) in labels {
                     let (key, entry) = (Arc::from(key), LabelEntry { seq, value: value.into(), at });
                     self.labels.extend(cores.iter().map(|core| ((*core, Arc::clone(&key)), entry.clone())));
                 }
             }
-            EntryChange::Unlabel { cores, keys } => {
+            Entry::Unlabel { cores, keys } => {
                 for key in keys.into_iter().map(Arc::from) {
                     for core in &cores {
                         self.labels.remove(&(*core, Arc::clone(&key)));
                     }
                 }
             }
-            EntryChange::Link { source, relation, target, .. } => {
+            Entry::Link { source, relation, target, .. } => {
                 self.links.insert((source, relation, target), seq);
             }
-            EntryChange::Unlink { source, relation, target } => {
+            Entry::Unlink { source, relation, target } => {
                 self.links.remove(&(source, relation, target));
             }
-            EntryChange::Signature { core, capture, .. } => {
+            Entry::Signature { core, capture, .. } => {
                 self.signatures.insert((core, capture), seq);
             }
-            EntryChange::Gc {} | EntryChange::Reindex {} | EntryChange::Repair {} => {}
+            Entry::Gc { .. } | Entry::Reindex { .. } | Entry::Repair { .. } => {}
         }
     }
 
@@ -363,7 +363,7 @@ mod tests {
             entry_of("note", &format!(r#""core":"{one}","note":"n""#)),
             entry_of("pin", &format!(r#""core":"{one}""#)),
             entry_of("link", &format!(r#""relation":"r","source":"{one}","target":"{two}""#)),
-            entry_of("gc", r#""blobs":0"#),
+            entry_of("gc", r#""blobs":0,"bytes_after":0,"bytes_before":0,"dictionaries":0,"recompressed":0"#),
         ]);
         assert_eq!(state.tags, BTreeMap::from([("a".to_owned(), 3)]));
         assert_eq!(state.notes, BTreeMap::from([(CoreHash(one), 4)]));

@@ -9,10 +9,12 @@ use super::{TestVault, digest, memory, second};
 use crate::artifact::SignatureState::{Unchecked, Verified, Wrong};
 use crate::artifact::{AdmitOptions, Admitted, Directory, DirectoryEntry, EntryContent, Kind};
 use crate::digest::CoreHash;
+use crate::storage::entry::Entry;
 use crate::storage::interface::{
     AdoptedEntry, Annotation, ArtifactRecord, CaptureTarget, Direction, Extremes, Filter, JournalRecord,
     Order, Page, Snapshot, Statistics,
 };
+use crate::storage::journal::JournalWriter;
 use crate::storage::{
     ErrorKind, Head, JournalQuery, Prepared, PutOutcome, RecordedEntry, RemovedPolicy, Result, SourcePath,
     TimeBasis,
@@ -205,6 +207,40 @@ pub(super) fn a_journal_is_adopted_with_everything_that_follows(vault: &TestVaul
         vault.remove_at(super::kinds::core(folder(), "f"), None, second(52)).unwrap();
     }
     expect_equal(&source, vault);
+}
+
+pub(super) fn a_capture_that_was_lost_and_added_again_is_there_once(vault: &TestVault) {
+    let document =
+        TestDocument::new("a").mention("prompt", 0, digest("p")).attribute("model", "m").named("x");
+    let prepared = vault.prepared(document.admit(note()));
+    let (core, capture) = (prepared.admitted().core(), prepared.admitted().capture());
+    let adoption = vault.storage.adoption();
+    let mut head = adoption.begin().unwrap();
+    for (seconds, count) in [(0, 1), (1, 1), (2, 2)] {
+        let mut journal = JournalWriter::new(head, None, None, second(seconds));
+        let add = || Entry::Add {
+            capture,
+            core,
+            kind: "note".to_owned(),
+            size: prepared.admitted().size(),
+            source_path: None,
+        };
+        let entries: Vec<RecordedEntry> = (0..count).map(|_| journal.record(add()).unwrap()).collect();
+        let adopted: Vec<AdoptedEntry<'_>> =
+            entries.iter().map(|entry| AdoptedEntry { entry, content: Some(&prepared) }).collect();
+        head = adoption.adopt(&adopted).unwrap();
+    }
+    adoption.finish(head).unwrap();
+    let snapshot = vault.snapshot();
+    let captures = snapshot.captures(&[core]).unwrap().remove(0);
+    assert_eq!(
+        captures.iter().map(|known| (known.capture, known.added_at)).collect::<Vec<_>>(),
+        [(capture, second(2))]
+    );
+    assert_eq!(vault.record(core).unwrap().added_at, second(0));
+    assert_eq!(snapshot.mentions(&[core], None).unwrap().remove(0).len(), 1);
+    assert_eq!(snapshot.attributes(&[core]).unwrap().remove(0).len(), 1);
+    assert_eq!(snapshot.read_members(core, capture).unwrap().len(), 1);
 }
 
 pub(super) fn an_adoption_can_be_continued_in_any_steps(vault: &TestVault) {

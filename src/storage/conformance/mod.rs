@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
+use super::BUSY_TIMEOUT;
 use super::interface::{
     Annotation, ArtifactRecord, Filter, Order, Page, PutOptions, Snapshot, Storage, Transaction,
 };
@@ -104,7 +105,7 @@ impl TestVault {
     }
 
     fn transaction(&self) -> Box<dyn Transaction + '_> {
-        self.storage.transaction(start()).unwrap()
+        self.storage.transaction(start(), BUSY_TIMEOUT).unwrap()
     }
 
     /// Makes one change of annotations at the start.
@@ -113,17 +114,17 @@ impl TestVault {
     }
 
     fn annotate_at(&self, change: &Annotation<'_>, at: DateTime<Utc>) -> Result<bool> {
-        let mut transaction = self.storage.transaction(at)?;
+        let mut transaction = self.storage.transaction(at, BUSY_TIMEOUT)?;
         let changed = transaction.annotate(change)?;
         transaction.commit()?;
         Ok(changed)
     }
 
     fn remove_at(&self, core: CoreHash, reason: Option<&str>, at: DateTime<Utc>) -> Result<()> {
-        let mut transaction = self.storage.transaction(at)?;
+        let mut transaction = self.storage.transaction(at, BUSY_TIMEOUT)?;
         while !transaction.prepare_removal(&[core])? {
             transaction.commit()?;
-            transaction = self.storage.transaction(at)?;
+            transaction = self.storage.transaction(at, BUSY_TIMEOUT)?;
         }
         transaction.remove(core, reason)?;
         transaction.commit().map(drop)
@@ -184,6 +185,7 @@ macro_rules! suite {
                 a_refusal_can_stop_the_batch
                 a_removal_can_be_taken_back
                 a_container_of_something_removed_is_refused
+                a_container_of_another_form_of_something_removed_is_refused
                 a_core_hash_is_of_one_kind
                 times_never_go_back
                 a_signature_that_is_checked_again_is_recorded_if_it_changed;
@@ -261,6 +263,7 @@ macro_rules! suite {
                 the_chain_is_checked
                 many_captures_seen_again_are_recorded_in_several_entries;
             adoption: a_journal_is_adopted_with_everything_that_follows
+                a_capture_that_was_lost_and_added_again_is_there_once
                 an_adoption_can_be_continued_in_any_steps
                 what_was_removed_meanwhile_is_removed
                 only_an_empty_vault_adopts_a_journal

@@ -182,6 +182,18 @@ pub(super) fn a_container_of_something_removed_is_refused(vault: &TestVault) {
     assert_eq!(vault.actions(), ["add", "remove", "allow-removed", "add", "add"]);
 }
 
+pub(super) fn a_container_of_another_form_of_something_removed_is_refused(vault: &TestVault) {
+    let part = TestDocument::new("part");
+    let removed = vault.add_note(&part.clone().remark("another form"));
+    vault.remove(removed);
+    let folder = || TestDocument::new("folder").admit_folder(Some(&part), None);
+    let PutOutcome::Refused(tombstones) = vault.add_at(folder(), start()) else { panic!() };
+    assert_eq!(tombstones[0].core, removed);
+    let put = vault.put(vec![folder()], RemovedPolicy::Readmit, start()).unwrap();
+    assert_eq!(put[0].outcome, Added);
+    assert_eq!(vault.actions(), ["add", "remove", "allow-removed", "add", "add"]);
+}
+
 pub(super) fn a_core_hash_is_of_one_kind(vault: &TestVault) {
     let shared = TestDocument::of_any_kind("shared");
     let stored = vault.add_note(&shared);

@@ -60,6 +60,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use super::change;
+use super::journal::JournalWriter;
 use super::{Actor, Head, Prepared, PutResult, RemovedPolicy, Result, StorageError};
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
@@ -72,11 +74,12 @@ pub trait Storage: Send + Sync {
     /// Returns an error if the vault cannot be read.
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>>;
 
-    /// Begins a change that the journal records at the time `at`, after waiting for other writers to finish.
+    /// Begins a change that the journal records at the time `at`, after waiting for other writers to finish, no longer than
+    /// `busy_timeout`.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written.
-    fn transaction(&self, at: DateTime<Utc>) -> Result<Box<dyn Transaction + '_>>;
+    fn transaction(&self, at: DateTime<Utc>, busy_timeout: Duration) -> Result<Box<dyn Transaction + '_>>;
 
     /// Returns a preparer of artifacts: it does what storing needs no transaction for, such as compression, in the
     /// thread that calls it.
@@ -92,7 +95,9 @@ pub trait Storage: Send + Sync {
     /// # Errors
     /// Returns an error if the vault cannot be written: the disk is full, other writers do not finish within
     /// [`PutOptions::busy_timeout`], or the vault is damaged.
-    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<PutResult>>;
+    fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<PutResult>> {
+        change::put(self, batch, options)
+    }
 
     /// Sets the actor that the journal records for all further changes.
     fn set_actor(&mut self, actor: Actor);
@@ -186,11 +191,22 @@ pub trait Transaction {
     /// duration. Returns false if there is more to prepare: commit this transaction and continue in another.
     fn prepare_removal(&mut self, of: &[CoreHash]) -> Result<bool>;
 
+    /// Returns the end of the journal, after which entries are recorded.
+    fn journal(&mut self) -> &mut JournalWriter;
+
+    /// Appends entries to the journal, which continue it, and executes the changes of rows that follow from them. Returns,
+    /// for each entry, whether it adds a capture with bytes that the vault had before.
+    fn append(&mut self, entries: &[AdoptedEntry<'_>]) -> Result<Vec<bool>>;
+
     /// Removes an artifact with all its captures, its annotations and its manual links. Tombstones remain.
-    fn remove(&mut self, core: CoreHash, reason: Option<&str>) -> Result<()>;
+    fn remove(&mut self, core: CoreHash, reason: Option<&str>) -> Result<()> {
+        change::remove(self, core, reason)
+    }
 
     /// Changes the annotations of artifacts. Returns false if it was so already.
-    fn annotate(&mut self, change: &Annotation<'_>) -> Result<bool>;
+    fn annotate(&mut self, change: &Annotation<'_>) -> Result<bool> {
+        change::annotate(self, change)
+    }
 
     /// Commits the changes: they are durable when this returns, and if it fails, nothing was changed. Returns the last
     /// journal entry.

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
+use crate::storage::prepared::removal_digests;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, StorageError, TimeBasis, Tombstone};
 
 /// A consistent view of a vault at one point in time.
@@ -239,7 +240,13 @@ pub trait JournalQueries {
     fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>>;
 
     /// Returns the tombstones of an admitted artifact and of everything in it, one for each artifact, by core hash.
-    fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>>;
+    fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
+        Ok(self.tombstones_with(&[&removal_digests(admitted)])?.pop().unwrap_or_default())
+    }
+
+    /// Returns, for each list of sorted digests, their tombstones, one for each artifact that is not stored, by core hash: that
+    /// of its core hash if it is among the digests.
+    fn tombstones_with(&self, digests: &[&[Digest]]) -> Result<Vec<Vec<Tombstone>>>;
 }
 
 /// Returns a neighborhood, of answers for each part of it.

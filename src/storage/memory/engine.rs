@@ -1,8 +1,9 @@
 //! The storage interface.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
-use super::put::MemoryWriter;
 use super::transaction::MemoryTransaction;
 use super::vault::MemoryStorage;
 use crate::artifact::Admitted;
@@ -10,15 +11,15 @@ use crate::storage::interface::{
     Adoption, Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, Storage,
     Transaction,
 };
-use crate::storage::{Actor, BUSY_TIMEOUT, Prepared, PutResult, Result, StorageError};
+use crate::storage::{Actor, Prepared, PutResult, Result, StorageError, change};
 
 impl Storage for MemoryStorage {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
         Ok(Box::new(self.view()))
     }
 
-    fn transaction(&self, at: DateTime<Utc>) -> Result<Box<dyn Transaction + '_>> {
-        Ok(Box::new(MemoryTransaction::begin(self, at, BUSY_TIMEOUT)?))
+    fn transaction(&self, at: DateTime<Utc>, busy_timeout: Duration) -> Result<Box<dyn Transaction + '_>> {
+        Ok(Box::new(MemoryTransaction::begin(self, at, busy_timeout)?))
     }
 
     fn preparer(&self) -> Result<Box<dyn Preparer>> {
@@ -29,11 +30,7 @@ impl Storage for MemoryStorage {
         if batch.iter().any(|prepared| prepared.private::<MemoryPreparation>().is_none()) {
             return Err(StorageError::invalid("the artifacts were prepared for another storage engine"));
         }
-        let mut change = MemoryTransaction::begin(self, options.at, options.busy_timeout)?;
-        let (state, recorder) = change.parts();
-        let outcomes = MemoryWriter::new(state, recorder, options.policy).put_all(batch)?;
-        Box::new(change).commit()?;
-        Ok(outcomes)
+        change::put(self, batch, options)
     }
 
     fn set_actor(&mut self, actor: Actor) {

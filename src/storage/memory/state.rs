@@ -11,7 +11,7 @@ use crate::storage::interface::{
     ArtifactRecord, AttributeRecord, CapturePassages, CaptureRecord, CaptureTarget, JournalRecord, Label,
     NameMention, Note, Pin, Tag, TimePeriod,
 };
-use crate::storage::{Head, Result, StorageError, TimeBasis, Tombstone};
+use crate::storage::{Head, TimeBasis, Tombstone};
 use crate::validation::Violation;
 
 /// The content of a vault at one point in time.
@@ -103,14 +103,6 @@ pub(super) struct MemoryMember {
 impl MemoryState {
     pub(super) fn artifact(&self, core: CoreHash) -> Option<&MemoryArtifact> {
         self.artifacts.get(&core).map(Arc::as_ref)
-    }
-
-    /// Returns the artifact with this core hash.
-    ///
-    /// # Errors
-    /// Returns an error of the kind `Gone` if it is not stored.
-    pub(super) fn expect_artifact(&self, core: CoreHash) -> Result<&MemoryArtifact> {
-        self.artifact(core).ok_or_else(|| StorageError::gone(core))
     }
 
     /// Returns the artifact with this core hash, to change it.
@@ -277,6 +269,24 @@ impl MemoryArtifact {
 const CONTAINS: &str = "contains";
 
 impl MemoryCapture {
+    /// Creates a capture without files.
+    pub(super) fn new(capture: CaptureHash, added_at: DateTime<Utc>, seen_at: DateTime<Utc>) -> Self {
+        Self {
+            capture,
+            addition: 0,
+            added_at,
+            seen_at,
+            warnings: Vec::new(),
+            signature: None,
+            source_path: None,
+            members: Vec::new(),
+            mentions: BTreeSet::new(),
+            attributes: BTreeSet::new(),
+            identified_by: BTreeSet::new(),
+            refers_to: BTreeMap::new(),
+        }
+    }
+
     pub(super) fn size(&self) -> u64 {
         self.members.iter().map(|member| member.bytes.len() as u64).sum()
     }

@@ -1,19 +1,21 @@
 //! The storage interface.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
-use super::change::PostgresTransaction;
 use super::put::PostgresPutBatch;
-use super::put::preparation::{are_ours, prepare};
 use super::session::DatabaseTransaction;
+use super::transaction::PostgresTransaction;
 use super::vault::PostgresStorage;
 use super::view::PostgresSnapshot;
+use super::write::blobs::{are_ours, prepare};
 use crate::artifact::Admitted;
 use crate::storage::interface::{
     Adoption, Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, SqlQueries,
     Storage, Transaction,
 };
-use crate::storage::{Actor, BUSY_TIMEOUT, Prepared, PutResult, Result, StorageError};
+use crate::storage::{Actor, Prepared, PutResult, Result, StorageError};
 
 impl Storage for PostgresStorage {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
@@ -22,8 +24,8 @@ impl Storage for PostgresStorage {
         Ok(Box::new(PostgresSnapshot { session, names: &self.names }))
     }
 
-    fn transaction(&self, at: DateTime<Utc>) -> Result<Box<dyn Transaction + '_>> {
-        let change = PostgresTransaction::begin(&self.server, &self.names, self.actor(), at, BUSY_TIMEOUT);
+    fn transaction(&self, at: DateTime<Utc>, busy_timeout: Duration) -> Result<Box<dyn Transaction + '_>> {
+        let change = PostgresTransaction::begin(&self.server, &self.names, self.actor(), at, busy_timeout);
         Ok(Box::new(change.map_err(|failure| failure.at(self.server.name()))?))
     }
 
@@ -36,7 +38,7 @@ impl Storage for PostgresStorage {
             return Err(StorageError::invalid("the artifacts were prepared for another storage engine"));
         }
         let (server, names, actor) = (&self.server, &self.names, self.actor());
-        let batch = PostgresPutBatch { server, names, actor, prepared: batch, options, recorded: None };
+        let batch = PostgresPutBatch { server, names, actor, prepared: batch, options };
         batch.put().map_err(|failure| failure.at(self.server.name()))
     }
 

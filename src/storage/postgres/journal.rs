@@ -8,22 +8,18 @@ use super::schema::expect_current;
 use super::session::DatabaseTransaction;
 use super::text::to_stored;
 use crate::digest::Digest;
-use crate::storage::journal::{JournalEvent, JournalWriter};
+use crate::storage::entry::Entry;
+use crate::storage::journal::JournalWriter;
 use crate::storage::waiting::Wait;
-use crate::storage::{Actor, ErrorKind, Head, RecordedEntry, StorageError, recorded};
+use crate::storage::{Actor, Head, RecordedEntry, recorded};
 
 /// A writer of the journal entries of one transaction, which holds the writer lock.
 pub(super) struct PostgresJournalWriter {
     writer: JournalWriter,
+    /// The last entry that has a row.
+    last: Head,
     /// The entries that are not in the database yet.
-    waiting: Vec<UnflushedEntry>,
-}
-
-struct UnflushedEntry {
-    head: Head,
-    at: i64,
-    action: &'static str,
-    entry: String,
+    waiting: Vec<RecordedEntry>,
 }
 
 impl PostgresJournalWriter {
@@ -51,17 +47,6 @@ impl PostgresJournalWriter {
         Self::read(session, sql, actor, at)
     }
 
-    /// Creates a writer at what is the end of the journal now, to see what would be written.
-    pub(super) fn without_lock(
-        session: &DatabaseTransaction<'_>,
-        actor: Option<&Actor>,
-        at: DateTime<Utc>,
-    ) -> PostgresResult<Self> {
-        let sql = "SELECT h.seq, h.at, h.chain, v.version, h.is_incomplete FROM head h, vault v
-                    WHERE h.id = 1 AND v.id = 1";
-        Self::read(session, sql, actor, at).map(|(recorder, _)| recorder)
-    }
-
     fn read(
         session: &DatabaseTransaction<'_>,
         sql: &str,
@@ -72,7 +57,8 @@ impl PostgresJournalWriter {
         expect_current(session.server().name(), value(&row, 3)?)?;
         let head = Head { seq: count(&row, 0)?, chain: digest(&row, 2)? };
         let last = value::<Option<i64>>(&row, 1)?.map(from_millis).transpose()?;
-        let recorder = Self { writer: JournalWriter::new(head, last, actor, at), waiting: Vec::new() };
+        let writer = JournalWriter::new(head, last, actor, at);
+        let recorder = Self { writer, last: head, waiting: Vec::new() };
         Ok((recorder, value(&row, 4)?))
     }
 
@@ -81,65 +67,52 @@ impl PostgresJournalWriter {
         self.writer.at()
     }
 
-    pub(super) fn actor(&self) -> Option<&Actor> {
-        self.writer.actor()
-    }
-
-    /// Returns the last entry.
+    /// Returns the last entry that has a row.
     pub(super) fn head(&self) -> Head {
-        self.writer.head()
+        self.last
     }
 
-    /// Adds an entry, which [`PostgresJournalWriter::flush`] writes.
-    pub(super) fn append(&mut self, event: &JournalEvent<'_>) -> PostgresResult<()> {
-        let entry = self.writer.append(event).map_err(|error| {
-            StorageError::new(ErrorKind::Database, "a journal entry cannot be written").with_source(error)
-        })?;
-        let at = self.at().timestamp_millis();
-        self.waiting.push(UnflushedEntry { head: self.writer.head(), at, action: event.action(), entry });
+    /// Returns the writer of the texts of entries.
+    pub(super) fn writer(&mut self) -> &mut JournalWriter {
+        &mut self.writer
+    }
+
+    /// Adds an entry from which no row of the catalog follows. [`PostgresJournalWriter::flush`] writes it.
+    pub(super) fn append(&mut self, entry: Entry) -> PostgresResult<()> {
+        self.waiting.push(self.writer.record(entry)?);
         Ok(())
     }
 
-    /// Adds an entry of another journal, which [`PostgresJournalWriter::flush`] writes.
-    pub(super) fn adopt(&mut self, entry: &RecordedEntry) -> PostgresResult<()> {
-        recorded::check_next(self.head(), entry)?;
-        self.writer.adopt(entry.head(), entry.at);
-        let (at, entry_text) = (entry.at.timestamp_millis(), entry.record.entry.clone());
-        self.waiting.push(UnflushedEntry {
-            head: entry.head(),
-            at,
-            action: entry.action(),
-            entry: entry_text,
-        });
-        Ok(())
-    }
-
-    /// Returns whether nothing waits to be written.
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    /// Writes the entries.
+    /// Writes the entries that were added.
     pub(super) fn flush(&mut self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         let waiting = std::mem::take(&mut self.waiting);
-        if waiting.is_empty() {
-            return Ok(());
+        self.write(session, &waiting.iter().collect::<Vec<_>>())
+    }
+
+    /// Writes the rows of entries that continue the journal.
+    pub(super) fn write(
+        &mut self,
+        session: &DatabaseTransaction<'_>,
+        entries: &[&RecordedEntry],
+    ) -> PostgresResult<()> {
+        let Some(last) = entries.last() else { return Ok(()) };
+        for entry in entries {
+            recorded::check_next(self.last, entry)?;
+            self.last = entry.head();
         }
-        let at = self.at().timestamp_millis();
-        let seqs: Vec<i64> = waiting.iter().map(|waiting| waiting.head.seq.cast_signed()).collect();
-        let times: Vec<i64> = waiting.iter().map(|waiting| waiting.at).collect();
-        let actions: Vec<&str> = waiting.iter().map(|waiting| waiting.action).collect();
-        let entries: Vec<_> = waiting.iter().map(|waiting| to_stored(&waiting.entry)).collect();
-        let chains: Vec<Digest> = waiting.iter().map(|waiting| waiting.head.chain).collect();
+        let seqs: Vec<i64> = entries.iter().map(|entry| entry.record.seq.cast_signed()).collect();
+        let times: Vec<i64> = entries.iter().map(|entry| entry.at.timestamp_millis()).collect();
+        let actions: Vec<&str> = entries.iter().map(|entry| entry.change.action()).collect();
+        let texts: Vec<_> = entries.iter().map(|entry| to_stored(&entry.record.entry)).collect();
+        let chains: Vec<Digest> = entries.iter().map(|entry| entry.record.chain).collect();
         session.execute(
             "INSERT INTO journal (seq, at, action, entry, chain)
              SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bytea[])",
-            &[&seqs, &times, &actions, &entries, &chains],
+            &[&seqs, &times, &actions, &texts, &chains],
         )?;
-        let head = self.head();
         session.execute(
             "UPDATE head SET seq = $1, at = $2, chain = $3 WHERE id = 1",
-            &[&head.seq.cast_signed(), &at, &head.chain],
+            &[&last.record.seq.cast_signed(), &last.at.timestamp_millis(), &last.record.chain],
         )?;
         Ok(())
     }

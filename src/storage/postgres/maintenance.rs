@@ -15,8 +15,8 @@ use super::unreferenced::{
 use super::vault::PostgresStorage;
 use crate::clock;
 use crate::storage::check::{Inspection, ReadmittedArtifact, ReindexOutcome, Repairs};
+use crate::storage::entry::Entry;
 use crate::storage::interface::{Erasure, Maintenance, ReclaimResult, ReclaimableSpace, Remnant};
-use crate::storage::journal::JournalEvent;
 use crate::storage::{BUSY_TIMEOUT, Result};
 
 impl PostgresStorage {
@@ -86,9 +86,8 @@ impl PostgresStorage {
             return Ok(None);
         }
         session.execute(&format!("DELETE FROM blob b WHERE b.object IS NULL AND {UNREFERENCED}"), &[])?;
-        let event =
-            JournalEvent::Gc { blobs, bytes_after: 0, bytes_before, dictionaries: 0, recompressed: 0 };
-        recorder.append(&event)?;
+        let event = Entry::Gc { blobs, bytes_after: 0, bytes_before, dictionaries: 0, recompressed: 0 };
+        recorder.append(event)?;
         recorder.flush(&session)?;
         session.commit()?;
         self.delete_objects(&objects.objects)?;

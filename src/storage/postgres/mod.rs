@@ -10,7 +10,6 @@ mod adoption;
 mod attach;
 mod blob_store;
 mod bytes;
-mod change;
 mod check;
 mod columns;
 mod connecting;
@@ -37,9 +36,11 @@ mod sql;
 mod statements;
 mod text;
 mod tls;
+mod transaction;
 mod unreferenced;
 mod vault;
 mod view;
+mod write;
 
 pub use vault::PostgresStorage;
 

@@ -3,19 +3,14 @@
 //! Until the copy is complete, the header of the file has another application id than that of a vault. Entries that remove
 //! something are adopted in transactions of their own, because bytes that others depend on have to be encoded again.
 
-use chrono::DateTime;
-
-use super::dictionaries::Dictionaries;
 use super::edit::WriteTransaction;
 use super::journal::SqliteJournalWriter;
-use super::read::SqliteSnapshot;
 use super::store::Store;
-use super::write::{self, PutContext};
-use super::{Result, StorageError, application_id, payload, write_lock};
-use crate::storage::entry::EntryChange;
+use super::{Result, StorageError, application_id, write_lock};
+use crate::storage::entry::Entry;
 use crate::storage::interface::{AdoptedEntry, Adoption};
 use crate::storage::recorded;
-use crate::storage::{BUSY_TIMEOUT, Head, Prepared, RemovedPolicy};
+use crate::storage::{BUSY_TIMEOUT, Head};
 
 impl Adoption for Store {
     fn is_incomplete(&self) -> Result<bool> {
@@ -40,22 +35,13 @@ impl Adoption for Store {
             return Err(recorded::not_begun());
         }
         let head = recorded::check(Self::snapshot(self)?.journal_head()?, entries)?;
-        let mut rest = entries;
-        while let Some(AdoptedEntry { entry, .. }) = rest.first() {
-            if let EntryChange::Remove { captures, core, .. } = &entry.change {
-                let snapshot = SqliteSnapshot::begin(self.connection()?, &self.readers, &self.path, true)?;
-                let mut edit = WriteTransaction::begin_to_adopt(snapshot, &self.path)?;
-                edit.adopt_removal(entry, *core, captures)?;
-                edit.commit()?;
-                rest = rest.get(1..).unwrap_or_default();
-                continue;
-            }
-            let is_removal =
-                |entry: &AdoptedEntry<'_>| matches!(entry.entry.change, EntryChange::Remove { .. });
-            let count = rest.iter().position(is_removal).unwrap_or(rest.len());
-            let (now, later) = rest.split_at(count);
-            self.adopt_without_removals(now)?;
-            rest = later;
+        // Bytes that others depend on have to be encoded again before they are removed, so removals are committed by
+        // themselves.
+        let is_removal = |entry: &AdoptedEntry<'_>| matches!(entry.entry.change, Entry::Remove { .. });
+        for entries in entries.chunk_by(|one, other| is_removal(one) == is_removal(other)) {
+            let mut edit = WriteTransaction::begin_to_adopt(self.snapshot_to_change(BUSY_TIMEOUT)?)?;
+            edit.append(entries)?;
+            edit.commit()?;
         }
         Ok(head)
     }
@@ -94,15 +80,5 @@ impl Store {
         application_id::mark(&transaction, is_incomplete).map_err(failed)?;
         transaction.commit().map_err(failed)?;
         Ok(head)
-    }
-
-    fn adopt_without_removals(&self, entries: &[AdoptedEntry<'_>]) -> Result<()> {
-        let none = Dictionaries::default();
-        let content: Option<&Prepared> = entries.iter().find_map(|entry| entry.content);
-        let dictionaries = content.map_or(Ok(&none), payload::dictionaries)?;
-        let (at, policy, busy_timeout) = (DateTime::UNIX_EPOCH, RemovedPolicy::Refuse, BUSY_TIMEOUT);
-        let putting = PutContext { dictionaries, actor: None, at, policy, busy_timeout };
-        let mut connection = self.connection()?;
-        write::adopt(&mut connection, entries, &putting).map_err(|error| self.failed(error))
     }
 }

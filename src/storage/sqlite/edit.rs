@@ -5,14 +5,11 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
+use super::Result;
 use super::connection::secure_delete;
-use super::ids::artifact_id;
-use super::journal::{JournalEvent, SqliteJournalWriter};
+use super::journal::SqliteJournalWriter;
 use super::mention_index;
-use super::pool::SqlitePooledConnection;
 use super::read::SqliteSnapshot;
-use super::{Result, StorageError};
-use crate::digest::CoreHash;
 use crate::storage::{Actor, Head};
 
 /// A write transaction. There is no other writer while it exists; readers see the previous state. Nothing is changed
@@ -28,26 +25,25 @@ pub(crate) struct WriteTransaction<'s> {
 
 impl<'s> WriteTransaction<'s> {
     pub(super) fn begin(
-        connection: SqlitePooledConnection<'s>,
-        look: impl FnOnce(SqlitePooledConnection<'s>) -> Result<SqliteSnapshot<'s>>,
+        snapshot: SqliteSnapshot<'s>,
         actor: Option<&Actor>,
         at: DateTime<Utc>,
-        path: &std::path::Path,
     ) -> Result<Self> {
-        // Deleted content is overwritten.
-        let snapshot = look(connection)?;
-        secure_delete(snapshot.connection(), true).map_err(|error| StorageError::from_sqlite(path, error))?;
         let journal = SqliteJournalWriter::open(snapshot.connection(), actor, at)
             .map_err(|error| snapshot.failed(error))?;
         Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
     }
 
     /// Begins a transaction that adopts journal entries.
-    pub(super) fn begin_to_adopt(snapshot: SqliteSnapshot<'s>, path: &std::path::Path) -> Result<Self> {
-        secure_delete(snapshot.connection(), true).map_err(|error| StorageError::from_sqlite(path, error))?;
+    pub(super) fn begin_to_adopt(snapshot: SqliteSnapshot<'s>) -> Result<Self> {
         let journal = SqliteJournalWriter::open_to_adopt(snapshot.connection())
             .map_err(|error| snapshot.failed(error))?;
         Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
+    }
+
+    /// Overwrites content that is deleted from now on. Additions are faster without it.
+    pub(super) fn overwrite_deleted(&self) -> Result<()> {
+        secure_delete(self.connection(), true).map_err(|error| self.snapshot.failed(error))
     }
 
     /// Returns a snapshot that includes the changes so far.
@@ -72,30 +68,6 @@ impl<'s> WriteTransaction<'s> {
 
     pub(super) fn connection(&self) -> &Connection {
         self.snapshot.connection()
-    }
-
-    /// Runs `work` and appends the journal entry if `work` changed anything.
-    pub(super) fn recorded(
-        &mut self,
-        event: &JournalEvent<'_>,
-        work: impl FnOnce(&Connection) -> rusqlite::Result<bool>,
-    ) -> Result<bool> {
-        let connection = self.snapshot.connection();
-        let run = || {
-            let did = work(connection)?;
-            if did {
-                self.journal.append(connection, event)?;
-            }
-            Ok(did)
-        };
-        run().map_err(|error| self.snapshot.failed(error))
-    }
-
-    /// Returns the current row id of an artifact: it may have been removed since it was looked up, and its row id
-    /// reused.
-    pub(super) fn number(&self, core: CoreHash) -> Result<i64> {
-        let id = artifact_id(self.connection(), core).map_err(|error| self.snapshot.failed(error))?;
-        id.ok_or_else(|| StorageError::gone(core))
     }
 }
 

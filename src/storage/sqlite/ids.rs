@@ -74,18 +74,6 @@ fn id_of(
     statements.with(sql, |select| select.query_row(key, |row| row.get(0)).optional())
 }
 
-/// Returns the name of the kind of the artifact with this core hash.
-pub(super) fn artifact_kind(
-    statements: &impl StatementProvider,
-    core: CoreHash,
-) -> rusqlite::Result<Option<String>> {
-    statements.with(
-        "SELECT k.name FROM artifact a JOIN kind k ON k.id = a.kind
-          WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2",
-        |select| select.query_row((beginning(&core.0), core.0.as_bytes()), |row| row.get(0)).optional(),
-    )
-}
-
 /// Returns the row id of the blob with this hash.
 pub(super) fn blob_id(statements: &impl StatementProvider, blob: BlobHash) -> rusqlite::Result<Option<i64>> {
     id_of(statements, "SELECT id FROM blob WHERE substr(digest, 1, 8) = ?1 AND digest = ?2", &blob.0)

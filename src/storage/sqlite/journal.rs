@@ -9,10 +9,11 @@ use super::application_id;
 use super::error::{incomplete, out_of_order, refused};
 use super::rows::Milliseconds;
 use super::statements::StatementProvider;
-use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::digest::Digest;
 use crate::storage::actor::Actor;
+use crate::storage::entry::Entry;
+use crate::storage::journal::Head;
 use crate::storage::journal::JournalWriter;
-pub(super) use crate::storage::journal::{Head, JournalEvent, MAX_CAPTURES, arrival};
 use crate::storage::{CaptureTarget, RecordedAddition, RecordedEntry, recorded};
 
 /// The SQL expression for the time of an entry of the journal `j`: the one in its text, which is chained. The text of
@@ -28,25 +29,13 @@ pub(super) fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<Opt
         .optional()
 }
 
-/// An added capture.
-pub(super) struct Addition<'a> {
-    /// The row id and the name of its kind.
-    pub(super) kind: i64,
-    pub(super) kind_name: &'static str,
-    pub(super) core: CoreHash,
-    pub(super) capture: CaptureHash,
-    pub(super) size: u64,
-    pub(super) source_path: Option<&'a str>,
-}
-
 /// A writer that appends entries within a transaction.
 pub(super) struct SqliteJournalWriter {
     writer: JournalWriter,
-    seq: i64,
-    /// The actor's row id, once there was an addition.
-    actor_id: Option<i64>,
-    /// The row ids of the actors of adopted entries.
-    adopted_actors: HashMap<String, i64>,
+    /// The last entry that has a row.
+    last: Head,
+    /// The row ids of actors.
+    actors: HashMap<String, i64>,
 }
 
 impl SqliteJournalWriter {
@@ -78,50 +67,24 @@ impl SqliteJournalWriter {
     ) -> rusqlite::Result<Self> {
         let last = connection
             .prepare_cached("SELECT seq, chain, at FROM journal ORDER BY seq DESC LIMIT 1")?
-            .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get::<_, Milliseconds>(2)?.0)))
+            .query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get::<_, Milliseconds>(2)?.0)))
             .optional()?;
-        let (seq, chain, last) = match last {
+        let (seq, chain, at_last) = match last {
             Some((seq, chain, last)) => (seq, chain, Some(last)),
             None => (0_i64, Digest::from_bytes([0; 32]), None),
         };
-        let head = Head { seq: seq.cast_unsigned(), chain };
-        Ok(Self {
-            writer: JournalWriter::new(head, last, actor, at),
-            seq,
-            actor_id: None,
-            adopted_actors: HashMap::new(),
-        })
-    }
-
-    /// Returns the number of the last entry.
-    pub(super) fn seq(&self) -> i64 {
-        self.seq
+        let last = Head { seq: seq.cast_unsigned(), chain };
+        Ok(Self { writer: JournalWriter::new(last, at_last, actor, at), last, actors: HashMap::new() })
     }
 
     /// Returns the last entry.
     pub(super) fn head(&self) -> Head {
-        self.writer.head()
+        self.last
     }
 
-    /// Returns the time of the recorded changes.
-    pub(super) fn at(&self) -> DateTime<Utc> {
-        self.writer.at()
-    }
-
-    /// Appends the entry of an addition. It is stored in columns, from which the view `journal_entries` builds its
-    /// text.
-    pub(super) fn add(
-        &mut self,
-        statements: &impl StatementProvider,
-        addition: &Addition<'_>,
-    ) -> rusqlite::Result<()> {
-        let Addition { kind, kind_name, core, capture, size, source_path } = *addition;
-        let actor = self.actor_id(statements)?;
-        self.chain_up(&JournalEvent::Add { capture, core, kind: kind_name, size, source_path })?;
-        let target = CaptureTarget { capture, artifact: core };
-        let (time, chain) = (self.at().timestamp_millis(), self.head().chain);
-        let addition = RecordedAddition { target, kind: kind_name, size, source_path };
-        insert_addition(statements, (self.seq, time, actor), (kind, &addition), &chain)
+    /// Returns the writer of the texts of entries.
+    pub(super) fn writer(&mut self) -> &mut JournalWriter {
+        &mut self.writer
     }
 
     /// Returns the last entry of a journal.
@@ -129,69 +92,40 @@ impl SqliteJournalWriter {
         Self::at_the_end(connection, None, DateTime::UNIX_EPOCH).map(|journal| journal.head())
     }
 
-    /// Continues with an entry of another journal. What follows from the entry is written next, and then the entry itself.
-    pub(super) fn begin_adopted(&mut self, entry: &RecordedEntry) -> rusqlite::Result<()> {
-        recorded::check_next(self.head(), entry).map_err(refused)?;
-        self.seq = after(self.seq, "journal")?;
-        self.writer.adopt(entry.head(), entry.at);
-        Ok(())
-    }
-
-    /// Writes the entry that was begun. An addition is stored in columns if the view returns its text again; the vault may
-    /// not have the kind of an artifact that was removed later.
-    pub(super) fn adopt(&mut self, connection: &Connection, entry: &RecordedEntry) -> rusqlite::Result<()> {
-        let record = &entry.record;
+    /// Writes the row of an entry that continues the journal. An addition is stored in columns if the view returns its text
+    /// again; the vault may not have the kind of an artifact that was removed later.
+    pub(super) fn write(
+        &mut self,
+        statements: &impl StatementProvider,
+        entry: &RecordedEntry,
+    ) -> rusqlite::Result<()> {
+        recorded::check_next(self.last, entry).map_err(refused)?;
+        let seq = after(self.last.seq.cast_signed(), "journal")?;
+        let (at, record) = (entry.at.timestamp_millis(), &entry.record);
+        self.last = entry.head();
         if let Some(addition) = entry.addition()
             && entry.is_in_written_form()
-            && let Some(kind) = kind_id(connection, addition.kind)?
+            && let Some(kind) = kind_id(statements, addition.kind)?
         {
-            let actor = self.adopted_actor(connection, entry.actor.as_deref())?;
-            let numbers = (self.seq, entry.at.timestamp_millis(), actor);
-            return insert_addition(connection, numbers, (kind, &addition), &record.chain);
+            let actor = entry.actor.as_deref().map(|name| self.actor_id(statements, name)).transpose()?;
+            return insert_addition(statements, (seq, at, actor), (kind, &addition), &record.chain);
         }
-        insert_text(connection, (self.seq, entry.at.timestamp_millis()), &record.entry, &record.chain)
+        insert_text(statements, (seq, at), &record.entry, &record.chain)
     }
 
-    fn adopted_actor(
-        &mut self,
-        connection: &Connection,
-        name: Option<&str>,
-    ) -> rusqlite::Result<Option<i64>> {
-        let Some(name) = name else { return Ok(None) };
-        if let Some(id) = self.adopted_actors.get(name) {
-            return Ok(Some(*id));
+    /// Appends an entry from which no row of the catalog follows.
+    pub(super) fn append(&mut self, connection: &Connection, entry: Entry) -> rusqlite::Result<()> {
+        let entry = self.writer.record(entry).map_err(refused)?;
+        self.write(connection, &entry)
+    }
+
+    fn actor_id(&mut self, statements: &impl StatementProvider, name: &str) -> rusqlite::Result<i64> {
+        if let Some(id) = self.actors.get(name) {
+            return Ok(*id);
         }
-        let id = actor_id(connection, name)?;
-        self.adopted_actors.insert(name.to_owned(), id);
-        Ok(Some(id))
-    }
-
-    /// Appends an entry of any other event.
-    pub(super) fn append(
-        &mut self,
-        connection: &Connection,
-        event: &JournalEvent<'_>,
-    ) -> rusqlite::Result<()> {
-        let text = self.chain_up(event)?;
-        insert_text(connection, (self.seq, self.at().timestamp_millis()), &text, &self.head().chain)
-    }
-
-    fn actor_id(&mut self, statements: &impl StatementProvider) -> rusqlite::Result<Option<i64>> {
-        if let (None, Some(actor)) = (self.actor_id, self.writer.actor()) {
-            self.actor_id = Some(actor_id(statements, actor.name())?);
-        }
-        Ok(self.actor_id)
-    }
-
-    /// Extends the chain by an entry of `event` and returns its text.
-    fn chain_up(&mut self, event: &JournalEvent<'_>) -> rusqlite::Result<String> {
-        let seq = after(self.seq, "journal")?;
-        let text = self
-            .writer
-            .append(event)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        self.seq = seq;
-        Ok(text)
+        let id = actor_id(statements, name)?;
+        self.actors.insert(name.to_owned(), id);
+        Ok(id)
     }
 }
 
@@ -213,9 +147,10 @@ fn actor_id(statements: &impl StatementProvider, name: &str) -> rusqlite::Result
 }
 
 /// Returns the row id of the kind with this name.
-fn kind_id(connection: &Connection, name: &str) -> rusqlite::Result<Option<i64>> {
-    let mut statement = connection.prepare_cached("SELECT id FROM kind WHERE name = ?1")?;
-    statement.query_row([name], |row| row.get(0)).optional()
+fn kind_id(statements: &impl StatementProvider, name: &str) -> rusqlite::Result<Option<i64>> {
+    statements.with("SELECT id FROM kind WHERE name = ?1", |select| {
+        select.query_row([name], |row| row.get(0)).optional()
+    })
 }
 
 /// Inserts the row of an addition: its number, time and actor; the row id of its kind, and what it adds; its chain value.
@@ -247,15 +182,14 @@ fn insert_addition(
 
 /// Inserts the row of an entry that is stored as text: its number and time, its text and its chain value.
 fn insert_text(
-    connection: &Connection,
+    statements: &impl StatementProvider,
     (seq, at): (i64, i64),
     text: &str,
     chain: &Digest,
 ) -> rusqlite::Result<()> {
-    connection
-        .prepare_cached("INSERT INTO journal (seq, at, entry, chain) VALUES (?1, ?2, ?3, ?4)")?
-        .execute((seq, at, text, chain.as_bytes()))
-        .map(drop)
+    statements.with("INSERT INTO journal (seq, at, entry, chain) VALUES (?1, ?2, ?3, ?4)", |insert| {
+        insert.execute((seq, at, text, chain.as_bytes())).map(drop)
+    })
 }
 
 /// Returns the number after `last`. In a damaged vault, there may be none.

@@ -1,77 +1,11 @@
 //! Labels: one value per artifact and key.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use rusqlite::Connection;
 
 use super::Result;
-use super::edit::WriteTransaction;
-use super::journal::JournalEvent;
 use super::read::SqliteSnapshot;
 use super::rows::{ArtifactId, Milliseconds, limit_of};
-use crate::digest::CoreHash;
 use crate::storage::interface::{Label, LabelKey, LabelValue};
-use crate::storage::labels::{LabelChange, LabeledArtifacts};
-
-impl WriteTransaction<'_> {
-    /// Sets labels on artifacts; returns false if all of them have them already.
-    ///
-    /// # Errors
-    /// Returns [`Invalid`](crate::storage::ErrorKind::Invalid) if a label is not valid or an artifact would have too many;
-    /// otherwise the same as [`WriteTransaction::tag`].
-    pub(crate) fn set_labels(
-        &mut self,
-        cores: &[CoreHash],
-        labels: &BTreeMap<String, String>,
-    ) -> Result<bool> {
-        let (ids, labeled) = self.labeled(cores)?;
-        let changes = labeled.set(labels)?;
-        let at = self.journal.at().timestamp_millis();
-        for LabelChange { cores, change } in &changes {
-            self.recorded(&JournalEvent::Label { cores, labels: change }, |connection| {
-                for id in cores.iter().filter_map(|core| ids.get(core)) {
-                    for (key, value) in change {
-                        put(connection, *id, (key, value), at)?;
-                    }
-                }
-                Ok(true)
-            })?;
-        }
-        Ok(!changes.is_empty())
-    }
-
-    /// Removes the labels with these keys from artifacts; returns false if none has one.
-    pub(crate) fn remove_labels(&mut self, cores: &[CoreHash], keys: &BTreeSet<String>) -> Result<bool> {
-        let (ids, labeled) = self.labeled(cores)?;
-        let changes = labeled.remove(keys);
-        for LabelChange { cores, change } in &changes {
-            self.recorded(&JournalEvent::Unlabel { cores, keys: change }, |connection| {
-                for id in cores.iter().filter_map(|core| ids.get(core)) {
-                    change.iter().try_for_each(|key| delete(connection, *id, key))?;
-                }
-                Ok(true)
-            })?;
-        }
-        Ok(!changes.is_empty())
-    }
-
-    /// Removes all labels of an artifact.
-    pub(super) fn remove_all_labels(&mut self, core: CoreHash, artifact: ArtifactId) -> Result<bool> {
-        let keys = self.snapshot.labels_of(artifact)?.into_iter().map(|label| label.key).collect();
-        self.remove_labels(&[core], &keys)
-    }
-
-    /// Returns the row ids of the artifacts, and their labels.
-    fn labeled(&self, cores: &[CoreHash]) -> Result<(BTreeMap<CoreHash, i64>, LabeledArtifacts)> {
-        let mut ids = BTreeMap::new();
-        let labeled = LabeledArtifacts::read(cores, |core| {
-            let id = self.number(core)?;
-            ids.insert(core, id);
-            self.snapshot.labels_of(ArtifactId(id))
-        })?;
-        Ok((ids, labeled))
-    }
-}
 
 /// Sets a label of an artifact, replacing the value of its key.
 pub(super) fn put(

@@ -5,6 +5,7 @@
 //! read is hashed again.
 
 mod adoption;
+mod append;
 mod application_id;
 mod backup;
 mod check;
@@ -30,7 +31,6 @@ mod ids;
 mod journal;
 mod labels;
 mod lists;
-mod manual_links;
 mod mention_index;
 mod mentions;
 mod notes;

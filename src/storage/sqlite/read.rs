@@ -16,11 +16,11 @@ mod versions;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Params, Row};
 
-use super::connection::BUSY_TIMEOUT;
 use super::dictionaries::DecompressionDictionaryCache;
 use super::ids::{beginning, capture_id};
 use super::lists::MentionListReader;
@@ -67,14 +67,15 @@ pub(crate) struct SqliteSnapshot<'s> {
 }
 
 impl<'s> SqliteSnapshot<'s> {
-    /// Begins a snapshot of the current state. With `to_change`, there is no other writer until it is dropped.
+    /// Begins a snapshot of the current state. With a `busy_timeout`, it waits for other
+    /// writers no longer than that, and there is none until it is dropped.
     pub(super) fn begin(
         connection: SqlitePooledConnection<'s>,
         readers: &'s DecompressionDictionaryCache,
         path: &'s Path,
-        to_change: bool,
+        busy_timeout: Option<Duration>,
     ) -> Result<Self> {
-        let segments = (!to_change).then(OnceCell::new);
+        let segments = busy_timeout.is_none().then(OnceCell::new);
         let snapshot = Self {
             connection,
             readers,
@@ -85,8 +86,8 @@ impl<'s> SqliteSnapshot<'s> {
             goes_on: false,
         };
         let begin = || {
-            if to_change {
-                write_lock::in_turn(&snapshot.connection, BUSY_TIMEOUT, || {
+            if let Some(busy_timeout) = busy_timeout {
+                write_lock::in_turn(&snapshot.connection, busy_timeout, || {
                     snapshot.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])
                 })?;
             } else {

@@ -11,13 +11,13 @@ use super::connection::BUSY_TIMEOUT;
 use super::dictionaries::{self, IS_STALE};
 use super::dictionary_training;
 use super::error::out_of_order;
-use super::journal::JournalEvent;
 use super::read::SqliteSnapshot;
 use super::recode::DictionaryWithId;
 use super::remove::IS_ORPHAN;
 use super::search;
 use super::write_lock;
 use super::{Result, StorageError, Store};
+use crate::storage::entry::Entry;
 use crate::storage::interface::{Erasure, ReclaimResult, ReclaimableSpace, Remnant};
 
 impl Erasure {
@@ -129,10 +129,9 @@ impl Store {
     fn record(&self, done: &ReclaimResult, at: DateTime<Utc>) -> Result<()> {
         let ReclaimResult { blobs, dictionaries, recompressed, bytes_before, bytes_after, .. } = *done;
         let mut edit = self.edit(at)?;
-        edit.recorded(
-            &JournalEvent::Gc { blobs, bytes_after, bytes_before, dictionaries, recompressed },
-            |_| Ok(true),
-        )?;
+        let entry = Entry::Gc { blobs, bytes_after, bytes_before, dictionaries, recompressed };
+        let appended = edit.journal.append(edit.snapshot.connection(), entry);
+        appended.map_err(|error| edit.snapshot.failed(error))?;
         edit.commit().map(drop)
     }
 

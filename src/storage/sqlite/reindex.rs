@@ -8,23 +8,23 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Transaction};
 
-use super::connection::BUSY_TIMEOUT;
 use super::derived;
 use super::dictionaries::{DecompressionDictionaryCache, Dictionaries};
 use super::error::is_damage;
 use super::ids::blob_id;
-use super::journal::{JournalEvent, SqliteJournalWriter};
+use super::journal::SqliteJournalWriter;
 use super::lists::{MentionListReader, MentionRow};
 use super::mention_index;
 use super::payload::PayloadReader;
 use super::signatures;
 use super::unresolved;
-use super::write::{NewCapture, PutContext, SqliteWriter, StoredBlob};
+use super::write::{NewCapture, SqliteWriter, StoredBlob};
 use super::write_lock;
-use crate::artifact::{Admitted, Kind};
+use crate::artifact::{Admitted, Kind, Signature, SignatureState};
+use crate::storage::Actor;
 use crate::storage::check::{CaptureId, ReadmittedArtifact, ReindexOutcome};
+use crate::storage::entry::Entry;
 use crate::storage::seal::seal;
-use crate::storage::{Actor, RemovedPolicy};
 
 /// Number of entries that are added to the new mention index at once.
 const ENTRIES: usize = 1 << 20;
@@ -38,12 +38,10 @@ pub(super) fn artifacts(
 ) -> rusqlite::Result<Vec<ReindexOutcome>> {
     let dictionaries = Dictionaries::load(connection)?;
     let transaction = write_lock::begin(connection)?;
-    let policy = RemovedPolicy::Refuse;
-    let mut writer = SqliteWriter::new(
-        &transaction,
-        &PutContext { dictionaries: &dictionaries, actor, at, policy, busy_timeout: BUSY_TIMEOUT },
-    )?;
-    let outcomes: rusqlite::Result<_> = batch.iter().map(|readmitted| writer.reindex(readmitted)).collect();
+    let mut journal = SqliteJournalWriter::open(&transaction, actor, at)?;
+    let mut writer = SqliteWriter::new(&transaction, &dictionaries, &|_, _| Ok(()))?;
+    let outcomes: rusqlite::Result<_> =
+        batch.iter().map(|readmitted| writer.reindex(&mut journal, readmitted)).collect();
     let outcomes = outcomes?;
     let entries = std::mem::take(&mut writer.entries);
     writer.finish()?;
@@ -56,7 +54,11 @@ pub(super) fn artifacts(
 }
 
 impl SqliteWriter<'_> {
-    fn reindex(&mut self, readmitted: &ReadmittedArtifact) -> rusqlite::Result<ReindexOutcome> {
+    fn reindex(
+        &mut self,
+        journal: &mut SqliteJournalWriter,
+        readmitted: &ReadmittedArtifact,
+    ) -> rusqlite::Result<ReindexOutcome> {
         let ReadmittedArtifact { artifact, captures } = readmitted;
         let id = artifact.id;
         let now: Vec<i64> = self.numbers("SELECT id FROM capture WHERE artifact = ?1 ORDER BY id", id)?;
@@ -75,15 +77,15 @@ impl SqliteWriter<'_> {
             self.index(&NewCapture { id: capture, artifact: id, is_first, blobs }, kind, admitted)?;
             self.describe(capture, admitted)?;
             match admitted.signature() {
-                Some(_) => self.record_signature(capture, admitted)?,
-                None => signatures::forget(self.transaction, capture)?,
+                Some(found) => self.record_signature(journal, (capture, admitted), found)?,
+                None => signatures::forget(self.connection, capture)?,
             }
         }
         // Another capture may have a mention now.
         let now: HashSet<_> = self.entries.iter().copied().collect();
         let moved: Vec<_> = kept.difference(&now).copied().collect();
         if !moved.is_empty() {
-            mention_index::remove(self.transaction, moved)?;
+            mention_index::remove(self.connection, moved)?;
         }
         // Lookups of the previous entries already lead there.
         self.entries.retain(|entry| !kept.contains(entry));
@@ -91,17 +93,44 @@ impl SqliteWriter<'_> {
         Ok(ReindexOutcome::Done)
     }
 
+    /// Records the signature state found when admitting the capture with the row id `id`, in the journal only if it
+    /// changed. A signature that was not checked this time does not replace the result of an earlier check.
+    fn record_signature(
+        &self,
+        journal: &mut SqliteJournalWriter,
+        (id, admitted): (i64, &Admitted),
+        found: &Signature,
+    ) -> rusqlite::Result<()> {
+        let stored = signatures::stored(self.connection, id)?;
+        let state = match &stored {
+            Some(known) if found.state == SignatureState::Unchecked => known.state,
+            _ => found.state,
+        };
+        let news = Signature { state, key_id: found.key_id.clone() };
+        if stored.as_ref() == Some(&news) {
+            return Ok(());
+        }
+        signatures::store(self.connection, id, &news)?;
+        let entry = Entry::Signature {
+            capture: admitted.capture(),
+            core: admitted.core(),
+            key_id: news.key_id,
+            state: state.name().to_owned(),
+        };
+        journal.append(self.connection, entry)
+    }
+
     /// Returns the row id of the kind, after correcting the kind in the vault if necessary: admission proves it.
     fn kind_of(&mut self, artifact: i64, kind: Kind) -> rusqlite::Result<i64> {
         // If the row of the kind was lost, other tables still contain its number.
-        self.transaction
+        self.connection
             .prepare_cached(
                 "INSERT OR IGNORE INTO kind (id, name)
                  SELECT kind, ?2 FROM artifact WHERE id = ?1 AND kind NOT IN (SELECT id FROM kind)",
             )?
             .execute((artifact, kind.name()))?;
         let id = self.kind(kind)?;
-        self.transaction
+        self.connection
             .prepare_cached("UPDATE artifact SET kind = ?2 WHERE id = ?1 AND kind IS NOT ?2")?
             .execute((artifact, id))?;
         Ok(id)
@@ -117,11 +146,11 @@ impl SqliteWriter<'_> {
         let mut known = HashSet::new();
         let readers = DecompressionDictionaryCache::default();
         let lists =
-            MentionListReader { payloads: PayloadReader { connection: self.transaction, readers: &readers } };
+            MentionListReader { payloads: PayloadReader { connection: self.connection, readers: &readers } };
         for (capture, _) in captures.iter().filter(|(_, admitted)| admitted.is_some()) {
             let mentions = readable(lists, capture.0)?;
             known.extend(mentions.iter().map(|mention| (mention_index::key(&mention.digest), capture.0)));
-            self.transaction
+            self.connection
                 .prepare_cached("DELETE FROM mention_list WHERE capture = ?1")?
                 .execute([capture.0])?;
         }
@@ -131,7 +160,7 @@ impl SqliteWriter<'_> {
                 "DELETE FROM identity WHERE artifact = ?1",
                 "DELETE FROM name_mention WHERE artifact = ?1",
             ] {
-                self.transaction.prepare_cached(sql)?.execute([artifact])?;
+                self.connection.prepare_cached(sql)?.execute([artifact])?;
             }
         }
         Ok(known)
@@ -150,15 +179,15 @@ impl SqliteWriter<'_> {
     fn describe(&self, capture: i64, admitted: &Admitted) -> rusqlite::Result<()> {
         let seal = seal(admitted.core(), admitted.capture());
         let warnings = super::write::warnings(admitted)?;
-        self.transaction
+        self.connection
             .prepare_cached(
                 "UPDATE capture SET warnings = ?2, seal = ?3, size = ?4
                   WHERE id = ?1 AND (warnings IS NOT ?2 OR seal IS NOT ?3 OR size IS NOT ?4)",
             )?
             .execute((capture, warnings, seal, admitted.size().cast_signed()))?;
         for member in admitted.members() {
-            if let Some(blob) = blob_id(self.transaction, member.blob())? {
-                self.transaction
+            if let Some(blob) = blob_id(self.connection, member.blob())? {
+                self.connection
                     .prepare_cached("UPDATE blob SET size = ?2 WHERE id = ?1 AND size <> ?2")?
                     .execute((blob, member.bytes().len()))?;
             }
@@ -167,7 +196,7 @@ impl SqliteWriter<'_> {
     }
 
     fn numbers(&self, sql: &str, id: i64) -> rusqlite::Result<Vec<i64>> {
-        self.transaction.prepare_cached(sql)?.query_map([id], |row| row.get(0))?.collect()
+        self.connection.prepare_cached(sql)?.query_map([id], |row| row.get(0))?.collect()
     }
 }
 
@@ -196,7 +225,7 @@ pub(super) fn finish(
         },
     })?;
     SqliteJournalWriter::open(&transaction, actor, at)?
-        .append(&transaction, &JournalEvent::Reindex { indexed: artifacts, not_admitted })?;
+        .append(&transaction, Entry::Reindex { indexed: artifacts, not_admitted })?;
     derived::finish(&transaction)?;
     transaction.commit()
 }

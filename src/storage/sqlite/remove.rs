@@ -8,16 +8,15 @@ use rusqlite::{Connection, OptionalExtension};
 use super::Result;
 use super::edit::WriteTransaction;
 use super::error::{ReadFailure, StorageError};
-use super::ids::{ARTIFACTS_WITH_BLOB, artifact_id};
-use super::journal::JournalEvent;
+use super::ids::ARTIFACTS_WITH_BLOB;
 use super::mention_index;
 use super::read::SqliteSnapshot;
-use super::rows::{ArtifactId, ArtifactRow};
+use super::rows::ArtifactId;
 use super::search;
 use super::signatures;
 use super::unresolved::ReferenceReader;
-use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::{CaptureRecord, ManualLink, ManualLinkKey, RecordedEntry, SharedFile};
+use crate::digest::CoreHash;
+use crate::storage::SharedFile;
 
 impl SqliteSnapshot<'_> {
     /// Returns the files of each artifact that artifacts other than these also have, by name.
@@ -57,129 +56,57 @@ impl SqliteSnapshot<'_> {
 pub(super) const IS_ORPHAN: &str = "NOT EXISTS (SELECT 1 FROM capture c WHERE c.blob = b.id)
     AND NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.id)";
 
-impl WriteTransaction<'_> {
-    /// Removes an artifact with all its captures, its tags, its note, its labels and the manual links from and to it. Its
-    /// content is also removed, unless other artifacts share it. A tombstone remains.
-    ///
-    /// # Errors
-    /// Returns [`Gone`](crate::storage::ErrorKind::Gone) if it was removed before, [`Pinned`](crate::storage::ErrorKind::Pinned) if it is pinned,
-    /// [`Damaged`](crate::storage::ErrorKind::Damaged) if a delta against its content cannot be read, and another error if the database cannot
-    /// be read or written.
-    pub(crate) fn remove(&mut self, core: CoreHash, reason: Option<&str>) -> Result<()> {
-        let id = self.number(core)?;
-        let artifact = self.snapshot.artifact_by_id(ArtifactId(id))?;
-        if self.snapshot.pin_of(artifact.id)?.is_some() {
-            return Err(StorageError::pinned(core));
-        }
-        // Their order does not depend on row ids, and so the journal does not.
-        for ManualLink { source, relation, target, .. } in self.snapshot.links_of(artifact.id)? {
-            self.remove_link(ManualLinkKey { source, relation: &relation, target })?;
-        }
-        for tag in self.snapshot.tags(artifact.id)? {
-            self.untag(&tag.name)?;
-        }
-        self.remove_note(core)?;
-        self.remove_all_labels(core, artifact.id)?;
-        let captures = self.snapshot.captures(core, artifact.id)?;
-        self.take_out(id, core).map_err(|error| self.snapshot.failed(error))?;
-        self.bury(&artifact, &captures, reason).map_err(|error| self.snapshot.failed(error))
-    }
-
-    /// Removes the rows of an artifact. Its blobs may then be unreferenced.
-    fn take_out(&mut self, artifact: i64, core: CoreHash) -> rusqlite::Result<()> {
-        let connection = self.snapshot.connection();
-        let references = ReferenceReader::new(self.snapshot.lists())?;
-        let captures = numbers(connection, "SELECT id FROM capture WHERE artifact = ?1", artifact)?;
-        let values = numbers(connection, "SELECT value FROM attribute WHERE artifact = ?1", artifact)?;
-        let delete = |sql, number: i64| connection.prepare_cached(sql)?.execute([number]).map(drop);
-        for capture in &captures {
-            let list = match self.snapshot.lists().for_capture(*capture) {
-                // Damage is no reason to keep an artifact. Entries left in the index do no harm.
-                Err(rusqlite::Error::FromSqlConversionFailure(..)) => {
-                    delete("DELETE FROM unresolved_reference WHERE capture = ?1", *capture)?;
-                    Vec::new()
-                }
-                list => list?,
-            };
-            references.forget(*capture, &list)?;
-            self.unlisted.extend(list.iter().map(|mention| (mention_index::key(&mention.digest), *capture)));
-        }
-        for capture in captures {
-            let blobs = "SELECT blob FROM capture WHERE id = ?1 AND blob IS NOT NULL
-                         UNION SELECT blob FROM member WHERE capture = ?1";
-            self.orphans.extend(numbers(connection, blobs, capture)?);
-            search::forget(connection, capture)?;
-            delete("DELETE FROM mention_list WHERE capture = ?1", capture)?;
-            delete("DELETE FROM member WHERE capture = ?1", capture)?;
-            signatures::forget(connection, capture)?;
-            delete("DELETE FROM capture WHERE id = ?1", capture)?;
-        }
-        delete("DELETE FROM attribute WHERE artifact = ?1", artifact)?;
-        for value in values {
-            delete(
-                "DELETE FROM attribute_value WHERE id = ?1
-                    AND NOT EXISTS (SELECT 1 FROM attribute a WHERE a.value = ?1)",
-                value,
-            )?;
-        }
-        delete("DELETE FROM identity WHERE artifact = ?1", artifact)?;
-        delete("DELETE FROM name_mention WHERE artifact = ?1", artifact)?;
-        delete("DELETE FROM artifact WHERE id = ?1", artifact)?;
-        references.lose(core, &self.snapshot.captures_stating(mention_index::key(&core.0))?)
-    }
-
-    /// Adds the journal entry and the tombstones of a removal.
-    fn bury(
-        &mut self,
-        artifact: &ArtifactRow,
-        captures: &[CaptureRecord],
-        reason: Option<&str>,
-    ) -> rusqlite::Result<()> {
-        let connection = self.snapshot.connection();
-        let size = captures.iter().map(|capture| capture.size).sum();
-        let captures: Vec<CaptureHash> = captures.iter().map(|row| row.capture).collect();
-        let event = JournalEvent::Remove {
-            captures: &captures,
-            core: artifact.core,
-            kind: &artifact.kind,
-            left: 0,
-            reason,
-            size,
-        };
-        self.journal.append(connection, &event)?;
-        self.add_tombstones(artifact.core, &captures)
-    }
-
-    /// Adds the tombstones of the removal that the last entry records.
-    fn add_tombstones(&self, core: CoreHash, captures: &[CaptureHash]) -> rusqlite::Result<()> {
-        let digests = captures.iter().map(|capture| capture.0).chain([core.0]);
-        for digest in digests.collect::<BTreeSet<Digest>>() {
-            self.connection()
-                .prepare_cached("INSERT OR REPLACE INTO tombstone (digest, entry) VALUES (?1, ?2)")?
-                .execute((digest.as_bytes(), self.journal.seq()))?;
-        }
-        Ok(())
-    }
-
-    /// Adopts an entry that records the removal of an artifact, which may be in the vault.
-    pub(super) fn adopt_removal(
-        &mut self,
-        entry: &RecordedEntry,
-        core: CoreHash,
-        captures: &[CaptureHash],
-    ) -> Result<()> {
-        let mut adopt = || {
-            if let Some(artifact) = artifact_id(self.connection(), core)? {
-                self.take_out(artifact, core)?;
+/// Removes the rows of an artifact. Its blobs may then be unreferenced: they are added to `orphans`, and the entries that are
+/// still in the mention index to `unlisted`.
+pub(super) fn take_out(
+    snapshot: &SqliteSnapshot<'_>,
+    artifact: i64,
+    core: CoreHash,
+    orphans: &mut BTreeSet<i64>,
+    unlisted: &mut Vec<mention_index::MentionIndexEntry>,
+) -> rusqlite::Result<()> {
+    let connection = snapshot.connection();
+    let references = ReferenceReader::new(snapshot.lists())?;
+    let captures = numbers(connection, "SELECT id FROM capture WHERE artifact = ?1", artifact)?;
+    let values = numbers(connection, "SELECT value FROM attribute WHERE artifact = ?1", artifact)?;
+    let delete = |sql, number: i64| connection.prepare_cached(sql)?.execute([number]).map(drop);
+    for capture in &captures {
+        let list = match snapshot.lists().for_capture(*capture) {
+            // Damage is no reason to keep an artifact. Entries left in the index do no harm.
+            Err(rusqlite::Error::FromSqlConversionFailure(..)) => {
+                delete("DELETE FROM unresolved_reference WHERE capture = ?1", *capture)?;
+                Vec::new()
             }
-            self.journal.begin_adopted(entry)?;
-            self.journal.adopt(self.snapshot.connection(), entry)?;
-            self.add_tombstones(core, captures)
+            list => list?,
         };
-        let outcome = adopt();
-        outcome.map_err(|error| self.snapshot.failed(error))
+        references.forget(*capture, &list)?;
+        unlisted.extend(list.iter().map(|mention| (mention_index::key(&mention.digest), *capture)));
     }
+    for capture in captures {
+        let blobs = "SELECT blob FROM capture WHERE id = ?1 AND blob IS NOT NULL
+                         UNION SELECT blob FROM member WHERE capture = ?1";
+        orphans.extend(numbers(connection, blobs, capture)?);
+        search::forget(connection, capture)?;
+        delete("DELETE FROM mention_list WHERE capture = ?1", capture)?;
+        delete("DELETE FROM member WHERE capture = ?1", capture)?;
+        signatures::forget(connection, capture)?;
+        delete("DELETE FROM capture WHERE id = ?1", capture)?;
+    }
+    delete("DELETE FROM attribute WHERE artifact = ?1", artifact)?;
+    for value in values {
+        delete(
+            "DELETE FROM attribute_value WHERE id = ?1
+                    AND NOT EXISTS (SELECT 1 FROM attribute a WHERE a.value = ?1)",
+            value,
+        )?;
+    }
+    delete("DELETE FROM identity WHERE artifact = ?1", artifact)?;
+    delete("DELETE FROM name_mention WHERE artifact = ?1", artifact)?;
+    delete("DELETE FROM artifact WHERE id = ?1", artifact)?;
+    references.lose(core, &snapshot.captures_stating(mention_index::key(&core.0))?)
+}
 
+impl WriteTransaction<'_> {
     /// Removes the blobs that became unreferenced, and returns their number. Deltas against them are re-encoded before.
     pub(super) fn sweep(&mut self) -> Result<u64> {
         let blobs = std::mem::take(&mut self.orphans);

@@ -22,22 +22,24 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use super::check::restrict_permissions;
 use super::connection::secure_delete;
 use super::dictionaries::DecompressionDictionaryCache;
+use super::engine::transaction::SqliteTransaction;
 use super::ids::{ARTIFACTS, artifact_id, capture_id};
-use super::journal::{JournalEvent, SqliteJournalWriter};
+use super::journal::SqliteJournalWriter;
 use super::lists::MentionListReader;
 use super::mention_index;
 use super::payload::PayloadReader;
 use super::reindex::readable;
 use super::search;
-use super::write;
 use super::write_lock;
 use super::{Result, StorageError, Store};
 use crate::artifact::{Admitted, Signature};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::check::{CaptureId, CheckedArtifact, Repair, Subject};
+use crate::storage::entry::Entry;
+use crate::storage::interface::Transaction as _;
 use crate::storage::seal::seal;
-use crate::storage::{Prepared, PutResult};
+use crate::storage::{BUSY_TIMEOUT, Prepared, PutResult, change};
 
 impl Store {
     /// Restricts write permission for the vault's files to the owner; `subject` is the file that others could write.
@@ -69,21 +71,32 @@ impl Store {
         recorded: Option<Signature>,
         at: DateTime<Utc>,
     ) -> Result<(Vec<Repair>, PutResult)> {
-        let putting = self.restoring(artifact, at)?;
-        let mut connection = self.connection()?;
-        let replace = || {
-            // Deleted content is overwritten.
-            secure_delete(&connection, true)?;
-            let drop = |connection: &Connection, core, capture| {
-                let dropped = drop_capture(connection, core, capture)?;
-                drop_orphans(connection)?;
-                Ok(dropped)
-            };
-            let replaced = write::replace_capture(&mut connection, artifact, recorded, &putting, drop)?;
-            secure_delete(&connection, false)?;
-            Ok(replaced)
-        };
-        replace().map_err(|error| StorageError::from_sqlite(&self.path, error))
+        let core = artifact.admitted().core();
+        let mut change = SqliteTransaction::begin(self, at, BUSY_TIMEOUT)?;
+        let dropped = change.drop_damaged(core, artifact.admitted().capture())?;
+        let put = change::put_again(&mut change, artifact, recorded)?;
+        if put.outcome.is_refused() {
+            return Err(StorageError::gone(core));
+        }
+        Box::new(change).commit()?;
+        Ok((dropped, put))
+    }
+
+    /// Stores one artifact whose capture was lost, like [`Storage::put`](crate::storage::Storage::put). Restores the
+    /// previously `recorded` signature state unless the signature was checked now.
+    ///
+    /// # Errors
+    /// Same as [`Storage::put`](crate::storage::Storage::put).
+    pub fn put_again(
+        &self,
+        artifact: &Prepared,
+        recorded: Option<Signature>,
+        at: DateTime<Utc>,
+    ) -> Result<PutResult> {
+        let mut change = SqliteTransaction::begin(self, at, BUSY_TIMEOUT)?;
+        let put = change::put_again(&mut change, artifact, recorded)?;
+        Box::new(change).commit()?;
+        Ok(put)
     }
 
     /// Assigns `capture` of `artifact` to the artifact that its seal proves: the admitted one, if that was sealed when
@@ -168,7 +181,8 @@ impl Store {
             let repaired = work(&transaction)?;
             let mut journal = SqliteJournalWriter::open(&transaction, self.actor.as_ref(), clock::now())?;
             for Repair { subject, did } in &repaired {
-                journal.append(&transaction, &JournalEvent::Repair { did, subject: &subject.to_string() })?;
+                let entry = Entry::Repair { did: (*did).to_owned(), subject: subject.to_string() };
+                journal.append(&transaction, entry)?;
             }
             transaction.commit()?;
             secure_delete(connection, false)?;
@@ -181,6 +195,33 @@ impl Store {
         let failed = |error| StorageError::from_sqlite(Path::new(&self.path), error);
         work(&mut connection).map_err(failed)
     }
+}
+
+impl SqliteTransaction<'_> {
+    /// Deletes what is left of a damaged capture, and records that.
+    fn drop_damaged(&mut self, core: CoreHash, capture: CaptureHash) -> Result<Vec<Repair>> {
+        self.edit.overwrite_deleted()?;
+        let mut run = || {
+            let connection = self.edit.snapshot.connection();
+            let dropped = drop_capture(connection, core, capture)?;
+            drop_orphans(connection)?;
+            for Repair { subject, did } in &dropped {
+                let entry = Entry::Repair { did: (*did).to_owned(), subject: subject.to_string() };
+                self.edit.journal.append(connection, entry)?;
+            }
+            Ok(dropped)
+        };
+        run().map_err(|error| self.edit.snapshot.failed(error))
+    }
+}
+
+/// Runs `sql` and returns whether it changed anything.
+pub(super) fn changed(
+    connection: &Connection,
+    sql: &str,
+    parameters: impl rusqlite::Params,
+) -> rusqlite::Result<bool> {
+    Ok(connection.prepare_cached(sql)?.execute(parameters)? > 0)
 }
 
 /// Gives the artifact of `capture`, whose row id is `own`, the row id `lost` that its captures refer to. If it has others, the

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
 
 use super::connection::{self, BUSY_TIMEOUT};
 use super::create;
@@ -12,15 +13,13 @@ use super::read::SqliteSnapshot;
 use super::release::BaseReplacements;
 use super::schema::{self, CreatePolicy, VERSION};
 use super::wal;
-use super::write::{self, PutContext};
-use super::{derived, fetch, payload, reindex};
-use crate::artifact::Signature;
+use super::{derived, fetch, reindex};
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::files::open_vaults::Registration;
 use crate::storage::check::{ReadmittedArtifact, ReindexOutcome};
 use crate::storage::interface::LogDamage;
-use crate::storage::{Actor, ErrorKind, Prepared, PutResult, RemovedPolicy, Result, StorageError, Upgrade};
+use crate::storage::{Actor, ErrorKind, Result, StorageError, Upgrade};
 use chrono::{DateTime, Utc};
 
 /// A vault file.
@@ -181,39 +180,20 @@ impl Store {
         &self.path
     }
 
-    /// Stores one artifact whose capture was lost, like [`Storage::put`](crate::storage::Storage::put). Restores the previously `recorded`
-    /// signature state unless the signature was checked now.
-    ///
-    /// # Errors
-    /// Same as [`Storage::put`](crate::storage::Storage::put).
-    pub fn put_again(
-        &self,
-        artifact: &Prepared,
-        recorded: Option<Signature>,
-        at: DateTime<Utc>,
-    ) -> Result<PutResult> {
-        let putting = self.restoring(artifact, at)?;
-        let mut connection = self.connection()?;
-        write::put_again(&mut connection, artifact, recorded, &putting)
-            .map_err(|error| StorageError::from_sqlite(&self.path, error))
-    }
-
-    /// Returns how a lost artifact is stored again.
-    pub(super) fn restoring<'s>(
-        &'s self,
-        artifact: &'s Prepared,
-        at: DateTime<Utc>,
-    ) -> Result<PutContext<'s>> {
-        let dictionaries = payload::dictionaries(artifact)?;
-        self.create_now()?;
-        let (actor, policy) = (self.actor.as_ref(), RemovedPolicy::default());
-        Ok(PutContext { dictionaries, actor, at, policy, busy_timeout: BUSY_TIMEOUT })
-    }
-
-    /// Begins a change to the vault's content, after waiting for other writers to finish.
+    /// Begins a change to the vault's content that overwrites what it deletes, after waiting for other writers to finish.
     pub(crate) fn edit(&self, at: DateTime<Utc>) -> Result<WriteTransaction<'_>> {
-        let look = |connection| SqliteSnapshot::begin(connection, &self.readers, &self.path, true);
-        WriteTransaction::begin(self.connection()?, look, self.actor.as_ref(), at, &self.path)
+        let edit = self.change(at, BUSY_TIMEOUT)?;
+        edit.overwrite_deleted()?;
+        Ok(edit)
+    }
+
+    /// Begins a change to the vault's content, after waiting for other writers to finish, no longer than `busy_timeout`.
+    pub(super) fn change(&self, at: DateTime<Utc>, busy_timeout: Duration) -> Result<WriteTransaction<'_>> {
+        WriteTransaction::begin(self.snapshot_to_change(busy_timeout)?, self.actor.as_ref(), at)
+    }
+
+    pub(super) fn snapshot_to_change(&self, busy_timeout: Duration) -> Result<SqliteSnapshot<'_>> {
+        SqliteSnapshot::begin(self.connection()?, &self.readers, &self.path, Some(busy_timeout))
     }
 
     /// Checkpoints the write-ahead log into the vault's file and truncates the log, so that it no longer contains
@@ -239,7 +219,7 @@ impl Store {
 
     /// Returns a snapshot of the current state. It does not change while it is held, whatever others write.
     pub(crate) fn snapshot(&self) -> Result<SqliteSnapshot<'_>> {
-        SqliteSnapshot::begin(self.connection()?, &self.readers, &self.path, false)
+        SqliteSnapshot::begin(self.connection()?, &self.readers, &self.path, None)
     }
 
     /// Rebuilds all index data of the artifacts of `batch`, in one transaction. Returns the outcome of each, in their

@@ -6,7 +6,8 @@ use chrono::{DateTime, Utc};
 
 use crate::digest::CoreHash;
 use crate::storage::{
-    Annotation, MAX_NOTE_BYTES, Result, Storage, StorageError, Transaction, check_labels, is_note,
+    Annotation, BUSY_TIMEOUT, MAX_NOTE_BYTES, Result, Storage, StorageError, Transaction, check_labels,
+    is_note,
 };
 
 /// Annotations for all artifacts of an addition, whether they are new or were stored before. What is embedded in an
@@ -48,7 +49,7 @@ impl CommonAnnotations {
         if self.is_empty() || of.is_empty() {
             return Ok(());
         }
-        let mut change = storage.transaction(at)?;
+        let mut change = storage.transaction(at, BUSY_TIMEOUT)?;
         let stored = change.snapshot().stored_artifacts(of)?;
         let cores: Vec<CoreHash> = stored.into_iter().map(|artifact| artifact.core).collect();
         if self.annotate(&mut *change, &cores)? {

@@ -12,7 +12,7 @@ use super::read::Bundle;
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::{ExamineOptions, SourceError};
-use crate::storage::{Annotation, ManualLink, Result, Snapshot, SourcePath, Storage};
+use crate::storage::{Annotation, BUSY_TIMEOUT, ManualLink, Result, Snapshot, SourcePath, Storage};
 use crate::vault::add::{
     self, AddMonitor, CommonAnnotations, DocumentOutcome, DocumentResult, Recorded, SourcePaths, Summary,
 };
@@ -232,7 +232,7 @@ fn state(storage: &dyn Storage, link: &BundledLink) -> Result<ImportedLink> {
             drop(snapshot);
             let BundledLink { source, relation, target, note } = link;
             let (source, target, note) = (*source, *target, note.as_deref());
-            let mut change = storage.transaction(clock::now())?;
+            let mut change = storage.transaction(clock::now(), BUSY_TIMEOUT)?;
             change.annotate(&Annotation::AddLink { source, relation, target, note })?;
             change.commit()?;
             LinkOutcome::Added

@@ -1,7 +1,7 @@
 //! Setting what a bundle states of the artifacts in a vault.
 
 use crate::clock;
-use crate::storage::{Result, Snapshot, Storage, Transaction};
+use crate::storage::{BUSY_TIMEOUT, Result, Snapshot, Storage, Transaction};
 
 /// Makes a plan and does it, in one transaction. Returns the plan, of which only those that satisfy `is_set` are done.
 pub(super) fn carry_out<T>(
@@ -15,7 +15,7 @@ pub(super) fn carry_out<T>(
     if !planned.iter().any(&is_set) {
         return Ok(planned);
     }
-    let mut change = storage.transaction(clock::now())?;
+    let mut change = storage.transaction(clock::now(), BUSY_TIMEOUT)?;
     let planned = plan(change.snapshot())?;
     set(&mut *change, planned.iter().filter(|one| is_set(one)).collect())?;
     change.commit()?;

@@ -16,8 +16,8 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::{self, DeclaredCapture, ExamineOptions, SourceError};
 use crate::json::reader::Limits;
 use crate::storage::{
-    Annotation, Annotations, CaptureTarget, Filter, MAX_LABELS, ManualLink, Order, Page, Snapshot,
-    SourcePath, Storage, StorageError,
+    Annotation, Annotations, BUSY_TIMEOUT, CaptureTarget, Filter, MAX_LABELS, ManualLink, Order, Page,
+    Snapshot, SourcePath, Storage, StorageError,
 };
 use crate::vault::add::{
     self, AddMonitor, CommonAnnotations, DocumentOutcome, DocumentResult, Recorded, SourcePaths,
@@ -223,7 +223,7 @@ fn merge_page(
     if !is_needed {
         return count(&source_annotations, &*to.snapshot()?, counts);
     }
-    let mut change = to.transaction(clock::now())?;
+    let mut change = to.transaction(clock::now(), BUSY_TIMEOUT)?;
     for annotation in &source_annotations {
         let outcome = annotation.outcome(change.snapshot())?;
         counts.count(outcome);

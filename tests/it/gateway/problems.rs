@@ -54,7 +54,7 @@ fn headers_by_which_clients_ask_again_are_replayed() {
 }
 
 #[test]
-fn answers_that_cannot_be_decompressed_are_passed_on_and_not_recorded() {
+fn answers_that_cannot_be_decompressed_are_passed_on_and_recorded_as_failures() {
     let sandbox = Sandbox::without_vault();
     let encodings = ["identity", "gzip"];
     let answer =
@@ -67,7 +67,9 @@ fn answers_that_cannot_be_decompressed_are_passed_on_and_not_recorded() {
         let line = format!("POST /anthropic/{encoding}/messages");
         request(gateway.address(), &line, &[], r#"{"messages":[]}"#).expect(200);
     }
-    assert_eq!(gateway.finish(None).unwrap().unwrap().calls, 1);
+    assert_eq!(gateway.finish(None).unwrap().unwrap().calls, 2);
+    let failed = steps(&sandbox).iter().filter(|step| step["type"] == "error.event").count();
+    assert_eq!(failed, 1, "{:?}", steps(&sandbox));
 }
 
 #[test]

@@ -231,7 +231,7 @@ fn described<T: std::fmt::Debug>(result: Result<T>) -> String {
 }
 
 fn annotate(changes: &[Change], storage: &dyn Storage, at: DateTime<Utc>) -> String {
-    let mut transaction = storage.transaction(at).unwrap();
+    let mut transaction = storage.transaction(at, runvault::storage::BUSY_TIMEOUT).unwrap();
     let outcomes: Vec<String> = changes.iter().map(|change| change.make(&mut *transaction)).collect();
     format!("{outcomes:?} {:?}", transaction.commit().unwrap())
 }
@@ -244,10 +244,10 @@ fn remove(
     at: DateTime<Utc>,
 ) -> String {
     let cores: Vec<CoreHash> = artifacts.iter().map(core).collect();
-    let mut transaction = storage.transaction(at).unwrap();
+    let mut transaction = storage.transaction(at, runvault::storage::BUSY_TIMEOUT).unwrap();
     while !transaction.prepare_removal(&cores).unwrap() {
         transaction.commit().unwrap();
-        transaction = storage.transaction(at).unwrap();
+        transaction = storage.transaction(at, runvault::storage::BUSY_TIMEOUT).unwrap();
     }
     let removed: Vec<String> =
         cores.iter().map(|core| described(transaction.remove(*core, reason))).collect();
@@ -280,11 +280,11 @@ fn forget(retention: &Retention, storage: &dyn Storage, at: DateTime<Utc>) -> St
         ..retention::Policy::default()
     };
     let plan = Plan::new(&*storage.snapshot().unwrap(), policy, at).unwrap();
-    let mut transaction = storage.transaction(at).unwrap();
+    let mut transaction = storage.transaction(at, runvault::storage::BUSY_TIMEOUT).unwrap();
     let leaving: Vec<CoreHash> = plan.removed().map(|decision| decision.artifact.core).collect();
     while !transaction.prepare_removal(&leaving).unwrap() {
         transaction.commit().unwrap();
-        transaction = storage.transaction(at).unwrap();
+        transaction = storage.transaction(at, runvault::storage::BUSY_TIMEOUT).unwrap();
     }
     for core in leaving {
         transaction.remove(core, Some("retention policy")).unwrap();

@@ -148,7 +148,8 @@ fn gc_gives_space_back_and_says_how_much() {
     assert_eq!(sandbox.run(["gc"]).expect(0).stdout, "nothing to reclaim\n");
     // As a removal leaves it that was killed before it rewrote the file.
     let vault = runvault::storage::Store::open(&sandbox.vault()).unwrap();
-    let mut change = Storage::transaction(&vault, runvault::clock::now()).unwrap();
+    let mut change =
+        Storage::transaction(&vault, runvault::clock::now(), runvault::storage::BUSY_TIMEOUT).unwrap();
     for core in &cores[..5] {
         change.remove(core.parse().unwrap(), None).unwrap();
     }

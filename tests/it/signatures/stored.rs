@@ -45,7 +45,7 @@ fn the_state_of_every_capture_is_stored_and_shown() {
         assert!(text.contains(said), "{text}");
     }
     let columns = sandbox.run(["find", "runs", "--columns", "kind,signature,key_id"]).expect(0).stdout;
-    assert_eq!(columns.trim_end(), "rpk verified, unsigned, unchecked ci, laptop");
+    assert_eq!(columns.trim_end(), "run pack verified, unsigned, unchecked ci, laptop");
     let filled = sandbox.run(["find", "runs", "--format", "{{signature}}|{{key_id}}"]).expect(0).stdout;
     assert_eq!(filled, "verified, unsigned, unchecked|ci, laptop\n");
     let sql = "SELECT signature, key_id FROM captures ORDER BY signature";

@@ -62,7 +62,7 @@ fn a_commit_whose_answer_is_lost_is_found_out() {
     expect_one_addition(&storage, &put(&storage, "a").unwrap());
     assert_eq!(proxy.left(), 0);
     let core = crate::storage::conformance::kinds::core(note(), "a");
-    let mut change = storage.transaction(start()).unwrap();
+    let mut change = storage.transaction(start(), BUSY_TIMEOUT).unwrap();
     change.annotate(&Annotation::SetTag { core, name: "x" }).unwrap();
     proxy.fail_next(1);
     let head = change.commit().unwrap();
@@ -76,7 +76,7 @@ fn a_change_that_did_not_take_effect_is_an_error() {
     };
     put(&storage, "a").unwrap();
     let core = crate::storage::conformance::kinds::core(note(), "a");
-    let mut change = storage.transaction(start()).unwrap();
+    let mut change = storage.transaction(start(), BUSY_TIMEOUT).unwrap();
     change.annotate(&Annotation::SetTag { core, name: "x" }).unwrap();
     proxy.fail_next(1);
     assert_eq!(change.commit().unwrap_err().kind(), ErrorKind::Connection);

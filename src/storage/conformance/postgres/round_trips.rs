@@ -6,7 +6,7 @@ use crate::storage::check::IntegrityLevel;
 use crate::storage::conformance::kinds::{TestDocument, core, note, sheet};
 use crate::storage::conformance::{actor, digest, start, unknown};
 use crate::storage::interface::{
-    Condition, Containment, Direction, Filter, Order, Page, PutOptions, Snapshot, Storage,
+    Annotation, Condition, Containment, Direction, Filter, Order, Page, PutOptions, Snapshot, Storage,
 };
 use crate::storage::postgres::PostgresStorage;
 use crate::storage::{BUSY_TIMEOUT, JournalQuery, Prepared, RemovedPolicy, TimeBasis};
@@ -116,6 +116,30 @@ fn answers_take_a_fixed_number_of_round_trips() {
         (0..50).map(|number| digest(&number.to_string())).chain([digest("p")]).collect();
     assert_eq!(with_few, count(&cores(100), &digests));
     assert!(with_few.iter().all(|(_, trips)| (1..=MOST).contains(trips)), "{with_few:?}");
+}
+
+/// Sets a label on artifacts, and returns the round trips that it took.
+fn label(storage: &PostgresStorage, cores: &[CoreHash], value: &str) -> u64 {
+    let labels = [("k".to_owned(), value.to_owned())].into();
+    let before = storage.round_trips();
+    let mut transaction = storage.transaction(start(), BUSY_TIMEOUT).unwrap();
+    transaction.annotate(&Annotation::SetLabels { cores, labels: &labels }).unwrap();
+    transaction.commit().unwrap();
+    storage.round_trips() - before
+}
+
+#[test]
+fn a_change_takes_a_fixed_number_of_round_trips() {
+    let Some(schema) = Schema::new() else { return };
+    let storage = PostgresStorage::create(&schema.address(), None).unwrap().acting_as(actor());
+    fill(&storage, 0, 100);
+    let cores: Vec<CoreHash> = (0..50).map(|number| core(note(), &format!("n{}", 2 * number))).collect();
+    // Statements are prepared when they are run a second time.
+    label(&storage, &cores[..2], "a");
+    label(&storage, &cores[..2], "b");
+    let few = label(&storage, &cores[..2], "c");
+    assert_eq!(label(&storage, &cores, "d"), few);
+    assert!(few <= 10, "{few}");
 }
 
 /// Checks everything that there is, and returns the round trips that it took.

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 
 use super::state::MemoryState;
-use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactQueries, ArtifactRecord, AttributeRecord, CaptureQueries, CaptureRecord,
@@ -23,7 +22,6 @@ use crate::storage::interface::{
     MentionRecord, NameUse, Names, Order, Page, ReferenceEdge, ReferenceQueries, Resolution, SharedFile,
     Snapshot, Statistics, UnresolvedReference, UnresolvedTarget, page_of_unresolved,
 };
-use crate::storage::prepared::removal_digests;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, RoleCount, TimeBasis, Tombstone};
 
 /// A snapshot, which shares the content with all others of the same time.
@@ -229,8 +227,8 @@ impl JournalQueries for MemorySnapshot {
         Ok(self.0.removed(kind, after, limit))
     }
 
-    fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
-        Ok(self.0.tombstones_with(&removal_digests(admitted)))
+    fn tombstones_with(&self, digests: &[&[Digest]]) -> Result<Vec<Vec<Tombstone>>> {
+        Ok(digests.iter().map(|digests| self.0.tombstones_with(digests)).collect())
     }
 }
 

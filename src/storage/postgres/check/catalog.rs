@@ -11,7 +11,7 @@ use crate::storage::check::comparison::{
 };
 use crate::storage::check::finding::{Finding, Subject, TOMBSTONE_DIFFERS};
 use crate::storage::check::journal_state::JournalState;
-use crate::storage::entry::{EntryChange, EntryText};
+use crate::storage::entry::{Entry, EntryText};
 use crate::storage::postgres::columns::{capture, core, optional_text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
@@ -165,14 +165,14 @@ fn capture_row(row: &Row) -> PostgresResult<CatalogCapture> {
 
 /// Returns the addition that an entry records, if it records one.
 fn addition_facts(entry: &EntryText) -> Option<AdditionFacts<String, String>> {
-    let EntryChange::Add { kind, size, source_path, .. } = &entry.change else { return None };
+    let Entry::Add { kind, size, source_path, .. } = &entry.change else { return None };
     let (size, kind, source_path) = (i64::try_from(*size).ok(), Some(kind.clone()), source_path.clone());
     Some(AdditionFacts { at: entry.milliseconds(), size, kind, source_path })
 }
 
 /// Returns whether a tombstone has what the entry of the removal says.
 pub(in crate::storage::postgres) fn is_recorded(tombstone: &Tombstone, entry: &EntryText) -> bool {
-    let EntryChange::Remove { core, kind, left, reason, size, .. } = &entry.change else { return false };
+    let Entry::Remove { core, kind, left, reason, size, .. } = &entry.change else { return false };
     entry.milliseconds() == Some(tombstone.at.timestamp_millis())
         && *core == tombstone.core
         && *kind == tombstone.kind

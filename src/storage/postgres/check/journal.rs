@@ -13,7 +13,7 @@ use crate::storage::check::finding::{ENTRY_DIFFERS, Finding, JOURNAL_BROKEN, Sub
 use crate::storage::check::journal::JournalReader;
 use crate::storage::check::journal_state::{JournalReplay, JournalRow, JournalState};
 use crate::storage::check::{CatalogCounts, RecordedCapture, RecordedSignatures};
-use crate::storage::entry::{EntryChange, EntryText};
+use crate::storage::entry::{Entry, EntryText};
 use crate::storage::postgres::columns::{digest, text, value};
 use crate::storage::postgres::error::PostgresResult;
 
@@ -175,7 +175,7 @@ impl DatabaseInspection<'_> {
 /// Returns the capture that an entry adds, if it adds one.
 fn recorded_capture(entry: EntryText) -> Option<RecordedCapture> {
     match entry.change {
-        EntryChange::Add { capture, core, kind, source_path, .. } => {
+        Entry::Add { capture, core, kind, source_path, .. } => {
             Some(RecordedCapture { core, capture, kind: Some(kind), source_path })
         }
         _ => None,

@@ -105,40 +105,21 @@ fn keys(
     rows.iter().map(|row| Ok((value(row, 0)?, (core(row, 1)?, capture(row, 2)?)))).collect()
 }
 
-/// Removes the passages of an artifact that is about to be removed.
+/// Removes the passages of captures that are about to be removed.
 pub(in crate::storage::postgres) fn forget(
     session: &DatabaseTransaction<'_>,
-    artifact: i64,
+    captures: &[i64],
 ) -> PostgresResult<()> {
-    forget_captures(session, "artifact", artifact)
-}
-
-/// Removes the passages of a capture that is about to be removed.
-pub(in crate::storage::postgres) fn forget_capture(
-    session: &DatabaseTransaction<'_>,
-    capture: i64,
-) -> PostgresResult<()> {
-    forget_captures(session, "id", capture)
-}
-
-/// Removes the passages of the captures whose column has this number.
-fn forget_captures(session: &DatabaseTransaction<'_>, column: &str, number: i64) -> PostgresResult<()> {
     // Who adds passages holds this lock, and finds out under it which captures exist.
     if lock(session)?.is_none() {
         return Ok(());
     }
     for table in ["search_passage", "search_capture"] {
-        let sql =
-            format!("DELETE FROM {table} WHERE capture IN (SELECT id FROM capture WHERE {column} = $1)");
-        session.execute(&sql, &[&number])?;
+        session.execute(&format!("DELETE FROM {table} WHERE capture = ANY($1)"), &[&captures])?;
     }
-    // The number of the last capture is used again.
-    let sql = format!(
-        "UPDATE search_state SET capture =
-           least(capture, (SELECT coalesce(max(id), 0) FROM capture WHERE {column} <> $1))"
-    );
-    session.execute(&sql, &[&number])?;
-    Ok(())
+    let sql = "UPDATE search_state SET capture =
+                 least(capture, (SELECT coalesce(max(id), 0) FROM capture WHERE id <> ALL($1)))";
+    session.execute(sql, &[&captures]).map(|_| ())
 }
 
 /// Returns whether any table of the index has rows.

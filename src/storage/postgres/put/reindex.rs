@@ -3,17 +3,16 @@
 //! The derived rows of each artifact are replaced in one transaction. So the vault answers correctly at any time, and an
 //! interrupted run has done part of the work and no harm.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
 
-use super::rows::{BatchRows, warnings};
-use super::writer::created_at;
-use crate::artifact::{Admitted, Signature, SignatureState};
-use crate::digest::{CoreHash, Digest};
+use crate::artifact::{Admitted, CREATED_AT, Signature, SignatureState};
+use crate::digest::CoreHash;
+use crate::storage::catalog::facts;
 use crate::storage::check::{ReadmittedArtifact, ReindexOutcome};
-use crate::storage::journal::JournalEvent;
-use crate::storage::postgres::columns::{digests, value};
+use crate::storage::entry::Entry;
+use crate::storage::postgres::columns::value;
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::journal::PostgresJournalWriter;
 use crate::storage::postgres::names::{NameCache, NameRegistry};
@@ -21,6 +20,9 @@ use crate::storage::postgres::pool::PostgresServer;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::snapshot::captures::signature;
 use crate::storage::postgres::text::to_stored;
+use crate::storage::postgres::write::captures::warnings;
+use crate::storage::postgres::write::derived::DerivedRows;
+use crate::storage::postgres::write::removal::delete_lists;
 use crate::storage::seal::seal;
 use crate::storage::{Actor, BUSY_TIMEOUT};
 
@@ -68,7 +70,7 @@ impl Rebuild<'_> {
         let all: Vec<&Admitted> = batch.iter().flat_map(admitted).map(|(_, admitted)| admitted).collect();
         let names = NameRegistry::corrected(&session, &all)?;
         let stored = stored_captures(&session, batch)?;
-        let mut rows = BatchRows::default();
+        let mut rows = DerivedRows::default();
         let mut outcomes = Vec::new();
         for readmitted in batch {
             let stored = stored.get(&readmitted.artifact.id).map_or(&[][..], Vec::as_slice);
@@ -83,7 +85,7 @@ impl Rebuild<'_> {
             correct_artifact(&session, readmitted, &names)?;
             outcomes.push(ReindexOutcome::Done);
         }
-        rows.write_derived(&session)?;
+        rows.write(&session)?;
         correct_sizes(&session, &all)?;
         recorder.flush(&session)?;
         session.commit()?;
@@ -97,7 +99,7 @@ impl Rebuild<'_> {
         let mut recorder = PostgresJournalWriter::lock(&session, self.actor, self.at)?;
         session.batch(STRAYS)?;
         session.batch(OBJECTS)?;
-        recorder.append(&JournalEvent::Reindex { indexed, not_admitted })?;
+        recorder.append(Entry::Reindex { indexed, not_admitted })?;
         recorder.flush(&session)?;
         session.commit()
     }
@@ -136,16 +138,8 @@ fn take_out(session: &DatabaseTransaction<'_>, readmitted: &ReadmittedArtifact) 
     let captures: Vec<i64> = admitted(readmitted).map(|(id, _)| id).collect();
     // Keys can be left of lists that were lost.
     let mentions = admitted(readmitted).flat_map(|(_, admitted)| &admitted.draft().mentions);
-    let mut keys: BTreeSet<i64> = mentions.map(|mention| mention.digest.key()).collect();
-    let sql = "DELETE FROM mention_list WHERE capture = ANY($1) RETURNING digests";
-    for row in session.rows(sql, &[&captures])? {
-        // The keys of an unreadable list are removed in the end.
-        keys.extend(value(&row, 0).and_then(digests).unwrap_or_default().iter().map(Digest::key));
-    }
-    session.execute(
-        "DELETE FROM mention_key WHERE key = ANY($1) AND capture = ANY($2)",
-        &[&Vec::from_iter(keys), &captures],
-    )?;
+    let keys = mentions.map(|mention| mention.digest.key()).collect();
+    delete_lists(session, &captures, keys)?;
     if is_complete(readmitted) {
         for table in ["edge", "attribute", "identity", "name_mention"] {
             let sql = format!("DELETE FROM {table} WHERE artifact = $1");
@@ -155,13 +149,13 @@ fn take_out(session: &DatabaseTransaction<'_>, readmitted: &ReadmittedArtifact) 
     Ok(())
 }
 
-fn add(rows: &mut BatchRows, readmitted: &ReadmittedArtifact, names: &NameRegistry) -> PostgresResult<()> {
+fn add(rows: &mut DerivedRows, readmitted: &ReadmittedArtifact, names: &NameRegistry) -> PostgresResult<()> {
     let artifact = readmitted.artifact.id;
     for (capture, admitted) in admitted(readmitted) {
-        if is_complete(readmitted) {
-            rows.add_derived((artifact, capture), admitted, names)?;
-        } else {
-            rows.add_lists(capture, admitted, names)?;
+        let owner = is_complete(readmitted).then_some(artifact);
+        rows.add_mentions((owner, capture), admitted, names)?;
+        if owner.is_some() {
+            facts(admitted.core(), admitted).for_each(|fact| rows.add_fact(fact, |_| Some(artifact)));
         }
     }
     Ok(())
@@ -189,7 +183,12 @@ fn describe(
         if let Some(news) = news.as_ref().filter(|news| known != Some(*news)) {
             let (key_id, state) = (news.key_id.as_deref(), news.state.name());
             let (capture, core) = (admitted.capture(), admitted.core());
-            recorder.append(&JournalEvent::Signature { capture, core, key_id, state })?;
+            recorder.append(Entry::Signature {
+                capture,
+                core,
+                key_id: key_id.map(str::to_owned),
+                state: state.to_owned(),
+            })?;
         }
         let state = news.as_ref().map(|signature| signature.state.name());
         let key_id = news.as_ref().and_then(|signature| signature.key_id.as_deref().map(to_stored));
@@ -242,4 +241,10 @@ fn correct_artifact(
         )?;
     }
     Ok(())
+}
+
+/// Returns the creation time that an artifact states.
+fn created_at(admitted: &Admitted) -> Option<i64> {
+    let attributes = admitted.draft().attributes.iter().filter(|attribute| attribute.name == CREATED_AT);
+    attributes.filter_map(|attribute| attribute.number).max()
 }

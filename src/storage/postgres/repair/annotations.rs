@@ -3,38 +3,16 @@
 
 use postgres::Row;
 
-use crate::digest::CoreHash;
 use crate::storage::check::journal_state::{JournalState, LabelEntry};
 use crate::storage::check::{Repair, Subject};
-use crate::storage::entry::EntryChange;
+use crate::storage::entry::Entry;
 use crate::storage::postgres::check::entries::entries;
 use crate::storage::postgres::columns::{core, text};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::postgres::text::to_stored;
-
-/// The rows of a table, by column: only some tables have all of them.
-#[derive(Default)]
-struct AnnotationColumns {
-    cores: Vec<CoreHash>,
-    targets: Vec<CoreHash>,
-    /// Names, keys or relations.
-    names: Vec<String>,
-    texts: Vec<Option<String>>,
-    folded: Vec<Option<Vec<u8>>>,
-    times: Vec<i64>,
-}
+use crate::storage::postgres::write::annotations::{ANNOTATIONS, AnnotationColumns};
 
 impl AnnotationColumns {
-    fn add(&mut self, (core, target): (CoreHash, CoreHash), name: &str, text: Option<&str>, at: i64) {
-        self.cores.push(core);
-        self.targets.push(target);
-        self.names.push(to_stored(name).into_owned());
-        self.texts.push(text.map(|text| to_stored(text).into_owned()));
-        self.folded.push(text.map(|text| text.to_lowercase().into_bytes()));
-        self.times.push(at);
-    }
-
     /// Inserts those rows that are missing, and corrects those that differ. `sql` has them as `n`, and returns what
     /// `subject` reads.
     fn restore(
@@ -44,18 +22,10 @@ impl AnnotationColumns {
         subject: impl Fn(&Row) -> PostgresResult<Subject>,
         repaired: &mut Vec<Repair>,
     ) -> PostgresResult<()> {
-        if self.cores.is_empty() {
+        if self.is_empty() {
             return Ok(());
         }
-        let sql = format!(
-            "WITH n AS (SELECT n.*, a.id AS artifact FROM
-               unnest($1::bytea[], $2::bytea[], $3::text[], $4::text[], $5::bytea[], $6::bigint[])
-                 AS n (core, target, name, text, folded, at) JOIN artifact a ON a.core = n.core)
-             {sql}"
-        );
-        for row in session
-            .rows(&sql, &[&self.cores, &self.targets, &self.names, &self.texts, &self.folded, &self.times])?
-        {
+        for row in session.rows(&format!("{ANNOTATIONS} {sql}"), &self.parameters())? {
             repaired.push(Repair { subject: subject(&row)?, did: "restored from the journal" });
         }
         Ok(())
@@ -125,11 +95,11 @@ fn rows<'s>(
     for entry in entries(session, seqs.copied().collect())?.into_values() {
         let Some(at) = entry.milliseconds() else { continue };
         match &entry.change {
-            EntryChange::Tag { core, name } => rows.add((*core, *core), name, None, at),
-            EntryChange::Note { core, note } | EntryChange::Pin { core, note } => {
+            Entry::Tag { core, name } => rows.add((*core, *core), name, None, at),
+            Entry::Note { core, note } | Entry::Pin { core, note } => {
                 rows.add((*core, *core), "", note.as_deref(), at);
             }
-            EntryChange::Link { source, relation, target, note } => {
+            Entry::Link { source, relation, target, note } => {
                 rows.add((*source, *target), relation, note.as_deref(), at);
             }
             _ => {}

@@ -7,14 +7,14 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::Result;
 use crate::storage::annotations::ENDS;
 use crate::storage::check::{CaptureId, CheckedArtifact, Repair, Subject};
-use crate::storage::entry::EntryChange;
+use crate::storage::entry::Entry;
 use crate::storage::postgres::check::entries::entries;
 use crate::storage::postgres::columns::{capture, core, value};
 use crate::storage::postgres::error::PostgresResult;
-use crate::storage::postgres::full_text::index;
 use crate::storage::postgres::names::NameRegistry;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::vault::PostgresStorage;
+use crate::storage::postgres::write::removal::delete_captures;
 use crate::storage::seal::seal;
 
 /// Columns that refer to captures.
@@ -103,15 +103,7 @@ impl PostgresStorage {
                 "SELECT c.id FROM capture c JOIN artifact a ON a.id = c.artifact WHERE a.core = $1 AND c.digest = $2";
             let Some(row) = session.row(sql, &[&core, &hash])? else { return Ok(Vec::new()) };
             let id: i64 = value(&row, 0)?;
-            index::forget_capture(session, id)?;
-            for sql in [
-                "DELETE FROM mention_key WHERE capture = $1",
-                "DELETE FROM mention_list WHERE capture = $1",
-                "DELETE FROM member WHERE capture = $1",
-                "DELETE FROM capture WHERE id = $1",
-            ] {
-                session.execute(sql, &[&id])?;
-            }
+            delete_captures(session, &[id])?;
             Ok(vec![Repair { subject: Subject::Capture(hash), did: "dropped, to be added again" }])
         })
     }
@@ -175,8 +167,7 @@ fn restore_hashes(session: &DatabaseTransaction<'_>) -> PostgresResult<Vec<Repai
     let mut repaired = Vec::new();
     let entries = entries(session, sealed.iter().map(|(_, seq)| *seq).collect())?;
     for (id, seq) in sealed {
-        let Some(EntryChange::Add { core, capture, .. }) = entries.get(&seq).map(|entry| &entry.change)
-        else {
+        let Some(Entry::Add { core, capture, .. }) = entries.get(&seq).map(|entry| &entry.change) else {
             continue;
         };
         let sql = "UPDATE capture c SET digest = $2 FROM artifact a WHERE c.id = $1 AND a.id = c.artifact AND a.core = $3

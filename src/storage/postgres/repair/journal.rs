@@ -8,7 +8,7 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::check::comparison::{SignatureFacts, signature_facts};
 use crate::storage::check::journal_state::{EntryDefect, JournalReplay, JournalRow, JournalState};
 use crate::storage::check::{JournalRestoreResult, Repair, Subject};
-use crate::storage::entry::{EntryChange, EntryText};
+use crate::storage::entry::{Entry, EntryText};
 use crate::storage::postgres::check::entries::{entries, time_of};
 use crate::storage::postgres::check::journal::written_action;
 use crate::storage::postgres::columns::{capture, core, digest, optional_text, text, value};
@@ -169,7 +169,7 @@ fn captures(
 
 fn source_path(entry: &EntryText) -> Option<String> {
     match &entry.change {
-        EntryChange::Add { source_path, .. } => source_path.clone(),
+        Entry::Add { source_path, .. } => source_path.clone(),
         _ => None,
     }
 }

@@ -18,7 +18,7 @@ use super::session::DatabaseTransaction;
 use super::vault::PostgresStorage;
 use crate::clock;
 use crate::storage::check::{Repair, Subject};
-use crate::storage::journal::JournalEvent;
+use crate::storage::entry::Entry;
 use crate::storage::{BUSY_TIMEOUT, Result};
 
 impl PostgresStorage {
@@ -46,7 +46,7 @@ fn record(
     repaired: &[Repair],
 ) -> PostgresResult<()> {
     for Repair { subject, did } in repaired {
-        recorder.append(&JournalEvent::Repair { did, subject: &subject.to_string() })?;
+        recorder.append(Entry::Repair { did: (*did).to_owned(), subject: subject.to_string() })?;
     }
     recorder.flush(session)
 }

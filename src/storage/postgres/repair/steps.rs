@@ -6,10 +6,10 @@ use crate::artifact::{Admitted, Signature};
 use crate::digest::BlobHash;
 use crate::storage::check::{CaptureId, CheckedArtifact, JournalRestoreResult, Repair, Repairs, Subject};
 use crate::storage::forward::forward_to_inherent;
-use crate::storage::interface::PutOptions;
-use crate::storage::postgres::put::PostgresPutBatch;
+use crate::storage::interface::Transaction as _;
+use crate::storage::postgres::transaction::PostgresTransaction;
 use crate::storage::postgres::vault::PostgresStorage;
-use crate::storage::{BUSY_TIMEOUT, Prepared, PutResult, RemovedPolicy, Result};
+use crate::storage::{BUSY_TIMEOUT, Prepared, PutResult, Result, change};
 
 impl Repairs for PostgresStorage {
     forward_to_inherent! {
@@ -39,19 +39,11 @@ impl Repairs for PostgresStorage {
         recorded: Option<Signature>,
         at: DateTime<Utc>,
     ) -> Result<PutResult> {
-        let key = (artifact.admitted().core(), artifact.admitted().capture());
-        let recorded = recorded.map(|signature| (key, signature));
-        let options = PutOptions { policy: RemovedPolicy::default(), at, busy_timeout: BUSY_TIMEOUT };
-        let batch = PostgresPutBatch {
-            server: &self.server,
-            names: &self.names,
-            actor: self.actor(),
-            prepared: &[artifact],
-            options: &options,
-            recorded: recorded.as_ref(),
-        };
-        let put = batch.put().map_err(|failure| failure.at(self.server.name()))?;
-        put.into_iter().next().ok_or_else(|| crate::storage::StorageError::gone(key.0))
+        let begun = PostgresTransaction::begin(&self.server, &self.names, self.actor(), at, BUSY_TIMEOUT);
+        let mut transaction = begun.map_err(|failure| failure.at(self.server.name()))?;
+        let put = change::put_again(&mut transaction, artifact, recorded)?;
+        Box::new(transaction).commit()?;
+        Ok(put)
     }
 
     fn replace_capture(

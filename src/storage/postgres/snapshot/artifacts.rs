@@ -14,7 +14,10 @@ use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot, in_order, texts};
 
 impl PostgresSnapshot<'_> {
-    pub(super) fn artifacts(&self, of: &[CoreHash]) -> PostgresResult<Vec<Option<ArtifactRecord>>> {
+    pub(in crate::storage::postgres) fn artifacts(
+        &self,
+        of: &[CoreHash],
+    ) -> PostgresResult<Vec<Option<ArtifactRecord>>> {
         let sql = format!("SELECT {ARTIFACT} FROM artifact a WHERE a.core = ANY($1)");
         let rows = self.session.rows(&sql, &[&of])?;
         let mut found = HashMap::new();

@@ -64,7 +64,7 @@ impl PostgresSnapshot<'_> {
         Ok(self.captures(of)?.into_iter().map(preferred).collect())
     }
 
-    pub(super) fn captures_with(
+    pub(in crate::storage::postgres) fn captures_with(
         &self,
         targets: &[CaptureTarget],
     ) -> PostgresResult<Vec<Option<CaptureRecord>>> {

@@ -25,7 +25,6 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 
 use super::view::{PostgresSnapshot, answer_with_inherent};
-use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactQueries, ArtifactRecord, AttributeRecord, CaptureQueries, CaptureRecord,
@@ -35,7 +34,6 @@ use crate::storage::interface::{
     ReferenceQueries, Resolution, RoleCount, SharedFile, Sharers, SharersQuery, Snapshot, Statistics,
     UnresolvedReference, UnresolvedTarget,
 };
-use crate::storage::prepared::removal_digests;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone};
 
 impl ArtifactQueries for PostgresSnapshot<'_> {
@@ -119,10 +117,7 @@ impl JournalQueries for PostgresSnapshot<'_> {
         fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck>;
         fn journal_head(&self) -> Result<Head>;
         fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>>;
-    }
-
-    fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
-        self.answer(self.tombstones_with(&removal_digests(admitted)))
+        fn tombstones_with(&self, digests: &[&[Digest]]) -> Result<Vec<Vec<Tombstone>>>;
     }
 }
 

@@ -44,18 +44,25 @@ impl PostgresSnapshot<'_> {
         rows.iter().map(tombstone).collect()
     }
 
-    /// Returns the tombstones of these digests, one for each artifact that is not stored, by core hash: that of its core
-    /// hash if it is among the digests.
+    /// Returns, for each list of sorted digests, their tombstones, one for each artifact that is not stored, by core hash: that
+    /// of its core hash if it is among the digests.
     pub(in crate::storage::postgres) fn tombstones_with(
         &self,
-        digests: &[Digest],
-    ) -> PostgresResult<Vec<Tombstone>> {
+        digests: &[&[Digest]],
+    ) -> PostgresResult<Vec<Vec<Tombstone>>> {
         let sql = format!(
-            "SELECT DISTINCT ON (t.core) {TOMBSTONE} FROM tombstone t
+            "SELECT {TOMBSTONE} FROM tombstone t
               WHERE t.digest = ANY($1) AND NOT EXISTS (SELECT 1 FROM artifact a WHERE a.core = t.core)
               ORDER BY t.core, t.digest <> t.core, t.digest, t.entry"
         );
-        let rows = self.session.rows(&sql, &[&digests])?;
-        rows.iter().map(tombstone).collect()
+        let rows = self.session.rows(&sql, &[&digests.concat()])?;
+        let found = rows.iter().map(tombstone).collect::<PostgresResult<Vec<_>>>()?;
+        let of = |digests: &&[Digest]| {
+            let mut own: Vec<Tombstone> =
+                found.iter().filter(|known| digests.binary_search(&known.digest).is_ok()).cloned().collect();
+            own.dedup_by_key(|tombstone| tombstone.core);
+            own
+        };
+        Ok(digests.iter().map(of).collect())
     }
 }

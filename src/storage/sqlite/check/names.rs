@@ -12,7 +12,8 @@ use super::FileInspection;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::Actor;
 use crate::storage::check::finding::{Finding, NAME_DIFFERS, Subject};
-use crate::storage::journal::{Head, JournalEvent, JournalWriter};
+use crate::storage::entry::Entry;
+use crate::storage::journal::{Head, JournalWriter};
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::rows::Milliseconds;
 
@@ -152,7 +153,8 @@ impl AdditionRow {
         let Ok(actor) = actor.map(Actor::new).transpose() else { return false };
         let Self { core, capture, size, ref source_path, .. } = *self;
         let mut writer = JournalWriter::new(head, None, actor.as_ref(), self.at);
-        let event = JournalEvent::Add { capture, core, kind, size, source_path: source_path.as_deref() };
+        let event =
+            Entry::Add { capture, core, kind: kind.to_owned(), size, source_path: source_path.clone() };
         writer.append(&event).is_ok() && writer.head().chain == chain
     }
 }

@@ -3,24 +3,24 @@
 mod find;
 mod maintenance;
 mod snapshot;
-mod transaction;
+pub(super) mod transaction;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use super::delta_bases::RecentBases;
 use super::dictionaries::Dictionaries;
+use super::payload;
 use super::store::Store;
-use super::write::PutContext;
-use super::{payload, write};
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
     Adoption, Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, SqlQueries,
     Storage, Transaction,
 };
-use crate::storage::{Actor, Prepared, PutResult, Result, StorageError};
+use crate::storage::{Actor, Prepared, PutResult, Result, StorageError, change};
 use transaction::SqliteTransaction;
 
 impl Storage for Store {
@@ -28,8 +28,8 @@ impl Storage for Store {
         Ok(Box::new(Self::snapshot(self)?))
     }
 
-    fn transaction(&self, at: DateTime<Utc>) -> Result<Box<dyn Transaction + '_>> {
-        Ok(Box::new(SqliteTransaction::begin(self, at)?))
+    fn transaction(&self, at: DateTime<Utc>, busy_timeout: Duration) -> Result<Box<dyn Transaction + '_>> {
+        Ok(Box::new(SqliteTransaction::begin(self, at, busy_timeout)?))
     }
 
     fn preparer(&self) -> Result<Box<dyn Preparer>> {
@@ -44,13 +44,9 @@ impl Storage for Store {
 
     fn put(&self, batch: &[&Prepared], options: &PutOptions) -> Result<Vec<PutResult>> {
         let Some(first) = batch.first() else { return Ok(Vec::new()) };
-        let dictionaries = payload::dictionaries(first)?;
+        payload::dictionaries(first)?;
         self.create_now()?;
-        let PutOptions { policy, at, busy_timeout } = *options;
-        let putting = PutContext { dictionaries, actor: self.actor.as_ref(), at, policy, busy_timeout };
-        let mut connection = self.connection()?;
-        write::put(&mut connection, batch.iter().copied(), &putting)
-            .map_err(|error| StorageError::from_sqlite(&self.path, error))
+        change::put(self, batch, options)
     }
 
     fn set_actor(&mut self, actor: Actor) {

@@ -7,7 +7,6 @@ use chrono::{DateTime, NaiveDate, Utc};
 use super::super::ids::artifact_id;
 use super::super::read;
 use super::super::rows::{ArtifactId, ArtifactRow};
-use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::{
@@ -283,7 +282,7 @@ impl JournalQueries for read::SqliteSnapshot<'_> {
         fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck>;
         fn journal_head(&self) -> Result<Head>;
         fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>>;
-        fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>>;
+        fn tombstones_with(&self, digests: &[&[Digest]]) -> Result<Vec<Vec<Tombstone>>>;
     }
 
     fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>> {

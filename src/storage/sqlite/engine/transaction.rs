@@ -1,26 +1,33 @@
 //! Changes of annotations, and removals.
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use crate::digest::CoreHash;
-use crate::storage::interface::{Annotation, Snapshot, Transaction};
+use crate::storage::entry::Entry;
+use crate::storage::interface::{AdoptedEntry, Snapshot, Transaction};
+use crate::storage::journal::JournalWriter;
 use crate::storage::sqlite::edit::WriteTransaction;
 use crate::storage::sqlite::release::BaseReplacements;
 use crate::storage::sqlite::store::Store;
-use crate::storage::{Head, ManualLinkKey, Result};
+use crate::storage::{Head, Result};
 
 /// A transaction of a vault file.
-pub(super) struct SqliteTransaction<'s> {
+pub(in crate::storage::sqlite) struct SqliteTransaction<'s> {
     store: &'s Store,
-    edit: WriteTransaction<'s>,
+    pub(in crate::storage::sqlite) edit: WriteTransaction<'s>,
     removes: bool,
 }
 
 impl<'s> SqliteTransaction<'s> {
-    pub(super) fn begin(store: &'s Store, at: DateTime<Utc>) -> Result<Self> {
-        Ok(Self { store, edit: store.edit(at)?, removes: false })
+    pub(in crate::storage::sqlite) fn begin(
+        store: &'s Store,
+        at: DateTime<Utc>,
+        busy_timeout: Duration,
+    ) -> Result<Self> {
+        Ok(Self { store, edit: store.change(at, busy_timeout)?, removes: false })
     }
 }
 
@@ -34,28 +41,13 @@ impl Transaction for SqliteTransaction<'_> {
         self.edit.release(of, &mut heirs)
     }
 
-    fn remove(&mut self, core: CoreHash, reason: Option<&str>) -> Result<()> {
-        self.removes = true;
-        self.edit.remove(core, reason)
+    fn journal(&mut self) -> &mut JournalWriter {
+        self.edit.journal.writer()
     }
 
-    fn annotate(&mut self, change: &Annotation<'_>) -> Result<bool> {
-        match *change {
-            Annotation::SetTag { core, name } => self.edit.tag(core, name),
-            Annotation::RemoveTag { name } => self.edit.untag(name),
-            Annotation::SetNote { core, text: Some(text) } => self.edit.set_note(core, text),
-            Annotation::SetNote { core, text: None } => self.edit.remove_note(core),
-            Annotation::Pin { core, note } => self.edit.pin(core, note),
-            Annotation::Unpin { core } => self.edit.unpin(core),
-            Annotation::SetLabels { cores, labels } => self.edit.set_labels(cores, labels),
-            Annotation::RemoveLabels { cores, keys } => self.edit.remove_labels(cores, keys),
-            Annotation::AddLink { source, relation, target, note } => {
-                self.edit.add_link(ManualLinkKey { source, relation, target }, note)
-            }
-            Annotation::RemoveLink { source, relation, target } => {
-                self.edit.remove_link(ManualLinkKey { source, relation, target })
-            }
-        }
+    fn append(&mut self, entries: &[AdoptedEntry<'_>]) -> Result<Vec<bool>> {
+        self.removes |= entries.iter().any(|entry| matches!(entry.entry.change, Entry::Remove { .. }));
+        self.edit.append(entries)
     }
 
     fn commit(self: Box<Self>) -> Result<Head> {

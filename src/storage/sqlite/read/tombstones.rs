@@ -1,9 +1,7 @@
 //! Queries of tombstones.
 
 use super::SqliteSnapshot;
-use crate::artifact::Admitted;
-use crate::digest::DigestPrefix;
-use crate::storage::prepared::removal_digests;
+use crate::digest::{Digest, DigestPrefix};
 use crate::storage::sqlite::rows::limit_of;
 use crate::storage::sqlite::tombstones::{columns, for_digests, tombstone};
 use crate::storage::{Result, StorageError, Tombstone};
@@ -40,10 +38,9 @@ impl SqliteSnapshot<'_> {
         self.rows(&sql, (kind, after, limit_of(limit)), tombstone)
     }
 
-    /// Returns the tombstones because of which `admitted` is rejected: its own, and those of artifacts and files in it;
-    /// one per removed artifact, by core hash.
-    pub(crate) fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
-        for_digests(self.connection(), &removal_digests(admitted))
-            .map_err(|error| StorageError::from_sqlite(self.path(), error))
+    /// Returns, for each list of digests, their tombstones, one for each artifact that is not stored, by core hash.
+    pub(crate) fn tombstones_with(&self, digests: &[&[Digest]]) -> Result<Vec<Vec<Tombstone>>> {
+        let found = digests.iter().map(|digests| for_digests(self.connection(), digests));
+        found.collect::<rusqlite::Result<_>>().map_err(|error| StorageError::from_sqlite(self.path(), error))
     }
 }

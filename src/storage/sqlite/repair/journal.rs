@@ -13,11 +13,11 @@ use crate::storage::check::journal_state::{
     ArtifactEntries, CaptureEntries, EntryDefect, JournalReplay, JournalState,
 };
 use crate::storage::check::{JournalRestoreResult, Repair, Subject};
-use crate::storage::entry::EntryChange;
+use crate::storage::entry::Entry;
 use crate::storage::sqlite::check::{journal_entry, replay};
 use crate::storage::sqlite::ids::{ARTIFACTS, CAPTURES, artifact_id};
 use crate::storage::sqlite::journal;
-use crate::storage::sqlite::manual_links::changed;
+use crate::storage::sqlite::repair::changed;
 use crate::storage::sqlite::{Result, Store};
 
 impl Store {
@@ -222,28 +222,28 @@ fn annotations(
         let Some(entry) = journal_entry(transaction, *seq)? else { continue };
         let Some(at) = entry.milliseconds() else { continue };
         let subject = match entry.change {
-            EntryChange::Tag { core, name } => {
+            Entry::Tag { core, name } => {
                 let Some(id) = artifact_id(transaction, core)? else { continue };
                 let sql = "INSERT INTO tag (name, artifact, at) VALUES (?1, ?2, ?3)
                            ON CONFLICT DO UPDATE SET artifact = excluded.artifact, at = excluded.at
                             WHERE artifact IS NOT excluded.artifact OR at IS NOT excluded.at";
                 changed(transaction, sql, (&name, id, at))?.then_some(Subject::Tag(name))
             }
-            EntryChange::Note { core, note: Some(note) } => {
+            Entry::Note { core, note: Some(note) } => {
                 let Some(id) = artifact_id(transaction, core)? else { continue };
                 let sql = "INSERT INTO note (artifact, text, at) VALUES (?1, ?2, ?3)
                            ON CONFLICT DO UPDATE SET text = excluded.text, at = excluded.at
                             WHERE text IS NOT excluded.text OR at IS NOT excluded.at";
                 changed(transaction, sql, (id, note, at))?.then_some(Subject::Note(core))
             }
-            EntryChange::Pin { core, note } => {
+            Entry::Pin { core, note } => {
                 let Some(id) = artifact_id(transaction, core)? else { continue };
                 let sql = "INSERT INTO pin (artifact, note, at) VALUES (?1, ?2, ?3)
                            ON CONFLICT DO UPDATE SET note = excluded.note, at = excluded.at
                             WHERE note IS NOT excluded.note OR at IS NOT excluded.at";
                 changed(transaction, sql, (id, note, at))?.then_some(Subject::Pin(core))
             }
-            EntryChange::Link { source, relation, target, note } => {
+            Entry::Link { source, relation, target, note } => {
                 let ends = (artifact_id(transaction, source)?, artifact_id(transaction, target)?);
                 let (Some(from), Some(to)) = ends else { continue };
                 let sql =

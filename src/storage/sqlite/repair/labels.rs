@@ -6,7 +6,7 @@ use crate::storage::check::journal_state::{JournalState, LabelEntry};
 use crate::storage::check::{Repair, Subject};
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::labels::put;
-use crate::storage::sqlite::manual_links::changed;
+use crate::storage::sqlite::repair::changed;
 
 /// Restores the labels that the journal records. Those of missing artifacts are skipped.
 pub(super) fn restore(

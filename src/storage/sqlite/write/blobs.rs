@@ -32,7 +32,7 @@ impl SqliteWriter<'_> {
         let is_only = admitted.members().len() == 1;
         let store = |(member, payload): (&Member, &'p PreparedPayload)| {
             // If there are several, two may be identical.
-            let known = if is_only { known } else { blob_id(self.transaction, member.blob())? };
+            let known = if is_only { known } else { blob_id(self.connection, member.blob())? };
             match known {
                 Some(id) => Ok(self.stored_blob(id)),
                 None => self.new_blob(member, payload, (admitted.kind(), kind), sibling),
@@ -43,7 +43,7 @@ impl SqliteWriter<'_> {
 
     /// Returns a blob that is in the vault.
     pub(in crate::storage) fn stored_blob<'p>(&self, id: i64) -> StoredBlob<'p> {
-        let payloads = PayloadReader { connection: self.transaction, readers: &self.bases.readers };
+        let payloads = PayloadReader { connection: self.connection, readers: &self.bases.readers };
         // If the stored blob is damaged, reads of it report that.
         StoredBlob { id, digests: payloads.digests(id).unwrap_or_default().into() }
     }
@@ -90,11 +90,11 @@ impl SqliteWriter<'_> {
         sibling: Option<i64>,
     ) -> rusqlite::Result<bool> {
         let RecentDelta { base, stripped, digests, text, whole } = delta;
-        if let Some(base) = self.bases.stored(self.transaction, base)? {
+        if let Some(base) = self.bases.stored(self.connection, base)? {
             self.insert_delta(blob, base, digests, text)?;
             return Ok(true);
         }
-        let other = self.bases.difference(self.transaction, member.bytes(), stripped, sibling, *whole)?;
+        let other = self.bases.difference(self.connection, member.bytes(), stripped, sibling, *whole)?;
         if let Some(PayloadDelta { base, digests, text }) = &other {
             self.insert_delta(blob, *base, digests, text)?;
         }
@@ -122,7 +122,7 @@ impl SqliteWriter<'_> {
         if let Some(id) = self.dictionary_ids.get(&dictionary.digest()) {
             return Ok(*id);
         }
-        let id = dictionaries::number(self.transaction, kind, dictionary)?;
+        let id = dictionaries::number(self.connection, kind, dictionary)?;
         self.dictionary_ids.insert(dictionary.digest(), id);
         Ok(id)
     }
@@ -140,7 +140,7 @@ impl SqliteWriter<'_> {
             PayloadBody::Frame { frame, .. } => frame.len() + digests.len() * 32,
             PayloadBody::Raw => member.bytes().len(),
         };
-        let difference = self.bases.difference(self.transaction, member.bytes(), digests, sibling, whole)?;
+        let difference = self.bases.difference(self.connection, member.bytes(), digests, sibling, whole)?;
         if let Some(PayloadDelta { base, digests, text }) = difference {
             return self.insert_delta(blob, base, &digests, &text);
         }

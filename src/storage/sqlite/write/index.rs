@@ -3,7 +3,8 @@
 use foldhash::HashMap;
 
 use super::{NewCapture, SqliteWriter};
-use crate::artifact::{Admitted, Attribute, Mention, Role};
+use crate::artifact::{Admitted, Mention, Role};
+use crate::storage::catalog::{RowChange, facts};
 use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::lists::{MentionListReader, MentionRow};
 use crate::storage::sqlite::mention_index;
@@ -17,39 +18,25 @@ use crate::storage::sqlite::unresolved;
 const LISTS_READ: usize = 8;
 
 impl SqliteWriter<'_> {
-    /// Adds an artifact's index data. Data from earlier captures stays; the index is the union.
-    pub(in crate::storage) fn index(
+    /// Adds what a capture mentions and states. What earlier captures state stays: the rows are those of all captures.
+    pub(in crate::storage::sqlite) fn index(
         &mut self,
         new: &NewCapture<'_>,
         kind: i64,
         admitted: &Admitted,
     ) -> rusqlite::Result<()> {
-        let draft = admitted.draft();
-        self.mentions(new, kind, &draft.mentions)?;
-        for attribute in &draft.attributes {
-            let value = self.attribute_value(attribute)?;
-            self.statements
-                .with("INSERT OR IGNORE INTO attribute (value, artifact) VALUES (?1, ?2)", |insert| {
-                    insert.execute((value, new.artifact))
-                })?;
-        }
-        for handle in &draft.identified_by {
-            self.transaction
-                .prepare_cached("INSERT OR IGNORE INTO identity (handle, artifact) VALUES (?1, ?2)")?
-                .execute((handle.as_str(), new.artifact))?;
-        }
-        for (relation, handle) in &draft.refers_to {
-            self.transaction
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO name_mention (artifact, relation, handle, dangles)
-                     VALUES (?1, ?2, ?3, ?4)",
-                )?
-                .execute((new.artifact, relation.name, handle.as_str(), relation.dangles))?;
-        }
-        Ok(())
+        self.mentions(new, kind, &admitted.draft().mentions)?;
+        self.last_artifact = Some((admitted.core(), new.artifact));
+        facts(admitted.core(), admitted).try_for_each(|row| self.execute(RowChange::Insert(row)))
     }
 
-    fn mentions(&mut self, new: &NewCapture<'_>, kind: i64, mentions: &[Mention]) -> rusqlite::Result<()> {
+    /// Stores what a capture mentions, unless earlier captures of its artifact mention all of it.
+    pub(super) fn mentions(
+        &mut self,
+        new: &NewCapture<'_>,
+        kind: i64,
+        mentions: &[Mention],
+    ) -> rusqlite::Result<()> {
         let roles: Vec<i64> = self.roles(kind, mentions)?;
         let mentions_with_roles = || mentions.iter().zip(&roles);
         if mentions.is_empty() || (!new.is_first && self.are_known(new, mentions_with_roles())?) {
@@ -68,7 +55,7 @@ impl SqliteWriter<'_> {
             list.entries.push(MentionListEntry { role: *role, place: mention.place.clone(), position });
             self.entries.push((mention_index::key(&mention.digest), new.id));
             if mention.role.relation.is_some_and(|relation| relation.dangles) {
-                unresolved::add(self.transaction, mention.digest, new.id)?;
+                unresolved::add(self.connection, mention.digest, new.id)?;
             }
         }
         // A damaged vault may contain a list of a lost capture that had this row id.
@@ -87,7 +74,7 @@ impl SqliteWriter<'_> {
         new: &NewCapture<'_>,
         mentions: impl Iterator<Item = (&'m Mention, &'m i64)>,
     ) -> rusqlite::Result<bool> {
-        let payloads = PayloadReader { connection: self.transaction, readers: &self.bases.readers };
+        let payloads = PayloadReader { connection: self.connection, readers: &self.bases.readers };
         let known = match (MentionListReader { payloads }).of_older_captures(new.artifact, new.id, LISTS_READ)
         {
             // Damage of an older capture must not keep others from being stored and indexed.
@@ -117,7 +104,7 @@ impl SqliteWriter<'_> {
             return Ok(*id);
         }
         let id = self
-            .transaction
+            .connection
             .prepare_cached(
                 "INSERT INTO role (kind, name, role_group, unit, relation, dangles)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)
@@ -141,35 +128,40 @@ impl SqliteWriter<'_> {
         Ok(id)
     }
 
-    fn attribute_value(&mut self, attribute: &Attribute) -> rusqlite::Result<i64> {
-        let known = self.attributes.get(attribute.name).and_then(|values| values.get(&attribute.value));
-        if let Some(id) = known {
+    /// Returns the row id of the value of an attribute, which may be new.
+    pub(super) fn attribute_value(
+        &mut self,
+        name: &str,
+        value: &str,
+        number: Option<i64>,
+    ) -> rusqlite::Result<i64> {
+        if let Some(id) = self.attributes.get(name).and_then(|values| values.get(value)) {
             return Ok(*id);
         }
         // Most values that were not seen in this transaction are new, such as times.
         let inserted = self.statements.with(
             "INSERT OR IGNORE INTO attribute_value (name, value, number) VALUES (?1, ?2, ?3)",
-            |insert| insert.execute((attribute.name, &attribute.value, attribute.number)),
+            |insert| insert.execute((name, value, number)),
         )?;
         let id = match inserted {
-            0 => self.stored_value(attribute)?,
-            _ => self.transaction.last_insert_rowid(),
+            0 => self.stored_value(name, value, number)?,
+            _ => self.connection.last_insert_rowid(),
         };
-        self.attributes.entry(attribute.name).or_default().insert(attribute.value.clone(), id);
+        self.attributes.entry(name.to_owned()).or_default().insert(value.to_owned(), id);
         Ok(id)
     }
 
     /// Returns the row id of a value that the vault has. An older version of the program may have stored it with
     /// another number.
-    fn stored_value(&self, attribute: &Attribute) -> rusqlite::Result<i64> {
-        let (id, number): (i64, Option<i64>) = self
-            .transaction
+    fn stored_value(&self, name: &str, value: &str, number: Option<i64>) -> rusqlite::Result<i64> {
+        let (id, known): (i64, Option<i64>) = self
+            .connection
             .prepare_cached("SELECT id, number FROM attribute_value WHERE name = ?1 AND value = ?2")?
-            .query_row((attribute.name, &attribute.value), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if number != attribute.number {
-            self.transaction
+            .query_row((name, value), |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if known != number {
+            self.connection
                 .prepare_cached("UPDATE attribute_value SET number = ?2 WHERE id = ?1")?
-                .execute((id, attribute.number))?;
+                .execute((id, number))?;
         }
         Ok(id)
     }

@@ -1,28 +1,44 @@
-//! Sending the bytes of a batch.
+//! The bytes of a batch, which are encoded in the threads that prepare artifacts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 
-use super::preparation::EncodedMembers;
+use crate::artifact::{Admitted, Member};
 use crate::digest::BlobHash;
 use crate::storage::Prepared;
 use crate::storage::postgres::blob_store::{BlobStore, ObjectRange};
 use crate::storage::postgres::columns::blob;
-use crate::storage::postgres::encoding::EncodedMember;
+use crate::storage::postgres::encoding::{EncodedMember, encoded};
 use crate::storage::postgres::error::PostgresResult;
-use crate::storage::postgres::pool::PostgresServer;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::unreferenced;
 
 /// The size of a message with bytes, unless one blob is larger.
 const MESSAGE: usize = 16 << 20;
 
+/// The prepared form of an artifact: the encoded bytes of its members, in their order.
+struct EncodedMembers(Vec<EncodedMember>);
+
+/// Prepares an artifact.
+pub(in crate::storage::postgres) fn prepare(admitted: Admitted) -> Prepared {
+    Prepared::new(admitted, &|admitted, _| {
+        EncodedMembers(admitted.members().iter().map(|member| encoded(member.bytes())).collect())
+    })
+}
+
+/// Returns whether this engine prepared all artifacts of a batch.
+pub(in crate::storage::postgres) fn are_ours(batch: &[&Prepared]) -> bool {
+    batch.iter().all(|prepared| prepared.private::<EncodedMembers>().is_some())
+}
+
 /// The bytes of all members of a batch, sorted by hash: who sends several takes their locks in one order.
 pub(in crate::storage::postgres) struct Blobs<'b> {
     all: BTreeMap<BlobHash, (usize, &'b EncodedMember)>,
     /// Where those are that were stored beside the database. A batch that is stored again does not store them again.
     stored: BTreeMap<BlobHash, ObjectRange>,
+    /// Those that the vault did not have and that were sent in the current transaction.
+    sent: BTreeSet<BlobHash>,
 }
 
 /// The rows of blobs to be inserted.
@@ -37,8 +53,8 @@ struct BlobColumns<'b> {
 }
 
 impl<'b> Blobs<'b> {
-    pub(in crate::storage::postgres) fn new(batch: &'b [&'b Prepared]) -> Self {
-        let mut blobs = Self { all: BTreeMap::new(), stored: BTreeMap::new() };
+    pub(in crate::storage::postgres) fn new(batch: &[&'b Prepared]) -> Self {
+        let mut blobs = Self { all: BTreeMap::new(), stored: BTreeMap::new(), sent: BTreeSet::new() };
         for prepared in batch {
             blobs.add(prepared);
         }
@@ -56,8 +72,18 @@ impl<'b> Blobs<'b> {
         }
     }
 
+    /// Forgets what was sent in a transaction that was not committed.
+    pub(in crate::storage::postgres) fn begin(&mut self) {
+        self.sent.clear();
+    }
+
+    /// Returns the blobs that were sent in the current transaction.
+    pub(in crate::storage::postgres) fn sent(&self) -> &BTreeSet<BlobHash> {
+        &self.sent
+    }
+
     /// Returns those of `blobs` that the vault does not have.
-    pub(super) fn missing(
+    fn missing(
         session: &DatabaseTransaction<'_>,
         blobs: &BTreeSet<BlobHash>,
     ) -> PostgresResult<BTreeSet<BlobHash>> {
@@ -71,22 +97,26 @@ impl<'b> Blobs<'b> {
         Ok(blobs.difference(&stored).copied().collect())
     }
 
-    /// Stores those bytes that belong beside the database and that the vault does not have.
+    /// Stores those of `needed` that belong beside the database and that the vault does not have, as a transaction sees it.
+    /// Nothing is locked and no transaction waits meanwhile, however long it takes.
     pub(in crate::storage::postgres) fn store_external(
         &mut self,
-        server: &PostgresServer,
+        session: DatabaseTransaction<'_>,
+        needed: &BTreeSet<BlobHash>,
     ) -> PostgresResult<()> {
-        let blob_store = server.blobs();
-        if !blob_store.is_external() {
-            return Ok(());
-        }
-        let all = self.all.keys().copied().collect();
-        let missing = Self::missing(&DatabaseTransaction::to_read(server)?, &all)?;
-        self.store(blob_store, &missing)
+        let to = session.server().blobs();
+        let missing = Self::missing(&session, needed)?;
+        drop(session);
+        self.store(to, &missing)
+    }
+
+    /// Returns all blobs of the batch.
+    pub(in crate::storage::postgres) fn all(&self) -> BTreeSet<BlobHash> {
+        self.all.keys().copied().collect()
     }
 
     /// Stores the bytes of blobs where the vault has them, except in rows.
-    pub(super) fn store(&mut self, to: &dyn BlobStore, missing: &BTreeSet<BlobHash>) -> PostgresResult<()> {
+    fn store(&mut self, to: &dyn BlobStore, missing: &BTreeSet<BlobHash>) -> PostgresResult<()> {
         let waiting = missing.iter().filter(|blob| !self.stored.contains_key(blob));
         let waiting: Vec<(BlobHash, &EncodedMember)> =
             waiting.filter_map(|blob| Some((*blob, self.all.get(blob)?.1))).collect();
@@ -96,12 +126,12 @@ impl<'b> Blobs<'b> {
         Ok(())
     }
 
-    /// Sends those of `blobs` that the vault does not have, and returns them.
-    pub(super) fn send(
+    /// Sends those of `blobs` that the vault does not have.
+    pub(in crate::storage::postgres) fn send(
         &mut self,
         session: &DatabaseTransaction<'_>,
         blobs: &BTreeSet<BlobHash>,
-    ) -> PostgresResult<BTreeSet<BlobHash>> {
+    ) -> PostgresResult<()> {
         let missing = Self::missing(session, blobs)?;
         self.store(session.server().blobs(), &missing)?;
         let mut message = BlobColumns::default();
@@ -120,7 +150,8 @@ impl<'b> Blobs<'b> {
             message.parts.push(part.copied());
         }
         message.insert(session)?;
-        Ok(missing)
+        self.sent.extend(missing);
+        Ok(())
     }
 }
 
@@ -176,7 +207,7 @@ pub(super) fn reprieve(session: &DatabaseTransaction<'_>, needed: &BTreeSet<Blob
 }
 
 /// Discards those of `sent` that are not `needed` any more.
-pub(super) fn discard(
+pub(in crate::storage::postgres) fn discard(
     session: &DatabaseTransaction<'_>,
     sent: &BTreeSet<BlobHash>,
     needed: &BTreeSet<BlobHash>,
@@ -184,4 +215,11 @@ pub(super) fn discard(
 ) -> PostgresResult<()> {
     let unneeded: Vec<BlobHash> = sent.difference(needed).copied().collect();
     unreferenced::discard(session, &unneeded, at)
+}
+
+/// Returns the blobs of what entries add.
+pub(in crate::storage::postgres) fn blobs_of<'e>(
+    contents: impl Iterator<Item = &'e Prepared>,
+) -> BTreeSet<BlobHash> {
+    contents.flat_map(|content| content.admitted().members()).map(Member::blob).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::artifact::{ArtifactLocation, Attribute, Member};
+use crate::artifact::{ArtifactLocation, Member};
 use crate::digest::{BlobHash, Digest};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::keys::text_key;
@@ -45,7 +45,7 @@ pub(super) struct EdgeColumns {
 #[derive(Default)]
 pub(super) struct AttributeColumns {
     artifacts: Vec<i64>,
-    names: Vec<&'static str>,
+    names: Vec<String>,
     values: Vec<String>,
     numbers: Vec<Option<i64>>,
     keys: Vec<i64>,
@@ -61,7 +61,7 @@ pub(super) struct IdentityColumns {
 #[derive(Default)]
 pub(super) struct NameMentionColumns {
     artifacts: Vec<i64>,
-    relations: Vec<&'static str>,
+    relations: Vec<String>,
     handles: Vec<String>,
     dangle: Vec<bool>,
     keys: Vec<i64>,
@@ -75,6 +75,9 @@ impl MemberColumns {
     }
 
     pub(super) fn write(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
+        if self.captures.is_empty() {
+            return Ok(());
+        }
         session.execute(
             "INSERT INTO member (capture, name, blob) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[])",
             &[&self.captures, &self.names, &self.blobs],
@@ -155,12 +158,12 @@ impl EdgeColumns {
 }
 
 impl AttributeColumns {
-    pub(super) fn add(&mut self, artifact: i64, attribute: &Attribute) {
+    pub(super) fn add(&mut self, artifact: i64, name: String, value: &str, number: Option<i64>) {
         self.artifacts.push(artifact);
-        self.names.push(attribute.name);
-        self.values.push(to_stored(&attribute.value).into_owned());
-        self.numbers.push(attribute.number);
-        self.keys.push(text_key(&attribute.value));
+        self.names.push(name);
+        self.values.push(to_stored(value).into_owned());
+        self.numbers.push(number);
+        self.keys.push(text_key(value));
     }
 
     pub(super) fn write(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
@@ -169,7 +172,10 @@ impl AttributeColumns {
         }
         session.execute(
             "INSERT INTO attribute (artifact, name, value, number, key)
-             SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])",
+             SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
+               AS n (artifact, name, value, number, key)
+              WHERE NOT EXISTS (SELECT 1 FROM attribute x
+                                 WHERE x.artifact = n.artifact AND x.name = n.name AND x.value = n.value)",
             &[&self.artifacts, &self.names, &self.values, &self.numbers, &self.keys],
         )?;
         Ok(())
@@ -188,7 +194,9 @@ impl IdentityColumns {
             return Ok(());
         }
         session.execute(
-            "INSERT INTO identity (artifact, handle, key) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[])",
+            "INSERT INTO identity (artifact, handle, key)
+             SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS n (artifact, handle, key)
+              WHERE NOT EXISTS (SELECT 1 FROM identity x WHERE x.artifact = n.artifact AND x.handle = n.handle)",
             &[&self.artifacts, &self.handles, &self.keys],
         )?;
         Ok(())
@@ -196,7 +204,7 @@ impl IdentityColumns {
 }
 
 impl NameMentionColumns {
-    pub(super) fn add(&mut self, artifact: i64, relation: &'static str, handle: &str, dangles: bool) {
+    pub(super) fn add(&mut self, artifact: i64, relation: String, handle: &str, dangles: bool) {
         self.artifacts.push(artifact);
         self.relations.push(relation);
         self.handles.push(to_stored(handle).into_owned());
@@ -210,7 +218,10 @@ impl NameMentionColumns {
         }
         session.execute(
             "INSERT INTO name_mention (artifact, relation, handle, dangles, key)
-             SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::boolean[], $5::bigint[])",
+             SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::boolean[], $5::bigint[])
+               AS n (artifact, relation, handle, dangles, key)
+              WHERE NOT EXISTS (SELECT 1 FROM name_mention x
+                                 WHERE x.artifact = n.artifact AND x.relation = n.relation AND x.handle = n.handle)",
             &[&self.artifacts, &self.relations, &self.handles, &self.dangle, &self.keys],
         )?;
         Ok(())

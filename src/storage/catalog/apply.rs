@@ -1,0 +1,134 @@
+//! The rows that follow from an entry of the journal.
+
+use crate::artifact::Admitted;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::entry::Entry;
+use crate::storage::journal::arrival;
+use crate::storage::{Prepared, RecordedEntry};
+
+use super::row::{Row, RowChange, RowKey};
+
+/// Returns the changes of rows that follow from an entry. `content` is the artifact whose capture it adds; `None` if its
+/// bytes were removed later, with everything that follows from them.
+pub(crate) fn apply<'c>(entry: &RecordedEntry, content: Option<&'c Prepared>) -> Vec<RowChange<'c>> {
+    let (seq, at) = (entry.head().seq, entry.at.timestamp_millis());
+    match &entry.change {
+        Entry::Add { core, capture, size, source_path, .. } => {
+            let addition = Addition { core: *core, capture: *capture, entry: seq, at };
+            let readmit = [RowChange::Readmit { core: *core }].into_iter();
+            let rows = content.map(|content| addition.rows(content, *size, source_path.as_deref()));
+            readmit.chain(rows.into_iter().flatten()).collect()
+        }
+        Entry::Seen { captures, cores } => see(seq, at, captures, cores),
+        Entry::Signature { capture, core, key_id, state } => vec![RowChange::Put(Row::Signature {
+            core: *core,
+            capture: *capture,
+            state: state.clone(),
+            key_id: key_id.clone(),
+        })],
+        Entry::Link { note, relation, source, target } => vec![RowChange::Put(Row::Link {
+            source: *source,
+            relation: relation.clone(),
+            target: *target,
+            note: note.clone(),
+            at,
+        })],
+        Entry::Unlink { relation, source, target } => {
+            vec![RowChange::Delete(RowKey::Link(*source, relation.clone(), *target))]
+        }
+        Entry::Tag { core, name } => {
+            vec![RowChange::Put(Row::Tag { name: name.clone(), core: *core, at })]
+        }
+        Entry::Untag { name, .. } => vec![RowChange::Delete(RowKey::Tag(name.clone()))],
+        Entry::Pin { core, note } => {
+            vec![RowChange::Put(Row::Pin { core: *core, note: note.clone(), at })]
+        }
+        Entry::Unpin { core } => vec![RowChange::Delete(RowKey::Pin(*core))],
+        Entry::Note { core, note: Some(text) } => {
+            vec![RowChange::Put(Row::Note { core: *core, text: text.clone(), at })]
+        }
+        Entry::Note { core, note: None } => vec![RowChange::Delete(RowKey::Note(*core))],
+        Entry::Label { cores, labels } => {
+            let row = |core: &CoreHash, (key, value): (&String, &String)| {
+                RowChange::Put(Row::Label { core: *core, key: key.clone(), value: value.clone(), at })
+            };
+            cores.iter().flat_map(|core| labels.iter().map(move |label| row(core, label))).collect()
+        }
+        Entry::Unlabel { cores, keys } => {
+            let key = |core: &CoreHash, key: &String| RowChange::Delete(RowKey::Label(*core, key.clone()));
+            cores.iter().flat_map(|core| keys.iter().map(move |name| key(core, name))).collect()
+        }
+        Entry::Remove { captures, core, left, .. } => {
+            let removal = (*left == 0).then_some(RowChange::Remove { core: *core });
+            let digests = captures.iter().map(|capture| capture.0).chain([core.0]);
+            let tombstone = |digest| RowChange::Put(Row::Tombstone { digest, core: *core, entry: seq });
+            removal.into_iter().chain(digests.map(tombstone)).collect()
+        }
+        Entry::AllowRemoved { core, .. } => vec![RowChange::Readmit { core: *core }],
+        Entry::Gc { .. } | Entry::Reindex { .. } | Entry::Repair { .. } => Vec::new(),
+    }
+}
+
+/// The addition of a capture.
+struct Addition {
+    core: CoreHash,
+    capture: CaptureHash,
+    entry: u64,
+    at: i64,
+}
+
+impl Addition {
+    fn rows<'c>(&self, content: &'c Prepared, size: u64, source_path: Option<&str>) -> Vec<RowChange<'c>> {
+        let Self { core, capture, entry, at } = *self;
+        let (kind, arrival) = (content.admitted().kind(), arrival(entry.cast_signed(), 0));
+        let mut changes = vec![
+            RowChange::Insert(Row::Artifact { core, entry, kind, added_at: at, seen_at: at, arrival }),
+            RowChange::Arrive { core, at, arrival },
+            RowChange::Put(Row::Capture {
+                core,
+                capture,
+                entry,
+                size,
+                added_at: at,
+                seen_at: at,
+                source_path: source_path.map(str::to_owned),
+            }),
+            // A capture that was lost and is added again has the signature that is recorded after this.
+            RowChange::Delete(RowKey::Signature(core, capture)),
+            RowChange::Store { core, capture, content },
+        ];
+        changes.extend(facts(core, content.admitted()).map(RowChange::Insert));
+        changes
+    }
+}
+
+fn see<'c>(seq: u64, at: i64, captures: &[CaptureHash], cores: &[CoreHash]) -> Vec<RowChange<'c>> {
+    let mut changes = Vec::with_capacity(captures.len() * 2);
+    for (position, (capture, core)) in (0..).zip(captures.iter().zip(cores)) {
+        changes.push(RowChange::See { core: *core, capture: *capture, at });
+        changes.push(RowChange::Arrive { core: *core, at, arrival: arrival(seq.cast_signed(), position) });
+    }
+    changes
+}
+
+/// Returns the rows of what an artifact states that have a value of their own.
+pub(crate) fn facts(core: CoreHash, admitted: &Admitted) -> impl Iterator<Item = Row> + use<'_> {
+    let draft = admitted.draft();
+    let attributes = draft.attributes.iter().map(move |attribute| Row::Attribute {
+        core,
+        name: attribute.name.to_owned(),
+        value: attribute.value.clone(),
+        number: attribute.number,
+    });
+    let names = draft
+        .identified_by
+        .iter()
+        .map(move |handle| Row::Identity { core, handle: handle.as_str().to_owned() });
+    let mentions = draft.refers_to.iter().map(move |(relation, handle)| Row::NameMention {
+        core,
+        relation: relation.name.to_owned(),
+        handle: handle.as_str().to_owned(),
+        dangles: relation.dangles,
+    });
+    attributes.chain(names).chain(mentions)
+}

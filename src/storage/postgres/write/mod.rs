@@ -1,0 +1,181 @@
+//! Execution of the changes of rows that follow from entries of the journal, each table's in one statement.
+
+pub(super) mod annotations;
+mod artifacts;
+pub(super) mod blobs;
+pub(super) mod captures;
+pub(super) mod derived;
+pub(super) mod removal;
+mod tables;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use chrono::{DateTime, Utc};
+
+use super::error::PostgresResult;
+use super::names::NameRegistry;
+use super::session::DatabaseTransaction;
+use crate::digest::{CoreHash, Digest};
+use crate::storage::catalog::{Row, RowChange, RowKey, apply};
+use crate::storage::interface::AdoptedEntry;
+use crate::storage::{RecordedEntry, Tombstone};
+use annotations::AnnotationChanges;
+use artifacts::ArtifactChanges;
+use blobs::Blobs;
+pub(super) use blobs::blobs_of;
+use captures::CaptureChanges;
+use derived::DerivedRows;
+
+/// A writer of the rows of the catalog and of blobs, within a transaction that holds the writer lock.
+pub(super) struct RowWriter<'w, 's, 'b> {
+    pub(super) session: &'w DatabaseTransaction<'s>,
+    pub(super) names: &'w NameRegistry,
+    pub(super) blobs: &'w mut Blobs<'b>,
+}
+
+/// Changes that are executed together. Of several changes of a row, the last one counts.
+#[derive(Default)]
+struct RowChanges<'c> {
+    readmitted: BTreeSet<CoreHash>,
+    artifacts: ArtifactChanges,
+    captures: CaptureChanges<'c>,
+    /// What artifacts state.
+    facts: Vec<Row>,
+    annotations: AnnotationChanges,
+    /// Artifacts that are removed after everything else was done.
+    removed: BTreeSet<CoreHash>,
+    removed_at: DateTime<Utc>,
+    tombstones: BTreeMap<(Digest, u64), Tombstone>,
+}
+
+impl RowWriter<'_, '_, '_> {
+    /// Executes what follows from entries. The blobs of what they add are stored.
+    pub(super) fn execute(&mut self, entries: &[AdoptedEntry<'_>]) -> PostgresResult<()> {
+        let mut waiting = RowChanges::default();
+        for AdoptedEntry { entry, content } in entries {
+            let changes = apply(entry, *content);
+            if changes.iter().any(|change| waiting.removes_artifact_of(change)) {
+                self.write(std::mem::take(&mut waiting))?;
+            }
+            for change in changes {
+                waiting.add(entry, change);
+            }
+        }
+        self.write(waiting)
+    }
+
+    /// Executes changes. Rows of artifacts that the vault does not have are left out.
+    fn write(&mut self, changes: RowChanges<'_>) -> PostgresResult<()> {
+        let session = self.session;
+        if !changes.readmitted.is_empty() {
+            let cores = Vec::from_iter(&changes.readmitted);
+            session.execute("DELETE FROM tombstone WHERE core = ANY($1)", &[&cores])?;
+        }
+        let needed = changes.captures.blobs();
+        self.blobs.send(session, &needed)?;
+        blobs::reprieve(session, &needed)?;
+        let ids = changes.artifacts.write(session, self.names)?;
+        changes.captures.write(session, &ids)?;
+        self.write_derived(&changes.captures, changes.facts, &ids)?;
+        changes.annotations.write(session)?;
+        removal::delete_artifacts(
+            session,
+            &changes.removed.into_iter().collect::<Vec<_>>(),
+            changes.removed_at,
+        )?;
+        removal::insert_tombstones(session, &changes.tombstones.into_values().collect::<Vec<_>>())
+    }
+
+    /// Writes what follows from the bytes of the captures that are added, of artifacts with these numbers.
+    fn write_derived(
+        &self,
+        captures: &CaptureChanges<'_>,
+        facts: Vec<Row>,
+        ids: &HashMap<CoreHash, i64>,
+    ) -> PostgresResult<()> {
+        let mut rows = DerivedRows::default();
+        for (core, capture, content) in captures.contents() {
+            if let Some(artifact) = ids.get(&core) {
+                rows.add_members(capture, content.admitted().members());
+                rows.add_mentions((Some(*artifact), capture), content.admitted(), self.names)?;
+            }
+        }
+        for fact in facts {
+            rows.add_fact(fact, |core| ids.get(&core).copied());
+        }
+        rows.write(self.session)
+    }
+}
+
+impl<'c> RowChanges<'c> {
+    /// Returns whether a change is about an artifact that is to be removed before.
+    fn removes_artifact_of(&self, change: &RowChange<'_>) -> bool {
+        let is_removed = |core: &CoreHash| self.removed.contains(core);
+        !self.removed.is_empty()
+            && match change {
+                RowChange::Insert(row) | RowChange::Put(row) => match row {
+                    Row::Link { source, target, .. } => is_removed(source) || is_removed(target),
+                    Row::Artifact { core, .. }
+                    | Row::Capture { core, .. }
+                    | Row::Attribute { core, .. }
+                    | Row::Identity { core, .. }
+                    | Row::NameMention { core, .. }
+                    | Row::Signature { core, .. }
+                    | Row::Tag { core, .. }
+                    | Row::Note { core, .. }
+                    | Row::Pin { core, .. }
+                    | Row::Label { core, .. }
+                    | Row::Tombstone { core, .. } => is_removed(core),
+                },
+                RowChange::Arrive { core, .. }
+                | RowChange::See { core, .. }
+                | RowChange::Store { core, .. }
+                | RowChange::Readmit { core } => is_removed(core),
+                RowChange::Delete(_) | RowChange::Remove { .. } => false,
+            }
+    }
+
+    fn add(&mut self, entry: &RecordedEntry, change: RowChange<'c>) {
+        match change {
+            RowChange::Insert(row) => self.insert(row),
+            RowChange::Put(row) => self.put(entry, row),
+            RowChange::Delete(RowKey::Signature(core, capture)) => self.captures.sign(core, capture, None),
+            RowChange::Delete(key) => self.annotations.delete(&key),
+            RowChange::Arrive { core, at, arrival } => self.artifacts.arrive(core, at, arrival),
+            RowChange::See { core, capture, at } => self.captures.see(core, capture, at),
+            RowChange::Store { core, capture, content } => self.captures.store(core, capture, content),
+            RowChange::Remove { core } => {
+                self.removed.insert(core);
+                self.removed_at = entry.at;
+            }
+            RowChange::Readmit { core } => {
+                self.readmitted.insert(core);
+            }
+        }
+    }
+
+    fn insert(&mut self, row: Row) {
+        match row {
+            Row::Artifact { .. } => self.artifacts.insert(&row),
+            Row::Attribute { .. } => {
+                self.artifacts.date(&row);
+                self.facts.push(row);
+            }
+            _ => self.facts.push(row),
+        }
+    }
+
+    fn put(&mut self, entry: &RecordedEntry, row: Row) {
+        match row {
+            Row::Capture { .. } => self.captures.add(row),
+            Row::Signature { core, capture, state, key_id } => {
+                self.captures.sign(core, capture, Some((state, key_id)));
+            }
+            Row::Tombstone { digest, entry: seq, .. } => {
+                self.tombstones
+                    .extend(Tombstone::new(entry, digest).map(|tombstone| ((digest, seq), tombstone)));
+            }
+            _ => self.annotations.put(&row),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Deletion of artifacts and captures with everything that belongs to them, and the records of that.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+
+use crate::digest::{CoreHash, Digest};
+use crate::storage::Tombstone;
+use crate::storage::postgres::columns::{digests, value};
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::full_text::index::forget;
+use crate::storage::postgres::session::DatabaseTransaction;
+use crate::storage::postgres::text::to_stored;
+use crate::storage::postgres::unreferenced;
+
+/// Deletes the rows of artifacts that are removed at a time and have no annotations, and the bytes that no other one has.
+pub(super) fn delete_artifacts(
+    session: &DatabaseTransaction<'_>,
+    cores: &[CoreHash],
+    at: DateTime<Utc>,
+) -> PostgresResult<()> {
+    if cores.is_empty() {
+        return Ok(());
+    }
+    let sql =
+        "SELECT a.id, c.id FROM artifact a LEFT JOIN capture c ON c.artifact = a.id WHERE a.core = ANY($1)";
+    let (mut artifacts, mut captures) = (BTreeSet::new(), Vec::new());
+    for row in session.rows(sql, &[&cores])? {
+        artifacts.insert(value::<i64>(&row, 0)?);
+        captures.extend(value::<Option<i64>>(&row, 1)?);
+    }
+    let artifacts = Vec::from_iter(artifacts);
+    let blobs = delete_captures(session, &captures)?;
+    unreferenced::discard(session, &blobs, at)?;
+    for (table, column) in [
+        ("edge", "artifact"),
+        ("attribute", "artifact"),
+        ("identity", "artifact"),
+        ("name_mention", "artifact"),
+        ("artifact", "id"),
+    ] {
+        session.execute(&format!("DELETE FROM {table} WHERE {column} = ANY($1)"), &[&artifacts])?;
+    }
+    Ok(())
+}
+
+/// Deletes the rows of captures, except what their artifacts state. Returns the blobs that they had.
+pub(in crate::storage::postgres) fn delete_captures(
+    session: &DatabaseTransaction<'_>,
+    captures: &[i64],
+) -> PostgresResult<Vec<Vec<u8>>> {
+    if captures.is_empty() {
+        return Ok(Vec::new());
+    }
+    forget(session, captures)?;
+    delete_lists(session, captures, BTreeSet::new())?;
+    let sql = "DELETE FROM member WHERE capture = ANY($1) RETURNING blob";
+    let blobs = session.rows(sql, &[&captures])?;
+    session.execute("DELETE FROM capture WHERE id = ANY($1)", &[&captures])?;
+    blobs.iter().map(|row| value(row, 0)).collect()
+}
+
+/// Deletes the lists of mentions of captures, and the keys by which these lists and others are found.
+pub(in crate::storage::postgres) fn delete_lists(
+    session: &DatabaseTransaction<'_>,
+    captures: &[i64],
+    mut keys: BTreeSet<i64>,
+) -> PostgresResult<()> {
+    let sql = "DELETE FROM mention_list WHERE capture = ANY($1) RETURNING digests";
+    for row in session.rows(sql, &[&captures])? {
+        // Rebuilding the index removes the keys of an unreadable list.
+        keys.extend(value(&row, 0).and_then(digests).unwrap_or_default().iter().map(Digest::key));
+    }
+    let sql = "DELETE FROM mention_key WHERE key = ANY($1) AND capture = ANY($2)";
+    session.execute(sql, &[&Vec::from_iter(keys), &captures]).map(drop)
+}
+
+/// Inserts tombstones.
+pub(in crate::storage::postgres) fn insert_tombstones(
+    session: &DatabaseTransaction<'_>,
+    tombstones: &[Tombstone],
+) -> PostgresResult<()> {
+    if tombstones.is_empty() {
+        return Ok(());
+    }
+    let rows = || tombstones.iter();
+    let digests: Vec<Digest> = rows().map(|tombstone| tombstone.digest).collect();
+    let entries: Vec<i64> = rows().map(|tombstone| tombstone.entry.cast_signed()).collect();
+    let times: Vec<i64> = rows().map(|tombstone| tombstone.at.timestamp_millis()).collect();
+    let cores: Vec<CoreHash> = rows().map(|tombstone| tombstone.core).collect();
+    let kinds: Vec<_> = rows().map(|tombstone| to_stored(&tombstone.kind)).collect();
+    let actors: Vec<_> = rows().map(|tombstone| tombstone.actor.as_deref().map(to_stored)).collect();
+    let reasons: Vec<_> = rows().map(|tombstone| tombstone.reason.as_deref().map(to_stored)).collect();
+    let left: Vec<i64> = rows().map(|tombstone| tombstone.left.cast_signed()).collect();
+    let sizes: Vec<i64> = rows().map(|tombstone| tombstone.size.cast_signed()).collect();
+    session.execute(
+        "INSERT INTO tombstone (digest, entry, at, core, kind, actor, reason, remaining, size)
+         SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[], $5::text[], $6::text[], $7::text[],
+                              $8::bigint[], $9::bigint[])
+         ON CONFLICT (digest, entry) DO NOTHING",
+        &[&digests, &entries, &times, &cores, &kinds, &actors, &reasons, &left, &sizes],
+    )?;
+    Ok(())
+}

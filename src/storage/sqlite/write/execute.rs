@@ -1,0 +1,236 @@
+//! Execution of the changes of rows that follow from the entries of the journal.
+
+use rusqlite::{OptionalExtension, Params};
+
+use super::{NewCapture, PendingCapture, SqliteWriter};
+use crate::artifact::{Signature, SignatureState};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::catalog::{Row, RowChange, RowKey};
+use crate::storage::sqlite::ids::{artifact_id, blob_id, capture_id};
+use crate::storage::sqlite::journal::after;
+use crate::storage::sqlite::statements::StatementProvider;
+use crate::storage::sqlite::{labels, signatures, tombstones};
+use crate::storage::{Prepared, sqlite::unresolved};
+
+impl SqliteWriter<'_> {
+    /// Executes a change. Rows of artifacts that the vault does not have are left out.
+    pub(super) fn execute(&mut self, change: RowChange<'_>) -> rusqlite::Result<()> {
+        match change {
+            RowChange::Insert(row) => self.insert(&row),
+            RowChange::Put(row) => self.put(row),
+            RowChange::Delete(key) => self.delete(&key),
+            RowChange::Arrive { core, at, arrival } => match self.artifact(core)? {
+                Some(id) => self
+                    .run("UPDATE artifact SET seen_at = ?2, arrival = ?3 WHERE id = ?1", (id, at, arrival)),
+                None => Ok(()),
+            },
+            RowChange::See { core, capture, at } => match capture_id(self.connection, core, capture)? {
+                Some(id) => self.run("UPDATE capture SET seen_at = ?2 WHERE id = ?1", (id, at)),
+                None => Ok(()),
+            },
+            RowChange::Store { core, capture, content } => self.store(core, capture, content),
+            RowChange::Remove { core } => match self.artifact(core)? {
+                Some(id) => {
+                    self.last_artifact = None;
+                    (self.remove)(id, core)
+                }
+                None => Ok(()),
+            },
+            RowChange::Readmit { core } => {
+                if tombstones::exist(self.connection)? {
+                    self.tombstones.delete(self.connection, core)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn run(&self, sql: &str, parameters: impl Params) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute(parameters).map(drop)
+    }
+
+    /// Returns the row id of an artifact. That of the last one is remembered: most changes are about the same as before.
+    pub(super) fn artifact(&mut self, core: CoreHash) -> rusqlite::Result<Option<i64>> {
+        if let Some((last, id)) = self.last_artifact
+            && last == core
+        {
+            return Ok(Some(id));
+        }
+        let id = artifact_id(&self.statements, core)?;
+        self.last_artifact = id.map(|id| (core, id));
+        Ok(id)
+    }
+
+    fn insert(&mut self, row: &Row) -> rusqlite::Result<()> {
+        match row {
+            Row::Artifact { core, entry, kind, added_at, seen_at, arrival } => {
+                if self.artifact(*core)?.is_none() {
+                    // In a damaged vault, a row may have a higher number than its entry.
+                    let id = self.next_artifact.max(entry.cast_signed());
+                    self.next_artifact = after(id, "artifact")?;
+                    self.new_artifact = Some(id);
+                    let kind = self.kind(*kind)?;
+                    self.statements.with(
+                        "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                        |insert| insert.execute((id, core.0.as_bytes(), kind, added_at, seen_at, arrival)),
+                    )?;
+                    self.last_artifact = Some((*core, id));
+                    let lists = self.lists();
+                    unresolved::resolve(&self.statements, lists, *core)?;
+                }
+                Ok(())
+            }
+            Row::Attribute { core, name, value, number } => {
+                let value = self.attribute_value(name, value, *number)?;
+                let sql = "INSERT OR IGNORE INTO attribute (value, artifact) VALUES (?1, ?2)";
+                match self.artifact(*core)? {
+                    Some(id) => self.statements.with(sql, |insert| insert.execute((value, id))).map(drop),
+                    None => Ok(()),
+                }
+            }
+            Row::Identity { core, handle } => match self.artifact(*core)? {
+                Some(id) => self
+                    .run("INSERT OR IGNORE INTO identity (handle, artifact) VALUES (?1, ?2)", (handle, id)),
+                None => Ok(()),
+            },
+            Row::NameMention { core, relation, handle, dangles } => {
+                let sql = "INSERT OR IGNORE INTO name_mention (artifact, relation, handle, dangles)
+                           VALUES (?1, ?2, ?3, ?4)";
+                match self.artifact(*core)? {
+                    Some(id) => self.run(sql, (id, relation, handle, dangles)),
+                    None => Ok(()),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn put(&mut self, row: Row) -> rusqlite::Result<()> {
+        match row {
+            Row::Capture { entry, added_at, source_path, .. } => {
+                let entry = entry.cast_signed();
+                let has_source_path = source_path.is_some();
+                self.pending = Some(PendingCapture { entry, at: added_at, has_source_path });
+                Ok(())
+            }
+            Row::Signature { core, capture, state, key_id } => {
+                let capture = capture_id(self.connection, core, capture)?;
+                match (capture, SignatureState::named(&state)) {
+                    (Some(id), Some(state)) => {
+                        signatures::store(self.connection, id, &Signature { state, key_id })
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Row::Tag { name, core, at } => {
+                self.run("DELETE FROM tag WHERE name = ?1", [&name])?;
+                self.of_artifact(core, |writer, id| {
+                    writer.run("INSERT INTO tag (name, artifact, at) VALUES (?1, ?2, ?3)", (name, id, at))
+                })
+            }
+            Row::Note { core, text, at } => self.of_artifact(core, |writer, id| {
+                let sql = "INSERT OR REPLACE INTO note (artifact, text, at) VALUES (?1, ?2, ?3)";
+                writer.run(sql, (id, text, at))
+            }),
+            Row::Pin { core, note, at } => self.of_artifact(core, |writer, id| {
+                let sql = "INSERT OR REPLACE INTO pin (artifact, note, at) VALUES (?1, ?2, ?3)";
+                writer.run(sql, (id, note, at))
+            }),
+            Row::Label { core, key, value, at } => {
+                self.of_artifact(core, |writer, id| labels::put(writer.connection, id, (&key, &value), at))
+            }
+            Row::Link { source, relation, target, note, at } => {
+                let (Some(source), Some(target)) = (self.artifact(source)?, self.artifact(target)?) else {
+                    return Ok(());
+                };
+                let sql = "INSERT OR REPLACE INTO link (source, relation, target, note, stated_at)
+                           VALUES (?1, ?2, ?3, ?4, ?5)";
+                self.run(sql, (source, relation, target, note, at))
+            }
+            Row::Tombstone { digest, entry, .. } => {
+                let sql = "INSERT OR REPLACE INTO tombstone (digest, entry) VALUES (?1, ?2)";
+                self.run(sql, (digest.as_bytes(), entry.cast_signed()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn of_artifact(
+        &mut self,
+        core: CoreHash,
+        change: impl FnOnce(&Self, i64) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        self.artifact(core)?.map_or(Ok(()), |id| change(self, id))
+    }
+
+    fn delete(&mut self, key: &RowKey) -> rusqlite::Result<()> {
+        match key {
+            // The capture that is pending is a new one, or what is stored of it is replaced.
+            RowKey::Signature(..) => Ok(()),
+            RowKey::Tag(name) => self.run("DELETE FROM tag WHERE name = ?1", [name]),
+            RowKey::Note(core) => {
+                self.of_artifact(*core, |writer, id| writer.run("DELETE FROM note WHERE artifact = ?1", [id]))
+            }
+            RowKey::Pin(core) => {
+                self.of_artifact(*core, |writer, id| writer.run("DELETE FROM pin WHERE artifact = ?1", [id]))
+            }
+            RowKey::Label(core, key) => {
+                self.of_artifact(*core, |writer, id| labels::delete(writer.connection, id, key))
+            }
+            RowKey::Link(source, relation, target) => {
+                let (Some(source), Some(target)) = (self.artifact(*source)?, self.artifact(*target)?) else {
+                    return Ok(());
+                };
+                let sql = "DELETE FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3";
+                self.run(sql, (source, relation, target))
+            }
+        }
+    }
+
+    /// Stores the bytes of a capture with its row and what it mentions.
+    fn store(&mut self, core: CoreHash, capture: CaptureHash, content: &Prepared) -> rusqlite::Result<()> {
+        let (Some(artifact), Some(pending)) = (self.artifact(core)?, self.pending.take()) else {
+            return Ok(());
+        };
+        let source_entry = pending.has_source_path.then_some(pending.entry);
+        let admitted = content.admitted();
+        let only = match admitted.members() {
+            [only] => Some(only.blob()),
+            _ => None,
+        };
+        let known = only.map_or(Ok(None), |blob| blob_id(&self.statements, blob))?;
+        // Bytes that are not stored cannot have been captured.
+        if (known.is_some() || only.is_none())
+            && let Some(id) = capture_id(self.connection, core, capture)?
+        {
+            // It had been lost.
+            signatures::forget(self.connection, id)?;
+            let sql = "UPDATE capture SET added_at = ?2, seen_at = ?2, source_entry = ?3 WHERE id = ?1";
+            return self.run(sql, (id, pending.at, source_entry));
+        }
+        let kind = self.kind(admitted.kind())?;
+        let is_first = self.new_artifact == Some(artifact);
+        let sibling = if is_first { None } else { self.first_capture(artifact)? };
+        let blobs = self.blobs(content, known, kind, sibling)?;
+        self.reuses_bytes = blobs.iter().any(|blob| blob.id < self.first_new_blob);
+        let id = self.next_capture.max(pending.entry);
+        self.next_capture = after(id, "capture")?;
+        let new = NewCapture { id, artifact, is_first, blobs };
+        self.insert_capture(&new, admitted, (pending.at, source_entry))?;
+        self.mentions(&new, kind, &admitted.draft().mentions)?;
+        if new.blobs.first().is_some_and(|blob| is_first && blob.id % super::TRY_DICTIONARY == 0) {
+            self.train(kind)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the blob of the first capture of a single-file artifact.
+    fn first_capture(&self, artifact: i64) -> rusqlite::Result<Option<i64>> {
+        self.connection
+            .prepare_cached("SELECT blob FROM capture WHERE artifact = ?1 ORDER BY id LIMIT 1")?
+            .query_row([artifact], |row| row.get(0))
+            .optional()
+            .map(Option::flatten)
+    }
+}
