@@ -84,7 +84,7 @@ pub(super) fn take_out(
     }
     for capture in captures {
         let blobs = "SELECT blob FROM capture WHERE id = ?1 AND blob IS NOT NULL
-                         UNION SELECT blob FROM member WHERE capture = ?1";
+                     UNION SELECT blob FROM member WHERE capture = ?1";
         orphans.extend(numbers(connection, blobs, capture)?);
         search::forget(connection, capture)?;
         delete("DELETE FROM mention_list WHERE capture = ?1", capture)?;
@@ -95,8 +95,8 @@ pub(super) fn take_out(
     delete("DELETE FROM attribute WHERE artifact = ?1", artifact)?;
     for value in values {
         delete(
-            "DELETE FROM attribute_value WHERE id = ?1
-                    AND NOT EXISTS (SELECT 1 FROM attribute a WHERE a.value = ?1)",
+            "DELETE FROM attribute_value
+              WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM attribute a WHERE a.value = ?1)",
             value,
         )?;
     }

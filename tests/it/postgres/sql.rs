@@ -1,9 +1,15 @@
 //! SQL queries in a database: the same views as in a file.
 
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use super::Database;
 use crate::sandbox::{Ran, repository};
+
+/// How long it may take on a busy machine until a query begins or ends.
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Runs the program on both vaults.
 fn on_both(database: &Database, arguments: &[&str], status: i32) -> (Ran, Ran) {
@@ -225,4 +231,32 @@ fn saved_files_are_the_same() {
         };
         assert_eq!(content(&other), content(&file), "{table}");
     }
+}
+
+/// The server would go on for a day.
+#[test]
+fn a_query_ends_when_its_client_has_left() {
+    let Some(database) = Database::with_examples() else { return };
+    let mut client = database.schema.client();
+    let (class, object) = (40, i32::try_from(std::process::id()).unwrap());
+    let mut waits_until = |is_running: bool| {
+        let sql = format!(
+            "SELECT count(*) FROM pg_locks
+              WHERE locktype = 'advisory' AND classid = {class} AND objid = {object} AND objsubid = 2 AND granted"
+        );
+        let begun = Instant::now();
+        while (client.query_one(&sql, &[]).unwrap().get::<_, i64>(0) > 0) != is_running {
+            assert!(begun.elapsed() < TIMEOUT, "it is running: {}", !is_running);
+            // The server has other things to do.
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let query = format!("SELECT pg_advisory_lock({class}, {object}), pg_sleep(86400)");
+    let mut command = database.sandbox.command();
+    command.env("RUNVAULT_VAULT", &database.address).args(["sql", &query]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    waits_until(true);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    waits_until(false);
 }
