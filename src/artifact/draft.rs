@@ -1,4 +1,4 @@
-//! What a kind says about a document: its identity and indexed data.
+//! The identity and the indexed data of a document, as its kind derives them.
 
 use chrono::{DateTime, Utc};
 

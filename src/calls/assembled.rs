@@ -1,5 +1,5 @@
-//! What an answer says: its texts, its numbers of tokens, and whether it is an error or was broken off. APIs are recognized
-//! by the form of the body, because many servers have the API of another provider.
+//! The content of an answer: its texts, its numbers of tokens, and whether it is an error or was broken off. APIs are
+//! recognized by the form of the body, because many servers have the API of another provider.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! What a run is called.
+//! The name of a run.
 
 use std::collections::BTreeMap;
 

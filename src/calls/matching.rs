@@ -1,4 +1,4 @@
-//! How requests are compared: what is left out of a prompt, and what is replaced in it.
+//! Rules of the comparison of requests: parts of a prompt that are left out or replaced.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! What the documents of a run state of the program that recorded its calls.
+//! The program that recorded the calls of a run, as its documents state it.
 
 use super::values::{integer, object, text};
 use crate::digest::Digest;

@@ -1,4 +1,4 @@
-//! What to do about a finding of `fsck`.
+//! Remedies for findings of `fsck`.
 
 const BACKUP: &str = "Restore the vault from a backup, or add the artifacts to a new one.";
 const FROM: &str = "`fsck --repair --from` another vault or a directory with the same bytes restores them; \

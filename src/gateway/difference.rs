@@ -1,4 +1,4 @@
-//! What differs between two requests.
+//! Differences between two requests.
 
 use crate::json::{Value, compact};
 

@@ -1,4 +1,4 @@
-//! What a gateway reports while it runs.
+//! Events that a gateway reports while it runs.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the gateway does with a request.
+//! The treatment of a request by the gateway.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

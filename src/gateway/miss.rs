@@ -1,4 +1,4 @@
-//! Why a request was not answered from recordings.
+//! Reasons why a request is not answered from recordings.
 
 use axum::http::StatusCode;
 use serde_json::{Value as Json, json};

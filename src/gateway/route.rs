@@ -1,4 +1,4 @@
-//! Where a request is forwarded to, and the run that it belongs to.
+//! The upstream of a request, and the run that it belongs to.
 
 use std::collections::BTreeMap;
 

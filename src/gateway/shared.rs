@@ -1,4 +1,4 @@
-//! What all requests to a gateway share.
+//! The state that all requests to a gateway share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;

@@ -1,4 +1,4 @@
-//! What a run replayed: the recordings that it used, and the requests that were not recorded.
+//! The use of recordings in a run: the recordings that it used, and the requests that were not recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
 

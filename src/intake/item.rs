@@ -1,4 +1,4 @@
-//! What is examined.
+//! Items that are examined.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! How documents are examined.
+//! Options of the examination of documents.
 
 use crate::artifact::{AdmitOptions, Kind};
 

@@ -1,4 +1,5 @@
-//! What was read last: clients read an artifact page by page, and it is not read and parsed again for each page.
+//! Artifacts that were read last: clients read an artifact page by page, and it is not read and parsed again for each
+//! page.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

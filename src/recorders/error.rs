@@ -1,4 +1,4 @@
-//! Why a file is not converted.
+//! Reasons why a file is not converted.
 
 use crate::json::reader::{Defect, ReadError};
 use crate::validation::RuleInfo;

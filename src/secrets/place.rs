@@ -1,4 +1,4 @@
-//! Where a byte of a document is, for people.
+//! The place of a byte of a document, for people.
 
 use super::search::is_found;
 

@@ -1,4 +1,4 @@
-//! What all pages have: the head, the navigation, and the page of an error.
+//! The common parts of all pages: the head, the navigation, and the page of an error.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What every request must satisfy, and what every response states.
+//! Conditions on every request, and headers of every response.
 
 use std::net::SocketAddr;
 

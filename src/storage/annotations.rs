@@ -1,4 +1,4 @@
-//! What people may attach to artifacts: valid tags, notes and manual links.
+//! Annotations of artifacts: valid tags, notes and manual links.
 
 use crate::digest::CoreHash;
 

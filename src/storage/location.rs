@@ -1,4 +1,4 @@
-//! Where a vault is: a file, or a database.
+//! The location of a vault: a file, or a database.
 
 use std::path::{Path, PathBuf};
 

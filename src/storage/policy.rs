@@ -1,4 +1,4 @@
-//! How artifacts are stored and by which time they are ordered.
+//! Policies of storing artifacts, and the times that order them.
 
 use std::time::Duration;
 

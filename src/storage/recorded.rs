@@ -1,4 +1,4 @@
-//! What an entry of a journal records, read from its text.
+//! Entries of a journal, read from their text.
 
 use chrono::{DateTime, Utc};
 

@@ -1,4 +1,4 @@
-//! Where captures were read from.
+//! Paths that captures were read from.
 
 use std::ffi::OsStr;
 

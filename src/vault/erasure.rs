@@ -1,4 +1,4 @@
-//! What remains of removed artifacts.
+//! The remains of removed artifacts.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What is similar to conditions that no artifact matches.
+//! Values similar to those of conditions that no artifact matches.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

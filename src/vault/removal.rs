@@ -1,4 +1,4 @@
-//! What every removal of artifacts checks, and the reasons to refuse it.
+//! Checks before every removal of artifacts, and the reasons to refuse it.
 
 use std::collections::BTreeSet;
 

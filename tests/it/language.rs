@@ -116,6 +116,20 @@ fn standard_words_are_used() {
     assert!(found.is_empty(), "{} places:\n{}", found.len(), found.join("\n"));
 }
 
+/// The first words of a module head name what the module has.
+#[test]
+fn module_heads_name_a_thing() {
+    let (root, mut files) = (repository(""), Vec::new());
+    collect(&root.join("src"), &mut files);
+    let questions = ["How", "What", "When", "Where", "Whether", "Who", "Why"];
+    files.retain(|file| {
+        let text = std::fs::read_to_string(file).unwrap();
+        let head = text.strip_prefix("//! ").unwrap_or_default();
+        head.split_whitespace().next().is_some_and(|first| questions.contains(&first))
+    });
+    assert!(files.is_empty(), "{files:#?}");
+}
+
 #[test]
 fn a_banned_word_is_found_as_a_whole_word_only() {
     let lines =

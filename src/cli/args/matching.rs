@@ -1,4 +1,4 @@
-//! How requests are compared and what is not stored, as arguments.
+//! Arguments about the comparison of requests and what is not stored.
 
 use clap::Args;
 use runvault::calls::{InvalidRule, MatchingRules};

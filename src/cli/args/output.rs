@@ -1,4 +1,4 @@
-//! How much a command prints, and how.
+//! Options of the amount and form of output.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! What is done about keys and card numbers in what is to be stored.
+//! Options for keys and card numbers in documents that are to be stored.
 
 use clap::Args;
 use runvault::secrets::{SecretMatch, SecretPolicy};

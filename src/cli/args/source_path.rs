@@ -1,4 +1,4 @@
-//! Whether additions record where captures were read from.
+//! The option to record the paths that captures were read from.
 
 use clap::Args;
 

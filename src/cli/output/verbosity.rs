@@ -1,4 +1,4 @@
-//! How much is printed besides data.
+//! The amount that is printed besides data.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

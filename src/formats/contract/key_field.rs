@@ -1,4 +1,4 @@
-//! Whether the schema of a request has a key field.
+//! Key fields in the schema of a request.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What a pack states of its runner: the platform, the programs and how the run ended.
+//! The runner of a pack: the platform, the programs and how the run ended.
 
 use crate::artifact::{AttributeInfo, Draft};
 use crate::json::Value;

@@ -1,4 +1,4 @@
-//! What the steps of a trace state of themselves: their times and whether they failed.
+//! Times and failures that the steps of a trace state.
 
 use super::attributes::STEPS;
 use crate::artifact::attribute::TimeSpan;

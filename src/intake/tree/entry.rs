@@ -1,4 +1,4 @@
-//! What the system records of files and directory entries.
+//! Metadata of files and directory entries.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};

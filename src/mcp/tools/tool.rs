@@ -1,4 +1,4 @@
-//! What every tool has.
+//! Common parts of tools.
 
 use rmcp::handler::server::tool::schema_for_input;
 use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};

@@ -1,4 +1,4 @@
-//! What several pages show.
+//! Parts that several pages show.
 
 use maud::{Markup, html};
 

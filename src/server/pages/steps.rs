@@ -1,4 +1,4 @@
-//! What transcripts and drawings of steps share.
+//! Common parts of transcripts and drawings of steps.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! What checks and repairs ask of the journal, by way of what an engine reads.
+//! Questions of checks and repairs about the journal, answered from what an engine reads.
 
 use super::finding::{
     CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS, UNREADABLE,

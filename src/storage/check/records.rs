@@ -1,4 +1,4 @@
-//! What checks and repairs take and return.
+//! Records that checks and repairs take and return.
 
 use std::collections::{BTreeSet, HashMap};
 

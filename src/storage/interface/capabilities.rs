@@ -1,4 +1,4 @@
-//! What engines can do beyond reading and changing a vault.
+//! Capabilities of engines beyond reading and changing a vault.
 
 use std::fmt;
 

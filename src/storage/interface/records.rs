@@ -1,4 +1,4 @@
-//! What snapshots return.
+//! Records that snapshots return.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;

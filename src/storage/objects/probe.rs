@@ -1,4 +1,4 @@
-//! Whether a storage creates an object once when several writers do so at the same time.
+//! A probe of a storage: it must create an object once when several writers do so at the same time.
 //!
 //! Some servers pass a test of one writer after the other and fail this one, so that two vaults could claim the same
 //! storage.

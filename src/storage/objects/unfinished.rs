@@ -1,4 +1,4 @@
-//! What writers that were killed leave, and no listing of objects with blobs shows.
+//! Unfinished uploads of writers that were killed, which no listing of objects with blobs shows.
 //!
 //! In a directory, an object is written to a file beside it, `NAME#NUMBER`, which then gets the object's name. Listings
 //! do not have these files. Of an upload in parts to S3, the parts remain. Objects that test a storage, or state its time,

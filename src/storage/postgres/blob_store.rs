@@ -1,4 +1,4 @@
-//! Where the bytes of blobs are: in the database, or beside it.
+//! The place of the bytes of blobs: in the database, or beside it.
 
 use std::fmt;
 

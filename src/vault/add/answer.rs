@@ -1,4 +1,4 @@
-//! What was found out about a document, and what was done with it, as data.
+//! The result of examining and adding a document.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

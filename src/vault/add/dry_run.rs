@@ -1,4 +1,4 @@
-//! What adding would do to a vault.
+//! Additions that are only reported.
 
 use std::collections::{HashMap, HashSet};
 

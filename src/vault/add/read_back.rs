@@ -1,4 +1,4 @@
-//! What the vault returns for artifacts that were added: compared with what was added, and restored from it.
+//! Artifacts that were added, as the vault returns them: compared with what was added, and restored from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

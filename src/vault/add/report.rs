@@ -1,4 +1,4 @@
-//! What is reported about each document.
+//! Reports about each document.
 
 use super::examination::{ContinuingDocument, Examination, ExaminationResult, ExaminedItem};
 use super::rules::{conflicting, removed};

@@ -1,4 +1,4 @@
-//! Whether the calls of effects can be recognized when they are repeated: by a nonce, or by their key fields.
+//! Recognition of repeated calls of effects: by a nonce, or by their key fields.
 
 use std::collections::BTreeMap;
 

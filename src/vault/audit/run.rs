@@ -1,4 +1,4 @@
-//! What is audited: a run, and what it refers to.
+//! The audited run, and the documents that it refers to.
 
 use crate::artifact::{Kind, MemberBytes, MentionedContent};
 use crate::digest::Digest;

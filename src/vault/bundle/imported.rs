@@ -1,4 +1,4 @@
-//! What an import did with the links, tags, notes and labels of a bundle, as data.
+//! The outcome of an import for the links, tags, notes and labels of a bundle.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! What a copy reports: its answer, its errors and its progress.
+//! The answer, the errors and the progress of a copy.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What is checked.
+//! Options of a check.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

@@ -1,4 +1,4 @@
-//! What links are derived from, read for many artifacts at a time.
+//! The facts that links are derived from, read for many artifacts at a time.
 
 use std::collections::{BTreeSet, HashMap};
 

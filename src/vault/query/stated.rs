@@ -1,4 +1,4 @@
-//! What belongs to artifacts: the other artifacts of their runs, and what these and they state.
+//! The other artifacts of the runs of artifacts, and what all of them state.
 //!
 //! Links are followed from an artifact to what it states, never back: many artifacts may state the same contract, tool
 //! definition or earlier trace, and share nothing else.

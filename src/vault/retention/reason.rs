@@ -1,4 +1,4 @@
-//! Why a policy keeps an artifact, or does not.
+//! Reasons of a policy to keep or remove an artifact.
 
 use chrono::Duration;
 

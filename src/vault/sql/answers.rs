@@ -1,4 +1,4 @@
-//! What can be queried and what was saved, as data.
+//! Answers about views and saved tables.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a setting is.
+//! Settings.
 
 /// A description of a setting.
 pub(crate) struct SettingInfo {

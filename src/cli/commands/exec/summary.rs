@@ -1,4 +1,4 @@
-//! What became of the calls of a program.
+//! The summary of the calls of a program.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! How recordings are imported.
+//! The import of recordings.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What was read ahead of the artifacts that are checked next.
+//! Artifacts that were read ahead of their check.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What the catalog has about bytes beside the database. The bytes themselves are read with the artifacts.
+//! Rows of the catalog about bytes beside the database. The bytes themselves are read with the artifacts.
 
 use super::{DatabaseInspection, table};
 use crate::digest::hex;

@@ -1,4 +1,4 @@
-//! Why artifacts match the conditions of a filter.
+//! Matches of artifacts with the conditions of a filter.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What the links of many artifacts are derived from, as one statement.
+//! The facts that the links of many artifacts are derived from, as one statement.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

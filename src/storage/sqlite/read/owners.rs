@@ -1,4 +1,4 @@
-//! What a snapshot remembers about the artifacts of captures.
+//! The artifacts of captures, as a snapshot remembers them.
 
 use std::collections::HashMap;
 
