@@ -16,7 +16,7 @@ use clap::{FromArgMatches, Parser};
 
 use args::output::OutputArgs;
 use args::vault::VaultArgs;
-use args::{completing, help, spellings};
+use args::{completing, help};
 use clap::Args;
 use commands::Command;
 use output::escape::escaped;
@@ -48,7 +48,7 @@ pub(crate) fn main() -> ExitCode {
     if let Some(status) = completing::answer() {
         return status;
     }
-    let words = spellings::modernize(std::env::args_os().collect());
+    let words: Vec<OsString> = std::env::args_os().collect();
     let cli = Cli::parse_single_command(&words).map_or_else(
         || {
             help::command_for(&words)
@@ -72,7 +72,7 @@ impl Cli {
     /// than most of them run, so this defines only the command that seems to be used. Otherwise, all commands are
     /// defined and parsed.
     fn parse_single_command(words: &[OsString]) -> Option<Self> {
-        let name = words.get(spellings::command_index(words)?)?;
+        let name = command_name(words)?;
         let command = Command::alone(name.to_str()?)?;
         let root = VaultArgs::augment_args(clap::Command::new("runvault"));
         let root = OutputArgs::augment_args(root).subcommand(command);
@@ -87,11 +87,45 @@ impl Cli {
     }
 }
 
+/// Options of all commands that are followed by a value.
+const WITH_VALUE: [&str; 2] = ["--vault", "--actor"];
+
+/// Returns the command in the words of a command line, which begin with the program.
+fn command_name(words: &[OsString]) -> Option<&OsString> {
+    let mut words = words.iter().skip(1);
+    while let Some(word) = words.next() {
+        match word.to_str() {
+            Some("--") => return words.next(),
+            Some(option) if WITH_VALUE.contains(&option) => drop(words.next()),
+            Some(option) if option.starts_with('-') => {}
+            _ => return Some(word),
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
 
     use super::*;
+
+    #[test]
+    fn the_command_is_behind_options_with_their_values() {
+        let root = Cli::command();
+        let with_value = root.get_arguments().filter(|argument| argument.get_action().takes_values());
+        let mut with_value: Vec<String> =
+            with_value.filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect();
+        with_value.sort_unstable_by(|one, other| other.cmp(one));
+        assert_eq!(with_value, WITH_VALUE);
+        let command = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            command_name(&words).map(|word| word.to_str().unwrap().to_owned())
+        };
+        assert_eq!(command("runvault --vault tag -q --actor=x find a").as_deref(), Some("find"));
+        assert_eq!(command("runvault -- add"), Some("add".to_owned()));
+        assert_eq!(command("runvault --vault v"), None);
+    }
 
     #[test]
     fn every_command_can_be_defined_alone() {

@@ -69,6 +69,7 @@ const SUGGESTIONS: &[(&[&str], &str)] = &[
     (&["play", "mock"], "\"runvault replay HASH --serve-stdio\" serves recorded responses"),
     (&["migrate"], "\"runvault upgrade\" upgrades a vault to the current schema"),
     (&["set", "get-config", "settings"], "\"runvault config\" shows or changes settings"),
+    (&["reindex"], "\"runvault index rebuild\" rebuilds all indexes"),
     (&["version"], "\"runvault --version\" prints the version"),
 ];
 

@@ -84,7 +84,7 @@ fn any_bytes_are_added_on_request_and_come_back_as_they_were() {
     let verified = sandbox.run(["verify", "--json", "--as", "attachment", "in"]).expect(0).json();
     assert_eq!(verified.len(), contents().len());
     sandbox.run(["verify", &digest("one\ntwo\n")]).expect(0);
-    sandbox.run(["reindex"]).expect(0);
+    sandbox.run(["index", "rebuild"]).expect(0);
     clean(&sandbox);
 }
 

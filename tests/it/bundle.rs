@@ -239,7 +239,8 @@ fn stated_links_come_along_with_their_notes() {
     let text = on(&sandbox, "n.vault", &["import", "--create", "b.rvz"]).expect(0);
     insta::assert_snapshot!(format!("{}--\n{}", first.stdout, crate::output::steady(&text.stderr)));
     // The note on a link in this vault is not replaced.
-    on(&sandbox, "n.vault", &["link", &contract, "governs", &trace, "--note", "I know better"]).expect(0);
+    on(&sandbox, "n.vault", &["link", "add", &contract, "governs", &trace, "--note", "I know better"])
+        .expect(0);
     on(&sandbox, "n.vault", &["import", "--create", "b.rvz"]).expect(0);
     let links = on(&sandbox, "n.vault", &["links", &contract]).expect(0).stdout;
     assert!(links.contains("I know better"), "{links}");

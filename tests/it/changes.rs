@@ -83,9 +83,9 @@ fn the_words_of_other_programs_are_understood() {
     for (line, told) in [
         ("tag add 4df877dec7f4 one", "tagged\n"),
         ("tag rm one", "untagged\n"),
-        ("label 4df877dec7f4 a=b", "labeled\n"),
+        ("label add 4df877dec7f4 a=b", "labeled\n"),
         ("label rm 4df877dec7f4 a", "label removed\n"),
-        ("pin 4df877dec7f4", "pinned\n"),
+        ("pin set 4df877dec7f4", "pinned\n"),
         ("pin delete 4df877dec7f4", "unpinned\n"),
         ("note add 4df877dec7f4 text", "note set\n"),
         ("note unset 4df877dec7f4", "note removed\n"),

@@ -91,7 +91,7 @@ fn columns_and_formats_tell_the_same() {
     let sandbox = examples();
     sandbox.run(["tag", "set", "3941d389b337", "b"]).expect(0);
     sandbox.run(["tag", "set", "3941d389b337", "a"]).expect(0);
-    sandbox.run(["note", "3941d389b337", "a note"]).expect(0);
+    sandbox.run(["note", "set", "3941d389b337", "a note"]).expect(0);
     let json = sandbox.run(["find", "runs", "--tool", "tracker.label", "--json"]).expect(0).json().remove(0);
     let bytes = std::fs::metadata(repository("examples/run.rpk")).unwrap().len().to_string();
     let names = [

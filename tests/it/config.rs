@@ -52,7 +52,7 @@ fn a_vault_and_an_actor_that_are_set_are_used() {
     command.env_remove("RUNVAULT_VAULT").current_dir(sandbox.path("elsewhere"));
     let log: Ran = command.args(["log", "--json"]).output().unwrap().into();
     assert_eq!(log.expect(0).json()[0]["entry"]["actor"], "dana");
-    run_with(&sandbox, &[("RUNVAULT_ACTOR", "")], &["--actor", "kim", "tag", "@none", "x"]).expect(1);
+    run_with(&sandbox, &[("RUNVAULT_ACTOR", "")], &["--actor", "kim", "tag", "set", "@none", "x"]).expect(1);
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn a_vault_is_whole_whenever_a_command_is_killed() {
         match killer.below(10) {
             0..=4 => known.add(&sandbox, &mut killer, round),
             5 | 6 => known.remove(&sandbox, &mut killer),
-            7 => drop(killer.run(&sandbox, &["reindex"])),
+            7 => drop(killer.run(&sandbox, &["index", "rebuild"])),
             8 => drop(killer.run(&sandbox, &["backup", "copy.vault", "--force"])),
             _ => drop(killer.run(&sandbox, &["gc"])),
         }

@@ -42,7 +42,7 @@ fn a_mistyped_vault_is_not_created() {
         &["import", "--dry-run", "all.rvz"],
         &["watch", "--once", "spool"],
         &["find"],
-        &["tag", "latest", "x"],
+        &["tag", "set", "latest", "x"],
         &["upgrade"],
     ] {
         let ran = sandbox.run([arguments, &["--vault", "rums.vault"]].concat()).expect(2);
@@ -160,7 +160,7 @@ fn a_dry_run_of_import_changes_nothing_and_says_so() {
     let sandbox = Sandbox::new();
     sandbox.run(["add".into(), repository("examples")]).expect(0);
     sandbox.run(["tag", "set", "4df877dec7f4", "base"]).expect(0);
-    sandbox.run(["note", "4df877dec7f4", "the first one"]).expect(0);
+    sandbox.run(["note", "set", "4df877dec7f4", "the first one"]).expect(0);
     sandbox.run(["link", "add", "5c496a37feba", "governs", "66c2f87e8153"]).expect(0);
     sandbox.run(["export", "--all", "-o", "all.rvz"]).expect(0);
     sandbox.run(["--vault", "other.vault", "init"]).expect(0);

@@ -183,7 +183,7 @@ fn links_can_be_added_manually() {
         let stated: Vec<_> = links.into_iter().filter(|link| link["manual"] == true).collect();
         stated
     };
-    let link = ["link", contract.as_str(), "governs", &trace, "--note", "agreed on Monday"];
+    let link = ["link", "add", contract.as_str(), "governs", &trace, "--note", "agreed on Monday"];
     assert_eq!(sandbox.run(link).expect(0).stderr, "linked\n");
     assert_eq!(sandbox.run(link).expect(0).stderr, "already linked\n");
     let [out] = &stated(&sandbox, &contract)[..] else { panic!("one link") };

@@ -482,7 +482,7 @@ fn of_a_trace_that_grew_the_longest_is_listed_and_the_others_say_so() {
     assert_eq!(said, "5 traces");
     // What is asked for is what is found: of these, none extends another.
     assert_eq!(listed(&["--attr", "records=2"]).0.len(), 2);
-    sandbox.run(["note", &core(&all[0]), "remember"]).expect(0);
+    sandbox.run(["note", "set", &core(&all[0]), "remember"]).expect(0);
     assert_eq!(listed(&["--note", "remember"]), (vec![core(&all[0])], "1 trace".to_owned()));
     // All of them are traces that have the first record.
     let record = core(&all[0]);

@@ -46,14 +46,14 @@ fn eventful() -> Sandbox {
     };
     act(&["add", repository("examples").to_str().unwrap()]);
     let (contract, trace, small) = ("5c496a37feba", "7c8de5910f63", "103ef1c54b58");
-    act(&["link", contract, "governs", trace, "--note", "agreed on \"Monday\""]);
-    act(&["unlink", contract, "governs", trace]);
-    act(&["tag", small, "baseline"]);
-    act(&["untag", "baseline"]);
-    act(&["pin", small, "--note", "keep"]);
-    act(&["unpin", small]);
-    act(&["tag", small, "baseline"]);
-    act(&["link", contract, "governs", small]);
+    act(&["link", "add", contract, "governs", trace, "--note", "agreed on \"Monday\""]);
+    act(&["link", "remove", contract, "governs", trace]);
+    act(&["tag", "set", small, "baseline"]);
+    act(&["tag", "remove", "baseline"]);
+    act(&["pin", "add", small, "--note", "keep"]);
+    act(&["pin", "remove", small]);
+    act(&["tag", "set", small, "baseline"]);
+    act(&["link", "add", contract, "governs", small]);
     act(&["rm", "@baseline", "--force", "--reason", "a \u{1b}[31mred\u{1b}[0m reason"]);
     sandbox
 }
@@ -144,7 +144,7 @@ fn the_actor_is_an_option_or_a_variable_or_the_user() {
     assert_eq!(add(1, &[], &[("RUNVAULT_ACTOR", "variable"), ("USER", "zoe")]), "variable");
     assert!(add(2, &[], &[("RUNVAULT_ACTOR", ""), ("USER", "zoe")]).starts_with("zoe@"));
     assert!(add(3, &[], &[]).contains('@'));
-    let none = sandbox.run(["--actor", "", "tags"]).expect(3);
+    let none = sandbox.run(["--actor", "", "tag", "list"]).expect(3);
     assert!(none.stderr.contains("the name of an actor must have 1 to 256 bytes"), "{}", none.stderr);
 }
 
@@ -307,7 +307,7 @@ fn times_come_from_the_clock_that_a_test_fixes() {
     assert_eq!(times, ["2024-02-29T23:59:59.999Z"; 2]);
     // Times never go back. Those before 1970 are times as well.
     sandbox.run(["--vault", "old.vault", "add", "--create", "a.json"]).expect(0);
-    sandbox.run(["--vault", "old.vault", "tag", "latest", "old"]).expect(0);
+    sandbox.run(["--vault", "old.vault", "tag", "set", "latest", "old"]).expect(0);
     let log = sandbox.run(["--vault", "old.vault", "log", "--json"]).expect(0).json();
     assert!(
         log.len() == 2 && log.iter().all(|line| line["entry"]["at"] == "1969-12-31T22:30:00.000Z"),

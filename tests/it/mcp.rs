@@ -19,7 +19,7 @@ const RUN: &str = "3941d389b337";
 fn examples() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.add([repository("examples")]);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     sandbox
 }
 
@@ -237,7 +237,7 @@ fn cursors_lead_to_everything_once() {
         })
         .collect();
     let added: BTreeSet<String> = sandbox.add(files).into_iter().collect();
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     let mut client = connect(&sandbox, &[]);
     for (tool, arguments, list) in [
         ("find_runs", json!({}), "rows"),
@@ -454,7 +454,7 @@ fn vaults_in_a_database_answer_the_same() {
     };
     let copied = in_database(&["copy"]).args(["v.vault", &address]).output().unwrap();
     assert!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
-    assert!(in_database(&["search", "--build"]).output().unwrap().status.success());
+    assert!(in_database(&["index", "build"]).output().unwrap().status.success());
     let mut clients = [connect(&sandbox, &[]), Client::connect(in_database(&["mcp"]))];
     for (tool, arguments) in [
         ("find_runs", json!({})),

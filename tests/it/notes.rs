@@ -23,25 +23,28 @@ fn entries(sandbox: &Sandbox) -> Vec<Value> {
 fn one_note_is_written_read_replaced_and_removed() {
     let sandbox = examples();
     let before = sandbox.run(["get", SESSION]).expect(0).stdout;
-    let none = sandbox.run(["note", SESSION]).expect(1);
+    let none = sandbox.run(["note", "show", SESSION]).expect(1);
     assert!(
         none.stderr.contains("has no note; \"runvault note set 4df877dec7f4 TEXT\" writes one"),
         "{}",
         none.stderr
     );
-    sandbox.run(["note", SESSION, "--remove"]).expect(1);
-    assert_eq!(sandbox.run(["note", SESSION, "first"]).expect(0).stderr, "note set\n");
-    assert_eq!(sandbox.run(["note", SESSION, "first"]).expect(0).stderr, "note unchanged\n");
-    assert_eq!(sandbox.run_on(b"two\nlines\r\n", &["note", SESSION, "-"]).expect(0).stderr, "note set\n");
-    assert_eq!(sandbox.run(["note", SESSION]).expect(0).stdout, "two\nlines\n");
-    let json = sandbox.run(["note", SESSION, "--json"]).expect(0).json().remove(0);
+    sandbox.run(["note", "remove", SESSION]).expect(1);
+    assert_eq!(sandbox.run(["note", "set", SESSION, "first"]).expect(0).stderr, "note set\n");
+    assert_eq!(sandbox.run(["note", "set", SESSION, "first"]).expect(0).stderr, "note unchanged\n");
+    assert_eq!(
+        sandbox.run_on(b"two\nlines\r\n", &["note", "set", SESSION, "-"]).expect(0).stderr,
+        "note set\n"
+    );
+    assert_eq!(sandbox.run(["note", "show", SESSION]).expect(0).stdout, "two\nlines\n");
+    let json = sandbox.run(["note", "show", SESSION, "--json"]).expect(0).json().remove(0);
     assert_eq!(json["note"], "two\nlines");
     assert!(json["core_hash"].as_str().unwrap().starts_with("sha256:4df877dec7f4"));
     let shown = sandbox.run(["show", SESSION]).expect(0).stdout;
     assert!(shown.contains("\n  note         two\\nlines\n"), "{shown}");
     assert_eq!(sandbox.run(["show", SESSION, "--json"]).expect(0).json()[0]["note"], "two\nlines");
-    assert_eq!(sandbox.run(["note", SESSION, "--remove"]).expect(0).stderr, "note removed\n");
-    sandbox.run(["note", SESSION]).expect(1);
+    assert_eq!(sandbox.run(["note", "remove", SESSION]).expect(0).stderr, "note removed\n");
+    sandbox.run(["note", "show", SESSION]).expect(1);
     let texts: Vec<Value> = entries(&sandbox).into_iter().map(|mut entry| entry["note"].take()).collect();
     assert_eq!(texts, [json!("first"), json!("two\nlines"), Value::Null]);
     let log = sandbox.run(["log", "--action", "note", "--limit", "1"]).expect(0).stdout;
@@ -53,27 +56,29 @@ fn one_note_is_written_read_replaced_and_removed() {
 #[test]
 fn what_is_no_note_is_refused() {
     let sandbox = examples();
-    sandbox.run(["note", RUN, &"a".repeat(4096)]).expect(0);
+    sandbox.run(["note", "set", RUN, &"a".repeat(4096)]).expect(0);
     let (none, long) =
         ("the note is empty; \"runvault note remove\"", "too long; a note has at most 4096 bytes");
     for (text, why) in [("", none), (" \n", none), (&"a".repeat(4097), long), (&"é".repeat(3000), long)] {
-        let refused = sandbox.run(["note", RUN, text]).expect(3);
+        let refused = sandbox.run(["note", "set", RUN, text]).expect(3);
         assert!(refused.stderr.contains(why), "{}", refused.stderr);
-        sandbox.run_on(text.as_bytes(), &["note", RUN, "-"]).expect(3);
+        sandbox.run_on(text.as_bytes(), &["note", "set", RUN, "-"]).expect(3);
     }
-    assert!(sandbox.run_on(b"\xff", &["note", RUN, "-"]).expect(2).stderr.contains("not UTF-8"));
-    sandbox.run(["note", RUN, "text", "--remove"]).expect(3);
-    sandbox.run(["note", "abcdef", "text"]).expect(1);
+    assert!(sandbox.run_on(b"\xff", &["note", "set", RUN, "-"]).expect(2).stderr.contains("not UTF-8"));
+    sandbox.run(["note", "set", RUN, "text", "--remove"]).expect(3);
+    sandbox.run(["note", "set", "abcdef", "text"]).expect(1);
     // A capture has no note of its own.
-    assert!(sandbox.run(["note", "a587d00a12c1", "text"]).expect(3).stderr.contains("give the core hash"));
+    assert!(
+        sandbox.run(["note", "set", "a587d00a12c1", "text"]).expect(3).stderr.contains("give the core hash")
+    );
     assert_eq!(entries(&sandbox).len(), 1);
 }
 
 #[test]
 fn notes_are_found_by_what_they_say() {
     let sandbox = examples();
-    sandbox.run(["note", SESSION, "The Golden one"]).expect(0);
-    sandbox.run(["note", RUN, "not golden\u{1b}[2J"]).expect(0);
+    sandbox.run(["note", "set", SESSION, "The Golden one"]).expect(0);
+    sandbox.run(["note", "set", RUN, "not golden\u{1b}[2J"]).expect(0);
     let found = |arguments: &[&str]| -> Vec<String> {
         let all: Vec<&str> =
             ["find", "--format", "{{hash}}", "--sort", "core"].iter().chain(arguments).copied().collect();
@@ -96,27 +101,27 @@ fn notes_are_found_by_what_they_say() {
 #[test]
 fn a_note_goes_with_its_artifact() {
     let sandbox = examples();
-    sandbox.run(["note", RUN, "secret plans"]).expect(0);
+    sandbox.run(["note", "set", RUN, "secret plans"]).expect(0);
     sandbox.run(["rm", RUN, "--force"]).expect(0);
     let last = entries(&sandbox).pop().unwrap();
     assert!(last.get("note").is_none() && last["core"].as_str().unwrap().contains(RUN));
     sandbox.run(["fsck"]).expect(0);
     let run = repository("examples/run.rpk");
     sandbox.run(["add".as_ref(), "--allow-removed".as_ref(), run.as_os_str()]).expect(0);
-    sandbox.run(["note", RUN]).expect(1);
+    sandbox.run(["note", "show", RUN]).expect(1);
     assert_eq!(sandbox.run(["stats", "--json"]).expect(0).json()[0]["notes"], 0);
 }
 
 #[test]
 fn notes_travel_in_bundles() {
     let sandbox = examples();
-    sandbox.run(["note", SESSION, "from home"]).expect(0);
-    sandbox.run(["note", RUN, "from home as well"]).expect(0);
+    sandbox.run(["note", "set", SESSION, "from home"]).expect(0);
+    sandbox.run(["note", "set", RUN, "from home as well"]).expect(0);
     sandbox.run(["export", SESSION, RUN, "-o", "two.rvz"]).expect(0);
     // To a vault that has one of them already, with a note of its own.
     on(&sandbox, "other.vault", &["add", "--create", repository("examples/run.rpk").to_str().unwrap()])
         .expect(0);
-    on(&sandbox, "other.vault", &["note", RUN, "mine"]).expect(0);
+    on(&sandbox, "other.vault", &["note", "set", RUN, "mine"]).expect(0);
     let notes = |line: &Value| line.get("note").is_some();
     let previewed = on(&sandbox, "other.vault", &["import", "--create", "two.rvz", "--dry-run", "--json"])
         .expect(0)
@@ -127,8 +132,8 @@ fn notes_travel_in_bundles() {
     };
     assert_eq!(outcomes(&imported), ["not_noted", "noted"]);
     assert_eq!(outcomes(&previewed), outcomes(&imported));
-    assert_eq!(on(&sandbox, "other.vault", &["note", SESSION]).expect(0).stdout, "from home\n");
-    assert_eq!(on(&sandbox, "other.vault", &["note", RUN]).expect(0).stdout, "mine\n");
+    assert_eq!(on(&sandbox, "other.vault", &["note", "show", SESSION]).expect(0).stdout, "from home\n");
+    assert_eq!(on(&sandbox, "other.vault", &["note", "show", RUN]).expect(0).stdout, "mine\n");
     let again = on(&sandbox, "other.vault", &["import", "--create", "two.rvz"]).expect(0).stderr;
     assert!(again.contains("not noted 3941d389b337: it has another note here"), "{again}");
     assert!(again.ends_with("0 notes set\n"), "{again}");
@@ -140,7 +145,7 @@ fn views_have_notes() {
     let sandbox = Sandbox::new();
     sandbox.write("one.json", session("a", &[("hello", "hi")]));
     sandbox.add([sandbox.path("one.json")]);
-    sandbox.run(["note", "latest", "seen from outside"]).expect(0);
+    sandbox.run(["note", "set", "latest", "seen from outside"]).expect(0);
     let connection =
         rusqlite::Connection::open_with_flags(sandbox.vault(), rusqlite::OpenFlags::default()).unwrap();
     let note = connection.query_row(

@@ -13,7 +13,7 @@ use crate::sandbox::{READING, Ran, Sandbox, repository, session};
 fn examples() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.add([repository("examples")]);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     fs::set_permissions(sandbox.path(""), Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(sandbox.path("of-another")).unwrap();
     fs::rename(sandbox.vault(), sandbox.path("of-another/v.vault")).unwrap();
@@ -35,7 +35,7 @@ fn examples_in_log() -> Sandbox {
     let sandbox = Sandbox::new();
     let open = runvault::Vault::open(&sandbox.vault()).unwrap();
     sandbox.add([repository("examples")]);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     fs::set_permissions(sandbox.path(""), Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(sandbox.path("of-another")).unwrap();
     // Not in this process: closing the file would drop the locks of the vault that is open.
@@ -83,13 +83,16 @@ fn a_vault_that_can_only_be_read_is_read() {
         assert_eq!(ran.status, *status, "{arguments:?}: {}", ran.stderr);
         assert_eq!(files(&directory), ["v.vault"], "{arguments:?}");
     }
-    for arguments in
-        [&["tag", "4df877dec7f4", "x"][..], &["add", "of-another/v.vault"], &["gc"], &["reindex"]]
-    {
+    for arguments in [
+        &["tag", "set", "4df877dec7f4", "x"][..],
+        &["add", "of-another/v.vault"],
+        &["gc"],
+        &["index", "rebuild"],
+    ] {
         let ran = as_another(&sandbox, arguments);
         assert!([1, 2].contains(&ran.status), "{arguments:?}: {}", ran.stderr);
     }
-    let refused = as_another(&sandbox, &["tag", "4df877dec7f4", "x"]).expect(2).stderr;
+    let refused = as_another(&sandbox, &["tag", "set", "4df877dec7f4", "x"]).expect(2).stderr;
     assert!(refused.contains("of-another/v.vault is read-only"), "{refused}");
     fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
 }
@@ -108,7 +111,7 @@ fn a_vault_whose_file_can_only_be_read_is_read_without_a_file_beside_it() {
         }
         if is_root() {
             assert_eq!(files(&directory), ["v.vault"]);
-            let refused = as_another(&sandbox, &["tag", "4df877dec7f4", "x"]).expect(2).stderr;
+            let refused = as_another(&sandbox, &["tag", "set", "4df877dec7f4", "x"]).expect(2).stderr;
             assert!(refused.contains("of-another/v.vault is read-only"), "{refused}");
             assert_eq!(files(&directory), ["v.vault"]);
         }
@@ -130,7 +133,7 @@ fn a_vault_that_its_owner_uses_is_read() {
     }
     as_another(&sandbox, &["get", &added.core.to_string()]).expect(0);
     if is_root() {
-        as_another(&sandbox, &["tag", "4df877dec7f4", "x"]).expect(2);
+        as_another(&sandbox, &["tag", "set", "4df877dec7f4", "x"]).expect(2);
     }
     drop(open);
     assert_eq!(files(&directory), ["v.vault"]);
@@ -165,7 +168,7 @@ fn a_vault_with_a_log_that_can_only_be_read_is_read() {
         assert_eq!(ran.status, *status, "{arguments:?}: {}", ran.stderr);
         assert_eq!(files(&directory), ["v.vault", "v.vault-wal"], "{arguments:?}");
     }
-    let refused = as_another(&sandbox, &["tag", "4df877dec7f4", "x"]).expect(2).stderr;
+    let refused = as_another(&sandbox, &["tag", "set", "4df877dec7f4", "x"]).expect(2).stderr;
     assert!(refused.contains("of-another/v.vault is read-only"), "{refused}");
     fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
 }
@@ -194,10 +197,10 @@ fn a_full_disk_does_not_keep_from_reading_what_is_in_the_log() {
         let ran = full(&quoted(arguments));
         assert_eq!(ran.status, *status, "{arguments:?}: {}", ran.stderr);
     }
-    assert!(full("tag 4df877dec7f4 x").expect(2).stderr.contains("the disk is full"));
+    assert!(full("tag set 4df877dec7f4 x").expect(2).stderr.contains("the disk is full"));
     assert!(contents() == before, "reading changed the vault");
     let vault = ["--vault", "of-another/v.vault"];
-    sandbox.run([&vault[..], &["tag", "4df877dec7f4", "x"]].concat()).expect(0);
+    sandbox.run([&vault[..], &["tag", "set", "4df877dec7f4", "x"]].concat()).expect(0);
     sandbox.run([&vault[..], &["fsck"]].concat()).expect(0);
 }
 
@@ -228,9 +231,9 @@ fn full_and_read_only_file_systems_are_named_and_do_not_keep_from_reading() {
         }
         for arguments in [
             "add examples.json ../v.vault",
-            "tag 4df877dec7f4 x",
+            "tag set 4df877dec7f4 x",
             "gc",
-            "reindex",
+            "index rebuild",
             "backup b.vault",
             "get 4df877dec7f4 -o o.json",
             "get 54490aab8b3f -o out",
@@ -272,12 +275,12 @@ fn a_full_disk_is_named_and_does_not_keep_from_reading() {
         let ran = full(&quoted.join(" "));
         assert_eq!(ran.status, *status, "{arguments:?}: {}", ran.stderr);
     }
-    for arguments in ["tag 4df877dec7f4 x", "gc", "reindex"] {
+    for arguments in ["tag set 4df877dec7f4 x", "gc", "index rebuild"] {
         let ran = full(arguments).expect(2);
         assert!(ran.stderr.contains("the disk is full"), "{arguments}: {}", ran.stderr);
     }
     // As soon as there is room again, everything is as it was.
     let vault = ["--vault", "of-another/v.vault"];
-    sandbox.run([&vault[..], &["tag", "4df877dec7f4", "x"]].concat()).expect(0);
+    sandbox.run([&vault[..], &["tag", "set", "4df877dec7f4", "x"]].concat()).expect(0);
     sandbox.run([&vault[..], &["fsck"]].concat()).expect(0);
 }

@@ -300,33 +300,6 @@ fn an_artifact_is_not_a_bundle() {
 }
 
 #[test]
-fn former_spellings_work_as_before() {
-    let sandbox = Sandbox::at("2026-01-15T12:00:00Z");
-    let core_hash = sandbox.add([repository("examples/session.json")]).remove(0);
-    let run = |arguments: &[&str]| {
-        let ran = sandbox.run(arguments);
-        (ran.status, ran.stdout, ran.stderr)
-    };
-    assert_eq!(run(&["tag", &core_hash, "name"]).2, "tagged\n");
-    assert_eq!(run(&["tags"]), run(&["tag", "list"]));
-    assert_eq!(run(&["untag", "name"]).2, "untagged\n");
-    assert_eq!(run(&["pin", "--note", "why", &core_hash]).2, "pinned\n");
-    assert_eq!(run(&["pins", "--json"]), run(&["pin", "list", "--json"]));
-    assert_eq!(run(&["unpin", &core_hash]).2, "unpinned\n");
-    assert_eq!(run(&["note", &core_hash, "text"]).2, "note set\n");
-    assert_eq!(run(&["note", &core_hash]), run(&["note", "show", &core_hash]));
-    assert_eq!(run(&["note", &core_hash, "--remove"]).2, "note removed\n");
-    assert_eq!(run(&["stub", &core_hash]), run(&["replay", &core_hash]));
-    assert_eq!(run(&["dangling"]), run(&["unresolved"]));
-    assert_eq!(run(&["links", &core_hash]), run(&["link", "list", &core_hash]));
-    assert_eq!(run(&["index", "status"]).0, 1);
-    assert_eq!(run(&["search", "--build"]).0, 0);
-    assert_eq!(run(&["index", "status"]).0, 0);
-    assert_eq!(run(&["search", "--drop"]).0, 0);
-    assert_eq!(run(&["reindex"]).0, 0);
-}
-
-#[test]
 fn quiet_prints_data_and_errors_only() {
     let sandbox = Sandbox::new();
     sandbox.write("bad.json", session("a", &[("p", "r")]).replace("\"r\"", "\"changed\""));

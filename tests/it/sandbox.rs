@@ -19,7 +19,7 @@ pub(crate) const READING: &[(&[&str], i32)] = &[
     (&["log", "--head"], 0),
     (&["stats"], 0),
     (&["fsck"], 0),
-    (&["tags"], 0),
+    (&["tag", "list"], 0),
 ];
 
 use runvault::json::canonical::replaykit::{self, VolatilePolicy};

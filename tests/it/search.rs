@@ -22,7 +22,7 @@ const TRACE: &str = "7c8de5910f63";
 fn examples() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.add([repository("examples")]);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     sandbox
 }
 
@@ -33,7 +33,7 @@ fn of_responses(responses: &[&str]) -> Sandbox {
         let text = session(&format!("a{number}"), &[("p", response)]);
         sandbox.add([sandbox.write(&format!("{number}.json"), text)]);
     }
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     sandbox
 }
 
@@ -81,8 +81,8 @@ fn what_people_are_told() {
     tell(&["search", "export"]);
     sandbox.add([repository("examples")]);
     tell(&["search", "export"]);
-    tell(&["search", "--drop"]);
-    tell(&["search", "--build"]);
+    tell(&["index", "drop"]);
+    tell(&["index", "build"]);
     tell(&["search", "export"]);
     tell(&["search", "\"cut off\" OR tracker*", "--in", "response,tool"]);
     tell(&["search", "label", "--all", "--kind", "contract"]);
@@ -91,7 +91,7 @@ fn what_people_are_told() {
     tell(&["search", "?!"]);
     tell(&["search", "export", "--in", "responses"]);
     tell(&["search", "export", "--json", "--limit", "1"]);
-    tell(&["search", "--drop"]);
+    tell(&["index", "drop"]);
     insta::assert_snapshot!(steady(&all));
 }
 
@@ -190,7 +190,7 @@ fn words_phrases_beginnings_and_alternatives() {
     let ran = sandbox.run(["search", &"a ".repeat(101)]).expect(3);
     assert!(ran.stderr.contains("100 words"), "{}", ran.stderr);
     sandbox.run(["search"]).expect(3);
-    sandbox.run(["search", "--build", "word"]).expect(3);
+    sandbox.run(["index", "build", "word"]).expect(3);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn everything_is_counted() {
     let sandbox = examples();
     sandbox.run(["tag", "set", "latest", "one"]).expect(0);
     sandbox.run(["tag", "set", "latest", "two"]).expect(0);
-    sandbox.run(["note", "latest", "text"]).expect(0);
+    sandbox.run(["note", "set", "latest", "text"]).expect(0);
     sandbox.run(["pin", "add", "latest~1"]).expect(0);
     sandbox.run(["link", "add", "latest", "governs", "latest~1"]).expect(0);
     let stats = stats(&sandbox);
@@ -164,8 +164,8 @@ fn an_empty_vault_has_nothing_and_what_was_removed_does_not_count() {
 fn an_index_for_search_is_measured_if_there_is_one() {
     let sandbox = examples();
     assert_eq!(stats(&sandbox)["search_bytes"], Value::Null);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     assert!(stats(&sandbox)["search_bytes"].as_u64().unwrap() > 16_384);
-    sandbox.run(["search", "--drop"]).expect(0);
+    sandbox.run(["index", "drop"]).expect(0);
     assert_eq!(stats(&sandbox)["search_bytes"], Value::Null);
 }

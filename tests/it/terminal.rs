@@ -16,23 +16,23 @@ const SESSION: &[&str] = &[
     "add examples",
     "find",
     "find sessions --prompt 'Summarise ticket 4711 in one sentence.'",
-    "tag 4df877dec7f4 baseline",
-    "tag 3941d389b337 release/1.4",
-    "note @baseline 'What the others are compared with; recorded before the tracker was upgraded.'",
-    "pin @baseline --note 'the customer asked for it'",
-    "link 5c496a37feba governs 66c2f87e8153 --note 'agreed with the owners of the tracker'",
+    "tag set 4df877dec7f4 baseline",
+    "tag set 3941d389b337 release/1.4",
+    "note set @baseline 'What the others are compared with; recorded before the tracker was upgraded.'",
+    "pin add @baseline --note 'the customer asked for it'",
+    "link add 5c496a37feba governs 66c2f87e8153 --note 'agreed with the owners of the tracker'",
     "find --columns hash,kind,size,captures,model_id,tool,tags,note",
     "find runs --format '{{hash}} {{kind}} {{run_id}}'",
-    "search --build",
+    "index build",
     "search 'fix is on its way'",
     "sql 'SELECT model_id, i, response_content FROM sessions JOIN interactions USING (artifact) WHERE i < 2'",
     "show @release/1.4",
     "show @baseline",
     "links 5c496a37feba --depth 3",
-    "why 5c496a37feba 54490aab8b3f",
-    "tags",
-    "pins",
-    "note @baseline",
+    "path 5c496a37feba 54490aab8b3f",
+    "tag list",
+    "pin list",
+    "note show @baseline",
     "log",
     "stats",
     "diff 4df877dec7f4 103ef1c54b58",
@@ -136,14 +136,14 @@ const FITTING: &[&str] = &[
     "view latest~2",
     "find --prompt hello --answers",
     "links latest~1",
-    "tags",
-    "pins",
+    "tag list",
+    "pin list",
     "log",
     "stats",
-    "stub latest~1",
+    "replay latest~1",
     "forget --keep-last 1 --dry-run",
     "audit 5c496a37feba",
-    "dangling",
+    "unresolved",
     "tombstones",
 ];
 
@@ -164,15 +164,26 @@ fn hostile_values_fit_and_control_nothing() {
             "--actor",
             "dana",
             "note",
+            "set",
             "latest",
             "\u{1b}]0;title\u{7} 備考備考備考備考備考備考備考備考備考備考備考備考備考備考備考備考",
         ])
         .expect(0);
-    sandbox.run(["--actor", "dana", "note", "latest~1", &"no-space".repeat(60)]).expect(0);
-    sandbox.run(["--actor", "dana", "tag", "latest~1", &"t".repeat(100)]).expect(0);
-    sandbox.run(["--actor", "dana", "pin", "latest", "--note", "\u{202e}pinned\tfor\ngood"]).expect(0);
+    sandbox.run(["--actor", "dana", "note", "set", "latest~1", &"no-space".repeat(60)]).expect(0);
+    sandbox.run(["--actor", "dana", "tag", "set", "latest~1", &"t".repeat(100)]).expect(0);
+    sandbox.run(["--actor", "dana", "pin", "add", "latest", "--note", "\u{202e}pinned\tfor\ngood"]).expect(0);
     sandbox
-        .run(["--actor", "dana", "link", "latest~1", "governs", "latest", "--note", &"because ".repeat(40)])
+        .run([
+            "--actor",
+            "dana",
+            "link",
+            "add",
+            "latest~1",
+            "governs",
+            "latest",
+            "--note",
+            &"because ".repeat(40),
+        ])
         .expect(0);
     // The run states which session it replays, and that is gone.
     sandbox.run(["--actor", "dana", "rm", "4df877dec7f4", "--force", "--with-containers"]).expect(0);

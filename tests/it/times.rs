@@ -226,7 +226,7 @@ fn one_order_everywhere_that_of_the_journal() {
         let stats = sandbox.run(["stats", "--by", "last-seen", "--json"]).expect(0).json().remove(0);
         assert_eq!(stats["newest"]["core_hash"], *newest_first[0]);
         assert_eq!(stats["oldest"]["core_hash"], *newest_first[newest_first.len() - 1]);
-        sandbox.run(["search", "--build"]).expect(0);
+        sandbox.run(["index", "build"]).expect(0);
     };
     everywhere(&sandbox, &reversed(&cores));
     // All at one time, and two of them once more at the same time.
@@ -248,7 +248,7 @@ fn passages_that_match_alike_are_in_the_order_of_the_journal() {
     let sandbox = Sandbox::at("2026-01-01T00:00:00Z");
     let paths = NAMES.map(|name| sandbox.write(name, session(name, &[("p", "the same words")])));
     let cores = sandbox.add(&paths);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     let order = |sandbox: &Sandbox| {
         let lines = sandbox.run(["search", "same", "--json"]).expect(0).json().into_iter();
         lines.map(|line| line["core_hash"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -263,7 +263,7 @@ fn search_takes_the_time_that_counts() {
     let mut sandbox = Sandbox::at("2026-01-10T00:00:00Z");
     let paths = ["a", "b"].map(|name| sandbox.write(name, created(name, "2025-12-24T00:00:00Z")));
     sandbox.add(&paths);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     sandbox.set_clock("2026-01-20T00:00:00Z");
     sandbox.run(["add", "a"]).expect(0);
     let hits = |arguments: &[&str]| {

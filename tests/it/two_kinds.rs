@@ -189,7 +189,7 @@ fn a_bundle_has_both() {
 fn search_and_reindex_keep_them_apart() {
     let (sandbox, session, contract) = vault_with_both(&document(), "model_io");
     let before = [&session, &contract].map(|core| shown(&sandbox, core));
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     let found = sandbox.run(["search", "--json", "turquoise"]).expect(0).json();
     let in_both: BTreeSet<&str> = found.iter().map(|hit| hit["core_hash"].as_str().unwrap()).collect();
     assert_eq!(in_both, BTreeSet::from([&*session, &contract]));

@@ -278,7 +278,7 @@ fn what_stands_in_arguments_and_names_of_files() {
         (&["find", "--since", HOSTILE], 3),
         (&["find", "--sort", HOSTILE], 3),
         (&["find", "--attr", HOSTILE], 3),
-        (&["link", &session, HOSTILE, &session], 3),
+        (&["link", "add", &session, HOSTILE, &session], 3),
         (&["rules", HOSTILE], 1),
         (&["man", HOSTILE], 3),
         (&["completions", HOSTILE], 3),

@@ -174,7 +174,7 @@ mod on_unix {
                 names.iter().flat_map(|name| [name.clone(), format!("e/up/{name}")]).collect();
             names.push("link".to_owned());
             if open.is_some() {
-                sandbox.run(["note", "4df877dec7f4", "in the log"]).expect(0);
+                sandbox.run(["note", "set", "4df877dec7f4", "in the log"]).expect(0);
                 assert!(fs::metadata(sandbox.path("v.vault-wal")).unwrap().len() > 0);
                 fs::hard_link(sandbox.path("v.vault-wal"), sandbox.path("hard-to-log")).unwrap();
                 fs::hard_link(sandbox.path("v.vault-shm"), sandbox.path("hard-to-shm")).unwrap();

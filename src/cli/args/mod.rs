@@ -24,6 +24,5 @@ pub(crate) mod prompt;
 pub(crate) mod secrets;
 pub(crate) mod settings;
 pub(crate) mod source_path;
-pub(crate) mod spellings;
 pub(crate) mod variable;
 pub(crate) mod vault;

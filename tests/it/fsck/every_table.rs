@@ -79,15 +79,15 @@ fn make_small() -> Sandbox {
     sandbox.set_clock("2020-01-03T10:00:00Z");
     let (contract, trace, small) = ("5c496a37feba", "7c8de5910f63", "103ef1c54b58");
     for arguments in [
-        &["search", "--build"][..],
-        &["tag", trace, "golden"],
-        &["tag", contract, "agreed"],
-        &["note", contract, "a note"],
-        &["note", trace, "another"],
-        &["pin", contract, "--note", "keep"],
-        &["pin", trace],
-        &["link", contract, "governs", trace, "--note", "agreed"],
-        &["link", trace, "follows", contract],
+        &["index", "build"][..],
+        &["tag", "set", trace, "golden"],
+        &["tag", "set", contract, "agreed"],
+        &["note", "set", contract, "a note"],
+        &["note", "set", trace, "another"],
+        &["pin", "add", contract, "--note", "keep"],
+        &["pin", "add", trace],
+        &["link", "add", contract, "governs", trace, "--note", "agreed"],
+        &["link", "add", trace, "follows", contract],
         &["rm", small, "--force", "--reason", "small"],
         &["label", "set", contract, "commit=4f2a", "branch=main"],
         &["label", "set", trace, "commit=4f2a", "branch=fix"],
@@ -113,7 +113,7 @@ pub(crate) fn large() -> Sandbox {
         sandbox.write(&format!("d/{number:04}.json"), session(&format!("adapter-{number}"), &exchanges));
     }
     sandbox.run(["add", "d"]).expect(0);
-    for arguments in [["tag", "latest", "golden"], ["tag", "latest~1", "agreed"]] {
+    for arguments in [["tag", "set", "latest", "golden"], ["tag", "set", "latest~1", "agreed"]] {
         sandbox.run(arguments).expect(0);
     }
     sandbox

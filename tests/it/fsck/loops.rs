@@ -32,8 +32,8 @@ fn every_command_ends(damaged: &dyn Fn() -> Sandbox, what: &str) {
         &["fsck"][..],
         &["fsck", "--quick"],
         &["fsck", "--repair"],
-        &["reindex"],
-        &["search", "--build"],
+        &["index", "rebuild"],
+        &["index", "build"],
         &["search", "label"],
         &["find", "--prompt", "prompt 3"],
         &["unresolved"],
@@ -92,7 +92,7 @@ fn out_of_order(original: &Sandbox, table: &str, by: u8) -> Sandbox {
 #[test]
 fn rows_that_are_out_of_order_are_a_finding() {
     let original = examples();
-    original.run(["search", "--build"]).expect(0);
+    original.run(["index", "build"]).expect(0);
     for table in ["capture", "artifact", "blob", "payload", "mention_list", "search_capture", "journal"] {
         for by in [1, 2, 9, 100] {
             let damaged = || out_of_order(&original, table, by);
@@ -100,7 +100,7 @@ fn rows_that_are_out_of_order_are_a_finding() {
                 every_command_ends(&damaged, &format!("{table} {by}"));
                 continue;
             }
-            for arguments in [&["fsck", "--repair"][..], &["search", "--build"]] {
+            for arguments in [&["fsck", "--repair"][..], &["index", "build"]] {
                 let what = format!("{table} {by}: {arguments:?}");
                 let ran = ended(&damaged(), arguments).unwrap_or_else(|| panic!("{what} does not end"));
                 assert!((0..=2).contains(&ran.status), "{what} {}", ran.stderr);
@@ -113,7 +113,7 @@ fn rows_that_are_out_of_order_are_a_finding() {
 fn what_says_that_it_is_endless_is_a_finding() {
     let bytes = bytes_of(&{
         let sandbox = examples();
-        sandbox.run(["search", "--build"]).expect(0);
+        sandbox.run(["index", "build"]).expect(0);
         sandbox
     });
     for change in [

@@ -99,8 +99,8 @@ const ALWAYS: &[&[&str]] = &[
     &["log", "--since", "2020-01-02", "--json"],
     &["log", "--until", "2020-01-02", "--action", "add"],
     &["log", "--head"],
-    &["tags", "--json"],
-    &["pins", "--json"],
+    &["tag", "list", "--json"],
+    &["pin", "list", "--json"],
     &["unresolved", "--all", "--json"],
     &["forks", "--json"],
     &["tombstones", "--json"],
@@ -134,7 +134,7 @@ fn of_small() -> Vec<Vec<&'static str>> {
         vec!["diff", "--all", "--json", TRACE, PART],
         vec!["diff", "--all", "--json", "latest~1", "latest~2"],
         vec!["get", PACK, "--member", "run.json"],
-        vec!["note", CONTRACT],
+        vec!["note", "show", CONTRACT],
         vec!["export", RUN, "--with-links", "-o", "-"],
     ];
     for core in [CONTRACT, PACK, RUN, SESSION, TRACE, PART] {

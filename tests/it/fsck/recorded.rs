@@ -15,20 +15,20 @@ const SESSION: &str = "4df877dec7f4";
 fn annotated() -> Sandbox {
     let sandbox = examples();
     for arguments in [
-        &["tag", CONTRACT, "golden"][..],
-        &["tag", TRACE, "golden"],
-        &["tag", SMALL, "gone"],
-        &["tag", CONTRACT, "agreed/2"],
-        &["note", CONTRACT, "first"],
-        &["note", CONTRACT, "second, which is the one"],
-        &["note", TRACE, "of the trace"],
-        &["pin", CONTRACT, "--note", "keep"],
-        &["pin", TRACE],
-        &["link", CONTRACT, "governs", TRACE, "--note", "agreed"],
-        &["link", TRACE, "follows", CONTRACT],
+        &["tag", "set", CONTRACT, "golden"][..],
+        &["tag", "set", TRACE, "golden"],
+        &["tag", "set", SMALL, "gone"],
+        &["tag", "set", CONTRACT, "agreed/2"],
+        &["note", "set", CONTRACT, "first"],
+        &["note", "set", CONTRACT, "second, which is the one"],
+        &["note", "set", TRACE, "of the trace"],
+        &["pin", "add", CONTRACT, "--note", "keep"],
+        &["pin", "add", TRACE],
+        &["link", "add", CONTRACT, "governs", TRACE, "--note", "agreed"],
+        &["link", "add", TRACE, "follows", CONTRACT],
         &["rm", SMALL, "--force", "--reason", "small"],
-        &["untag", "agreed/2"],
-        &["tag", CONTRACT, "agreed"],
+        &["tag", "remove", "agreed/2"],
+        &["tag", "set", CONTRACT, "agreed"],
         &["add", repository("examples/trace.ndjson").to_str().unwrap()],
     ] {
         sandbox.run(arguments).expect(0);
@@ -39,9 +39,9 @@ fn annotated() -> Sandbox {
 /// What everything that reads what people set says.
 fn answers(sandbox: &Sandbox) -> Vec<String> {
     let asked: &[&[&str]] = &[
-        &["tags", "--json"],
+        &["tag", "list", "--json"],
         &["sql", "SELECT * FROM notes"],
-        &["pins", "--json"],
+        &["pin", "list", "--json"],
         &["links", CONTRACT, "--json"],
         &["show", "@golden", "--json"],
         &["get", "@golden"],
@@ -70,7 +70,7 @@ fn a_vault_with_annotations_and_removals_is_clean() {
     assert_eq!(findings(&sandbox, &[]), "");
     sandbox.run(["link", "remove", CONTRACT, "governs", TRACE]).expect(0);
     sandbox.run(["pin", "remove", TRACE]).expect(0);
-    sandbox.run(["note", CONTRACT, "--remove"]).expect(0);
+    sandbox.run(["note", "remove", CONTRACT]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
 }
 

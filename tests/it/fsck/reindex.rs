@@ -95,7 +95,8 @@ fn killing_it_does_no_harm() {
     sandbox.run(["add", "d"]).expect(0);
     let before = sandbox.run(["find", "--prompt", "p", "--json", "--sort", "core"]).expect(0).stdout;
     for round in 0..8 {
-        let mut child = sandbox.command().arg("reindex").stderr(std::process::Stdio::null()).spawn().unwrap();
+        let mut child =
+            sandbox.command().args(["index", "rebuild"]).stderr(std::process::Stdio::null()).spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(40 * round));
         child.kill().unwrap();
         child.wait().unwrap();

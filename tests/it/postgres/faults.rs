@@ -246,7 +246,7 @@ fn changes_take_effect_or_fail_wherever_their_connection_is_cut() {
             cut,
             |number| words(&["note", "set", core(number), &format!("note {number}.")]),
             |number, is_success, _| {
-                let has = target.has(&["note", core(number)], &format!("note {number}."));
+                let has = target.has(&["note", "show", core(number)], &format!("note {number}."));
                 assert_eq!(is_success, has, "{cut:?} {number}");
             },
         );

@@ -112,7 +112,7 @@ fn a_role_that_writes_needs_no_other_privileges() {
         &["label", "set", core, "a=b"],
         &["note", "set", core, "n"],
         &["pin", "add", core],
-        &["pin", "rm", core],
+        &["pin", "remove", core],
         &["link", "add", core, "about", "5c496a37feba"],
         &["rm", "--force", core],
         &["gc"],

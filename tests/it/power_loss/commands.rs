@@ -72,7 +72,7 @@ fn what_each_process_added_is_there() {
     let (sandbox, mut before) = with_examples();
     sessions(&sandbox, 4);
     let others: [&[&str]; 4] =
-        [&[], &["find"], &["tag", "4df877dec7f4", "x"], &["rm", "103ef1c54b58", "--force"]];
+        [&[], &["find"], &["tag", "set", "4df877dec7f4", "x"], &["rm", "103ef1c54b58", "--force"]];
     for (number, other) in others.into_iter().enumerate() {
         if !other.is_empty() {
             sandbox.run(other).expect(0);

@@ -85,7 +85,7 @@ fn with_containers_no_byte_of_a_session_stays_in_the_file() {
         add_pack(&sandbox, "two", &[("model_io.json", &text), ("patch.json", PATCH)]),
         add_pack(&sandbox, "three", &[("model_io.json", &base)]),
     ];
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     let mut pieces = stored(&sandbox, &core);
     pieces.push(runvault::digest::Digest::from_content(b"a secret prompt").as_bytes().to_vec());
     assert!(pieces.len() > 5 && pieces.iter().all(|piece| is_somewhere(&sandbox, piece)));

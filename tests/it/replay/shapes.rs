@@ -33,7 +33,7 @@ fn prompts_are_seen(steps: &[Value]) {
     assert!(found(&["find", "--prompt", PROMPT]).contains(&run.as_str().into()));
     let digest = runvault::digest::Digest::from_content(RESPONSE.as_bytes()).to_string();
     assert!(found(&["find", "--response-hash", &digest]).contains(&run.as_str().into()));
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     assert!(found(&["search", "--in", "prompt", "zebra"]).contains(&run.as_str().into()));
     assert!(found(&["search", "--in", "response", "quagga"]).contains(&run.as_str().into()));
     let links = sandbox.run(["links", &run, "--json"]).expect(0).json();

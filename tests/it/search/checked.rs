@@ -59,7 +59,7 @@ fn damage_is_named_and_repaired() {
         assert_eq!(repaired, "repaired: rebuilt | index search | \n", "{change}");
         assert_eq!(answers(&sandbox), before, "{change}");
         // What can be asked for with one command is as good.
-        for command in [["search", "--build"].as_slice(), &["reindex"]] {
+        for command in [["index", "build"].as_slice(), &["index", "rebuild"]] {
             let sandbox = of_bytes(&bytes);
             sql(&sandbox).execute_batch(change).unwrap();
             sandbox.run(command).expect(0);
@@ -80,7 +80,7 @@ fn words_that_are_not_found_though_they_are_there_are_missed() {
         sandbox.write(&format!("d/{number}.json"), text);
     }
     sandbox.add([sandbox.path("d")]);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
     for change in [
         "DELETE FROM search_text_idx WHERE pgno > 10",
@@ -103,7 +103,7 @@ fn ranks_do_not_depend_on_what_was_removed() {
     sandbox.run(["rm", "103ef1c54b58", "--force"]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
     let before = answers(&sandbox);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     assert_eq!(answers(&sandbox), before);
 }
 
@@ -140,10 +140,10 @@ fn damaged_documents_are_told_and_the_rest_is_found() {
     assert!(report.contains("blob-damaged") && !report.contains("search"), "{report}");
     sandbox.run(["search", "export"]).expect(2);
     let sandbox = examples();
-    sandbox.run(["search", "--drop"]).expect(0);
+    sandbox.run(["index", "drop"]).expect(0);
     let blob = "SELECT blob FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind WHERE k.name = 'rpk'";
     sql(&sandbox).execute_batch(&format!("UPDATE payload SET bytes = x'00' WHERE blob = ({blob})")).unwrap();
-    let ran = sandbox.run(["search", "--build"]).expect(2);
+    let ran = sandbox.run(["index", "build"]).expect(2);
     assert!(ran.stderr.contains("sha256:3941d389b337") && ran.stderr.contains("damaged"), "{}", ran.stderr);
     assert!(ran.stderr.contains("7 of 8 captures indexed, "), "{}", ran.stderr);
     assert_eq!(found(&sandbox, &["\"which label fits\""]), [""; 0]);

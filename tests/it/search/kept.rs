@@ -84,7 +84,7 @@ fn captures_of_an_artifact_are_one_hit_with_what_they_say_otherwise() {
     let sandbox = Sandbox::new();
     let contract = "io_refs: []\neffects: []\ndescription: the first wording\nowner: reviewer\n";
     sandbox.add([sandbox.write("one.yaml", contract)]);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     sandbox.add([sandbox.write("two.yaml", contract.replace("first", "second"))]);
     assert_eq!(hits(&sandbox, &["wording", "--all"]).len(), 2);
     assert_eq!(hits(&sandbox, &["reviewer", "--all"]).len(), 1, "it is said in the same place");
@@ -93,7 +93,7 @@ fn captures_of_an_artifact_are_one_hit_with_what_they_say_otherwise() {
     clean(&sandbox);
     // Built at once, it is the same index.
     let before = hits(&sandbox, &["wording", "--all"]);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     assert_eq!(hits(&sandbox, &["wording", "--all"]), before);
 }
 
@@ -141,13 +141,13 @@ fn many_may_search_build_add_and_remove_at_once() {
         command.env("RUNVAULT_SEARCH", "on").args(arguments);
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     };
-    let mut children = vec![start(&["search", "--build"]), start(&["search", "--build"])];
+    let mut children = vec![start(&["index", "build"]), start(&["index", "build"])];
     for part in ["1", "2", "3"] {
         children.push(start(&["add", part]));
     }
     for pair in leaving.chunks(2).take(10) {
         children.push(start(&["rm", &pair[0], &pair[1]]));
-        children.push(start(&["search", "--build"]));
+        children.push(start(&["index", "build"]));
     }
     for child in children {
         let output = child.wait_with_output().unwrap();
@@ -167,7 +167,7 @@ fn an_interrupted_build_is_completed_by_the_next_question() {
     sandbox.add([sandbox.path("d")]);
     for milliseconds in [1, 5, 10, 20, 40, 80] {
         let mut command = sandbox.command();
-        command.args(["search", "--build"]).stderr(Stdio::null());
+        command.args(["index", "build"]).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         std::thread::sleep(std::time::Duration::from_millis(milliseconds));
         child.kill().unwrap();
@@ -176,7 +176,7 @@ fn an_interrupted_build_is_completed_by_the_next_question() {
     }
     sandbox.run(["search", "common", "--in", "tool"]);
     if sandbox.run(["search", "common"]).status == 1 {
-        sandbox.run(["search", "--build"]).expect(0);
+        sandbox.run(["index", "build"]).expect(0);
     }
     assert_eq!(hits(&sandbox, &["common", "--limit", "1000"]).len(), 300);
     clean(&sandbox);
@@ -195,12 +195,12 @@ fn copies_of_a_vault_have_its_index_and_dropping_it_gives_the_space_back() {
     let with = size();
     let of_index =
         runvault::Vault::open(&sandbox.vault()).unwrap().run(&SearchIndexRequest {}).unwrap().bytes;
-    sandbox.run(["search", "--drop"]).expect(0);
+    sandbox.run(["index", "drop"]).expect(0);
     assert_eq!(
         runvault::Vault::open(&sandbox.vault()).unwrap().run(&SearchIndexRequest {}).unwrap().bytes,
         0
     );
-    sandbox.run(["search", "--drop"]).expect(1);
+    sandbox.run(["index", "drop"]).expect(1);
     sandbox.run(["gc"]).expect(0);
     let without = size();
     // The definitions of its tables may take two pages more: where they do not fit on one, there are two and one above them.
@@ -214,7 +214,7 @@ fn copies_of_a_vault_have_its_index_and_dropping_it_gives_the_space_back() {
     let old = std::fs::File::open(repository("tests/vaults/schema-1.vault.zst")).unwrap();
     sandbox.write("old.vault", zstd::decode_all(old).unwrap());
     sandbox.run(["upgrade", "--vault", "old.vault"]).expect(0);
-    sandbox.run(["search", "--build", "--vault", "old.vault"]).expect(0);
+    sandbox.run(["index", "build", "--vault", "old.vault"]).expect(0);
     assert!(!hits(&sandbox, &["export", "--vault", "old.vault"]).is_empty());
 }
 

@@ -27,7 +27,7 @@ fn filled(count: usize) -> (Sandbox, Vec<String>) {
         sandbox.write(&format!("d/{number:04}.json"), session(&format!("n{number}"), &[("p", &response)]));
     }
     let cores = sandbox.add([sandbox.path("d")]);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     (sandbox, cores)
 }
 
@@ -113,7 +113,7 @@ fn a_vault_that_is_emptied_has_an_empty_index() {
 #[test]
 fn dropping_an_index_leaves_none_of_its_words() {
     let (sandbox, cores) = filled(30);
-    sandbox.run(["search", "--drop"]).expect(0);
+    sandbox.run(["index", "drop"]).expect(0);
     sandbox.run(["rm", &cores[3]]).expect(0);
     assert!(!is_somewhere(&sandbox, kept(3).as_bytes()));
     expect_clean(&sandbox);
@@ -135,7 +135,7 @@ fn a_damaged_index_keeps_nobody_from_removing() {
         drop(connection);
         sandbox.run(["rm", &cores[3]]).expect(0);
         assert!(!is_somewhere(&sandbox, kept(3).as_bytes()), "{damage}");
-        sandbox.run(["search", "--build"]).expect(0);
+        sandbox.run(["index", "build"]).expect(0);
         assert_eq!(hits(&sandbox, &["words", "--limit", "100"]).len(), 28, "{damage}");
         expect_clean(&sandbox);
     }

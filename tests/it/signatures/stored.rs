@@ -146,25 +146,25 @@ fn reindex_with_keys_checks_again_and_without_keys_forgets_nothing() {
     let keys = keys(&sandbox);
     sandbox.write("run.rpk", signed("ci", "right"));
     run(&sandbox, &["add", "run.rpk"], &[]).expect(0);
-    run(&sandbox, &["reindex"], &[]).expect(0);
+    run(&sandbox, &["index", "rebuild"], &[]).expect(0);
     assert_eq!(state(&sandbox), "unchecked");
-    let ran = run(&sandbox, &["reindex"], &keys).expect(0);
+    let ran = run(&sandbox, &["index", "rebuild"], &keys).expect(0);
     assert!(ran.stderr.contains("signatures: 1 verified, 0 not checked, 0 wrong"), "{}", ran.stderr);
     assert_eq!(state(&sandbox), "verified");
-    run(&sandbox, &["reindex"], &[]).expect(0);
+    run(&sandbox, &["index", "rebuild"], &[]).expect(0);
     ring(&sandbox, "laptop", &[("laptop", "right")]);
-    run(&sandbox, &["reindex", "--signing-key-file", "laptop"], &[]).expect(0);
+    run(&sandbox, &["index", "rebuild", "--signing-key-file", "laptop"], &[]).expect(0);
     assert_eq!(state(&sandbox), "verified");
     // The key was another one after all.
     ring(&sandbox, "other", &[("ci", "other")]);
-    let ran = run(&sandbox, &["reindex", "--signing-key-file", "other"], &[]).expect(1);
+    let ran = run(&sandbox, &["index", "rebuild", "--signing-key-file", "other"], &[]).expect(1);
     assert!(ran.stdout.starts_with("signature-wrong capture sha256:"), "{}", ran.stdout);
     assert!(ran.stderr.contains("signatures: 0 verified, 0 not checked, 1 wrong"), "{}", ran.stderr);
     assert_eq!(state(&sandbox), "wrong");
     assert_eq!(sandbox.run(["find", "--signature", "wrong", "--json"]).expect(0).json().len(), 1);
     let states: Vec<String> = journalled(&sandbox).into_iter().map(|(_, state, _)| state).collect();
     assert_eq!(states, ["unchecked", "verified", "wrong"]);
-    run(&sandbox, &["reindex"], &keys).expect(0);
+    run(&sandbox, &["index", "rebuild"], &keys).expect(0);
     assert_eq!(state(&sandbox), "verified");
 }
 

@@ -17,6 +17,7 @@ use crate::cli::output::time;
 
 /// List the keys of labels, the values of a key, or the labels of an artifact
 #[derive(ClapArgs)]
+#[command(alias = "ls")]
 pub(crate) struct Args {
     /// The key whose values are listed
     #[arg(value_name = "KEY", value_parser = label::key)]

@@ -12,6 +12,7 @@ use crate::cli::output::exit::{CommandError, Status};
 
 /// Remove labels from an artifact
 #[derive(ClapArgs)]
+#[command(aliases = ["del", "delete", "rm", "unset"])]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     hash: ArtifactArg,

@@ -13,6 +13,7 @@ use crate::cli::output::exit::{CommandError, Status};
 ///
 /// A value that the artifact has for the same key is replaced, and the journal records both.
 #[derive(ClapArgs)]
+#[command(alias = "add")]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     hash: ArtifactArg,

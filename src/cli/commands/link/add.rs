@@ -15,6 +15,7 @@ use crate::cli::output::exit::{CommandError, Status};
 /// For relations that no artifact states itself, such as a contract that governs a run. Manual links are stored
 /// separately from derived ones and are recorded in the journal.
 #[derive(ClapArgs)]
+#[command(alias = "set")]
 pub(crate) struct Args {
     #[command(flatten)]
     ends: LinkArgs,

@@ -12,6 +12,7 @@ use crate::cli::output::exit::{CommandError, Status};
 ///
 /// Derived links follow from the content of artifacts and cannot be removed.
 #[derive(ClapArgs)]
+#[command(aliases = ["del", "delete", "rm", "unset"])]
 pub(crate) struct Args {
     #[command(flatten)]
     ends: LinkArgs,

@@ -10,6 +10,7 @@ use crate::cli::output::exit::{CommandError, Status};
 
 /// Remove an artifact's note
 #[derive(ClapArgs)]
+#[command(aliases = ["del", "delete", "rm", "unset"])]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     hash: ArtifactArg,

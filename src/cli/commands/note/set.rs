@@ -15,6 +15,7 @@ use crate::cli::output::exit::{CommandError, Status};
 ///
 /// The text replaces an existing note.
 #[derive(ClapArgs)]
+#[command(alias = "add")]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     hash: ArtifactArg,

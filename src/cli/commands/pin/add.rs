@@ -12,6 +12,7 @@ use crate::cli::output::exit::{CommandError, Status};
 ///
 /// Neither rm (even with --force) nor forget removes a pinned artifact. "runvault pin list" lists pinned artifacts.
 #[derive(ClapArgs)]
+#[command(alias = "set")]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     hash: ArtifactArg,

@@ -16,6 +16,7 @@ use crate::cli::output::time;
 ///
 /// Artifacts are listed in the order in which they were pinned.
 #[derive(ClapArgs)]
+#[command(alias = "ls")]
 pub(crate) struct Args {
     /// Print one line of JSON for each pinned artifact
     #[arg(long)]

@@ -12,6 +12,7 @@ use crate::cli::output::time;
 
 /// List tags
 #[derive(ClapArgs)]
+#[command(alias = "ls")]
 pub(crate) struct Args {
     /// Print one line of JSON for each tag
     #[arg(long)]

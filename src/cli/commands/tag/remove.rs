@@ -10,6 +10,7 @@ use crate::cli::output::exit::{CommandError, Status};
 
 /// Remove a tag
 #[derive(ClapArgs)]
+#[command(aliases = ["del", "delete", "rm", "unset"])]
 pub(crate) struct Args {
     /// The tag
     #[arg(value_parser = hash::tag)]

@@ -19,6 +19,7 @@ use crate::cli::output::exit::{CommandError, Status};
 /// journal records both. A tag cannot have the form of a hash, or be the id of a run in the vault. The arguments may be
 /// in either order if only one of them can be the artifact.
 #[derive(ClapArgs)]
+#[command(alias = "add")]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, another tag, a run id, or latest
     hash: String,

@@ -57,7 +57,7 @@ pub(super) fn logged() -> Base {
     sandbox.run(["add".into(), repository("examples")]).expect(0);
     let text = session("a", &[("p", "response")]);
     sandbox.add([sandbox.write("a.json", text)]);
-    sandbox.run(["search", "--build"]).expect(0);
+    sandbox.run(["index", "build"]).expect(0);
     sandbox.run(["tag", "set", "latest", "golden"]).expect(0);
     let log = std::fs::read(sandbox.path("v.vault-wal")).unwrap();
     assert!(std::fs::read(sandbox.vault()).unwrap() == bytes && log.len() > 100_000, "{}", log.len());

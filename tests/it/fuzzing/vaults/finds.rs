@@ -38,7 +38,7 @@ fn triggers_that_another_program_made_are_not_run() {
             "CREATE TABLE more (x);
              CREATE TRIGGER t AFTER INSERT ON {table} BEGIN INSERT INTO more SELECT n FROM ({ENDLESS}); END"
         );
-        ends(&endless, &[(&["add", "d"], 0), (&["tag", "latest", "x"], 0), (&["fsck"], 1)]);
+        ends(&endless, &[(&["add", "d"], 0), (&["tag", "set", "latest", "x"], 0), (&["fsck"], 1)]);
     }
     let deleting = "CREATE TRIGGER t AFTER INSERT ON journal BEGIN DELETE FROM tag; END";
     let sandbox = commands::sandbox();
