@@ -139,6 +139,8 @@ fn storage(error: &StorageError) -> Failure {
         ErrorKind::Exists => ("VaultExistsError", "exists"),
         ErrorKind::NotAVault => ("NotAVaultError", "not-a-vault"),
         ErrorKind::HardLinks => ("VaultError", "hard-links"),
+        ErrorKind::MountPoint => ("VaultError", "mount-point"),
+        ErrorKind::Replaced => ("VaultError", "replaced"),
         ErrorKind::Newer => ("VersionError", "newer"),
         ErrorKind::Older => ("VersionError", "older"),
         ErrorKind::Incomplete => ("VaultError", "incomplete"),
@@ -167,7 +169,7 @@ fn lookup(error: &LookupError) -> Failure {
         LookupError::Store(error) => storage(error),
         LookupError::NotFound(_)
         | LookupError::NoSuchTag(_)
-        | LookupError::NoSuchName(_)
+        | LookupError::NoSuchName { .. }
         | LookupError::CaptureNotFound { .. }
         | LookupError::LatestOutOfRange { .. } => Failure::new("NotFoundError", "not-found", ""),
         LookupError::Removed(_) => Failure::new("RemovedError", "removed", ""),
