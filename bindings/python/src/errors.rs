@@ -170,12 +170,15 @@ fn lookup(error: &LookupError) -> Failure {
         LookupError::NotFound(_)
         | LookupError::NoSuchTag(_)
         | LookupError::NoSuchName { .. }
+        | LookupError::NotMentioned { .. }
         | LookupError::CaptureNotFound { .. }
         | LookupError::LatestOutOfRange { .. } => Failure::new("NotFoundError", "not-found", ""),
         LookupError::Removed(_) => Failure::new("RemovedError", "removed", ""),
         LookupError::Mentioned(_) => Failure::new("NotFoundError", "mentioned", ""),
         LookupError::AmbiguousName { candidates, .. } => Failure::new("AmbiguousError", "ambiguous", "")
             .with(hashes(candidates.iter().map(|candidate| candidate.core).collect())),
+        LookupError::AmbiguousHandle { meanings, .. } => Failure::new("AmbiguousError", "ambiguous", "")
+            .with(hashes(meanings.iter().map(|(_, core)| *core).collect())),
         LookupError::AmbiguousMention { candidates, .. } => {
             Failure::new("AmbiguousError", "ambiguous", "").with(json!({"candidates": candidates}))
         }
