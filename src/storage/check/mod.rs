@@ -231,8 +231,8 @@ pub trait Repairs {
         Ok(Vec::new())
     }
 
-    /// Stores one artifact whose capture was lost, like [`Storage::put`]. Restores the previously `recorded` signature
-    /// state unless the signature was checked now.
+    /// Stores one artifact whose capture was lost, like [`Storage::put`](crate::storage::Storage::put). Restores the
+    /// previously `recorded` signature state unless the signature was checked now.
     fn put_again(
         &self,
         artifact: &Prepared,
