@@ -54,8 +54,8 @@ export class Replay {
   #ended;
   #lines;
 
-  constructor(recording, options = [], program = "runvault", command = "replay") {
-    this.#process = spawn(program, [command, recording, "--serve-stdio", ...options], {
+  constructor(recording, options = [], program = "runvault") {
+    this.#process = spawn(program, ["replay", recording, "--serve-stdio", ...options], {
       stdio: ["pipe", "pipe", "inherit"],
     });
     // That the program cannot be run is an error of whatever is asked, not of the whole process.
@@ -70,7 +70,7 @@ export class Replay {
 
   /** The models and tools of a run. */
   static ofRun(run, options = [], program = "runvault") {
-    return new Replay(run, options, program, "stub");
+    return new Replay(run, options, program);
   }
 
   /** The recorded response to a prompt; the n-th time that it is asked, that of its n-th recording. */

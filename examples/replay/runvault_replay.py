@@ -62,12 +62,10 @@ class Replay:
     not 0. An exception that leaves the block is not replaced by that one.
     """
 
-    def __init__(
-        self, recording: str, *options: str, program: str = "runvault", command: str = "replay"
-    ) -> None:
+    def __init__(self, recording: str, *options: str, program: str = "runvault") -> None:
         """Starts the process. Raises `OSError` if the program cannot be run."""
         self._process = subprocess.Popen(
-            [program, command, recording, "--serve-stdio", *options],
+            [program, "replay", recording, "--serve-stdio", *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
@@ -76,7 +74,7 @@ class Replay:
     @classmethod
     def of_run(cls, run: str, *options: str, program: str = "runvault") -> Replay:
         """The models and tools of a run."""
-        return cls(run, *options, program=program, command="stub")
+        return cls(run, *options, program=program)
 
     def __enter__(self) -> Replay:
         return self
