@@ -1,7 +1,7 @@
 //! The treatment of a request by the gateway.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{HeaderMap, HeaderValue, ToStrError};
@@ -403,6 +403,7 @@ async fn replayed(
         path: api_request.path.clone(),
         query: api_request.query.clone(),
         prompt: api_request.prompt.clone(),
+        digest: OnceLock::new(),
         form: api_request.form,
     };
     let shared = Arc::clone(shared);

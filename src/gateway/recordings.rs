@@ -1,7 +1,7 @@
 //! The recorded answers in a vault.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -132,12 +132,14 @@ pub(super) struct RecordingLookup {
     /// The digest of the query without keys, if requests of the API are compared by it.
     pub(super) query: Option<String>,
     pub(super) prompt: String,
+    /// Computed on first use: it is compared with that of every recorded request.
+    pub(super) digest: OnceLock<Digest>,
     pub(super) form: ResponseForm,
 }
 
 impl RecordingLookup {
     pub(super) fn digest(&self) -> Digest {
-        Digest::from_content(self.prompt.as_bytes())
+        *self.digest.get_or_init(|| Digest::from_content(self.prompt.as_bytes()))
     }
 
     /// Returns what requests with the same prompt are told apart by.
