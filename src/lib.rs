@@ -66,7 +66,7 @@ pub(crate) mod yaml;
 
 pub use vault::{
     AddError, LocatedCapture, LookupError, PinnedArtifact, ReferencedArtifact, RemoveError,
-    SearchIndexUpdate, Vault, VaultUpgrade,
+    SearchIndexUpdate, Vault,
 };
 
 /// The README's Rust code, compiled by the tests.

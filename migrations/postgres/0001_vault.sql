@@ -1,4 +1,4 @@
--- The first schema of a vault in PostgreSQL. The tables behind the interface may change with any version.
+-- The schema of a vault in PostgreSQL. docs/sql.md explains the views; the tables behind them may change with any version.
 --
 -- Digests are 32 bytes. Times are milliseconds since 1970 in UTC. Text is compared bytewise, and has no NUL, which
 -- PostgreSQL does not accept: U+0000 and U+0001 are stored as U+0001 followed by U+0002 or U+0003, which keeps the order.
@@ -10,7 +10,9 @@ CREATE TABLE head (
   id    smallint PRIMARY KEY CHECK (id = 1),
   seq   bigint NOT NULL,
   at    bigint,
-  chain bytea NOT NULL CHECK (octet_length(chain) = 32)
+  chain bytea NOT NULL CHECK (octet_length(chain) = 32),
+  -- Whether the vault is a copy of another one that is not complete.
+  is_incomplete boolean NOT NULL DEFAULT false
 );
 
 INSERT INTO head (id, seq, chain) VALUES (1, 0, decode(repeat('00', 32), 'hex'));
@@ -66,13 +68,40 @@ CREATE INDEX artifact_by_addition ON artifact (added_at, id);
 CREATE INDEX artifact_by_sight ON artifact (seen_at);
 CREATE INDEX artifact_by_creation ON artifact (coalesce(created_at, '-9223372036854775808'::bigint), arrival);
 
--- Bytes, once each. Encoding 0 is plain, 1 is zstd; `size` is that of the plain bytes.
-CREATE TABLE blob (
-  digest   bytea PRIMARY KEY CHECK (octet_length(digest) = 32),
-  size     bigint NOT NULL,
-  encoding smallint NOT NULL,
-  bytes    bytea NOT NULL
+-- The object storage of the vault; no row if the bytes are in the table `blob`. An object in the storage has the same
+-- number, so that another storage is not mistaken for it.
+CREATE TABLE blob_store (
+  id         smallint PRIMARY KEY CHECK (id = 1),
+  vault      bytea NOT NULL CHECK (octet_length(vault) = 16),
+  -- Where it was when the vault was created, for messages.
+  url        text COLLATE "C" NOT NULL,
+  -- Whether the object with the number was written.
+  is_claimed boolean NOT NULL
 );
+
+-- Objects that have blobs. They are never changed. An object without blobs is deleted, then its row.
+CREATE TABLE object (
+  name bytea PRIMARY KEY CHECK (octet_length(name) = 16),
+  size bigint NOT NULL
+);
+
+-- Bytes, once each, in `bytes` or in a part of an object. Encoding 0 is plain, 1 is zstd; `size` is that of the plain bytes.
+-- When nothing has a blob in an object any more, it is condemned; its row stays until the object can be deleted.
+CREATE TABLE blob (
+  digest       bytea PRIMARY KEY CHECK (octet_length(digest) = 32),
+  size         bigint NOT NULL,
+  encoding     smallint NOT NULL,
+  bytes        bytea,
+  object       bytea REFERENCES object (name),
+  start        bigint,
+  length       bigint,
+  condemned_at bigint,
+  CONSTRAINT blob_is_somewhere
+    CHECK ((bytes IS NULL) <> (object IS NULL) AND (object IS NULL) = (start IS NULL) AND (start IS NULL) = (length IS NULL))
+);
+
+CREATE INDEX blob_by_object ON blob (object) WHERE object IS NOT NULL;
+CREATE INDEX blob_by_condemnation ON blob (condemned_at) WHERE condemned_at IS NOT NULL;
 
 -- They are compressed already.
 ALTER TABLE blob ALTER COLUMN bytes SET STORAGE EXTERNAL;
@@ -91,6 +120,8 @@ CREATE TABLE capture (
   key_id    text COLLATE "C",
   -- The beginning of the SHA-256 of the core hash and the capture hash: shows that a capture is still with its artifact.
   seal      bytea NOT NULL CHECK (octet_length(seal) = 16),
+  -- The path or name of what it was read from, when it was first added.
+  source_path text COLLATE "C",
   UNIQUE (digest, artifact)
 );
 
@@ -123,9 +154,10 @@ CREATE INDEX mention_list_by_firsts ON mention_list (group_id) WHERE firsts IS N
 CREATE TABLE mention_key (
   key      bigint NOT NULL,
   capture  bigint NOT NULL,
-  group_id integer NOT NULL,
-  PRIMARY KEY (key, capture, group_id)
+  group_id integer NOT NULL
 );
+
+CREATE INDEX mention_key_by_key ON mention_key (key, capture);
 
 -- Mentions in roles that relate an artifact to another. A place is a number or a pointer.
 CREATE TABLE edge (
@@ -238,3 +270,111 @@ CREATE TABLE tombstone (
 );
 
 CREATE INDEX tombstone_by_core ON tombstone (core);
+
+-- The search index, which a vault has if there is a row in `search_state`. Nothing in these tables is lost with their rows:
+-- they are derived from the documents. Their content changes with `VERSION` in src/storage/postgres/full_text and with no
+-- migration.
+
+-- Who changes the index holds the lock of the row.
+CREATE TABLE search_state (
+  id      smallint PRIMARY KEY CHECK (id = 1),
+  -- The program makes an index of another version anew.
+  version integer NOT NULL,
+  -- The last capture that is in the index. None before it is missing.
+  capture bigint NOT NULL
+);
+
+-- The captures that are in the index, with the number of their passages.
+CREATE TABLE search_capture (
+  capture  bigint PRIMARY KEY,
+  passages integer NOT NULL
+);
+
+-- Passages that have words. Those that an artifact's first capture has in the same place are left out of its other captures.
+CREATE TABLE search_passage (
+  capture bigint NOT NULL,
+  number  integer NOT NULL,
+  field   text COLLATE "C" NOT NULL,
+  -- The words with their places. Nothing if they are too many.
+  words   tsvector,
+  -- All words, separated by spaces, if they do not fit into `words`: if some are too long, or too many places.
+  rest    bytea,
+  PRIMARY KEY (capture, number)
+);
+
+CREATE INDEX search_passage_by_words ON search_passage USING gin (words);
+CREATE INDEX search_passage_with_rest ON search_passage (capture, number) WHERE rest IS NOT NULL;
+
+-- The views that are documented in docs/sql.md, with the names and columns that vaults in files have. Texts are those of the
+-- tables: U+0000 and U+0001 are U+0001 followed by U+0002 or U+0003.
+
+CREATE VIEW artifacts AS
+  SELECT a.id AS artifact,
+         ('sha256:' || encode(a.core, 'hex')) COLLATE "C" AS core_hash,
+         k.name AS kind,
+         to_char(to_timestamp(a.added_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C" AS added_at,
+         to_char(to_timestamp(a.seen_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C" AS seen_at,
+         (SELECT count(*) FROM capture c WHERE c.artifact = a.id) AS captures
+    FROM artifact a JOIN kind k ON k.id = a.kind;
+
+CREATE VIEW captures AS
+  SELECT c.artifact AS artifact,
+         ('sha256:' || encode(c.digest, 'hex')) COLLATE "C" AS capture_hash,
+         c.size AS size,
+         to_char(to_timestamp(c.added_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C" AS added_at,
+         to_char(to_timestamp(c.seen_at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C" AS seen_at,
+         c.source_path AS source_path,
+         coalesce(c.signature, 'unsigned') AS signature,
+         c.key_id AS key_id,
+         coalesce(c.warnings, '[]') AS warnings
+    FROM capture c;
+
+CREATE VIEW attributes AS
+  -- Several captures can state the same.
+  SELECT DISTINCT artifact AS artifact, name AS name, value AS value, number AS number FROM attribute;
+
+CREATE VIEW tags AS
+  SELECT artifact AS artifact,
+         name AS name,
+         to_char(to_timestamp(at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C" AS tagged_at
+    FROM tag;
+
+CREATE VIEW notes AS
+  SELECT artifact AS artifact,
+         text AS note,
+         to_char(to_timestamp(at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C" AS noted_at
+    FROM note;
+
+CREATE VIEW labels AS
+  SELECT artifact AS artifact,
+         key AS key,
+         value AS value,
+         to_char(to_timestamp(at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C" AS labeled_at
+    FROM label;
+
+CREATE VIEW pins AS
+  SELECT artifact AS artifact,
+         note AS note,
+         to_char(to_timestamp(at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C" AS pinned_at
+    FROM pin;
+
+CREATE VIEW stated_links AS
+  SELECT source AS artifact,
+         relation AS relation,
+         target AS target,
+         note AS note,
+         to_char(to_timestamp(at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C" AS stated_at
+    FROM link;
+
+CREATE VIEW tombstones AS
+  SELECT ('sha256:' || encode(digest, 'hex')) COLLATE "C" AS hash,
+         ('sha256:' || encode(core, 'hex')) COLLATE "C" AS core_hash,
+         kind AS kind,
+         to_char(to_timestamp(at / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') COLLATE "C" AS removed_at,
+         actor AS actor,
+         reason AS reason,
+         entry AS seq
+    FROM tombstone;
+
+CREATE VIEW journal_entries AS
+  SELECT seq AS seq, entry AS entry, ('sha256:' || encode(chain, 'hex')) COLLATE "C" AS chain FROM journal;

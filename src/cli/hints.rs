@@ -154,7 +154,10 @@ fn for_store(error: &StorageError) -> Option<&'static str> {
     Some(match error.kind() {
         ErrorKind::NoDatabase => "\"createdb\" creates it",
         ErrorKind::Missing => "\"runvault init\" or \"runvault add --create\" creates one",
-        ErrorKind::Older => "\"runvault upgrade\" upgrades it",
+        ErrorKind::Older => {
+            "\"runvault export -o FILE\" of that build writes a bundle of it, \"runvault import FILE\" of this one reads the \
+             bundle"
+        }
         ErrorKind::Incomplete => "\"runvault copy\" with the same vaults continues it",
         ErrorKind::Damaged => {
             "\"runvault fsck --repair --from PATH\" restores them if PATH is another vault or a directory that has them"

@@ -89,7 +89,6 @@ const REMEDIES: &[(&str, &str)] = &[
     ("index-missing", REINDEX),
     ("index-surplus", REINDEX),
     ("index-unreadable", REINDEX),
-    ("index-version-missing", REINDEX),
     ("embedded-missing", "`fsck --repair` adds it again."),
     (
         "removed-present",

@@ -67,7 +67,6 @@ const SUGGESTIONS: &[(&[&str], &str)] = &[
     (&["keep", "protect", "lock"], "\"runvault pin add HASH\" protects an artifact from removal"),
     (&["unlock"], "a vault needs no unlocking; \"runvault pin remove HASH\" allows removal"),
     (&["play", "mock"], "\"runvault replay HASH --serve-stdio\" serves recorded responses"),
-    (&["migrate"], "\"runvault upgrade\" upgrades a vault to the current schema"),
     (&["set", "get-config", "settings"], "\"runvault config\" shows or changes settings"),
     (&["reindex"], "\"runvault index rebuild\" rebuilds all indexes"),
     (&["version"], "\"runvault --version\" prints the version"),

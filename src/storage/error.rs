@@ -38,12 +38,10 @@ pub enum ErrorKind {
     Replaced,
     /// The vault was written by a newer program.
     Newer,
-    /// The vault was written by an older program and must be upgraded before use.
+    /// The vault was written by a build before the first release, and this program cannot read it.
     Older,
     /// The vault is a copy of another one that was not completed.
     Incomplete,
-    /// The vault could not be upgraded.
-    Migration,
     /// No space is left.
     Full,
     /// The vault cannot be written.
@@ -85,6 +83,14 @@ impl StorageError {
     #[must_use]
     pub fn with_source(self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { source: Some(source.into()), ..self }
+    }
+
+    /// Returns the message for a vault of a build before the first release, without the vault's name.
+    pub(super) fn earlier_build(version: i64) -> String {
+        format!(
+            "was written by a build of runvault before the first release (schema version {version}), which this program cannot \
+             read"
+        )
     }
 
     /// Creates the error for an artifact that no longer exists.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::interface::Storage;
-use super::{ErrorKind, Result, StorageError, Store, Upgrade};
+use super::{ErrorKind, Result, StorageError, Store};
 
 /// The beginning of the address of a file that could be mistaken for something else.
 const FILE: &str = "sqlite:";
@@ -217,20 +217,6 @@ pub(crate) fn open(address: &Path, creation: CreationPolicy) -> Result<OpenedSto
     }
 }
 
-/// Upgrades the vault at an address to the current schema, and opens it.
-///
-/// # Errors
-/// Same as [`Store::upgrade`], and errors of the kind `Connection` or `Invalid` for addresses of databases.
-pub(crate) fn upgrade(address: &Path) -> Result<(Box<dyn Storage>, Upgrade)> {
-    match VaultAddress::new(address) {
-        VaultAddress::File(path) => {
-            Store::upgrade(path).map(|(store, upgrade)| (Box::new(store) as _, upgrade))
-        }
-        VaultAddress::Database(text) => upgrade_database(text),
-        VaultAddress::Mistaken(mistake) => Err(mistake.error()),
-    }
-}
-
 /// The password for an address that has none: that in the environment, or in the file of passwords, as for every client of
 /// PostgreSQL, so that it need not be in an argument that other users can list.
 #[cfg(feature = "postgres")]
@@ -288,21 +274,8 @@ fn open_database(address: &str, creation: CreationPolicy) -> Result<OpenedStorag
     Ok(OpenedStorage { storage: Box::new(storage), name })
 }
 
-#[cfg(feature = "postgres")]
-fn upgrade_database(address: &str) -> Result<(Box<dyn Storage>, Upgrade)> {
-    let mut login = Login::new(address);
-    let upgraded = super::postgres::PostgresStorage::upgrade(address, login.password.take());
-    let (storage, upgrade) = upgraded.map_err(|error| login.explain(error))?;
-    Ok((Box::new(storage), upgrade))
-}
-
 #[cfg(not(feature = "postgres"))]
 fn open_database(_: &str, _: CreationPolicy) -> Result<OpenedStorage> {
-    Err(without_databases())
-}
-
-#[cfg(not(feature = "postgres"))]
-fn upgrade_database(_: &str) -> Result<(Box<dyn Storage>, Upgrade)> {
     Err(without_databases())
 }
 

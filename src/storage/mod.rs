@@ -38,7 +38,6 @@ mod seal;
 mod source_path;
 pub mod sqlite;
 mod tombstone;
-mod upgrade;
 mod varint;
 mod views;
 mod waiting;
@@ -66,12 +65,11 @@ pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 pub use labels::{
     MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_LABELS, check_labels, is_label_key, is_label_value,
 };
-pub(crate) use location::{CreationPolicy, OpenedStorage, file_of, open, shown_address, upgrade};
+pub(crate) use location::{CreationPolicy, OpenedStorage, file_of, open, shown_address};
 pub use policy::{BUSY_TIMEOUT, KindConflict, PutOutcome, PutResult, RemovedPolicy, TimeBasis, preference};
 pub use prepared::Prepared;
 pub use recorded::{RecordedAddition, RecordedEntry};
 pub use source_path::SourcePath;
 pub use sqlite::Store;
 pub use tombstone::Tombstone;
-pub use upgrade::Upgrade;
 pub(crate) use waiting::set_wait_observer;

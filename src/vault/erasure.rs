@@ -64,8 +64,6 @@ pub struct VaultCopy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyOrigin {
-    /// The vault before its schema was upgraded.
-    Vault,
     /// A damaged write-ahead log.
     Log,
 }
@@ -80,12 +78,10 @@ impl ErasureSummary {
 }
 
 fn copies(maintenance: &dyn Maintenance) -> Vec<VaultCopy> {
-    let upgrades = maintenance.upgrade_copies();
     // The removal is done: it does not fail if the directory cannot be listed.
     let logs = maintenance.log_copies().unwrap_or_default();
-    let copy = |of| move |path: &PathBuf| VaultCopy { file: path.as_path().into(), of };
-    let upgrades = upgrades.iter().map(copy(CopyOrigin::Vault));
-    upgrades.chain(logs.iter().map(copy(CopyOrigin::Log))).collect()
+    let copy = |path: &PathBuf| VaultCopy { file: path.as_path().into(), of: CopyOrigin::Log };
+    logs.iter().map(copy).collect()
 }
 
 impl From<Remnant> for RemnantSummary {

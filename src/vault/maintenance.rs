@@ -1,64 +1,13 @@
-//! Checks, repairs and upgrades of a vault.
+//! Checks and repairs of a vault.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
-
-use super::api::PathName;
 use super::fsck;
 use super::handle::Vault;
 use crate::artifact::KeyRing;
-use crate::storage::{self, Capability, StorageError, Upgrade};
-
-/// The result of upgrading a vault.
-#[derive(Debug)]
-pub struct VaultUpgrade {
-    /// The change of its schema.
-    pub upgrade: Upgrade,
-    /// The report of rebuilding the derived data, if that was necessary.
-    pub report: Option<fsck::FsckReport>,
-}
-
-/// The change of the schema of a vault.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct UpgradeAnswer {
-    /// The former schema version.
-    pub from: i64,
-    /// The current schema version.
-    pub to: i64,
-    /// The copy of the former vault, if one was made.
-    pub copy: Option<PathName>,
-}
-
-impl From<&Upgrade> for UpgradeAnswer {
-    fn from(upgrade: &Upgrade) -> Self {
-        let Upgrade { from, to, copy, .. } = upgrade;
-        Self { from: *from, to: *to, copy: copy.as_deref().map(PathName::from) }
-    }
-}
+use crate::storage::{Capability, StorageError};
 
 impl Vault {
-    /// Upgrades the vault at `address` to the current schema: keeps a copy of a file, migrates the vault, and rebuilds
-    /// everything that is derived from the artifacts' bytes. A current vault is not changed. The upgrade can be interrupted
-    /// at any time; the next call continues it. A database is not copied.
-    ///
-    /// # Errors
-    /// Same as [`Store::upgrade`](crate::storage::Store::upgrade); in a database, also the same as [`Vault::open`], and
-    /// [`Busy`](crate::storage::ErrorKind::Busy) if others do not finish in time.
-    pub fn upgrade(
-        address: &Path,
-        monitor: &mut dyn fsck::FsckMonitor,
-    ) -> Result<VaultUpgrade, StorageError> {
-        let (storage, upgrade) = storage::upgrade(address)?;
-        let report = if upgrade.is_outdated {
-            Some(fsck::reindex(&*storage, &KeyRing::default(), monitor)?)
-        } else {
-            None
-        };
-        Ok(VaultUpgrade { upgrade, report })
-    }
-
     /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
     ///
     /// # Errors

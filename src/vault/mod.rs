@@ -58,7 +58,6 @@ pub mod view;
 pub use add::AddError;
 pub use annotations::PinnedArtifact;
 pub use handle::Vault;
-pub use maintenance::{UpgradeAnswer, VaultUpgrade};
 pub use query::{ContainedArtifact, HashTarget, Link, LinkOrigin, LinkTarget, MAX_SEARCHED};
 pub use removal::{ReferencedArtifact, RemoveError};
 pub use resolve::{LocatedCapture, LookupError};

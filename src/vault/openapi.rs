@@ -15,7 +15,6 @@ use super::bundle::{ImportedLabelSummary, ImportedLinkSummary, ImportedNoteSumma
 use super::fsck::RepairSummary;
 use super::imported::ImportedValue;
 use super::links::FoundLink;
-use super::maintenance::UpgradeAnswer;
 use super::sql::{SqlSaveAnswer, SqlViewSummary};
 
 /// A visitor of the types of all operations.
@@ -118,7 +117,6 @@ pub fn document() -> OpenApi {
     document.schema::<ImportedValue>();
     document.schema::<SqlViewSummary>();
     document.schema::<SqlSaveAnswer>();
-    document.schema::<UpgradeAnswer>();
     document.build()
 }
 

@@ -150,7 +150,6 @@ const COMMANDS: &[(&str, i32, &str)] = &[
     ("log", 0, "JournalEntry"),
     ("log --head", 0, "JournalHead"),
     ("sql --tables", 0, "SqlViewSummary"),
-    ("upgrade", 0, "UpgradeAnswer"),
     ("forget --keep-last 1 --dry-run", 0, "RetentionDecision"),
     ("rm PACK --force --dry-run", 0, "Removed"),
     ("rm PACK --force", 0, "Removed"),

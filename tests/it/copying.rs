@@ -288,7 +288,6 @@ fn an_interrupted_copy_is_no_vault_and_is_continued() {
         &["add", "--create", "v.vault"],
         &["fsck"],
         &["fsck", "--repair"],
-        &["upgrade"],
         &["init"],
         &["backup", "b.vault"],
         &["log"],

@@ -43,7 +43,6 @@ fn a_mistyped_vault_is_not_created() {
         &["watch", "--once", "spool"],
         &["find"],
         &["tag", "set", "latest", "x"],
-        &["upgrade"],
     ] {
         let ran = sandbox.run([arguments, &["--vault", "rums.vault"]].concat()).expect(2);
         assert!(
@@ -105,7 +104,7 @@ fn a_named_pipe_beside_a_vault_is_an_error() {
         let _ = fs::remove_file(&pipe);
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         for arguments in
-            [&["find"][..], &["fsck"], &["add", "s.json"], &["upgrade"], &["backup", "copy.vault"]]
+            [&["find"][..], &["fsck"], &["add", "s.json"], &["backup", "copy.vault"]]
         {
             let ran = sandbox.run(arguments).expect(2);
             assert!(ran.stderr.contains(&format!("v.vault{ending} is not a file")), "{}", ran.stderr);
@@ -179,24 +178,29 @@ fn a_dry_run_of_import_changes_nothing_and_says_so() {
 }
 
 #[test]
-fn an_old_vault_is_upgraded_only_when_asked() {
+fn a_vault_of_an_earlier_build_is_refused_with_the_way_through_a_bundle_and_left_alone() {
     let sandbox = Sandbox::without_vault();
-    let old = fs::File::open(repository("tests/vaults/schema-3.vault.zst")).unwrap();
-    fs::write(sandbox.vault(), zstd::decode_all(old).unwrap()).unwrap();
+    let earlier = fs::File::open(repository("tests/vaults/earlier-build.vault.zst")).unwrap();
+    fs::write(sandbox.vault(), zstd::decode_all(earlier).unwrap()).unwrap();
     sandbox.write("s.json", session("a", &[]));
     let before = contents(&sandbox.path(""));
-    for arguments in [&["find"][..], &["add", "s.json"], &["fsck"], &["gc"], &["backup", "copy.vault"]] {
+    for arguments in [
+        &["find"][..],
+        &["add", "s.json"],
+        &["add", "--create", "s.json"],
+        &["init"],
+        &["fsck"],
+        &["fsck", "--repair"],
+        &["index", "rebuild"],
+        &["gc"],
+        &["backup", "copy.vault"],
+        &["copy", "v.vault", "copy.vault"],
+    ] {
         let ran = sandbox.run(arguments).expect(2);
-        assert!(ran.stderr.contains("\"runvault upgrade\""), "{arguments:?}: {}", ran.stderr);
+        if arguments != ["init"] {
+            assert!(ran.stderr.contains("(schema version 7)"), "{arguments:?}: {}", ran.stderr);
+            assert!(ran.stderr.contains("\"runvault export -o FILE\""), "{arguments:?}: {}", ran.stderr);
+        }
         assert_eq!(contents(&sandbox.path("")), before, "{arguments:?}");
     }
-    let ran = sandbox.run(["upgrade"]).expect(0).stderr;
-    assert!(
-        ran.contains("schema version 3 to 8; a copy of the old vault is kept as v.vault.schema-3"),
-        "{ran}"
-    );
-    assert_eq!(fs::read(sandbox.path("v.vault.schema-3")).unwrap().len() % 16_384, 0);
-    assert_eq!(sandbox.run(["upgrade"]).expect(0).stderr, "v.vault is current: schema version 8\n");
-    sandbox.run(["add", "s.json"]).expect(0);
-    sandbox.run(["fsck"]).expect(0);
 }

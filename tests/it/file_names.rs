@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::sandbox::{Ran, Sandbox, repository, session};
+use crate::sandbox::{Ran, Sandbox, session};
 
 const NAME: &[u8] = b"s\xff\xc3(.json";
 
@@ -87,20 +87,4 @@ fn json_has_the_bytes_of_other_files_names() {
     let told = told.iter().flat_map(|line| line.as_array().cloned().unwrap_or_else(|| vec![line.clone()]));
     let setting = told.into_iter().find(|setting| setting["name"] == "vault").unwrap();
     assert_eq!(whole(&setting, "value"), vault);
-}
-
-#[test]
-fn an_old_vault_at_such_a_path_is_upgraded() {
-    let sandbox = Sandbox::without_vault();
-    let vault = OsStr::from_bytes(b"v\xff.vault");
-    let old = fs::File::open(repository("tests/vaults/schema-3.vault.zst")).unwrap();
-    fs::write(sandbox.path("").join(vault), zstd::decode_all(old).unwrap()).unwrap();
-    let os = OsStr::new;
-    run(&sandbox, &[os("upgrade"), os("--vault"), vault]).expect(0);
-    let copy = sandbox.path("").join(OsStr::from_bytes(b"v\xff.vault.schema-3"));
-    assert!(fs::metadata(&copy).unwrap().len() > 0);
-    let names: Vec<OsString> =
-        fs::read_dir(sandbox.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(!names.iter().any(|name| name.to_string_lossy().contains("unfinished")), "{names:?}");
-    run(&sandbox, &[os("fsck"), os("--vault"), vault]).expect(0);
 }

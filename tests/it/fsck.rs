@@ -144,16 +144,6 @@ fn everything_that_is_admitted_is_clean() {
 }
 
 #[test]
-fn vaults_of_earlier_schemas_are_clean() {
-    let file = std::fs::File::open(repository("tests/vaults/schema-1.vault.zst")).unwrap();
-    let sandbox = of_bytes(&zstd::decode_all(file).unwrap());
-    sandbox.run(["upgrade"]).expect(0);
-    assert_eq!(findings(&sandbox, &[]), "");
-    sandbox.run(["index", "rebuild"]).expect(0);
-    assert_eq!(findings(&sandbox, &[]), "");
-}
-
-#[test]
 fn a_sample_is_of_some_artifacts_and_seeds_give_others() {
     let sandbox = Sandbox::new();
     for number in 0..60 {

@@ -283,12 +283,6 @@ fn nobody_else_can_read_a_new_vault_or_its_copies() {
         assert_eq!(mode(&sandbox.path(&format!("v.vault{ending}"))), 0o600, "{ending}");
     }
     drop(vault);
-    // The copy that is kept of an older vault, whatever that one's own permissions are.
-    let old = zstd::decode_all(std::fs::File::open(repository("tests/vaults/schema-1.vault.zst")).unwrap());
-    std::fs::write(sandbox.vault(), old.unwrap()).unwrap();
-    std::fs::set_permissions(sandbox.vault(), std::fs::Permissions::from_mode(0o644)).unwrap();
-    sandbox.run(["upgrade"]).expect(0);
-    assert_eq!(mode(&sandbox.path("v.vault.schema-1")), 0o600);
 }
 
 #[test]

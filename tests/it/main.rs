@@ -95,7 +95,6 @@ mod two_kinds;
 mod typescript;
 mod unresolved;
 mod untrusted;
-mod upgrade;
 mod variations;
 mod view;
 #[cfg(unix)]

@@ -325,7 +325,6 @@ const COMMANDS: &[&str] = &[
 /// Commands that read no document, and those that answer requests until they are stopped.
 const OTHERS: &[&str] = &[
     "init",
-    "upgrade",
     "config get",
     "config set",
     "config unset",

@@ -101,7 +101,6 @@ fn an_empty_path_is_an_error() {
         Vault::open(empty).map(drop),
         Vault::create(empty).map(drop),
         Vault::open_or_create(empty).map(drop),
-        Vault::upgrade(empty, &mut silent).map(drop),
     ] {
         assert!(matches!(&outcome, Err(error) if error.kind() == ErrorKind::Invalid), "{outcome:?}");
     }
@@ -248,7 +247,6 @@ mod on_unix {
                 &["get", "4df877dec7f4"],
                 &["add", "--create", "--move", file.to_str().unwrap()],
                 &["fsck", "--repair"],
-                &["upgrade"],
                 &["watch", "--once", "d"],
                 &["backup", "b.vault"],
             ] {
@@ -326,7 +324,7 @@ mod on_unix {
         }
         let program = env!("CARGO_BIN_EXE_runvault");
         for name in ["bound/w.vault", "link"] {
-            for command in ["find", "add --create --move d/s.json", "fsck", "upgrade", "watch --once d"] {
+            for command in ["find", "add --create --move d/s.json", "fsck", "watch --once d"] {
                 let ran = mounted(&format!("'{program}' --vault {name} {command}")).expect(2);
                 assert!(ran.stderr.contains("mount the directory that contains the vault"), "{}", ran.stderr);
             }

@@ -144,7 +144,6 @@ fn storage(error: &StorageError) -> Failure {
         ErrorKind::Newer => ("VersionError", "newer"),
         ErrorKind::Older => ("VersionError", "older"),
         ErrorKind::Incomplete => ("VaultError", "incomplete"),
-        ErrorKind::Migration => ("VersionError", "migration"),
         ErrorKind::Full => ("VaultError", "full"),
         ErrorKind::ReadOnly => ("ReadOnlyError", "read-only"),
         ErrorKind::Busy => ("BusyError", "busy"),

@@ -509,7 +509,7 @@ export type CopyAnswer = PathName & {
 export type CopyMode = "verbatim" | "merged";
 
 /** The original of a copy beside the vault. */
-export type CopyOrigin = "vault" | "log";
+export type CopyOrigin = "log";
 
 /** A request to copy everything in a vault into another one. */
 export interface CopyRequest {
@@ -2592,16 +2592,6 @@ export interface UnresolvedRequest {
   limit?: number | null;
   /** Only references in this role, such as `reference`, or of this relation, such as `derived-from`. */
   role?: string | null;
-}
-
-/** The change of the schema of a vault. */
-export interface UpgradeAnswer {
-  /** The copy of the former vault, if one was made. */
-  copy?: PathName | null;
-  /** The former schema version. */
-  from: number;
-  /** The current schema version. */
-  to: number;
 }
 
 /** What was done with a value of a file. */

@@ -46,7 +46,6 @@ mod stats;
 mod tag;
 mod tombstones;
 mod unresolved;
-mod upgrade;
 pub(crate) mod verify;
 mod view;
 mod watch;
@@ -167,7 +166,6 @@ commands! {
     Import(import),
     Fsck(fsck),
     Index(index),
-    Upgrade(upgrade),
     Rules(rules),
     Config(config),
     Completions(completions),

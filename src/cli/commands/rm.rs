@@ -205,9 +205,6 @@ pub(crate) fn warn_of_log(vault: &Path) {
 /// Warns of a copy beside the vault.
 fn warn_of_copy(VaultCopy { file: PathName { path, .. }, of }: &VaultCopy) {
     stdout::warning(&match of {
-        CopyOrigin::Vault => {
-            format!("{path} was kept before an upgrade and contains removed bytes; delete it")
-        }
         CopyOrigin::Log => format!(
             "{path} is a copy of a damaged write-ahead log and may contain removed data; delete it after \"runvault fsck \
              --repair\""

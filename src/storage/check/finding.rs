@@ -256,9 +256,6 @@ findings! {
     INDEX_UNREADABLE, "index-unreadable",
         "The index entries of an artifact cannot be read.",
         "Queries that reach the artifact fail. Its bytes may be intact.";
-    INDEX_VERSION_MISSING, "index-version-missing",
-        "The vault does not record which version of the program built its indexes.",
-        "Query results may be those of another version. The stored bytes are intact.";
     EMBEDDED_MISSING, "embedded-missing",
         "An artifact that is part of another one is not in the vault itself.",
         "It is not found by its hash or content. Its bytes are in the artifact that contains it.";

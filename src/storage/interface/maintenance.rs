@@ -43,11 +43,6 @@ pub trait Maintenance: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Returns the copies that upgrades kept of the vault in its former form, oldest form first.
-    fn upgrade_copies(&self) -> Vec<PathBuf> {
-        Vec::new()
-    }
-
     /// Returns the steps of repairs.
     fn repairs(&self) -> Result<&dyn Repairs> {
         Err(StorageError::unsupported(Capability::Repair))

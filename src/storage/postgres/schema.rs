@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use postgres::Transaction;
 use postgres::error::{DbError, SqlState};
 use postgres::types::Type;
 
@@ -11,16 +10,11 @@ use super::error::{PostgresError, PostgresResult};
 use super::pool::PostgresServer;
 use crate::storage::{BUSY_TIMEOUT, ErrorKind, Result, StorageError};
 
-/// The migrations, the first of which creates version 1. Released ones are never edited.
-pub(super) const MIGRATIONS: [&str; 7] = [
-    include_str!("../../../migrations/postgres/0001_vault.sql"),
-    include_str!("../../../migrations/postgres/0002_source_path.sql"),
-    include_str!("../../../migrations/postgres/0003_objects.sql"),
-    include_str!("../../../migrations/postgres/0004_search.sql"),
-    include_str!("../../../migrations/postgres/0005_views.sql"),
-    include_str!("../../../migrations/postgres/0006_copy.sql"),
-    include_str!("../../../migrations/postgres/0007_mention_index.sql"),
-];
+/// The schema of a vault.
+pub(super) const VAULT: &str = include_str!("../../../migrations/postgres/0001_vault.sql");
+
+/// The schema version that this program writes.
+const VERSION: i32 = 1;
 
 /// How often creating a vault is tried if its tables are there already: another process may create it at the same time.
 const CREATE_ATTEMPTS: u32 = 10;
@@ -86,105 +80,52 @@ fn missing(server: &PostgresServer) -> StorageError {
     StorageError::new(ErrorKind::Missing, format!("there is no vault at {}", server.name()))
 }
 
-/// Returns the version that this program writes.
-pub(super) fn current() -> i32 {
-    latest(&MIGRATIONS)
-}
-
-fn latest(migrations: &[&str]) -> i32 {
-    i32::try_from(migrations.len()).unwrap_or(i32::MAX)
-}
-
 /// Checks that the vault `name` has the version that this program writes. Every transaction does, because another program
-/// may upgrade the vault at any time.
+/// may change the schema at any time.
 ///
 /// # Errors
-/// Returns an error of the kind `Newer` or `Older`.
+/// Returns an error of the kind `Newer`, or `NotAVault` if it is no version of a vault.
 pub(super) fn expect_current(name: &str, version: i32) -> Result<()> {
-    let current = current();
-    if version > current {
-        return Err(newer(name, version, current));
-    }
-    if version < current {
-        let message = format!(
-            "{name} was written by an older version of runvault (schema version {version}, the current one is {current}) and \
-             must be upgraded first"
-        );
-        return Err(StorageError::new(ErrorKind::Older, message));
-    }
-    Ok(())
-}
-
-fn newer(name: &str, version: i32, current: i32) -> StorageError {
-    let message = format!(
-        "{name} has schema version {version}, but this version of runvault supports versions up to {current}; use a newer \
-         runvault"
-    );
-    StorageError::new(ErrorKind::Newer, message)
-}
-
-/// Applies the migrations that the vault does not have yet, in one transaction. Several processes can do this at once: they
-/// wait for each other and for writers. Returns the former version.
-///
-/// # Errors
-/// Returns an error of the kind `Missing` if there is no vault, `Newer` if a newer program made it, and `Busy` if others do
-/// not finish in time.
-pub(super) fn upgrade(server: &PostgresServer) -> Result<i32> {
-    upgrade_with(server, &MIGRATIONS)
-}
-
-fn upgrade_with(server: &PostgresServer, migrations: &[&str]) -> Result<i32> {
-    let failed = |failure: PostgresError| failure.at(server.name());
-    let begun = Instant::now();
-    let current = latest(migrations);
-    let mut found = version(server).map_err(failed)?.ok_or_else(|| missing(server))?;
-    while found < current {
-        match try_to_upgrade(server, migrations) {
-            Err(failure) if failure.can_be_retried() && begun.elapsed() < BUSY_TIMEOUT => {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            Err(failure) => return Err(failed(failure)),
-            Ok(former) if former <= current => return Ok(former),
-            Ok(former) => found = former,
+    match version {
+        VERSION => Ok(()),
+        ..VERSION => {
+            let message = format!("{name} is no vault: it has no schema version; it is damaged");
+            Err(StorageError::new(ErrorKind::NotAVault, message))
+        }
+        _ => {
+            let message = format!(
+                "{name} has schema version {version}, but this version of runvault supports versions up to {VERSION}; use a \
+                 newer runvault"
+            );
+            Err(StorageError::new(ErrorKind::Newer, message))
         }
     }
-    if found > current { Err(newer(server.name(), found, current)) } else { Ok(found) }
 }
 
-fn try_to_upgrade(server: &PostgresServer, migrations: &[&str]) -> PostgresResult<i32> {
-    let mut client = server.lease()?;
-    let mut transaction = client.transaction()?;
-    transaction.batch_execute(&format!(
-        "SET LOCAL search_path TO \"{}\"; SET LOCAL lock_timeout = '{}ms'",
-        server.schema(),
-        BUSY_TIMEOUT.as_millis()
-    ))?;
-    // Writers lock the same rows, so that each of them writes before the upgrade or finds out about it.
-    let sql =
-        "SELECT v.version FROM head h, vault v WHERE h.id = 1 AND v.id = 1 FOR UPDATE OF h FOR UPDATE OF v";
-    let found = value(&transaction.query_typed_one(sql, &[])?, 0)?;
-    if found < latest(migrations) {
-        apply(&mut transaction, migrations, found)?;
-        transaction.commit()?;
+/// Returns the error for a vault of a build before the first release, if the server has one.
+fn earlier(server: &PostgresServer) -> PostgresResult<Option<StorageError>> {
+    let sql = format!("SELECT version FROM \"{}\".vault", server.schema());
+    match server.lease()?.query_typed(&sql, &[]) {
+        Ok(rows) => {
+            let version: i32 = rows.first().map_or(Ok(0), |row| value(row, 0))?;
+            let message = format!("{} {}", server.name(), StorageError::earlier_build(version.into()));
+            Ok(Some(StorageError::new(ErrorKind::Older, message)))
+        }
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => Ok(None),
+        Err(error) => Err(error.into()),
     }
-    Ok(found)
-}
-
-/// Applies the migrations after version `from`, and sets the version.
-fn apply(transaction: &mut Transaction<'_>, migrations: &[&str], from: i32) -> PostgresResult<()> {
-    for migration in migrations.iter().skip(usize::try_from(from).unwrap_or(0)) {
-        transaction.batch_execute(migration)?;
-    }
-    transaction.execute_typed("UPDATE vault SET version = $1", &[(&latest(migrations), Type::INT4)])?;
-    Ok(())
 }
 
 /// Returns the version of the vault, or `None` if there is none.
 fn version(server: &PostgresServer) -> PostgresResult<Option<i32>> {
     let mut client = server.lease()?;
-    let sql = format!("SELECT version FROM \"{}\".vault", server.schema());
+    let sql = format!("SELECT schema_version FROM \"{}\".vault", server.schema());
     match client.query_typed(&sql, &[]) {
         Ok(rows) => rows.first().map(|row| value(row, 0)).transpose(),
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => {
+            drop(client);
+            earlier(server)?.map_or_else(|| Err(error.into()), |earlier| Err(earlier.into()))
+        }
         Err(error) => {
             let is_missing = [SqlState::UNDEFINED_TABLE, SqlState::INVALID_SCHEMA_NAME];
             if error.code().is_some_and(|code| is_missing.contains(code)) {
@@ -239,13 +180,14 @@ fn try_to_create(server: &PostgresServer, blobs: Option<&NewBlobStore>) -> Postg
     let mut transaction = client.transaction()?;
     transaction.batch_execute(&format!(
         "CREATE SCHEMA IF NOT EXISTS \"{schema}\";
-         CREATE TABLE IF NOT EXISTS \"{schema}\".vault (id smallint PRIMARY KEY CHECK (id = 1), version integer NOT NULL);
-         SET LOCAL search_path TO \"{schema}\"; INSERT INTO vault (id, version) VALUES (1, 0) ON CONFLICT DO NOTHING"
+         CREATE TABLE IF NOT EXISTS \"{schema}\".vault (id smallint PRIMARY KEY CHECK (id = 1), schema_version integer NOT NULL);
+         SET LOCAL search_path TO \"{schema}\"; INSERT INTO vault (id, schema_version) VALUES (1, 0) ON CONFLICT DO NOTHING"
     ))?;
-    let row = transaction.query_typed_one("SELECT version FROM vault WHERE id = 1 FOR UPDATE", &[])?;
+    let row = transaction.query_typed_one("SELECT schema_version FROM vault WHERE id = 1 FOR UPDATE", &[])?;
     let found: i32 = value(&row, 0)?;
     if found == 0 {
-        apply(&mut transaction, &MIGRATIONS, 0)?;
+        transaction.batch_execute(VAULT)?;
+        transaction.execute_typed("UPDATE vault SET schema_version = $1", &[(&VERSION, Type::INT4)])?;
         if let Some(NewBlobStore { vault, url }) = blobs {
             let sql = "INSERT INTO blob_store (id, vault, url, is_claimed) VALUES (1, $1, $2, false)";
             transaction.execute_typed(sql, &[(&&vault[..], Type::BYTEA), (url, Type::TEXT)])?;
@@ -273,13 +215,6 @@ mod tests {
     use crate::storage::postgres::address::PostgresAddress;
     use crate::storage::postgres::journal::PostgresJournalWriter;
     use crate::storage::postgres::session::DatabaseTransaction;
-
-    /// A migration to the version after the last one that this program has.
-    const NEXT: &str = "CREATE TABLE next (x integer); INSERT INTO next SELECT count(*) FROM journal";
-
-    fn with_next(next: &'static str) -> Vec<&'static str> {
-        MIGRATIONS.into_iter().chain([next]).collect()
-    }
 
     fn server(schema: &Schema) -> PostgresServer {
         PostgresServer::connect(&PostgresAddress::parse(&schema.address()).unwrap()).unwrap()
@@ -329,85 +264,32 @@ mod tests {
     }
 
     #[test]
-    fn several_processes_upgrade_a_vault_once() {
-        let Some(schema) = Schema::new() else { return };
-        prepare(&server(&schema), PostgresCreatePolicy::Create, None).unwrap();
-        let former: Vec<i32> = std::thread::scope(|scope| {
-            let upgrade = || upgrade_with(&server(&schema), &with_next(NEXT)).unwrap();
-            let running: Vec<_> = (0..6).map(|_| scope.spawn(upgrade)).collect();
-            running.into_iter().map(|thread| thread.join().unwrap()).collect()
-        });
-        assert_eq!(former.iter().filter(|former| **former == current()).count(), 1, "{former:?}");
-        assert!(former.iter().all(|former| [current(), current() + 1].contains(former)), "{former:?}");
-        let rows = schema.client().query("SELECT x FROM next", &[]).unwrap();
-        assert_eq!(rows.len(), 1);
-    }
-
-    #[test]
-    fn a_vault_that_was_upgraded_is_not_used_by_older_programs() {
+    fn a_vault_of_a_newer_program_is_not_used() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema);
         prepare(&server, PostgresCreatePolicy::Create, None).unwrap();
         let writing = DatabaseTransaction::to_write(&server, BUSY_TIMEOUT).unwrap();
-        assert_eq!(upgrade_with(&server, &with_next(NEXT)).unwrap(), current());
+        schema.client().batch_execute("UPDATE vault SET schema_version = schema_version + 1").unwrap();
         assert!(is_newer(PostgresJournalWriter::lock(&writing, None, chrono::DateTime::UNIX_EPOCH)));
         assert!(is_newer(DatabaseTransaction::to_write(&server, BUSY_TIMEOUT)));
         assert!(is_newer(DatabaseTransaction::to_read(&server)));
-        for outcome in
-            [prepare(&server, PostgresCreatePolicy::OpenOrCreate, None), upgrade(&server).map(drop)]
-        {
-            let error = outcome.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Newer);
-            assert!(error.to_string().contains(&format!("supports versions up to {}", current())), "{error}");
-        }
+        let error = prepare(&server, PostgresCreatePolicy::OpenOrCreate, None).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Newer);
+        assert!(error.to_string().contains("schema version 2") && error.to_string().contains("up to 1"), "{error}");
     }
 
     #[test]
-    fn writers_and_upgrades_wait_for_each_other() {
+    fn a_vault_of_an_earlier_build_is_refused_naming_its_version() {
         let Some(schema) = Schema::new() else { return };
-        let server = server(&schema);
-        prepare(&server, PostgresCreatePolicy::Create, None).unwrap();
-        let writing = DatabaseTransaction::to_write(&server, BUSY_TIMEOUT).unwrap();
-        PostgresJournalWriter::lock(&writing, None, chrono::DateTime::UNIX_EPOCH).unwrap();
-        let insert = "INSERT INTO journal VALUES (1, 0, 'x', 'x', decode(repeat('00', 32), 'hex'))";
-        writing.execute(insert, &[]).unwrap();
-        std::thread::scope(|scope| {
-            let upgrade = scope.spawn(|| upgrade_with(&server, &with_next(NEXT)));
-            let blocked = "SELECT 1 FROM pg_stat_activity a, pg_locks l
-                            WHERE l.pid = a.pid AND NOT l.granted AND a.query LIKE '%FOR UPDATE OF v%'";
-            let mut client = schema.client();
-            while client.query(blocked, &[]).unwrap().is_empty() {
-                std::thread::yield_now();
-            }
-            writing.commit().unwrap();
-            assert_eq!(upgrade.join().unwrap().unwrap(), current());
-        });
-        let seen: i32 = schema.client().query_one("SELECT x FROM next", &[]).unwrap().get(0);
-        assert_eq!(seen, 1);
-    }
-
-    #[test]
-    fn an_upgrade_that_fails_changes_nothing() {
-        let Some(schema) = Schema::new() else { return };
-        let server = server(&schema);
-        assert_eq!(upgrade(&server).unwrap_err().kind(), ErrorKind::Missing);
-        prepare(&server, PostgresCreatePolicy::Create, None).unwrap();
-        upgrade_with(&server, &with_next("CREATE TABLE next (x integer); SELECT 1 / 0")).unwrap_err();
-        assert_eq!(version(&server).unwrap(), Some(current()));
-        assert!(schema.client().query("SELECT x FROM next", &[]).is_err());
-    }
-
-    #[test]
-    fn a_vault_of_an_older_program_is_refused_until_it_is_upgraded() {
-        let Some(schema) = Schema::new() else { return };
-        let server = server(&schema);
-        prepare(&server, PostgresCreatePolicy::Create, None).unwrap();
-        schema.client().batch_execute("UPDATE vault SET version = version - 1").unwrap();
+        let name = schema.name();
+        let earlier = format!(
+            "CREATE SCHEMA {name}; CREATE TABLE {name}.vault (id smallint, version integer); INSERT INTO {name}.vault VALUES (1, 7)"
+        );
+        schema.client().batch_execute(&earlier).unwrap();
         for policy in [PostgresCreatePolicy::Open, PostgresCreatePolicy::OpenOrCreate] {
-            let error = prepare(&server, policy, None).unwrap_err();
+            let error = prepare(&server(&schema), policy, None).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Older);
-            let versions = format!("(schema version {}, the current one is {})", current() - 1, current());
-            assert!(error.to_string().contains(&versions), "{error}");
+            assert!(error.to_string().contains("schema version 7"), "{error}");
         }
     }
 }

@@ -4,10 +4,10 @@ use super::address::PostgresAddress;
 use super::attach;
 use super::names::{NameCache, NameRegistry};
 use super::pool::PostgresServer;
-use super::schema::{self, PostgresCreatePolicy};
+use super::schema::PostgresCreatePolicy;
 use super::session::DatabaseTransaction;
 use crate::storage::interface::Adoption as _;
-use crate::storage::{Actor, Result, Upgrade, recorded};
+use crate::storage::{Actor, Result, recorded};
 
 /// A vault in a PostgreSQL database.
 #[derive(Debug)]
@@ -54,19 +54,6 @@ impl PostgresStorage {
     /// Same as [`PostgresStorage::open_or_create`], except [`Incomplete`](crate::storage::ErrorKind::Incomplete).
     pub fn open_for_copy(address: &str, password: Option<String>) -> Result<Self> {
         Self::connect(address, password, PostgresCreatePolicy::OpenOrCreate)
-    }
-
-    /// Applies the migrations that the vault at an address does not have yet, in one transaction. Readers and writers of
-    /// older versions of this program get an error of the kind [`Newer`](crate::storage::ErrorKind::Newer) from then on.
-    ///
-    /// # Errors
-    /// Same as [`PostgresStorage::open`], except [`Older`](crate::storage::ErrorKind::Older);
-    /// [`Busy`](crate::storage::ErrorKind::Busy) if others do not finish in time.
-    pub fn upgrade(address: &str, password: Option<String>) -> Result<(Self, Upgrade)> {
-        let address = PostgresAddress::parse(address)?.with_default_password(password);
-        let from = schema::upgrade(&PostgresServer::connect(&address)?)?.into();
-        let upgrade = Upgrade { from, to: schema::current().into(), copy: None, is_outdated: false };
-        Ok((Self::connect_to(&address, PostgresCreatePolicy::Open)?.expect_complete()?, upgrade))
     }
 
     fn expect_complete(self) -> Result<Self> {

@@ -216,27 +216,6 @@ impl DictionarySeal<'_> {
     }
 }
 
-/// Seals the dictionaries of a vault of an earlier schema, whose digests cover only their bytes. Damaged ones are left
-/// unchanged.
-pub(super) fn seal_stored(connection: &Connection) -> rusqlite::Result<()> {
-    let mut stored = connection.prepare(
-        "SELECT d.id, d.digest, d.bytes, d.begun, k.name FROM dictionary d JOIN kind k ON k.id = d.kind",
-    )?;
-    let mut sealed: Vec<(i64, Digest)> = Vec::new();
-    let mut rows = stored.query([])?;
-    while let Some(row) = rows.next()? {
-        let content = Digest::from_content(row.get_ref(2)?.as_blob()?);
-        if row.get::<_, Digest>(1)? == content {
-            let seal = DictionarySeal { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
-            sealed.push((row.get(0)?, seal.digest(&content)));
-        }
-    }
-    for (id, digest) in sealed {
-        connection.execute("UPDATE dictionary SET digest = ?2 WHERE id = ?1", (id, digest.as_bytes()))?;
-    }
-    Ok(())
-}
-
 /// Dictionaries for decompression, by their row ids, which never change.
 #[derive(Default)]
 pub(super) struct DecompressionDictionaryCache(Mutex<HashMap<i64, Arc<DecompressionDictionary>>>);
@@ -279,31 +258,4 @@ pub(super) fn stored(connection: &Connection, digest: &Digest) -> rusqlite::Resu
     Ok(whole.filter(|DictionaryCopy { bytes, begun, kind }| {
         DictionarySeal { begun: *begun, kind }.digest(&Digest::from_content(bytes)) == *digest
     }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dictionaries_of_earlier_schemas_are_sealed_unless_they_are_damaged() {
-        let connection = Connection::open_with_flags("", rusqlite::OpenFlags::default()).unwrap();
-        let schema = "CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT);
-                      CREATE TABLE dictionary (id INTEGER PRIMARY KEY, kind, begun, digest, bytes);
-                      INSERT INTO kind VALUES (3, 'trace')";
-        connection.execute_batch(schema).unwrap();
-        let content = Digest::from_content(b"bytes");
-        for (id, bytes) in [(1, "bytes"), (2, "other")] {
-            let sql = "INSERT INTO dictionary VALUES (?1, 3, 7, ?2, CAST(?3 AS BLOB))";
-            connection.execute(sql, (id, content.as_bytes(), bytes)).unwrap();
-        }
-        seal_stored(&connection).unwrap();
-        let digest = |id: i64| -> Digest {
-            let sql = "SELECT digest FROM dictionary WHERE id = ?1";
-            connection.query_row(sql, [id], |row| row.get(0)).unwrap()
-        };
-        assert_eq!(digest(1), DictionarySeal { kind: "trace", begun: 7 }.digest(&content));
-        assert_ne!(digest(1), DictionarySeal { kind: "trace", begun: 8 }.digest(&content));
-        assert_eq!(digest(2), content);
-    }
 }

@@ -81,16 +81,9 @@ impl StorageError {
         Self::about(ErrorKind::Newer, path, message)
     }
 
-    /// Creates the error for a vault that has to be upgraded.
-    pub(super) fn older(path: &Path, found: impl fmt::Display) -> Self {
-        let message =
-            format_args!("was written by an older version of runvault ({found}) and must be upgraded first");
-        Self::about(ErrorKind::Older, path, message)
-    }
-
-    /// Creates the error for a schema that could not be migrated.
-    pub(super) fn migration(path: &Path, message: impl fmt::Display) -> Self {
-        Self::new(ErrorKind::Migration, format!("{}: {message}", path.display()))
+    /// Creates the error for a vault of a build before the first release.
+    pub(super) fn older(path: &Path, version: i64) -> Self {
+        Self::about(ErrorKind::Older, path, Self::earlier_build(version))
     }
 
     /// Creates the error for a vault that others use.

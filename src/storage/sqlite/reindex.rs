@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Transaction};
 
-use super::derived;
 use super::dictionaries::{DecompressionDictionaryCache, Dictionaries};
 use super::error::is_damage;
 use super::ids::blob_id;
@@ -226,7 +225,6 @@ pub(super) fn finish(
     })?;
     SqliteJournalWriter::open(&transaction, actor, at)?
         .append(&transaction, Entry::Reindex { indexed: artifacts, not_admitted })?;
-    derived::finish(&transaction)?;
     transaction.commit()
 }
 

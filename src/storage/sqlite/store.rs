@@ -11,15 +11,15 @@ use super::edit::WriteTransaction;
 use super::pool::{ConnectionPool, SqlitePooledConnection};
 use super::read::SqliteSnapshot;
 use super::release::BaseReplacements;
-use super::schema::{self, CreatePolicy, VERSION};
+use super::schema::{self, CreatePolicy};
 use super::wal;
-use super::{derived, fetch, reindex};
+use super::{fetch, reindex};
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::files::open_vaults::Registration;
 use crate::storage::check::{ReadmittedArtifact, ReindexOutcome};
 use crate::storage::interface::LogDamage;
-use crate::storage::{Actor, ErrorKind, Result, StorageError, Upgrade};
+use crate::storage::{Actor, Result, StorageError};
 use chrono::{DateTime, Utc};
 
 /// A vault file.
@@ -61,30 +61,6 @@ impl Store {
             return Err(StorageError::exists(path));
         }
         Self::open_or_create(path)
-    }
-
-    /// Migrates the vault at `path` to the current schema, if it has an older one, after keeping a copy of it in the
-    /// same directory. The data derived from artifacts must be rebuilt afterwards, with [`Store::reindex`] and
-    /// [`Store::finish_reindex`].
-    ///
-    /// # Errors
-    /// Same as [`Store::open`], except [`Older`](crate::storage::ErrorKind::Older).
-    pub fn upgrade(path: &Path) -> Result<(Self, Upgrade)> {
-        let (_registration, log_damage) = Self::inspect_files(path)?;
-        let from = schema::version(path)?;
-        // By now, SQLite has read the log.
-        let store = Self { log_damage, ..Self::prepare(path, CreatePolicy::Upgrade)? };
-        let copy = (from < i64::from(VERSION)).then(|| schema::copy_path(path, from));
-        let is_outdated = derived::expect_current(&*store.connection()?, path)
-            .is_err_and(|error| error.kind() == ErrorKind::Older);
-        Ok((store, Upgrade { from, to: i64::from(VERSION), copy, is_outdated }))
-    }
-
-    /// Returns the copies of the vault beside it that were kept before its schema was changed, oldest first.
-    #[must_use]
-    pub fn upgrade_copies(&self) -> Vec<PathBuf> {
-        let copies = (1..=i64::from(VERSION)).map(|version| schema::copy_path(&self.path, version));
-        copies.filter(|copy| copy.exists()).collect()
     }
 
     /// Opens the vault at `path`, or creates it, readable by its owner only, if there is none.

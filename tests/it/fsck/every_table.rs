@@ -29,7 +29,6 @@ const WITHOUT_A_MEANING: &[(&str, &str)] = &[
     ("search_state.version", "an index of another version is made again before it is asked"),
     ("search_text_config.v", "what FTS5 was configured with for later writing"),
     ("search_text_docsize.origin", "when a row was written, which matters when it is deleted"),
-    ("derived.version", "says only whether what is derived has to be derived again"),
     ("mention_bucket", "an empty bucket that is missing is an empty bucket"),
     ("mention_bucket.id", "the same"),
     (

@@ -33,7 +33,6 @@ const NOT_QUESTIONS: &[&str] = &[
     "gc",
     "fsck",
     "index",
-    "upgrade",
     "config",
     "rules",
     "serve",

@@ -167,20 +167,6 @@ fn a_lost_row_of_a_blob_is_restored_without_another_vault() {
 }
 
 #[test]
-fn the_version_of_the_indexes_is_recorded_again_when_they_were_rebuilt() {
-    let sandbox = examples();
-    let found = "index-version-missing | table derived | its row is missing or damaged\n";
-    sql(&sandbox).execute_batch("DELETE FROM derived").unwrap();
-    assert_eq!(findings(&sandbox, &[]), found);
-    let report = findings(&sandbox, &["--repair"]);
-    assert_eq!(report, "repaired: rebuilt, with all indexes of artifacts | index mentions | \n");
-    let version = "SELECT version FROM derived";
-    let version =
-        |sandbox: &Sandbox| sql(sandbox).query_row(version, [], |row| row.get::<_, i64>(0)).unwrap();
-    assert_eq!(version(&sandbox), version(&examples()));
-}
-
-#[test]
 fn reading_an_artifact_whose_blob_was_lost_names_the_check() {
     let sandbox = examples();
     let core = sql(&sandbox)

@@ -63,7 +63,6 @@ fn a_damaged_row_is_named_and_the_other_rows_are_not_lost() {
             "unreadable | table capture | row ",
         ),
         ("UPDATE capture SET digest = x'010203' WHERE id = 5", "unreadable | table capture | row 5: "),
-        ("UPDATE derived SET id = 7", "index-version-missing | table derived | "),
     ] {
         let sandbox = of_bytes(&bytes);
         change(&sandbox, damage);
@@ -259,8 +258,6 @@ fn values_that_are_missing_are_restored_if_bytes_or_the_journal_prove_them() {
         "UPDATE link SET stated_at = NULL",
         "UPDATE label SET at = NULL",
         "UPDATE label_value SET value = NULL",
-        "UPDATE derived SET version = NULL",
-        "UPDATE derived SET version = x'00'",
     ] {
         let sandbox = of_bytes(&bytes);
         change_types(&sandbox, damage);

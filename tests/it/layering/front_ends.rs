@@ -24,7 +24,6 @@ const DATA: &[&str] = &[
     "StorageError",
     "StoredMember",
     "TimeBasis",
-    "Upgrade",
     "is_note",
     "is_relation",
     "is_label_key",

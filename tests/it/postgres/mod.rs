@@ -19,7 +19,6 @@ mod server;
 mod serving;
 mod sql;
 mod tls;
-mod upgrade;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -235,7 +234,6 @@ fn passwords_are_in_no_output() {
             &["init"],
             &["stats"],
             &["fsck"],
-            &["upgrade"],
             &["config", "list"],
         ] {
             let mut command = database.sandbox.command();

@@ -4,7 +4,7 @@ use faulty::recording::Event;
 use runvault::Vault;
 use runvault::digest::CoreHash;
 
-use super::{Image, Silent, cores, directory_of, record};
+use super::{Image, cores, directory_of, record};
 use crate::sandbox::{Sandbox, repository, session};
 
 const PACK: &str = "54490aab8b3f";
@@ -174,31 +174,6 @@ fn a_directory_that_is_written_has_all_of_its_files() {
     }
 }
 
-fn old_vault(sandbox: &Sandbox) {
-    let old = std::fs::read(repository("tests/vaults/schema-3.vault.zst")).unwrap();
-    std::fs::write(sandbox.vault(), zstd::decode_all(old.as_slice()).unwrap()).unwrap();
-}
-
-#[test]
-fn an_upgrade_is_done_or_can_be_done_and_its_copy_is_whole() {
-    let sandbox = Sandbox::without_vault();
-    old_vault(&sandbox);
-    let Some(recording) = record(&sandbox, &["upgrade"]) else { return };
-    let copy = std::fs::read(sandbox.path("v.vault.schema-3")).unwrap();
-    recording.check(|image| {
-        image.expect_whole("v.vault.schema-3", None, &copy);
-        let is_upgraded = !matches!(
-            Vault::open(&image.path("v.vault")),
-            Err(error) if error.kind() == runvault::storage::ErrorKind::Older && error.to_string().contains("schema version 3")
-        );
-        if is_upgraded {
-            assert_eq!(image.read("v.vault.schema-3"), Some(copy.clone()), "{}", image.which);
-        }
-        Vault::upgrade(&image.path("v.vault"), &mut Silent).unwrap();
-        image.expect_vault("v.vault", &[]);
-    });
-}
-
 /// What is in a directory under names that programs make up.
 fn made_up(image: &Image, directory: &str) -> Vec<String> {
     let entries = std::fs::read_dir(image.path(directory)).unwrap();
@@ -228,18 +203,6 @@ fn what_a_killed_command_leaves_the_next_one_removes() {
             assert_eq!(made_up(image, ""), Vec::<String>::new(), "{arguments:?}: {}", image.which);
         });
     }
-}
-
-#[test]
-fn what_a_killed_upgrade_leaves_the_next_one_removes() {
-    let sandbox = Sandbox::without_vault();
-    old_vault(&sandbox);
-    let Some(recording) = record(&sandbox, &["upgrade"]) else { return };
-    recording.check_kills(|image| {
-        run_in(image, &["upgrade"]);
-        run_in(image, &["backup", "b.vault"]);
-        assert_eq!(made_up(image, ""), Vec::<String>::new(), "{}", image.which);
-    });
 }
 
 /// Copies the files of the example into the directory `name`, and returns their names and contents.

@@ -9,7 +9,7 @@ use runvault::vault::search::SearchIndexRequest;
 
 use super::{examples, found, hits, of_responses};
 use crate::journal::sql;
-use crate::sandbox::{Sandbox, repository, session};
+use crate::sandbox::{Sandbox, session};
 
 /// A file with a session that says `response`.
 fn written(sandbox: &Sandbox, adapter: &str, response: &str) -> std::path::PathBuf {
@@ -210,12 +210,6 @@ fn copies_of_a_vault_have_its_index_and_dropping_it_gives_the_space_back() {
         "{of_index} of {with}: {gone}"
     );
     clean(&sandbox);
-    // Vaults that earlier programs made take an index as well.
-    let old = std::fs::File::open(repository("tests/vaults/schema-1.vault.zst")).unwrap();
-    sandbox.write("old.vault", zstd::decode_all(old).unwrap());
-    sandbox.run(["upgrade", "--vault", "old.vault"]).expect(0);
-    sandbox.run(["index", "build", "--vault", "old.vault"]).expect(0);
-    assert!(!hits(&sandbox, &["export", "--vault", "old.vault"]).is_empty());
 }
 
 #[test]

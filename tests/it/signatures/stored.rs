@@ -1,6 +1,6 @@
 //! What the vault remembers of signatures, where that is shown, and how it is computed again.
 
-use super::{capture, core, journalled, ring, shown, sign, signed, state};
+use super::{capture, core, journalled, ring, shown, signed, state};
 use crate::sandbox::{Sandbox, repository, session};
 
 fn keys(sandbox: &Sandbox) -> [&'static str; 2] {
@@ -259,24 +259,4 @@ fn a_backup_has_what_the_vault_knows_of_signatures() {
     sandbox.run(["backup", "copy.vault"]).expect(0);
     let find = ["--vault", "copy.vault", "find", "--signed-by", "ci", "--format", "{{core}}"];
     assert_eq!(sandbox.run(find).expect(0).stdout.trim_end(), core());
-}
-
-#[test]
-fn what_was_signed_before_the_vault_knew_of_signatures_is_unchecked_after_an_upgrade() {
-    let sandbox = Sandbox::new();
-    let bytes = std::fs::read(repository("tests/corpus/rpk/signed-good.rpk")).unwrap();
-    sandbox.write("run.rpk", &bytes);
-    sandbox.run(["add", "run.rpk"]).expect(0);
-    // As the migration leaves it: no rows, and what is derived is of an older version.
-    let connection = crate::journal::sql(&sandbox);
-    connection.execute_batch("DELETE FROM signature; UPDATE derived SET version = 0").unwrap();
-    drop(connection);
-    sandbox.run(["upgrade"]).expect(0);
-    let find = ["find", "--signature", "unchecked", "--format", "{{key_id}}"];
-    assert_eq!(sandbox.run(find).expect(0).stdout.trim_end(), "team-a");
-    // Other runs can be signed as well as the one of the examples.
-    sandbox.write("again.rpk", sign(&bytes, "ci", "right"));
-    ring(&sandbox, "ring", &[("ci", "right")]);
-    sandbox.run(["add", "again.rpk", "--signing-key-file", "ring"]).expect(0);
-    assert_eq!(sandbox.run(["find", "--signed-by", "ci", "--json"]).expect(0).json().len(), 1);
 }

@@ -47,7 +47,7 @@ class NotAVaultError(VaultError):
 
 
 class VersionError(VaultError):
-    """The vault was written by a newer program, or by an older one and must be upgraded."""
+    """The vault was written by a newer program, or by a build before the first release."""
 
 
 class DamagedError(VaultError):

@@ -3012,17 +3012,6 @@ class UnresolvedRequest(TypedDict):
     """Only references in this role, such as `reference`, or of this relation, such as `derived-from`."""
 
 
-# The change of the schema of a vault.
-UpgradeAnswer = TypedDict(
-    'UpgradeAnswer',
-    {
-        'copy': "NotRequired[PathName | None]",
-        'from': "int",
-        'to': "int",
-    },
-)
-
-
 class VaultCopy(TypedDict):
     """A copy beside the vault."""
 
@@ -3244,7 +3233,7 @@ CopyMode: TypeAlias = Literal['verbatim', 'merged']
 
 
 # The original of a copy beside the vault.
-CopyOrigin: TypeAlias = Literal['vault', 'log']
+CopyOrigin: TypeAlias = Literal['log']
 
 
 # The core hash of an artifact.

@@ -36,7 +36,7 @@ impl CompletionLine {
         self.setting
     }
 
-    /// Returns the vault, if it exists and needs no upgrade.
+    /// Returns the vault, if it exists and can be read.
     pub(super) fn vault(&self) -> Option<Vault> {
         let set = || settings::VAULT.get_path().ok();
         let path = match &self.vault {

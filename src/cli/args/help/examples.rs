@@ -274,7 +274,6 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("index drop", &[("remove the search index", "runvault index drop")]),
-    ("upgrade", &[("a vault of an older version of runvault", "runvault upgrade")]),
     ("rules", &[("explain a rule", "runvault rules MI7")]),
     (
         "config",

@@ -54,7 +54,7 @@ pub(super) const GROUPS: [CommandGroup; 9] = [
     ("Names, labels, notes and protection", &["tag", "label", "note", "pin"]),
     ("Copies", &["backup", "copy", "export", "import"]),
     ("Removal", &["rm", "forget", "gc", "tombstones"]),
-    ("Trust", &["fsck", "index", "upgrade", "log", "rules"]),
+    ("Trust", &["fsck", "index", "log", "rules"]),
     ("Settings and help", &["config", "completions", "man", "help"]),
 ];
 

@@ -6,7 +6,7 @@ use super::{DatabaseInspection, table};
 use crate::storage::check::finding::{Finding, SCHEMA_DIFFERS};
 use crate::storage::postgres::columns::value;
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
-use crate::storage::postgres::schema::MIGRATIONS;
+use crate::storage::postgres::schema::VAULT;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::{BUSY_TIMEOUT, Result};
 
@@ -88,9 +88,7 @@ impl DatabaseInspection<'_> {
         let row = row.ok_or_else(|| PostgresError::damaged("a process has no number"))?;
         let schema = format!("runvault_check_{}", value::<i32>(&row, 0)?);
         session.batch(&format!("CREATE SCHEMA {schema}; SET LOCAL search_path TO {schema}"))?;
-        for migration in MIGRATIONS {
-            session.batch(migration)?;
-        }
+        session.batch(VAULT)?;
         objects(&session)
     }
 }

@@ -9,7 +9,7 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::check::finding::{
     ARTIFACT_EMPTY, BASE_WRONG, BLOB_MISSING, BLOB_UNREFERENCED, DICTIONARY_DAMAGED, DUPLICATE_ARTIFACT,
     DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, FILE_SURPLUS, Finding, FindingInfo,
-    INDEX_VERSION_MISSING, PAGE_SHARED, PAYLOAD_SURPLUS, REFERENCE_BROKEN, ROW_NUMBER_INVALID,
+    PAGE_SHARED, PAYLOAD_SURPLUS, REFERENCE_BROKEN, ROW_NUMBER_INVALID,
     SCHEMA_DIFFERS, Subject,
 };
 use crate::storage::check::{IntegrityLevel, KindFacts};
@@ -235,13 +235,6 @@ impl FileInspection<'_> {
             Ok(Finding::new(PAYLOAD_SURPLUS, blob(row)?, "its digests or dictionary are unused"))
         })?;
         self.dictionaries(&mut findings)?;
-        // Without the row, a program with other rules would use the indexes as if they were its own.
-        self.each(
-            "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM derived WHERE id = 1 AND typeof(version) = 'integer')",
-            table("derived"),
-            &mut findings,
-            |_| Ok(Finding::new(INDEX_VERSION_MISSING, table("derived"), "its row is missing or damaged")),
-        )?;
         Ok(findings)
     }
 

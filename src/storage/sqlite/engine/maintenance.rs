@@ -19,7 +19,6 @@ impl Maintenance for Store {
         fn check_logs(&self) -> Result<Vec<Finding>>;
         fn check_pages(&self) -> Result<Option<Finding>>;
         fn log_copies(&self) -> Result<Vec<PathBuf>>;
-        fn upgrade_copies(&self) -> Vec<PathBuf>;
         fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>>;
         fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()>;
         fn reclaimable(&self) -> Result<ReclaimableSpace>;

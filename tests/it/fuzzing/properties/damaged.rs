@@ -135,17 +135,17 @@ pub(super) fn vault(data: &[u8]) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("v.vault");
     // Each of these begins with the damaged vault.
-    let operations: [fn(&Vault, &Path); 5] = [
-        |vault, _| read(vault),
-        |vault, _| {
+    let operations: [fn(&Vault); 4] = [
+        |vault| read(vault),
+        |vault| {
             let Ok(report) = vault.fsck(&fsck::FsckOptions::default(), &mut Silent) else { return };
             let keys = ExamineOptions::default().admit.signing_keys;
             let _ = vault.repair(&report, &[] as &[PathBuf], &keys, &mut Silent);
             let _ = vault.fsck(&fsck::FsckOptions::default(), &mut Silent);
             read(vault);
         },
-        |vault, _| drop(vault.reindex(&ExamineOptions::default().admit.signing_keys, &mut Silent)),
-        |vault, _| {
+        |vault| drop(vault.reindex(&ExamineOptions::default().admit.signing_keys, &mut Silent)),
+        |vault| {
             let _ = add(vault, NEW);
             drop(vault.run(&BuildSearchIndexRequest {}));
             let found = everything_in(vault);
@@ -156,7 +156,6 @@ pub(super) fn vault(data: &[u8]) {
             }
             drop(vault.run(&ReclaimRequest {}));
         },
-        |_, path| drop(Vault::upgrade(path, &mut Silent)),
     ];
     for operation in operations {
         for beside in ["v.vault-wal", "v.vault-shm"] {
@@ -164,7 +163,7 @@ pub(super) fn vault(data: &[u8]) {
         }
         std::fs::write(&path, &bytes).unwrap();
         if let Ok(vault) = Vault::open(&path) {
-            operation(&vault, &path);
+            operation(&vault);
         }
     }
 }

@@ -31,8 +31,7 @@ pub(super) static ALL: LazyLock<Vec<Base>> = LazyLock::new(|| {
         with_small_pages("small pages", &small),
         with_small_pages("large, small pages", &large),
         logged(),
-        earlier("schema 1", "tests/vaults/schema-1.vault.zst"),
-        earlier("schema 3", "tests/vaults/schema-3.vault.zst"),
+        earlier("earlier build", "tests/vaults/earlier-build.vault.zst"),
     ]
 });
 

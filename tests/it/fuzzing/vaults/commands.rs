@@ -14,7 +14,7 @@ const SEQUENCES: &[&[&[&str]]] = &[
     &[&["fsck", "--repair", "--from", "examples"], &["fsck"]],
     &[&["index", "rebuild"], &["fsck"]],
     &[&["gc"], &["fsck", "--quick"]],
-    &[&["gc", "--dry-run"], &["upgrade"], &["fsck"]],
+    &[&["gc", "--dry-run"], &["fsck"]],
     &[&["backup", "b.vault", "--force"]],
     &[&["export", "--all", "-o", "e.rvz", "--force"]],
     &[&["export", SESSION, "--with-links", "-o", "e.rvz", "--force"]],

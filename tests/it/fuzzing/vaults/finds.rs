@@ -88,7 +88,6 @@ fn a_rollback_journal_beside_a_vault_is_not_written_into_it() {
             &["fsck"],
             &["fsck", "--repair"],
             &["add", "d"],
-            &["upgrade"],
             &["sql", "SELECT 1"],
         ] {
             mutant.write(&sandbox);

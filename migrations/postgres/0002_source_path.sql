@@ -1,2 +1,0 @@
--- The path or name of what a capture was read from, when it was first added.
-ALTER TABLE capture ADD COLUMN source_path text COLLATE "C";
