@@ -241,19 +241,13 @@ CREATE TABLE label (
 
 CREATE INDEX label_by_value ON label (value, artifact);
 
--- The names that the journal records of those who change the vault.
-CREATE TABLE actor (
-  id   INTEGER PRIMARY KEY,
-  name TEXT NOT NULL UNIQUE
-) STRICT;
-
 -- Append-only. `chain` is the SHA-256 of the previous `chain` (32 zero bytes before the first) and the entry's text.
 -- Additions, of which there are many, are here in parts; the view `journal_entries` has the text of every entry.
 CREATE TABLE journal (
   seq         INTEGER PRIMARY KEY,
   at          INTEGER NOT NULL,
-  actor       INTEGER REFERENCES actor (id),
-  kind        INTEGER REFERENCES kind (id),
+  actor       TEXT,
+  kind        TEXT,
   core        BLOB CHECK (length(core) = 32),
   capture     BLOB CHECK (length(capture) = 32),
   size        INTEGER,
@@ -348,13 +342,13 @@ CREATE VIEW tombstones AS
 CREATE VIEW journal_entries AS
   SELECT j.seq AS seq,
          coalesce(j.entry,
-           '{"action":"add",' || CASE WHEN j.actor IS NULL THEN '' ELSE '"actor":' || json_quote(a.name) || ',' END || '"at":"' ||
+           '{"action":"add",' || CASE WHEN j.actor IS NULL THEN '' ELSE '"actor":' || json_quote(j.actor) || ',' END || '"at":"' ||
            strftime('%Y-%m-%dT%H:%M:%S', (j.at - (j.at % 1000 + 1000) % 1000) / 1000, 'unixepoch') ||
            printf('.%03dZ', (j.at % 1000 + 1000) % 1000) ||
            '","capture":"sha256:' || lower(hex(j.capture)) ||
            '","core":"sha256:' || lower(hex(j.core)) ||
-           '","kind":' || json_quote(k.name) ||
+           '","kind":' || json_quote(j.kind) ||
            ',"size":' || j.size ||
            CASE WHEN j.source_path IS NULL THEN '' ELSE ',"source_path":' || json_quote(j.source_path) END || '}') AS entry,
          'sha256:' || lower(hex(j.chain)) AS chain
-    FROM journal j LEFT JOIN kind k ON k.id = j.kind LEFT JOIN actor a ON a.id = j.actor;
+    FROM journal j;

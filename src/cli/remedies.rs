@@ -61,7 +61,6 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
     ("kind-wrong", REINDEX),
     ("kind-differs", REINDEX),
-    ("name-differs", "`fsck --repair` restores the name."),
     ("capture-damaged", FROM),
     (
         "seal-broken",

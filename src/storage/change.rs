@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::annotations::{link_defect, note_defect, tag_defect};
 use super::entry::Entry;
 use super::interface::{
-    AdoptedEntry, Annotation, ArtifactRecord, CaptureRecord, CaptureTarget, ManualLink, Snapshot, Storage,
+    Annotation, AppendedEntry, ArtifactRecord, CaptureRecord, CaptureTarget, ManualLink, Snapshot, Storage,
     Transaction,
 };
 use super::journal::{JournalWriter, MAX_CAPTURES};
@@ -84,8 +84,8 @@ pub(super) struct RecordedPut<'p> {
 
 impl RecordedPut<'_> {
     /// Returns the entries.
-    pub(super) fn entries(&self) -> Vec<AdoptedEntry<'_>> {
-        self.entries.iter().map(|(entry, content)| AdoptedEntry { entry, content: *content }).collect()
+    pub(super) fn entries(&self) -> Vec<AppendedEntry<'_>> {
+        self.entries.iter().map(|(entry, content)| AppendedEntry { entry, content: *content }).collect()
     }
 
     /// Returns the results, given what [`Transaction::append`] returns.
@@ -122,8 +122,8 @@ pub(super) fn remove<T: Transaction + ?Sized>(
 fn record<T: Transaction + ?Sized>(transaction: &mut T, entries: Vec<Entry>) -> Result<bool> {
     let record = |entry| transaction.journal().record(entry);
     let entries: Vec<RecordedEntry> = entries.into_iter().map(record).collect::<Result<_>>()?;
-    let adopted: Vec<AdoptedEntry<'_>> =
-        entries.iter().map(|entry| AdoptedEntry { entry, content: None }).collect();
+    let adopted: Vec<AppendedEntry<'_>> =
+        entries.iter().map(|entry| AppendedEntry { entry, content: None }).collect();
     transaction.append(&adopted)?;
     Ok(!adopted.is_empty())
 }

@@ -48,7 +48,7 @@ pub use annotations::{
 };
 pub use error::{ErrorKind, PayloadDefect, Result, StorageError};
 pub use interface::{
-    AdoptedEntry, Adoption, Annotation, Annotations, ArtifactRecord, ArtifactSize, ArtifactTime,
+    Adoption, Annotation, Annotations, AppendedEntry, ArtifactRecord, ArtifactSize, ArtifactTime,
     AttributeRecord, Backup, BackupError, BackupOptions, BackupProgress, BlobCounts, Capabilities,
     Capability, CapturePassages, CaptureRecord, CaptureTarget, ComputedView, Condition, Containment, Cursor,
     Day, Direction, EngineStatistics, Erasure, Extremes, FileRecord, Filter, FoundPassage, FullText,

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 
 use super::entry::{Entry, EntryText};
-use super::interface::{AdoptedEntry, CaptureTarget, JournalRecord};
+use super::interface::{AppendedEntry, CaptureTarget, JournalRecord};
 use super::journal::{Head, JournalWriter, next};
 use super::{Actor, ErrorKind, Result, StorageError};
 use crate::digest::{CaptureHash, CoreHash};
@@ -15,6 +15,8 @@ pub struct RecordedEntry {
     pub(super) at: DateTime<Utc>,
     pub(super) actor: Option<String>,
     pub(super) change: Entry,
+    /// Whether this program wrote the text.
+    is_own: bool,
 }
 
 /// An addition that an entry records.
@@ -46,7 +48,13 @@ impl RecordedEntry {
         let at = entry.at().map_err(|error| defect(&error))?;
         // Vaults keep milliseconds. What the chain goes over counts, not what else is stored of the entry.
         let at = DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at);
-        Ok(Self { record: JournalRecord { at, ..record }, at, actor: entry.actor, change: entry.change })
+        Ok(Self {
+            record: JournalRecord { at, ..record },
+            at,
+            actor: entry.actor,
+            change: entry.change,
+            is_own: false,
+        })
     }
 
     /// Returns its number and its chain value.
@@ -89,6 +97,9 @@ impl RecordedEntry {
         if !matches!(self.change, Entry::Add { .. }) {
             return false;
         }
+        if self.is_own {
+            return true;
+        }
         let Ok(actor) = self.actor.as_deref().map(Actor::new).transpose() else { return false };
         let mut writer = JournalWriter::new(self.head(), None, actor.as_ref(), self.at);
         writer.append(&self.change).is_ok_and(|text| text == self.record.entry)
@@ -107,7 +118,7 @@ impl JournalWriter {
         let (Head { seq, chain }, at) = (self.head(), self.at());
         let record = JournalRecord { seq, at, entry: text, chain };
         let actor = self.actor().map(|actor| actor.name().to_owned());
-        Ok(RecordedEntry { record, at, actor, change: entry })
+        Ok(RecordedEntry { record, at, actor, change: entry, is_own: true })
     }
 }
 
@@ -117,9 +128,9 @@ impl JournalWriter {
 /// # Errors
 /// Returns an error of the kind `Invalid` if an entry does not follow the one before it or has another artifact, and one of
 /// the kind `Unsupported` if it records the removal of a part of an artifact.
-pub(super) fn check(head: Head, entries: &[AdoptedEntry<'_>]) -> Result<Head> {
+pub(super) fn check(head: Head, entries: &[AppendedEntry<'_>]) -> Result<Head> {
     let mut head = head;
-    for AdoptedEntry { entry, content } in entries {
+    for AppendedEntry { entry, content } in entries {
         let seq = entry.record.seq;
         check_next(head, entry)?;
         if matches!(entry.change, Entry::Remove { left: 1.., .. }) {

@@ -103,9 +103,7 @@ fn a_named_pipe_beside_a_vault_is_an_error() {
         let pipe = sandbox.path(&format!("v.vault{ending}"));
         let _ = fs::remove_file(&pipe);
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        for arguments in
-            [&["find"][..], &["fsck"], &["add", "s.json"], &["backup", "copy.vault"]]
-        {
+        for arguments in [&["find"][..], &["fsck"], &["add", "s.json"], &["backup", "copy.vault"]] {
             let ran = sandbox.run(arguments).expect(2);
             assert!(ran.stderr.contains(&format!("v.vault{ending} is not a file")), "{}", ran.stderr);
         }

@@ -80,7 +80,7 @@ fn a_newer_vault_is_refused_naming_both_versions() {
     connection.unwrap().pragma_update(None, "user_version", 99).unwrap();
     let ran = sandbox.run(["get", &core]).expect(2);
     assert!(
-        ran.stderr.contains("schema version 99, but this version of runvault supports versions up to 8"),
+        ran.stderr.contains("schema version 99, but this version of runvault supports versions up to 1"),
         "{}",
         ran.stderr
     );
@@ -127,11 +127,10 @@ const CATALOG: &[&str] = &[
     "DELETE FROM artifact",
     "DELETE FROM capture",
     "DELETE FROM kind",
-    "DELETE FROM actor",
     "DELETE FROM attribute; DELETE FROM attribute_value; DELETE FROM identity; DELETE FROM name_mention",
     "DELETE FROM mention_list; DELETE FROM mention_bucket; DELETE FROM mention_segment; DELETE FROM role",
     "DELETE FROM artifact; DELETE FROM journal; DELETE FROM tombstone",
-    "DELETE FROM artifact; DELETE FROM capture; DELETE FROM kind; DELETE FROM actor",
+    "DELETE FROM artifact; DELETE FROM capture; DELETE FROM kind",
     "UPDATE artifact SET core = zeroblob(32)",
     "UPDATE artifact SET kind = 1",
     "UPDATE artifact SET kind = (SELECT max(id) FROM kind)",
@@ -144,11 +143,11 @@ const CATALOG: &[&str] = &[
     "UPDATE capture SET warnings = '{', added_at = 1 << 62, seen_at = -1 << 62, source_entry = 1000",
     "UPDATE kind SET name = 'k' || id, member = NULL",
     "UPDATE kind SET id = id + 1000",
-    "UPDATE actor SET name = CAST(x'ff' AS TEXT)",
+    "UPDATE journal SET actor = CAST(x'ff' AS TEXT)",
     "UPDATE attribute_value SET value = value || CAST(x'ff' AS TEXT)",
-    "INSERT INTO artifact SELECT id + 1000, core, 1, added_at, arrival, seen_at FROM artifact",
-    "INSERT INTO artifact SELECT id - 1000, core, kind, added_at, arrival, seen_at FROM artifact",
-    "INSERT INTO capture (artifact, blob, size, added_at, seal) SELECT artifact, 1, 1, 1, zeroblob(16) FROM capture",
+    "INSERT INTO artifact SELECT id + 1000, core, 1, added_at, seen_at, arrival FROM artifact",
+    "INSERT INTO artifact SELECT id - 1000, core, kind, added_at, seen_at, arrival FROM artifact",
+    "INSERT INTO capture (artifact, blob, size, added_at, seen_at, seal) SELECT artifact, 1, 1, 1, 1, zeroblob(16) FROM capture",
     "INSERT INTO signature SELECT id, 'wrong', CAST(x'ff' AS TEXT) FROM capture WHERE true
       ON CONFLICT DO UPDATE SET key_id = excluded.key_id",
 ];

@@ -97,11 +97,9 @@ fn an_empty_path_is_an_error() {
     sandbox.run(["--vault", "", "find"]).expect(3);
     let empty = Path::new("");
     let mut silent = Silent;
-    for outcome in [
-        Vault::open(empty).map(drop),
-        Vault::create(empty).map(drop),
-        Vault::open_or_create(empty).map(drop),
-    ] {
+    for outcome in
+        [Vault::open(empty).map(drop), Vault::create(empty).map(drop), Vault::open_or_create(empty).map(drop)]
+    {
         assert!(matches!(&outcome, Err(error) if error.kind() == ErrorKind::Invalid), "{outcome:?}");
     }
     let later = Vault::create_when_needed(empty).unwrap();

@@ -30,12 +30,12 @@ pub(in crate::storage) struct JournalComparison {
     last: i64,
 }
 
-/// The facts of an addition that the journal records. `K` names kinds and `S` source paths.
-pub(in crate::storage) struct AdditionFacts<K, S> {
+/// The facts of an addition that the journal records. `S` names source paths.
+pub(in crate::storage) struct AdditionFacts<S> {
     /// The time in milliseconds since 1970; `None` if the entry has no valid one.
     pub(in crate::storage) at: Option<i64>,
     pub(in crate::storage) size: Option<i64>,
-    pub(in crate::storage) kind: Option<K>,
+    pub(in crate::storage) kind: Option<String>,
     pub(in crate::storage) source_path: Option<S>,
 }
 
@@ -96,11 +96,11 @@ impl JournalComparison {
     }
 
     /// Compares a capture with the entry that added it.
-    pub(in crate::storage) fn addition<K: PartialEq, S: PartialEq>(
+    pub(in crate::storage) fn addition<S: PartialEq>(
         &mut self,
         capture: CaptureHash,
-        stored: &AdditionFacts<K, S>,
-        recorded: &AdditionFacts<K, S>,
+        stored: &AdditionFacts<S>,
+        recorded: &AdditionFacts<S>,
     ) {
         for (is_same, info, what) in [
             (recorded.at == stored.at, TIME_DIFFERS, "time"),

@@ -222,9 +222,6 @@ findings! {
     KIND_DIFFERS, "kind-differs",
         "The recorded properties of a kind differ from those in this program.",
         "Some links are shown under another name or not at all. A newer program may have changed them.";
-    NAME_DIFFERS, "name-differs",
-        "The name of a kind or an actor is not the one with which entries of the journal were chained.",
-        "Artifacts have the wrong kind, or entries of the journal the wrong actor, so that they appear to be changed.";
     CAPTURE_DAMAGED, "capture-damaged",
         "A capture does not consist of its original files.",
         "It cannot be retrieved; reading it is an error.";

@@ -15,7 +15,7 @@ pub(super) mod sum;
 use chrono::{DateTime, Utc};
 
 use super::{Prepared, PutResult, Result, StoredMember};
-use crate::artifact::{Admitted, Kind, Signature, is_capture_of};
+use crate::artifact::{Admitted, Signature, is_capture_of};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
 pub use facts::ArtifactFacts;
@@ -46,12 +46,6 @@ pub trait Inspection: Send {
     /// Computes the chain of the journal, looks for the entry whose chain value is `since`, and compares the journal
     /// with everything in the catalog that follows from it, in both directions. No stored bytes are read.
     fn journal(&self, since: Option<Digest>) -> Result<JournalInspection>;
-
-    /// Finds kinds and actors whose names are not those that the journal proves. `kinds` are names of kinds to try.
-    fn names(&self, kinds: &[&str]) -> Result<Vec<Finding>> {
-        let _ = kinds;
-        Ok(Vec::new())
-    }
 
     /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
     fn removed(&self) -> Result<Vec<Finding>>;
@@ -168,12 +162,6 @@ pub trait Repairs {
 
     /// Rebuilds the engine's own indexes, unless the vault is too damaged for that.
     fn repair_sql_indexes(&self) -> Result<Vec<Repair>> {
-        Ok(Vec::new())
-    }
-
-    /// Gives kinds and actors the names that the journal proves. The names of `kinds` are tried.
-    fn repair_names(&self, kinds: &[Kind]) -> Result<Vec<Repair>> {
-        let _ = kinds;
         Ok(Vec::new())
     }
 

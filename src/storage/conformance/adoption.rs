@@ -11,7 +11,7 @@ use crate::artifact::{AdmitOptions, Admitted, Directory, DirectoryEntry, EntryCo
 use crate::digest::CoreHash;
 use crate::storage::entry::Entry;
 use crate::storage::interface::{
-    AdoptedEntry, Annotation, ArtifactRecord, CaptureTarget, Direction, Extremes, Filter, JournalRecord,
+    Annotation, AppendedEntry, ArtifactRecord, CaptureTarget, Direction, Extremes, Filter, JournalRecord,
     Order, Page, Snapshot, Statistics,
 };
 use crate::storage::journal::JournalWriter;
@@ -121,7 +121,7 @@ fn entries(source: &TestVault, vault: &TestVault, from: u64) -> Vec<(RecordedEnt
 }
 
 fn adopt(vault: &TestVault, entries: &[(RecordedEntry, Option<Prepared>)]) -> Result<Head> {
-    let adopted = entries.iter().map(|(entry, content)| AdoptedEntry { entry, content: content.as_ref() });
+    let adopted = entries.iter().map(|(entry, content)| AppendedEntry { entry, content: content.as_ref() });
     vault.storage.adoption().adopt(&adopted.collect::<Vec<_>>())
 }
 
@@ -226,8 +226,8 @@ pub(super) fn a_capture_that_was_lost_and_added_again_is_there_once(vault: &Test
             source_path: None,
         };
         let entries: Vec<RecordedEntry> = (0..count).map(|_| journal.record(add()).unwrap()).collect();
-        let adopted: Vec<AdoptedEntry<'_>> =
-            entries.iter().map(|entry| AdoptedEntry { entry, content: Some(&prepared) }).collect();
+        let adopted: Vec<AppendedEntry<'_>> =
+            entries.iter().map(|entry| AppendedEntry { entry, content: Some(&prepared) }).collect();
         head = adoption.adopt(&adopted).unwrap();
     }
     adoption.finish(head).unwrap();

@@ -30,7 +30,7 @@ pub trait Adoption: Send + Sync {
     /// # Errors
     /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if the vault is not an incomplete copy,
     /// the entries do not continue its journal, or an artifact is not the one that its entry records.
-    fn adopt(&self, entries: &[AdoptedEntry<'_>]) -> Result<Head>;
+    fn adopt(&self, entries: &[AppendedEntry<'_>]) -> Result<Head>;
 
     /// Removes the mark: the copy is complete.
     ///
@@ -42,7 +42,7 @@ pub trait Adoption: Send + Sync {
 
 /// An entry to be adopted.
 #[derive(Clone, Copy, Debug)]
-pub struct AdoptedEntry<'e> {
+pub struct AppendedEntry<'e> {
     /// The entry.
     pub entry: &'e RecordedEntry,
     /// The artifact whose capture it adds, unless that was removed later. What is embedded in it has entries of its own.

@@ -16,7 +16,7 @@ mod space;
 mod sql;
 mod statistics;
 
-pub use adoption::{AdoptedEntry, Adoption};
+pub use adoption::{Adoption, AppendedEntry};
 pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 pub use capabilities::{Capabilities, Capability};
 pub use log_damage::{LogDamage, LogDefect};
@@ -196,7 +196,7 @@ pub trait Transaction {
 
     /// Appends entries to the journal, which continue it, and executes the changes of rows that follow from them. Returns,
     /// for each entry, whether it adds a capture with bytes that the vault had before.
-    fn append(&mut self, entries: &[AdoptedEntry<'_>]) -> Result<Vec<bool>>;
+    fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>>;
 
     /// Removes an artifact with all its captures, its annotations and its manual links. Tombstones remain.
     fn remove(&mut self, core: CoreHash, reason: Option<&str>) -> Result<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::state::MemoryState;
 use super::vault::MemoryStorage;
-use crate::storage::interface::{AdoptedEntry, Adoption};
+use crate::storage::interface::{Adoption, AppendedEntry};
 use crate::storage::{BUSY_TIMEOUT, Head, Result, recorded};
 
 impl Adoption for MemoryStorage {
@@ -23,7 +23,7 @@ impl Adoption for MemoryStorage {
         })
     }
 
-    fn adopt(&self, entries: &[AdoptedEntry<'_>]) -> Result<Head> {
+    fn adopt(&self, entries: &[AppendedEntry<'_>]) -> Result<Head> {
         self.change(|state| {
             if !state.is_incomplete {
                 return Err(recorded::not_begun());

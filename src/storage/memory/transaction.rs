@@ -10,7 +10,7 @@ use super::state::{MemoryJournalEntry, MemoryState};
 use super::vault::{MemoryStorage, WriterTurn};
 use crate::digest::CoreHash;
 use crate::storage::catalog::apply;
-use crate::storage::interface::{AdoptedEntry, Snapshot, Transaction};
+use crate::storage::interface::{AppendedEntry, Snapshot, Transaction};
 use crate::storage::journal::JournalWriter;
 use crate::storage::{Head, Result, recorded};
 
@@ -42,8 +42,8 @@ impl<'s> MemoryTransaction<'s> {
 
 impl MemoryState {
     /// Appends entries to the journal, and executes what follows from them.
-    pub(super) fn append(&mut self, entries: &[AdoptedEntry<'_>]) {
-        for AdoptedEntry { entry, content } in entries {
+    pub(super) fn append(&mut self, entries: &[AppendedEntry<'_>]) {
+        for AppendedEntry { entry, content } in entries {
             self.execute(entry, apply(entry, *content));
             let record = entry.record.clone();
             self.journal.push(Arc::new(MemoryJournalEntry { record, action: entry.change.action() }));
@@ -64,7 +64,7 @@ impl Transaction for MemoryTransaction<'_> {
         &mut self.journal
     }
 
-    fn append(&mut self, entries: &[AdoptedEntry<'_>]) -> Result<Vec<bool>> {
+    fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>> {
         Arc::make_mut(&mut self.view.0).append(entries);
         // Each capture has a copy of its own.
         Ok(vec![false; entries.len()])

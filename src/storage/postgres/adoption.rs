@@ -13,7 +13,7 @@ use super::transaction::PostgresTransaction;
 use super::vault::PostgresStorage;
 use super::view::PostgresSnapshot;
 use super::write::blobs::Blobs;
-use crate::storage::interface::{AdoptedEntry, Adoption};
+use crate::storage::interface::{Adoption, AppendedEntry};
 use crate::storage::recorded;
 use crate::storage::{BUSY_TIMEOUT, Head, Prepared, Result};
 
@@ -46,7 +46,7 @@ impl Adoption for PostgresStorage {
         })
     }
 
-    fn adopt(&self, entries: &[AdoptedEntry<'_>]) -> Result<Head> {
+    fn adopt(&self, entries: &[AppendedEntry<'_>]) -> Result<Head> {
         let batch: Vec<&Prepared> = entries.iter().filter_map(|entry| entry.content).collect();
         let mut blobs = Blobs::new(&batch);
         self.retry(|_| self.try_to_adopt(entries, &mut blobs))
@@ -89,7 +89,7 @@ impl PostgresStorage {
         Ok((session, recorder, is_incomplete))
     }
 
-    fn try_to_adopt(&self, entries: &[AdoptedEntry<'_>], blobs: &mut Blobs<'_>) -> PostgresResult<Head> {
+    fn try_to_adopt(&self, entries: &[AppendedEntry<'_>], blobs: &mut Blobs<'_>) -> PostgresResult<Head> {
         blobs.begin();
         if self.server.blobs().is_external() {
             let all = blobs.all();

@@ -275,7 +275,10 @@ mod tests {
         assert!(is_newer(DatabaseTransaction::to_read(&server)));
         let error = prepare(&server, PostgresCreatePolicy::OpenOrCreate, None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Newer);
-        assert!(error.to_string().contains("schema version 2") && error.to_string().contains("up to 1"), "{error}");
+        assert!(
+            error.to_string().contains("schema version 2") && error.to_string().contains("up to 1"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::write::RowWriter;
 use super::write::blobs::Blobs;
 use crate::artifact::Member;
 use crate::digest::CoreHash;
-use crate::storage::interface::{AdoptedEntry, Snapshot, Transaction};
+use crate::storage::interface::{AppendedEntry, Snapshot, Transaction};
 use crate::storage::journal::JournalWriter;
 use crate::storage::{Actor, Head, Prepared, Result};
 
@@ -69,7 +69,7 @@ impl<'s> PostgresTransaction<'s> {
     /// Returns, for each, whether it adds a capture with bytes that the vault had before.
     pub(super) fn append_with(
         &mut self,
-        entries: &[AdoptedEntry<'_>],
+        entries: &[AppendedEntry<'_>],
         blobs: &mut Blobs<'_>,
     ) -> PostgresResult<Vec<bool>> {
         let session = &self.view.session;
@@ -137,7 +137,7 @@ impl Transaction for PostgresTransaction<'_> {
         self.journal.writer()
     }
 
-    fn append(&mut self, entries: &[AdoptedEntry<'_>]) -> Result<Vec<bool>> {
+    fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>> {
         let contents: Vec<&Prepared> = entries.iter().filter_map(|entry| entry.content).collect();
         let appended = self.append_with(entries, &mut Blobs::new(&contents));
         self.view.answer(appended)

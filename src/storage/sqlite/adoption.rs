@@ -8,7 +8,7 @@ use super::journal::SqliteJournalWriter;
 use super::store::Store;
 use super::{Result, StorageError, application_id, write_lock};
 use crate::storage::entry::Entry;
-use crate::storage::interface::{AdoptedEntry, Adoption};
+use crate::storage::interface::{Adoption, AppendedEntry};
 use crate::storage::recorded;
 use crate::storage::{BUSY_TIMEOUT, Head};
 
@@ -30,14 +30,14 @@ impl Adoption for Store {
         )
     }
 
-    fn adopt(&self, entries: &[AdoptedEntry<'_>]) -> Result<Head> {
+    fn adopt(&self, entries: &[AppendedEntry<'_>]) -> Result<Head> {
         if !self.is_incomplete()? {
             return Err(recorded::not_begun());
         }
         let head = recorded::check(Self::snapshot(self)?.journal_head()?, entries)?;
         // Bytes that others depend on have to be encoded again before they are removed, so removals are committed by
         // themselves.
-        let is_removal = |entry: &AdoptedEntry<'_>| matches!(entry.entry.change, Entry::Remove { .. });
+        let is_removal = |entry: &AppendedEntry<'_>| matches!(entry.entry.change, Entry::Remove { .. });
         for entries in entries.chunk_by(|one, other| is_removal(one) == is_removal(other)) {
             let mut edit = WriteTransaction::begin_to_adopt(self.snapshot_to_change(BUSY_TIMEOUT)?)?;
             edit.append(entries)?;

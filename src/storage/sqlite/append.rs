@@ -10,12 +10,12 @@ use super::write::SqliteWriter;
 use super::{payload, remove};
 use crate::digest::CoreHash;
 use crate::storage::entry::Entry;
-use crate::storage::interface::AdoptedEntry;
+use crate::storage::interface::AppendedEntry;
 
 impl WriteTransaction<'_> {
     /// Appends entries to the journal, and executes what follows from them. Returns, for each, whether it adds a capture with
     /// bytes that the vault had before.
-    pub(super) fn append(&mut self, entries: &[AdoptedEntry<'_>]) -> Result<Vec<bool>> {
+    pub(super) fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>> {
         let none = Dictionaries::default();
         let content = entries.iter().find_map(|entry| entry.content);
         let dictionaries = content.map_or(Ok(&none), payload::dictionaries)?;

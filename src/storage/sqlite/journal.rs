@@ -1,7 +1,5 @@
 //! The journal of a vault: its rows.
 
-use std::collections::HashMap;
-
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
@@ -34,8 +32,6 @@ pub(super) struct SqliteJournalWriter {
     writer: JournalWriter,
     /// The last entry that has a row.
     last: Head,
-    /// The row ids of actors.
-    actors: HashMap<String, i64>,
 }
 
 impl SqliteJournalWriter {
@@ -74,7 +70,7 @@ impl SqliteJournalWriter {
             None => (0_i64, Digest::from_bytes([0; 32]), None),
         };
         let last = Head { seq: seq.cast_unsigned(), chain };
-        Ok(Self { writer: JournalWriter::new(last, at_last, actor, at), last, actors: HashMap::new() })
+        Ok(Self { writer: JournalWriter::new(last, at_last, actor, at), last })
     }
 
     /// Returns the last entry.
@@ -93,7 +89,7 @@ impl SqliteJournalWriter {
     }
 
     /// Writes the row of an entry that continues the journal. An addition is stored in columns if the view returns its text
-    /// again; the vault may not have the kind of an artifact that was removed later.
+    /// again.
     pub(super) fn write(
         &mut self,
         statements: &impl StatementProvider,
@@ -105,10 +101,8 @@ impl SqliteJournalWriter {
         self.last = entry.head();
         if let Some(addition) = entry.addition()
             && entry.is_in_written_form()
-            && let Some(kind) = kind_id(statements, addition.kind)?
         {
-            let actor = entry.actor.as_deref().map(|name| self.actor_id(statements, name)).transpose()?;
-            return insert_addition(statements, (seq, at, actor), (kind, &addition), &record.chain);
+            return insert_addition(statements, (seq, at), entry.actor.as_deref(), &addition, &record.chain);
         }
         insert_text(statements, (seq, at), &record.entry, &record.chain)
     }
@@ -118,55 +112,23 @@ impl SqliteJournalWriter {
         let entry = self.writer.record(entry).map_err(refused)?;
         self.write(connection, &entry)
     }
-
-    fn actor_id(&mut self, statements: &impl StatementProvider, name: &str) -> rusqlite::Result<i64> {
-        if let Some(id) = self.actors.get(name) {
-            return Ok(*id);
-        }
-        let id = actor_id(statements, name)?;
-        self.actors.insert(name.to_owned(), id);
-        Ok(id)
-    }
 }
 
-/// Returns the row id of the actor with this name, who may be new.
-fn actor_id(statements: &impl StatementProvider, name: &str) -> rusqlite::Result<i64> {
-    let known = statements.with("SELECT id FROM actor WHERE name = ?1", |select| {
-        select.query_row([name], |row| row.get(0)).optional()
-    })?;
-    if let Some(id) = known {
-        return Ok(id);
-    }
-    // Not the number of a lost row, to which entries still refer.
-    statements.with(
-        "INSERT INTO actor (id, name) VALUES (
-           (SELECT max(actor) + 1 FROM journal WHERE actor > (SELECT coalesce(max(id), 0) FROM actor)), ?1)
-         RETURNING id",
-        |insert| insert.query_row([name], |row| row.get(0)),
-    )
-}
-
-/// Returns the row id of the kind with this name.
-fn kind_id(statements: &impl StatementProvider, name: &str) -> rusqlite::Result<Option<i64>> {
-    statements.with("SELECT id FROM kind WHERE name = ?1", |select| {
-        select.query_row([name], |row| row.get(0)).optional()
-    })
-}
-
-/// Inserts the row of an addition: its number, time and actor; the row id of its kind, and what it adds; its chain value.
+/// Inserts the row of an addition: its number and time, its actor, what it adds, and its chain value.
 fn insert_addition(
     statements: &impl StatementProvider,
-    (seq, at, actor): (i64, i64, Option<i64>),
-    (kind, addition): (i64, &RecordedAddition<'_>),
+    (seq, at): (i64, i64),
+    actor: Option<&str>,
+    addition: &RecordedAddition<'_>,
     chain: &Digest,
 ) -> rusqlite::Result<()> {
-    let RecordedAddition { target: CaptureTarget { capture, artifact }, size, source_path, .. } = addition;
+    let RecordedAddition { target: CaptureTarget { capture, artifact }, kind, size, source_path } = addition;
     let size = i64::try_from(*size).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     let parts: [&dyn ToSql; 9] = [
         &seq,
         &at,
         &actor,
-        &kind,
+        kind,
         artifact.0.as_bytes(),
         capture.0.as_bytes(),
         &size,

@@ -58,8 +58,7 @@ pub(crate) struct SqliteSnapshot<'s> {
     path: &'s Path,
     /// The segments of the mention index, loaded on first use; `None` if the vault is to be changed.
     segments: Option<OnceCell<MentionIndexReader>>,
-    /// The core hashes of artifacts that were looked up. Row ids are reused only after a removal, which no snapshot
-    /// follows by an addition.
+    /// The core hashes of artifacts that were looked up. Their row ids are numbers of entries, which are not reused.
     cores: RefCell<HashMap<ArtifactId, CoreHash>>,
     pub(super) owners: RefCell<Owners>,
     /// Whether the connection's transaction continues when this is dropped.

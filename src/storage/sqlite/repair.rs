@@ -9,7 +9,6 @@ mod blobs;
 mod indexes;
 mod journal;
 mod labels;
-mod names;
 mod rows;
 mod steps;
 mod types;
@@ -155,8 +154,8 @@ impl Store {
                 return renumber_artifact(transaction, (own, artifact.id), admitted, (capture, &expected));
             }
             let changed = transaction.execute(
-                "INSERT INTO artifact (id, core, kind, added_at)
-                 SELECT ?1, ?2, k.id, (SELECT min(added_at) FROM capture WHERE artifact = ?1)
+                "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival)
+                 SELECT ?1, ?2, k.id, (SELECT min(added_at) FROM capture WHERE artifact = ?1), 0, 0
                    FROM kind k, capture c
                   WHERE k.name = ?3 AND c.id = ?4 AND c.artifact = ?1 AND c.seal = ?5
                  ON CONFLICT (id) DO UPDATE SET core = excluded.core, kind = excluded.kind

@@ -226,9 +226,7 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.set_transaction_behavior(TransactionBehavior::Deferred);
     outcome.map_err(|error| match error {
         rusqlite_migration::Error::RusqliteError { err, .. } => err,
-        error => {
-            rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_ERROR), Some(error.to_string()))
-        }
+        error => rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_ERROR), Some(error.to_string())),
     })
 }
 

@@ -21,7 +21,7 @@ use super::statements::{StatementProvider, TransactionStatements};
 use super::tombstones::Tombstones;
 use crate::artifact::{Admitted, Kind};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::AdoptedEntry;
+use crate::storage::AppendedEntry;
 use crate::storage::catalog::apply;
 use crate::storage::seal::seal;
 
@@ -116,13 +116,9 @@ impl<'t> SqliteWriter<'t> {
     pub(super) fn append(
         &mut self,
         journal: &mut SqliteJournalWriter,
-        AdoptedEntry { entry, content }: &AdoptedEntry<'_>,
+        AppendedEntry { entry, content }: &AppendedEntry<'_>,
     ) -> rusqlite::Result<bool> {
         (self.reuses_bytes, self.new_artifact) = (false, None);
-        if let Some(content) = content {
-            // The row of the entry refers to that of the kind.
-            self.kind(content.admitted().kind())?;
-        }
         journal.write(&self.statements, entry)?;
         apply(entry, *content).into_iter().try_for_each(|change| self.execute(change))?;
         Ok(self.reuses_bytes)

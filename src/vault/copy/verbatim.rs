@@ -7,7 +7,7 @@ use crate::artifact::{AdmitOptions, Admitted, SignaturePolicy};
 use crate::formats;
 use crate::intake::pipeline::{self, PipelineEvent};
 use crate::storage::{
-    AdoptedEntry, Adoption, Head, JournalQuery, Prepared, RecordedEntry, Snapshot, StoredMember,
+    Adoption, AppendedEntry, Head, JournalQuery, Prepared, RecordedEntry, Snapshot, StoredMember,
 };
 use crate::validation::{Report, RuleInfo, Severity, Violation};
 use crate::vault::fsck::admit_stored;
@@ -140,10 +140,10 @@ impl CopyBatch<'_> {
     }
 
     fn store(&mut self) -> Result<(), CopyError> {
-        let entries: Vec<AdoptedEntry<'_>> = self
+        let entries: Vec<AppendedEntry<'_>> = self
             .waiting
             .iter()
-            .map(|(entry, content)| AdoptedEntry { entry, content: content.as_ref() })
+            .map(|(entry, content)| AppendedEntry { entry, content: content.as_ref() })
             .collect();
         if entries.is_empty() {
             return Ok(());

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use crate::artifact::{KeyRing, Kind};
 use crate::formats;
-use crate::storage::check::finding::{JOURNAL_BROKEN, KIND_DIFFERS, Subject};
+use crate::storage::check::finding::{KIND_DIFFERS, Subject};
 use crate::storage::check::{Inspection, IntegrityLevel};
 use crate::storage::{Result, Storage, StorageError};
 
@@ -111,11 +111,7 @@ fn overall(inspection: &dyn Inspection, options: &FsckOptions) -> Result<Vec<Fin
             findings.push(Finding::new(KIND_DIFFERS, subject, "this program defines it differently"));
         }
     }
-    let mut of_journal = inspection.journal(None)?.findings;
-    if of_journal.iter().any(|finding| finding.info == JOURNAL_BROKEN) {
-        findings.append(&mut inspection.names(&formats::ALL.map(Kind::name))?);
-    }
-    findings.append(&mut of_journal);
+    findings.append(&mut inspection.journal(None)?.findings);
     findings.append(&mut inspection.removed()?);
     if is_full {
         findings.append(&mut inspection.unreferenced()?);

@@ -17,11 +17,10 @@ use crate::storage::check::finding::{
     ANNOTATION_DIFFERS, ANNOTATION_LOST, ARTIFACT_EMPTY, BASE_WRONG, BLOB_DAMAGED, BLOB_MISSING,
     BLOB_UNREFERENCED, CAPTURE_DAMAGED, CAPTURE_LOST, CORE_DIFFERS, DICTIONARY_DAMAGED, EMBEDDED_MISSING,
     ENTRY_DIFFERS, FILE_DAMAGED, FILE_SURPLUS, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INDEX_UNREADABLE,
-    INSECURE_PERMISSIONS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG,
-    MENTION_INDEX_UNSORTED, MENTIONS_MISSING, MENTIONS_SURPLUS, NAME_DIFFERS, ORDER_DIFFERS, PAYLOAD_SURPLUS,
-    REFERENCE_BROKEN, ROW_NUMBER_INVALID, SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS,
-    SIZE_WRONG, SOURCE_PATH_DIFFERS, Subject, TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE,
-    UNRESOLVED_MISSING, UNRESOLVED_SURPLUS, WARNINGS_DIFFER,
+    INSECURE_PERMISSIONS, JOURNAL_BROKEN, KIND_DIFFERS, KIND_UNKNOWN, KIND_WRONG, MENTION_INDEX_UNSORTED,
+    MENTIONS_MISSING, MENTIONS_SURPLUS, ORDER_DIFFERS, PAYLOAD_SURPLUS, REFERENCE_BROKEN, ROW_NUMBER_INVALID,
+    SEAL_BROKEN, SEARCH_DAMAGED, SEARCH_DIFFERS, SIGNATURE_DIFFERS, SIZE_WRONG, SOURCE_PATH_DIFFERS, Subject,
+    TIME_DIFFERS, TOMBSTONE_DIFFERS, UNREADABLE, UNRESOLVED_MISSING, UNRESOLVED_SURPLUS, WARNINGS_DIFFER,
 };
 use crate::storage::check::{
     CaptureId, CheckedArtifact, Inspection, IntegrityLevel, ReadCapture, RecordedCapture, RecordedSignatures,
@@ -95,7 +94,6 @@ pub(super) fn repair(
     repair.step(Repairer::file)?;
     let of_the_file = repair.done.len();
     // Everything else reads the names.
-    repair.step(Repairer::names)?;
     repair.step(Repairer::rows)?;
     repair.step(Repairer::bytes)?;
     repair.step(Repairer::artifacts)?;
@@ -177,13 +175,6 @@ impl<'r> Repairer<'r> {
         }
         if self.has(FILE_DAMAGED) {
             self.done.append(&mut self.steps.repair_sql_indexes()?);
-        }
-        Ok(())
-    }
-
-    fn names(&mut self) -> Result<()> {
-        if self.has(NAME_DIFFERS) {
-            self.done.append(&mut self.steps.repair_names(&formats::ALL)?);
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use crate::storage::{Result, Tombstone};
 struct CatalogCapture {
     core: CoreHash,
     capture: CaptureHash,
-    addition: AdditionFacts<String, String>,
+    addition: AdditionFacts<String>,
     seen_at: i64,
     signature: Option<SignatureFacts>,
 }
@@ -164,7 +164,7 @@ fn capture_row(row: &Row) -> PostgresResult<CatalogCapture> {
 }
 
 /// Returns the addition that an entry records, if it records one.
-fn addition_facts(entry: &EntryText) -> Option<AdditionFacts<String, String>> {
+fn addition_facts(entry: &EntryText) -> Option<AdditionFacts<String>> {
     let Entry::Add { kind, size, source_path, .. } = &entry.change else { return None };
     let (size, kind, source_path) = (i64::try_from(*size).ok(), Some(kind.clone()), source_path.clone());
     Some(AdditionFacts { at: entry.milliseconds(), size, kind, source_path })

@@ -17,7 +17,7 @@ use super::names::NameRegistry;
 use super::session::DatabaseTransaction;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::catalog::{Row, RowChange, RowKey, apply};
-use crate::storage::interface::AdoptedEntry;
+use crate::storage::interface::AppendedEntry;
 use crate::storage::{RecordedEntry, Tombstone};
 use annotations::AnnotationChanges;
 use artifacts::ArtifactChanges;
@@ -50,9 +50,9 @@ struct RowChanges<'c> {
 
 impl RowWriter<'_, '_, '_> {
     /// Executes what follows from entries. The blobs of what they add are stored.
-    pub(super) fn execute(&mut self, entries: &[AdoptedEntry<'_>]) -> PostgresResult<()> {
+    pub(super) fn execute(&mut self, entries: &[AppendedEntry<'_>]) -> PostgresResult<()> {
         let mut waiting = RowChanges::default();
-        for AdoptedEntry { entry, content } in entries {
+        for AppendedEntry { entry, content } in entries {
             let changes = apply(entry, *content);
             if changes.iter().any(|change| waiting.removes_artifact_of(change)) {
                 self.write(std::mem::take(&mut waiting))?;

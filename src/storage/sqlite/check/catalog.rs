@@ -41,10 +41,10 @@ impl FileInspection<'_> {
     fn compare_captures(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
         const SCAN: TableScan = TableScan {
             table: "capture",
-            sql: "SELECT c.id, a.core, coalesce(c.digest, b.digest), c.added_at, c.size, a.kind, c.seen_at,
+            sql: "SELECT c.id, a.core, coalesce(c.digest, b.digest), c.added_at, c.size, k.name, c.seen_at,
                          c.source_entry
                     FROM capture c NOT INDEXED JOIN artifact a ON a.id = c.artifact
-                    LEFT JOIN blob b ON b.id = c.blob WHERE c.id BETWEEN ?1 AND ?2 ORDER BY c.id",
+                    LEFT JOIN kind k ON k.id = a.kind LEFT JOIN blob b ON b.id = c.blob WHERE c.id BETWEEN ?1 AND ?2 ORDER BY c.id",
             ids: "SELECT id FROM capture INDEXED BY capture_by_artifact WHERE id >= ?1 ORDER BY id",
         };
         let mut compared = JournalComparison::default();
@@ -85,7 +85,8 @@ impl FileInspection<'_> {
         let added = compared.capture(capture, entries, (row.get(6)?, seen.flatten()));
         let recorded = added.map(|seq| addition(&self.connection, seq)).transpose()?;
         if let Some(recorded) = recorded.flatten() {
-            let (at, size, kind) = (row.get(3)?, row.get(4)?, row.get(5)?);
+            // A damaged name is another one.
+            let (at, size, kind) = (row.get(3)?, row.get(4)?, row.get(5).unwrap_or_default());
             let stored = AdditionFacts { at, size, kind, source_path: row.get(7)? };
             compared.addition(capture, &stored, &recorded);
         }
@@ -131,9 +132,8 @@ impl FileInspection<'_> {
     }
 }
 
-/// Returns the addition that the entry `seq` records. The size and the kind's row id are `None` if the first schema
-/// version wrote the entry for a kind without a row. An entry with a source path is named in place of the path.
-fn addition(connection: &Connection, seq: i64) -> rusqlite::Result<Option<AdditionFacts<i64, i64>>> {
+/// Returns the addition that the entry `seq` records. An entry with a source path is named in place of the path.
+fn addition(connection: &Connection, seq: i64) -> rusqlite::Result<Option<AdditionFacts<i64>>> {
     connection
         .prepare_cached(
             "SELECT at, size, kind, iif(source_path IS NULL, NULL, seq) FROM journal WHERE seq = ?1",

@@ -14,7 +14,6 @@ use crate::storage::{Result, StorageError};
 impl Inspection for FileInspection<'_> {
     forward_to_inherent! {
         fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>>;
-        fn names(&self, kinds: &[&str]) -> Result<Vec<Finding>>;
         fn removed(&self) -> Result<Vec<Finding>>;
         fn order_of_mentions(&self) -> Result<Vec<Finding>>;
         fn mentions_index(&self) -> Result<(Vec<Finding>, bool)>;

@@ -34,8 +34,7 @@ impl JournalReader for FileInspection<'_> {
         let mut captures = Vec::new();
         self.look(journal(), findings, || {
             let mut statement = self.connection.prepare(
-                "SELECT j.core, j.capture, k.name, j.source_path FROM journal j LEFT JOIN kind k ON k.id = j.kind
-                  WHERE j.seq = ?1 AND j.core IS NOT NULL",
+                "SELECT core, capture, kind, source_path FROM journal WHERE seq = ?1 AND core IS NOT NULL",
             )?;
             for entries in state.captures() {
                 let recorded = |row: &Row<'_>| {
@@ -56,10 +55,9 @@ impl FileInspection<'_> {
     /// this core hash, in the order in which they were added.
     pub(super) fn recorded_with(&self, digest: Digest) -> Result<Vec<RecordedCapture>> {
         let recorded = self.look(journal(), &mut Vec::new(), || {
-            let sql = "SELECT j.core, j.capture, k.name, j.source_path, max(j.seq)
-                         FROM journal j LEFT JOIN kind k ON k.id = j.kind
-                        WHERE (j.capture = ?1 OR j.core = ?1) AND j.core IS NOT NULL
-                        GROUP BY j.core, j.capture ORDER BY min(j.seq)";
+            let sql = "SELECT core, capture, kind, source_path, max(seq) FROM journal
+                        WHERE (capture = ?1 OR core = ?1) AND core IS NOT NULL
+                        GROUP BY core, capture ORDER BY min(seq)";
             let mut statement = self.connection.prepare(sql)?;
             let recorded = |row: &Row<'_>| {
                 let (core, capture) = (row.get(0)?, row.get(1)?);

@@ -13,7 +13,6 @@ mod journal;
 mod labels;
 mod logs;
 mod mention_index;
-mod names;
 mod pages;
 mod permissions;
 mod removed;
@@ -32,10 +31,8 @@ use super::payload::PayloadReader;
 use super::pool::SqlitePooledConnection;
 use super::store::Store;
 use super::{Result, StorageError};
-use crate::storage::Actor;
 use crate::storage::check::finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
 
-pub(super) use names::{ProvenName, proven_names};
 pub(super) use permissions::restrict_permissions;
 pub(super) use replay::{entry as journal_entry, replay};
 pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
@@ -46,22 +43,16 @@ pub(in crate::storage::sqlite) struct FileInspection<'s> {
     /// Not shared with the store: the check must see what is on disk.
     readers: DecompressionDictionaryCache,
     path: &'s Path,
-    /// The actor of the store, who may be the one of earlier entries.
-    actor: Option<&'s Actor>,
 }
 
 impl<'s> FileInspection<'s> {
-    pub(super) fn begin(
-        connection: SqlitePooledConnection<'s>,
-        path: &'s Path,
-        actor: Option<&'s Actor>,
-    ) -> Result<Self> {
+    pub(super) fn begin(connection: SqlitePooledConnection<'s>, path: &'s Path) -> Result<Self> {
         let begin = || {
             connection.execute_batch("BEGIN DEFERRED")?;
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
         };
         begin().map_err(|error| StorageError::from_sqlite(path, error))?;
-        Ok(Self { connection, readers: DecompressionDictionaryCache::default(), path, actor })
+        Ok(Self { connection, readers: DecompressionDictionaryCache::default(), path })
     }
 
     fn payloads(&self) -> PayloadReader<'_> {
@@ -106,6 +97,6 @@ impl Drop for FileInspection<'_> {
 impl Store {
     /// Begins a check of the vault's current state. Unlike a snapshot, it is also available for a damaged vault.
     pub(in crate::storage::sqlite) fn inspect(&self) -> Result<FileInspection<'_>> {
-        FileInspection::begin(self.connection()?, &self.path, self.actor.as_ref())
+        FileInspection::begin(self.connection()?, &self.path)
     }
 }

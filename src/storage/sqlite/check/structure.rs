@@ -8,9 +8,8 @@ use super::FileInspection;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::check::finding::{
     ARTIFACT_EMPTY, BASE_WRONG, BLOB_MISSING, BLOB_UNREFERENCED, DICTIONARY_DAMAGED, DUPLICATE_ARTIFACT,
-    DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, FILE_SURPLUS, Finding, FindingInfo,
-    PAGE_SHARED, PAYLOAD_SURPLUS, REFERENCE_BROKEN, ROW_NUMBER_INVALID,
-    SCHEMA_DIFFERS, Subject,
+    DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, FILE_SURPLUS, Finding, FindingInfo, PAGE_SHARED,
+    PAYLOAD_SURPLUS, REFERENCE_BROKEN, ROW_NUMBER_INVALID, SCHEMA_DIFFERS, Subject,
 };
 use crate::storage::check::{IntegrityLevel, KindFacts};
 use crate::storage::sqlite::dictionaries::DictionarySeal;

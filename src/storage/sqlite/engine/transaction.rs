@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::digest::CoreHash;
 use crate::storage::entry::Entry;
-use crate::storage::interface::{AdoptedEntry, Snapshot, Transaction};
+use crate::storage::interface::{AppendedEntry, Snapshot, Transaction};
 use crate::storage::journal::JournalWriter;
 use crate::storage::sqlite::edit::WriteTransaction;
 use crate::storage::sqlite::release::BaseReplacements;
@@ -45,7 +45,7 @@ impl Transaction for SqliteTransaction<'_> {
         self.edit.journal.writer()
     }
 
-    fn append(&mut self, entries: &[AdoptedEntry<'_>]) -> Result<Vec<bool>> {
+    fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>> {
         self.removes |= entries.iter().any(|entry| matches!(entry.entry.change, Entry::Remove { .. }));
         self.edit.append(entries)
     }

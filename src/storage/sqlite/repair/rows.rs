@@ -52,6 +52,7 @@ impl Store {
             digests(transaction, &mut repaired)?;
             sizes(transaction, &mut repaired)?;
             types::drop_warnings(transaction)?;
+            types::rename_kinds(transaction)?;
             for columns in [ARTIFACTS, CAPTURES, BLOBS] {
                 renumber_impossible(transaction, columns, &mut repaired)?;
             }

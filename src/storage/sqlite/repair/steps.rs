@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::artifact::{Admitted, Kind, Signature};
+use crate::artifact::{Admitted, Signature};
 use crate::digest::BlobHash;
 use crate::storage::check::{
     CaptureId, CheckedArtifact, Inspection, JournalRestoreResult, Repair, Repairs, Subject,
@@ -16,7 +16,6 @@ impl Repairs for Store {
         fn repair_end(&self) -> Result<Vec<Repair>>;
         fn repair_permissions(&self, subject: Subject) -> Result<Vec<Repair>>;
         fn repair_sql_indexes(&self) -> Result<Vec<Repair>>;
-        fn repair_names(&self, kinds: &[Kind]) -> Result<Vec<Repair>>;
         fn repair_rows(&self) -> Result<Vec<Repair>>;
         fn drop_surplus(&self) -> Result<Vec<Repair>>;
         fn repair_dictionaries(&self, other: Option<&dyn Inspection>) -> Result<Vec<Repair>>;

@@ -69,6 +69,15 @@ pub(super) fn drop_unreadable(
     Ok(())
 }
 
+/// Gives kinds whose names cannot be read names that no kind has. Their artifacts are given their kinds when they are indexed
+/// again.
+pub(super) fn rename_kinds(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    for name in unreadable(transaction, "kind", "name")? {
+        transaction.execute("UPDATE kind SET name = 'row ' || id WHERE CAST(name AS BLOB) IS ?1", [name])?;
+    }
+    Ok(())
+}
+
 /// Removes damaged warnings, which are derived from the bytes of their captures.
 pub(super) fn drop_warnings(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     for text in unreadable(transaction, "capture", "warnings")? {

@@ -20,9 +20,10 @@ impl SqliteWriter<'_> {
             RowChange::Put(row) => self.put(row),
             RowChange::Delete(key) => self.delete(&key),
             RowChange::Arrive { core, at, arrival } => match self.artifact(core)? {
-                Some(id) => self
+                // The row of a new artifact has both already.
+                Some(id) if self.new_artifact != Some(id) => self
                     .run("UPDATE artifact SET seen_at = ?2, arrival = ?3 WHERE id = ?1", (id, at, arrival)),
-                None => Ok(()),
+                _ => Ok(()),
             },
             RowChange::See { core, capture, at } => match capture_id(self.connection, core, capture)? {
                 Some(id) => self.run("UPDATE capture SET seen_at = ?2 WHERE id = ?1", (id, at)),

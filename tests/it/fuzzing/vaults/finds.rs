@@ -83,13 +83,7 @@ fn a_rollback_journal_beside_a_vault_is_not_written_into_it() {
     for pages in [u32::MAX, 1] {
         let files = vec![("", bytes.clone()), ("-journal", rollback_journal(pages))];
         let mutant = Mutant { files, described: String::new() };
-        for words in [
-            &["find"][..],
-            &["fsck"],
-            &["fsck", "--repair"],
-            &["add", "d"],
-            &["sql", "SELECT 1"],
-        ] {
+        for words in [&["find"][..], &["fsck"], &["fsck", "--repair"], &["add", "d"], &["sql", "SELECT 1"]] {
             mutant.write(&sandbox);
             let outcome = limited::run(&sandbox, words);
             let said = std::fs::read_to_string(sandbox.path("stderr")).unwrap();
