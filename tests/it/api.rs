@@ -179,6 +179,16 @@ fn what_commands_print_as_json_is_described() {
 }
 
 #[test]
+fn the_introduction_names_what_commands_print() {
+    let introduction = std::fs::read_to_string(repository("docs/json.md")).unwrap();
+    for (command, _, schemas) in COMMANDS {
+        for schema in schemas.split(' ') {
+            assert!(introduction.contains(&format!("`{schema}`")), "{command}: {schema}");
+        }
+    }
+}
+
+#[test]
 fn what_imports_copies_and_checks_print_as_json_is_described() {
     let document: Value = serde_json::from_str(&document()).unwrap();
     let sandbox = Sandbox::new();

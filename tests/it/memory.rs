@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Sandbox, repository, run_pack, session};
+use crate::sandbox::{Sandbox, command_pages, repository, run_pack, session};
 use crate::traces::{self, Record};
 
 /// Memory that a command uses without documents, in MiB, as documented.
@@ -343,12 +343,16 @@ const OTHERS: &[&str] = &[
 
 /// The commands that can be run, as the documentation lists them, with their subcommands.
 fn commands() -> BTreeSet<String> {
-    let text = std::fs::read_to_string(repository("docs/commands.md")).unwrap();
+    let text = command_pages();
     let usages: BTreeSet<&str> =
         text.lines().filter_map(|line| line.strip_prefix("Usage: runvault ")).collect();
     assert!(usages.len() > 30, "{usages:?}");
     let runs = |usage: &&&str| !usage.ends_with("<COMMAND>");
-    usages.iter().filter(runs).map(|usage| usage.split(" [").next().unwrap().to_owned()).collect()
+    usages
+        .iter()
+        .filter(runs)
+        .map(|usage| usage.split(['[', '<']).next().unwrap().trim().to_owned())
+        .collect()
 }
 
 fn expect_within(Large { sandbox, mebibytes }: &Large) {

@@ -147,6 +147,12 @@ pub(crate) fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
+/// The pages of all commands in `docs/commands/`, one after the other.
+pub(crate) fn command_pages() -> String {
+    let pages = std::fs::read_dir(repository("docs/commands")).unwrap();
+    pages.map(|page| std::fs::read_to_string(page.unwrap().path()).unwrap()).collect()
+}
+
 /// A valid session with the given prompts and responses.
 pub(crate) fn session(adapter: &str, exchanges: &[(&str, &str)]) -> String {
     let digest = |text: &str| runvault::digest::Digest::from_content(text.as_bytes()).to_string();

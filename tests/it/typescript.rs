@@ -83,8 +83,8 @@ pub(crate) fn install(sandbox: &Sandbox, project: &Path) {
 }
 
 #[test]
-fn the_cookbook_for_typescript_is_real() {
-    if !are_installed("the cookbook for TypeScript") {
+fn the_example_for_typescript_is_real() {
+    if !are_installed("the example for TypeScript") {
         return;
     }
     let providers = Providers::start("python3");
@@ -98,7 +98,7 @@ fn the_cookbook_for_typescript_is_real() {
         ],
         prepare: Some(&prepare),
     };
-    assert!(console::check_in("docs/cookbook-typescript.md", Some("## "), &surroundings) > 10);
+    assert!(console::check_in("docs/typescript.md", None, &surroundings) > 10);
 }
 
 /// Copies the project of the tests, and installs the package in it.

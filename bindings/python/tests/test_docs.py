@@ -1,4 +1,4 @@
-"""The documents about Python: their code is run, and their commands print what they are said to print.
+"""The page about Python: its code is run, and its commands print what they are said to print.
 
 With UPDATE_DOCS in the environment, the output of commands is written into the document.
 """
@@ -57,7 +57,7 @@ def test_the_examples_for_python_run(tmp_path: Path, upstream: Upstream) -> None
     (tmp_path / "examples").symlink_to(EXAMPLES)
     ran = 0
     for language, name, text in blocks((REPOSITORY / "docs/python.md").read_text(encoding="utf-8")):
-        if language != "python":
+        if language != "python" or name.endswith(".py"):
             continue
         ran += 1
         command = [sys.executable, "-c", text]
@@ -71,13 +71,13 @@ def test_the_examples_for_python_run(tmp_path: Path, upstream: Upstream) -> None
 
 
 @pytest.mark.skipif("RUNVAULT_BIN" not in os.environ, reason="RUNVAULT_BIN does not name the program runvault")
-def test_the_cookbook_is_real(tmp_path: Path, upstream: Upstream) -> None:
+def test_the_agent_is_real(tmp_path: Path, upstream: Upstream) -> None:
     pytest.importorskip("openai", reason="openai is not installed")
-    path = REPOSITORY / "docs/cookbook-python.md"
+    path = REPOSITORY / "docs/python.md"
     document = path.read_text(encoding="utf-8")
     differences, commands = "", 0
     for language, name, text in blocks(document):
-        if language == "python":
+        if name.endswith(".py"):
             (tmp_path / name).write_text(text)
         if language != "console":
             continue
@@ -99,7 +99,7 @@ def test_the_cookbook_is_real(tmp_path: Path, upstream: Upstream) -> None:
         path.write_text(document, encoding="utf-8")
     else:
         assert not differences, f"UPDATE_DOCS=1 writes what the document should say:\n{differences}"
-    assert commands > 8, "the cookbook is missing"
+    assert commands > 8, "the agent is missing"
     with runvault.Vault.open(tmp_path / "recordings.vault") as vault:
         newest = vault.find(kinds=["rpk"]).first()
     assert newest is not None

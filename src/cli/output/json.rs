@@ -1,4 +1,4 @@
-//! JSON output. `docs/json.md` specifies its structure.
+//! JSON output. `docs/json.md` says which schema of `docs/api.json` each command prints.
 
 use std::io::{self, Write};
 

@@ -6,7 +6,7 @@ use runvault::Vault;
 use runvault::artifact::Cell;
 use runvault::vault::sql::SqlError;
 
-use crate::sandbox::{Sandbox, repository};
+use crate::sandbox::{Sandbox, command_pages};
 
 /// Core hashes of the examples: a contract, a pack, a run pack, two sessions, a trace and the part of it.
 pub(crate) const CONTRACT: &str = "5c496a37feba";
@@ -192,12 +192,8 @@ pub(crate) fn questions(has_examples: bool) -> Vec<Vec<String>> {
 
 #[test]
 fn every_command_is_a_question_or_is_none() {
-    let text = std::fs::read_to_string(repository("docs/commands.md")).unwrap();
-    let commands: BTreeSet<&str> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("## "))
-        .filter_map(|title| title.trim_matches('`').strip_prefix("runvault "))
-        .collect();
+    let text = command_pages();
+    let commands: BTreeSet<&str> = text.lines().filter_map(|line| line.strip_prefix("# runvault ")).collect();
     assert!(commands.len() > 30, "{commands:?}");
     let ask = questions(true);
     let mut known: BTreeSet<&str> = ask.iter().map(|words| words[0].as_str()).collect();

@@ -1,4 +1,4 @@
-//! Additions to `--help`, the manual pages and docs/commands.md: groups of commands, and examples.
+//! Additions to `--help`, the manual pages and docs/commands/: groups of commands, and examples.
 
 mod examples;
 mod groups;

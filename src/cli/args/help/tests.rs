@@ -106,25 +106,51 @@ fn expect_document(name: &str, expected: &str) {
     );
 }
 
+/// The help of a command, in Markdown.
+fn section(heading: &str, command: &Command) -> String {
+    let help = command.clone().term_width(80).render_long_help().to_string().replace('`', "");
+    let lines: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
+    format!("{heading}\n\n```text\n{}\n```\n", lines.join("\n"))
+}
+
+/// The command without the options that every command has.
+fn without_common_options(command: &Command) -> Command {
+    command.clone().mut_args(|argument| {
+        let is_common = argument.is_global_set() || ["help", "version"].contains(&argument.get_id().as_str());
+        if is_common { argument.hide(true) } else { argument }
+    })
+}
+
 #[test]
 fn docs_of_all_commands() {
     let root = built();
-    let mut text = String::from(
-        "# Commands\n\nWhat `runvault COMMAND --help` prints, at 80 columns. This file is written by a test: \
-         `UPDATE_DOCS=1 cargo test --bin runvault docs`.\n\n",
-    );
-    let section = |text: &mut String, level: &str, path: &str, command: &Command| {
-        let help = command.clone().term_width(80).render_long_help().to_string().replace('`', "");
-        let lines: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
-        *text += &format!("{level} runvault {path}").replace("  ", " ");
-        *text = format!("{}\n\n```text\n{}\n```\n\n", text.trim_end(), lines.join("\n"));
-    };
-    section(&mut text, "##", "", &root);
+    let mut pages: Vec<(String, String)> = Vec::new();
     for (path, command) in all(&root, "") {
-        let level = if path.contains(' ') { "###" } else { "##" };
-        section(&mut text, level, &path, &command);
+        let level = if path.contains(' ') { "\n##" } else { "#" };
+        let text = section(&format!("{level} runvault {path}"), &without_common_options(&command));
+        let name = path.split(' ').next().unwrap_or_default();
+        match pages.last_mut() {
+            Some((last, page)) if last == name => page.push_str(&text),
+            _ => pages.push((name.to_owned(), text)),
+        }
     }
-    expect_document("commands.md", &(text.trim_end().to_owned() + "\n"));
+    let links: Vec<String> = pages.iter().map(|(name, _)| format!("[{name}]({name}.md)")).collect();
+    let index = format!(
+        "# Commands\n\nA page for each command has what `runvault COMMAND --help` prints, without the options that all \
+         commands have\nand that this page lists. A test writes these pages: \
+         `UPDATE_DOCS=1 cargo test --bin runvault docs`.\n\n{}\n\n{}",
+        links.join(" · "),
+        section("## runvault", &root)
+    );
+    pages.push(("README".to_owned(), index));
+    let is_page = |name: &str| pages.iter().any(|(page, _)| name.strip_suffix(".md") == Some(page));
+    for entry in std::fs::read_dir(document("commands")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(is_page(&name), "docs/commands/{name} is the page of no command");
+    }
+    for (name, page) in &pages {
+        expect_document(&format!("commands/{name}.md"), page);
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! JSON output of `diff --json`; `docs/json.md` describes it.
+//! JSON output of `diff --json`: `DiffAnswer` in `docs/api.json`.
 
 use std::io::{self, Write};
 
