@@ -1,7 +1,7 @@
 //! The entries of the journal, as they are written and read.
 //!
-//! A new event gets a variant in [`Entry`]. An action without one is a defect: what is not understood can neither
-//! be compared with the catalog nor copied.
+//! A new event gets a variant in [`Entry`]. An entry with another action, of a later program, is kept and copied as it is;
+//! what follows from it is not known, so that it is a finding of checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -123,12 +123,15 @@ pub(super) enum Entry {
         did: String,
         subject: String,
     },
+    /// An entry with an action that this program does not know. Only its text says what it records.
+    #[serde(other)]
+    Unknown,
 }
 
 impl Entry {
-    /// Returns the action.
-    pub(super) fn action(&self) -> &'static str {
-        match self {
+    /// Returns the action; `None` if only the text of the entry says it.
+    pub(super) fn action(&self) -> Option<&'static str> {
+        Some(match self {
             Self::Add { .. } => "add",
             Self::Seen { .. } => "seen",
             Self::Signature { .. } => "signature",
@@ -146,7 +149,8 @@ impl Entry {
             Self::Gc { .. } => "gc",
             Self::Reindex { .. } => "reindex",
             Self::Repair { .. } => "repair",
-        }
+            Self::Unknown => return None,
+        })
     }
 
     /// Returns the text of an entry with this content: its RFC 8785 form, so that any program can read and check it.
@@ -176,6 +180,18 @@ impl EntryText {
         }
     }
 
+    /// Returns the action that the text of an entry states.
+    ///
+    /// # Errors
+    /// Returns an error if the text is not that of an entry.
+    pub(super) fn action(text: &str) -> Result<String, serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Action {
+            action: String,
+        }
+        serde_json::from_str(text).map(|Action { action }| action)
+    }
+
     /// Returns its time.
     ///
     /// # Errors
@@ -203,10 +219,11 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_action_is_an_error() {
-        let entry = r#"{"action":"invent","at":"2026-01-01T00:00:00.000Z","x":1}"#;
-        let error = EntryText::parse(entry).unwrap_err().to_string();
-        assert!(error.contains("invent"), "{error}");
-        assert!(EntryText::parse("").is_err() && EntryText::parse("[]").is_err());
+    fn an_unknown_action_is_read_and_what_is_no_entry_is_an_error() {
+        let entry = EntryText::parse(r#"{"action":"invent","at":"2026-01-01T00:00:00.000Z","x":1}"#).unwrap();
+        assert_eq!((entry.change, entry.at), (Entry::Unknown, "2026-01-01T00:00:00.000Z".to_owned()));
+        for text in ["", "[]", r#"{"at":"2026-01-01T00:00:00.000Z"}"#, r#"{"action":"tag","at":"x"}"#] {
+            assert!(EntryText::parse(text).is_err(), "{text}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Entries of a journal, read from their text.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Utc};
 
 use super::entry::{Entry, EntryText};
@@ -14,6 +16,7 @@ pub struct RecordedEntry {
     pub(super) record: JournalRecord,
     pub(super) at: DateTime<Utc>,
     pub(super) actor: Option<String>,
+    pub(super) action: Cow<'static, str>,
     pub(super) change: Entry,
     /// Whether this program wrote the text.
     is_own: bool,
@@ -36,8 +39,8 @@ impl RecordedEntry {
     /// Reads the text of an entry.
     ///
     /// # Errors
-    /// Returns an error of the kind [`VaultDamaged`](ErrorKind::VaultDamaged) if this program does not understand it: it is
-    /// damaged, or a newer program wrote it.
+    /// Returns an error of the kind [`VaultDamaged`](ErrorKind::VaultDamaged) if it is damaged. An entry with an action that
+    /// this program does not know is none of that.
     pub fn parse(record: JournalRecord) -> Result<Self> {
         let seq = record.seq;
         let defect = |error: &dyn std::fmt::Display| {
@@ -46,12 +49,17 @@ impl RecordedEntry {
         };
         let entry = EntryText::parse(&record.entry).map_err(|error| defect(&error))?;
         let at = entry.at().map_err(|error| defect(&error))?;
+        let action = match entry.change.action() {
+            Some(action) => action.into(),
+            None => EntryText::action(&record.entry).map_err(|error| defect(&error))?.into(),
+        };
         // Vaults keep milliseconds. What the chain goes over counts, not what else is stored of the entry.
         let at = DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at);
         Ok(Self {
             record: JournalRecord { at, ..record },
             at,
             actor: entry.actor,
+            action,
             change: entry.change,
             is_own: false,
         })
@@ -118,7 +126,8 @@ impl JournalWriter {
         let (Head { seq, chain }, at) = (self.head(), self.at());
         let record = JournalRecord { seq, at, entry: text, chain };
         let actor = self.actor().map(|actor| actor.name().to_owned());
-        Ok(RecordedEntry { record, at, actor, change: entry, is_own: true })
+        let action = entry.action().unwrap_or_default().into();
+        Ok(RecordedEntry { record, at, actor, action, change: entry, is_own: true })
     }
 }
 
@@ -197,7 +206,7 @@ mod tests {
             let chain = Digest::from_bytes([0; 32]);
             let record = JournalRecord { seq: 1, at: DateTime::UNIX_EPOCH, entry: text.clone(), chain };
             let read = RecordedEntry::parse(record).unwrap();
-            assert!(text.starts_with(&format!(r#"{{"action":"{}","#, read.change.action())), "{text}");
+            assert!(text.starts_with(&format!(r#"{{"action":"{}","#, read.action)), "{text}");
         }
     }
 }

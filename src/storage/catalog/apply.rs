@@ -65,7 +65,8 @@ pub(crate) fn apply<'c>(entry: &RecordedEntry, content: Option<&'c Prepared>) ->
             removal.into_iter().chain(digests.map(tombstone)).collect()
         }
         Entry::AllowRemoved { core, .. } => vec![RowChange::Readmit { core: *core }],
-        Entry::Gc { .. } | Entry::Reindex { .. } | Entry::Repair { .. } => Vec::new(),
+        // What follows from an unknown entry is unknown, and checks say so.
+        Entry::Gc { .. } | Entry::Reindex { .. } | Entry::Repair { .. } | Entry::Unknown => Vec::new(),
     }
 }
 

@@ -152,7 +152,7 @@ impl JournalState {
             Entry::Signature { core, capture, .. } => {
                 self.signatures.insert((core, capture), seq);
             }
-            Entry::Gc { .. } | Entry::Reindex { .. } | Entry::Repair { .. } => {}
+            Entry::Gc { .. } | Entry::Reindex { .. } | Entry::Repair { .. } | Entry::Unknown => {}
         }
     }
 
@@ -317,7 +317,13 @@ impl JournalReplay {
             self.state.add(seq, core, capture);
             return;
         }
-        match EntryText::parse(text.unwrap_or_default()) {
+        let text = text.unwrap_or_default();
+        match EntryText::parse(text) {
+            Ok(EntryText { change: Entry::Unknown, .. }) if defect.is_none() => {
+                let action = EntryText::action(text).unwrap_or_default();
+                let detail = format!("this program does not know the action {action:?}");
+                self.defects.push((seq, EntryDefect::Unknown(detail)));
+            }
             Ok(entry) => {
                 let written = entry.milliseconds();
                 if written != at {

@@ -339,6 +339,25 @@ pub(super) fn entries_must_continue_the_journal(vault: &TestVault) {
     assert_eq!(vault.snapshot().count(&Filter::default()).unwrap(), 1);
 }
 
+pub(super) fn entries_with_unknown_actions_are_kept(vault: &TestVault) {
+    let source = source();
+    let adoption = vault.storage.adoption();
+    adoption.begin().unwrap();
+    let Head { seq, chain } = adopt(vault, &entries(&source, vault, 0)).unwrap();
+    let text = r#"{"action":"invent","at":"2030-01-01T00:00:00.000Z","x":1}"#;
+    let at = chrono::DateTime::UNIX_EPOCH;
+    let chain = crate::storage::journal::next(&chain, text);
+    let record = JournalRecord { seq: seq + 1, at, entry: text.to_owned(), chain };
+    let head = adopt(vault, &[(RecordedEntry::parse(record).unwrap(), None)]).unwrap();
+    adoption.finish(head).unwrap();
+    let invented = JournalQuery { action: Some("invent".to_owned()), ..JournalQuery::default() };
+    let kept = vault.snapshot().journal(&invented, 0, usize::MAX).unwrap();
+    let kept: Vec<_> = kept.iter().map(|record| (record.seq, record.entry.as_str(), record.chain)).collect();
+    assert_eq!(kept, [(seq + 1, text, chain)]);
+    let check = vault.snapshot().check_journal(None).unwrap();
+    assert_eq!((check.head, check.defect), (head, None));
+}
+
 pub(super) fn artifacts_must_be_those_of_their_entries(vault: &TestVault) {
     let source = source();
     vault.storage.adoption().begin().unwrap();

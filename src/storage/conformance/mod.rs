@@ -269,6 +269,7 @@ macro_rules! suite {
                 only_an_empty_vault_adopts_a_journal
                 an_incomplete_copy_refuses_writers
                 entries_must_continue_the_journal
+                entries_with_unknown_actions_are_kept
                 artifacts_must_be_those_of_their_entries;
             snapshots: snapshots_do_not_see_later_changes
                 transactions_see_their_own_changes

@@ -1,5 +1,6 @@
 //! The content of a vault.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ pub(super) struct IndexedTexts {
 /// A journal entry with its action.
 pub(super) struct MemoryJournalEntry {
     pub(super) record: JournalRecord,
-    pub(super) action: &'static str,
+    pub(super) action: Cow<'static, str>,
 }
 
 /// The ends and the relation of a manual link, in the order in which links are listed.

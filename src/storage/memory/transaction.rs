@@ -46,7 +46,7 @@ impl MemoryState {
         for AppendedEntry { entry, content } in entries {
             self.execute(entry, apply(entry, *content));
             let record = entry.record.clone();
-            self.journal.push(Arc::new(MemoryJournalEntry { record, action: entry.change.action() }));
+            self.journal.push(Arc::new(MemoryJournalEntry { record, action: entry.action.clone() }));
         }
     }
 }

@@ -102,7 +102,7 @@ impl PostgresJournalWriter {
         }
         let seqs: Vec<i64> = entries.iter().map(|entry| entry.record.seq.cast_signed()).collect();
         let times: Vec<i64> = entries.iter().map(|entry| entry.at.timestamp_millis()).collect();
-        let actions: Vec<&str> = entries.iter().map(|entry| entry.change.action()).collect();
+        let actions: Vec<&str> = entries.iter().map(|entry| &*entry.action).collect();
         let texts: Vec<_> = entries.iter().map(|entry| to_stored(&entry.record.entry)).collect();
         let chains: Vec<Digest> = entries.iter().map(|entry| entry.record.chain).collect();
         session.execute(

@@ -161,7 +161,10 @@ fn an_entry_that_is_not_understood_is_a_finding() {
     };
     add(r#"{"action":"invent","at":"2026-01-01T00:00:00.000Z"}"#);
     let found = findings(&sandbox, &[]);
-    assert!(found.starts_with("entry-unknown | entry 25 | unknown variant `invent`"), "{found}");
+    assert!(
+        found.starts_with("entry-unknown | entry 25 | this program does not know the action \"invent\""),
+        "{found}"
+    );
     assert_eq!(found.lines().count(), 1, "{found}");
     // What it may have changed is not known, so nothing is restored.
     connection.execute("DELETE FROM note", []).unwrap();

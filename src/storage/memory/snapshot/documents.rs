@@ -133,7 +133,7 @@ impl MemoryState {
         let is_match = |entry: &MemoryJournalEntry| {
             query.since.is_none_or(|since| entry.record.at >= since)
                 && query.until.is_none_or(|until| entry.record.at < until)
-                && query.action.as_ref().is_none_or(|action| entry.action == action)
+                && query.action.as_ref().is_none_or(|action| entry.action == **action)
         };
         let matching: Vec<_> = self.journal.iter().filter(|entry| is_match(entry)).collect();
         let last = query.limit.map_or(usize::MAX, |limit| limit as usize);
