@@ -113,6 +113,24 @@ fn pages_are_made_while_clients_do_not_read_their_downloads() {
     });
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn downloads_at_once_take_the_memory_of_one() {
+    // The cache of the database, and buffers.
+    const FIXED: usize = 16 << 20;
+    let (sandbox, path) = large();
+    let mut command = sandbox.command();
+    command.env("MALLOC_ARENA_MAX", "1");
+    let serving = Serving::start_at(command, "127.0.0.1:0");
+    get(serving.address, "/stats");
+    let before = serving.most_memory();
+    let waiting: Vec<TcpStream> = (0..AT_ONCE).map(|_| begin(serving.address, &path)).collect();
+    let taken = serving.most_memory() - before;
+    drop(waiting);
+    // One copy is hashed, and another one is decompressed.
+    assert!(taken <= 2 * LARGE + FIXED, "{taken} bytes");
+}
+
 #[test]
 fn intact_bytes_that_the_catalog_does_not_lead_to_are_served() {
     let whole = examples();
@@ -141,7 +159,11 @@ fn intact_bytes_that_the_catalog_does_not_lead_to_are_served() {
             assert_eq!(Digest::from_content(&text).to_string(), *core, "{change}");
             let page = serving.get(&format!("/artifact/{core}")).expect(200);
             assert!(page.text().contains("<strong>Recovered</strong>"), "{change}: {}", page.text());
-            assert!(page.text().contains(&format!("href=\"/artifact/{core}/bytes\"")), "{change}: {}", page.text());
+            assert!(
+                page.text().contains(&format!("href=\"/artifact/{core}/bytes\"")),
+                "{change}: {}",
+                page.text()
+            );
         }
         assert!(serving.get(&member).expect(200).body == run, "{change}");
         let pack_page = serving.get(&format!("/artifact/{pack}")).expect(200);
