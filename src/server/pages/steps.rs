@@ -46,8 +46,7 @@ pub(super) fn place_in(core: CoreHash, kind: &str, place: &str) -> Markup {
     let step = known.and_then(|kind| kind.step_at(place)).map(|index| address::step(core, index));
     let file = || file_anchor(kind, place.split(' ').next().unwrap_or_default());
     let further = || Some(further_anchor(known?, known?.further_step_at(place)?));
-    let address =
-        step.or_else(|| Some(format!("{}#{}", address::artifact(core), further().or_else(file)?)));
+    let address = step.or_else(|| Some(format!("{}#{}", address::artifact(core), further().or_else(file)?)));
     html! {
         @match address {
             Some(address) => a href=(address) { (line(place)) },

@@ -82,8 +82,8 @@ fn filters(parameters: Parameters, answer: &ViewAnswer) -> Markup {
     let current = |only: Option<ViewFilter>| (parameters.only == only).then_some("page");
     html! {
         nav.pages aria-label="Steps" {
-            a href=(to(None)) aria-current=[current(None)] { "all" }
             @if are_events(&answer.steps) || parameters.only.is_some() {
+                a href=(to(None)) aria-current=[current(None)] { "all" }
                 a href=(to(Some("tools"))) aria-current=[current(Some(ViewFilter::Tools))] { "tools" }
                 a href=(to(Some("errors"))) aria-current=[current(Some(ViewFilter::Errors))] { (number(answer.failed)) " failed" }
             }
