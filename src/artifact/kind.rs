@@ -38,6 +38,7 @@ struct KindTable {
     tables: &'static [Table],
     step_noun: &'static str,
     step_prefix: Option<(&'static str, u64)>,
+    further_steps: Option<(&'static str, &'static str)>,
     records_prompts: bool,
     rules: fn() -> Vec<RuleInfo>,
     form: KindOperations,
@@ -111,6 +112,7 @@ impl Kind {
                     tables: K::TABLES,
                     step_noun: K::STEP_NOUN,
                     step_prefix: K::STEP_PREFIX,
+                    further_steps: K::FURTHER_STEPS,
                     records_prompts: K::RECORDS_PROMPTS,
                     rules: K::rules,
                     form: KindOperations::Document {
@@ -156,6 +158,7 @@ impl Kind {
                     tables: K::TABLES,
                     step_noun: K::STEP_NOUN,
                     step_prefix: None,
+                    further_steps: None,
                     records_prompts: false,
                     rules: K::rules,
                     form: KindOperations::Directory {
@@ -584,8 +587,20 @@ impl Kind {
             return number.parse().ok();
         }
         let (prefix, first) = self.0.step_prefix?;
-        let number = place.strip_prefix(prefix)?.split(['/', ' ']).next()?;
-        number.parse::<u64>().ok()?.checked_sub(first)
+        number_after(prefix, place)?.checked_sub(first)
+    }
+
+    /// Returns the number, among the steps of a type of their own, of the step that a location is in.
+    #[must_use]
+    pub fn further_step_at(self, place: &str) -> Option<u64> {
+        let (prefix, _) = self.0.further_steps?;
+        number_after(prefix, place)
+    }
+
+    /// Returns the type of the steps that [`Kind::further_step_at`] numbers.
+    #[must_use]
+    pub fn further_step_type(self) -> Option<&'static str> {
+        self.0.further_steps.map(|(_, step_type)| step_type)
     }
 
     /// Returns whether transcripts contain the texts of the prompts that artifacts of this kind mention.
@@ -610,6 +625,11 @@ impl Kind {
             (KindOperations::Directory { transcript, .. }, members) => transcript(members, limits, visit),
         }
     }
+}
+
+/// Returns the number that follows `prefix` in a location.
+fn number_after(prefix: &str, place: &str) -> Option<u64> {
+    place.strip_prefix(prefix)?.split(['/', ' ']).next()?.parse().ok()
 }
 
 impl PartialEq for Kind {

@@ -39,6 +39,8 @@ pub mod group {
     pub const STEP: &str = "step";
     /// Files of an artifact.
     pub const MEMBER: &str = "member";
+    /// The part of a run before this one.
+    pub const PART: &str = "part";
 }
 
 /// Relations that are more than one kind's own.

@@ -98,6 +98,9 @@ pub trait Artifact: 'static {
     const STEP_NOUN: &'static str;
     /// The beginning of the locations within a step, before its number, and the number of the first step.
     const STEP_PREFIX: Option<(&'static str, u64)> = None;
+    /// The beginning of the locations within steps that follow those, before their own number from 0, and the type that only
+    /// these steps have.
+    const FURTHER_STEPS: Option<(&'static str, &'static str)> = None;
     /// Whether transcripts contain the texts of the prompts that artifacts mention. Otherwise they have only digests.
     const RECORDS_PROMPTS: bool = false;
 

@@ -1,6 +1,7 @@
 //! The treatment of a request by the gateway.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use axum::body::{Body, Bytes};
@@ -64,7 +65,7 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
     let (Ok(header_run), Ok(header_recording)) =
         (header(&parts.headers, RUN), header(&parts.headers, RECORDING))
     else {
-        let reason = "the name of the run, or the recording, has other characters than those of ASCII";
+        let reason = "the name of the run or of the recording has characters that are not ASCII";
         return problem(StatusCode::BAD_REQUEST, "not valid", reason);
     };
     let (run, recording) = (header_run.or(run), header_recording.or(recording));
@@ -212,47 +213,16 @@ async fn call(
 ) -> Response<Body> {
     let arrived = Instant::now();
     let received = ReceivedRequest { method: parts.method, headers: parts.headers, body };
-    let only_replays = shared.mode == GatewayMode::Replay || client.only.is_some();
-    let for_thread = Arc::clone(&shared);
-    // To redact a request can take long.
-    let parsed = task::spawn_blocking(move || {
-        let comparable = route.endpoint.filter(|_| received.method == Method::POST);
-        let parsed =
-            comparable.map(|endpoint| ParsedApiRequest::new(&for_thread, endpoint, &route, &received));
-        (route, received, parsed)
-    });
-    let (route, received, api_request) = match parsed.await {
+    let only_replays = shared.only_replays(client.only);
+    let (route, received, parsed) = match parsed(&shared, route, received).await {
         Ok(parsed) => parsed,
-        Err(error) => {
-            return problem(StatusCode::INTERNAL_SERVER_ERROR, "not read", &error.to_string());
-        }
+        Err(reason) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "not read", &reason),
     };
-    let may_use = |_: &ParsedApiRequest| only_replays || shared.mode != GatewayMode::Pass;
-    let (api_request, unreadable) = match api_request {
-        Some(Ok(parsed)) => (Some(parsed).filter(may_use), None),
-        Some(Err(reason)) => (None, Some(reason)),
-        None => (None, None),
-    };
-    let Some(api_request) = api_request else {
-        let Route { provider, path, .. } = &route;
-        if only_replays {
-            if let Some(metadata) = MetadataRequest::new(&received.method, &route) {
-                return described(&shared, metadata, client.only, route).await;
-            }
-            let other = || format!("{} {path} is not a call that can be recorded", received.method);
-            let status = if unreadable.is_some() { MISSED } else { StatusCode::NOT_FOUND };
-            let reason = unreadable.unwrap_or_else(other);
-            shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
-            return not_retried(problem_for(provider, status, "not recorded", &reason));
+    let request = match parsed {
+        Some(Ok(request)) if only_replays || shared.mode != GatewayMode::Pass => request,
+        other => {
+            return not_compared(shared, route, received, client.only, other.and_then(Result::err)).await;
         }
-        match unreadable.filter(|_| shared.mode != GatewayMode::Pass) {
-            Some(reason) => {
-                let reason = not_recorded(&reason);
-                shared.report(&GatewayEvent::NotRecorded { provider, path, reason: &reason });
-            }
-            None => shared.report(&GatewayEvent::Forwarded { provider, path }),
-        }
-        return forward(shared, route, received, None).await;
     };
     let Ok((run, number)) = shared.begin(client.run.as_deref(), &client.labels) else {
         return too_many_labels(&route.provider);
@@ -260,55 +230,70 @@ async fn call(
     let open = OpenCall { run: Arc::clone(&run), number };
     let mut replayed_before = 0;
     if only_replays || shared.mode == GatewayMode::Auto {
-        let for_replay = (Arc::clone(&run), client.only, only_replays);
-        match replayed(&shared, &route, &api_request, for_replay).await {
-            Ok(ReplayResult::Found(found)) => {
-                let Route { provider, path, .. } = &route;
-                let (from, step) = (found.from, found.recorded.step);
-                shared.count(&run, |usage| usage.replayed(from, step));
-                shared.report(&GatewayEvent::Replayed { provider, path, from, step });
-                return play(*found, shared.pace, arrived);
-            }
-            Ok(ReplayResult::Missed(_)) if let Some(count) = api_request.endpoint.count => {
-                return estimated_count(count, &api_request.prompt);
-            }
-            Ok(ReplayResult::Missed(miss)) => {
-                let Route { provider, path, .. } = &route;
-                let reason = miss.reason(shared.rule_format);
-                shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
-                shared.count(&run, |usage| usage.missed(reason.clone()));
-                let problem = for_clients(provider, MISSED, miss.problem(shared.rule_format));
-                return not_retried(json_problem(MISSED, &problem));
-            }
-            Ok(ReplayResult::ToForward(unmatched)) => {
-                let Route { provider, path, .. } = &route;
-                if let UnmatchedRequest { recordings: 0, failure: Some(failure), .. } = &unmatched {
-                    shared.report(&GatewayEvent::AskedAgain { provider, path, reason: &failure.reason });
-                }
-                replayed_before = unmatched.replayed_before;
-            }
-            Err(failure) => {
-                let (status, reason) = (StatusCode::INTERNAL_SERVER_ERROR, failure.to_string());
-                return problem_for(&route.provider, status, "not replayed", &reason);
-            }
+        let (shared, route, request, run) = (&shared, &route, &request, &run);
+        let call = ComparedCall { shared, route, request, run, only: client.only };
+        match call.answer(arrived).await {
+            ControlFlow::Break(answer) => return answer,
+            ControlFlow::Continue(count) => replayed_before = count,
         }
     }
-    let ParsedApiRequest { endpoint, path, query, prompt, request, .. } = api_request;
+    let ParsedApiRequest { endpoint, path, query, prompt, request, .. } = request;
     let (requested_at, endpoint) = (clock::now(), endpoint.name);
     let begun = OpenCallRecord { provider: route.provider.clone(), path: path.clone(), requested_at };
     // That the directory cannot be written is reported when the call is to be recorded.
     let entry = shared.open_calls.begin(begun).ok();
-    let recording = PendingCallRecord {
-        run: open,
-        entry,
-        requested_at,
-        endpoint,
-        path,
-        query,
-        request: CompleteRequest { prompt, payload: request },
-        replayed_before,
-    };
+    let request = CompleteRequest { prompt, payload: request };
+    let recording =
+        PendingCallRecord { run: open, entry, requested_at, endpoint, path, query, request, replayed_before };
     forward(shared, route, received, Some(recording)).await
+}
+
+/// A request, and what it is in the API of its provider if that compares requests, or why it cannot be read.
+type ParsedCall = (Route, ReceivedRequest, Option<Result<ParsedApiRequest, String>>);
+
+/// Reads a request. The error says why that could not be tried.
+async fn parsed(
+    shared: &Arc<GatewayState>,
+    route: Route,
+    received: ReceivedRequest,
+) -> Result<ParsedCall, String> {
+    let shared = Arc::clone(shared);
+    // To redact a request can take long.
+    let parsed = task::spawn_blocking(move || {
+        let comparable = route.endpoint.filter(|_| received.method == Method::POST);
+        let parsed = comparable.map(|endpoint| ParsedApiRequest::new(&shared, endpoint, &route, &received));
+        (route, received, parsed)
+    });
+    parsed.await.map_err(|error| error.to_string())
+}
+
+/// Answers a request that is not compared with recordings.
+async fn not_compared(
+    shared: Arc<GatewayState>,
+    route: Route,
+    received: ReceivedRequest,
+    only: Option<CoreHash>,
+    unreadable: Option<String>,
+) -> Response<Body> {
+    let Route { provider, path, .. } = &route;
+    if shared.only_replays(only) {
+        if let Some(metadata) = MetadataRequest::new(&received.method, &route) {
+            return described(&shared, metadata, only, route).await;
+        }
+        let other = || format!("{} {path} is not a call that can be recorded", received.method);
+        let status = if unreadable.is_some() { MISSED } else { StatusCode::NOT_FOUND };
+        let reason = unreadable.unwrap_or_else(other);
+        shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
+        return not_retried(problem_for(provider, status, "not recorded", &reason));
+    }
+    match unreadable.filter(|_| shared.mode != GatewayMode::Pass) {
+        Some(reason) => {
+            let reason = not_recorded(&reason);
+            shared.report(&GatewayEvent::NotRecorded { provider, path, reason: &reason });
+        }
+        None => shared.report(&GatewayEvent::Forwarded { provider, path }),
+    }
+    forward(shared, route, received, None).await
 }
 
 /// Answers a request from what was recorded of a provider.
@@ -391,41 +376,83 @@ enum ReplayResult {
     ToForward(UnmatchedRequest),
 }
 
-async fn replayed(
-    shared: &Arc<GatewayState>,
-    route: &Route,
-    api_request: &ParsedApiRequest,
-    (run, only, only_replays): (Arc<GatewayRun>, Option<CoreHash>, bool),
-) -> Result<ReplayResult, ReplayFailure> {
-    let lookup = RecordingLookup {
-        provider: route.provider.clone(),
-        endpoint: api_request.endpoint,
-        path: api_request.path.clone(),
-        query: api_request.query.clone(),
-        prompt: api_request.prompt.clone(),
-        digest: OnceLock::new(),
-        form: api_request.form,
-    };
-    let shared = Arc::clone(shared);
-    let found = task::spawn_blocking(move || {
-        let GatewayState { vault, recordings, .. } = &*shared;
-        let chosen = match only {
-            Some(core) => match replay::pack_of(vault, recordings, core)? {
-                Some(pack) => Some(pack),
-                None => return Ok(ReplayResult::Missed(RecordingMiss::NoRecording(core))),
-            },
-            None => None,
-        };
-        let scope = shared.scope(chosen);
-        match replay::find(vault, recordings, scope, (&run, &lookup))? {
-            Ok(found) => Ok(ReplayResult::Found(Box::new(found))),
-            Err(unmatched) if !only_replays => Ok(ReplayResult::ToForward(unmatched)),
-            Err(unmatched) => {
-                replay::miss(vault, recordings, scope.only, (&lookup, unmatched)).map(ReplayResult::Missed)
+/// A call that is compared with recordings.
+struct ComparedCall<'c> {
+    shared: &'c Arc<GatewayState>,
+    route: &'c Route,
+    request: &'c ParsedApiRequest,
+    run: &'c Arc<GatewayRun>,
+    /// The only recording to replay from.
+    only: Option<CoreHash>,
+}
+
+impl ComparedCall<'_> {
+    /// Returns the answer, or if the server is to be asked, the number of earlier requests of the run with the same prompt
+    /// that were answered from recordings.
+    async fn answer(&self, arrived: Instant) -> ControlFlow<Response<Body>, u64> {
+        let Self { shared, route: Route { provider, path, .. }, request, run, .. } = self;
+        ControlFlow::Break(match self.find().await {
+            Ok(ReplayResult::Found(found)) => {
+                let (from, step) = (found.from, found.recorded.step);
+                shared.count(run, |usage| usage.replayed(from, step));
+                shared.report(&GatewayEvent::Replayed { provider, path, from, step });
+                play(*found, shared.pace, arrived)
             }
-        }
-    });
-    found.await.unwrap_or_else(|error| Err(ReplayFailure(error.to_string())))
+            Ok(ReplayResult::Missed(_)) if let Some(count) = request.endpoint.count => {
+                estimated_count(count, &request.prompt)
+            }
+            Ok(ReplayResult::Missed(miss)) => {
+                let reason = miss.reason(shared.rule_format);
+                shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
+                shared.count(run, |usage| usage.missed(reason.clone()));
+                let problem = for_clients(provider, MISSED, miss.problem(shared.rule_format));
+                not_retried(json_problem(MISSED, &problem))
+            }
+            Ok(ReplayResult::ToForward(unmatched)) => {
+                if let UnmatchedRequest { recordings: 0, failure: Some(failure), .. } = &unmatched {
+                    shared.report(&GatewayEvent::AskedAgain { provider, path, reason: &failure.reason });
+                }
+                return ControlFlow::Continue(unmatched.replayed_before);
+            }
+            Err(failure) => {
+                let (status, reason) = (StatusCode::INTERNAL_SERVER_ERROR, failure.to_string());
+                problem_for(provider, status, "not replayed", &reason)
+            }
+        })
+    }
+
+    /// Looks for the recorded answer.
+    async fn find(&self) -> Result<ReplayResult, ReplayFailure> {
+        let request = self.request;
+        let lookup = RecordingLookup {
+            provider: self.route.provider.clone(),
+            endpoint: request.endpoint,
+            path: request.path.clone(),
+            query: request.query.clone(),
+            prompt: request.prompt.clone(),
+            digest: OnceLock::new(),
+            form: request.form,
+        };
+        let (shared, run, only) = (Arc::clone(self.shared), Arc::clone(self.run), self.only);
+        let found = task::spawn_blocking(move || {
+            let GatewayState { vault, recordings, .. } = &*shared;
+            let chosen = match only {
+                Some(core) => match replay::pack_of(vault, recordings, core)? {
+                    Some(pack) => Some(pack),
+                    None => return Ok(ReplayResult::Missed(RecordingMiss::NoRecording(core))),
+                },
+                None => None,
+            };
+            let scope = shared.scope(chosen);
+            match replay::find(vault, recordings, scope, (&run, &lookup))? {
+                Ok(found) => Ok(ReplayResult::Found(Box::new(found))),
+                Err(unmatched) if !shared.only_replays(only) => Ok(ReplayResult::ToForward(unmatched)),
+                Err(unmatched) => replay::miss(vault, recordings, scope.only, (&lookup, unmatched))
+                    .map(ReplayResult::Missed),
+            }
+        });
+        found.await.unwrap_or_else(|error| Err(ReplayFailure(error.to_string())))
+    }
 }
 
 #[cfg(test)]

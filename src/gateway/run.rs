@@ -166,6 +166,7 @@ impl GatewayRun {
         let Some(spool) = guard.as_mut() else { return Ok(None) };
         let head = self.lock().head.clone();
         spool.update(&head)?;
+        spool.forget_requests();
         let SpoolContent { calls, damage, .. } = spool.read()?;
         if let Some(damage) = damage {
             return Err(FinishError::Calls(io::Error::other(format!(

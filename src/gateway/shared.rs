@@ -146,6 +146,11 @@ impl GatewayState {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Returns whether calls are answered from recordings alone; `only` is the one that a call names.
+    pub(super) fn only_replays(&self, only: Option<CoreHash>) -> bool {
+        self.mode == GatewayMode::Replay || only.is_some()
+    }
+
     /// Returns the recordings that calls are answered from; with `chosen`, only that run pack.
     pub(super) fn scope(&self, chosen: Option<CoreHash>) -> ReplayScope {
         let failures = match self.mode {

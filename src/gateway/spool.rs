@@ -244,6 +244,11 @@ impl Spool {
         Ok(())
     }
 
+    /// Forgets the requests that later ones can be differences from, which take as much memory as they have bytes.
+    pub(super) fn forget_requests(&mut self) {
+        self.requests = RequestStore::default();
+    }
+
     /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path

@@ -16,7 +16,7 @@ pub(super) enum ToolError {
     #[error("the cursor is not one that this tool returned")]
     Cursor,
     /// The server does not change the vault.
-    #[error("the server is read only: whoever started it did not permit changes")]
+    #[error("the server is read only: it was started without permission to change the vault")]
     ReadOnly,
     /// The client cancelled the request.
     #[error("the request was cancelled")]

@@ -36,31 +36,10 @@ impl DecodingBudget {
     ) -> RecorderResult<std::result::Result<Vec<u8>, DecodeFailure>> {
         let mut body = body;
         for encoding in encodings.rsplit(',').map(|encoding| encoding.trim().to_ascii_lowercase()) {
-            let reader: Box<dyn Read + '_> = match encoding.as_str() {
-                "" | "identity" => continue,
-                // Some recorders decompress bodies and keep the header.
-                "gzip" | "x-gzip" if !body.starts_with(b"\x1f\x8b") => continue,
-                "zstd" if !body.starts_with(b"\x28\xb5\x2f\xfd") => continue,
-                "deflate" if body.first().is_some_and(|first| b"{[ed".contains(first)) => continue,
-                "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(body.as_slice())),
-                "deflate" if body.first().is_some_and(|first| first & 0x0f == 8) => {
-                    Box::new(ZlibDecoder::new(body.as_slice()))
-                }
-                "deflate" => Box::new(DeflateDecoder::new(body.as_slice())),
-                // Brotli has no mark at its beginning, but is not text.
-                "br" if str::from_utf8(&body).is_ok() => continue,
-                "br" => Box::new(brotli_decompressor::Decompressor::new(body.as_slice(), PART)),
-                "zstd" => match zstd_reader(&body) {
-                    Ok(reader) => Box::new(reader),
-                    Err(error) => return Ok(Err(format!("its zstd data is damaged: {error}"))),
-                },
-                other => {
-                    // A text was decompressed before it was recorded.
-                    if str::from_utf8(&body).is_ok() {
-                        continue;
-                    }
-                    return Ok(Err(format!("its content encoding {other:?} is not supported")));
-                }
+            let reader = match decoder(&encoding, &body) {
+                Ok(Some(reader)) => reader,
+                Ok(None) => continue,
+                Err(failure) => return Ok(Err(failure)),
             };
             let mut plain = Vec::new();
             let read = reader.take(self.left.saturating_add(1)).read_to_end(&mut plain);
@@ -79,6 +58,26 @@ impl DecodingBudget {
         }
         Ok(Ok(body))
     }
+}
+
+/// Returns a reader of a body without its content encoding; `None` if the body does not have it. Some recorders decompress
+/// bodies and keep the header.
+fn decoder<'b>(encoding: &str, body: &'b [u8]) -> Result<Option<Box<dyn Read + 'b>>, DecodeFailure> {
+    let reader: Box<dyn Read + 'b> = match encoding {
+        "" | "identity" => return Ok(None),
+        "gzip" | "x-gzip" if !body.starts_with(b"\x1f\x8b") => return Ok(None),
+        "zstd" if !body.starts_with(b"\x28\xb5\x2f\xfd") => return Ok(None),
+        "deflate" if body.first().is_some_and(|first| b"{[ed".contains(first)) => return Ok(None),
+        "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(body)),
+        "deflate" if body.first().is_some_and(|first| first & 0x0f == 8) => Box::new(ZlibDecoder::new(body)),
+        "deflate" => Box::new(DeflateDecoder::new(body)),
+        // Not every encoding has a mark at its beginning, but no encoded body is text.
+        _ if str::from_utf8(body).is_ok() => return Ok(None),
+        "br" => Box::new(brotli_decompressor::Decompressor::new(body, PART)),
+        "zstd" => Box::new(zstd_reader(body).map_err(|error| format!("its zstd data is damaged: {error}"))?),
+        other => return Err(format!("its content encoding {other:?} is not supported")),
+    };
+    Ok(Some(reader))
 }
 
 fn zstd_reader(body: &[u8]) -> std::io::Result<impl Read + '_> {

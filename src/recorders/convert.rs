@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::fmt::Write;
 
 use super::error::{ConvertError, Fault, RecorderResult, SHAPE};
+use super::exchange::ImportedExchange;
 use super::format::RecorderFormat;
 use super::recording::{ConvertInput, ImportedRun, ImportedRuns};
 use super::{inspect, jsonl, otel, vcr};
@@ -70,6 +71,7 @@ pub fn convert(
     options: &ConvertOptions,
 ) -> Vec<std::result::Result<Conversion, ConvertError>> {
     let mut groups: Vec<std::result::Result<(RecorderFormat, Vec<ConvertInput>), ConvertError>> = Vec::new();
+    let are_several = inputs.len() > 1;
     for input in inputs {
         let Some(format) = RecorderFormat::recognize(&input.bytes) else {
             groups.push(Err(unknown(&input.name, &input.bytes)));
@@ -77,9 +79,10 @@ pub fn convert(
         };
         let only = std::slice::from_ref(&input);
         let read = match format {
-            RecorderFormat::Jsonl => jsonl::read(only, &options.limits).map(Some),
-            RecorderFormat::Otel => otel::read(only, &options.limits).map(Some),
-            RecorderFormat::Vcr | RecorderFormat::Inspect => Ok(None),
+            // A file that cannot be read is in no group with others.
+            RecorderFormat::Jsonl if are_several => jsonl::read(only, &options.limits).map(Some),
+            RecorderFormat::Otel if are_several => otel::read(only, &options.limits).map(Some),
+            _ => Ok(None),
         };
         let is_joined = match read {
             Ok(read) => read.is_some(),
@@ -164,6 +167,31 @@ impl Converter<'_> {
     /// Makes the documents of a run.
     fn convert(&self, run: ImportedRun, converted: &mut Conversion) {
         let ImportedRun { name, details, files, exchanges } = run;
+        let mut calls = self.calls(exchanges, converted);
+        if calls.is_empty() {
+            return;
+        }
+        let digests = self.digests.iter().enumerate();
+        let of_run = digests.filter(|(file, _)| files.is_empty() || files.contains(file));
+        let digests = of_run.map(|(_, digest)| *digest).collect();
+        let original = ImportSource { format: self.format.name(), digests, details };
+        let head = self.head(name.as_deref(), &original, &calls);
+        let Some(documents) = self.documents(&head, &original, &mut calls) else {
+            let reason = format!("the run {} has no canonical form", head.id);
+            converted.unmapped.push(self.unmapped(0, "the document".to_owned(), reason));
+            return;
+        };
+        converted.runs += 1;
+        converted.calls += calls.len() as u64;
+        converted.documents.extend(documents);
+    }
+
+    /// Returns the calls of a run. Those that cannot be stored are listed, and so is the first without a time.
+    fn calls(
+        &self,
+        exchanges: Vec<(usize, ImportedExchange)>,
+        converted: &mut Conversion,
+    ) -> Vec<StoredCall> {
         let mut calls: Vec<StoredCall> = Vec::new();
         let mut requests = RequestStore::default();
         let mut undated = None;
@@ -190,28 +218,13 @@ impl Converter<'_> {
                 Err(reason) => converted.unmapped.push(self.unmapped(file, location, reason)),
             }
         }
-        if calls.is_empty() {
-            return;
-        }
         if let Some((file, location)) = undated {
             let reason = "the file does not state the time of this call, or not as a time with an offset from UTC; it is \
                           recorded without one";
             let value = self.unmapped(file, location, reason.to_owned());
             converted.assumed.push(ImportedValue { outcome: ValueOutcome::Assumed, ..value });
         }
-        let digests = self.digests.iter().enumerate();
-        let of_run = digests.filter(|(file, _)| files.is_empty() || files.contains(file));
-        let digests = of_run.map(|(_, digest)| *digest).collect();
-        let original = ImportSource { format: self.format.name(), digests, details };
-        let head = self.head(name.as_deref(), &original, &calls);
-        let Some(documents) = self.documents(&head, &original, &mut calls) else {
-            let reason = format!("the run {} has no canonical form", head.id);
-            converted.unmapped.push(self.unmapped(0, "the document".to_owned(), reason));
-            return;
-        };
-        converted.runs += 1;
-        converted.calls += calls.len() as u64;
-        converted.documents.extend(documents);
+        calls
     }
 
     fn head(&self, name: Option<&str>, original: &ImportSource, calls: &[StoredCall]) -> RunHead {

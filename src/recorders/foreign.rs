@@ -28,7 +28,7 @@ const FORMATS: &[ForeignFormat] = &[
         is_yaml: |has| has("interactions:") && has("url:") && !has("uri:"),
     },
     ForeignFormat {
-        name: "a cassette of VCR for Ruby",
+        name: "a cassette of Ruby VCR",
         is_document: |document| document.get("http_interactions").is_some(),
         is_yaml: |has| has("http_interactions:"),
     },
@@ -55,7 +55,7 @@ const FORMATS: &[ForeignFormat] = &[
         is_yaml: |_| false,
     },
     ForeignFormat {
-        name: "spans of LLM Observability of Datadog",
+        name: "spans of Datadog LLM Observability",
         is_document: |document| {
             let event = document.as_array().map_or(document, |events| events.first().unwrap_or(document));
             event.get("_dd.stage").is_some()
@@ -105,10 +105,10 @@ mod tests {
                 "a cassette of go-vcr",
             ),
             ("---\nversion: 1\ninteractions:\n- request:\n    body: x\n    url: u\n", "a cassette of go-vcr"),
-            (r#"{"http_interactions":[],"recorded_with":"VCR 6.0.0"}"#, "a cassette of VCR for Ruby"),
+            (r#"{"http_interactions":[],"recorded_with":"VCR 6.0.0"}"#, "a cassette of Ruby VCR"),
             (
                 "---\nhttp_interactions:\n- request:\n    uri: u\nrecorded_with: VCR 6.0.0\n",
-                "a cassette of VCR for Ruby",
+                "a cassette of Ruby VCR",
             ),
             (
                 r#"{"log":{"version":"1.2","creator":{"name":"WebInspector"},"entries":[]}}"#,
@@ -122,7 +122,7 @@ mod tests {
                 r#"{"request":{"method":"POST","url":"u","body":"{}"},"response":{"status":{"code":200},"body":"{}"}}"#,
                 "a cassette of Datadog's test agent",
             ),
-            (r#"[{"_dd.stage":"raw","spans":[]}]"#, "spans of LLM Observability of Datadog"),
+            (r#"[{"_dd.stage":"raw","spans":[]}]"#, "spans of Datadog LLM Observability"),
             (
                 r#"[{"scope":"https://api.openai.com:443","method":"POST","path":"/v1/x","status":200}]"#,
                 "a fixture of nock",

@@ -52,23 +52,26 @@ const CLIENT_OPTIONS: &[&str] = &[
 
 /// Reads a log: JSON, or a zip file.
 pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
+    if bytes.starts_with(b"PK") { read_zip(bytes, limits) } else { read_json(bytes, limits) }
+}
+
+fn read_json(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
     let mut recording = ImportedRuns::default();
     let mut budget = ReferenceBudget::new(limits);
-    if !bytes.starts_with(b"PK") {
-        let bytes = without_nan(bytes);
-        let root = reader::read(&bytes, limits).map_err(|error| Fault::of_text(&error, 1))?;
-        let root = LocatedValue::new(&root, "");
-        let header = InspectLogHeader::read(&root)?;
-        match root.member("samples") {
-            Some(samples) => {
-                samples
-                    .elements()?
-                    .try_for_each(|sample| header.sample(&sample, &mut budget, &mut recording))?;
-            }
-            None => list(&mut recording, "the document", "the log has no samples"),
+    let bytes = without_nan(bytes);
+    let root = reader::read(&bytes, limits).map_err(|error| Fault::of_text(&error, 1))?;
+    let root = LocatedValue::new(&root, "");
+    let header = InspectLogHeader::read(&root)?;
+    match root.member("samples") {
+        Some(samples) => {
+            samples.elements()?.try_for_each(|sample| header.sample(&sample, &mut budget, &mut recording))?;
         }
-        return Ok(recording);
+        None => list(&mut recording, "the document", "the log has no samples"),
     }
+    Ok(recording)
+}
+
+fn read_zip(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
     let bounds = archive::ArchiveLimits { bytes: limits.bytes, entries: limits.entries };
     let files =
         archive::read_files(ArchiveFormat::Zip, Cursor::new(bytes), &|name| name.ends_with(ENDING), bounds);
@@ -90,6 +93,8 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns
         return Err(Fault::new(SHAPE, path.as_str(), message));
     }
     samples.sort_unstable();
+    let mut recording = ImportedRuns::default();
+    let mut budget = ReferenceBudget::new(limits);
     for (path, sample) in samples {
         let sample = without_nan(sample);
         let sample = reader::read(&sample, limits).map_err(|error| Fault::of_text(&error, 1).inside(path))?;
@@ -113,9 +118,7 @@ impl InspectLogHeader {
         if let Some(version) = root.member("version") {
             let number = version.integer()?;
             if !(1..=2).contains(&number) {
-                return Err(
-                    version.fault(format!("version {number} of the logs of Inspect is not supported"))
-                );
+                return Err(version.fault(format!("version {number} of Inspect logs is not supported")));
             }
         }
         let eval = root.required("eval")?;
@@ -137,24 +140,7 @@ impl InspectLogHeader {
             _ => id.integer()?.to_string(),
         };
         let epoch = sample.member("epoch").map_or(Ok(1), |epoch| epoch.integer())?;
-        let mut pools = SamplePools::new(sample, budget);
-        let mut exchanges = Vec::new();
-        let mut before = None;
-        // Until 2024, they were in a transcript.
-        let events = sample.member("events").or_else(|| sample.member("transcript")?.member("events"));
-        for event in events.iter().flat_map(LocatedValue::elements).flatten() {
-            if event.member("event").and_then(|kind| kind.value.as_str()) == Some("model") {
-                pools.budget.next_event();
-                let mut exchange = pools.exchange(&event, recording)?;
-                if let Some(rest) = exchange.repeat(&mut before) {
-                    pools.budget.keep(rest, &event.location)?;
-                }
-                exchanges.push((0, exchange));
-            }
-        }
-        for key in std::mem::take(&mut pools.missing) {
-            list(recording, sample.location.clone(), format!("the attachment {key} is not in the log"));
-        }
+        let exchanges = SamplePools::new(sample, budget).exchanges(sample, recording)?;
         if exchanges.is_empty() {
             list(recording, sample.location.clone(), "the sample has no events of a model");
             return Ok(());
@@ -179,6 +165,32 @@ impl InspectLogHeader {
 }
 
 impl SamplePools<'_> {
+    /// Reads the model events of a sample.
+    fn exchanges(
+        mut self,
+        sample: &LocatedValue<'_>,
+        recording: &mut ImportedRuns,
+    ) -> RecorderResult<Vec<(usize, ImportedExchange)>> {
+        let mut exchanges = Vec::new();
+        let mut before = None;
+        // Until 2024, they were in a transcript.
+        let events = sample.member("events").or_else(|| sample.member("transcript")?.member("events"));
+        for event in events.iter().flat_map(LocatedValue::elements).flatten() {
+            if event.member("event").and_then(|kind| kind.value.as_str()) == Some("model") {
+                self.budget.next_event();
+                let mut exchange = self.exchange(&event, recording)?;
+                if let Some(rest) = exchange.repeat(&mut before) {
+                    self.budget.keep(rest, &event.location)?;
+                }
+                exchanges.push((0, exchange));
+            }
+        }
+        for key in self.missing {
+            list(recording, sample.location.clone(), format!("the attachment {key} is not in the log"));
+        }
+        Ok(exchanges)
+    }
+
     /// Reads a model event.
     fn exchange(
         &mut self,
@@ -243,48 +255,16 @@ impl SamplePools<'_> {
     ) -> RecorderResult<Chat> {
         let model = event.required("model")?.text()?;
         let (provider, model) = model.split_once('/').unwrap_or(("inspect", model));
-        let mut input: Vec<Value<'static>> = Vec::new();
-        if let Some(input_member) = event.member("input") {
-            for message in input_member.elements()? {
-                input.push(self.resolved(message.value)?);
-            }
-        }
-        if let Some(refs) = event.member("input_refs") {
-            input.extend(self.referred(self.messages, &refs)?);
-        }
         let mut chat =
             Chat { provider: provider.to_owned(), model: model.to_owned(), ended_at, ..Chat::default() };
-        for (index, one) in input.iter().enumerate() {
+        for (index, one) in self.input(event)?.iter().enumerate() {
             chat.messages
                 .push(in_chat(&LocatedValue::new(one, format!("{}.input[{index}]", event.location)))?);
         }
         if let Some(config) = event.member("config") {
-            let option = |(name, member): &(&str, &'static str)| {
-                Some((*member, config.member(name)?.value.to_owned_value()))
-            };
-            chat.members.extend(OPTIONS.iter().filter_map(option));
-            let known: Vec<_> =
-                OPTIONS.iter().map(|(name, _)| *name).chain(CLIENT_OPTIONS.iter().copied()).collect();
-            for name in config.others(&known) {
-                let reason = format!("the member {} is not mapped", reader::excerpt(name));
-                list(recording, config.location.clone(), reason);
-            }
+            add_options(&mut chat, &config, recording);
         }
-        let tools = event
-            .member("tools")
-            .map_or(Ok(Vec::new()), |tools| tools.elements()?.map(|one| tool_of(&one)).collect())?;
-        // Inspect states this member without tools as well, and clients then do not send it.
-        let is_default = |choice: &LocatedValue<'_>| match choice.value.as_str() {
-            Some("auto") => true,
-            Some("none") => tools.is_empty(),
-            _ => false,
-        };
-        if let Some(choice) = event.member("tool_choice").filter(|choice| !is_default(choice)) {
-            list(recording, choice.location, "it is not mapped");
-        }
-        if !tools.is_empty() {
-            chat.members.push(("tools", Value::Array(tools)));
-        }
+        add_tools(&mut chat, event, recording)?;
         let output = event.required("output")?;
         chat.response_model =
             output.member("model").and_then(|model| model.value.as_str().map(str::to_owned));
@@ -301,6 +281,50 @@ impl SamplePools<'_> {
         }
         Ok(chat)
     }
+
+    /// Returns the messages that were sent.
+    fn input(&mut self, event: &LocatedValue<'_>) -> RecorderResult<Vec<Value<'static>>> {
+        let mut input = Vec::new();
+        if let Some(stated) = event.member("input") {
+            for message in stated.elements()? {
+                input.push(self.resolved(message.value)?);
+            }
+        }
+        if let Some(refs) = event.member("input_refs") {
+            input.extend(self.referred(self.messages, &refs)?);
+        }
+        Ok(input)
+    }
+}
+
+fn add_options(chat: &mut Chat, config: &LocatedValue<'_>, recording: &mut ImportedRuns) {
+    let option =
+        |(name, member): &(&str, &'static str)| Some((*member, config.member(name)?.value.to_owned_value()));
+    chat.members.extend(OPTIONS.iter().filter_map(option));
+    let known: Vec<_> = OPTIONS.iter().map(|(name, _)| *name).chain(CLIENT_OPTIONS.iter().copied()).collect();
+    for name in config.others(&known) {
+        let reason = format!("the member {} is not mapped", reader::excerpt(name));
+        list(recording, config.location.clone(), reason);
+    }
+}
+
+fn add_tools(chat: &mut Chat, event: &LocatedValue<'_>, recording: &mut ImportedRuns) -> RecorderResult<()> {
+    let tools = event
+        .member("tools")
+        .map_or(Ok(Vec::new()), |tools| tools.elements()?.map(|one| tool_of(&one)).collect())?;
+    // Inspect states this member without tools as well, and clients then do not send it.
+    let is_default = |choice: &LocatedValue<'_>| match choice.value.as_str() {
+        Some("auto") => true,
+        Some("none") => tools.is_empty(),
+        _ => false,
+    };
+    if let Some(choice) = event.member("tool_choice").filter(|choice| !is_default(choice)) {
+        list(recording, choice.location, "it is not mapped");
+    }
+    if !tools.is_empty() {
+        chat.members.push(("tools", Value::Array(tools)));
+    }
+    Ok(())
 }
 
 /// Returns a text in which the numbers that Python writes and JSON does not have are null: Inspect writes them for scores that
@@ -441,7 +465,7 @@ mod tests {
     fn unknown_versions_are_rejected() {
         let log = log("", &format!(r#""input":[],{ANSWER}"#)).replace(r#""version":2"#, r#""version":3"#);
         let fault = read(log.as_bytes(), &Limits::default()).unwrap_err().in_file("l").to_string();
-        assert_eq!(fault, "l: version: version 3 of the logs of Inspect is not supported (rule IM3)");
+        assert_eq!(fault, "l: version: version 3 of Inspect logs is not supported (rule IM3)");
     }
 
     /// Returns a log of a sample with an attachment and an event with these members.
@@ -474,8 +498,8 @@ mod tests {
         let referred =
             |count| log("", &format!(r#""input_refs":[{}],{ANSWER}"#, vec!["[0,2]"; count].join(",")));
         for (fitting, excessive, message) in [
-            (attached(2), attached(3), "its references stand for more than 4000 bytes"),
-            (referred(33), referred(34), "its references stand for more than 200 values"),
+            (attached(2), attached(3), "its references expand to more than 4000 bytes"),
+            (referred(33), referred(34), "its references expand to more than 200 values"),
         ] {
             assert!(read(fitting.as_bytes(), &limits).is_ok());
             let fault = read(excessive.as_bytes(), &limits).unwrap_err().in_file("l");

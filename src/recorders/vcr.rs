@@ -48,9 +48,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns
     if let Some(version) = root.member("version") {
         let number = version.integer()?;
         if number != 1 {
-            return Err(
-                version.fault(format!("version {number} of the cassettes of VCR.py is not supported"))
-            );
+            return Err(version.fault(format!("version {number} of VCR.py cassettes is not supported")));
         }
     }
     let mut cassette = Cassette {
@@ -413,7 +411,7 @@ version: 1
             (
                 "version: 1",
                 "version: 2",
-                "c: version: version 2 of the cassettes of VCR.py is not supported (rule IM3)",
+                "c: version: version 2 of VCR.py cassettes is not supported (rule IM3)",
             ),
             (
                 "    method: POST\n",

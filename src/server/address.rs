@@ -33,6 +33,11 @@ pub(super) fn bytes(core: CoreHash, capture: CaptureHash, member: Option<&str>) 
     )
 }
 
+/// The address of the bytes, or of one of several files, that are found by a hash without the catalog.
+pub(super) fn recovered_bytes(hash: Digest, member: Option<&str>) -> String {
+    with_query(&format!("/artifact/{hash}/bytes"), &[("member", member)])
+}
+
 /// The address of the canonical text that the core hash is the digest of.
 pub(super) fn core_bytes(core: CoreHash, capture: CaptureHash) -> String {
     with_query(&format!("/artifact/{core}/core"), &[("capture", Some(&capture.to_string()))])

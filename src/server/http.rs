@@ -29,7 +29,7 @@ use crate::vault::Vault;
 /// Number of pages that are made at once. Each may have a whole artifact in memory, in several forms.
 const MAX_WORK: usize = 4;
 
-/// Number of downloads whose bytes are in memory at once: they are hashed before they are sent, and clients may be slow.
+/// Number of downloads that are sent at once: clients may be slow.
 const MAX_DOWNLOADS: usize = 4;
 
 /// How long a request waits for others.
@@ -71,6 +71,8 @@ struct WebServerState {
     work: Arc<Semaphore>,
     /// Limits the downloads that are made or sent at once.
     downloads: Arc<Semaphore>,
+    /// Permits one download at a time to be made: it has all bytes in memory, because they are hashed before they are sent.
+    making: Arc<Semaphore>,
 }
 
 type App = Arc<WebServerState>;
@@ -105,6 +107,7 @@ impl WebServer {
             options,
             work: Arc::new(Semaphore::new(MAX_WORK)),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
+            making: Arc::new(Semaphore::new(1)),
         }));
         let served = runtime.block_on(async {
             let listener = TcpListener::from_std(self.listener)?;
@@ -158,10 +161,17 @@ fn handler(render: Render, is_download: bool) -> MethodRouter<App> {
                 // No route matches, so there are no parameters.
                 Err(_) => (render, String::new()),
             };
-            let download = if is_download { permit(&app.downloads).await.map(Some) } else { Some(None) };
-            let (Some(download), Some(work)) = (download, permit(&app.work).await) else { return busy() };
+            let permit_if_download = async |of: &Arc<Semaphore>| {
+                if is_download { permit(of).await.map(Some) } else { Some(None) }
+            };
+            let download = permit_if_download(&app.downloads).await;
+            let making = permit_if_download(&app.making).await;
+            let (Some(download), Some(making), Some(work)) = (download, making, permit(&app.work).await)
+            else {
+                return busy();
+            };
             let answered = task::spawn_blocking(move || {
-                let _work = work;
+                let _work = (making, work);
                 app.answer(render, &name, &uri, download)
             })
             .await;

@@ -1,6 +1,7 @@
 //! The body of a download, which is abandoned if its client stops reading.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek, Write};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
@@ -11,14 +12,19 @@ use hyper::body::{Frame, SizeHint};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until};
 
+use crate::digest::{Digest, Hasher};
+
 /// The default of [`ServerOptions::read_timeout`](super::ServerOptions::read_timeout).
 pub(super) const READ_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Number of bytes that are sent at once. Clients that read less in the time that they have are as good as gone.
 const FRAME: usize = 16 << 10;
 
-/// Bytes that are sent to a client, from memory: they were hashed before the first of them is sent. They are forgotten once
-/// they were sent, and if the client left or stopped reading.
+/// Downloads with more bytes wait in a file for their clients, which may be slow.
+const MAX_IN_MEMORY: usize = 1 << 20;
+
+/// Bytes that are sent to a client. They were hashed before the first of them is sent, and are hashed again on their way if
+/// they wait in a file. They are forgotten once they were sent, and if the client left or stopped reading.
 pub(super) struct DownloadBody {
     unsent: Arc<Mutex<Option<UnsentBytes>>>,
     /// Number of bytes that are not sent yet.
@@ -28,8 +34,9 @@ pub(super) struct DownloadBody {
 }
 
 struct UnsentBytes {
-    bytes: Vec<u8>,
-    sent: usize,
+    source: Box<dyn Read + Send>,
+    /// The digest of all bytes, and of those that were read from a file so far.
+    check: Option<(Digest, Hasher)>,
     /// When the client was ready to read more.
     read_at: Instant,
     _permit: Option<OwnedSemaphorePermit>,
@@ -40,8 +47,41 @@ impl DownloadBody {
     /// read each part.
     pub(super) fn new(bytes: Vec<u8>, permit: Option<OwnedSemaphorePermit>, timeout: Duration) -> Self {
         let left = bytes.len();
-        let unsent = UnsentBytes { bytes, sent: 0, read_at: Instant::now(), _permit: permit };
+        let (source, check): (Box<dyn Read + Send>, _) = match in_file(&bytes) {
+            Some(file) => (Box::new(file), Some((Digest::from_content(&bytes), Hasher::new()))),
+            None => (Box::new(Cursor::new(bytes)), None),
+        };
+        let unsent = UnsentBytes { source, check, read_at: Instant::now(), _permit: permit };
         Self { unsent: Arc::new(Mutex::new(Some(unsent))), left, timeout: Some(timeout) }
+    }
+}
+
+/// Writes large bytes to a temporary file without a name; `None` if they are few or that is not possible.
+fn in_file(bytes: &[u8]) -> Option<File> {
+    if bytes.len() <= MAX_IN_MEMORY {
+        return None;
+    }
+    let mut file = tempfile::tempfile().ok()?;
+    file.write_all(bytes).and_then(|()| file.rewind()).ok()?;
+    Some(file)
+}
+
+impl UnsentBytes {
+    /// Returns the next bytes, of which `left` are left.
+    fn next(&mut self, left: usize) -> io::Result<Bytes> {
+        let mut frame = vec![0; FRAME.min(left)];
+        self.source.read_exact(&mut frame)?;
+        self.read_at = Instant::now();
+        if let Some((_, hasher)) = &mut self.check {
+            hasher.update(&frame);
+        }
+        if frame.len() == left
+            && let Some((expected, hasher)) = self.check.take()
+            && hasher.finish() != expected
+        {
+            return Err(io::Error::other("the temporary file was damaged"));
+        }
+        Ok(frame.into())
     }
 }
 
@@ -84,16 +124,16 @@ impl HttpBody for DownloadBody {
         let Some(unsent) = held.as_mut() else {
             return Poll::Ready(Some(Err(io::Error::other("the client stopped reading"))));
         };
-        let rest = unsent.bytes.get(unsent.sent..).unwrap_or_default();
-        // A copy, so that what waits to be written does not keep all bytes in memory.
-        let frame = Bytes::copy_from_slice(rest.get(..FRAME).unwrap_or(rest));
-        unsent.sent += frame.len();
-        unsent.read_at = Instant::now();
-        let is_last = frame.len() == rest.len();
+        let frame = unsent.next(self.left);
+        let is_last = frame.as_ref().map_or(true, |frame| frame.len() == self.left);
         if is_last {
             *held = None;
         }
         drop(held);
+        let frame = match frame {
+            Ok(frame) => frame,
+            Err(error) => return Poll::Ready(Some(Err(error))),
+        };
         self.left -= frame.len();
         if let Some(timeout) = timeout.filter(|_| !is_last) {
             tokio::spawn(abandon_when_due(Arc::downgrade(&self.unsent), timeout));

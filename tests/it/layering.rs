@@ -111,6 +111,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "maud",
             "rustix",
             "serde_json",
+            "tempfile",
             "tokio",
         ],
     ),

@@ -103,6 +103,14 @@ impl Serving {
         Ok(Self { child, stdout, address })
     }
 
+    /// Returns the most memory that the process had so far, in bytes.
+    #[cfg(target_os = "linux")]
+    fn most_memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        most.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+    }
+
     pub(crate) fn get(&self, path: &str) -> Response {
         self.request("GET", path, &[("Host", &self.address.to_string())])
     }

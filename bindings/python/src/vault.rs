@@ -146,7 +146,8 @@ impl Vault {
     /// Returns the files of an artifact by name, hashed again.
     fn members<'py>(&self, py: Python<'py>, text: String) -> PyResult<Bound<'py, PyDict>> {
         let members = self.reading(py, move |vault| {
-            vault.members(&located(vault, &text)?).map_err(|error| Failure::of(&error))
+            let request = ResolveRequest { text, any_artifact: true };
+            request.members(vault).map_err(|error| Failure::of(&error))
         })?;
         let files = PyDict::new(py);
         for member in members {

@@ -53,6 +53,7 @@ impl Artifact for Contract {
     const FIELDS: &'static [Field] = &[passages::FIELD];
     const STEP_NOUN: &'static str = "term";
     const STEP_PREFIX: Option<(&'static str, u64)> = Some(("/effects/", 0));
+    const FURTHER_STEPS: Option<(&'static str, &'static str)> = Some(("/io_refs/", transcript::IO_REF));
     const VIEW: ArtifactView = view::ARTIFACTS;
     const TABLES: &'static [Table] = &[tables::EFFECTS, tables::IO_REFS];
 

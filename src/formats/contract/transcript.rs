@@ -11,7 +11,7 @@ use crate::json::reader::{Limits, ReadError};
 /// The type of the steps that are effects. Their numbers are those of the effects.
 const EFFECT: &str = "effect";
 /// The type of the steps that are refs.
-const IO_REF: &str = "io_ref";
+pub(super) const IO_REF: &str = "io_ref";
 
 /// Calls `visit` with each effect and each ref.
 pub(super) fn visit(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {

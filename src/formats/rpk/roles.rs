@@ -10,7 +10,7 @@ pub(super) const RESPONSE: Role =
 /// The part of the run before this one.
 pub(super) const PREVIOUS: Role = Role {
     name: "previous",
-    group: "part",
+    group: group::PART,
     unit: "",
     relation: Some(Relation { name: relation::CONTINUES, dangles: true }),
 };

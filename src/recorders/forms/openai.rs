@@ -23,7 +23,7 @@ pub(super) fn embedding(chat: &Chat, target: ApiTarget) -> Result<ImportedReques
         .iter()
         .map(|message| message.get("content").filter(|content| content.as_str().is_some()).cloned())
         .collect();
-    let texts = texts.ok_or("the span does not state the text of which the vectors are")?;
+    let texts = texts.ok_or("the span does not contain the texts that were embedded")?;
     let input = match <[_; 1]>::try_from(texts) {
         Ok([only]) => only,
         Err(texts) => Value::Array(texts),

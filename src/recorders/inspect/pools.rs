@@ -82,7 +82,7 @@ impl ReferenceBudget {
         let Err(noun) = taken else { return Ok(()) };
         let Remaining { bytes, values } = Remaining::new(&self.limits, times);
         let limit = if noun == "bytes" { bytes } else { values };
-        Err(Fault::new(LIMITS, location, format!("its references stand for more than {limit} {noun}")))
+        Err(Fault::new(LIMITS, location, format!("its references expand to more than {limit} {noun}")))
     }
 }
 

@@ -37,7 +37,7 @@ impl OtelSpan {
         let target = self.target(&request, response.as_ref());
         let target = target.ok_or("the input of the span is not a request of a known API")?;
         if self.is_streamed(&request) {
-            return Err("the answer was a stream, of which the span does not state the events".to_owned());
+            return Err("the answer was a stream, and the span does not contain its events".to_owned());
         }
         let latency_ms = self.latency_ms();
         let Self { location, started, failure, .. } = self;

@@ -127,9 +127,7 @@ impl OtelSpan {
         };
         let reply = match failure {
             Some(reason) => ImportedResponse::Failed(reason),
-            None if chat.choices.is_empty() && !is_embedding => {
-                return Err(no_answer);
-            }
+            None if chat.choices.is_empty() && !is_embedding => return Err(no_answer),
             None => reply,
         };
         unmapped.retain(|_| !matches!(&reply, ImportedResponse::Failed(_)) || is_embedding);

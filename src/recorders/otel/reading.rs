@@ -47,7 +47,7 @@ pub(super) fn read_span(node: &LocatedValue<'_>) -> RecorderResult<(String, Otel
         ended: nanoseconds(node, "endTimeUnixNano")?,
         attributes: attributes(node)?,
         events,
-        failure: is_error.then(|| why.unwrap_or("the span has the status of an error").to_owned()),
+        failure: is_error.then(|| why.unwrap_or("the status of the span is an error").to_owned()),
     };
     Ok((id, span))
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{audits, locate, parts, transcript};
+use super::{audits, locate, parts, recovered, transcript};
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::display::{counted, size};
@@ -14,6 +14,7 @@ use crate::server::visit::{HtmlPage, Medium, PageRequest, ResponseContent};
 use crate::storage::ErrorKind;
 use crate::vault::captures::CaptureSummary;
 use crate::vault::details::RUN_IDS;
+use crate::vault::resolve::ResolveRequest;
 use crate::vault::show::{AttributeSummary, ShowAnswer, ShowRequest};
 use crate::vault::{LocatedCapture, LookupError};
 
@@ -26,8 +27,23 @@ const MAX_LISTED: usize = 200;
 /// Artifacts of up to this size are hashed for the page.
 const MAX_HASHED: u64 = 64 << 20;
 
-/// Makes the page of an artifact.
+/// Makes the page of an artifact. If the catalog does not lead to it, its full hash leads to its bytes.
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
+    let found = match cataloged(visit) {
+        Err(PageError::Lookup(error)) => Err(error),
+        Err(PageError::Store(error)) => Err(error.into()),
+        found => return found,
+    };
+    let reason = found.as_ref().err().map(LookupError::to_string).unwrap_or_default();
+    let request = ResolveRequest::new(visit.name);
+    let page = request.or_recovered(visit.vault, found, |recovered| {
+        let hash = request.prefix()?.whole()?;
+        recovered::page(hash, &recovered, &reason).map(ResponseContent::Page)
+    });
+    Ok(page?)
+}
+
+fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let located = locate::named(visit)?;
     let core = located.artifact.core;
     // Parameters that are valid are ASCII, so that they can be in the address of a redirect.

@@ -13,6 +13,7 @@ pub(super) mod journal;
 pub(super) mod locate;
 mod parts;
 pub(super) mod prompt;
+mod recovered;
 pub(super) mod runs;
 pub(super) mod search;
 pub(super) mod stats;

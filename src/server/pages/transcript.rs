@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::steps::{are_events, class, duration, file_anchor, place_in};
+use super::steps::{anchor_in_type, are_events, class, duration, file_anchor, place_in};
 use super::{chain, parts, timeline};
 use crate::digest::CoreHash;
 use crate::display::{counted, size};
@@ -82,8 +82,8 @@ fn filters(parameters: Parameters, answer: &ViewAnswer) -> Markup {
     let current = |only: Option<ViewFilter>| (parameters.only == only).then_some("page");
     html! {
         nav.pages aria-label="Steps" {
-            a href=(to(None)) aria-current=[current(None)] { "all" }
             @if are_events(&answer.steps) || parameters.only.is_some() {
+                a href=(to(None)) aria-current=[current(None)] { "all" }
                 a href=(to(Some("tools"))) aria-current=[current(Some(ViewFilter::Tools))] { "tools" }
                 a href=(to(Some("errors"))) aria-current=[current(Some(ViewFilter::Errors))] { (number(answer.failed)) " failed" }
             }
@@ -121,10 +121,11 @@ fn shown_step(
 ) -> Markup {
     let is_open = answer.steps.len() == 1;
     let file = step.title.as_deref().and_then(|title| file_anchor(&answer.artifact.kind, title));
+    let anchor = file.or_else(|| anchor_in_type(answer, step));
     let class = format!("step {}{}", class(step), if step.failed { " failed" } else { "" });
     html! {
         details class=(class) id=(format!("step-{}", step.index)) open[is_open] {
-            summary id=[file] {
+            summary id=[anchor] {
                 span.number { (step.index) }
                 strong { (line(&step.step_type)) }
                 @if let Some(title) = &step.title { span { (line(title)) } }

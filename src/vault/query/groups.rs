@@ -158,7 +158,8 @@ impl GroupArtifactCache<'_> {
     fn units(&mut self, anchors: &[CoreHash]) -> Result<Vec<Vec<CoreHash>>> {
         let are_shared = self.snapshot.has_namesake(anchors)?;
         let shared = anchors.iter().zip(&are_shared).filter(|(_, is_shared)| **is_shared);
-        let parts = parts::parts(self.snapshot, &shared.map(|(core, _)| *core).collect::<Vec<_>>())?;
+        let shared = shared.filter_map(|(core, _)| self.known.get(core)).map(|entry| &entry.record);
+        let parts = parts::parts(self.snapshot, shared)?;
         let mut names = BTreeSet::new();
         for (core, is_shared) in anchors.iter().zip(are_shared) {
             let entry = self.entry(*core)?;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::artifact::relation;
+use crate::artifact::{group, relation};
 use crate::digest::CoreHash;
-use crate::storage::{Direction, ReferenceEdge, Result, Snapshot};
+use crate::storage::{ArtifactRecord, Direction, ReferenceEdge, Result, Snapshot};
 
 fn is_continuation(reference: &ReferenceEdge) -> bool {
     reference.relation == relation::CONTINUES
@@ -58,10 +58,20 @@ pub(crate) fn from_first(snapshot: &dyn Snapshot, first: CoreHash) -> Result<Vec
 }
 
 /// Returns those of `artifacts` that are a part of a run with several.
-pub(crate) fn parts(snapshot: &dyn Snapshot, artifacts: &[CoreHash]) -> Result<BTreeSet<CoreHash>> {
+pub(crate) fn parts<'a>(
+    snapshot: &dyn Snapshot,
+    artifacts: impl Iterator<Item = &'a ArtifactRecord>,
+) -> Result<BTreeSet<CoreHash>> {
+    // Traces have no parts, but may have very many references to each other.
+    let kinds = snapshot.kinds_with_group(group::PART)?;
+    let of_kind = artifacts.filter(|artifact| kinds.contains(&artifact.kind));
+    let artifacts: Vec<CoreHash> = of_kind.map(|artifact| artifact.core).collect();
     let mut parts = BTreeSet::new();
+    if artifacts.is_empty() {
+        return Ok(parts);
+    }
     for direction in [Direction::Out, Direction::In] {
-        let references = snapshot.references(artifacts, direction)?;
+        let references = snapshot.references(&artifacts, direction)?;
         let continued = artifacts.iter().zip(references).filter(|(_, all)| all.iter().any(is_continuation));
         parts.extend(continued.map(|(core, _)| *core));
     }

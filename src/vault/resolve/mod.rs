@@ -15,7 +15,7 @@ use super::handle::Vault;
 use super::query::HashTarget;
 use super::tombstones::RemovedArtifact;
 use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PREFIX, pasted};
-use crate::storage::{ArtifactRecord, Snapshot, StorageError};
+use crate::storage::{ArtifactRecord, Snapshot, StorageError, StoredMember};
 
 pub use error::LookupError;
 pub use locate::LocatedCapture;
@@ -165,13 +165,36 @@ impl ResolveRequest {
     /// # Errors
     /// Same as [`ResolveRequest::locate`] and [`Vault::read`].
     pub fn read(&self, vault: &Vault) -> Result<Vec<u8>, LookupError> {
-        let prefix = self.prefix();
-        if let Some(bytes) = prefix.map(|prefix| vault.get_quickly(&prefix)).transpose()?.flatten() {
+        let quickly = self.prefix().map(|prefix| vault.get_quickly(&prefix)).transpose()?;
+        if let Some(bytes) = quickly.flatten() {
             return Ok(bytes);
         }
         let found = self.locate(vault).and_then(|located| vault.read(&located));
+        self.or_recovered(vault, found, RecoveredFiles::into_document)
+    }
+
+    /// Returns the files of what the text refers to by name, hashed again, as [`ResolveRequest::read`] does.
+    ///
+    /// # Errors
+    /// Same as [`ResolveRequest::locate`] and [`Vault::members`].
+    pub fn members(&self, vault: &Vault) -> Result<Vec<StoredMember>, LookupError> {
+        let found = self.locate(vault).and_then(|located| Ok(vault.members(&located)?));
+        self.or_recovered(vault, found, |recovered| Some(recovered.files))
+    }
+
+    /// Returns `found`, or what `take` makes of intact bytes, as [`Vault::or_recovered`] does.
+    ///
+    /// # Errors
+    /// Same as [`Vault::or_recovered`].
+    pub fn or_recovered<T>(
+        &self,
+        vault: &Vault,
+        found: Result<T, LookupError>,
+        take: impl FnOnce(RecoveredFiles) -> Option<T>,
+    ) -> Result<T, LookupError> {
+        let prefix = self.prefix();
         let requested = RequestedHashes { artifact: prefix.as_ref(), ..RequestedHashes::default() };
-        vault.or_recovered(found, &requested, RecoveredFiles::into_document)
+        vault.or_recovered(found, &requested, take)
     }
 
     /// Returns the hash, or the prefix of one, that the text is.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::server::{ServerOptions, WebServer};
+use runvault::vault::resolve::ResolveRequest;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{Response, Serving, TIMEOUT, cores, examples};
@@ -112,6 +113,24 @@ fn pages_are_made_while_clients_do_not_read_their_downloads() {
     });
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn downloads_at_once_take_the_memory_of_one() {
+    // The cache of the database, and buffers.
+    const FIXED: usize = 16 << 20;
+    let (sandbox, path) = large();
+    let mut command = sandbox.command();
+    command.env("MALLOC_ARENA_MAX", "1");
+    let serving = Serving::start_at(command, "127.0.0.1:0");
+    get(serving.address, "/stats");
+    let before = serving.most_memory();
+    let waiting: Vec<TcpStream> = (0..AT_ONCE).map(|_| begin(serving.address, &path)).collect();
+    let taken = serving.most_memory() - before;
+    drop(waiting);
+    // One copy is hashed, and another one is decompressed.
+    assert!(taken <= 2 * LARGE + FIXED, "{taken} bytes");
+}
+
 #[test]
 fn intact_bytes_that_the_catalog_does_not_lead_to_are_served() {
     let whole = examples();
@@ -127,7 +146,8 @@ fn intact_bytes_that_the_catalog_does_not_lead_to_are_served() {
     for change in ["DELETE FROM artifact", "UPDATE artifact SET core = zeroblob(32)"] {
         let sandbox = examples();
         let [pack] = &sandbox.run(["find", "packs", "--json"]).expect(0).json()[..] else { panic!() };
-        let member = format!("/artifact/{}/bytes?member=run.json", pack["core_hash"].as_str().unwrap());
+        let pack = pack["core_hash"].as_str().unwrap();
+        let member = format!("/artifact/{pack}/bytes?member=run.json");
         let run = std::fs::read(repository("examples/pack/run.json")).unwrap();
         let connection = Connection::open_with_flags(sandbox.vault(), OpenFlags::SQLITE_OPEN_READ_WRITE);
         connection.unwrap().execute_batch(&format!("PRAGMA foreign_keys = off; {change}")).unwrap();
@@ -137,7 +157,19 @@ fn intact_bytes_that_the_catalog_does_not_lead_to_are_served() {
             assert!(response.body == *bytes, "{change}: {core}");
             let text = serving.get(&format!("/artifact/{core}/core")).expect(200).body;
             assert_eq!(Digest::from_content(&text).to_string(), *core, "{change}");
+            let page = serving.get(&format!("/artifact/{core}")).expect(200);
+            assert!(page.text().contains("<strong>Recovered</strong>"), "{change}: {}", page.text());
+            assert!(
+                page.text().contains(&format!("href=\"/artifact/{core}/bytes\"")),
+                "{change}: {}",
+                page.text()
+            );
         }
         assert!(serving.get(&member).expect(200).body == run, "{change}");
+        let pack_page = serving.get(&format!("/artifact/{pack}")).expect(200);
+        assert!(pack_page.text().contains(&format!("href=\"{member}\"")), "{change}: {}", pack_page.text());
+        serving.get(&format!("/artifact/sha256:{}", "7".repeat(64))).expect(404);
+        let members = ResolveRequest::new(pack).members(&Vault::open(&sandbox.vault()).unwrap()).unwrap();
+        assert!(members.iter().any(|file| file.name == "run.json" && file.bytes == run), "{change}");
     }
 }

@@ -57,6 +57,27 @@ fn hits_in_files_lead_to_the_file() {
 }
 
 #[test]
+fn hits_in_refs_of_contracts_lead_to_the_ref() {
+    let sandbox = super::examples();
+    sandbox.run(["index", "build"]).expect(0);
+    let serving = Serving::start(&sandbox);
+    let hits = serving.get("/search?q=billing&kind=contract").expect(200);
+    let refs: Vec<_> =
+        places(hits.text()).into_iter().filter(|(_, place)| place.starts_with("io_ref-")).collect();
+    let [(page, "io_ref-1")] = refs[..] else { panic!("{}", hits.text()) };
+    let contract = serving.get(page).expect(200);
+    let summary = contract.text().split("<summary id=\"io_ref-1\">").nth(1).unwrap();
+    let summary = summary.split("</summary>").next().unwrap();
+    assert!(summary.contains("service:tracker"), "{summary}");
+    // Effects are before the refs, and have the numbers that their locations state.
+    let hits = serving.get("/search?q=reentrant&kind=contract").expect(200);
+    let effects: Vec<_> =
+        places(hits.text()).into_iter().filter(|(_, place)| place.starts_with("step-")).collect();
+    let [(page, "step-1")] = effects[..] else { panic!("{}", hits.text()) };
+    assert!(has_place(serving.get(page).expect(200).text(), "step-1"));
+}
+
+#[test]
 fn links_to_steps_that_are_filtered_out_lead_to_the_whole_page() {
     let (sandbox, core) = failed_call();
     let serving = Serving::start(&sandbox);
