@@ -155,7 +155,7 @@ fn for_store(error: &StorageError) -> Option<&'static str> {
         ErrorKind::NoDatabase => "\"createdb\" creates it",
         ErrorKind::Missing => "\"runvault init\" or \"runvault add --create\" creates one",
         ErrorKind::Older => {
-            "\"runvault export -o FILE\" of that build writes a bundle of it, \"runvault import FILE\" of this one reads the \
+            "\"runvault export --all -o FILE\" of that build writes a bundle of it, \"runvault import FILE\" of this one reads the \
              bundle"
         }
         ErrorKind::Incomplete => "\"runvault copy\" with the same vaults continues it",
