@@ -197,7 +197,11 @@ fn a_vault_of_an_earlier_build_is_refused_with_the_way_through_a_bundle_and_left
         let ran = sandbox.run(arguments).expect(2);
         if arguments != ["init"] {
             assert!(ran.stderr.contains("(schema version 7)"), "{arguments:?}: {}", ran.stderr);
-            assert!(ran.stderr.contains("\"runvault export --all -o FILE\""), "{arguments:?}: {}", ran.stderr);
+            assert!(
+                ran.stderr.contains("\"runvault export --all -o FILE\""),
+                "{arguments:?}: {}",
+                ran.stderr
+            );
         }
         assert_eq!(contents(&sandbox.path("")), before, "{arguments:?}");
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::engine::MemoryStorage;
 use super::snapshot::MemorySnapshot;
 use super::state::{IndexedTexts, MemoryArtifact, MemoryCapture, MemoryState};
-use super::vault::MemoryStorage;
 use crate::artifact::Field;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::Result;

@@ -4,14 +4,10 @@
 //! Every answer is derived from the content alone. A snapshot shares the content with the engine; a change is made to a
 //! copy, which replaces the content when it is committed.
 
-mod adoption;
 mod engine;
 mod full_text;
-mod maintenance;
 mod rows;
 mod snapshot;
 mod state;
-mod transaction;
-mod vault;
 
-pub use vault::MemoryStorage;
+pub use engine::MemoryStorage;

@@ -4,9 +4,9 @@ use chrono::{DateTime, Utc};
 use postgres::Row;
 use postgres::types::FromSql;
 
-use super::error::{PostgresError, PostgresResult};
-use super::text;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
+use crate::storage::postgres::text;
 
 /// Returns the value of a column.
 pub(super) fn value<'r, T: FromSql<'r>>(row: &'r Row, index: usize) -> PostgresResult<T> {
@@ -83,4 +83,9 @@ pub(super) fn ceil_millis(time: DateTime<Utc>) -> i64 {
 /// Returns a limit as a parameter.
 pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+/// Returns the key of a text. Keys are not unique: also compare the text.
+pub(super) fn text_key(text: &str) -> i64 {
+    Digest::from_content(text.as_bytes()).key()
 }

@@ -18,7 +18,6 @@ mod engine;
 mod error;
 mod full_text;
 mod journal;
-mod keys;
 mod lists;
 mod maintenance;
 mod names;

@@ -5,19 +5,17 @@
 //! read is hashed again.
 
 mod adoption;
-mod append;
+mod annotations;
 mod application_id;
 mod backup;
 mod check;
 mod compress;
 mod connection;
 mod content;
-mod copy;
 mod create;
 mod delta;
 mod delta_bases;
 mod dictionaries;
-mod dictionary_training;
 mod digest_stripping;
 mod edit;
 #[doc(hidden)]
@@ -28,11 +26,9 @@ mod fetch;
 mod identity;
 mod ids;
 mod journal;
-mod labels;
 mod lists;
 mod mention_index;
 mod mentions;
-mod notes;
 mod payload;
 mod pool;
 mod read;
@@ -51,8 +47,6 @@ mod staging;
 mod statements;
 mod stats;
 mod store;
-mod tags_and_pins;
-mod times;
 mod tombstones;
 mod unresolved;
 mod wal;

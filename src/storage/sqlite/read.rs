@@ -3,13 +3,11 @@
 
 mod candidates;
 mod edges;
-mod files;
+pub(super) mod files;
 mod journal;
 mod mentioning;
 mod mentions;
 mod names;
-pub(super) mod owners;
-mod preferred;
 mod tombstones;
 mod versions;
 
@@ -33,7 +31,7 @@ use super::write_lock;
 use super::{Result, StorageError};
 use crate::digest::{CaptureHash, CoreHash, DigestPrefix};
 use crate::storage::interface::{AttributeRecord, CaptureRecord};
-use owners::Owners;
+use files::Owners;
 
 /// Maximum number of core hashes that a snapshot remembers.
 const MAX_CORES: usize = 1 << 20;

@@ -10,8 +10,7 @@ use foldhash::{HashMap, HashMapExt};
 use rusqlite::Connection;
 
 use super::delta::DeltaBaseFinder;
-use super::dictionaries::Dictionaries;
-use super::dictionary_training;
+use super::dictionaries::{self, Dictionaries};
 use super::ids::{ARTIFACTS, BLOBS, CAPTURES, next_row};
 use super::journal::SqliteJournalWriter;
 use super::lists::MentionListReader;
@@ -133,7 +132,7 @@ impl<'t> SqliteWriter<'t> {
     }
 
     fn train(&self, kind: i64) -> rusqlite::Result<()> {
-        dictionary_training::make(self.payloads(), kind)
+        dictionaries::make(self.payloads(), kind)
     }
 
     pub(super) fn kind(&mut self, kind: Kind) -> rusqlite::Result<i64> {

@@ -2,7 +2,6 @@
 
 mod documents;
 mod find;
-mod labels;
 mod mentions;
 mod names;
 mod references;

@@ -17,9 +17,9 @@ use crate::storage::check::facts::{
 use crate::storage::check::finding::{
     Finding, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INDEX_UNREADABLE, Subject, UNREADABLE,
 };
+use crate::storage::postgres::columns::text_key;
 use crate::storage::postgres::columns::{digest, digests, optional_text, text, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
-use crate::storage::postgres::keys::text_key;
 use crate::storage::postgres::lists::{self, ListedMention};
 
 /// The roles by their numbers.

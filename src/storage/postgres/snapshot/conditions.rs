@@ -1,12 +1,12 @@
 //! Filters as conditions of a statement.
 
 use super::mentions::list_has;
-use super::times::column;
+use super::sorting::time_column;
 use crate::artifact::relation;
 use crate::digest::Digest;
 use crate::storage::interface::{Condition, Filter, TimePeriod};
 use crate::storage::postgres::columns::ceil_millis;
-use crate::storage::postgres::keys::text_key;
+use crate::storage::postgres::columns::text_key;
 use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::text::to_stored;
 
@@ -58,7 +58,7 @@ impl StatementParameters {
     }
 
     fn within(&mut self, period: &TimePeriod) -> String {
-        let time = column(period.basis);
+        let time = time_column(period.basis);
         let mut all = vec![format!("{time} IS NOT NULL")];
         if let Some(since) = period.since {
             all.push(format!("{time} >= {}", self.bind(ceil_millis(since))));

@@ -8,7 +8,6 @@ mod conditions;
 mod edges;
 mod find;
 mod journal;
-mod labels;
 mod matches;
 mod mentioned;
 mod mentions;
@@ -17,7 +16,6 @@ mod neighbors;
 mod sharers;
 mod sorting;
 mod statistics;
-mod times;
 pub(super) mod tombstones;
 
 use std::collections::BTreeSet;

@@ -2,12 +2,11 @@
 
 use postgres::Row;
 
-use super::conditions::StatementParameters;
-use super::times::column;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{ArtifactRecord, Cursor, Order};
 use crate::storage::postgres::columns::{from_millis, value};
 use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::snapshot::conditions::StatementParameters;
 
 /// How an order is expressed: the values by which artifacts are sorted, all descending but the last.
 pub(super) struct SortExpression {
@@ -31,7 +30,7 @@ impl SortExpression {
             Order::Newest(TimeBasis::LastSeen) => sorted(None, "a.arrival"),
             Order::Newest(TimeBasis::FirstSeen) => sorted(Some("a.added_at".to_owned()), "a.id"),
             Order::Newest(basis @ (TimeBasis::Created | TimeBasis::Finished)) => {
-                sorted(Some(format!("coalesce({}, {NONE})", column(basis))), "a.arrival")
+                sorted(Some(format!("coalesce({}, {NONE})", time_column(basis))), "a.arrival")
             }
             Order::Largest(name) => {
                 let name = selection.bind(name);
@@ -117,4 +116,16 @@ pub(super) fn cursor(
         Order::Core => Cursor { position: 0, ..plain },
         Order::Kind => Cursor { kind: Some(artifact.kind.clone()), ..plain },
     })
+}
+
+/// Returns the expression of a time of an artifact `a`, in milliseconds since 1970.
+pub(super) fn time_column(by: TimeBasis) -> &'static str {
+    match by {
+        TimeBasis::FirstSeen => "a.added_at",
+        TimeBasis::LastSeen => "a.seen_at",
+        TimeBasis::Created => "a.created_at",
+        TimeBasis::Finished => {
+            "(SELECT max(t.number) FROM attribute t WHERE t.artifact = a.id AND t.name = 'finished_at')"
+        }
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::artifact::{ArtifactLocation, Member};
 use crate::digest::{BlobHash, Digest};
+use crate::storage::postgres::columns::text_key;
 use crate::storage::postgres::error::PostgresResult;
-use crate::storage::postgres::keys::text_key;
 use crate::storage::postgres::lists::{self, EncodedList, ListedMention};
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::text::to_stored;

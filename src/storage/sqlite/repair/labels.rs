@@ -4,8 +4,8 @@ use rusqlite::Transaction;
 
 use crate::storage::check::journal_state::{JournalState, LabelEntry};
 use crate::storage::check::{Repair, Subject};
+use crate::storage::sqlite::annotations::put_label;
 use crate::storage::sqlite::ids::artifact_id;
-use crate::storage::sqlite::labels::put;
 use crate::storage::sqlite::repair::changed;
 
 /// Restores the labels that the journal records. Those of missing artifacts are skipped.
@@ -30,7 +30,7 @@ pub(super) fn restore(
             .query_map((artifact, key), |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<rusqlite::Result<_>>()?;
         if !matches!(stored.as_slice(), [(known, set)] if *known == **value && *set == Some(at)) {
-            put(transaction, artifact, (key, value), at)?;
+            put_label(transaction, artifact, (key, value), at)?;
             let subject = Subject::Label { core: *core, key: key.to_string() };
             repaired.push(Repair { subject, did: "restored from the journal" });
         }

@@ -4,14 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::config::DbConfig;
-use rusqlite::types::ValueRef;
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, Error, ErrorCode};
 
-use super::bound::BoundCell;
-use super::computed::ComputedRowSource;
-use super::guard::QueryAuthorizer;
-use super::of_kind;
-use super::save::write_file;
 use crate::artifact::Cell;
 use crate::digest::Digest;
 use crate::storage::StorageError;
@@ -20,6 +15,9 @@ use crate::storage::interface::{
     SqlStatement, SqlView,
 };
 use crate::storage::sqlite::error::BusyReason;
+use crate::storage::sqlite::sql::computed::{ComputedRowSource, view_of_kind};
+use crate::storage::sqlite::sql::guard::QueryAuthorizer;
+use crate::storage::sqlite::sql::save::write_file;
 use crate::storage::sqlite::{Store, connection, schema};
 use crate::storage::views::{is_plain, known_columns, known_tables};
 
@@ -53,7 +51,7 @@ impl Store {
         let [connection, other] = connect_twice(self.path())?;
         schema::expect_views(&connection, is_plain).map_err(failed)?;
         for view in of_kinds {
-            connection.execute_batch(&of_kind::statement(view)).map_err(failed)?;
+            connection.execute_batch(&view_of_kind(view)).map_err(failed)?;
         }
         views.extend(of_kinds.iter().map(SqlView::from));
         views.extend(computed.iter().map(SqlView::from));
@@ -285,5 +283,20 @@ fn cell(value: ValueRef<'_>) -> Cell {
         // SQLite treats a value cast to text as text, whatever its bytes are.
         ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
         ValueRef::Blob(bytes) => Cell::Blob(bytes.to_vec()),
+    }
+}
+
+/// A cell to be bound to a statement.
+pub(super) struct BoundCell<'c>(pub(super) &'c Cell);
+
+impl ToSql for BoundCell<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self.0 {
+            Cell::Null => ValueRef::Null,
+            Cell::Integer(integer) => ValueRef::Integer(*integer),
+            Cell::Real(real) => ValueRef::Real(*real),
+            Cell::Text(text) => ValueRef::Text(text.as_bytes()),
+            Cell::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
     }
 }

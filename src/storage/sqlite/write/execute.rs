@@ -9,7 +9,7 @@ use crate::storage::catalog::{Row, RowChange, RowKey};
 use crate::storage::sqlite::ids::{artifact_id, blob_id, capture_id};
 use crate::storage::sqlite::journal::after;
 use crate::storage::sqlite::statements::StatementProvider;
-use crate::storage::sqlite::{labels, signatures, tombstones};
+use crate::storage::sqlite::{annotations, signatures, tombstones};
 use crate::storage::{Prepared, sqlite::unresolved};
 
 impl SqliteWriter<'_> {
@@ -138,9 +138,9 @@ impl SqliteWriter<'_> {
                 let sql = "INSERT OR REPLACE INTO pin (artifact, note, at) VALUES (?1, ?2, ?3)";
                 writer.run(sql, (id, note, at))
             }),
-            Row::Label { core, key, value, at } => {
-                self.of_artifact(core, |writer, id| labels::put(writer.connection, id, (&key, &value), at))
-            }
+            Row::Label { core, key, value, at } => self.of_artifact(core, |writer, id| {
+                annotations::put_label(writer.connection, id, (&key, &value), at)
+            }),
             Row::Link { source, relation, target, note, at } => {
                 let (Some(source), Some(target)) = (self.artifact(source)?, self.artifact(target)?) else {
                     return Ok(());
@@ -177,7 +177,7 @@ impl SqliteWriter<'_> {
                 self.of_artifact(*core, |writer, id| writer.run("DELETE FROM pin WHERE artifact = ?1", [id]))
             }
             RowKey::Label(core, key) => {
-                self.of_artifact(*core, |writer, id| labels::delete(writer.connection, id, key))
+                self.of_artifact(*core, |writer, id| annotations::delete_label(writer.connection, id, key))
             }
             RowKey::Link(source, relation, target) => {
                 let (Some(source), Some(target)) = (self.artifact(*source)?, self.artifact(*target)?) else {

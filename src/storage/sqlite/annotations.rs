@@ -1,20 +1,57 @@
-//! Labels: one value per artifact and key.
+//! Annotations of artifacts: tags, pins, notes and labels.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension, Row};
 
-use super::Result;
-use super::read::SqliteSnapshot;
-use super::rows::{ArtifactId, Milliseconds, limit_of};
-use crate::storage::interface::{Label, LabelKey, LabelValue};
+use crate::storage::interface::{Label, LabelKey, LabelValue, Note, Pin, Tag};
+use crate::storage::sqlite::Result;
+use crate::storage::sqlite::read::SqliteSnapshot;
+use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, Milliseconds, limit_of};
+
+impl SqliteSnapshot<'_> {
+    /// Returns the artifact with this tag.
+    ///
+    /// # Errors
+    /// Returns an error if a database operation fails.
+    pub(crate) fn tagged(&self, name: &str) -> Result<Option<ArtifactRow>> {
+        let id = || -> rusqlite::Result<Option<ArtifactId>> {
+            self.connection()
+                .prepare_cached("SELECT artifact FROM tag WHERE name = ?1")?
+                .query_row([name], |row| row.get(0))
+                .optional()
+        };
+        let id = id().map_err(|error| self.failed(error))?;
+        id.map(|id| self.artifact_by_id(id)).transpose()
+    }
+
+    /// Returns the tags of an artifact, sorted by name.
+    pub(crate) fn tags(&self, artifact: ArtifactId) -> Result<Vec<Tag>> {
+        let tag = |row: &Row<'_>| Ok(Tag { name: row.get(0)?, at: row.get::<_, Milliseconds>(1)?.0 });
+        self.rows("SELECT name, at FROM tag WHERE artifact = ?1 ORDER BY name", [artifact.0], tag)
+    }
+
+    /// Returns the pin of an artifact, if it has one.
+    pub(crate) fn pin_of(&self, artifact: ArtifactId) -> Result<Option<Pin>> {
+        let pin = |row: &Row<'_>| Ok(Pin { note: row.get(0)?, at: row.get::<_, Milliseconds>(1)?.0 });
+        Ok(self.rows("SELECT note, at FROM pin WHERE artifact = ?1", [artifact.0], pin)?.pop())
+    }
+}
+
+impl SqliteSnapshot<'_> {
+    /// Returns the note of an artifact, if it has one.
+    pub(crate) fn note_of(&self, artifact: ArtifactId) -> Result<Option<Note>> {
+        let note = |row: &Row<'_>| Ok(Note { text: row.get(0)?, at: row.get::<_, Milliseconds>(1)?.0 });
+        Ok(self.rows("SELECT text, at FROM note WHERE artifact = ?1", [artifact.0], note)?.pop())
+    }
+}
 
 /// Sets a label of an artifact, replacing the value of its key.
-pub(super) fn put(
+pub(super) fn put_label(
     connection: &Connection,
     artifact: i64,
     (key, value): (&str, &str),
     at: i64,
 ) -> rusqlite::Result<()> {
-    delete(connection, artifact, key)?;
+    delete_label(connection, artifact, key)?;
     connection
         .prepare_cached("INSERT OR IGNORE INTO label_value (key, value) VALUES (?1, ?2)")?
         .execute((key, value))?;
@@ -28,7 +65,7 @@ pub(super) fn put(
 }
 
 /// Deletes the label of an artifact with this key, if it has one, and its value if no other artifact has it.
-pub(super) fn delete(connection: &Connection, artifact: i64, key: &str) -> rusqlite::Result<()> {
+pub(super) fn delete_label(connection: &Connection, artifact: i64, key: &str) -> rusqlite::Result<()> {
     // In a damaged vault, there may be several.
     let values: Vec<i64> = connection
         .prepare_cached(
