@@ -1,11 +1,12 @@
 //! The append-only, hash-chained record of changes to a vault, which every engine keeps in the same form:
 //! `docs/journal.md` describes it.
 
+use std::fmt;
+
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use super::actor::Actor;
-use super::entry::Entry;
 use crate::digest::{Digest, Hasher};
+use crate::storage::entry::Entry;
 
 /// A filter of journal entries. All conditions must hold.
 #[derive(Clone, Debug, Default)]
@@ -223,5 +224,41 @@ pub(super) mod tests {
             }
         }
         examples
+    }
+}
+
+/// The author of a change to a vault: a person, a program or a CI job. The name is self-declared; nothing authenticates
+/// it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Actor(String);
+
+/// The error for an invalid actor name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the name of an actor must have 1 to {} bytes", Actor::MAX_BYTES)]
+pub struct ActorError;
+
+impl Actor {
+    /// Maximum length in bytes. Longer names would make every journal entry long.
+    pub const MAX_BYTES: usize = 256;
+
+    /// Creates an actor with the name `name`.
+    ///
+    /// # Errors
+    /// Returns an error if the name is empty or longer than [`Actor::MAX_BYTES`].
+    pub fn new(name: impl Into<String>) -> Result<Self, ActorError> {
+        let name = name.into();
+        if name.is_empty() || name.len() > Self::MAX_BYTES { Err(ActorError) } else { Ok(Self(name)) }
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Actor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }

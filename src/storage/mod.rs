@@ -10,7 +10,6 @@
 //! reports contain: records, counts, reports of maintenance, errors and limits. Engines and the traits of [`interface`]
 //! are for the library, and for those who write another engine.
 
-mod actor;
 mod annotations;
 mod catalog;
 mod change;
@@ -42,7 +41,6 @@ mod varint;
 mod views;
 mod waiting;
 
-pub use actor::{Actor, ActorError};
 pub use annotations::{
     MAX_LINK_NOTE_BYTES, MAX_NOTE_BYTES, MAX_RELATION_BYTES, MAX_TAG_BYTES, is_note, is_relation, is_tag,
 };
@@ -61,6 +59,7 @@ pub use interface::{
     StoredMember, Tag, Term, Terms, TimePeriod, Transaction, UnresolvedReference, UnresolvedTarget,
     created_at, declared_time,
 };
+pub use journal::{Actor, ActorError};
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
 pub use labels::{
     MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_LABELS, check_labels, is_label_key, is_label_value,

@@ -1,15 +1,16 @@
 //! Maintenance of a vault: checks, repairs, indexes, space and backups.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 
-use super::backup::{Backup, BackupError, BackupOptions, BackupProgress};
-use super::capabilities::Capability;
-use super::log_damage::LogDamage;
-use super::space::{Erasure, ReclaimResult, ReclaimableSpace};
-use crate::storage::check::{Finding, Inspection, ReadmittedArtifact, ReindexOutcome, Repairs};
-use crate::storage::{Result, StorageError};
+use crate::digest::BlobHash;
+use crate::storage::check::{
+    CatalogCounts, Finding, Inspection, ReadmittedArtifact, ReindexOutcome, Repairs,
+};
+use crate::storage::interface::capabilities::Capability;
+use crate::storage::{Head, Result, StorageError};
 
 /// Maintenance of a vault. What an engine has no need of does nothing; what it cannot do returns an error of the kind
 /// [`Unsupported`](crate::storage::ErrorKind::Unsupported).
@@ -86,4 +87,234 @@ pub trait Maintenance: Send + Sync {
         let _ = (path, options, watch);
         Err(StorageError::unsupported(Capability::FileBackup).into())
     }
+}
+
+/// A kind of damage to a write-ahead log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogDefect {
+    /// The header does not verify, so that no part of the log can be read.
+    Header,
+    /// A frame does not verify, so that neither it nor those after it can be read.
+    Frame {
+        /// The number of the frame, from 1.
+        number: u64,
+    },
+}
+
+/// A write-ahead log with committed changes after a part that does not verify, found before SQLite read it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogDamage {
+    /// The defect.
+    pub defect: LogDefect,
+    /// Number of frames that the log has.
+    pub frames: u64,
+    /// Number of frames that cannot be read.
+    pub unreadable: u64,
+    /// Path of the copy of the log, or `None` if no file can be created beside the vault; the log then remains
+    /// unchanged.
+    pub copy: Option<PathBuf>,
+}
+
+impl fmt::Display for LogDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { defect, frames, unreadable, copy } = self;
+        match defect {
+            LogDefect::Header => write!(f, "the header of the write-ahead log is damaged")?,
+            LogDefect::Frame { number } => {
+                write!(f, "frame {number} of {frames} of the write-ahead log failed verification")?;
+            }
+        }
+        write!(f, "; {unreadable} of {frames} frames cannot be read, and the changes in them are missing")?;
+        match copy {
+            Some(copy) => write!(f, "; the log was saved as {}", copy.display()),
+            None => write!(f, "; nothing could be written next to the vault, and the log was left unchanged"),
+        }
+    }
+}
+
+/// The reclaimable space of a vault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReclaimableSpace {
+    /// Unreferenced blobs.
+    pub blobs: u64,
+    /// The stored size of these blobs in bytes.
+    pub blob_bytes: u64,
+    /// Dictionaries that are unused, or that may contain pieces of removed documents.
+    pub dictionaries: u64,
+    /// Free bytes within the file.
+    pub free_bytes: u64,
+    /// Whether something was removed since the file was last rewritten.
+    pub has_removals: bool,
+}
+
+/// The result of reclaiming space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReclaimResult {
+    /// Number of unreferenced blobs that were removed.
+    pub blobs: u64,
+    /// Number of objects in object storage that no artifact was ever stored with, and that were deleted: uploads that were
+    /// interrupted.
+    pub orphans: u64,
+    /// Number of dictionaries that were removed.
+    pub dictionaries: u64,
+    /// Number of payloads that were recompressed.
+    pub recompressed: u64,
+    /// The size of the vault's files in bytes, before and after.
+    pub bytes_before: u64,
+    /// See `bytes_before`.
+    pub bytes_after: u64,
+    /// Whether the write-ahead log was truncated. It cannot be while others are reading, and the file then shrinks
+    /// later.
+    pub is_complete: bool,
+}
+
+/// The remains of removed artifacts in the vault's files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Erasure {
+    /// The parts that contain, or may contain, remains until [`Maintenance::reclaim`](super::Maintenance::reclaim) has run. If it is empty, nothing
+    /// remains except what other artifacts also have.
+    pub remnants: Vec<Remnant>,
+}
+
+impl Erasure {
+    /// Returns whether nothing remains.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.remnants.is_empty()
+    }
+}
+
+/// A part of the vault's files that may still contain removed content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remnant {
+    /// Pages of a file that is larger than [`Erasure::REWRITTEN`]. Removed content was overwritten in place, but SQLite
+    /// may have left copies of parts where it moved rows before, and the search index still has words.
+    LargeFile,
+    /// The same, because the file could not be rewritten; with the reason.
+    NotRewritten(String),
+    /// The dictionaries with which documents of these kinds are compressed.
+    Dictionaries(Vec<String>),
+    /// The write-ahead log, because others were still reading from it.
+    Log,
+    /// The files of a database server: dead rows until they are vacuumed, the write-ahead log, replicas and backups. The
+    /// engine controls none of them, so this is always listed.
+    Database,
+    /// Object storage: the bytes stay for a day, longer while their pack has other blobs, and in versions of objects that
+    /// the storage keeps. Which it keeps is not known, so this is always listed.
+    Objects,
+}
+
+impl Remnant {
+    /// Returns whether reclaiming space removes it.
+    #[must_use]
+    pub fn is_reclaimable(&self) -> bool {
+        !matches!(self, Self::Database | Self::Objects)
+    }
+}
+
+/// Options of a backup.
+#[derive(Clone, Copy, Debug)]
+pub struct BackupOptions {
+    /// Whether an existing file is replaced.
+    pub force: bool,
+    /// Percentage of the payloads that are read back and hashed again; everything else is always checked.
+    pub sample: f64,
+}
+
+impl Default for BackupOptions {
+    fn default() -> Self {
+        Self { force: false, sample: 100.0 }
+    }
+}
+
+/// Progress of a backup. The counts grow up to the totals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackupProgress {
+    /// Pages of the file were copied.
+    Copied {
+        /// The number so far.
+        pages: u64,
+        /// The total number.
+        of: u64,
+    },
+    /// Payloads of the copy were hashed again.
+    Checked {
+        /// The number so far.
+        blobs: u64,
+        /// The total number.
+        of: u64,
+    },
+}
+
+/// A completed backup. It passed SQLite's integrity check, a foreign key check and the hash check of the sampled
+/// payloads, and its journal ends as the vault's does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backup {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Number of artifacts.
+    pub artifacts: u64,
+    /// Number of captures.
+    pub captures: u64,
+    /// Number of payloads.
+    pub blobs: u64,
+    /// Number of payloads that were read back and hashed again.
+    pub checked: u64,
+    /// Its journal head.
+    pub journal: Head,
+    /// Counts of the catalog rows that agree with the journal.
+    pub catalog: CatalogCounts,
+    /// Breaks in the journal's chain and differences between the catalog and the journal. The copy is exact, so the
+    /// vault has the same findings.
+    pub findings: Vec<Finding>,
+}
+
+/// An error that prevented a backup. The destination then has its previous content.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The destination exists and `force` is not set.
+    #[error("cannot back up to {}: it already exists", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The backup cannot be written there.
+    #[error("cannot back up to {}: {reason}", path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
+    /// The copy is not sound and was discarded.
+    #[error(
+        "the copy of {} was discarded because it failed verification: {defect}; if this happens again, the vault \
+         itself is damaged",
+        path.display()
+    )]
+    Unsound {
+        /// The vault.
+        path: PathBuf,
+        /// The defect of the copy.
+        defect: String,
+    },
+    /// A payload of the copy is damaged, and the copy was discarded.
+    #[error(
+        "the copy of {} was discarded: blob {blob} is damaged ({defect}); if this happens again, the vault \
+         itself is damaged",
+        path.display()
+    )]
+    Payload {
+        /// The vault.
+        path: PathBuf,
+        /// The payload.
+        blob: BlobHash,
+        /// Its defect.
+        defect: String,
+    },
+    /// A store error.
+    #[error(transparent)]
+    Store(#[from] StorageError),
 }

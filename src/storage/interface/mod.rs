@@ -1,9 +1,7 @@
 //! The traits that an engine implements, and their types.
 
 mod adoption;
-mod backup;
 mod capabilities;
-mod log_damage;
 mod maintenance;
 mod neighbors;
 mod query;
@@ -12,15 +10,14 @@ mod search;
 mod single;
 mod snapshot;
 mod sorting;
-mod space;
 mod sql;
 mod statistics;
 
 pub use adoption::{Adoption, AppendedEntry};
-pub use backup::{Backup, BackupError, BackupOptions, BackupProgress};
 pub use capabilities::{Capabilities, Capability};
-pub use log_damage::{LogDamage, LogDefect};
 pub use maintenance::Maintenance;
+pub use maintenance::{Backup, BackupError, BackupOptions, BackupProgress};
+pub use maintenance::{LogDamage, LogDefect};
 pub use neighbors::{DigestPair, Neighborhood, Neighbors, NeighborsQuery, Sharers, SharersQuery};
 pub use query::{
     Condition, Cursor, Direction, Filter, Hit, HitPage, Match, Order, Page, TimePeriod, matches_pattern,
@@ -32,6 +29,7 @@ pub use records::{
     UnresolvedReference, UnresolvedTarget,
 };
 
+pub use maintenance::{Erasure, ReclaimResult, ReclaimableSpace, Remnant};
 pub use search::{
     CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping,
     SearchDifferences, SearchIndex, SearchableCapture, Term, Terms,
@@ -46,7 +44,6 @@ pub(in crate::storage) use sorting::{
     count_targets, digests_then_names, page_of_unresolved, sort_manual_links, sort_mentions,
     sort_mentions_by_artifact, sort_references, sort_unresolved,
 };
-pub use space::{Erasure, ReclaimResult, ReclaimableSpace, Remnant};
 pub use sql::{
     ComputedView, KindView, RowGenerator, RowProgress, SaveSummary, SavedTable, SqlError, SqlQueries,
     SqlReader, SqlRows, SqlStatement, SqlView,

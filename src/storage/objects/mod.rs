@@ -7,7 +7,6 @@
 mod address;
 mod cache;
 mod client;
-mod error;
 mod marker;
 mod name;
 mod probe;

@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 
 use super::address::ObjectAddress;
 use super::client::{connect, invalid_settings};
-use super::error::{failure, is_transient};
+use super::client::{failure, is_transient};
 use super::name::{BLOBS, ObjectName, PROBES};
 use super::uploads::{MultipartUploadClient, Upload};
 use crate::storage::{ErrorKind, Result, StorageError};

@@ -7,8 +7,6 @@ pub(super) mod files;
 mod journal;
 mod mentioning;
 mod mentions;
-mod names;
-mod tombstones;
 mod versions;
 
 use std::cell::{OnceCell, RefCell};

@@ -21,7 +21,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction};
 use super::check::restrict_permissions;
 use super::connection::secure_delete;
 use super::dictionaries::DecompressionDictionaryCache;
-use super::engine::transaction::SqliteTransaction;
+use super::engine::SqliteTransaction;
 use super::ids::{ARTIFACTS, artifact_id, capture_id};
 use super::journal::SqliteJournalWriter;
 use super::lists::MentionListReader;

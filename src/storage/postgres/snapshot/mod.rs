@@ -4,7 +4,6 @@
 
 mod artifacts;
 pub(super) mod captures;
-mod conditions;
 mod edges;
 mod find;
 mod journal;
@@ -14,7 +13,6 @@ mod mentions;
 mod names;
 mod neighbors;
 mod sharers;
-mod sorting;
 mod statistics;
 pub(super) mod tombstones;
 

@@ -3,8 +3,8 @@
 use chrono::NaiveDate;
 use postgres::Row;
 
-use super::conditions::StatementParameters;
-use super::sorting::time_column;
+use super::find::StatementParameters;
+use super::find::time_column;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
     ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, Filter, KindTotals, Statistics,

@@ -1,27 +1,32 @@
 //! The storage interface for vault files: hashes outside, row ids inside.
 
 mod find;
-mod maintenance;
 mod snapshot;
-pub(super) mod transaction;
 
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::delta_bases::RecentBases;
-use super::dictionaries::Dictionaries;
-use super::payload;
-use super::store::Store;
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
+use crate::storage::check::{Finding, Inspection, ReadmittedArtifact, ReindexOutcome, Repairs};
+use crate::storage::entry::Entry;
+use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::{
-    Adoption, Capabilities, Capability, FullText, Maintenance, Preparer, PutOptions, Snapshot, SqlQueries,
-    Storage, Transaction,
+    Adoption, AppendedEntry, Backup, BackupError, BackupOptions, BackupProgress, Capabilities, Capability,
+    Erasure, FullText, LogDamage, Maintenance, Preparer, PutOptions, ReclaimResult, ReclaimableSpace,
+    Snapshot, SqlQueries, Storage, Transaction,
 };
-use crate::storage::{Actor, Prepared, PutResult, Result, StorageError, change};
-use transaction::SqliteTransaction;
+use crate::storage::journal::JournalWriter;
+use crate::storage::sqlite::delta_bases::RecentBases;
+use crate::storage::sqlite::dictionaries::Dictionaries;
+use crate::storage::sqlite::edit::WriteTransaction;
+use crate::storage::sqlite::payload;
+use crate::storage::sqlite::release::BaseReplacements;
+use crate::storage::sqlite::store::Store;
+use crate::storage::{Actor, Head, Prepared, PutResult, Result, StorageError, change};
 
 impl Storage for Store {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
@@ -91,5 +96,79 @@ struct SqlitePreparer {
 impl Preparer for SqlitePreparer {
     fn prepare(&self, admitted: Admitted) -> Prepared {
         payload::prepare(admitted, &self.dictionaries, &self.bases)
+    }
+}
+
+impl Maintenance for Store {
+    forward_to_inherent! {
+        fn log_damage(&self) -> Option<&LogDamage>;
+        fn check_logs(&self) -> Result<Vec<Finding>>;
+        fn check_pages(&self) -> Result<Option<Finding>>;
+        fn log_copies(&self) -> Result<Vec<PathBuf>>;
+        fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>>;
+        fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()>;
+        fn reclaimable(&self) -> Result<ReclaimableSpace>;
+        fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<ReclaimResult>>;
+        fn erase(&self) -> Erasure;
+        fn backup(
+            &self,
+            path: &Path,
+            options: &BackupOptions,
+            watch: &mut dyn FnMut(BackupProgress),
+        ) -> std::result::Result<Backup, BackupError>;
+    }
+
+    fn inspect(&self) -> Result<Box<dyn Inspection + '_>> {
+        Ok(Box::new(Self::inspect(self)?))
+    }
+
+    fn repairs(&self) -> Result<&dyn Repairs> {
+        Ok(self)
+    }
+}
+
+/// A transaction of a vault file.
+pub(in crate::storage::sqlite) struct SqliteTransaction<'s> {
+    store: &'s Store,
+    pub(in crate::storage::sqlite) edit: WriteTransaction<'s>,
+    removes: bool,
+}
+
+impl<'s> SqliteTransaction<'s> {
+    pub(in crate::storage::sqlite) fn begin(
+        store: &'s Store,
+        at: DateTime<Utc>,
+        busy_timeout: Duration,
+    ) -> Result<Self> {
+        Ok(Self { store, edit: store.change(at, busy_timeout)?, removes: false })
+    }
+}
+
+impl Transaction for SqliteTransaction<'_> {
+    fn snapshot(&self) -> &dyn Snapshot {
+        self.edit.snapshot()
+    }
+
+    fn prepare_removal(&mut self, of: &[CoreHash]) -> Result<bool> {
+        let mut heirs = self.store.heirs.lock().unwrap_or_else(PoisonError::into_inner);
+        self.edit.release(of, &mut heirs)
+    }
+
+    fn journal(&mut self) -> &mut JournalWriter {
+        self.edit.journal.writer()
+    }
+
+    fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>> {
+        self.removes |= entries.iter().any(|entry| matches!(entry.entry.change, Entry::Remove { .. }));
+        self.edit.append(entries)
+    }
+
+    fn commit(self: Box<Self>) -> Result<Head> {
+        let Self { store, edit, removes } = *self;
+        let head = edit.commit()?;
+        if removes {
+            *store.heirs.lock().unwrap_or_else(PoisonError::into_inner) = BaseReplacements::default();
+        }
+        Ok(head)
     }
 }
