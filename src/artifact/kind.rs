@@ -1,10 +1,8 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use super::directory::{ArtifactDirectory, Directory, EntryContent, HeadReader, capture_hash};
+use super::directory::{Directory, EntryContent, HeadReader, capture_hash};
 use super::member::MemberBytes;
-use super::passage::{DirectoryPassagesFn, DocumentPassagesFn};
-use super::transcript;
 use super::value_budget::ValueReservation;
 use super::{
     AdmitOptions, Admitted, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Field,
@@ -16,66 +14,88 @@ use crate::json::reader::{Limits, MemberNames, ReadError};
 use crate::secrets::{self, SecretMatch, SecretPolicy};
 use crate::validation::{Findings, Report, RuleInfo, Violation};
 
+/// The declarations of a kind.
+#[derive(Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a declaration of the kind")]
+pub struct KindInfo {
+    /// The kind's name, such as `model_io`.
+    pub name: &'static str,
+    /// The noun for one of its artifacts, such as `session`.
+    pub noun: &'static str,
+    /// The plural noun for its artifacts, such as `sessions`, which is also the name of their SQL view.
+    pub plural: &'static str,
+    /// The file names that its artifacts can contain. Other files of directories are not read.
+    pub members: &'static [&'static str],
+    /// The rule that is broken by anything that is not a directory or cannot be read as one, if its artifacts are
+    /// directories and not single documents.
+    pub directory_rule: Option<RuleInfo>,
+    /// File names that the format defines for its documents: whole names, or `*` and a suffix.
+    pub file_names: &'static [&'static str],
+    /// The relation of an artifact of this kind to every artifact that states its core hash.
+    pub inverse_relation: Option<&'static str>,
+    /// The attributes that its artifacts can have, sorted by name.
+    pub attributes: &'static [AttributeInfo],
+    /// Whether artifacts of this kind record runs, so that they can be audited against contracts.
+    pub is_run: bool,
+    /// How a longer version of a document is detected, if documents are written incrementally: then a document may also
+    /// [continue](Artifact::continues) another.
+    pub versions: Option<SuccessorCriteria>,
+    /// Whether its artifacts can be signed.
+    pub can_be_signed: bool,
+    /// How recorded responses are replayed, if artifacts of this kind record any.
+    pub playback: Option<Playback>,
+    /// Whether any bytes are an artifact of this kind, whose core hash is their digest. Documents are of such a kind
+    /// only on request: they are not recognized by their content.
+    pub takes_any_bytes: bool,
+    /// The searchable fields that only its artifacts have.
+    pub fields: &'static [Field],
+    /// The SQL view of its artifacts.
+    pub view: ArtifactView,
+    /// The contents whose digests its artifacts state, and which a vault can have as artifacts of their own.
+    pub contents: &'static [MentionedContent],
+    /// The SQL tables of its contents.
+    pub tables: &'static [Table],
+    /// The noun for a step of the transcript of an artifact, such as `interaction`.
+    pub step_noun: &'static str,
+    /// The beginning of the locations within a step, before its number, and the number of the first step.
+    pub step_prefix: Option<(&'static str, u64)>,
+    /// The beginning of the locations within steps that follow those, before their own number from 0, and the type that
+    /// only these steps have.
+    pub further_steps: Option<(&'static str, &'static str)>,
+    /// Whether transcripts contain the texts of the prompts that artifacts mention. Otherwise they have only digests.
+    pub records_prompts: bool,
+}
+
+impl KindInfo {
+    /// No declarations: a kind states its own names, members, attributes and view.
+    pub const NONE: Self = Self {
+        name: "",
+        noun: "",
+        plural: "",
+        members: &[],
+        directory_rule: None,
+        file_names: &[],
+        inverse_relation: None,
+        attributes: &[],
+        is_run: false,
+        versions: None,
+        can_be_signed: false,
+        playback: None,
+        takes_any_bytes: false,
+        fields: &[],
+        view: ArtifactView { about: "", named_by: None, columns: &[] },
+        contents: &[],
+        tables: &[],
+        step_noun: "step",
+        step_prefix: None,
+        further_steps: None,
+        records_prompts: false,
+    };
+}
+
 /// A kind of artifact, for use by the rest of the program.
 #[derive(Clone, Copy)]
-pub struct Kind(&'static KindTable);
-
-#[expect(clippy::struct_excessive_bools, reason = "each is a declaration of the kind")]
-struct KindTable {
-    name: &'static str,
-    noun: &'static str,
-    plural: &'static str,
-    takes_any_bytes: bool,
-    inverse_relation: Option<&'static str>,
-    attributes: &'static [AttributeInfo],
-    is_run: bool,
-    versions: Option<SuccessorCriteria>,
-    can_be_signed: bool,
-    playback: Option<Playback>,
-    fields: &'static [Field],
-    view: ArtifactView,
-    contents: &'static [MentionedContent],
-    tables: &'static [Table],
-    step_noun: &'static str,
-    step_prefix: Option<(&'static str, u64)>,
-    further_steps: Option<(&'static str, &'static str)>,
-    records_prompts: bool,
-    rules: fn() -> Vec<RuleInfo>,
-    form: KindOperations,
-}
-
-/// The form of the artifacts of a kind.
-enum KindOperations {
-    Document {
-        member: &'static str,
-        file_names: &'static [&'static str],
-        recognizes: fn(&str, &mut MemberNames<'_>) -> Option<Recognition>,
-        examine: fn(&[u8], &AdmitOptions, &mut Findings) -> Option<Draft>,
-        write_core: fn(&[u8], &Limits, &mut dyn Write) -> io::Result<()>,
-        run_events: fn(&[u8], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
-        exchanges: fn(&[u8], &Limits) -> Result<Vec<Exchange>, ReadError>,
-        requests: fn(&[u8], &Limits, &mut RequestVisitor<'_>) -> Result<(), ReadError>,
-        continues: fn(&[u8], &Limits) -> Option<PredecessorReference>,
-        join: fn(&[u8], &PredecessorReference, &[u8], &Limits) -> Option<JoinedDocument>,
-        quote: fn(&[u8], usize) -> Option<String>,
-        parts: for<'d> fn(&'d [u8], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
-        passages: DocumentPassagesFn,
-        transcript: transcript::DocumentTranscriptFn,
-    },
-    Directory {
-        members: &'static [&'static str],
-        unreadable: RuleInfo,
-        recognizes: fn(&[&str], &mut HeadReader<'_>) -> bool,
-        recognizes_member: fn(&str, &[u8]) -> bool,
-        incomplete: fn(&str) -> Violation,
-        examine: fn(&Directory, &AdmitOptions, &mut Findings) -> Option<Draft>,
-        write_core: fn(&[MemberBytes<'_>], &Limits, &mut dyn Write) -> io::Result<()>,
-        run_events: fn(&[MemberBytes<'_>], &Limits, &mut EventVisitor<'_>) -> Result<(), ReadError>,
-        parts: for<'d> fn(&[MemberBytes<'d>], &Limits) -> Result<Vec<Part<'d>>, ReadError>,
-        passages: DirectoryPassagesFn,
-        transcript: transcript::DirectoryTranscriptFn,
-    },
-}
+pub struct Kind(&'static dyn Artifact);
 
 /// Returns what looks like a secret in files, unless that is not looked for.
 fn secrets_in(members: &[Member], policy: SecretPolicy) -> Vec<SecretMatch> {
@@ -90,105 +110,31 @@ fn secrets_in(members: &[Member], policy: SecretPolicy) -> Vec<SecretMatch> {
 }
 
 impl Kind {
-    /// Creates the handle of the kind `K`, whose artifacts are documents.
+    /// Creates the handle of a kind.
     #[must_use]
-    pub const fn new<K: Artifact>() -> Self {
-        Self(
-            &const {
-                KindTable {
-                    name: K::NAME,
-                    noun: K::NOUN,
-                    plural: K::PLURAL,
-                    takes_any_bytes: K::TAKES_ANY_BYTES,
-                    inverse_relation: K::INVERSE_RELATION,
-                    attributes: K::ATTRIBUTES,
-                    is_run: K::IS_RUN,
-                    versions: K::VERSIONS,
-                    can_be_signed: K::CAN_BE_SIGNED,
-                    playback: K::PLAYBACK,
-                    fields: K::FIELDS,
-                    view: K::VIEW,
-                    contents: K::CONTENTS,
-                    tables: K::TABLES,
-                    step_noun: K::STEP_NOUN,
-                    step_prefix: K::STEP_PREFIX,
-                    further_steps: K::FURTHER_STEPS,
-                    records_prompts: K::RECORDS_PROMPTS,
-                    rules: K::rules,
-                    form: KindOperations::Document {
-                        member: K::MEMBER,
-                        file_names: K::FILE_NAMES,
-                        recognizes: K::recognizes,
-                        examine: K::examine,
-                        write_core: K::write_core,
-                        run_events: K::run_events,
-                        exchanges: K::exchanges,
-                        requests: K::requests,
-                        continues: K::continues,
-                        join: K::join,
-                        quote: K::quote,
-                        parts: K::parts,
-                        passages: K::passages,
-                        transcript: K::transcript,
-                    },
-                }
-            },
-        )
+    pub const fn new(artifact: &'static dyn Artifact) -> Self {
+        Self(artifact)
     }
 
-    /// Creates the handle of the kind `K`, whose artifacts are directories.
-    #[must_use]
-    pub const fn for_directories<K: ArtifactDirectory>() -> Self {
-        Self(
-            &const {
-                KindTable {
-                    name: K::NAME,
-                    noun: K::NOUN,
-                    plural: K::PLURAL,
-                    takes_any_bytes: false,
-                    inverse_relation: K::INVERSE_RELATION,
-                    attributes: K::ATTRIBUTES,
-                    is_run: K::IS_RUN,
-                    versions: None,
-                    can_be_signed: false,
-                    playback: None,
-                    fields: K::FIELDS,
-                    view: K::VIEW,
-                    contents: &[],
-                    tables: K::TABLES,
-                    step_noun: K::STEP_NOUN,
-                    step_prefix: None,
-                    further_steps: None,
-                    records_prompts: false,
-                    rules: K::rules,
-                    form: KindOperations::Directory {
-                        members: K::MEMBERS,
-                        unreadable: K::UNREADABLE,
-                        recognizes: K::recognizes,
-                        recognizes_member: K::recognizes_member,
-                        incomplete: K::incomplete,
-                        examine: K::examine,
-                        write_core: K::write_core,
-                        run_events: K::run_events,
-                        parts: K::parts,
-                        passages: K::passages,
-                        transcript: K::transcript,
-                    },
-                }
-            },
-        )
+    fn info(self) -> &'static KindInfo {
+        self.0.info()
+    }
+
+    /// Returns the members, unless the artifacts are single documents and these are not one.
+    fn expected<'m, 'd>(self, members: &'m [MemberBytes<'d>]) -> Option<&'m [MemberBytes<'d>]> {
+        (self.is_of_directories() || members.len() == 1).then_some(members)
     }
 
     /// Returns the name, such as `model_io`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.0.name
+        self.info().name
     }
 
     /// Returns the noun for one of its artifacts, such as `session`.
     #[must_use]
     pub fn noun(self) -> &'static str {
-        self.0.noun
+        self.info().noun
     }
 
     /// Returns whether users call the kind by this name: its name, its noun or its plural noun, in singular or plural,
@@ -206,64 +152,55 @@ impl Kind {
     /// kind only on request.
     #[must_use]
     pub fn takes_any_bytes(self) -> bool {
-        self.0.takes_any_bytes
+        self.info().takes_any_bytes
     }
 
     /// Returns the plural noun for its artifacts, such as `sessions`.
     #[must_use]
     pub fn plural(self) -> &'static str {
-        self.0.plural
+        self.info().plural
     }
 
     /// Returns the name of the single file of its artifacts, or `None` if they are directories.
     #[must_use]
     pub fn document_member(self) -> Option<&'static str> {
-        match self.0.form {
-            KindOperations::Document { member, .. } => Some(member),
-            KindOperations::Directory { .. } => None,
-        }
+        self.members().first().copied().filter(|_| !self.is_of_directories())
     }
 
     /// Returns the relation of its artifacts to every artifact that states their core hash, if the kind defines one.
     #[must_use]
     pub fn inverse_relation(self) -> Option<&'static str> {
-        self.0.inverse_relation
+        self.info().inverse_relation
     }
 
     /// Returns the attributes that its artifacts can have, sorted by name.
     #[must_use]
     pub fn attributes(self) -> &'static [AttributeInfo] {
-        self.0.attributes
+        self.info().attributes
     }
 
     /// Returns the rules, without those of all documents.
     #[must_use]
     pub fn rules(self) -> Vec<RuleInfo> {
-        (self.0.rules)()
+        self.0.rules()
     }
 
     /// Returns whether its artifacts are directories and not single documents.
     #[must_use]
     pub fn is_of_directories(self) -> bool {
-        matches!(self.0.form, KindOperations::Directory { .. })
+        self.info().directory_rule.is_some()
     }
 
     /// Returns the file names that its artifacts can contain.
     #[must_use]
     pub fn members(self) -> &'static [&'static str] {
-        match &self.0.form {
-            KindOperations::Document { member, .. } => std::slice::from_ref(member),
-            KindOperations::Directory { members, .. } => members,
-        }
+        self.info().members
     }
 
     /// Returns whether the file name is one that the format defines for its documents.
     #[must_use]
     pub fn owns_file_name(self, file_name: &str) -> bool {
-        let KindOperations::Document { file_names, .. } = &self.0.form else {
-            return false;
-        };
-        file_names.iter().any(|pattern| match pattern.strip_prefix('*') {
+        self.info().file_names.iter().any(|pattern| match pattern.strip_prefix('*') {
             Some(ending) => file_name.len() > ending.len() && file_name.ends_with(ending),
             None => file_name == *pattern,
         })
@@ -273,34 +210,21 @@ impl Kind {
     /// its root object as far as they could be read.
     #[must_use]
     pub fn recognizes(self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
-        match self.0.form {
-            KindOperations::Document { recognizes, .. } => recognizes(text, names),
-            KindOperations::Directory { .. } => None,
-        }
+        self.0.recognizes(text, names)
     }
 
     /// Returns whether a directory with entries of these names is intended to be of this kind, valid or not. `peek`
     /// returns the beginning of a file in it.
     #[must_use]
     pub fn recognizes_directory(self, names: &[&str], peek: &mut HeadReader<'_>) -> bool {
-        match self.0.form {
-            KindOperations::Document { .. } => false,
-            KindOperations::Directory { recognizes, .. } => recognizes(names, peek),
-        }
+        self.0.recognizes_directory(names, peek)
     }
 
     /// Returns the violation for a file with this name and beginning that is separated from the rest of its artifact,
     /// or `None` if it is not recognized as a file of this kind or artifacts of this kind are single documents.
     #[must_use]
     pub fn orphan(self, file_name: &str, head: &[u8]) -> Option<Violation> {
-        match self.0.form {
-            KindOperations::Directory { recognizes_member, incomplete, .. }
-                if recognizes_member(file_name, head) =>
-            {
-                Some(incomplete(file_name))
-            }
-            KindOperations::Directory { .. } | KindOperations::Document { .. } => None,
-        }
+        self.0.orphan(file_name, head)
     }
 
     /// Parses `document`, canonicalizes it and applies every rule.
@@ -308,14 +232,14 @@ impl Kind {
     /// # Errors
     /// Returns the report if a rule of severity error is broken. There are no other errors: admission does no I/O.
     pub fn admit(self, document: Vec<u8>, options: &AdmitOptions) -> Result<Admitted, Report> {
-        let KindOperations::Document { member, examine, .. } = self.0.form else {
+        let Some(member) = self.document_member() else {
             return Err(self.unreadable("", "this is a document, neither a directory nor an archive"));
         };
         let mut findings = Findings::default();
         // Bytes that are not parsed have no values.
         let room =
             ValueReservation::take((!self.takes_any_bytes()).then_some(document.as_slice()).into_iter());
-        let draft = examine(&document, options, &mut findings);
+        let draft = self.0.examine(&document, options, &mut findings);
         drop(room);
         let known = draft.as_ref().filter(|_| self.takes_any_bytes()).map(|draft| BlobHash(draft.core.0));
         self.admitted((draft, findings), options.secrets, || {
@@ -330,10 +254,7 @@ impl Kind {
     /// Returns what `document` continues if it is only the rest of a longer document of this kind.
     #[must_use]
     pub fn continues(self, document: &[u8], limits: &Limits) -> Option<PredecessorReference> {
-        match self.0.form {
-            KindOperations::Document { continues, .. } => continues(document, limits),
-            KindOperations::Directory { .. } => None,
-        }
+        self.0.continues(document, limits)
     }
 
     /// Admits `document`, which is a `rest`, joined to the part of the admitted `beginning` that precedes it.
@@ -348,11 +269,7 @@ impl Kind {
         options: &AdmitOptions,
     ) -> Result<Admitted, Report> {
         let limits = &options.limits;
-        let joined = match self.0.form {
-            KindOperations::Document { join, .. } => join(beginning, rest, document, limits),
-            KindOperations::Directory { .. } => None,
-        };
-        let Some(JoinedDocument { document, lines }) = joined else {
+        let Some(JoinedDocument { document, lines }) = self.0.join(beginning, rest, document, limits) else {
             let message = format!("the {} that it continues was not found", rest.what);
             return Err(Violation::new(rest.rule, rest.path.clone(), message).into());
         };
@@ -368,16 +285,17 @@ impl Kind {
     /// # Errors
     /// Returns the report if a rule of severity error is broken.
     pub fn admit_directory(self, directory: Directory, options: &AdmitOptions) -> Result<Admitted, Report> {
-        let KindOperations::Directory { members: names, examine, .. } = self.0.form else {
+        if !self.is_of_directories() {
             return Err(Violation::new(super::document::UNRECOGNISED, "", "this is not a document").into());
-        };
+        }
+        let names = self.members();
         let mut findings = Findings::default();
         let files = directory.entries.iter().filter_map(|entry| match &entry.content {
             EntryContent::File(bytes) => Some(bytes.as_slice()),
             EntryContent::Unexpected | EntryContent::Link | EntryContent::Other => None,
         });
         let room = ValueReservation::take(files);
-        let draft = examine(&directory, options, &mut findings);
+        let draft = self.0.examine_directory(&directory, options, &mut findings);
         drop(room);
         self.admitted((draft, findings), options.secrets, || {
             let files = directory.entries.into_iter().filter_map(|entry| match entry.content {
@@ -420,10 +338,7 @@ impl Kind {
     /// Returns the report on an entry at `path` that artifacts of this kind cannot contain.
     #[must_use]
     pub fn unreadable(self, path: &str, message: &str) -> Report {
-        let rule = match self.0.form {
-            KindOperations::Document { .. } => super::document::UNRECOGNISED,
-            KindOperations::Directory { unreadable, .. } => unreadable,
-        };
+        let rule = self.info().directory_rule.unwrap_or(super::document::UNRECOGNISED);
         Violation::new(rule, path, message).into()
     }
 
@@ -437,11 +352,8 @@ impl Kind {
         limits: &Limits,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        match (&self.0.form, members) {
-            (KindOperations::Document { write_core, .. }, [only]) => write_core(only.bytes, limits, out),
-            (KindOperations::Document { .. }, _) => Err(io::ErrorKind::InvalidData.into()),
-            (KindOperations::Directory { write_core, .. }, members) => write_core(members, limits, out),
-        }
+        self.expected(members)
+            .map_or(Err(io::ErrorKind::InvalidData.into()), |members| self.0.write_core(members, limits, out))
     }
 }
 
@@ -449,19 +361,19 @@ impl Kind {
     /// Returns whether artifacts of this kind record runs, so that they can be audited against contracts.
     #[must_use]
     pub fn is_run(self) -> bool {
-        self.0.is_run
+        self.info().is_run
     }
 
     /// Returns how a longer version of an artifact is detected, if documents of this kind are written incrementally.
     #[must_use]
     pub fn versions(self) -> Option<SuccessorCriteria> {
-        self.0.versions
+        self.info().versions
     }
 
     /// Returns whether its artifacts can be signed.
     #[must_use]
     pub fn can_be_signed(self) -> bool {
-        self.0.can_be_signed
+        self.info().can_be_signed
     }
 
     /// Calls `visit` with the run events recorded in an admitted artifact of these `members`, in order.
@@ -474,41 +386,37 @@ impl Kind {
         limits: &Limits,
         visit: &mut EventVisitor<'_>,
     ) -> Result<(), ReadError> {
-        match (&self.0.form, members) {
-            (KindOperations::Document { run_events, .. }, [only]) => run_events(only.bytes, limits, visit),
-            (KindOperations::Document { .. }, _) => Ok(()),
-            (KindOperations::Directory { run_events, .. }, members) => run_events(members, limits, visit),
-        }
+        self.expected(members).map_or(Ok(()), |members| self.0.run_events(members, limits, visit))
     }
 
     /// Returns how recorded responses are replayed, if artifacts of this kind record any themselves.
     #[must_use]
     pub fn playback(self) -> Option<Playback> {
-        self.0.playback
+        self.info().playback
     }
 
     /// Returns the searchable fields that only its artifacts have.
     #[must_use]
     pub fn fields(self) -> &'static [Field] {
-        self.0.fields
+        self.info().fields
     }
 
     /// Returns the contents whose digests its artifacts state, and which a vault can have as artifacts of their own.
     #[must_use]
     pub fn contents(self) -> &'static [MentionedContent] {
-        self.0.contents
+        self.info().contents
     }
 
     /// Returns the SQL view of its artifacts.
     #[must_use]
     pub fn view(self) -> ArtifactView {
-        self.0.view
+        self.info().view
     }
 
     /// Returns the SQL tables of its contents.
     #[must_use]
     pub fn tables(self) -> &'static [Table] {
-        self.0.tables
+        self.info().tables
     }
 
     /// Returns the responses recorded in an admitted `document`, in order.
@@ -516,10 +424,7 @@ impl Kind {
     /// # Errors
     /// Returns an error if the document cannot be read.
     pub fn exchanges(self, document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
-        match self.0.form {
-            KindOperations::Document { exchanges, .. } => exchanges(document, limits),
-            KindOperations::Directory { .. } => Ok(Vec::new()),
-        }
+        self.0.exchanges(document, limits)
     }
 
     /// Calls `visit` with the requests of models in an admitted `document`, each complete, also if the document states
@@ -533,20 +438,14 @@ impl Kind {
         limits: &Limits,
         visit: &mut RequestVisitor<'_>,
     ) -> Result<(), ReadError> {
-        match self.0.form {
-            KindOperations::Document { requests, .. } => requests(document, limits, visit),
-            KindOperations::Directory { .. } => Ok(()),
-        }
+        self.0.requests(document, limits, visit)
     }
 
     /// Returns the verbatim text of the interaction, step or record `index` of an admitted `document`, or `None` if the
     /// kind has no such parts.
     #[must_use]
     pub fn quote(self, document: &[u8], index: usize) -> Option<String> {
-        match self.0.form {
-            KindOperations::Document { quote, .. } => quote(document, index),
-            KindOperations::Directory { .. } => None,
-        }
+        self.0.quote(document, index)
     }
 
     /// Returns the parts by which an admitted artifact of these `members` is compared.
@@ -554,11 +453,7 @@ impl Kind {
     /// # Errors
     /// Returns an error if a member cannot be read.
     pub fn parts<'d>(self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        match (&self.0.form, members) {
-            (KindOperations::Document { parts, .. }, [only]) => parts(only.bytes, limits),
-            (KindOperations::Document { .. }, _) => Ok(Vec::new()),
-            (KindOperations::Directory { parts, .. }, members) => parts(members, limits),
-        }
+        self.expected(members).map_or(Ok(Vec::new()), |members| self.0.parts(members, limits))
     }
 
     /// Returns the searchable texts of an admitted artifact of these `members`, without those of embedded artifacts.
@@ -567,46 +462,42 @@ impl Kind {
     /// # Errors
     /// Returns an error if a member cannot be read.
     pub fn passages(self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        match (&self.0.form, members) {
-            (KindOperations::Document { passages, .. }, [only]) => passages(only.bytes, limits),
-            (KindOperations::Document { .. }, _) => Ok(Vec::new()),
-            (KindOperations::Directory { passages, .. }, members) => passages(members, limits),
-        }
+        self.expected(members).map_or(Ok(Vec::new()), |members| self.0.passages(members, limits))
     }
 
     /// Returns the noun for a step of a transcript, such as `interaction`.
     #[must_use]
     pub fn step_noun(self) -> &'static str {
-        self.0.step_noun
+        self.info().step_noun
     }
 
     /// Returns the number of the step of a transcript that a location in an artifact is, or is in, such as `step 3`.
     #[must_use]
     pub fn step_at(self, place: &str) -> Option<u64> {
-        if let Some(number) = place.strip_prefix(self.0.step_noun).and_then(|rest| rest.strip_prefix(' ')) {
+        if let Some(number) = place.strip_prefix(self.step_noun()).and_then(|rest| rest.strip_prefix(' ')) {
             return number.parse().ok();
         }
-        let (prefix, first) = self.0.step_prefix?;
+        let (prefix, first) = self.info().step_prefix?;
         number_after(prefix, place)?.checked_sub(first)
     }
 
     /// Returns the number, among the steps of a type of their own, of the step that a location is in.
     #[must_use]
     pub fn further_step_at(self, place: &str) -> Option<u64> {
-        let (prefix, _) = self.0.further_steps?;
+        let (prefix, _) = self.info().further_steps?;
         number_after(prefix, place)
     }
 
     /// Returns the type of the steps that [`Kind::further_step_at`] numbers.
     #[must_use]
     pub fn further_step_type(self) -> Option<&'static str> {
-        self.0.further_steps.map(|(_, step_type)| step_type)
+        self.info().further_steps.map(|(_, step_type)| step_type)
     }
 
     /// Returns whether transcripts contain the texts of the prompts that artifacts of this kind mention.
     #[must_use]
     pub fn records_prompts(self) -> bool {
-        self.0.records_prompts
+        self.info().records_prompts
     }
 
     /// Calls `visit` with the steps of the transcript of an admitted artifact of these `members`, in reading order.
@@ -619,11 +510,7 @@ impl Kind {
         limits: &Limits,
         visit: &mut StepVisitor<'_>,
     ) -> Result<(), ReadError> {
-        match (&self.0.form, members) {
-            (KindOperations::Document { transcript, .. }, [only]) => transcript(only.bytes, limits, visit),
-            (KindOperations::Document { .. }, _) => Ok(()),
-            (KindOperations::Directory { transcript, .. }, members) => transcript(members, limits, visit),
-        }
+        self.expected(members).map_or(Ok(()), |members| self.0.transcript(members, limits, visit))
     }
 }
 

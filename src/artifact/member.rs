@@ -11,6 +11,14 @@ pub struct MemberBytes<'m> {
     pub bytes: &'m [u8],
 }
 
+impl<'m> MemberBytes<'m> {
+    /// Returns the bytes of the only one of `members`; none if there are several.
+    #[must_use]
+    pub fn only(members: &[Self]) -> &'m [u8] {
+        if let [only] = members { only.bytes } else { &[] }
+    }
+}
+
 /// A named file of an artifact, as it was received.
 #[derive(Debug)]
 pub struct Member {

@@ -1,8 +1,7 @@
 //! The interface between artifact kinds and the rest of the program.
 //!
-//! A kind implements [`Artifact`], or [`ArtifactDirectory`] if its artifacts consist of several files, in its own
-//! folder. All other code holds a [`Kind`], which has names and rules and admits documents, but cannot be matched on.
-//! Only [`Kind::admit`] and [`Kind::admit_directory`] create [`Admitted`] values, and only those can be stored: nothing
+//! A kind implements [`Artifact`] in its own folder. All other code holds a [`Kind`], which has names and rules and
+//! admits documents, but cannot be matched on. Only [`Kind::admit`] and [`Kind::admit_directory`] create [`Admitted`] values, and only those can be stored: nothing
 //! unverified is stored.
 
 mod admitted;
@@ -29,19 +28,20 @@ mod value_budget;
 mod version;
 
 use std::io::{self, Write};
+use std::panic::RefUnwindSafe;
 
 use crate::digest::Digest;
 use crate::json::reader::{Limits, MemberNames, ReadError};
 use crate::secrets::SecretPolicy;
-use crate::validation::{Findings, RuleInfo};
+use crate::validation::{Findings, RuleInfo, Violation};
 
 pub use admitted::Admitted;
 pub use attribute::{Attribute, AttributeInfo, ValueType};
-pub use directory::{ArtifactDirectory, Directory, DirectoryEntry, EntryContent, HeadReader, is_capture_of};
+pub use directory::{Directory, DirectoryEntry, EntryContent, HeadReader, is_capture_of};
 pub use draft::{Completeness, Draft, NameHandle};
 pub use exchange::{Arguments, Exchange, Playback, Responder};
 pub use file_reference::FileReference;
-pub use kind::Kind;
+pub use kind::{Kind, KindInfo};
 pub use member::{Member, MemberBytes};
 pub use mention::{ArtifactLocation, Mention, REFERENCE, REFERS_TO, Relation, Role, group, relation};
 pub use mentioned_content::MentionedContent;
@@ -58,73 +58,64 @@ pub use timestamp::{CREATED_AT, FINISHED_AT, MissingOffset, parse_timestamp, tim
 pub use transcript::{BodyContent, BodyRole, StepBody, StepClass, StepVisitor, TranscriptStep};
 pub use version::{SupportedMajors, is_semver};
 
-/// A kind of artifact, as defined in its folder.
-pub trait Artifact: 'static {
-    /// The kind's name, such as `model_io`.
-    const NAME: &'static str;
-    /// The noun for one of its artifacts, such as `session`.
-    const NOUN: &'static str;
-    /// The plural noun for its artifacts, such as `sessions`, which is also the name of their SQL view.
-    const PLURAL: &'static str;
-    /// The member name of an artifact that is a single file.
-    const MEMBER: &'static str;
-    /// File names defined by the format: whole names, or `*` and a suffix.
-    const FILE_NAMES: &'static [&'static str];
-    /// The relation of an artifact of this kind to every artifact that states its core hash.
-    const INVERSE_RELATION: Option<&'static str> = None;
-    /// The attributes that its artifacts can have, sorted by name.
-    const ATTRIBUTES: &'static [AttributeInfo];
-    /// Whether artifacts of this kind record runs, so that they can be audited against contracts.
-    const IS_RUN: bool = false;
-    /// How a longer version of a document is detected, if documents are written incrementally: then a document may also
-    /// [continue](Self::continues) another.
-    const VERSIONS: Option<SuccessorCriteria> = None;
-    /// Whether its artifacts can be signed.
-    const CAN_BE_SIGNED: bool = false;
-    /// How recorded responses are replayed, if artifacts of this kind record any.
-    const PLAYBACK: Option<Playback> = None;
-    /// Whether any bytes are an artifact of this kind, whose core hash is their digest. Documents are of such a kind
-    /// only on request: they are not recognized by their content.
-    const TAKES_ANY_BYTES: bool = false;
-    /// The searchable fields that only its artifacts have.
-    const FIELDS: &'static [Field] = &[];
-    /// The SQL view of its artifacts.
-    const VIEW: ArtifactView;
-    /// The contents whose digests its artifacts state, and which a vault can have as artifacts of their own.
-    const CONTENTS: &'static [MentionedContent] = &[];
-    /// The SQL tables of its contents.
-    const TABLES: &'static [Table] = &[];
-    /// The noun for a step of the transcript of an artifact, such as `interaction`.
-    const STEP_NOUN: &'static str;
-    /// The beginning of the locations within a step, before its number, and the number of the first step.
-    const STEP_PREFIX: Option<(&'static str, u64)> = None;
-    /// The beginning of the locations within steps that follow those, before their own number from 0, and the type that only
-    /// these steps have.
-    const FURTHER_STEPS: Option<(&'static str, &'static str)> = None;
-    /// Whether transcripts contain the texts of the prompts that artifacts mention. Otherwise they have only digests.
-    const RECORDS_PROMPTS: bool = false;
+/// A kind of artifact, as defined in its folder. Its artifacts are single documents, or directories of named files if
+/// it declares a [rule for them](KindInfo::directory_rule).
+pub trait Artifact: Send + Sync + RefUnwindSafe + 'static {
+    /// Returns the declarations.
+    fn info(&self) -> &'static KindInfo;
 
     /// Returns the rules, in the order of the documentation.
-    fn rules() -> Vec<RuleInfo>;
+    fn rules(&self) -> Vec<RuleInfo>;
 
-    /// Returns whether `text` is intended to be of this kind, valid or not. `names` are the member names of its root
-    /// object as far as they can be read.
-    fn recognizes(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition>;
+    /// Returns whether `text` is intended to be a document of this kind, valid or not. `names` are the member names of
+    /// its root object as far as they can be read.
+    fn recognizes(&self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+        let _ = (text, names);
+        None
+    }
+
+    /// Returns whether a directory with entries of these names is intended to be of this kind, valid or not.
+    fn recognizes_directory(&self, names: &[&str], peek: &mut HeadReader<'_>) -> bool {
+        let _ = (names, peek);
+        false
+    }
+
+    /// Returns the violation for a file outside a directory, if its name and its beginning `head` are those of a file
+    /// that only directories of this kind have.
+    fn orphan(&self, name: &str, head: &[u8]) -> Option<Violation> {
+        let _ = (name, head);
+        None
+    }
 
     /// Applies every rule to `document` and describes it. Returns `None` if the document cannot be described;
     /// `findings` then contains an error that says why.
-    fn examine(document: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft>;
+    fn examine(&self, document: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+        let _ = (document, options, findings);
+        None
+    }
 
-    /// Writes the canonical bytes whose SHA-256 is the core hash of an admitted `document`.
+    /// Applies every rule to `directory` and describes it, as [`examine`](Self::examine) does for a document.
+    fn examine_directory(
+        &self,
+        directory: &Directory,
+        options: &AdmitOptions,
+        findings: &mut Findings,
+    ) -> Option<Draft> {
+        let _ = (directory, options, findings);
+        None
+    }
+
+    /// Writes the canonical bytes whose SHA-256 is the core hash of an admitted artifact of these `members`.
     ///
     /// # Errors
-    /// Returns an error if `out` cannot be written to, and one of kind `InvalidData` if the document was not admitted.
-    fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()>;
+    /// Returns an error if `out` cannot be written to, and one of kind `InvalidData` if the members were not admitted.
+    fn write_core(&self, members: &[MemberBytes<'_>], limits: &Limits, out: &mut dyn Write)
+    -> io::Result<()>;
 
     /// Returns what `document` continues if it is only the rest of a longer document of this kind. Only its beginning
     /// is examined.
     #[must_use]
-    fn continues(document: &[u8], limits: &Limits) -> Option<PredecessorReference> {
+    fn continues(&self, document: &[u8], limits: &Limits) -> Option<PredecessorReference> {
         let _ = (document, limits);
         None
     }
@@ -133,6 +124,7 @@ pub trait Artifact: 'static {
     /// precedes it. Returns `None` if there is no such part.
     #[must_use]
     fn join(
+        &self,
         beginning: &[u8],
         rest: &PredecessorReference,
         document: &[u8],
@@ -142,12 +134,17 @@ pub trait Artifact: 'static {
         None
     }
 
-    /// Calls `visit` with the run events recorded in an admitted `document`, in order.
+    /// Calls `visit` with the run events recorded in an admitted artifact of these `members`, in order.
     ///
     /// # Errors
-    /// Returns an error if the document cannot be read.
-    fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
-        let _ = (document, limits, visit);
+    /// Returns an error if a member cannot be read.
+    fn run_events(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        let _ = (members, limits, visit);
         Ok(())
     }
 
@@ -155,7 +152,7 @@ pub trait Artifact: 'static {
     ///
     /// # Errors
     /// Returns an error if the document cannot be read.
-    fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
+    fn exchanges(&self, document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
         let _ = (document, limits);
         Ok(Vec::new())
     }
@@ -165,7 +162,12 @@ pub trait Artifact: 'static {
     ///
     /// # Errors
     /// Returns an error if the document cannot be read.
-    fn requests(document: &[u8], limits: &Limits, visit: &mut RequestVisitor<'_>) -> Result<(), ReadError> {
+    fn requests(
+        &self,
+        document: &[u8],
+        limits: &Limits,
+        visit: &mut RequestVisitor<'_>,
+    ) -> Result<(), ReadError> {
         let _ = (document, limits, visit);
         Ok(())
     }
@@ -173,28 +175,35 @@ pub trait Artifact: 'static {
     /// Returns the verbatim text of the interaction, step or record `index` of an admitted `document`, or `None` if the
     /// kind has no such parts.
     #[must_use]
-    fn quote(document: &[u8], index: usize) -> Option<String> {
+    fn quote(&self, document: &[u8], index: usize) -> Option<String> {
         let _ = (document, index);
         None
     }
 
-    /// Returns the parts by which an admitted `document` is compared, in document order.
+    /// Returns the parts by which an admitted artifact of these `members` is compared: those of a document in its order,
+    /// those of files with causes before their consequences.
     ///
     /// # Errors
-    /// Returns an error if the document cannot be read.
-    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError>;
+    /// Returns an error if a member cannot be read.
+    fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError>;
 
-    /// Returns the searchable texts of an admitted `document`, in document order.
+    /// Returns the searchable texts of an admitted artifact of these `members`, without those of embedded artifacts, in
+    /// order.
     ///
     /// # Errors
-    /// Returns an error if the document cannot be read.
-    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
+    /// Returns an error if a member cannot be read.
+    fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
 
-    /// Calls `visit` with the steps of the transcript of an admitted `document`, in document order.
+    /// Calls `visit` with the steps of the transcript of an admitted artifact of these `members`, in reading order.
     ///
     /// # Errors
-    /// Returns an error if the document cannot be read.
-    fn transcript(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError>;
+    /// Returns an error if a member cannot be read.
+    fn transcript(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut StepVisitor<'_>,
+    ) -> Result<(), ReadError>;
 }
 
 /// How a longer version of a document is detected.

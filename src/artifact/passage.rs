@@ -1,8 +1,6 @@
-use super::member::MemberBytes;
 use super::mention::ArtifactLocation;
 use crate::digest::Digest;
 use crate::json::Value;
-use crate::json::reader::{Limits, ReadError};
 
 /// A searchable text of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,16 +111,10 @@ fn write_line(text: &str, name: &str, words: &mut String) {
     words.push('\n');
 }
 
-/// A function that returns the passages of a document.
-pub(super) type DocumentPassagesFn = fn(&[u8], &Limits) -> Result<Vec<Passage>, ReadError>;
-
-/// A function that returns the passages of a directory.
-pub(super) type DirectoryPassagesFn = fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<Passage>, ReadError>;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::reader;
+    use crate::json::reader::{self, Limits};
 
     #[test]
     fn words_are_lines_with_their_names_and_without_digests() {

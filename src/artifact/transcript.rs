@@ -4,9 +4,6 @@ use chrono::{DateTime, Utc};
 
 use crate::digest::Digest;
 use crate::json::Value;
-use crate::json::reader::{Limits, ReadError};
-
-use super::member::MemberBytes;
 
 /// A step of the transcript of an artifact: what is read as one unit, such as a step of a run or an interaction.
 #[derive(Clone, Debug)]
@@ -194,10 +191,3 @@ impl<'v> BodyContent<'v> {
 
 /// A callback that receives the steps of a transcript, in order.
 pub type StepVisitor<'f> = dyn for<'v> FnMut(TranscriptStep<'v>) + 'f;
-
-/// A function that passes the steps of a document to a visitor.
-pub(super) type DocumentTranscriptFn = fn(&[u8], &Limits, &mut StepVisitor<'_>) -> Result<(), ReadError>;
-
-/// A function that passes the steps of a directory to a visitor.
-pub(super) type DirectoryTranscriptFn =
-    fn(&[MemberBytes<'_>], &Limits, &mut StepVisitor<'_>) -> Result<(), ReadError>;

@@ -12,19 +12,19 @@ use crate::json::reader::{self, MemberNames};
 
 /// Every kind, in the order in which they recognize documents.
 pub static ALL: [Kind; 6] = [
-    Kind::new::<model_io::ModelIo>(),
-    Kind::new::<rpk::Rpk>(),
-    Kind::new::<trace::Trace>(),
-    Kind::new::<contract::Contract>(),
-    Kind::for_directories::<pack::Pack>(),
-    Kind::new::<attachment::Attachment>(),
+    Kind::new(&model_io::ModelIo),
+    Kind::new(&rpk::Rpk),
+    Kind::new(&trace::Trace),
+    Kind::new(&contract::Contract),
+    Kind::new(&pack::Pack),
+    Kind::new(&attachment::Attachment),
 ];
 
 /// The kind whose artifacts state the [`ContractTerms`] that runs are audited against.
-pub const TERMS: Kind = Kind::new::<contract::Contract>();
+pub const TERMS: Kind = Kind::new(&contract::Contract);
 
 /// The kind whose artifacts are read as a [`Session`].
-pub const SESSIONS: Kind = Kind::new::<model_io::ModelIo>();
+pub const SESSIONS: Kind = Kind::new(&model_io::ModelIo);
 
 pub(crate) use contract::foreign_language;
 pub use contract::{

@@ -7,10 +7,11 @@ mod transcript;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Part, Passage, Recognition, StepVisitor,
+    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, KindInfo, MemberBytes, Part, Passage,
+    StepVisitor,
 };
 use crate::digest::{CoreHash, Digest};
-use crate::json::reader::{Limits, MemberNames, ReadError};
+use crate::json::reader::{Limits, ReadError};
 use crate::validation::{Findings, RuleInfo};
 
 /// The kind `attachment`.
@@ -19,32 +20,33 @@ pub struct Attachment;
 const CONTENT: AttributeInfo = AttributeInfo::text("content", "`text` if the bytes are UTF-8, else `binary`");
 const LENGTH: AttributeInfo = AttributeInfo::count("length", "the number of bytes");
 
-impl Artifact for Attachment {
-    const NAME: &'static str = "attachment";
-    const NOUN: &'static str = "attachment";
-    const PLURAL: &'static str = "attachments";
-    const MEMBER: &'static str = "attachment";
-    const FILE_NAMES: &'static [&'static str] = &[];
-    const ATTRIBUTES: &'static [AttributeInfo] = &[CONTENT, LENGTH];
-    const TAKES_ANY_BYTES: bool = true;
-    const STEP_NOUN: &'static str = "content";
-    const VIEW: ArtifactView = ArtifactView {
+static INFO: KindInfo = KindInfo {
+    name: "attachment",
+    noun: "attachment",
+    plural: "attachments",
+    members: &["attachment"],
+    attributes: &[CONTENT, LENGTH],
+    takes_any_bytes: true,
+    step_noun: "content",
+    view: ArtifactView {
         about: "any bytes, by their SHA-256",
         named_by: None,
         columns: &[CONTENT.column().facet(), LENGTH.column()],
-    };
+    },
+    ..KindInfo::NONE
+};
+
+impl Artifact for Attachment {
+    fn info(&self) -> &'static KindInfo {
+        &INFO
+    }
 
     /// Returns no rules: any bytes are an attachment.
-    fn rules() -> Vec<RuleInfo> {
+    fn rules(&self) -> Vec<RuleInfo> {
         Vec::new()
     }
 
-    /// Returns nothing: any bytes could be an attachment, so none is one unless this is requested.
-    fn recognizes(_: &str, _: &mut MemberNames<'_>) -> Option<Recognition> {
-        None
-    }
-
-    fn examine(bytes: &[u8], _: &AdmitOptions, _: &mut Findings) -> Option<Draft> {
+    fn examine(&self, bytes: &[u8], _: &AdmitOptions, _: &mut Findings) -> Option<Draft> {
         let mut draft = Draft::new(CoreHash(Digest::from_content(bytes)));
         draft.attribute(CONTENT.name, if str::from_utf8(bytes).is_ok() { "text" } else { "binary" });
         draft.count(LENGTH, bytes.len());
@@ -52,21 +54,26 @@ impl Artifact for Attachment {
     }
 
     /// Writes all bytes.
-    fn write_core(document: &[u8], _: &Limits, out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(document)
+    fn write_core(&self, members: &[MemberBytes<'_>], _: &Limits, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(MemberBytes::only(members))
     }
 
-    fn parts<'d>(document: &'d [u8], _: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        Ok(parts::parts(document))
+    fn parts<'d>(&self, members: &[MemberBytes<'d>], _: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        Ok(parts::parts(MemberBytes::only(members)))
     }
 
     /// Returns nothing: attachments are found by their hash and by the artifacts that refer to them.
-    fn passages(_: &[u8], _: &Limits) -> Result<Vec<Passage>, ReadError> {
+    fn passages(&self, _: &[MemberBytes<'_>], _: &Limits) -> Result<Vec<Passage>, ReadError> {
         Ok(Vec::new())
     }
 
-    fn transcript(document: &[u8], _: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
-        transcript::visit(document, visit);
+    fn transcript(
+        &self,
+        members: &[MemberBytes<'_>],
+        _: &Limits,
+        visit: &mut StepVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        transcript::visit(MemberBytes::only(members), visit);
         Ok(())
     }
 }
@@ -82,13 +89,13 @@ mod tests {
         #[test]
         fn the_core_hash_is_the_digest_of_the_bytes(bytes: Vec<u8>) {
             let digest = Digest::from_content(&bytes);
-            let kind = Kind::new::<Attachment>();
+            let kind = Kind::new(&Attachment);
             let admitted = kind.admit(bytes.clone(), &AdmitOptions::default()).unwrap();
             prop_assert_eq!(admitted.core().0, digest);
             prop_assert_eq!(admitted.capture().0, digest);
             prop_assert_eq!(admitted.members()[0].blob().0, digest);
             let mut core = Vec::new();
-            Attachment::write_core(&bytes, &Limits::default(), &mut core).unwrap();
+            Attachment.write_core(&[MemberBytes { name: "", bytes: &bytes }], &Limits::default(), &mut core).unwrap();
             prop_assert_eq!(core, bytes);
         }
     }

@@ -22,8 +22,8 @@ mod view;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Field, Part, Passage, Recognition,
-    StepVisitor, Table, document, unreadable,
+    AdmitOptions, Artifact, Draft, KindInfo, MemberBytes, Part, Passage, Recognition, StepVisitor, document,
+    unreadable,
 };
 use crate::digest::CoreHash;
 use crate::json::Value;
@@ -42,26 +42,32 @@ pub use terms::{ContractTerms, Effect, Evidence, IoRef, SchemaSource};
 /// The kind `contract`.
 pub struct Contract;
 
-impl Artifact for Contract {
-    const NAME: &'static str = "contract";
-    const NOUN: &'static str = "contract";
-    const PLURAL: &'static str = "contracts";
-    const MEMBER: &'static str = "contract";
-    const FILE_NAMES: &'static [&'static str] = &[];
-    const ATTRIBUTES: &'static [AttributeInfo] = &attributes::ALL;
-    const INVERSE_RELATION: Option<&'static str> = Some("governs");
-    const FIELDS: &'static [Field] = &[passages::FIELD];
-    const STEP_NOUN: &'static str = "term";
-    const STEP_PREFIX: Option<(&'static str, u64)> = Some(("/effects/", 0));
-    const FURTHER_STEPS: Option<(&'static str, &'static str)> = Some(("/io_refs/", transcript::IO_REF));
-    const VIEW: ArtifactView = view::ARTIFACTS;
-    const TABLES: &'static [Table] = &[tables::EFFECTS, tables::IO_REFS];
+static INFO: KindInfo = KindInfo {
+    name: "contract",
+    noun: "contract",
+    plural: "contracts",
+    members: &["contract"],
+    attributes: &attributes::ALL,
+    inverse_relation: Some("governs"),
+    fields: &[passages::FIELD],
+    step_noun: "term",
+    step_prefix: Some(("/effects/", 0)),
+    further_steps: Some(("/io_refs/", transcript::IO_REF)),
+    view: view::ARTIFACTS,
+    tables: &[tables::EFFECTS, tables::IO_REFS],
+    ..KindInfo::NONE
+};
 
-    fn rules() -> Vec<RuleInfo> {
+impl Artifact for Contract {
+    fn info(&self) -> &'static KindInfo {
+        &INFO
+    }
+
+    fn rules(&self) -> Vec<RuleInfo> {
         rules::all()
     }
 
-    fn recognizes(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+    fn recognizes(&self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         let has_effects = recognize::has_member(text, names, &["io_refs", "effects"]);
         // Other documents have effects too, but do not state whether they can be repeated.
         let is_one = has_effects
@@ -69,7 +75,7 @@ impl Artifact for Contract {
         Recognition::from_flags(is_one, has_effects)
     }
 
-    fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+    fn examine(&self, bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
         let root = match read::read(bytes, &options.limits, options.json_only) {
             Ok(root) => root,
             Err(error) => {
@@ -95,22 +101,32 @@ impl Artifact for Contract {
         }
     }
 
-    fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
-        let root = read::read(document, limits, false).map_err(unreadable)?;
+    fn write_core(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let root = read::read(MemberBytes::only(members), limits, false).map_err(unreadable)?;
         let core = ContractCore::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
         rfc8785::write(core, &mut { out })
     }
 
-    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        parts::parts(document, limits)
+    fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(MemberBytes::only(members), limits)
     }
 
-    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        passages::extract(document, limits)
+    fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        passages::extract(MemberBytes::only(members), limits)
     }
 
-    fn transcript(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
-        transcript::visit(document, limits, visit)
+    fn transcript(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut StepVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        transcript::visit(MemberBytes::only(members), limits, visit)
     }
 }
 

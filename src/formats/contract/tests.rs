@@ -10,7 +10,7 @@ use crate::validation::Report;
 mod notations;
 
 fn admit(document: impl Into<Vec<u8>>) -> Result<Admitted, Report> {
-    Kind::new::<Contract>().admit(document.into(), &AdmitOptions::default())
+    Kind::new(&Contract).admit(document.into(), &AdmitOptions::default())
 }
 
 /// Returns the rule and the path of each violation.
@@ -58,7 +58,9 @@ fn the_core_is_pinned() {
         r#""io_refs":[{"kind":"service","mode":"write","ref":"r","required":false,"schema":{"maximum":1e+21,"x":16}}]}"#
     );
     let mut core = Vec::new();
-    Contract::write_core(text.as_bytes(), &Limits::default(), &mut core).unwrap();
+    Contract
+        .write_core(&[MemberBytes { name: "", bytes: text.as_bytes() }], &Limits::default(), &mut core)
+        .unwrap();
     assert_eq!(String::from_utf8(core).unwrap(), expected);
     let admitted = admit(text).unwrap();
     assert_eq!(admitted.core(), CoreHash(Digest::from_content(expected.as_bytes())));
@@ -117,7 +119,7 @@ fn what_cannot_be_read_breaks_the_schema_and_our_limits_are_named() {
     );
     let limits = Limits { bytes: 3, ..Limits::default() };
     let options = AdmitOptions { limits, ..AdmitOptions::default() };
-    let report = Kind::new::<Contract>().admit(b"a: b".to_vec(), &options).unwrap_err();
+    let report = Kind::new(&Contract).admit(b"a: b".to_vec(), &options).unwrap_err();
     assert_eq!(found(&report), ["DOC5 line 1 column 1"]);
 }
 
@@ -340,7 +342,7 @@ fn being_a_rollback_does_not_explain_a_write() {
 proptest! {
     #[test]
     fn recognizing_never_panics(text in "[-a-z{}\\[\\]\"':#%,\n\\\\ é\u{feff}]{0,40}") {
-        let _ = Contract::recognizes(&text, &mut MemberNames::new(&text));
+        let _ = Contract.recognizes(&text, &mut MemberNames::new(&text));
     }
 }
 

@@ -52,7 +52,7 @@ mod tests {
         }
         session.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
         let bytes = session.to_string().into_bytes();
-        let admitted = Kind::new::<ModelIo>().admit(bytes, &AdmitOptions::default()).unwrap();
+        let admitted = Kind::new(&ModelIo).admit(bytes, &AdmitOptions::default()).unwrap();
         let measured = admitted.draft().attributes.iter().filter(|attribute| attribute.number.is_some());
         let measured = measured.filter(|attribute| attribute.name != "interactions");
         measured.map(|attribute| format!("{} {}", attribute.name, attribute.value)).collect()

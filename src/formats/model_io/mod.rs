@@ -14,8 +14,8 @@ mod view;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, Exchange, Field, Mention, Part, Passage,
-    PassageCollector, Playback, Recognition, Responder, StepVisitor, Table, document, unreadable,
+    AdmitOptions, Artifact, Draft, Exchange, Field, KindInfo, MemberBytes, Mention, Part, Passage,
+    PassageCollector, Playback, Recognition, Responder, StepVisitor, document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -32,24 +32,31 @@ pub use session::{Interaction, Session, SessionMode};
 /// The kind `model_io`.
 pub struct ModelIo;
 
-impl Artifact for ModelIo {
-    const NAME: &'static str = "model_io";
-    const NOUN: &'static str = "session";
-    const PLURAL: &'static str = "sessions";
-    const MEMBER: &'static str = "model_io.json";
-    const FILE_NAMES: &'static [&'static str] = &["model_io.json"];
-    const ATTRIBUTES: &'static [AttributeInfo] = &attributes::ALL;
-    const PLAYBACK: Option<Playback> = Some(Playback::ByPrompt);
-    const STEP_NOUN: &'static str = PROMPT.unit;
-    const STEP_PREFIX: Option<(&'static str, u64)> = Some(("/interactions/", 0));
-    const VIEW: ArtifactView = view::ARTIFACTS;
-    const TABLES: &'static [Table] = &[table::INTERACTIONS];
+static INFO: KindInfo = KindInfo {
+    name: "model_io",
+    noun: "session",
+    plural: "sessions",
+    members: &["model_io.json"],
+    file_names: &["model_io.json"],
+    attributes: &attributes::ALL,
+    playback: Some(Playback::ByPrompt),
+    step_noun: PROMPT.unit,
+    step_prefix: Some(("/interactions/", 0)),
+    view: view::ARTIFACTS,
+    tables: &[table::INTERACTIONS],
+    ..KindInfo::NONE
+};
 
-    fn rules() -> Vec<RuleInfo> {
+impl Artifact for ModelIo {
+    fn info(&self) -> &'static KindInfo {
+        &INFO
+    }
+
+    fn rules(&self) -> Vec<RuleInfo> {
         rules::all()
     }
 
-    fn recognizes(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+    fn recognizes(&self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         // It is usually the first member, so the rest of the text is not read.
         if names.has("model_io_schema_version") {
             return Some(Recognition::Surely);
@@ -68,7 +75,7 @@ impl Artifact for ModelIo {
         Recognition::from_flags(is_one || is_cut(), interactions && (adapter || model))
     }
 
-    fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+    fn examine(&self, bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
         let root = match reader::read_keeping_overflow(bytes, &options.limits) {
             Ok(root) => root,
             Err(error) => {
@@ -91,14 +98,19 @@ impl Artifact for ModelIo {
         }
     }
 
-    fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
-        let root = reader::read_keeping_overflow(document, limits).map_err(unreadable)?;
+    fn write_core(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let root = reader::read_keeping_overflow(MemberBytes::only(members), limits).map_err(unreadable)?;
         let view = SessionMembers::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
         rfc8785::write(view.core(), &mut { out })
     }
 
     /// Returns its interactions.
-    fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
+    fn exchanges(&self, document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
         let interactions = Session::read(document, limits)?.map(|session| session.interactions);
         let numbered = interactions.unwrap_or_default().into_iter().enumerate();
         let exchanges = numbered.map(|(index, interaction)| Exchange {
@@ -114,18 +126,26 @@ impl Artifact for ModelIo {
         Ok(exchanges.collect())
     }
 
-    fn transcript(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
-        transcript::visit(interactions(&reader::read_keeping_overflow(document, limits)?), visit);
+    fn transcript(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut StepVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        transcript::visit(
+            interactions(&reader::read_keeping_overflow(MemberBytes::only(members), limits)?),
+            visit,
+        );
         Ok(())
     }
 
-    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        parts::parts(document, limits)
+    fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(MemberBytes::only(members), limits)
     }
 
     /// Returns its responses.
-    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        let root = reader::read_keeping_overflow(document, limits)?;
+    fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        let root = reader::read_keeping_overflow(MemberBytes::only(members), limits)?;
         let mut passages = PassageCollector::default();
         for (index, interaction) in interactions(&root).iter().enumerate() {
             let response = interaction.get("response_content").and_then(Value::as_str).unwrap_or_default();
@@ -167,12 +187,14 @@ mod tests {
             "latency_ms":3,"seen":"{prompt}"}}]}}"#
         );
         let mut core = Vec::new();
-        ModelIo::write_core(text.as_bytes(), &Limits::default(), &mut core).unwrap();
+        ModelIo
+            .write_core(&[MemberBytes { name: "", bytes: text.as_bytes() }], &Limits::default(), &mut core)
+            .unwrap();
         let expected = format!(
             r#"{{"adapter_id":"a","interactions":[{{"i":0,"prompt_hash":"{prompt}","response_content":"hi","response_hash":"{content}"}}],"mode":"record","model_id":"m","model_io_schema_version":"1.0.0"}}"#
         );
         assert_eq!(String::from_utf8(core).unwrap(), expected);
-        let admitted = Kind::new::<ModelIo>().admit(text.into_bytes(), &AdmitOptions::default()).unwrap();
+        let admitted = Kind::new(&ModelIo).admit(text.into_bytes(), &AdmitOptions::default()).unwrap();
         assert_eq!(admitted.core(), CoreHash(Digest::from_content(expected.as_bytes())));
         let mentions: Vec<String> = admitted
             .draft()

@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_bad_version_does_not_hide_other_violations() {
         let text = br#"{"model_io_schema_version":"1.0","adapter_id":"","model_id":"m","mode":"x","interactions":[]}"#;
-        let report = Kind::new::<ModelIo>().admit(text.to_vec(), &AdmitOptions::default()).unwrap_err();
+        let report = Kind::new(&ModelIo).admit(text.to_vec(), &AdmitOptions::default()).unwrap_err();
         let rules: Vec<&str> =
             report.violations().iter().map(|violation| violation.rule_id.as_ref()).collect();
         assert_eq!(rules, ["MI1", "MI2", "MI3"]);

@@ -23,8 +23,8 @@ mod view;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, ArtifactDirectory, ArtifactView, AttributeInfo, Directory, DirectoryEntry, Draft,
-    EntryContent, EventVisitor, Field, HeadReader, MemberBytes, Part, Passage, StepVisitor, document,
+    AdmitOptions, Artifact, Directory, DirectoryEntry, Draft, EntryContent, EventVisitor, HeadReader,
+    KindInfo, MemberBytes, Part, Passage, StepVisitor, document,
 };
 use crate::json::reader::{Limits, ReadError};
 use crate::validation::{Findings, RuleInfo, Violation, apply};
@@ -34,36 +34,44 @@ use members::PackContents;
 /// The kind `pack`.
 pub struct Pack;
 
-impl ArtifactDirectory for Pack {
-    const NAME: &'static str = "pack";
-    const NOUN: &'static str = "export pack";
-    const PLURAL: &'static str = "packs";
-    const MEMBERS: &'static [&'static str] = &members::NAMES;
-    const ATTRIBUTES: &'static [AttributeInfo] = &index::ATTRIBUTES;
-    const UNREADABLE: RuleInfo = rules::IO;
-    const IS_RUN: bool = true;
-    const FIELDS: &'static [Field] = &[passages::FIELD];
-    const STEP_NOUN: &'static str = "file";
-    const VIEW: ArtifactView = view::ARTIFACTS;
+static INFO: KindInfo = KindInfo {
+    name: "pack",
+    noun: "export pack",
+    plural: "packs",
+    members: &members::NAMES,
+    attributes: &index::ATTRIBUTES,
+    directory_rule: Some(rules::IO),
+    is_run: true,
+    fields: &[passages::FIELD],
+    step_noun: "file",
+    view: view::ARTIFACTS,
+    ..KindInfo::NONE
+};
 
-    fn rules() -> Vec<RuleInfo> {
+impl Artifact for Pack {
+    fn info(&self) -> &'static KindInfo {
+        &INFO
+    }
+
+    fn rules(&self) -> Vec<RuleInfo> {
         rules::all()
     }
 
-    fn recognizes(names: &[&str], peek: &mut HeadReader<'_>) -> bool {
+    fn recognizes_directory(&self, names: &[&str], peek: &mut HeadReader<'_>) -> bool {
         recognize::is_pack(names, peek)
     }
 
-    fn recognizes_member(name: &str, head: &[u8]) -> bool {
-        recognize::is_member(name, head)
+    fn orphan(&self, name: &str, head: &[u8]) -> Option<Violation> {
+        let message = || format!("the required file run.json is missing; {name} is a file of a pack");
+        recognize::is_member(name, head).then(|| Violation::new(rules::REQUIRED_FILES, "run.json", message()))
     }
 
-    fn incomplete(name: &str) -> Violation {
-        let message = format!("the required file run.json is missing; {name} is a file of a pack");
-        Violation::new(rules::REQUIRED_FILES, "run.json", message)
-    }
-
-    fn examine(directory: &Directory, options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+    fn examine_directory(
+        &self,
+        directory: &Directory,
+        options: &AdmitOptions,
+        findings: &mut Findings,
+    ) -> Option<Draft> {
         let members = PackContents::new(directory, options);
         apply(&rules::RULES, findings, |check, found| check(&members, found));
         if findings.has_errors() {
@@ -78,7 +86,12 @@ impl ArtifactDirectory for Pack {
         }
     }
 
-    fn write_core(members: &[MemberBytes<'_>], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+    fn write_core(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let entries = members.iter().map(|member| DirectoryEntry {
             name: member.name.to_owned(),
             content: EntryContent::File(member.bytes.to_vec()),
@@ -89,6 +102,7 @@ impl ArtifactDirectory for Pack {
     }
 
     fn run_events(
+        &self,
         members: &[MemberBytes<'_>],
         limits: &Limits,
         visit: &mut EventVisitor<'_>,
@@ -96,15 +110,16 @@ impl ArtifactDirectory for Pack {
         calls::visit(members, limits, visit)
     }
 
-    fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+    fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         parts::parts(members, limits)
     }
 
-    fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+    fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
         passages::extract(members, limits)
     }
 
     fn transcript(
+        &self,
         members: &[MemberBytes<'_>],
         limits: &Limits,
         visit: &mut StepVisitor<'_>,

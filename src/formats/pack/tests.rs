@@ -15,7 +15,7 @@ fn report(files: &[(&str, &str)]) -> Report {
         content: EntryContent::File(text.as_bytes().to_vec()),
     });
     let directory = Directory { entries: entries.collect() };
-    match Kind::for_directories::<Pack>().admit_directory(directory, &AdmitOptions::default()) {
+    match Kind::new(&Pack).admit_directory(directory, &AdmitOptions::default()) {
         Ok(admitted) => admitted.report().clone(),
         Err(report) => report,
     }
@@ -225,8 +225,7 @@ fn the_hashes_are_pinned() {
             })
             .into(),
     };
-    let admitted =
-        Kind::for_directories::<Pack>().admit_directory(directory(), &AdmitOptions::default()).unwrap();
+    let admitted = Kind::new(&Pack).admit_directory(directory(), &AdmitOptions::default()).unwrap();
     let canonical = concat!(
         r#"{"completed_at":0,"decision":0,"intent":0,"kernel_result_kind":"REFUSE","kernel_version":0,"model_mode":0,"#,
         r#""policy":0,"run_id":"r","run_schema_version":"1","started_at":0}"#,

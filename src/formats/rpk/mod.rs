@@ -28,9 +28,9 @@ mod view;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactLocation, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange,
-    Mention, MissingOffset, NameHandle, Part, Passage, Playback, Recognition, RequestVisitor, RunEvent,
-    StepVisitor, Table, document, unreadable,
+    AdmitOptions, Artifact, ArtifactLocation, Draft, EventVisitor, Exchange, KindInfo, MemberBytes, Mention,
+    MissingOffset, NameHandle, Part, Passage, Playback, Recognition, RequestVisitor, RunEvent, StepVisitor,
+    document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::canonical::replaykit::NonCanonicalValue;
@@ -54,27 +54,34 @@ const OF_STEPS: [&str; 5] = ["type", "input", "output", "metadata", "hash"];
 /// The kind `rpk`.
 pub struct Rpk;
 
-impl Artifact for Rpk {
-    const NAME: &'static str = "rpk";
-    const NOUN: &'static str = "run pack";
-    const PLURAL: &'static str = "runs";
-    const MEMBER: &'static str = "run.rpk";
-    const FILE_NAMES: &'static [&'static str] = &["*.rpk", "*.bundle"];
-    const ATTRIBUTES: &'static [AttributeInfo] = &attributes::ALL;
-    const IS_RUN: bool = true;
-    const CAN_BE_SIGNED: bool = true;
-    const PLAYBACK: Option<Playback> = Some(Playback::InOrder);
-    const VIEW: ArtifactView = view::ARTIFACTS;
-    const TABLES: &'static [Table] = &[table::STEPS];
-    const STEP_NOUN: &'static str = STEP.unit;
-    const STEP_PREFIX: Option<(&'static str, u64)> = Some(("/payload/run/steps/", 0));
-    const RECORDS_PROMPTS: bool = true;
+static INFO: KindInfo = KindInfo {
+    name: "rpk",
+    noun: "run pack",
+    plural: "runs",
+    members: &["run.rpk"],
+    file_names: &["*.rpk", "*.bundle"],
+    attributes: &attributes::ALL,
+    is_run: true,
+    can_be_signed: true,
+    playback: Some(Playback::InOrder),
+    view: view::ARTIFACTS,
+    tables: &[table::STEPS],
+    step_noun: STEP.unit,
+    step_prefix: Some(("/payload/run/steps/", 0)),
+    records_prompts: true,
+    ..KindInfo::NONE
+};
 
-    fn rules() -> Vec<RuleInfo> {
+impl Artifact for Rpk {
+    fn info(&self) -> &'static KindInfo {
+        &INFO
+    }
+
+    fn rules(&self) -> Vec<RuleInfo> {
         rules::RULES.iter().map(|rule| rule.info).collect()
     }
 
-    fn recognizes(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+    fn recognizes(&self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         // Each of these names is common, but three together are hardly a coincidence.
         let envelope = ["version", "metadata", "payload", "checksum"];
         let three = envelope.into_iter().filter(|name| names.has(name)).count() >= 3;
@@ -88,7 +95,7 @@ impl Artifact for Rpk {
         Recognition::from_flags(is_one || is_cut(), three)
     }
 
-    fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+    fn examine(&self, bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
         let mut root = match reader::read(bytes, &options.limits) {
             Ok(root) => root,
             Err(error) => {
@@ -118,16 +125,26 @@ impl Artifact for Rpk {
         }
     }
 
-    fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
-        let root = reader::read(document, limits).map_err(unreadable)?;
+    fn write_core(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let root = reader::read(MemberBytes::only(members), limits).map_err(unreadable)?;
         let text = core_text(&root).and_then(Result::ok).ok_or(io::ErrorKind::InvalidData)?;
         out.write_all(&text)
     }
 
     /// Calls `visit` with the tool calls. Only the output of a `tool.response` is evidence. The metadata of the pack,
     /// the run and its steps, and the inputs of rendered prompts are statements of the recorder.
-    fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
-        let root = requests::read(document, limits)?;
+    fn run_events(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        let root = requests::read(MemberBytes::only(members), limits)?;
         root.get("metadata")
             .into_iter()
             .for_each(|metadata| visit(RunEvent::Statement { at: 0, value: metadata }));
@@ -140,30 +157,40 @@ impl Artifact for Rpk {
     }
 
     /// Returns a step, without white space.
-    fn quote(document: &[u8], index: usize) -> Option<String> {
+    fn quote(&self, document: &[u8], index: usize) -> Option<String> {
         let root = reader::read(document, &Limits::most()).ok()?;
         steps(&root).get(index).map(compact::text)
     }
 
-    fn exchanges(document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
+    fn exchanges(&self, document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
         Ok(exchanges::extract(steps(&requests::read(document, limits)?)))
     }
 
-    fn requests(document: &[u8], limits: &Limits, visit: &mut RequestVisitor<'_>) -> Result<(), ReadError> {
+    fn requests(
+        &self,
+        document: &[u8],
+        limits: &Limits,
+        visit: &mut RequestVisitor<'_>,
+    ) -> Result<(), ReadError> {
         requests::visit(steps(&reader::read(document, limits)?), visit);
         Ok(())
     }
 
-    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        parts::parts(document, limits)
+    fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(MemberBytes::only(members), limits)
     }
 
-    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        Ok(passages::extract(steps(&requests::read(document, limits)?)))
+    fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        Ok(passages::extract(steps(&requests::read(MemberBytes::only(members), limits)?)))
     }
 
-    fn transcript(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
-        transcript::visit(steps(&requests::read(document, limits)?), visit);
+    fn transcript(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut StepVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        transcript::visit(steps(&requests::read(MemberBytes::only(members), limits)?), visit);
         Ok(())
     }
 }

@@ -23,9 +23,9 @@ mod view;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, JoinedDocument, Mention,
-    MentionedContent, MissingOffset, NameHandle, Part, Passage, PredecessorReference, Recognition, Role,
-    StepVisitor, SuccessorCriteria, Table, document, unreadable,
+    AdmitOptions, Artifact, Draft, EventVisitor, JoinedDocument, KindInfo, MemberBytes, Mention,
+    MissingOffset, NameHandle, Part, Passage, PredecessorReference, Recognition, Role, StepVisitor,
+    SuccessorCriteria, document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -45,31 +45,37 @@ use roles::{
 /// The kind `trace`.
 pub struct Trace;
 
-impl Artifact for Trace {
-    const NAME: &'static str = "trace";
-    const NOUN: &'static str = "trace";
-    const PLURAL: &'static str = "traces";
-    const MEMBER: &'static str = "trace.ndjson";
-    const FILE_NAMES: &'static [&'static str] = &[];
-    const ATTRIBUTES: &'static [AttributeInfo] = &attributes::ALL;
-    const IS_RUN: bool = true;
-    const VERSIONS: Option<SuccessorCriteria> = Some(SuccessorCriteria {
+static INFO: KindInfo = KindInfo {
+    name: "trace",
+    noun: "trace",
+    plural: "traces",
+    members: &["trace.ndjson"],
+    attributes: &attributes::ALL,
+    is_run: true,
+    versions: Some(SuccessorCriteria {
         relation: EXTENDS.name,
         attribute: "trace_id",
         length: ("records", "record"),
-    });
-    const STEP_NOUN: &'static str = RECORD.unit;
-    const STEP_PREFIX: Option<(&'static str, u64)> = Some(("line ", 1));
-    const VIEW: ArtifactView = view::ARTIFACTS;
-    const CONTENTS: &'static [MentionedContent] = &contents::ALL;
-    const TABLES: &'static [Table] = &[table::RECORDS];
+    }),
+    step_noun: RECORD.unit,
+    step_prefix: Some(("line ", 1)),
+    view: view::ARTIFACTS,
+    contents: &contents::ALL,
+    tables: &[table::RECORDS],
+    ..KindInfo::NONE
+};
 
-    fn rules() -> Vec<RuleInfo> {
+impl Artifact for Trace {
+    fn info(&self) -> &'static KindInfo {
+        &INFO
+    }
+
+    fn rules(&self) -> Vec<RuleInfo> {
         let records = rules::RULES.iter().map(|rule| rule.info);
         [lines::LINE_FORMAT].into_iter().chain(records).collect()
     }
 
-    fn recognizes(text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+    fn recognizes(&self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
         let is_header = names.has("canonicalization") && names.has("hash_algorithm");
         // Other logs have hash chains too; states are specific to traces.
         let states = OF_STATES.into_iter().filter(|name| names.has(name)).count();
@@ -83,7 +89,7 @@ impl Artifact for Trace {
         Recognition::from_flags(is_header || is_record || is_cut(), perhaps)
     }
 
-    fn examine(bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+    fn examine(&self, bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
         let lines = TraceLines::parse(bytes, &options.limits, findings)?;
         let (mut chain, mut growth, mut metrics) = (Chain::default(), Growth::default(), Metrics::default());
         let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
@@ -121,7 +127,13 @@ impl Artifact for Trace {
         (!findings.has_errors()).then_some(draft)
     }
 
-    fn write_core(document: &[u8], limits: &Limits, out: &mut dyn Write) -> io::Result<()> {
+    fn write_core(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let document = MemberBytes::only(members);
         let lines = document.strip_suffix(b"\n").unwrap_or(document);
         let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
         let value = reader::read(last, limits).map_err(unreadable)?;
@@ -130,11 +142,12 @@ impl Artifact for Trace {
         out.write_all(&text)
     }
 
-    fn continues(document: &[u8], limits: &Limits) -> Option<PredecessorReference> {
+    fn continues(&self, document: &[u8], limits: &Limits) -> Option<PredecessorReference> {
         growth::continues(document, limits)
     }
 
     fn join(
+        &self,
         beginning: &[u8],
         rest: &PredecessorReference,
         document: &[u8],
@@ -143,25 +156,35 @@ impl Artifact for Trace {
         growth::join(beginning, rest.after, document, limits)
     }
 
-    fn run_events(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
-        calls::visit(document, limits, visit)
+    fn run_events(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut EventVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        calls::visit(MemberBytes::only(members), limits, visit)
     }
 
-    fn quote(document: &[u8], index: usize) -> Option<String> {
+    fn quote(&self, document: &[u8], index: usize) -> Option<String> {
         let line = document.split(|byte| *byte == b'\n').nth(index)?;
         String::from_utf8(line.to_vec()).ok()
     }
 
-    fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        parts::parts(document, limits)
+    fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        parts::parts(MemberBytes::only(members), limits)
     }
 
-    fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        passages::extract(document, limits)
+    fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+        passages::extract(MemberBytes::only(members), limits)
     }
 
-    fn transcript(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
-        transcript::visit(document, limits, visit)
+    fn transcript(
+        &self,
+        members: &[MemberBytes<'_>],
+        limits: &Limits,
+        visit: &mut StepVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        transcript::visit(MemberBytes::only(members), limits, visit)
     }
 }
 

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Admitted, Artifact, ArtifactDirectory, ArtifactView, AttributeInfo, Directory,
-    DirectoryEntry, Draft, EntryContent, HeadReader, Kind, MemberBytes, Mention, NameHandle, Part, Passage,
-    Recognition, Relation, Role, Signature, SignaturePolicy, SignatureState, StepVisitor,
+    AdmitOptions, Admitted, Artifact, ArtifactView, AttributeInfo, Directory, DirectoryEntry, Draft,
+    EntryContent, Kind, KindInfo, MemberBytes, Mention, NameHandle, Part, Passage, Relation, Role, Signature,
+    SignaturePolicy, SignatureState, StepVisitor,
 };
 use crate::digest::{CoreHash, Digest};
-use crate::json::reader::{Limits, MemberNames, ReadError};
-use crate::validation::{Findings, RuleInfo, Severity, Violation};
+use crate::json::reader::{Limits, ReadError};
+use crate::validation::{Findings, RuleInfo, Severity};
 
 const EXTENDS: Relation = Relation { name: "extends", dangles: false };
 const NAMES: Relation = Relation { name: "names", dangles: true };
@@ -49,17 +49,19 @@ const RULE: RuleInfo = RuleInfo { id: "T1", severity: Severity::Error, summary: 
 
 /// A kind of documents.
 pub(super) fn note() -> Kind {
-    Kind::new::<NoteKind>()
+    static KIND: DocumentKind = DocumentKind(&NOTE);
+    Kind::new(&KIND)
 }
 
 /// Another kind of documents. Its artifacts are reported by those that state their core hash.
 pub(super) fn sheet() -> Kind {
-    Kind::new::<SheetKind>()
+    static KIND: DocumentKind = DocumentKind(&SHEET);
+    Kind::new(&KIND)
 }
 
 /// A kind of directories. What the file `index` contains describes them; a file `part` is an artifact of its own.
 pub(super) fn folder() -> Kind {
-    Kind::for_directories::<FolderKind>()
+    Kind::new(&FolderKind)
 }
 
 /// A document to be.
@@ -203,88 +205,89 @@ fn mention(text: &str) -> Option<Mention> {
     Some(Mention::at(role, index, words.next()?.parse().ok()?))
 }
 
-/// The view of the kinds: no columns but those of all artifacts.
-const VIEW: ArtifactView = ArtifactView { about: "an artifact of the suite", named_by: None, columns: &[] };
+/// What the kinds declare alike. The view has no columns but those of all artifacts.
+const COMMON: KindInfo = KindInfo {
+    attributes: &ATTRIBUTES,
+    view: ArtifactView { about: "an artifact of the suite", named_by: None, columns: &[] },
+    ..KindInfo::NONE
+};
 
-macro_rules! document_kind {
-    ($kind:ident, $name:literal, $plural:literal, $inverse_relation:expr) => {
-        struct $kind;
+static NOTE: KindInfo =
+    KindInfo { name: "note", noun: "note", plural: "notes", members: &["document"], ..COMMON };
 
-        impl Artifact for $kind {
-            const NAME: &'static str = $name;
-            const NOUN: &'static str = $name;
-            const VIEW: ArtifactView = VIEW;
-            const PLURAL: &'static str = $plural;
-            const MEMBER: &'static str = "document";
-            const FILE_NAMES: &'static [&'static str] = &[];
-            const INVERSE_RELATION: Option<&'static str> = $inverse_relation;
-            const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
-            const STEP_NOUN: &'static str = "step";
+static SHEET: KindInfo = KindInfo {
+    name: "sheet",
+    noun: "sheet",
+    plural: "sheets",
+    members: &["document"],
+    inverse_relation: Some("reported-by"),
+    ..COMMON
+};
 
-            fn rules() -> Vec<RuleInfo> {
-                vec![RULE]
-            }
+static FOLDER: KindInfo = KindInfo {
+    name: "folder",
+    noun: "folder",
+    plural: "folders",
+    members: &["index", "part", "shared"],
+    directory_rule: Some(RULE),
+    ..COMMON
+};
 
-            fn recognizes(_text: &str, _names: &mut MemberNames<'_>) -> Option<Recognition> {
-                None
-            }
+struct DocumentKind(&'static KindInfo);
 
-            fn examine(document: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
-                describe($name, document, options, findings)
-            }
+impl Artifact for DocumentKind {
+    fn info(&self) -> &'static KindInfo {
+        self.0
+    }
 
-            fn write_core(document: &[u8], _: &Limits, out: &mut dyn Write) -> io::Result<()> {
-                out.write_all(document)
-            }
-
-            fn parts<'d>(_: &'d [u8], _: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-                Ok(Vec::new())
-            }
-
-            fn passages(_: &[u8], _: &Limits) -> Result<Vec<Passage>, ReadError> {
-                Ok(Vec::new())
-            }
-
-            fn transcript(_: &[u8], _: &Limits, _: &mut StepVisitor<'_>) -> Result<(), ReadError> {
-                Ok(())
-            }
-        }
-    };
-}
-
-document_kind!(NoteKind, "note", "notes", None);
-document_kind!(SheetKind, "sheet", "sheets", Some("reported-by"));
-
-struct FolderKind;
-
-impl ArtifactDirectory for FolderKind {
-    const NAME: &'static str = "folder";
-    const NOUN: &'static str = "folder";
-    const VIEW: ArtifactView = VIEW;
-    const PLURAL: &'static str = "folders";
-    const MEMBERS: &'static [&'static str] = &["index", "part", "shared"];
-    const UNREADABLE: RuleInfo = RULE;
-    const ATTRIBUTES: &'static [AttributeInfo] = &ATTRIBUTES;
-    const STEP_NOUN: &'static str = "step";
-
-    fn rules() -> Vec<RuleInfo> {
+    fn rules(&self) -> Vec<RuleInfo> {
         vec![RULE]
     }
 
-    fn recognizes(_names: &[&str], _peek: &mut HeadReader<'_>) -> bool {
-        false
+    fn examine(&self, document: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
+        describe(self.0.name, document, options, findings)
     }
 
-    fn recognizes_member(_name: &str, _head: &[u8]) -> bool {
-        false
+    fn write_core(&self, members: &[MemberBytes<'_>], _: &Limits, out: &mut dyn Write) -> io::Result<()> {
+        members.iter().try_for_each(|member| out.write_all(member.bytes))
     }
 
-    fn incomplete(name: &str) -> Violation {
-        Violation::new(RULE, name, "a part of a folder")
+    fn parts<'d>(&self, _: &[MemberBytes<'d>], _: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+        Ok(Vec::new())
     }
 
-    fn examine(directory: &Directory, options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
-        let mut draft = describe(Self::NAME, directory.entry("index")?.bytes()?, options, findings)?;
+    fn passages(&self, _: &[MemberBytes<'_>], _: &Limits) -> Result<Vec<Passage>, ReadError> {
+        Ok(Vec::new())
+    }
+
+    fn transcript(
+        &self,
+        _: &[MemberBytes<'_>],
+        _: &Limits,
+        _: &mut StepVisitor<'_>,
+    ) -> Result<(), ReadError> {
+        Ok(())
+    }
+}
+
+struct FolderKind;
+
+impl Artifact for FolderKind {
+    fn info(&self) -> &'static KindInfo {
+        &FOLDER
+    }
+
+    fn rules(&self) -> Vec<RuleInfo> {
+        vec![RULE]
+    }
+
+    fn examine_directory(
+        &self,
+        directory: &Directory,
+        options: &AdmitOptions,
+        findings: &mut Findings,
+    ) -> Option<Draft> {
+        let mut draft = describe(FOLDER.name, directory.entry("index")?.bytes()?, options, findings)?;
         if let Some(part) = directory.entry("part").and_then(DirectoryEntry::bytes) {
             let part = note().admit(part.to_vec(), options).ok()?;
             draft.mentions.push(Mention::at(ROLES.last()?, 0, part.core().0));
@@ -293,19 +296,24 @@ impl ArtifactDirectory for FolderKind {
         Some(draft)
     }
 
-    fn write_core(members: &[MemberBytes<'_>], _: &Limits, out: &mut dyn Write) -> io::Result<()> {
+    fn write_core(&self, members: &[MemberBytes<'_>], _: &Limits, out: &mut dyn Write) -> io::Result<()> {
         members.iter().try_for_each(|member| out.write_all(member.bytes))
     }
 
-    fn parts<'d>(_: &[MemberBytes<'d>], _: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+    fn parts<'d>(&self, _: &[MemberBytes<'d>], _: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
         Ok(Vec::new())
     }
 
-    fn passages(_: &[MemberBytes<'_>], _: &Limits) -> Result<Vec<Passage>, ReadError> {
+    fn passages(&self, _: &[MemberBytes<'_>], _: &Limits) -> Result<Vec<Passage>, ReadError> {
         Ok(Vec::new())
     }
 
-    fn transcript(_: &[MemberBytes<'_>], _: &Limits, _: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+    fn transcript(
+        &self,
+        _: &[MemberBytes<'_>],
+        _: &Limits,
+        _: &mut StepVisitor<'_>,
+    ) -> Result<(), ReadError> {
         Ok(())
     }
 }

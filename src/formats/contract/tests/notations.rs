@@ -278,8 +278,8 @@ proptest! {
         let other = admit(yaml.clone()).map_err(|report| TestCaseError::fail(format!("{report:?} in {yaml}")))?;
         prop_assert_eq!(one.core(), other.core(), "{}\n{}", json, yaml);
         prop_assert_eq!(&one.draft().mentions, &other.draft().mentions);
-        prop_assert!(Contract::recognizes(&yaml, &mut MemberNames::new("")).is_some(), "{}", yaml);
-        prop_assert!(Contract::recognizes(&json, &mut MemberNames::new(&json)).is_some(), "{}", json);
+        prop_assert!(Contract.recognizes(&yaml, &mut MemberNames::new("")).is_some(), "{}", yaml);
+        prop_assert!(Contract.recognizes(&json, &mut MemberNames::new(&json)).is_some(), "{}", json);
         // Line endings do not matter, except that they are not part of the text in literal scalars.
         let windows = yaml.replace('\n', "\r\n");
         prop_assert_eq!(admit(windows).unwrap().core(), one.core());
