@@ -13,7 +13,7 @@ use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
 use runvault::vault::captures::CapturesRequest;
 use runvault::vault::find::{ArtifactFilter, ArtifactMatch, FindCondition, FindRequest};
-use runvault::vault::links::{LinkDirection, LinksRequest};
+use runvault::vault::links::{Direction, LinksRequest};
 
 /// Prints what becomes of every file.
 struct Printer;
@@ -77,7 +77,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let request = LinksRequest::new(run);
     for found in vault.run(&request)?.links() {
         let link = found.link;
-        let arrow = if link.direction == LinkDirection::Out { "->" } else { "<-" };
+        let arrow = if link.direction == Direction::Out { "->" } else { "<-" };
         let target = match (link.target.core_hash, link.target.digest, link.target.name) {
             (Some(core), ..) => format!("{:<9} {core:.12}", link.target.kind.unwrap_or_default()),
             (None, Some(digest), _) => format!("missing   {digest:.12}"),

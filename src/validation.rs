@@ -7,9 +7,10 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The severity of a rule: whether breaking it rejects the artifact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The artifact is rejected.
@@ -60,9 +61,10 @@ pub fn apply<Check>(
 }
 
 /// A broken rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Violation {
     /// The id of the rule.
+    #[schema(value_type = String)]
     pub rule_id: Cow<'static, str>,
     /// The location in the document, in the notation of the format's own tools.
     pub path: String,

@@ -1,6 +1,8 @@
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::digest::Digest;
 use crate::json::Value;
@@ -91,7 +93,8 @@ impl<'v> TranscriptStep<'v> {
 }
 
 /// The class of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum StepClass {
     /// A request to a model, its response, or both.
     Model,
@@ -125,7 +128,8 @@ pub struct StepBody<'v> {
 }
 
 /// The role of a body in its step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum BodyRole {
     /// Instructions and earlier messages that are part of a request to a model.
     Context,

@@ -10,7 +10,7 @@ use crate::digest::CoreHash;
 use crate::storage::ErrorKind;
 use crate::vault::LookupError;
 use crate::vault::Vault;
-use crate::vault::links::{LinkDirection, LinksRequest};
+use crate::vault::links::{Direction, LinksRequest};
 
 /// The vault cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -253,7 +253,7 @@ pub(super) fn pack_of(
     }
     let request = LinksRequest {
         relation: Some("replays".to_owned()),
-        direction: Some(LinkDirection::In),
+        direction: Some(Direction::In),
         ..LinksRequest::new(core)
     };
     for node in vault.run(&request)?.nodes {

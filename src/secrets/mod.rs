@@ -15,6 +15,7 @@ use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use span::SecretSpan;
 
@@ -31,7 +32,7 @@ pub enum SecretPolicy {
 }
 
 /// Something that looks like a secret.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SecretMatch {
     /// The name of the rule, such as `openai-api-key`.
     pub rule: String,

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use super::Tombstone;
 use crate::artifact::{CREATED_AT, FINISHED_AT, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
@@ -73,14 +76,15 @@ pub struct PutResult {
 }
 
 /// One of the times that an artifact has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum TimeBasis {
     /// The time at which it was first added.
     FirstSeen,
     /// The time at which it was last added or seen again.
-    #[default]
     LastSeen,
     /// The creation time that it states: the latest of those that its captures state. It may state none.
+    #[default]
     Created,
     /// The time of its end that it states: the latest of those that its captures state. It may state none.
     Finished,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{Operation, PlaceSummary, TimeBasisName, Timestamp};
+use super::api::{Operation, PlaceSummary, Timestamp};
 use super::find::{ArtifactFilter, FindCondition};
 use super::handle::Vault;
 use super::limit::limit_of;
@@ -83,7 +83,7 @@ pub struct GivenAnswer {
     /// The time: that of creation if the artifact states it, else that of its first addition.
     pub time: Timestamp,
     /// Which time it is.
-    pub time_basis: TimeBasisName,
+    pub time_basis: TimeBasis,
     /// The model, if the artifact names one.
     pub model_id: Option<String>,
 }
@@ -254,7 +254,7 @@ impl GivenAnswer {
             kind: hit.artifact.kind.clone(),
             place: PlaceSummary::Index { unit: kind.step_noun().to_owned(), index },
             time: created.unwrap_or(hit.artifact.added_at).into(),
-            time_basis: if created.is_some() { TimeBasisName::Created } else { TimeBasisName::FirstSeen },
+            time_basis: if created.is_some() { TimeBasis::Created } else { TimeBasis::FirstSeen },
             model_id: model.map(|model| model.value.clone()),
         }
     }

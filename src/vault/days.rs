@@ -6,7 +6,7 @@ use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{Operation, TimeBasisName};
+use super::api::Operation;
 use super::find::ArtifactFilter;
 use super::handle::Vault;
 use crate::storage::{Filter, StorageError, TimeBasis, TimePeriod};
@@ -20,7 +20,7 @@ pub struct DaysRequest {
     pub filter: ArtifactFilter,
     /// The time that determines the day of an artifact, in UTC.
     #[serde(default)]
-    pub by: TimeBasisName,
+    pub by: TimeBasis,
     /// The last day.
     #[schema(value_type = String, format = Date)]
     pub last: NaiveDate,

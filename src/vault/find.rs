@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{ArtifactSummary, Operation, PlaceSummary, SignatureName, TimeBasisName, Timestamp};
+use super::api::{ArtifactSummary, Operation, PlaceSummary, SignatureName, Timestamp};
 use super::details::{ArtifactDetails, Detail};
 use super::handle::Vault;
 use super::limit::limit_of;
@@ -142,7 +142,7 @@ impl FindCondition {
 #[serde(default, deny_unknown_fields)]
 pub struct FindPeriod {
     /// The time.
-    pub by: TimeBasisName,
+    pub by: TimeBasis,
     /// The beginning, inclusive.
     pub since: Option<Timestamp>,
     /// The end, exclusive.
@@ -470,14 +470,14 @@ pub(super) fn unknown_attribute(name: &str) -> StorageError {
     StorageError::invalid(format!("no kind of artifacts has an attribute {}", excerpt(name)))
 }
 
-impl From<TimeBasisName> for FindOrder {
+impl From<TimeBasis> for FindOrder {
     /// Returns the order by this time, newest first.
-    fn from(basis: TimeBasisName) -> Self {
+    fn from(basis: TimeBasis) -> Self {
         match basis {
-            TimeBasisName::FirstSeen => Self::FirstSeen,
-            TimeBasisName::LastSeen => Self::LastSeen,
-            TimeBasisName::Created => Self::Created,
-            TimeBasisName::Finished => Self::Attribute { name: FINISHED_AT.to_owned() },
+            TimeBasis::FirstSeen => Self::FirstSeen,
+            TimeBasis::LastSeen => Self::LastSeen,
+            TimeBasis::Created => Self::Created,
+            TimeBasis::Finished => Self::Attribute { name: FINISHED_AT.to_owned() },
         }
     }
 }
@@ -497,7 +497,7 @@ impl From<&ArtifactFilter> for storage::Filter {
             conditions: filter.conditions.iter().map(Condition::from).collect(),
             through_members: !filter.kinds.is_empty() && filter.kinds.iter().all(is_of_directories),
             period: filter.period.map(|FindPeriod { by, since, until }| TimePeriod {
-                basis: by.into(),
+                basis: by,
                 since: since.map(|time| time.0),
                 until: until.map(|time| time.0),
             }),

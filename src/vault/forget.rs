@@ -6,7 +6,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{ArtifactSummary, Operation, TimeBasisName, Timestamp};
+use super::api::{ArtifactSummary, Operation, TimeBasis, Timestamp};
 use super::erasure::ErasureSummary;
 use super::handle::Vault;
 use super::removal::{RemoveError, expect_uncontained, expect_unlinked, expect_unpinned};
@@ -63,7 +63,7 @@ pub struct RetentionDecision {
     #[serde(flatten)]
     pub artifact: ArtifactSummary,
     /// Which of its times is used.
-    pub by: TimeBasisName,
+    pub by: TimeBasis,
     /// That time; `None` if the artifact does not have it.
     pub at: Option<Timestamp>,
     /// The values that define its group.

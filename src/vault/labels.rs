@@ -7,7 +7,9 @@ use super::api::{Operation, Timestamp};
 use super::handle::Vault;
 use super::limit::limit_of;
 use crate::digest::CoreHash;
-use crate::storage::{Label, LabelKey, LabelValue, StorageError};
+use crate::storage::{Label, StorageError};
+
+pub use crate::storage::{LabelKey, LabelValue};
 
 /// A request for the labels of an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -44,18 +46,7 @@ pub struct LabelKeysRequest {}
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LabelKeysAnswer {
     /// The keys, sorted.
-    pub keys: Vec<LabelKeySummary>,
-}
-
-/// A key of labels.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct LabelKeySummary {
-    /// The key.
-    pub key: String,
-    /// Number of artifacts with this key.
-    pub artifacts: u64,
-    /// Number of different values.
-    pub values: u64,
+    pub keys: Vec<LabelKey>,
 }
 
 /// A request for the values of a key of labels.
@@ -76,20 +67,7 @@ pub struct LabelValuesRequest {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LabelValuesAnswer {
     /// The values, sorted.
-    pub values: Vec<LabelValueSummary>,
-}
-
-/// A value of a key of labels, with the artifacts that have it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct LabelValueSummary {
-    /// The value.
-    pub value: String,
-    /// Number of artifacts.
-    pub artifacts: u64,
-    /// Number of their captures.
-    pub captures: u64,
-    /// The size of the captures in bytes, as they were received.
-    pub bytes: u64,
+    pub values: Vec<LabelValue>,
 }
 
 impl Operation for LabelsRequest {
@@ -120,8 +98,7 @@ impl Operation for LabelKeysRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<LabelKeysAnswer, StorageError> {
-        let keys = vault.snapshot()?.label_keys()?.into_iter();
-        Ok(LabelKeysAnswer { keys: keys.map(LabelKeySummary::from).collect() })
+        Ok(LabelKeysAnswer { keys: vault.snapshot()?.label_keys()? })
     }
 }
 
@@ -136,25 +113,12 @@ impl Operation for LabelValuesRequest {
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<LabelValuesAnswer, StorageError> {
         let limit = limit_of(self.limit);
-        let values = vault.snapshot()?.label_values(&self.key, &self.prefix, limit)?.into_iter();
-        Ok(LabelValuesAnswer { values: values.map(LabelValueSummary::from).collect() })
+        Ok(LabelValuesAnswer { values: vault.snapshot()?.label_values(&self.key, &self.prefix, limit)? })
     }
 }
 
 impl From<Label> for LabelSummary {
     fn from(Label { key, value, at }: Label) -> Self {
         Self { key, value, labeled_at: at.into() }
-    }
-}
-
-impl From<LabelKey> for LabelKeySummary {
-    fn from(LabelKey { key, artifacts, values }: LabelKey) -> Self {
-        Self { key, artifacts, values }
-    }
-}
-
-impl From<LabelValue> for LabelValueSummary {
-    fn from(LabelValue { value, artifacts, captures, bytes }: LabelValue) -> Self {
-        Self { value, artifacts, captures, bytes }
     }
 }

@@ -7,9 +7,10 @@ use super::api::Operation;
 use super::handle::Vault;
 use super::limit::limit_of;
 use super::query::{self, Graph, Link, LinkOrigin, LinkTarget, TraversalOptions};
-use super::same_variants::convert_same_variants;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::{Direction, StorageError};
+use crate::storage::StorageError;
+
+pub use crate::storage::Direction;
 
 pub use super::query::LinkStrength;
 
@@ -27,7 +28,7 @@ pub struct LinksRequest {
     pub relation: Option<String>,
     /// Only links in this direction.
     #[serde(default)]
-    pub direction: Option<LinkDirection>,
+    pub direction: Option<Direction>,
     /// Whether coincident links are followed as well. They are always shown, and those of `relation` are followed.
     #[serde(default)]
     pub coincident: bool,
@@ -95,7 +96,7 @@ pub struct LinkEdge {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LinkSummary {
     /// The direction, seen from the artifact.
-    pub direction: LinkDirection,
+    pub direction: Direction,
     /// The relation of the source to the target.
     pub relation: String,
     /// The other end.
@@ -136,16 +137,6 @@ pub struct LinkEnd {
     pub name: Option<String>,
 }
 
-/// The direction of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LinkDirection {
-    /// From the artifact to another.
-    Out,
-    /// From another to the artifact.
-    In,
-}
-
 impl Operation for LinksRequest {
     type Answer = LinksAnswer;
     type Error = StorageError;
@@ -161,7 +152,7 @@ impl Operation for LinksRequest {
         let traversal = TraversalOptions {
             depth: self.depth.into(),
             relation: self.relation.clone(),
-            direction: self.direction.map(Direction::from),
+            direction: self.direction,
             coincident: self.coincident,
             limit: limit_of(self.limit),
         };
@@ -173,11 +164,11 @@ impl LinksAnswer {
     /// Returns, for each node, the links between it and the nodes after it with the number of the other end, so that
     /// every link belongs to one of its ends. Outgoing links first, by relation and number of the other end.
     #[must_use]
-    pub fn by_node(&self) -> Vec<Vec<(LinkDirection, usize, &LinkEdge)>> {
-        let mut seen: Vec<Vec<(LinkDirection, usize, &LinkEdge)>> = vec![Vec::new(); self.nodes.len()];
+    pub fn by_node(&self) -> Vec<Vec<(Direction, usize, &LinkEdge)>> {
+        let mut seen: Vec<Vec<(Direction, usize, &LinkEdge)>> = vec![Vec::new(); self.nodes.len()];
         for edge in &self.edges {
             let LinkEdge { from, to, .. } = edge;
-            let direction = if from < to { LinkDirection::Out } else { LinkDirection::In };
+            let direction = if from < to { Direction::Out } else { Direction::In };
             if let Some(seen) = seen.get_mut(*from.min(to)).filter(|_| from != to) {
                 seen.push((direction, *from.max(to), edge));
             }
@@ -207,7 +198,7 @@ impl LinksAnswer {
 impl LinkEdge {
     /// Returns the link as seen from one of its ends, with the other end.
     #[must_use]
-    pub fn seen_as(&self, direction: LinkDirection, target: &LinkEnd) -> LinkSummary {
+    pub fn seen_as(&self, direction: Direction, target: &LinkEnd) -> LinkSummary {
         let Self { relation, manual, strength, because, .. } = self.clone();
         LinkSummary { direction, relation, target: target.clone(), manual, strength, because }
     }
@@ -240,7 +231,7 @@ impl From<Link> for LinkSummary {
         let Link { direction, relation, target, origin } = link;
         let strength = LinkStrength::new(&relation, &origin);
         let (manual, because) = reason(origin);
-        Self { direction: direction.into(), relation, target: (&target).into(), manual, strength, because }
+        Self { direction, relation, target: (&target).into(), manual, strength, because }
     }
 }
 
@@ -258,6 +249,3 @@ impl From<&LinkTarget> for LinkEnd {
         end
     }
 }
-
-convert_same_variants!(Direction => LinkDirection: Out, In);
-convert_same_variants!(LinkDirection => Direction: Out, In);

@@ -44,7 +44,6 @@ pub mod replay;
 pub mod resolve;
 pub mod retention;
 pub mod rules;
-mod same_variants;
 pub mod search;
 pub mod show;
 pub mod sql;

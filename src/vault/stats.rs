@@ -1,20 +1,20 @@
 //! Counts, disk usage and growth.
 
-use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{ArtifactSummary, Operation, TimeBasisName, Timestamp};
+use super::api::{ArtifactSummary, Operation, TimeBasis, Timestamp};
 use super::handle::Vault;
-use super::labels::LabelValueSummary;
-use crate::storage::{self, StorageError};
+use crate::storage::{self, LabelValue, StorageError};
+
+pub use crate::storage::{Day, EngineStatistics, KindTotals};
 
 /// A request for statistics.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StatsRequest {
     /// The time that determines the oldest, the newest and the day of an artifact.
-    pub by: TimeBasisName,
+    pub by: TimeBasis,
     /// The key of labels by whose values artifacts are counted; no values are listed if there is none.
     pub label: Option<String>,
 }
@@ -29,7 +29,7 @@ pub struct StatsAnswer {
     /// The size of the captures in bytes, as they were received.
     pub bytes: u64,
     /// The content of each kind that has any, by id.
-    pub kinds: Vec<KindStats>,
+    pub kinds: Vec<KindTotals>,
     /// Number of blobs: each distinct file of a capture.
     pub blobs: u64,
     /// Their size in bytes before compression.
@@ -38,7 +38,7 @@ pub struct StatsAnswer {
     pub shared_blobs: u64,
     /// What the storage engine reports about itself; absent for a vault in memory.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub engine: Option<EngineStats>,
+    pub engine: Option<EngineStatistics>,
     /// Number of manual links.
     #[serde(rename = "stated_links")]
     pub manual_links: u64,
@@ -53,7 +53,7 @@ pub struct StatsAnswer {
     /// Number of journal entries.
     pub journal_entries: u64,
     /// The time that determines the members below.
-    pub by: TimeBasisName,
+    pub by: TimeBasis,
     /// Number of artifacts without this time.
     pub undated: u64,
     /// The oldest artifact.
@@ -63,7 +63,7 @@ pub struct StatsAnswer {
     /// The largest artifacts, largest first.
     pub largest: Vec<SizedArtifact>,
     /// The content of each day that has any, in UTC, oldest first.
-    pub days: Vec<DayStats>,
+    pub days: Vec<Day>,
     /// The content by the values of the requested key of labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_label: Option<LabelStats>,
@@ -75,43 +75,9 @@ pub struct LabelStats {
     /// The key.
     pub key: String,
     /// The values, sorted.
-    pub values: Vec<LabelValueSummary>,
+    pub values: Vec<LabelValue>,
     /// Number of artifacts without this key.
     pub unlabeled: u64,
-}
-
-/// The size of what a storage engine stores, and of its indexes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct EngineStats {
-    /// Their compressed size in bytes, without the dictionaries.
-    pub stored_bytes: u64,
-    /// Number of blobs that are stored as deltas.
-    pub differences: u64,
-    /// Number of dictionaries.
-    pub dictionaries: u64,
-    /// Their size in bytes.
-    pub dictionary_bytes: u64,
-    /// The size of the full-text index in bytes; `None` if there is none.
-    pub search_bytes: Option<u64>,
-    /// The size of the vault in bytes.
-    pub file_bytes: u64,
-    /// The part of it that is free.
-    pub free_bytes: u64,
-    /// Number of mentioned digests in the index; the same digest in two captures counts twice.
-    pub mentions: u64,
-}
-
-/// The content of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct KindStats {
-    /// The id of the kind.
-    pub kind: String,
-    /// Number of artifacts.
-    pub artifacts: u64,
-    /// Number of their captures.
-    pub captures: u64,
-    /// The size of the captures in bytes.
-    pub bytes: u64,
 }
 
 /// An artifact with a time.
@@ -136,20 +102,6 @@ pub struct SizedArtifact {
     pub captures: u64,
 }
 
-/// The content of one day.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct DayStats {
-    /// The day.
-    #[schema(value_type = String, format = Date)]
-    pub date: NaiveDate,
-    /// Number of artifacts.
-    pub artifacts: u64,
-    /// Number of their captures.
-    pub captures: u64,
-    /// The size of the captures in bytes.
-    pub bytes: u64,
-}
-
 impl Operation for StatsRequest {
     type Answer = StatsAnswer;
     type Error = StorageError;
@@ -161,76 +113,41 @@ impl Operation for StatsRequest {
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<StatsAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
-        let answer = StatsAnswer::new(&snapshot.statistics(self.by.into())?, snapshot.engine_statistics()?);
+        let answer = StatsAnswer::new(snapshot.statistics(self.by)?, snapshot.engine_statistics()?);
         let Some(key) = &self.label else { return Ok(answer) };
         let values = snapshot.label_values(key, "", usize::MAX)?;
         let labeled: u64 = values.iter().map(|value| value.artifacts).sum();
-        let by_label = LabelStats {
-            key: key.clone(),
-            values: values.into_iter().map(LabelValueSummary::from).collect(),
-            unlabeled: answer.artifacts.saturating_sub(labeled),
-        };
+        let by_label =
+            LabelStats { key: key.clone(), values, unlabeled: answer.artifacts.saturating_sub(labeled) };
         Ok(StatsAnswer { by_label: Some(by_label), ..answer })
     }
 }
 
 impl StatsAnswer {
-    fn new(stats: &storage::Statistics, engine: Option<storage::EngineStatistics>) -> Self {
+    fn new(stats: storage::Statistics, engine: Option<EngineStatistics>) -> Self {
         Self {
             artifacts: stats.artifacts(),
             captures: stats.captures(),
             bytes: stats.bytes(),
-            kinds: stats.kinds.iter().map(KindStats::from).collect(),
+            kinds: stats.kinds,
             blobs: stats.blobs.blobs,
             blob_bytes: stats.blobs.bytes,
             shared_blobs: stats.blobs.shared,
-            engine: engine.map(EngineStats::from),
+            engine,
             manual_links: stats.manual_links,
             tags: stats.tags,
             pins: stats.pins,
             notes: stats.notes,
             labels: stats.labels,
             journal_entries: stats.journal_entries,
-            by: stats.by.into(),
+            by: stats.by,
             undated: stats.undated,
             oldest: stats.extremes.oldest.as_ref().map(DatedArtifact::from),
             newest: stats.extremes.newest.as_ref().map(DatedArtifact::from),
             largest: stats.extremes.largest.iter().map(SizedArtifact::from).collect(),
-            days: stats.days.iter().map(DayStats::from).collect(),
+            days: stats.days,
             by_label: None,
         }
-    }
-}
-
-impl From<storage::EngineStatistics> for EngineStats {
-    fn from(stats: storage::EngineStatistics) -> Self {
-        let storage::EngineStatistics {
-            stored_bytes,
-            differences,
-            dictionaries,
-            dictionary_bytes,
-            search_bytes,
-            file_bytes,
-            free_bytes,
-            mentions,
-        } = stats;
-        Self {
-            stored_bytes,
-            differences,
-            dictionaries,
-            dictionary_bytes,
-            search_bytes,
-            file_bytes,
-            free_bytes,
-            mentions,
-        }
-    }
-}
-
-impl From<&storage::KindTotals> for KindStats {
-    fn from(stats: &storage::KindTotals) -> Self {
-        let storage::KindTotals { kind, artifacts, captures, bytes } = stats;
-        Self { kind: kind.clone(), artifacts: *artifacts, captures: *captures, bytes: *bytes }
     }
 }
 
@@ -243,11 +160,5 @@ impl From<&storage::ArtifactTime> for DatedArtifact {
 impl From<&storage::ArtifactSize> for SizedArtifact {
     fn from(sized: &storage::ArtifactSize) -> Self {
         Self { artifact: (&sized.artifact).into(), bytes: sized.bytes, captures: sized.captures }
-    }
-}
-
-impl From<&storage::Day> for DayStats {
-    fn from(day: &storage::Day) -> Self {
-        Self { date: day.date, artifacts: day.artifacts, captures: day.captures, bytes: day.bytes }
     }
 }

@@ -7,7 +7,7 @@ use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::{BackupError, ErrorKind, StorageError};
 use runvault::vault::add::{AddMonitor, DocumentResult};
 use runvault::vault::annotate::{AddLinkRequest, PinRequest, UnpinRequest};
-use runvault::vault::api::{Operation, TimeBasisName};
+use runvault::vault::api::{Operation, TimeBasis};
 use runvault::vault::backup::BackupRequest;
 use runvault::vault::days::DaysRequest;
 use runvault::vault::find::ArtifactFilter;
@@ -420,8 +420,7 @@ fn space_is_reclaimed_and_a_backup_is_made_without_the_command_line() {
 fn artifacts_are_counted_by_day() {
     let engines = Engines::with_examples();
     let last = "2026-11-20".parse().unwrap();
-    let request =
-        DaysRequest { filter: ArtifactFilter::default(), by: TimeBasisName::Created, last, days: 4 };
+    let request = DaysRequest { filter: ArtifactFilter::default(), by: TimeBasis::Created, last, days: 4 };
     let answer = engines.run(&request).unwrap();
     let counts: Vec<(String, u64)> =
         answer.days.iter().map(|day| (day.date.to_string(), day.artifacts)).collect();

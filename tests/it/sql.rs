@@ -15,7 +15,7 @@ use runvault::formats::{self, model_io::Session};
 use runvault::json::reader::Limits;
 use runvault::storage::ArtifactRecord;
 use runvault::vault::audit::ContractTerms;
-use runvault::vault::links::{LinkDirection, LinkEnd};
+use runvault::vault::links::{Direction, LinkEnd};
 use runvault::vault::show::{AttributeSummary, ShowRequest};
 use runvault::vault::sql::{self, VaultSqlReader};
 use rusqlite::{Connection, OpenFlags};
@@ -135,7 +135,7 @@ fn views_have_what_show_tells() {
             .iter()
             .map(|count| vec![text(&count.role), Cell::Integer(i64::try_from(count.count).unwrap())]);
         assert_eq!(counts, expected.collect::<Vec<_>>());
-        let links = told.links.iter().filter(|link| link.direction == LinkDirection::Out);
+        let links = told.links.iter().filter(|link| link.direction == Direction::Out);
         let expected: Vec<_> =
             links.map(|link| vec![text(&link.relation), text(end(&link.target))]).collect();
         seen.extend(expected.iter().map(|link| format!("{:?}", link[0])));

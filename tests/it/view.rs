@@ -4,7 +4,7 @@ mod answers;
 
 use runvault::Vault;
 use runvault::vault::view::{
-    BodyFormat, BodyRoleName, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewRequest,
+    BodyFormat, BodyRole, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewRequest,
 };
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ fn view(sandbox: &Sandbox, core: &str, request: impl Fn(&mut ViewRequest)) -> Vi
     Vault::open(&sandbox.vault()).unwrap().run(&asked).unwrap()
 }
 
-fn bodies(answer: &ViewAnswer, role: BodyRoleName) -> Vec<&ViewBody> {
+fn bodies(answer: &ViewAnswer, role: BodyRole) -> Vec<&ViewBody> {
     answer.steps.iter().flat_map(|step| &step.bodies).filter(|body| body.role == role).collect()
 }
 
@@ -165,12 +165,12 @@ fn a_run_is_its_calls_in_order() {
     let texts = |role| -> Vec<String> {
         bodies(&run, role).into_iter().map(|body| body.text.clone().unwrap()).collect()
     };
-    assert_eq!(texts(BodyRoleName::Context), ["be brief", "first"]);
-    assert_eq!(texts(BodyRoleName::Prompt), ["second"]);
-    assert_eq!(texts(BodyRoleName::Response), ["third", "nothing"]);
-    assert_eq!(texts(BodyRoleName::Arguments), ["weather"]);
-    assert_eq!(texts(BodyRoleName::Error), ["it timed out", "{\n  \"status_code\": 503\n}"]);
-    let prompt = bodies(&run, BodyRoleName::Prompt)[0].digest;
+    assert_eq!(texts(BodyRole::Context), ["be brief", "first"]);
+    assert_eq!(texts(BodyRole::Prompt), ["second"]);
+    assert_eq!(texts(BodyRole::Response), ["third", "nothing"]);
+    assert_eq!(texts(BodyRole::Arguments), ["weather"]);
+    assert_eq!(texts(BodyRole::Error), ["it timed out", "{\n  \"status_code\": 503\n}"]);
+    let prompt = bodies(&run, BodyRole::Prompt)[0].digest;
     assert_eq!(prompt, Some(runvault::digest::Digest::from_content(b"second")));
 }
 
@@ -210,7 +210,7 @@ fn prompts_are_resolved_and_the_answer_says_from_where() {
         .remove(0);
     let sources = || -> Vec<(Option<String>, Value)> {
         let session = view(&sandbox, &core, |_| ());
-        let prompts = bodies(&session, BodyRoleName::Prompt).into_iter();
+        let prompts = bodies(&session, BodyRole::Prompt).into_iter();
         prompts.map(|body| (body.text.clone(), serde_json::to_value(&body.source).unwrap())).collect()
     };
     let unknown = || (None, json!({"type": "not-recorded"}));
@@ -251,12 +251,12 @@ fn a_trace_is_its_records_with_their_states() {
     let trace = view(&sandbox, &core, |_| ());
     let told: Vec<_> = trace.steps.iter().map(|step| (step.step_type.as_str(), step.failed)).collect();
     assert_eq!(told, [("header", false), ("step", false), ("step", true), ("control", false)]);
-    let states = bodies(&trace, BodyRoleName::State);
+    let states = bodies(&trace, BodyRole::State);
     assert_eq!(states.len(), 6);
     assert!(states.iter().all(|state| state.format == BodyFormat::Digest));
     assert_eq!(trace.steps[1].duration_ms, Some(0));
     assert_eq!(
-        bodies(&trace, BodyRoleName::Result)[0].text.as_deref(),
+        bodies(&trace, BodyRole::Result)[0].text.as_deref(),
         Some("{\n  \"is\": {\n    \"answer\": 42\n  }\n}")
     );
 
@@ -264,7 +264,7 @@ fn a_trace_is_its_records_with_their_states() {
     sandbox.write("state", "state");
     sandbox.run(["add", "--as", "attachment", "state"]).expect(0);
     let trace = view(&sandbox, &core, |_| ());
-    for state in bodies(&trace, BodyRoleName::State) {
+    for state in bodies(&trace, BodyRole::State) {
         assert_eq!(state.text.as_deref(), Some("state"));
         assert!(matches!(&state.source, BodySource::Resolved { kind, .. } if kind == "attachment"));
     }

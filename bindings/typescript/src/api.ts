@@ -12,13 +12,10 @@ export interface AddLinkRequest {
   target: CoreHash;
 }
 
-/** What was done with a document. */
-export type AddOutcome = "added" | "capture" | "present" | "restored" | "rejected" | "skipped";
-
 /** What was done with a document that was added. */
 export type AddedDocument = ExaminedDocument & {
   /** What was done. */
-  outcome: AddOutcome;
+  outcome: DocumentOutcome;
   /** Whether the time at which it was seen was recorded, if it was stored before and was not added again. */
   recorded: boolean;
 };
@@ -273,7 +270,7 @@ export interface BackupRequest {
 export type BodyFormat = "text" | "json" | "binary" | "digest";
 
 /** The role of a body in its step. */
-export type BodyRoleName = "context" | "prompt" | "response" | "arguments" | "result" | "error" | "state" | "details" | "content";
+export type BodyRole = "context" | "prompt" | "response" | "arguments" | "result" | "error" | "state" | "details" | "content";
 
 /** Where the text of a body comes from. */
 export type BodySource = {
@@ -549,22 +546,25 @@ export type DatedArtifact = ArtifactSummary & {
   at: Timestamp;
 };
 
-/** The number of artifacts on a day. */
-export interface DayCount {
-  /** Number of artifacts. */
-  artifacts: number;
-  /** The day. */
-  date: string;
-}
-
 /** The content of one day. */
-export interface DayStats {
+export interface Day {
   /** Number of artifacts. */
   artifacts: number;
   /** The size of the captures in bytes. */
   bytes: number;
-  /** Number of their captures. */
+  /**
+   * Number of captures. Of times that artifacts state, those of these artifacts; otherwise, a capture belongs to the
+   * day on which it was itself added or last seen.
+   */
   captures: number;
+  /** The day, in UTC. */
+  date: string;
+}
+
+/** The number of artifacts on a day. */
+export interface DayCount {
+  /** Number of artifacts. */
+  artifacts: number;
   /** The day. */
   date: string;
 }
@@ -578,7 +578,7 @@ export interface DaysAnswer {
 /** A request for the number of artifacts on each of some days. */
 export interface DaysRequest {
   /** The time that determines the day of an artifact, in UTC. */
-  by?: TimeBasisName;
+  by?: TimeBasis;
   /** Number of days; at most 366 are counted. */
   days: number;
   /** What the artifacts must match. Its period is not used. */
@@ -656,6 +656,9 @@ export interface DigestsRequest {
   prefix: DigestPrefix;
 }
 
+/** The direction of an edge, seen from an artifact. */
+export type Direction = "out" | "in";
+
 /** An answer, with every time at which it was given. */
 export interface DistinctAnswer {
   /** Number of times that it was given. */
@@ -667,6 +670,9 @@ export interface DistinctAnswer {
   /** The text, or the message of the error. */
   response: ViewBody;
 }
+
+/** What was done with a document. */
+export type DocumentOutcome = "added" | "capture" | "present" | "restored" | "rejected" | "skipped";
 
 /** The result of removing the search index. */
 export interface DropSearchIndexAnswer {
@@ -707,23 +713,23 @@ export interface EffectAudit {
   verdict: Verdict;
 }
 
-/** The size of what a storage engine stores, and of its indexes. */
-export interface EngineStats {
+/** The size of what an engine stores, and of its indexes. */
+export interface EngineStatistics {
   /** Number of dictionaries. */
   dictionaries: number;
   /** Their size in bytes. */
   dictionary_bytes: number;
   /** Number of blobs that are stored as deltas. */
   differences: number;
-  /** The size of the vault in bytes. */
+  /** The size of the vault's file in bytes. */
   file_bytes: number;
-  /** The part of it that is free. */
+  /** The free part of that, in bytes. */
   free_bytes: number;
   /** Number of mentioned digests in the index; the same digest in two captures counts twice. */
   mentions: number;
-  /** The size of the full-text index in bytes; `None` if there is none. */
+  /** The size of the full-text search index in bytes; `None` if there is none. */
   search_bytes?: number | null;
-  /** Their compressed size in bytes, without the dictionaries. */
+  /** The size of the blobs in bytes after compression, with the digests that were stripped from them and without the dictionaries. */
   stored_bytes: number;
 }
 
@@ -900,7 +906,7 @@ export type FindOrder = "last-seen" | "first-seen" | "created" | "core" | "kind"
 /** A period of one of the times of an artifact. */
 export interface FindPeriod {
   /** The time. */
-  by?: TimeBasisName;
+  by?: TimeBasis;
   /** The beginning, inclusive. */
   since?: Timestamp | null;
   /** The end, exclusive. */
@@ -1119,7 +1125,7 @@ export interface GivenAnswer {
   /** The time: that of creation if the artifact states it, else that of its first addition. */
   time: Timestamp;
   /** Which time it is. */
-  time_basis: TimeBasisName;
+  time_basis: TimeBasis;
 }
 
 /** The values of a key by which artifacts are grouped. */
@@ -1261,19 +1267,19 @@ export interface KeptFile {
 }
 
 /** The content of one kind. */
-export interface KindStats {
+export interface KindTotals {
   /** Number of artifacts. */
   artifacts: number;
-  /** The size of the captures in bytes. */
+  /** The size of the captures in bytes, as they were received. */
   bytes: number;
   /** Number of their captures. */
   captures: number;
-  /** The id of the kind. */
+  /** The name of the kind. */
   kind: string;
 }
 
-/** A key of labels. */
-export interface LabelKeySummary {
+/** A key of labels, with its use. */
+export interface LabelKey {
   /** Number of artifacts with this key. */
   artifacts: number;
   /** The key. */
@@ -1285,7 +1291,7 @@ export interface LabelKeySummary {
 /** The keys of labels. */
 export interface LabelKeysAnswer {
   /** The keys, sorted. */
-  keys: Array<LabelKeySummary>;
+  keys: Array<LabelKey>;
 }
 
 /** A request for the keys of the labels that artifacts have. */
@@ -1298,7 +1304,7 @@ export interface LabelStats {
   /** Number of artifacts without this key. */
   unlabeled: number;
   /** The values, sorted. */
-  values: Array<LabelValueSummary>;
+  values: Array<LabelValue>;
 }
 
 /** A label of an artifact. */
@@ -1312,7 +1318,7 @@ export interface LabelSummary {
 }
 
 /** A value of a key of labels, with the artifacts that have it. */
-export interface LabelValueSummary {
+export interface LabelValue {
   /** Number of artifacts. */
   artifacts: number;
   /** The size of the captures in bytes, as they were received. */
@@ -1326,7 +1332,7 @@ export interface LabelValueSummary {
 /** The values of a key of labels. */
 export interface LabelValuesAnswer {
   /** The values, sorted. */
-  values: Array<LabelValueSummary>;
+  values: Array<LabelValue>;
 }
 
 /** A request for the values of a key of labels. */
@@ -1358,9 +1364,6 @@ export interface LastAudit {
   /** Number of runs in the vault that the contract governs. */
   runs: number;
 }
-
-/** The direction of a link. */
-export type LinkDirection = "out" | "in";
 
 /** A link between two nodes. */
 export interface LinkEdge {
@@ -1406,7 +1409,7 @@ export type LinkSummary = LinkEnd & {
   /** The location that it is derived from, or the note on a manual link. */
   because?: string | null;
   /** The direction, seen from the artifact. */
-  direction: LinkDirection;
+  direction: Direction;
   /** Whether the link was added manually. Otherwise it is derived from the artifacts. */
   manual: boolean;
   /** The relation of the source to the target. */
@@ -1438,7 +1441,7 @@ export interface LinksRequest {
   /** Maximum distance from the artifact, in links. */
   depth?: number;
   /** Only links in this direction. */
-  direction?: LinkDirection | null;
+  direction?: Direction | null;
   /** Maximum number of links; unlimited if there is none. */
   limit?: number | null;
   /** Only links of this relation. */
@@ -2162,7 +2165,7 @@ export type RetentionDecision = ArtifactSummary & {
   /** That time; `None` if the artifact does not have it. */
   at?: Timestamp | null;
   /** Which of its times is used. */
-  by: TimeBasisName;
+  by: TimeBasis;
   /** The values that define its group. */
   group: Array<GroupValues>;
   /** Whether it is kept. */
@@ -2184,7 +2187,7 @@ export interface RetentionLabel {
 /** A retention policy: an artifact is kept if any rule keeps it. */
 export interface RetentionPolicy {
   /** The time that is used. Artifacts without this time are kept. */
-  by?: TimeBasisName;
+  by?: TimeBasis;
   /**
    * The keys by which artifacts are grouped: `kind`, `label:` and the key of a label, or the name of an attribute.
    * Without any, all artifacts are one group.
@@ -2346,7 +2349,7 @@ export interface SearchRequest {
 export interface SecretMatch {
   /** Its first four characters, or fewer. */
   beginning: string;
-  /** What it looks like, such as `an API key of OpenAI`. */
+  /** What it looks like, with an article, such as `an API key of OpenAI`. */
   looks_like: string;
   /** Where it is: a JSON Pointer, `line 7` and a pointer into it, or a line. */
   place: string;
@@ -2386,7 +2389,7 @@ export interface SetTagRequest {
   name: string;
 }
 
-/** Whether breaking a rule rejects the artifact: only an error does. */
+/** The severity of a rule: whether breaking it rejects the artifact. */
 export type Severity = "error" | "warning";
 
 /** Everything that a vault contains about an artifact. */
@@ -2467,7 +2470,7 @@ export interface SqlViewSummary {
 }
 
 /** Statistics of a vault. Stored bytes are measured and not read; removed artifacts are not counted. */
-export type StatsAnswer = (EngineStats | null) & {
+export type StatsAnswer = (EngineStatistics | null) & {
   /** Number of artifacts. */
   artifacts: number;
   /** Their size in bytes before compression. */
@@ -2475,7 +2478,7 @@ export type StatsAnswer = (EngineStats | null) & {
   /** Number of blobs: each distinct file of a capture. */
   blobs: number;
   /** The time that determines the members below. */
-  by: TimeBasisName;
+  by: TimeBasis;
   /** The content by the values of the requested key of labels. */
   by_label?: LabelStats | null;
   /** The size of the captures in bytes, as they were received. */
@@ -2483,11 +2486,11 @@ export type StatsAnswer = (EngineStats | null) & {
   /** Number of captures. */
   captures: number;
   /** The content of each day that has any, in UTC, oldest first. */
-  days: Array<DayStats>;
+  days: Array<Day>;
   /** Number of journal entries. */
   journal_entries: number;
   /** The content of each kind that has any, by id. */
-  kinds: Array<KindStats>;
+  kinds: Array<KindTotals>;
   /** Number of labels; one that several artifacts have counts for each of them. */
   labels: number;
   /** The largest artifacts, largest first. */
@@ -2513,13 +2516,13 @@ export type StatsAnswer = (EngineStats | null) & {
 /** A request for statistics. */
 export interface StatsRequest {
   /** The time that determines the oldest, the newest and the day of an artifact. */
-  by?: TimeBasisName;
+  by?: TimeBasis;
   /** The key of labels by whose values artifacts are counted; no values are listed if there is none. */
   label?: string | null;
 }
 
 /** The class of a step. */
-export type StepClassName = "model" | "tool" | "work" | "error" | "output" | "control" | "term" | "member" | "content";
+export type StepClass = "model" | "tool" | "work" | "error" | "output" | "control" | "term" | "member" | "content";
 
 /** A tag and its artifact. */
 export interface TagSummary {
@@ -2541,7 +2544,7 @@ export interface TagsAnswer {
 export type TagsRequest = Record<string, unknown>;
 
 /** One of the times that an artifact has. */
-export type TimeBasisName = "first-seen" | "last-seen" | "created" | "finished";
+export type TimeBasis = "first-seen" | "last-seen" | "created" | "finished";
 
 /** A time in UTC with milliseconds, as RFC 3339. */
 export type Timestamp = string;
@@ -2699,7 +2702,7 @@ export interface ViewBody {
   /** Number of characters at the end that `text` does not contain. */
   omitted: number;
   /** Its role. */
-  role: BodyRoleName;
+  role: BodyRole;
   /** The size of the whole text, or of the bytes that are not text, in bytes. */
   size: number;
   /** Where the text comes from. */
@@ -2738,7 +2741,7 @@ export interface ViewStep {
   /** The texts, values and digests of the step, in reading order. */
   bodies: Array<ViewBody>;
   /** The class of the type. */
-  class: StepClassName;
+  class: StepClass;
   /** The digest by which the step is known: its own hash, or the core hash of an artifact in the pack. */
   digest?: Digest | null;
   /** The duration in milliseconds that the step states or that follows from its times. */
@@ -2774,7 +2777,7 @@ export interface Violation {
   /** The id of the rule. */
   rule_id: string;
   /** Whether it rejects the artifact. */
-  severity: "error" | "warning";
+  severity: Severity;
 }
 
 /** The requests and answers of all operations. */

@@ -10,7 +10,7 @@ use runvault::digest::CoreHash;
 use runvault::formats;
 use runvault::validation::{Severity, Violation};
 use runvault::vault::audit::{AuditFinding, AuditRequest, EffectAudit, RunAudit, Verdict};
-use runvault::vault::links::{LinkDirection, LinksRequest};
+use runvault::vault::links::{Direction, LinksRequest};
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
@@ -87,7 +87,7 @@ impl Args {
 fn governing(vault: &Vault, run: CoreHash) -> Result<Vec<CoreHash>, CommandError> {
     let request = LinksRequest {
         relation: Some(GOVERNS.to_owned()),
-        direction: Some(LinkDirection::In),
+        direction: Some(Direction::In),
         ..LinksRequest::new(run)
     };
     let nodes = vault.run(&request)?.nodes.into_iter();

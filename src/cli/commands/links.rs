@@ -1,7 +1,7 @@
 //! `runvault links`
 
 use clap::{Args as ClapArgs, ValueEnum};
-use runvault::vault::links::{LinkDirection, LinksAnswer, LinksRequest};
+use runvault::vault::links::{Direction, LinksAnswer, LinksRequest};
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
@@ -71,8 +71,8 @@ impl Args {
             depth: self.depth,
             relation: self.relation.clone(),
             direction: match self.direction {
-                LinkDirectionArg::Out => Some(LinkDirection::Out),
-                LinkDirectionArg::In => Some(LinkDirection::In),
+                LinkDirectionArg::Out => Some(Direction::Out),
+                LinkDirectionArg::In => Some(Direction::In),
                 LinkDirectionArg::Both => None,
             },
             coincident: self.coincident,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use runvault::formats;
 use runvault::vault::answers::{AnswersAnswer, DistinctAnswer, GivenAnswer, PromptAnswers};
-use runvault::vault::api::TimeBasisName;
+use runvault::vault::api::TimeBasis;
 use runvault::vault::view::ViewBody;
 
 use crate::cli::output::escape::brief;
@@ -98,9 +98,9 @@ fn print_text(out: &mut dyn Write, text: &ViewBody, indent: usize, style: Style)
 
 fn print_given(out: &mut dyn Write, given: &GivenAnswer) -> io::Result<()> {
     let basis = match given.time_basis {
-        TimeBasisName::Created => "created",
-        TimeBasisName::Finished => "finished",
-        TimeBasisName::FirstSeen | TimeBasisName::LastSeen => "added",
+        TimeBasis::Created => "created",
+        TimeBasis::Finished => "finished",
+        TimeBasis::FirstSeen | TimeBasis::LastSeen => "added",
     };
     let model = given.model_id.as_deref().map(|model| format!(", {}", brief(model))).unwrap_or_default();
     let (time, kind, place) = (

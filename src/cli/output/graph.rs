@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 
 use runvault::formats;
-use runvault::vault::links::{LinkDirection, LinkEdge, LinkEnd, LinkNode, LinkStrength, LinksAnswer};
+use runvault::vault::links::{Direction, LinkEdge, LinkEnd, LinkNode, LinkStrength, LinksAnswer};
 
 use crate::cli::output::escape::brief;
 use crate::cli::output::json;
@@ -24,7 +24,7 @@ pub(crate) fn tree(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()> {
 struct LinkTreeWriter<'g> {
     graph: &'g LinksAnswer,
     /// The links that are seen from each node.
-    seen: Vec<Vec<(LinkDirection, usize, &'g LinkEdge)>>,
+    seen: Vec<Vec<(Direction, usize, &'g LinkEdge)>>,
     /// The nodes already expanded.
     written: HashSet<usize>,
 }

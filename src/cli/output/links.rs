@@ -6,7 +6,7 @@ use anstyle::Style;
 use runvault::digest::CoreHash;
 use runvault::formats;
 use runvault::vault::LinkOrigin;
-use runvault::vault::links::{LinkDirection, LinkEnd, LinkSummary};
+use runvault::vault::links::{Direction, LinkEnd, LinkSummary};
 
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::escape::escaped;
@@ -47,8 +47,8 @@ const LINK_WIDTH: usize = 38;
 pub(crate) fn print(out: &mut dyn Write, indent: &str, link: &LinkSummary) -> io::Result<()> {
     let LinkSummary { direction, relation, target, .. } = link;
     let arrow = match direction {
-        LinkDirection::Out => "->",
-        LinkDirection::In => "<-",
+        Direction::Out => "->",
+        Direction::In => "<-",
     };
     let relation = escaped(relation).to_string();
     let because = escaped(&reason(link)).to_string();

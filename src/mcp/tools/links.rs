@@ -11,7 +11,7 @@ use crate::mcp::failure::ToolError;
 use crate::mcp::page::ResultPage;
 use crate::mcp::text::remove_empty;
 use crate::mcp::work::ToolContext;
-use crate::vault::links::{LinkDirection, LinksRequest};
+use crate::vault::links::{Direction, LinksRequest};
 
 /// Maximum number of links that are followed.
 const MOST: u64 = 2_000;
@@ -71,8 +71,8 @@ impl ToolArguments for Arguments {
             depth: self.depth,
             relation: self.relation.clone(),
             direction: self.direction.map(|direction| match direction {
-                McpLinkDirection::Out => LinkDirection::Out,
-                McpLinkDirection::In => LinkDirection::In,
+                McpLinkDirection::Out => Direction::Out,
+                McpLinkDirection::In => Direction::In,
             }),
             coincident: self.coincident,
             limit: Some(MOST),

@@ -12,7 +12,7 @@ use crate::server::address;
 use crate::server::failure::PageError;
 use crate::server::text::{line, number, time};
 use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
-use crate::vault::api::{ArtifactSummary, TimeBasisName};
+use crate::vault::api::{ArtifactSummary, TimeBasis};
 use crate::vault::find::{
     ArtifactFilter, ArtifactMatch, FindAnswer, FindCondition, FindPeriod, FindRequest, FoundArtifact,
 };
@@ -98,7 +98,7 @@ impl Parameters {
 
     fn period(&self) -> Result<Option<FindPeriod>, PageError> {
         let (since, until) = (point("since", &self.since)?, point("until", &self.until)?);
-        let by: TimeBasisName = one_of("by", &self.by, "time")?;
+        let by: TimeBasis = one_of("by", &self.by, "time")?;
         let is_given = since.is_some() || until.is_some();
         Ok(is_given.then_some(FindPeriod { by, since, until }))
     }

@@ -14,7 +14,7 @@ use crate::server::text::{line, long_line};
 use crate::server::visit::PageRequest;
 use crate::validation::Severity;
 use crate::vault::audit::{AuditAnswer, AuditRequest, EffectAudit, RunAudit, Verdict};
-use crate::vault::links::{LinkDirection, LinkSummary};
+use crate::vault::links::{Direction, LinkSummary};
 use crate::vault::show::ShowAnswer;
 
 /// Number of runs that are audited for a page, and maximum number of contracts.
@@ -45,8 +45,7 @@ pub(in crate::server) fn contracts(answer: &ShowAnswer) -> Vec<CoreHash> {
         return Vec::new();
     }
     let governs = |link: &&LinkSummary| {
-        link.direction == LinkDirection::In
-            && Some(link.relation.as_str()) == formats::TERMS.inverse_relation()
+        link.direction == Direction::In && Some(link.relation.as_str()) == formats::TERMS.inverse_relation()
     };
     let mut contracts: Vec<CoreHash> =
         answer.links.iter().filter(governs).filter_map(|link| link.target.core_hash).collect();

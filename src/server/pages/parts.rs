@@ -8,7 +8,7 @@ use crate::formats;
 use crate::server::address;
 use crate::server::text::line;
 use crate::vault::api::{ArtifactSummary, SignatureName};
-use crate::vault::links::{LinkDirection, LinkEnd, LinkSummary};
+use crate::vault::links::{Direction, LinkEnd, LinkSummary};
 
 /// Returns the first digits of a core hash as a link to its artifact.
 pub(super) fn hash(core: CoreHash) -> Markup {
@@ -44,8 +44,8 @@ pub(super) fn link_end(end: &LinkEnd) -> Markup {
 /// Returns the name of a relation as it is read from the artifact: `contains`, or `← contains` for incoming links.
 pub(super) fn relation(link: &LinkSummary) -> Markup {
     let (arrow, name) = match link.direction {
-        LinkDirection::Out => ("→", "from this artifact"),
-        LinkDirection::In => ("←", "to this artifact"),
+        Direction::Out => ("→", "from this artifact"),
+        Direction::In => ("←", "to this artifact"),
     };
     html! { span title=(name) { (arrow) } span.hidden { " " (name) } " " (line(&link.relation)) }
 }

@@ -10,7 +10,7 @@ use crate::server::failure::PageError;
 use crate::server::text::{exact_time, line, number};
 use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
 use crate::vault::answers::{AnswersAnswer, AnswersRequest, DistinctAnswer, GivenAnswer, PromptAnswers};
-use crate::vault::api::TimeBasisName;
+use crate::vault::api::TimeBasis;
 
 /// Maximum number of artifacts that are read.
 const ARTIFACTS: u64 = 1_000;
@@ -81,7 +81,7 @@ fn place(given: &GivenAnswer) -> Markup {
     let GivenAnswer { core_hash, kind, place, time, time_basis, model_id } = given;
     html! {
         (exact_time(time.0))
-        @if *time_basis != TimeBasisName::Created { " (added)" }
+        @if *time_basis != TimeBasis::Created { " (added)" }
         " " (parts::kind(kind)) " " (parts::hash(*core_hash)) " at " (line(&place.to_string()))
         @if let Some(model) = model_id { " · " (line(model)) }
     }

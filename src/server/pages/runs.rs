@@ -15,7 +15,7 @@ use crate::server::failure::PageError;
 use crate::server::svg::{self, Bar};
 use crate::server::text::{line, number, time};
 use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
-use crate::vault::api::TimeBasisName;
+use crate::vault::api::TimeBasis;
 use crate::vault::days::DaysRequest;
 use crate::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod};
 use crate::vault::list::{ListAnswer, ListRequest, ListRow};
@@ -113,7 +113,7 @@ impl Parameters {
             kinds = recordings().into_iter().map(|kind| kind.name().to_owned()).collect();
         }
         let (since, until) = (point("since", &self.since)?, point("until", &self.until)?);
-        let period = FindPeriod { by: TimeBasisName::Created, since, until };
+        let period = FindPeriod { by: TimeBasis::Created, since, until };
         let period = (since.is_some() || until.is_some()).then_some(period);
         let filter = ArtifactFilter { kinds, conditions: self.conditions()?, period, digits: None };
         let (order, after) = (self.order()?, filters::cursor(&self.after)?);
@@ -190,7 +190,7 @@ fn days(
 ) -> Result<Markup, PageError> {
     let newest = answer.rows.iter().filter_map(|row| row.created_at).map(|time| time.0).max();
     let last: NaiveDate = newest.unwrap_or_else(clock::now).with_timezone(&Utc).date_naive();
-    let by = TimeBasisName::Created;
+    let by = TimeBasis::Created;
     let filter = ArtifactFilter { period: None, ..filter };
     let counted = visit.run(&DaysRequest { filter, by, last, days: DAYS })?.days;
     let bars: Vec<Bar> = counted

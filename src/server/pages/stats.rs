@@ -10,15 +10,15 @@ use crate::server::failure::PageError;
 use crate::server::svg::{self, Bar};
 use crate::server::text::{number, time};
 use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
-use crate::vault::api::TimeBasisName;
-use crate::vault::stats::{EngineStats, KindStats, StatsAnswer, StatsRequest};
+use crate::vault::api::TimeBasis;
+use crate::vault::stats::{EngineStatistics, KindTotals, StatsAnswer, StatsRequest};
 
 /// Maximum number of days in a chart.
 const MAX_DAYS: usize = 120;
 
 /// Makes the page of statistics.
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
-    let answer = visit.run(&StatsRequest { by: TimeBasisName::Created, label: None })?;
+    let answer = visit.run(&StatsRequest { by: TimeBasis::Created, label: None })?;
     let body = html! {
         h1 { "Statistics" }
         (kinds(&answer))
@@ -35,7 +35,7 @@ fn kinds(answer: &StatsAnswer) -> Markup {
             table {
                 thead { tr { th { "kind" } th.right { "artifacts" } th.right { "captures" } th.right { "size" } } }
                 tbody {
-                    @for KindStats { kind, artifacts, captures, bytes } in &answer.kinds {
+                    @for KindTotals { kind, artifacts, captures, bytes } in &answer.kinds {
                         tr {
                             td { a href=(address::with_query("/artifacts", &[("kind", Some(kind))])) { (parts::kind(kind)) } }
                             td.right { (number(*artifacts)) }
@@ -97,7 +97,7 @@ fn storage(answer: &StatsAnswer) -> Markup {
     let plain = |text: String| Some(html! { (text) });
     let engine = answer.engine.as_ref();
     let packed = engine.map(|engine| engine.stored_bytes + engine.dictionary_bytes);
-    let file = |engine: &EngineStats| {
+    let file = |engine: &EngineStatistics| {
         plain(format!("{}, {} of it free", size(engine.file_bytes), size(engine.free_bytes)))
     };
     let rows = [

@@ -8,22 +8,20 @@ use crate::display::{self, brief};
 use crate::formats;
 use crate::server::address;
 use crate::server::text::line;
-use crate::vault::view::{StepClassName, ViewAnswer, ViewStep};
+use crate::vault::view::{StepClass, ViewAnswer, ViewStep};
 
 /// Returns the name of a class in the style sheet.
 pub(super) fn class(step: &ViewStep) -> &'static str {
     match step.class {
-        StepClassName::Model => "model",
-        StepClassName::Tool => "tool",
+        StepClass::Model => "model",
+        StepClass::Tool => "tool",
         _ => "other",
     }
 }
 
 /// Returns whether steps took place one after the other, unlike the terms of a contract and the files of a pack.
 pub(super) fn are_events(steps: &[ViewStep]) -> bool {
-    steps.iter().any(|step| {
-        !matches!(step.class, StepClassName::Term | StepClassName::Member | StepClassName::Content)
-    })
+    steps.iter().any(|step| !matches!(step.class, StepClass::Term | StepClass::Member | StepClass::Content))
 }
 
 /// Formats a duration in milliseconds.

@@ -14,7 +14,7 @@ use crate::server::failure::PageError;
 use crate::server::text::{block, exact_time, line, number};
 use crate::server::visit::{Medium, PageRequest};
 use crate::vault::view::{
-    BodyFormat, BodyRoleName, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewRequest, ViewStep,
+    BodyFormat, BodyRole, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewRequest, ViewStep,
 };
 
 /// Maximum number of characters of each text; more if a single step is requested.
@@ -159,9 +159,8 @@ fn measures(step: &ViewStep, start: Option<DateTime<Utc>>) -> Markup {
 
 /// Returns the beginning of what the step resulted in, or else of what it requested.
 fn preview(step: &ViewStep) -> Markup {
-    let is_result = |body: &&ViewBody| {
-        matches!(body.role, BodyRoleName::Response | BodyRoleName::Result | BodyRoleName::Error)
-    };
+    let is_result =
+        |body: &&ViewBody| matches!(body.role, BodyRole::Response | BodyRole::Result | BodyRole::Error);
     let body = step.bodies.iter().find(is_result).or_else(|| step.bodies.last());
     let text = body.and_then(|body| body.text.as_deref()).unwrap_or_default();
     let text: String =
@@ -217,7 +216,7 @@ pub(super) fn content(body: &ViewBody) -> Markup {
 
 /// States where the text of a body comes from, and leads to everything with the same content.
 fn source(body: &ViewBody) -> Markup {
-    let is_prompt = body.role == BodyRoleName::Prompt;
+    let is_prompt = body.role == BodyRole::Prompt;
     html! {
         @if let BodySource::Resolved { core_hash, kind, place } = &body.source {
             span {
@@ -248,16 +247,16 @@ fn only_step(core: CoreHash, index: u64) -> String {
 }
 
 /// Returns the name of a role for people.
-fn role(role: BodyRoleName) -> &'static str {
+fn role(role: BodyRole) -> &'static str {
     match role {
-        BodyRoleName::Context => "Context",
-        BodyRoleName::Prompt => "Prompt",
-        BodyRoleName::Response => "Response",
-        BodyRoleName::Arguments => "Arguments",
-        BodyRoleName::Result => "Result",
-        BodyRoleName::Error => "Error",
-        BodyRoleName::State => "State",
-        BodyRoleName::Details => "Details",
-        BodyRoleName::Content => "Content",
+        BodyRole::Context => "Context",
+        BodyRole::Prompt => "Prompt",
+        BodyRole::Response => "Response",
+        BodyRole::Arguments => "Arguments",
+        BodyRole::Result => "Result",
+        BodyRole::Error => "Error",
+        BodyRole::State => "State",
+        BodyRole::Details => "Details",
+        BodyRole::Content => "Content",
     }
 }

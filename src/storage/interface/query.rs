@@ -1,6 +1,8 @@
 //! Filters, orders and pages.
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::records::{ArtifactRecord, MentionRecord};
 use crate::artifact::{Signature, SignatureState};
@@ -8,7 +10,8 @@ use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::TimeBasis;
 
 /// The direction of an edge, seen from an artifact.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// From the artifact to another.
     Out,

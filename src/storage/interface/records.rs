@@ -1,7 +1,8 @@
 //! Records that snapshots return.
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::artifact::{ArtifactLocation, MemberBytes, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
@@ -82,7 +83,7 @@ pub struct Label {
 }
 
 /// A key of labels, with its use.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LabelKey {
     /// The key.
     pub key: String,
@@ -93,7 +94,7 @@ pub struct LabelKey {
 }
 
 /// A value of a key of labels, with the artifacts that have it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LabelValue {
     /// The value.
     pub value: String,

@@ -1,6 +1,8 @@
 //! Statistics of a vault. Stored bytes are measured and not read.
 
 use chrono::{DateTime, NaiveDate, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::records::ArtifactRecord;
 use crate::storage::TimeBasis;
@@ -35,7 +37,7 @@ pub struct Statistics {
 }
 
 /// The content of one kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct KindTotals {
     /// The name of the kind.
     pub kind: String,
@@ -59,7 +61,7 @@ pub struct BlobCounts {
 }
 
 /// The size of what an engine stores, and of its indexes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EngineStatistics {
     /// The size of the blobs in bytes after compression, with the digests that were stripped from them and without the dictionaries.
     pub stored_bytes: u64,
@@ -117,9 +119,10 @@ pub struct ArtifactSize {
 }
 
 /// The content of one day.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Day {
     /// The day, in UTC.
+    #[schema(value_type = String, format = Date)]
     pub date: NaiveDate,
     /// Number of artifacts.
     pub artifacts: u64,

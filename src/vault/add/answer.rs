@@ -13,7 +13,7 @@ use crate::validation::Violation;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AddedDocument {
     /// What was done.
-    pub outcome: AddOutcome,
+    pub outcome: DocumentOutcome,
     /// Whether the time at which it was seen was recorded, if it was stored before and was not added again.
     pub recorded: bool,
     /// The document.
@@ -60,31 +60,14 @@ pub struct ExaminedDocument {
     pub violations_omitted: u64,
 }
 
-/// What was done with a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum AddOutcome {
-    /// It is a new artifact and was stored.
-    Added,
-    /// It is a new byte form of an existing artifact and was stored.
-    Capture,
-    /// It was stored before.
-    Present,
-    /// It was stored before, but its stored bytes were damaged or missing: they were restored from the document.
-    Restored,
-    /// It breaks rules, or was removed before; nothing was stored.
-    Rejected,
-    /// It is not an artifact.
-    Skipped,
-}
-
 impl AddedDocument {
     /// Creates the data of an examined document.
     #[must_use]
     pub fn new(examined: &DocumentResult) -> Self {
+        let recorded = examined.outcome != DocumentOutcome::PresentUnrecorded;
         Self {
-            outcome: examined.outcome.into(),
-            recorded: examined.outcome != DocumentOutcome::PresentUnrecorded,
+            outcome: if recorded { examined.outcome } else { DocumentOutcome::Present },
+            recorded,
             document: ExaminedDocument::new(examined),
         }
     }
@@ -120,20 +103,5 @@ impl ExaminedDocument {
     pub fn limit_violations(&mut self, most: usize) {
         self.violations_omitted += self.violations.len().saturating_sub(most) as u64;
         self.violations.truncate(most);
-    }
-}
-
-impl From<DocumentOutcome> for AddOutcome {
-    fn from(outcome: DocumentOutcome) -> Self {
-        match outcome {
-            DocumentOutcome::Added => Self::Added,
-            DocumentOutcome::NewCapture => Self::Capture,
-            DocumentOutcome::Present | DocumentOutcome::PresentUnrecorded | DocumentOutcome::Verified => {
-                Self::Present
-            }
-            DocumentOutcome::Restored => Self::Restored,
-            DocumentOutcome::Rejected => Self::Rejected,
-            DocumentOutcome::Skipped => Self::Skipped,
-        }
     }
 }

@@ -9,7 +9,7 @@ use super::continuation_joiner::FirstPart;
 use super::examination::{Examination, ExaminationResult, ExaminedItem};
 use super::inputs::ends_directory;
 use super::read_back::{ReadBack, read_back};
-use super::report::{AddReporter, AdmissionOutcome, DocumentOutcome};
+use super::report::{AddReporter, DocumentOutcome, outcome_of};
 use super::rules::unreadable;
 use super::source_paths::SourcePaths;
 use crate::artifact::Admitted;
@@ -20,6 +20,7 @@ use crate::storage::{
     self, ErrorKind, Filter, Order, Page, Prepared, PutOptions, PutOutcome, PutResult, RemovedPolicy, Result,
     Storage, StorageError, TimeBasis,
 };
+use crate::validation::Report;
 
 /// A batch is stored when it reaches this number of documents or bytes. A commit costs about as much as storing some
 /// hundred artifacts.
@@ -39,6 +40,9 @@ pub(in crate::vault) struct Recorded<'a> {
     pub(in crate::vault) annotations: &'a CommonAnnotations,
     pub(in crate::vault) source_paths: SourcePaths<'a>,
 }
+
+/// The outcome for an admitted artifact, or why it was refused.
+type Admission = std::result::Result<DocumentOutcome, Report>;
 
 /// The reason for stopping before the end of the inputs.
 pub(super) enum AddInterruption {
@@ -156,26 +160,22 @@ impl<'s> AddBatch<'s> {
     /// Stores the waiting artifacts, and returns the outcome for each. Whether all of them already exist is determined
     /// without the write lock, so that it can be reported even if another process holds the lock for a long time. What is
     /// not stored now is read back, or everything if `reads_all_back`.
-    fn put(&mut self, accepts_unrecorded: bool, reads_all_back: bool) -> Result<Vec<AdmissionOutcome>> {
+    fn put(&mut self, accepts_unrecorded: bool, reads_all_back: bool) -> Result<Vec<Admission>> {
         let prepared: Vec<&Prepared> =
             self.waiting.iter().filter_map(|(_, item)| prepared_of(item)).collect();
         let are_present = self.are_present(&prepared)?;
         let busy_timeout = if are_present { self.seen_busy_timeout } else { storage::BUSY_TIMEOUT };
         match self.storage.put(&prepared, &PutOptions { policy: self.policy, at: self.at, busy_timeout }) {
             Err(error) if error.kind() == ErrorKind::Busy && are_present && accepts_unrecorded => {
-                let admissions = prepared
-                    .iter()
-                    .map(|_| AdmissionOutcome::Has(DocumentOutcome::PresentUnrecorded))
-                    .collect();
                 self.seen_busy_timeout = Duration::ZERO;
-                Ok(admissions)
+                Ok(prepared.iter().map(|_| Ok(DocumentOutcome::PresentUnrecorded)).collect())
             }
             stored => {
                 let mut stored = stored?;
                 let defects = read_back_stored(self.storage, &prepared, &mut stored, reads_all_back)?;
                 let of = |(put, defect): (PutResult, Option<StorageError>)| match defect {
-                    Some(defect) => AdmissionOutcome::Refused(unreadable(&defect)),
-                    None => put.into(),
+                    Some(defect) => Err(unreadable(&defect)),
+                    None => outcome_of(put),
                 };
                 Ok(stored.into_iter().zip(defects).map(of).collect())
             }
@@ -197,9 +197,9 @@ impl<'s> AddBatch<'s> {
     }
 
     /// Annotates the stored artifacts among the waiting ones.
-    fn annotate(&self, admissions: &[AdmissionOutcome]) -> Result<()> {
+    fn annotate(&self, admissions: &[Admission]) -> Result<()> {
         let admitted = self.waiting.iter().filter_map(|(_, item)| prepared_of(item)).zip(admissions);
-        let stored = admitted.filter(|(_, admission)| matches!(admission, AdmissionOutcome::Has(_)));
+        let stored = admitted.filter(|(_, admission)| admission.is_ok());
         let cores: Vec<CoreHash> = stored.map(|(prepared, _)| prepared.admitted().core()).collect();
         self.recorded.annotations.set(self.storage, &cores, self.at)
     }
@@ -217,11 +217,8 @@ impl<'s> AddBatch<'s> {
         let admitted = self.waiting.iter().filter(|(_, item)| prepared_of(item).is_some()).zip(&admissions);
         // Originals are not removed either before their artifact is recorded as seen again, so that they can be added
         // again.
-        let is_kept = |admission: &AdmissionOutcome| match admission {
-            AdmissionOutcome::Has(outcome) => *outcome != DocumentOutcome::PresentUnrecorded,
-            AdmissionOutcome::Refused(_) => false,
-        };
-        let kept = admitted.filter(|(_, admission)| is_kept(admission));
+        let is_kept = |outcome: &DocumentOutcome| *outcome != DocumentOutcome::PresentUnrecorded;
+        let kept = admitted.filter(|(_, admission)| admission.as_ref().is_ok_and(is_kept));
         let originals: Vec<&ArtifactSource> =
             kept.filter_map(|((_, item), _)| item.as_ref().ok()?.original.as_ref()).collect();
         reporter.monitor.stored(&originals);
@@ -230,10 +227,8 @@ impl<'s> AddBatch<'s> {
         let mut waiting = self.waiting.drain(..);
         while let Some((number, item)) = waiting.next() {
             let admission = prepared_of(&item).and_then(|_| admissions.next());
-            let is_refused = matches!(admission, Some(AdmissionOutcome::Refused(_)));
-            reporter.report(number, item, || {
-                admission.unwrap_or(AdmissionOutcome::Has(DocumentOutcome::Present))
-            });
+            let is_refused = matches!(admission, Some(Err(_)));
+            reporter.report(number, item, || admission.unwrap_or(Ok(DocumentOutcome::Present)));
             if is_refused && reporter.monitor.stops_at_bad() {
                 let documents = waiting.filter(|(_, item)| !ends_directory(item));
                 self.dropped = documents.count() as u64;

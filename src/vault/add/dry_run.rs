@@ -6,13 +6,14 @@ use super::continuation_joiner::{self, ContinuationJoiner, DocumentSink, FirstPa
 use super::examination::{Examination, ExaminationResult, ExaminedItem};
 use super::growing_documents::GrowingDocuments;
 use super::inputs::{InputResult, each};
-use super::report::{AddMonitor, AddReporter, AdmissionOutcome, DocumentOutcome, Summary};
+use super::report::{AddMonitor, AddReporter, DocumentOutcome, Summary};
 use super::rules::{conflicting, removed};
 use crate::artifact::Admitted;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::PipelineEvent;
 use crate::intake::{ExamineOptions, Predecessor};
 use crate::storage::{KindConflict, Result, Snapshot, StorageError};
+use crate::validation::Report;
 
 /// Examines all `inputs`, stores nothing, and reports what adding would do to the vault in `snapshot`, or to a new
 /// one.
@@ -66,7 +67,7 @@ impl DocumentSink<Admitted> for DryRun<'_, '_> {
     }
 
     fn push(&mut self, number: usize, item: ExaminedItem<Admitted>) -> Result<()> {
-        let mut admission = AdmissionOutcome::Has(DocumentOutcome::Verified);
+        let mut admission = Ok(DocumentOutcome::Verified);
         if let Ok(Examination {
             verdict: ExaminationResult::Admitted(admitted), original, continues, ..
         }) = &item
@@ -95,17 +96,17 @@ struct DryRunContents<'s> {
 }
 
 impl DryRunContents<'_> {
-    fn admission(&mut self, admitted: &Admitted) -> Result<AdmissionOutcome> {
+    fn admission(&mut self, admitted: &Admitted) -> Result<std::result::Result<DocumentOutcome, Report>> {
         if let Some(snapshot) = self.snapshot.filter(|_| !self.allow_removed) {
             let tombstones = snapshot.tombstones_of(admitted)?;
             if !tombstones.is_empty() {
-                return Ok(AdmissionOutcome::Refused(removed(admitted.core(), &tombstones)));
+                return Ok(Err(removed(admitted.core(), &tombstones)));
             }
         }
         if let Some(conflict) = self.conflict(admitted)? {
-            return Ok(AdmissionOutcome::Refused(conflicting(admitted.core(), &conflict)));
+            return Ok(Err(conflicting(admitted.core(), &conflict)));
         }
-        self.outcome(admitted).map(AdmissionOutcome::Has)
+        self.outcome(admitted).map(Ok)
     }
 
     fn conflict(&self, admitted: &Admitted) -> Result<Option<KindConflict>> {

@@ -20,7 +20,7 @@ use crate::intake::{ExamineOptions, Predecessor};
 use crate::storage::{Prepared, RemovedPolicy, Result, Storage};
 
 pub use annotations::CommonAnnotations;
-pub use answer::{AddOutcome, AddedDocument, CheckedDocument, ExaminedDocument};
+pub use answer::{AddedDocument, CheckedDocument, ExaminedDocument};
 pub(in crate::vault) use batch::Recorded;
 pub use document::AddError;
 pub use dry_run::dry_run;

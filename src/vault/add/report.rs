@@ -1,5 +1,8 @@
 //! Reports about each document.
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use super::examination::{ContinuingDocument, Examination, ExaminationResult, ExaminedItem};
 use super::rules::{conflicting, removed};
 use crate::artifact::{Admitted, Kind, Signature};
@@ -9,23 +12,27 @@ use crate::secrets::SecretMatch;
 use crate::storage::{Prepared, PutOutcome, PutResult};
 use crate::validation::Report;
 
-/// The outcome for a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What was done with a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum DocumentOutcome {
     /// It is a new artifact and was stored.
     Added,
     /// It is a new byte form of an existing artifact and was stored.
+    #[serde(rename = "capture")]
     NewCapture,
-    /// It already existed, and was recorded as seen again.
+    /// It was stored before.
     Present,
-    /// It already existed, but the vault could not return it: its bytes were damaged or missing. They were restored from
-    /// the document.
+    /// It was stored before, but its stored bytes were damaged or missing: they were restored from the document.
     Restored,
-    /// It already existed, and was not recorded as seen again because another process held the write lock.
+    /// It was stored before, and not recorded as seen again because another process held the write lock. Answers say so
+    /// beside [`Present`](Self::Present).
+    #[serde(skip)]
     PresentUnrecorded,
     /// It is a valid artifact; storing was not requested.
+    #[serde(skip)]
     Verified,
-    /// It breaks rules or was removed before ([`REMOVED`](super::REMOVED)); nothing was stored.
+    /// It breaks rules, or was removed before; nothing was stored.
     Rejected,
     /// It is not an artifact.
     Skipped,
@@ -167,7 +174,7 @@ impl<'m> AddReporter<'m> {
         &mut self,
         number: usize,
         item: ExaminedItem<A>,
-        admission: impl FnOnce() -> AdmissionOutcome,
+        admission: impl FnOnce() -> Result<DocumentOutcome, Report>,
     ) {
         self.monitor.done(number);
         match item {
@@ -184,23 +191,15 @@ impl<'m> AddReporter<'m> {
     }
 }
 
-/// The outcome for an admitted artifact.
-pub(super) enum AdmissionOutcome {
-    Has(DocumentOutcome),
-    /// It was removed before.
-    Refused(Report),
-}
-
-impl From<PutResult> for AdmissionOutcome {
-    fn from(put: PutResult) -> Self {
-        Self::Has(match put.outcome {
-            PutOutcome::Added => DocumentOutcome::Added,
-            PutOutcome::NewCapture => DocumentOutcome::NewCapture,
-            PutOutcome::Present => DocumentOutcome::Present,
-            PutOutcome::Restored => DocumentOutcome::Restored,
-            PutOutcome::Refused(tombstones) => return Self::Refused(removed(put.core, &tombstones)),
-            PutOutcome::KindConflict(conflict) => return Self::Refused(conflicting(put.core, &conflict)),
-        })
+/// Returns the outcome for an admitted artifact, or why it was refused.
+pub(super) fn outcome_of(put: PutResult) -> Result<DocumentOutcome, Report> {
+    match put.outcome {
+        PutOutcome::Added => Ok(DocumentOutcome::Added),
+        PutOutcome::NewCapture => Ok(DocumentOutcome::NewCapture),
+        PutOutcome::Present => Ok(DocumentOutcome::Present),
+        PutOutcome::Restored => Ok(DocumentOutcome::Restored),
+        PutOutcome::Refused(tombstones) => Err(removed(put.core, &tombstones)),
+        PutOutcome::KindConflict(conflict) => Err(conflicting(put.core, &conflict)),
     }
 }
 
@@ -243,7 +242,7 @@ impl From<Prepared> for ReportedArtifact {
 }
 
 impl<A: Into<ReportedArtifact>> Examination<A> {
-    fn into_examined(self, admission: impl FnOnce() -> AdmissionOutcome) -> DocumentResult {
+    fn into_examined(self, admission: impl FnOnce() -> Result<DocumentOutcome, Report>) -> DocumentResult {
         let (path, path_bytes) = match self.path.into_string() {
             Ok(path) => (path, None),
             Err(raw) => (raw.to_string_lossy().into_owned(), Some(raw.into_encoded_bytes())),
@@ -268,11 +267,11 @@ impl<A: Into<ReportedArtifact>> Examination<A> {
                     admitted.into();
                 (result.kind, result.core, result.signature) = (Some(kind), Some(core), signature);
                 match admission() {
-                    AdmissionOutcome::Has(outcome) => {
+                    Ok(outcome) => {
                         (result.outcome, result.size, result.report) = (outcome, size, report);
                         (result.attachments, result.secrets) = (attachments, secrets);
                     }
-                    AdmissionOutcome::Refused(report) => {
+                    Err(report) => {
                         (result.outcome, result.report) = (DocumentOutcome::Rejected, report);
                     }
                 }

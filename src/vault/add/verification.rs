@@ -4,7 +4,7 @@ use super::continuation_joiner::{ContinuationJoiner, DocumentSink, FirstPart};
 use super::examination::{Examination, ExaminationResult, ExaminedItem};
 use super::growing_documents::GrowingDocuments;
 use super::inputs::{InputResult, each};
-use super::report::{AddMonitor, AddReporter, AdmissionOutcome, DocumentOutcome, ReportedArtifact, Summary};
+use super::report::{AddMonitor, AddReporter, DocumentOutcome, ReportedArtifact, Summary};
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
 use crate::intake::pipeline::PipelineEvent;
@@ -80,7 +80,7 @@ impl DocumentSink<VerifiedDocument> for Verification<'_, '_> {
             let whole_file = original.as_ref().filter(|_| continues.is_none());
             self.grown.add(admitted.core, whole_file, bytes);
         }
-        self.reporter.report(number, item, || AdmissionOutcome::Has(DocumentOutcome::Verified));
+        self.reporter.report(number, item, || Ok(DocumentOutcome::Verified));
         Ok(())
     }
 

@@ -10,9 +10,10 @@ mod types;
 pub use super::openapi::{OperationVisitor, document, visit_operations};
 pub use json_value::{JsonText, JsonValue};
 pub use types::{
-    ArtifactName, ArtifactSummary, FindingSummary, PathName, PlaceSummary, SignatureName, TimeBasisName,
-    Timestamp, bytes_of,
+    ArtifactName, ArtifactSummary, FindingSummary, PathName, PlaceSummary, SignatureName, Timestamp, bytes_of,
 };
+
+pub use crate::storage::TimeBasis;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -12,11 +12,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::artifact::{ArtifactLocation, SignatureState};
 use crate::digest::{self, CaptureHash, CoreHash, Digest, DigestPrefix};
-use crate::secrets::SecretMatch;
+use crate::storage::ArtifactRecord;
 use crate::storage::check::finding::Finding;
-use crate::storage::{ArtifactRecord, TimeBasis};
-use crate::validation::{Severity, Violation};
-use crate::vault::same_variants::convert_same_variants;
 
 /// A time in UTC with milliseconds, written as RFC 3339.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,84 +85,6 @@ impl PartialSchema for DigestPrefix {
 }
 
 impl ToSchema for DigestPrefix {}
-
-impl PartialSchema for Severity {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .enum_values(Some(["error", "warning"]))
-            .description(Some("Whether breaking a rule rejects the artifact: only an error does."))
-            .into()
-    }
-}
-
-impl ToSchema for Severity {}
-
-/// Returns the schema of a text.
-fn text(description: &str) -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::String).description(Some(description))
-}
-
-impl PartialSchema for Violation {
-    fn schema() -> RefOr<Schema> {
-        let severity = text("Whether it rejects the artifact.").enum_values(Some(["error", "warning"]));
-        ObjectBuilder::new()
-            .property("rule_id", text("The id of the rule."))
-            .required("rule_id")
-            .property(
-                "path",
-                text("The location in the document, in the notation of the format's own tools."),
-            )
-            .required("path")
-            .property("message", text("The description."))
-            .required("message")
-            .property("severity", severity)
-            .required("severity")
-            .description(Some("A broken rule."))
-            .into()
-    }
-}
-
-impl ToSchema for Violation {}
-
-impl PartialSchema for SecretMatch {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new()
-            .description(Some("Something that looks like a secret."))
-            .property("rule", text("The name of the rule, such as `openai-api-key`."))
-            .required("rule")
-            .property("looks_like", text("What it looks like, such as `an API key of OpenAI`."))
-            .required("looks_like")
-            .property(
-                "place",
-                text("Where it is: a JSON Pointer, `line 7` and a pointer into it, or a line."),
-            )
-            .required("place")
-            .property("beginning", text("Its first four characters, or fewer."))
-            .required("beginning")
-            .into()
-    }
-}
-
-impl ToSchema for SecretMatch {}
-
-/// One of the times that an artifact has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TimeBasisName {
-    /// The time at which it was first added.
-    FirstSeen,
-    /// The time at which it was last added or seen again.
-    LastSeen,
-    /// The creation time that it states, if it states one.
-    #[default]
-    Created,
-    /// The time of its end that it states, if it states one.
-    Finished,
-}
-
-convert_same_variants!(TimeBasis => TimeBasisName: FirstSeen, LastSeen, Created, Finished);
-convert_same_variants!(TimeBasisName => TimeBasis: FirstSeen, LastSeen, Created, Finished);
 
 /// An artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

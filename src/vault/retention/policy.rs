@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::TagPattern;
 use super::period::Period;
 use crate::storage::{Condition, Label};
-use crate::vault::api::TimeBasisName;
+use crate::vault::api::TimeBasis;
 
 /// A retention policy: an artifact is kept if any rule keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -32,7 +32,7 @@ pub struct Policy {
     /// Keep artifacts with one of these labels.
     pub keep_labels: Vec<LabelRule>,
     /// The time that is used. Artifacts without this time are kept.
-    pub by: TimeBasisName,
+    pub by: TimeBasis,
     /// The keys by which artifacts are grouped: `kind`, `label:` and the key of a label, or the name of an attribute.
     /// Without any, all artifacts are one group.
     #[schema(value_type = Vec<String>)]
@@ -57,7 +57,7 @@ impl Default for Policy {
             keep_periods: Vec::new(),
             keep_tags: Vec::new(),
             keep_labels: Vec::new(),
-            by: TimeBasisName::LastSeen,
+            by: TimeBasis::LastSeen,
             group_by: vec![GroupKey::Kind],
             kinds: Vec::new(),
             labels: Vec::new(),
@@ -226,7 +226,7 @@ mod tests {
             keep_periods: vec![PeriodRule { period: Period::Day, count: 7 }],
             keep_tags: vec!["release/*".parse().unwrap()],
             keep_labels: vec![label("branch", Some("main")), label("release", None)],
-            by: TimeBasisName::Created,
+            by: TimeBasis::Created,
             group_by: vec![
                 GroupKey::Kind,
                 GroupKey::Attribute("model_id".to_owned()),

@@ -3,8 +3,9 @@
 mod resolve;
 mod step;
 
+pub use crate::artifact::{BodyRole, StepClass};
 pub(super) use resolve::prompt_texts;
-pub use step::{BodyFormat, BodyRoleName, BodySource, StepClassName, ViewBody, ViewStep};
+pub use step::{BodyFormat, BodySource, ViewBody, ViewStep};
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use super::handle::Vault;
 use super::query;
 use super::resolve::{LocatedCapture, LookupError};
 use super::show::AttributeSummary;
-use crate::artifact::{Kind, StepClass, TranscriptStep};
+use crate::artifact::{Kind, TranscriptStep};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
 use crate::json::reader::Limits;

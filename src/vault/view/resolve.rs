@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::step::{BodyRoleName, BodySource, ViewBody, ViewStep};
+use super::step::{BodySource, ViewBody, ViewStep};
 use crate::artifact::{BodyContent, BodyRole, Kind};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
@@ -25,14 +25,14 @@ pub(super) fn resolve(
         let bodies = step.bodies.iter().filter(|body| body.source == BodySource::NotRecorded);
         bodies.filter_map(|body| Some((body.digest?, body.role))).collect::<Vec<_>>()
     };
-    let unresolved_bodies: Vec<(Digest, BodyRoleName)> = steps.iter().flat_map(unresolved).collect();
+    let unresolved_bodies: Vec<(Digest, BodyRole)> = steps.iter().flat_map(unresolved).collect();
     if unresolved_bodies.is_empty() {
         return Ok(());
     }
     let mut found = ViewBodyResolver { snapshot, viewed: Some(viewed), most, texts: HashMap::new(), read: 0 };
     found.attachments(unresolved_bodies.iter().map(|(digest, _)| *digest))?;
     found.prompts(
-        unresolved_bodies.iter().filter(|(_, role)| *role == BodyRoleName::Prompt).map(|(digest, _)| *digest),
+        unresolved_bodies.iter().filter(|(_, role)| *role == BodyRole::Prompt).map(|(digest, _)| *digest),
     )?;
     let bodies = steps.iter_mut().flat_map(|step| &mut step.bodies);
     for body in bodies.filter(|body| body.source == BodySource::NotRecorded) {
@@ -54,7 +54,7 @@ pub(in crate::vault) fn prompt_texts(
     found.attachments(digests.iter().copied())?;
     found.prompts(digests.iter().copied())?;
     for body in found.texts.values_mut() {
-        body.role = BodyRoleName::Prompt;
+        body.role = BodyRole::Prompt;
     }
     Ok(found.texts)
 }

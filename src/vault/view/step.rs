@@ -12,7 +12,6 @@ use crate::digest::{CoreHash, Digest};
 use crate::json::pretty::TruncatedText;
 use crate::storage::{Snapshot, StorageError, StoredMember};
 use crate::vault::api::{PlaceSummary, Timestamp};
-use crate::vault::same_variants::convert_same_variants;
 
 /// A step of a transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -23,7 +22,7 @@ pub struct ViewStep {
     #[serde(rename = "type")]
     pub step_type: String,
     /// The class of the type.
-    pub class: StepClassName,
+    pub class: StepClass,
     /// What the step is about, such as the name of a tool.
     pub title: Option<String>,
     /// The time that the step states: that of its start if it states several.
@@ -51,35 +50,11 @@ pub struct ViewStep {
     pub recorded: Option<ViewBody>,
 }
 
-/// The class of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum StepClassName {
-    /// A request to a model, its response, or both.
-    Model,
-    /// A call of a tool or another service, its result, or both.
-    Tool,
-    /// A step of an engine that names no tool.
-    Work,
-    /// An error that is a step of its own.
-    Error,
-    /// The result of the run.
-    Output,
-    /// A record about the run: its header, a decision of the engine.
-    Control,
-    /// A term of an agreement: an effect, a reference.
-    Term,
-    /// A file of the artifact.
-    Member,
-    /// The whole content.
-    Content,
-}
-
 /// A text, value or digest of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ViewBody {
     /// Its role.
-    pub role: BodyRoleName,
+    pub role: BodyRole,
     /// Its name, if a step has several in one role, such as `before`.
     pub name: Option<String>,
     /// The format of `text`.
@@ -129,30 +104,6 @@ pub enum BodySource {
     NotRecorded,
 }
 
-/// The role of a body in its step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum BodyRoleName {
-    /// Instructions and earlier messages that are part of a request to a model.
-    Context,
-    /// The prompt of a model: the last text of the request.
-    Prompt,
-    /// The response of a model.
-    Response,
-    /// The arguments of a call, or the input of a step.
-    Arguments,
-    /// The result of a call or a step.
-    Result,
-    /// An error.
-    Error,
-    /// A state of the run.
-    State,
-    /// Further statements of the step.
-    Details,
-    /// The content of a file.
-    Content,
-}
-
 /// The digests and sizes of the files of an artifact that has several, by name.
 pub(super) type FilesByName = HashMap<String, (Option<Digest>, u64)>;
 
@@ -186,7 +137,7 @@ impl ViewStep {
         Self {
             index: step.index as u64,
             step_type: step.step_type.clone().into_owned(),
-            class: step.class.into(),
+            class: step.class,
             title: step.title.as_ref().map(|title| title.clone().into_owned()),
             time: step.time.map(Timestamp),
             duration_ms: step.duration_ms,
@@ -214,7 +165,7 @@ impl ViewBody {
         let has_digest = matches!(role, BodyRole::Context | BodyRole::Prompt | BodyRole::Response);
         let is_digest = matches!(content, BodyContent::Digest(_));
         let mut view = Self {
-            role: role.into(),
+            role,
             name: None,
             format: BodyFormat::Digest,
             text: None,
@@ -244,9 +195,3 @@ impl ViewBody {
         self.text = Some(truncated.text);
     }
 }
-
-convert_same_variants!(StepClass => StepClassName: Model, Tool, Work, Error, Output, Control, Term, Member, Content);
-
-convert_same_variants!(
-    BodyRole => BodyRoleName: Context, Prompt, Response, Arguments, Result, Error, State, Details, Content
-);

@@ -5,7 +5,7 @@ use std::fmt::{Debug, Display};
 use proptest::sample::Index;
 use runvault::vault::api::Operation;
 use runvault::vault::forks::ForksRequest;
-use runvault::vault::links::{LinkDirection, LinksRequest};
+use runvault::vault::links::{Direction, LinksRequest};
 use runvault::vault::path::PathRequest;
 use runvault::vault::remove::RemoveRequest;
 use runvault::vault::resolve::ResolveRequest;
@@ -50,7 +50,7 @@ pub(super) fn probed(vault: &Vault, one: &Index, other: &Index, depth: u8) -> An
         answer(vault, &mut answers, &PathRequest { from, to, coincident });
         answer(vault, &mut answers, &LinksRequest { depth, coincident, ..LinksRequest::new(from) });
     }
-    for direction in [None, Some(LinkDirection::In), Some(LinkDirection::Out)] {
+    for direction in [None, Some(Direction::In), Some(Direction::Out)] {
         let limit = Some(3 * u64::from(depth));
         answer(vault, &mut answers, &LinksRequest { depth, direction, limit, ..LinksRequest::new(from) });
     }

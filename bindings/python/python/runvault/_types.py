@@ -43,7 +43,7 @@ class AddedDocument(TypedDict):
     """Its violations, including warnings."""
     violations_omitted: int
     """Number of further violations."""
-    outcome: AddOutcome
+    outcome: DocumentOutcome
     """What was done."""
     recorded: bool
     """Whether the time at which it was seen was recorded, if it was stored before and was not added again."""
@@ -293,7 +293,7 @@ class AuditFinding(TypedDict):
     """The location in the document, in the notation of the format's own tools."""
     rule_id: str
     """The id of the rule."""
-    severity: Literal['error', 'warning']
+    severity: Severity
     """Whether it rejects the artifact."""
     contract: CoreHash
     """The contract."""
@@ -649,16 +649,7 @@ class DatedArtifact(TypedDict):
     """The time."""
 
 
-class DayCount(TypedDict):
-    """The number of artifacts on a day."""
-
-    artifacts: int
-    """Number of artifacts."""
-    date: str
-    """The day."""
-
-
-class DayStats(TypedDict):
+class Day(TypedDict):
     """The content of one day."""
 
     artifacts: int
@@ -666,7 +657,16 @@ class DayStats(TypedDict):
     bytes: int
     """The size of the captures in bytes."""
     captures: int
-    """Number of their captures."""
+    """Number of captures. Of times that artifacts state, those of these artifacts; otherwise, a capture belongs to the day on which it was itself added or last seen."""
+    date: str
+    """The day, in UTC."""
+
+
+class DayCount(TypedDict):
+    """The number of artifacts on a day."""
+
+    artifacts: int
+    """Number of artifacts."""
     date: str
     """The day."""
 
@@ -681,7 +681,7 @@ class DaysAnswer(TypedDict):
 class DaysRequest(TypedDict):
     """A request for the number of artifacts on each of some days."""
 
-    by: NotRequired[TimeBasisName]
+    by: NotRequired[TimeBasis]
     """The time that determines the day of an artifact, in UTC."""
     days: int
     """Number of days; at most 366 are counted."""
@@ -800,8 +800,8 @@ class EffectAudit(TypedDict):
     """The verdict."""
 
 
-class EngineStats(TypedDict):
-    """The size of what a storage engine stores, and of its indexes."""
+class EngineStatistics(TypedDict):
+    """The size of what an engine stores, and of its indexes."""
 
     dictionaries: int
     """Number of dictionaries."""
@@ -810,15 +810,15 @@ class EngineStats(TypedDict):
     differences: int
     """Number of blobs that are stored as deltas."""
     file_bytes: int
-    """The size of the vault in bytes."""
+    """The size of the vault's file in bytes."""
     free_bytes: int
-    """The part of it that is free."""
+    """The free part of that, in bytes."""
     mentions: int
     """Number of mentioned digests in the index; the same digest in two captures counts twice."""
     search_bytes: NotRequired[int | None]
-    """The size of the full-text index in bytes; `None` if there is none."""
+    """The size of the full-text search index in bytes; `None` if there is none."""
     stored_bytes: int
-    """Their compressed size in bytes, without the dictionaries."""
+    """The size of the blobs in bytes after compression, with the digests that were stripped from them and without the dictionaries."""
 
 
 class ErasureSummary(TypedDict):
@@ -1115,7 +1115,7 @@ class AttributeMembers(TypedDict):
 class FindPeriod(TypedDict):
     """A period of one of the times of an artifact."""
 
-    by: NotRequired[TimeBasisName]
+    by: NotRequired[TimeBasis]
     """The time."""
     since: NotRequired[Timestamp | None]
     """The beginning, inclusive."""
@@ -1345,7 +1345,7 @@ FoundLink = TypedDict(
         'kind': "NotRequired[str | None]",
         'name': "NotRequired[str | None]",
         'because': "NotRequired[str | None]",
-        'direction': "LinkDirection",
+        'direction': "Direction",
         'manual': "bool",
         'relation': "str",
         'strength': "LinkStrength",
@@ -1368,7 +1368,7 @@ class GivenAnswer(TypedDict):
     """The location of the answer."""
     time: Timestamp
     """The time: that of creation if the artifact states it, else that of its first addition."""
-    time_basis: TimeBasisName
+    time_basis: TimeBasis
     """Which time it is."""
 
 
@@ -1509,21 +1509,21 @@ class KeptFile(TypedDict):
     """Its name in the removed artifact."""
 
 
-class KindStats(TypedDict):
+class KindTotals(TypedDict):
     """The content of one kind."""
 
     artifacts: int
     """Number of artifacts."""
     bytes: int
-    """The size of the captures in bytes."""
+    """The size of the captures in bytes, as they were received."""
     captures: int
     """Number of their captures."""
     kind: str
-    """The id of the kind."""
+    """The name of the kind."""
 
 
-class LabelKeySummary(TypedDict):
-    """A key of labels."""
+class LabelKey(TypedDict):
+    """A key of labels, with its use."""
 
     artifacts: int
     """Number of artifacts with this key."""
@@ -1536,7 +1536,7 @@ class LabelKeySummary(TypedDict):
 class LabelKeysAnswer(TypedDict):
     """The keys of labels."""
 
-    keys: list[LabelKeySummary]
+    keys: list[LabelKey]
     """The keys, sorted."""
 
 
@@ -1547,7 +1547,7 @@ class LabelStats(TypedDict):
     """The key."""
     unlabeled: int
     """Number of artifacts without this key."""
-    values: list[LabelValueSummary]
+    values: list[LabelValue]
     """The values, sorted."""
 
 
@@ -1562,7 +1562,7 @@ class LabelSummary(TypedDict):
     """The value."""
 
 
-class LabelValueSummary(TypedDict):
+class LabelValue(TypedDict):
     """A value of a key of labels, with the artifacts that have it."""
 
     artifacts: int
@@ -1578,7 +1578,7 @@ class LabelValueSummary(TypedDict):
 class LabelValuesAnswer(TypedDict):
     """The values of a key of labels."""
 
-    values: list[LabelValueSummary]
+    values: list[LabelValue]
     """The values, sorted."""
 
 
@@ -1677,7 +1677,7 @@ class LinkSummary(TypedDict):
     """The name that is not in the vault."""
     because: NotRequired[str | None]
     """The location that it is derived from, or the note on a manual link."""
-    direction: LinkDirection
+    direction: Direction
     """The direction, seen from the artifact."""
     manual: bool
     """Whether the link was added manually. Otherwise it is derived from the artifacts."""
@@ -1711,7 +1711,7 @@ class LinksRequest(TypedDict):
     """Whether coincident links are followed as well. They are always shown, and those of `relation` are followed."""
     depth: NotRequired[int]
     """Maximum distance from the artifact, in links."""
-    direction: NotRequired[LinkDirection | None]
+    direction: NotRequired[Direction | None]
     """Only links in this direction."""
     limit: NotRequired[int | None]
     """Maximum number of links; unlimited if there is none."""
@@ -2067,7 +2067,7 @@ PathStep = TypedDict(
         'kind': "NotRequired[str | None]",
         'name': "NotRequired[str | None]",
         'because': "NotRequired[str | None]",
-        'direction': "LinkDirection",
+        'direction': "Direction",
         'manual': "bool",
         'relation': "str",
         'strength': "LinkStrength",
@@ -2578,7 +2578,7 @@ class RetentionDecision(TypedDict):
     """The time at which one of its captures was last added or seen again."""
     at: NotRequired[Timestamp | None]
     """That time; `None` if the artifact does not have it."""
-    by: TimeBasisName
+    by: TimeBasis
     """Which of its times is used."""
     group: list[GroupValues]
     """The values that define its group."""
@@ -2602,7 +2602,7 @@ class RetentionLabel(TypedDict):
 class RetentionPolicy(TypedDict):
     """A retention policy: an artifact is kept if any rule keeps it."""
 
-    by: NotRequired[TimeBasisName]
+    by: NotRequired[TimeBasis]
     """The time that is used. Artifacts without this time are kept."""
     group_by: NotRequired[list[str]]
     """The keys by which artifacts are grouped: `kind`, `label:` and the key of a label, or the name of an attribute. Without any, all artifacts are one group."""
@@ -2728,7 +2728,7 @@ class SecretMatch(TypedDict):
     beginning: str
     """Its first four characters, or fewer."""
     looks_like: str
-    """What it looks like, such as `an API key of OpenAI`."""
+    """What it looks like, with an article, such as `an API key of OpenAI`."""
     place: str
     """Where it is: a JSON Pointer, `line 7` and a pointer into it, or a line."""
     rule: str
@@ -2881,22 +2881,22 @@ class StatsAnswer(TypedDict):
     differences: NotRequired[int]
     """Number of blobs that are stored as deltas."""
     file_bytes: NotRequired[int]
-    """The size of the vault in bytes."""
+    """The size of the vault's file in bytes."""
     free_bytes: NotRequired[int]
-    """The part of it that is free."""
+    """The free part of that, in bytes."""
     mentions: NotRequired[int]
     """Number of mentioned digests in the index; the same digest in two captures counts twice."""
     search_bytes: NotRequired[int | None]
-    """The size of the full-text index in bytes; `None` if there is none."""
+    """The size of the full-text search index in bytes; `None` if there is none."""
     stored_bytes: NotRequired[int]
-    """Their compressed size in bytes, without the dictionaries."""
+    """The size of the blobs in bytes after compression, with the digests that were stripped from them and without the dictionaries."""
     artifacts: int
     """Number of artifacts."""
     blob_bytes: int
     """Their size in bytes before compression."""
     blobs: int
     """Number of blobs: each distinct file of a capture."""
-    by: TimeBasisName
+    by: TimeBasis
     """The time that determines the members below."""
     by_label: NotRequired[LabelStats | None]
     """The content by the values of the requested key of labels."""
@@ -2904,11 +2904,11 @@ class StatsAnswer(TypedDict):
     """The size of the captures in bytes, as they were received."""
     captures: int
     """Number of captures."""
-    days: list[DayStats]
+    days: list[Day]
     """The content of each day that has any, in UTC, oldest first."""
     journal_entries: int
     """Number of journal entries."""
-    kinds: list[KindStats]
+    kinds: list[KindTotals]
     """The content of each kind that has any, by id."""
     labels: int
     """Number of labels; one that several artifacts have counts for each of them."""
@@ -2935,7 +2935,7 @@ class StatsAnswer(TypedDict):
 class StatsRequest(TypedDict):
     """A request for statistics."""
 
-    by: NotRequired[TimeBasisName]
+    by: NotRequired[TimeBasis]
     """The time that determines the oldest, the newest and the day of an artifact."""
     label: NotRequired[str | None]
     """The key of labels by whose values artifacts are counted; no values are listed if there is none."""
@@ -3126,7 +3126,7 @@ class ViewBody(TypedDict):
     """Its name, if a step has several in one role, such as `before`."""
     omitted: int
     """Number of characters at the end that `text` does not contain."""
-    role: BodyRoleName
+    role: BodyRole
     """Its role."""
     size: int
     """The size of the whole text, or of the bytes that are not text, in bytes."""
@@ -3158,7 +3158,7 @@ ViewStep = TypedDict(
     {
         'answers': "NotRequired[int | None]",
         'bodies': "list[ViewBody]",
-        'class': "StepClassName",
+        'class': "StepClass",
         'digest': "NotRequired[Digest | None]",
         'duration_ms': "NotRequired[int | None]",
         'failed': "bool",
@@ -3184,12 +3184,8 @@ class Violation(TypedDict):
     """The location in the document, in the notation of the format's own tools."""
     rule_id: str
     """The id of the rule."""
-    severity: Literal['error', 'warning']
+    severity: Severity
     """Whether it rejects the artifact."""
-
-
-# What was done with a document.
-AddOutcome: TypeAlias = Literal['added', 'capture', 'present', 'restored', 'rejected', 'skipped']
 
 
 # A match of a condition.
@@ -3205,7 +3201,7 @@ BodyFormat: TypeAlias = Literal['text', 'json', 'binary', 'digest']
 
 
 # The role of a body in its step.
-BodyRoleName: TypeAlias = Literal['context', 'prompt', 'response', 'arguments', 'result', 'error', 'state', 'details', 'content']
+BodyRole: TypeAlias = Literal['context', 'prompt', 'response', 'arguments', 'result', 'error', 'state', 'details', 'content']
 
 
 # Where the text of a body comes from.
@@ -3256,6 +3252,14 @@ Digest: TypeAlias = str
 DigestPrefix: TypeAlias = str
 
 
+# The direction of an edge, seen from an artifact.
+Direction: TypeAlias = Literal['out', 'in']
+
+
+# What was done with a document.
+DocumentOutcome: TypeAlias = Literal['added', 'capture', 'present', 'restored', 'rejected', 'skipped']
+
+
 # A request to remove the search index. [`ReclaimRequest`](crate::vault::reclaim::ReclaimRequest) frees the space.
 DropSearchIndexRequest: TypeAlias = dict[str, Any]
 
@@ -3296,10 +3300,6 @@ JsonValue: TypeAlias = Any
 LabelKeysRequest: TypeAlias = dict[str, Any]
 
 
-# The direction of a link.
-LinkDirection: TypeAlias = Literal['out', 'in']
-
-
 # How surely linked artifacts belong together.
 LinkStrength: TypeAlias = Literal['stated', 'coincident']
 
@@ -3336,7 +3336,7 @@ ResolveCandidate: TypeAlias = ResolveCandidateArtifact | ResolveCandidateCapture
 SearchIndexRequest: TypeAlias = dict[str, Any]
 
 
-# Whether breaking a rule rejects the artifact: only an error does.
+# The severity of a rule: whether breaking it rejects the artifact.
 Severity: TypeAlias = Literal['error', 'warning']
 
 
@@ -3345,7 +3345,7 @@ SignatureName: TypeAlias = Literal['verified', 'unsigned', 'unchecked', 'wrong']
 
 
 # The class of a step.
-StepClassName: TypeAlias = Literal['model', 'tool', 'work', 'error', 'output', 'control', 'term', 'member', 'content']
+StepClass: TypeAlias = Literal['model', 'tool', 'work', 'error', 'output', 'control', 'term', 'member', 'content']
 
 
 # A request for all tags.
@@ -3353,7 +3353,7 @@ TagsRequest: TypeAlias = dict[str, Any]
 
 
 # One of the times that an artifact has.
-TimeBasisName: TypeAlias = Literal['first-seen', 'last-seen', 'created', 'finished']
+TimeBasis: TypeAlias = Literal['first-seen', 'last-seen', 'created', 'finished']
 
 
 # A time in UTC with milliseconds, as RFC 3339.

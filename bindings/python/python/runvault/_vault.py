@@ -273,7 +273,7 @@ class Vault(Operations):
         *,
         depth: int = 1,
         relation: str | None = None,
-        direction: t.LinkDirection | None = None,
+        direction: t.Direction | None = None,
         limit: int | None = None,
     ) -> t.LinksAnswer:
         """Returns the links of an artifact as a graph, whose first node is the artifact."""

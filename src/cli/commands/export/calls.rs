@@ -5,7 +5,7 @@ use std::path::Path;
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
 use runvault::recorders::{self, CallExportError};
-use runvault::vault::links::{LinkDirection, LinksRequest};
+use runvault::vault::links::{Direction, LinksRequest};
 
 use super::Args;
 use super::format::FormatName;
@@ -86,7 +86,7 @@ fn following(vault: &Vault, core: CoreHash) -> Result<Vec<(CoreHash, Vec<u8>)>, 
         let last = parts.last().map_or(core, |(part, _)| *part);
         let request = LinksRequest {
             relation: Some(CONTINUES.to_owned()),
-            direction: Some(LinkDirection::In),
+            direction: Some(Direction::In),
             ..LinksRequest::new(last)
         };
         let nodes = vault.run(&request)?.nodes;
@@ -111,7 +111,7 @@ fn pack_of(
     }
     let request = LinksRequest {
         relation: Some(REPLAYS.to_owned()),
-        direction: Some(LinkDirection::In),
+        direction: Some(Direction::In),
         ..LinksRequest::new(core)
     };
     let mut packs = Vec::new();

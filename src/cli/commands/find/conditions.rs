@@ -9,7 +9,7 @@ use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::{AttributeInfo, group};
 use runvault::digest::{Digest, DigestPrefix};
-use runvault::vault::api::{SignatureName, TimeBasisName, Timestamp};
+use runvault::vault::api::{SignatureName, TimeBasis, Timestamp};
 use runvault::vault::digests::DigestsRequest;
 use runvault::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod};
 use runvault::vault::near::{LongerPrompt, NearAnswer, NearPrompt, NearRequest, NearValues};
@@ -133,7 +133,7 @@ pub(crate) struct FindConditionArgs {
 impl FindConditionArgs {
     /// Returns the order by the time that is used, newest first.
     pub(crate) fn order(&self) -> FindOrder {
-        TimeBasisName::from(self.by.basis()).into()
+        TimeBasis::from(self.by.basis()).into()
     }
 
     /// Says how many artifacts match except that they state no time that the period could be compared with.

@@ -3,7 +3,7 @@
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::vault::labels::{
-    LabelKeySummary, LabelKeysRequest, LabelSummary, LabelValueSummary, LabelValuesRequest, LabelsRequest,
+    LabelKey, LabelKeysRequest, LabelSummary, LabelValue, LabelValuesRequest, LabelsRequest,
 };
 
 use crate::cli::args::hash::ArtifactArg;
@@ -42,7 +42,7 @@ impl Args {
         let Some(key) = &self.key else {
             let keys = vault.run(&LabelKeysRequest {})?.keys;
             let columns = vec![TextColumn::new("key"), number("artifacts"), number("values")];
-            let row = |LabelKeySummary { key, artifacts, values }: &LabelKeySummary| {
+            let row = |LabelKey { key, artifacts, values }: &LabelKey| {
                 vec![
                     TextCell::new(key, NAME),
                     TextCell::plain(&counted(*artifacts, "artifact")),
@@ -58,7 +58,7 @@ impl Args {
                 "no artifact has a label {key}; \"runvault label list\" lists the keys"
             )));
         }
-        let row = |LabelValueSummary { value, artifacts, .. }: &LabelValueSummary| {
+        let row = |LabelValue { value, artifacts, .. }: &LabelValue| {
             vec![
                 TextCell::new(&format!("{key}={value}"), NAME),
                 TextCell::plain(&counted(*artifacts, "artifact")),

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use runvault::vault::stats::DayStats;
+use runvault::vault::stats::Day;
 
 use crate::cli::output::stdout::{FAINT, GOOD, counted};
 use crate::cli::output::terminal;
@@ -20,7 +20,7 @@ const STEPS: u64 = 8;
 const INDENT: usize = 2;
 
 /// Prints a chart of the number of captures on each of `days`, which are consecutive, by the time `by`.
-pub(super) fn print(out: &mut dyn Write, days: &[DayStats], by: TimeBasisArg) -> io::Result<()> {
+pub(super) fn print(out: &mut dyn Write, days: &[Day], by: TimeBasisArg) -> io::Result<()> {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return Ok(()) };
     let room = terminal::width().unwrap_or(usize::MAX).saturating_sub(INDENT);
     let wide = if days.len() * 2 <= room { 2 } else { 1 };
@@ -51,10 +51,10 @@ pub(super) fn print(out: &mut dyn Write, days: &[DayStats], by: TimeBasisArg) ->
 }
 
 /// Returns the lines of the chart, from the top. Any number above zero is visible.
-fn lines(days: &[DayStats], most: u64, wide: usize) -> Vec<String> {
-    let height = |day: &DayStats| (day.captures * HEIGHT * STEPS).div_ceil(most.max(1));
+fn lines(days: &[Day], most: u64, wide: usize) -> Vec<String> {
+    let height = |day: &Day| (day.captures * HEIGHT * STEPS).div_ceil(most.max(1));
     let line = |level: u64| {
-        let block = |day: &DayStats| {
+        let block = |day: &Day| {
             let steps = height(day).saturating_sub(level * STEPS).min(STEPS);
             let block = usize::try_from(steps).ok().and_then(|steps| BLOCKS.get(steps)).unwrap_or(&' ');
             std::iter::repeat_n(*block, wide)
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn bars_are_as_high_as_days_are_busy() {
         let date = chrono::NaiveDate::default();
-        let day = |captures| DayStats { date, artifacts: 0, captures, bytes: 0 };
+        let day = |captures| Day { date, artifacts: 0, captures, bytes: 0 };
         let days = [day(32), day(1), day(0), day(9), day(16)];
         assert_eq!(lines(&days, 32, 1), ["█", "█", "█  ▁█", "█▁ ██"]);
         assert_eq!(lines(&[day(0)], 0, 2), [""; 0]);

@@ -10,9 +10,9 @@ use clap::{Args as ClapArgs, ValueEnum};
 use runvault::clock;
 use runvault::formats;
 use runvault::vault::api::ArtifactSummary;
-use runvault::vault::labels::LabelValueSummary;
+use runvault::vault::labels::LabelValue;
 use runvault::vault::stats::{
-    DatedArtifact, DayStats, EngineStats, KindStats, LabelStats, SizedArtifact, StatsAnswer, StatsRequest,
+    DatedArtifact, Day, EngineStatistics, KindTotals, LabelStats, SizedArtifact, StatsAnswer, StatsRequest,
 };
 
 use crate::cli::args::label;
@@ -91,7 +91,7 @@ fn print_labels(labels: &LabelStats) -> Result<(), CommandError> {
     let number = |title| TextColumn::new(title).whole().right();
     let columns = vec![TextColumn::new("label"), number("artifacts"), number("captures"), number("size")];
     let mut table = TextTable::new(columns).titled();
-    for LabelValueSummary { value, artifacts, captures, bytes } in &labels.values {
+    for LabelValue { value, artifacts, captures, bytes } in &labels.values {
         table.push(vec![
             TextCell::new(&format!("{}={value}", labels.key), NAME),
             TextCell::plain(&artifacts.to_string()),
@@ -119,7 +119,7 @@ fn print(out: &mut dyn Write, stats: &StatsAnswer, by: TimeBasisArg) -> io::Resu
         artifacts(stats, oldest, newest).write(out)?;
         writeln!(out)?;
         let today = clock::now().date_naive();
-        let days: Vec<DayStats> = recent(&stats.days, today);
+        let days: Vec<Day> = recent(&stats.days, today);
         if terminal::is_terminal() {
             chart::print(out, &days, by)?;
         } else {
@@ -134,13 +134,13 @@ fn kinds(stats: &StatsAnswer) -> TextTable {
     let kind = TextColumn::new("kind").whole().padded(KIND_WIDTH);
     let mut table =
         TextTable::new(vec![kind, number("artifacts"), number("captures"), number("size")]).titled();
-    let total = KindStats {
+    let total = KindTotals {
         kind: "all".to_owned(),
         artifacts: stats.artifacts,
         captures: stats.captures,
         bytes: stats.bytes,
     };
-    for KindStats { kind, artifacts, captures, bytes } in stats.kinds.iter().chain([&total]) {
+    for KindTotals { kind, artifacts, captures, bytes } in stats.kinds.iter().chain([&total]) {
         table.push(vec![
             TextCell::plain(formats::bare_noun(kind)),
             TextCell::plain(&artifacts.to_string()),
@@ -164,7 +164,7 @@ fn storage(stats: &StatsAnswer, fields: &mut Fields) {
     }
 }
 
-fn stored(received: u64, engine: &EngineStats, fields: &mut Fields) {
+fn stored(received: u64, engine: &EngineStatistics, fields: &mut Fields) {
     let plain = Style::new();
     let mut stored = vec![stdout::size(packed_bytes(engine))];
     stored.extend(
@@ -188,12 +188,12 @@ fn stored(received: u64, engine: &EngineStats, fields: &mut Fields) {
 }
 
 /// Returns the size of the stored data in bytes.
-fn packed_bytes(engine: &EngineStats) -> u64 {
+fn packed_bytes(engine: &EngineStatistics) -> u64 {
     engine.stored_bytes + engine.dictionary_bytes
 }
 
 /// Returns the ratio of the received to the stored size, in tenths; `None` if nothing is stored.
-fn ratio(received: u64, engine: &EngineStats) -> Option<u64> {
+fn ratio(received: u64, engine: &EngineStatistics) -> Option<u64> {
     received.saturating_mul(10).checked_div(packed_bytes(engine))
 }
 
@@ -238,20 +238,20 @@ fn artifacts(stats: &StatsAnswer, oldest: &DatedArtifact, newest: &DatedArtifact
 }
 
 /// Returns the counts of each of the last days.
-fn recent(days: &[DayStats], today: NaiveDate) -> Vec<DayStats> {
+fn recent(days: &[Day], today: NaiveDate) -> Vec<Day> {
     let first = today.checked_sub_days(Days::new(DAYS - 1)).unwrap_or(today);
-    let none = |date| DayStats { date, artifacts: 0, captures: 0, bytes: 0 };
+    let none = |date| Day { date, artifacts: 0, captures: 0, bytes: 0 };
     let day = |date| days.iter().find(|day| day.date == date).cloned().unwrap_or_else(|| none(date));
     first.iter_days().take_while(|date| *date <= today).map(day).collect()
 }
 
 /// Returns a table of the days with additions.
-fn growth(days: &[DayStats]) -> TextTable {
+fn growth(days: &[Day]) -> TextTable {
     let number = |title| TextColumn::new(title).whole().right();
     let columns =
         vec![TextColumn::new("day").whole(), number("artifacts"), number("captures"), number("size")];
     let mut table = TextTable::new(columns).titled();
-    for DayStats { date, artifacts, captures, bytes } in days.iter().filter(|day| day.captures > 0) {
+    for Day { date, artifacts, captures, bytes } in days.iter().filter(|day| day.captures > 0) {
         table.push(vec![
             TextCell::plain(&date.to_string()),
             TextCell::plain(&artifacts.to_string()),

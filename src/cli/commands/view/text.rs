@@ -9,9 +9,7 @@ use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use runvault::formats;
 use runvault::vault::api::PlaceSummary;
 use runvault::vault::audit::{EffectAudit, LastAudit};
-use runvault::vault::view::{
-    BodyFormat, BodyRoleName, BodySource, StepClassName, ViewAnswer, ViewBody, ViewStep,
-};
+use runvault::vault::view::{BodyFormat, BodyRole, BodySource, StepClass, ViewAnswer, ViewBody, ViewStep};
 
 use crate::cli::commands::{audit, show};
 use crate::cli::output::escape::{brief, escaped};
@@ -101,7 +99,7 @@ impl ViewStepPrinter<'_> {
             let chain = if before == after { before } else { format!("{before} -> {after}") };
             self.labeled("state", &[chain])?;
         }
-        let is_shown = |body: &&ViewBody| states.is_none() || body.role != BodyRoleName::State;
+        let is_shown = |body: &&ViewBody| states.is_none() || body.role != BodyRole::State;
         for body in step.bodies.iter().filter(is_shown) {
             self.body(body, &label(body), self.most(step, body))?;
         }
@@ -165,9 +163,9 @@ impl ViewStepPrinter<'_> {
     fn most(&self, step: &ViewStep, body: &ViewBody) -> usize {
         match (body.role, step.class) {
             _ if self.full => usize::MAX,
-            (BodyRoleName::Context, _) => 2,
-            (BodyRoleName::Content, StepClassName::Member) => 0,
-            (BodyRoleName::Content, _) => 100,
+            (BodyRole::Context, _) => 2,
+            (BodyRole::Content, StepClass::Member) => 0,
+            (BodyRole::Content, _) => 100,
             _ => LINES,
         }
     }
@@ -229,18 +227,18 @@ impl ViewStepPrinter<'_> {
 /// Returns the label of a body: its role and its name.
 fn label(body: &ViewBody) -> String {
     let role = match body.role {
-        BodyRoleName::Context => "context",
-        BodyRoleName::Prompt => "prompt",
-        BodyRoleName::Response => "response",
-        BodyRoleName::Arguments => "arguments",
-        BodyRoleName::Result => "result",
-        BodyRoleName::Error => "error",
-        BodyRoleName::State => "state",
-        BodyRoleName::Details => "details",
-        BodyRoleName::Content => "content",
+        BodyRole::Context => "context",
+        BodyRole::Prompt => "prompt",
+        BodyRole::Response => "response",
+        BodyRole::Arguments => "arguments",
+        BodyRole::Result => "result",
+        BodyRole::Error => "error",
+        BodyRole::State => "state",
+        BodyRole::Details => "details",
+        BodyRole::Content => "content",
     };
     match body.name.as_deref() {
-        Some(name) if body.role == BodyRoleName::State => format!("{} {role}", brief(name)),
+        Some(name) if body.role == BodyRole::State => format!("{} {role}", brief(name)),
         Some(name) => brief(name).to_string(),
         None => role.to_owned(),
     }
@@ -248,7 +246,7 @@ fn label(body: &ViewBody) -> String {
 
 /// Returns the digests of the first and the last state of a step if their texts are not known.
 fn hashes_of_states(step: &ViewStep) -> Option<(String, String)> {
-    let states: Vec<&ViewBody> = step.bodies.iter().filter(|body| body.role == BodyRoleName::State).collect();
+    let states: Vec<&ViewBody> = step.bodies.iter().filter(|body| body.role == BodyRole::State).collect();
     let is_unknown = |body: &&ViewBody| body.source == BodySource::NotRecorded;
     let (first, last) = (states.first()?, states.last()?);
     let digest = |body: &ViewBody| body.digest.map(|digest| format!("{digest:.12}"));

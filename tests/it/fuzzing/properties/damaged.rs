@@ -12,7 +12,7 @@ use runvault::digest::CoreHash;
 use runvault::intake::ExamineOptions;
 use runvault::storage::{Filter, Order, Page};
 use runvault::vault::annotate::{PinRequest, SetNoteRequest, SetTagRequest};
-use runvault::vault::api::TimeBasisName;
+use runvault::vault::api::TimeBasis;
 use runvault::vault::audit::AuditRequest;
 use runvault::vault::captures::CapturesRequest;
 use runvault::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
@@ -178,7 +178,7 @@ fn everything_in(vault: &Vault) -> Vec<CoreHash> {
 
 /// Everything that only reads.
 fn read(vault: &Vault) {
-    let _ = vault.run(&StatsRequest { by: TimeBasisName::Created, label: None });
+    let _ = vault.run(&StatsRequest { by: TimeBasis::Created, label: None });
     let _ = vault.catch_up_search(&mut |_| {});
     let _ = vault.run(&SearchRequest { words: "label*".to_owned(), ..SearchRequest::default() });
     for catalog in [false, true] {
