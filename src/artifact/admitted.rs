@@ -1,4 +1,4 @@
-use super::member::Member;
+use super::directory::Member;
 use super::{Completeness, Draft, Kind, Signature};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::secrets::SecretMatch;

@@ -115,11 +115,25 @@ fn is_empty(value: &Value<'_>) -> bool {
     }
 }
 
+/// A request of a model, complete.
+pub struct RecordedRequest<'r> {
+    /// The number of the step that contains it.
+    pub index: usize,
+    /// The body of the request.
+    pub payload: &'r Value<'r>,
+    /// The digest of the text that the request is compared by, if it is stated.
+    pub prompt_hash: Option<Digest>,
+    /// Returns the text that the request is compared by.
+    pub prompt: &'r dyn Fn() -> Option<String>,
+}
+
+/// A function that is called with requests.
+pub type RequestVisitor<'f> = dyn for<'r> FnMut(RecordedRequest<'r>) + 'f;
+
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use proptest::prelude::*;
 
     fn arguments(json: &str) -> String {
         let value = reader::read(json.as_bytes(), &Limits::default()).unwrap();

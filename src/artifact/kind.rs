@@ -1,8 +1,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use super::directory::{Directory, EntryContent, HeadReader, capture_hash};
-use super::member::MemberBytes;
+use super::directory::{Directory, EntryContent, HeadReader, MemberBytes, capture_hash};
 use super::value_budget::ValueReservation;
 use super::{
     AdmitOptions, Admitted, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Field,

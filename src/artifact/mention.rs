@@ -1,6 +1,7 @@
 use std::fmt;
 
 use crate::digest::Digest;
+use crate::json::reader::Limits;
 
 /// A typed edge from an artifact that mentions a handle to the artifact that the handle identifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -179,6 +180,18 @@ impl Mention {
     pub fn at(role: &'static Role, index: usize, digest: Digest) -> Self {
         Self { role, place: ArtifactLocation::Index(u32::try_from(index).unwrap_or(u32::MAX)), digest }
     }
+}
+
+/// A content whose digest artifacts of a kind state, such as a state. Kinds declare their contents as constants.
+#[derive(Clone, Copy, Debug)]
+pub struct MentionedContent {
+    /// The group of the roles under which artifacts mention the digest.
+    pub group: &'static str,
+    /// The noun for it, such as `reasoning state`.
+    pub noun: &'static str,
+    /// Returns why bytes with the digest are not such a content as the format defines it, as the end of a sentence that
+    /// begins with their name; `None` if they are.
+    pub defect: fn(&[u8], &Limits) -> Option<String>,
 }
 
 #[cfg(test)]

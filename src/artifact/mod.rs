@@ -12,12 +12,9 @@ mod draft;
 mod exchange;
 mod file_reference;
 mod kind;
-mod member;
 mod mention;
-mod mentioned_content;
 mod part;
 mod passage;
-mod recorded_request;
 mod references;
 mod run_event;
 mod signature;
@@ -37,17 +34,18 @@ use crate::validation::{Findings, RuleInfo, Violation};
 
 pub use admitted::Admitted;
 pub use attribute::{Attribute, AttributeInfo, ValueType};
-pub use directory::{Directory, DirectoryEntry, EntryContent, HeadReader, is_capture_of};
+pub use directory::{
+    Directory, DirectoryEntry, EntryContent, HeadReader, Member, MemberBytes, is_capture_of,
+};
 pub use draft::{Completeness, Draft, NameHandle};
-pub use exchange::{Arguments, Exchange, Playback, Responder};
+pub use exchange::{Arguments, Exchange, Playback, RecordedRequest, RequestVisitor, Responder};
 pub use file_reference::FileReference;
 pub use kind::{Kind, KindInfo};
-pub use member::{Member, MemberBytes};
-pub use mention::{ArtifactLocation, Mention, REFERENCE, REFERS_TO, Relation, Role, group, relation};
-pub use mentioned_content::MentionedContent;
+pub use mention::{
+    ArtifactLocation, Mention, MentionedContent, REFERENCE, REFERS_TO, Relation, Role, group, relation,
+};
 pub use part::{Part, PartContent, PartKind, differ, same_place};
 pub use passage::{Field, Passage, PassageCollector, words_of};
-pub use recorded_request::{RecordedRequest, RequestVisitor};
 pub use run_event::{CallNames, EventVisitor, RunCall, RunCallResult, RunEvent};
 pub use signature::{
     KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,

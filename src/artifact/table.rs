@@ -1,4 +1,4 @@
-use super::member::MemberBytes;
+use super::directory::MemberBytes;
 use crate::digest::Digest;
 use crate::json::reader::{Limits, ReadError};
 use crate::json::{Value, compact};

@@ -2,7 +2,6 @@
 //! output.
 
 mod args;
-mod attribute_names;
 mod commands;
 mod hints;
 mod output;
@@ -12,17 +11,15 @@ mod suggestions;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{FromArgMatches, Parser};
+use clap::{Args, FromArgMatches, Parser};
+use runvault::display::escaped;
 
 use args::output::OutputArgs;
 use args::vault::VaultArgs;
 use args::{completing, help};
-use clap::Args;
 use commands::Command;
-use output::escape::escaped;
 use output::exit::{CommandError, Status};
-use output::exit_code;
-use output::{pager, stdout, time};
+use output::{exit_code, pager, stdout, time};
 
 /// A verified, content-addressed archive for AI agent runs.
 #[derive(Parser)]

@@ -4,7 +4,6 @@
 //! operations of [`vault::api`](crate::vault::api), and returns their answers as JSON in pages of limited size
 //! ([`MAX_RESULT_BYTES`]). Everything is read only unless [`McpOptions::allow_write`] is set.
 
-mod cursor;
 mod failure;
 mod method;
 mod page;

@@ -10,9 +10,8 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::cursor::{self, McpCursor};
 use super::failure::ToolError;
-use super::page::MAX_RESULT_BYTES;
+use super::page::{self, MAX_RESULT_BYTES, McpCursor};
 use super::recent::RecentBytes;
 use super::text::NOTICE;
 use super::work::ToolContext;
@@ -70,7 +69,7 @@ pub(super) fn list(work: &ToolContext<'_>, cursor: Option<&str>) -> Result<ListR
         Resource::new(format!("{ARTIFACT}{core}"), format!("{:.12}", core.0)).with_description(kind)
     });
     let mut listed = ListResourcesResult::with_all_items(resources.collect());
-    listed.next_cursor = answer.next.map(|next| cursor::encode(&next)).transpose()?;
+    listed.next_cursor = answer.next.map(|next| page::encode(&next)).transpose()?;
     Ok(listed)
 }
 

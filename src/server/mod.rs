@@ -24,7 +24,6 @@ mod failure;
 mod files;
 mod frame;
 mod guard;
-mod host;
 mod http;
 mod pages;
 mod sending;
@@ -36,6 +35,6 @@ mod visit;
 pub(crate) use connections::{ConnectionLimits, HEAD_TIMEOUT, serve};
 pub use files::{PageSelection, WritePagesError, WrittenPages, write_pages};
 #[cfg(feature = "gateway")]
-pub(crate) use host::is_own as is_own_host;
+pub(crate) use guard::is_own as is_own_host;
 pub use http::{ServerOptions, WebServer};
 pub use visit::Hint;

@@ -7,8 +7,7 @@ use utoipa::ToSchema;
 
 use super::api::{Operation, PlaceSummary, Timestamp};
 use super::find::{ArtifactFilter, FindCondition};
-use super::handle::Vault;
-use super::limit::limit_of;
+use super::handle::{Vault, limit_of};
 use super::query::{self, FindQuery, Hit};
 use super::resolve::LookupError;
 use super::view::{ViewBody, prompt_texts};

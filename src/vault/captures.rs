@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{Operation, SignatureName, Timestamp};
-use super::handle::Vault;
-use super::limit::limit_of;
+use super::handle::{Vault, limit_of};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::{CaptureRecord, StorageError, preference};
 use crate::validation::Violation;

@@ -6,8 +6,7 @@ use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation, PlaceSummary, SignatureName, Timestamp};
 use super::details::{ArtifactDetails, Detail};
-use super::handle::Vault;
-use super::limit::limit_of;
+use super::handle::{Vault, limit_of};
 use super::query::{self, Hit, Match};
 use crate::artifact::{FINISHED_AT, Kind, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};

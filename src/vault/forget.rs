@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation, TimeBasis, Timestamp};
-use super::erasure::ErasureSummary;
 use super::handle::Vault;
-use super::removal::{RemoveError, expect_uncontained, expect_unlinked, expect_unpinned};
-use super::remove;
+use super::remove::{
+    self, ErasureSummary, RemoveError, expect_uncontained, expect_unlinked, expect_unpinned,
+};
 use super::retention::{ArtifactDecision, Plan, Policy, Share};
 use crate::artifact::Kind;
 use crate::clock;

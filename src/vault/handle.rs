@@ -186,3 +186,8 @@ impl Vault {
         Self { storage: opened.storage, path: opened.name }
     }
 }
+
+/// Returns the maximum number of items that a request asks for; unlimited if it states none.
+pub(super) fn limit_of(limit: Option<u64>) -> usize {
+    limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+}

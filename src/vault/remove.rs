@@ -1,18 +1,21 @@
 //! Removes artifacts.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{ArtifactName, Operation};
-use super::erasure::ErasureSummary;
+use super::annotations::PinnedArtifact;
+use super::api::{ArtifactName, Operation, PathName};
 use super::handle::Vault;
-use super::query;
-use super::removal::{RemoveError, expect_uncontained, expect_unlinked, expect_unpinned};
+use super::query::{self, ContainedArtifact, DependentFinder, Link};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
-use crate::storage::{ArtifactRecord, BUSY_TIMEOUT, CaptureRecord, SharedFile, Snapshot, StorageError};
+use crate::storage::{
+    ArtifactRecord, BUSY_TIMEOUT, CaptureRecord, Erasure, Maintenance, Remnant, SharedFile, Snapshot,
+    StorageError,
+};
 
 /// A request to remove artifacts with all their captures: all of them or none. Tombstones remain. Files that artifacts
 /// share are kept as long as one of the artifacts is.
@@ -162,4 +165,192 @@ fn to_kept_file(snapshot: &dyn Snapshot, file: SharedFile) -> Result<KeptFile, S
 /// Returns the total size of captures in bytes.
 pub(super) fn size(captures: &[CaptureRecord]) -> u64 {
     captures.iter().map(|capture| capture.size).sum()
+}
+
+/// The reason that no artifact was removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveError {
+    /// They are pinned.
+    #[error("{} pinned", are(pins.len(), "artifact"))]
+    Pinned {
+        /// The pins.
+        pins: Vec<PinnedArtifact>,
+    },
+    /// Other artifacts contain their bytes, which would stay in the vault.
+    #[error("{} contained in other artifacts, which would keep the bytes", are(contained.len(), "artifact"))]
+    Contained {
+        /// The artifacts, each with those that contain its bytes.
+        contained: Vec<ContainedArtifact>,
+    },
+    /// Other artifacts link to them.
+    #[error("{} still referenced by remaining artifacts", are(held.len(), "artifact"))]
+    Linked {
+        /// The artifacts with the links to them.
+        held: Vec<ReferencedArtifact>,
+    },
+    /// The retention policy has no rule that keeps anything.
+    #[error("the retention policy keeps nothing: no rule is given, or only rules for 0 periods")]
+    KeepsNothing,
+    /// A store error: the vault cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StorageError),
+}
+
+/// An artifact that remaining artifacts link to.
+#[derive(Clone, Debug)]
+pub struct ReferencedArtifact {
+    /// The artifact.
+    pub artifact: ArtifactRecord,
+    /// Links from remaining artifacts to it, at most [`ReferencedArtifact::LISTED`].
+    pub links: Vec<Link>,
+    /// Number of artifacts with such links that are not listed.
+    pub more: u64,
+}
+
+impl ReferencedArtifact {
+    /// Maximum number of links that are listed; the others are only counted.
+    pub const LISTED: usize = 20;
+}
+
+fn are(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing} is") } else { format!("{count} {thing}s are") }
+}
+
+impl Vault {
+    /// Erases the remains of removed artifacts, as far as this takes little time, and returns what is left.
+    pub(super) fn erase(&self) -> Erasure {
+        self.storage.maintenance().erase()
+    }
+}
+
+/// Returns an error if an artifact that is not removed contains the bytes of `artifacts`.
+pub(super) fn expect_uncontained(
+    snapshot: &dyn Snapshot,
+    artifacts: &[ArtifactRecord],
+    removing: &BTreeSet<CoreHash>,
+) -> Result<(), RemoveError> {
+    let contained = query::contained(snapshot, artifacts, removing)?;
+    if contained.is_empty() { Ok(()) } else { Err(RemoveError::Contained { contained }) }
+}
+
+/// Returns an error if one of `artifacts` is pinned.
+pub(super) fn expect_unpinned(
+    snapshot: &dyn Snapshot,
+    artifacts: &[ArtifactRecord],
+) -> Result<(), RemoveError> {
+    let mut pins = Vec::new();
+    let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+    for (artifact, annotations) in artifacts.iter().zip(snapshot.annotations(&cores)?) {
+        pins.extend(annotations.pin.map(|pin| PinnedArtifact { artifact: artifact.clone(), pin }));
+    }
+    if pins.is_empty() { Ok(()) } else { Err(RemoveError::Pinned { pins }) }
+}
+
+/// Returns an error if an artifact that is not removed links to `artifacts`.
+pub(super) fn expect_unlinked(
+    snapshot: &dyn Snapshot,
+    artifacts: &[ArtifactRecord],
+    removing: &BTreeSet<CoreHash>,
+) -> Result<(), RemoveError> {
+    let mut finder = DependentFinder::without(removing.clone());
+    let mut held = Vec::new();
+    for artifacts in artifacts.chunks(query::DEPENDENTS_BATCH) {
+        let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+        for (artifact, holds) in artifacts.iter().zip(finder.linking(snapshot, &cores)?) {
+            let listed = ReferencedArtifact::LISTED;
+            let (links, more) = finder.links_to(snapshot, artifact.core, &holds, listed)?;
+            if !links.is_empty() {
+                held.push(ReferencedArtifact { artifact: artifact.clone(), links, more });
+            }
+        }
+    }
+    if held.is_empty() { Ok(()) } else { Err(RemoveError::Linked { held }) }
+}
+
+/// What remains of removed artifacts in the vault's files and beside them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ErasureSummary {
+    /// Whether no byte of them is left in the vault's files, except bytes that other artifacts contain too.
+    pub complete: bool,
+    /// The parts of the vault's files that contain, or may contain, their bytes until space is reclaimed; empty if the
+    /// erasure is complete.
+    pub remnants: Vec<RemnantSummary>,
+    /// Copies beside the vault that contain, or may contain, their bytes.
+    pub copies: Vec<VaultCopy>,
+}
+
+/// A part of the vault's files that may still contain removed bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "part", rename_all = "kebab-case")]
+pub enum RemnantSummary {
+    /// The pages of a file that is too large to be rewritten after every removal.
+    LargeFile {
+        /// The size in bytes up to which files are rewritten.
+        limit: u64,
+    },
+    /// The pages of the file, which could not be rewritten.
+    File {
+        /// The reason.
+        reason: String,
+    },
+    /// The dictionaries with which documents of some kinds are compressed.
+    Dictionaries {
+        /// The ids of the kinds.
+        kinds: Vec<String>,
+    },
+    /// The write-ahead log, because others were still reading from it.
+    Log,
+    /// The files of a database server: dead rows until they are vacuumed, the write-ahead log, replicas and backups.
+    /// Reclaiming space does not remove them.
+    Database,
+    /// Object storage: the bytes stay for a day, longer while their pack has other blobs, and in versions of objects that
+    /// the storage keeps.
+    Objects,
+}
+
+/// A copy beside the vault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VaultCopy {
+    /// Its file.
+    #[serde(flatten)]
+    pub file: PathName,
+    /// What it is a copy of.
+    pub of: CopyOrigin,
+}
+
+/// The original of a copy beside the vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyOrigin {
+    /// A damaged write-ahead log.
+    Log,
+}
+
+impl ErasureSummary {
+    /// Describes an erasure in a vault.
+    pub(super) fn new(vault: &Vault, erasure: Erasure) -> Self {
+        let complete = erasure.is_complete();
+        let remnants = erasure.remnants.into_iter().map(RemnantSummary::from).collect();
+        Self { complete, remnants, copies: copies(vault.storage.maintenance()) }
+    }
+}
+
+fn copies(maintenance: &dyn Maintenance) -> Vec<VaultCopy> {
+    // The removal is done: it does not fail if the directory cannot be listed.
+    let logs = maintenance.log_copies().unwrap_or_default();
+    let copy = |path: &PathBuf| VaultCopy { file: path.as_path().into(), of: CopyOrigin::Log };
+    logs.iter().map(copy).collect()
+}
+
+impl From<Remnant> for RemnantSummary {
+    fn from(remnant: Remnant) -> Self {
+        match remnant {
+            Remnant::LargeFile => Self::LargeFile { limit: Erasure::REWRITTEN },
+            Remnant::NotRewritten(reason) => Self::File { reason },
+            Remnant::Dictionaries(kinds) => Self::Dictionaries { kinds },
+            Remnant::Log => Self::Log,
+            Remnant::Database => Self::Database,
+            Remnant::Objects => Self::Objects,
+        }
+    }
 }

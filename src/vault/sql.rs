@@ -3,11 +3,9 @@
 //! The store executes queries and defines the views in the vault's file. This module adds the computed views: the
 //! tables that kinds declare, mentions, and links. `docs/sql.md` is the user documentation.
 
-mod answers;
 mod datasette;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod save;
 mod tables;
 
 use std::sync::{Mutex, PoisonError};
@@ -25,10 +23,8 @@ use crate::vault::query::{Direction, Link, LinkOrigin, LinkTarget, Linker};
 use crate::vault::sql::tables::ARTIFACTS;
 
 pub use crate::storage::{RowProgress, SaveSummary, SqlError, SqlRows as Rows, SqlView};
-pub use answers::{SqlColumnSummary, SqlSaveAnswer, SqlViewSummary};
-pub use datasette::METADATA;
-pub use save::{SaveForm, SaveOptions, save};
-pub use tables::{ROW_ID, TITLE, saved_tables};
+pub use datasette::{METADATA, SaveForm, SaveOptions, save};
+pub use tables::{ROW_ID, SqlColumnSummary, SqlSaveAnswer, SqlViewSummary, TITLE, saved_tables};
 
 /// A reader that answers SQL queries about the vault in its state when the reader was created. It cannot write.
 pub type VaultSqlReader<'s> = dyn SqlReader + 's;

@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::Operation;
-use super::handle::Vault;
-use super::limit::limit_of;
+use super::handle::{Vault, limit_of};
 use super::links::LinkEnd;
 use super::query::{self, MissingTarget, UnresolvedQuery, UnresolvedReferences};
 use crate::digest::{CoreHash, Digest};

@@ -117,7 +117,7 @@ fn the_view_has_exactly_what_was_chained_whoever_acts() {
 #[test]
 fn a_nul_in_the_name_of_an_actor_is_chained_as_well() {
     use runvault::storage::Actor;
-    use runvault::vault::journal_check::CheckJournalRequest;
+    use runvault::vault::journal::CheckJournalRequest;
     let sandbox = Sandbox::new();
     let vault = runvault::Vault::open_or_create(&sandbox.vault()).unwrap();
     let vault = vault.acting_as(Actor::new("nul \0 inside").unwrap());

@@ -6,7 +6,7 @@ mod containers;
 mod policy;
 mod taken_back;
 
-use runvault::vault::journal_check::CheckJournalRequest;
+use runvault::vault::journal::CheckJournalRequest;
 use runvault::vault::show::ShowRequest;
 use rusqlite::Connection;
 use serde_json::json;

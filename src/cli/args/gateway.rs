@@ -7,22 +7,19 @@ use std::time::Duration;
 use chrono::SecondsFormat;
 use clap::{Args, ValueEnum};
 use runvault::Vault;
-use runvault::display::counted;
+use runvault::display::{counted, escaped};
 use runvault::gateway::{GatewayEvent, GatewayMode, GatewayOptions, Pace, ReplaySource, Upstream};
 
-use crate::cli::args::default_vault;
+use super::inputs::{self, SecretArgs};
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::length::length;
 use crate::cli::args::matching::{MatchingArgs, configured};
-use crate::cli::args::secrets::{self, SecretArgs};
-use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
+use crate::cli::args::{default_vault, settings};
 use crate::cli::hints;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::CommandError;
-use crate::cli::output::stdout;
-use crate::cli::output::verbosity;
+use crate::cli::output::{stdout, terminal};
 
 /// What a gateway does with calls.
 #[derive(Clone, Copy, ValueEnum)]
@@ -195,7 +192,7 @@ fn report(event: &GatewayEvent<'_>) {
             stdout::warning(&format!("{provider} {}: {}", escaped(path), escaped(reason)));
         }
         GatewayEvent::Secrets { provider, path, secrets, refused } => {
-            secrets::warn(&format!("{provider} {path}"), secrets);
+            inputs::warn(&format!("{provider} {path}"), secrets);
             if *refused {
                 let call = format!("{provider} {}", escaped(path));
                 stdout::warning(&format!("{call}: the call is not recorded, because secrets are refused"));
@@ -234,7 +231,7 @@ fn report(event: &GatewayEvent<'_>) {
 }
 
 fn verbose(text: &str) {
-    if verbosity::is_verbose() {
+    if terminal::is_verbose() {
         stdout::note(text);
     }
 }

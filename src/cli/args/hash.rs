@@ -12,8 +12,8 @@ use runvault::vault::resolve::ResolveRequest;
 use runvault::{LocatedCapture, LookupError, Vault};
 
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::{brief, is_plain};
 use crate::cli::output::exit::CommandError;
+use runvault::display::{brief, is_plain};
 
 /// Parses a hash or a prefix of one, for clap.
 pub(crate) fn prefix(text: &str) -> Result<DigestPrefix, String> {

@@ -6,15 +6,18 @@ use std::path::PathBuf;
 use clap::Args;
 use runvault::artifact::{AdmitOptions, Kind, SignaturePolicy};
 use runvault::intake::{ExamineOptions, Input, Inputs};
+use runvault::json::reader::Limits;
+use runvault::secrets::{SecretMatch, SecretPolicy};
 
-use crate::cli::args::hash::ArtifactArg;
-use crate::cli::args::keys::KeyArgs;
-use crate::cli::args::kind::kind;
-use crate::cli::args::limits::LimitArgs;
-use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::disk;
+use super::attribute::{bytes, depth, entries, values, violations};
+use super::hash::ArtifactArg;
+use super::keys::KeyArgs;
+use super::kind::kind;
+use super::settings;
+use super::vault::VaultArgs;
 use crate::cli::output::exit::CommandError;
-use crate::cli::output::stdout;
+use crate::cli::output::{disk, stdout};
+use runvault::display::escaped;
 
 /// Files and how they are checked.
 #[derive(Args)]
@@ -143,5 +146,92 @@ impl CheckArgs {
     /// Returns the maximum number of violations listed per document; `None` if not given.
     pub(crate) fn listed(&self) -> Result<Option<usize>, CommandError> {
         self.limits.violations()
+    }
+}
+
+/// Limits. Each is a setting as well; arguments go before settings.
+#[derive(Args)]
+pub(crate) struct LimitArgs {
+    /// Maximum document size in bytes; k, M and G stand for KiB, MiB and GiB. Default: the setting max-size, else 256M
+    #[arg(long = "max-size", value_name = "BYTES", help_heading = "Limits", value_parser = bytes)]
+    size: Option<u64>,
+
+    /// Maximum nesting depth. Default: the setting max-depth, else 128
+    #[arg(long = "max-depth", value_name = "N", help_heading = "Limits", value_parser = depth)]
+    depth: Option<usize>,
+
+    /// Maximum number of values in a JSON text. Default: the setting max-values, else 10000000
+    #[arg(long = "max-values", value_name = "N", help_heading = "Limits", value_parser = values)]
+    values: Option<usize>,
+
+    /// Maximum number of entries in a pack, including those that are not read. Default: the setting max-entries, else
+    /// 10000
+    #[arg(long = "max-entries", value_name = "N", help_heading = "Limits", value_parser = entries)]
+    entries: Option<usize>,
+
+    /// Maximum violations reported per document. Default: the setting max-violations, else 20, with --json all
+    #[arg(long = "max-violations", value_name = "N", help_heading = "Limits", value_parser = violations)]
+    violations: Option<usize>,
+}
+
+impl LimitArgs {
+    /// Returns the limits of documents.
+    pub(crate) fn limits(&self) -> Result<Limits, CommandError> {
+        let default = Limits::default();
+        Ok(Limits {
+            bytes: settings::MAX_SIZE.unless(self.size)?.unwrap_or(default.bytes),
+            depth: settings::MAX_DEPTH.unless(self.depth)?.unwrap_or(default.depth),
+            values: settings::MAX_VALUES.unless(self.values)?.unwrap_or(default.values),
+            entries: settings::MAX_ENTRIES.unless(self.entries)?.unwrap_or(default.entries),
+        })
+    }
+
+    /// Returns the maximum number of violations listed.
+    pub(crate) fn violations(&self) -> Result<Option<usize>, CommandError> {
+        settings::MAX_VIOLATIONS.unless(self.violations)
+    }
+}
+
+/// What is done about secrets.
+#[derive(Args)]
+pub(crate) struct SecretArgs {
+    /// Refuse to store what looks like a key or a card number
+    ///
+    /// Without this, there is only a warning. The setting refuse-secrets changes the default.
+    #[arg(long)]
+    refuse_secrets: bool,
+}
+
+impl SecretArgs {
+    /// Returns what is done.
+    pub(crate) fn policy(&self) -> Result<SecretPolicy, CommandError> {
+        let refuses = self.refuse_secrets || settings::refuse_secrets()?;
+        Ok(if refuses { SecretPolicy::Refuse } else { SecretPolicy::Report })
+    }
+}
+
+/// Warns of secrets in what has this name.
+pub(crate) fn warn(name: &str, secrets: &[SecretMatch]) {
+    for found in secrets {
+        let text = found.to_string();
+        stdout::warning(&format!("{}: {}", escaped(name), escaped(&text)));
+    }
+}
+
+/// Whether source paths are recorded.
+#[derive(Args)]
+pub(crate) struct SourcePathArgs {
+    /// Do not record source paths
+    ///
+    /// Without this, each new capture is stored with the path that it was read from, as it was given or found. The
+    /// setting source-path changes the default.
+    #[arg(long)]
+    no_source_path: bool,
+}
+
+impl SourcePathArgs {
+    /// Returns whether paths are left out.
+    pub(crate) fn leaves_out(&self) -> Result<bool, CommandError> {
+        Ok(self.no_source_path || !settings::source_path()?)
     }
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use clap::Args;
-use runvault::storage::{MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, is_label_key, is_label_value};
+use runvault::storage::{
+    MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_NOTE_BYTES, is_label_key, is_label_value, is_note,
+};
 use runvault::vault::find::FindCondition;
 use runvault::vault::retention::LabelRule;
 
-use crate::cli::args::ci;
+use super::ci;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
 
@@ -116,6 +118,18 @@ fn valid(value: &str) -> Result<String, String> {
         return Ok(value.to_owned());
     }
     Err(format!("the value of a label has at most {MAX_LABEL_VALUE_BYTES} bytes and no control characters"))
+}
+
+/// Parses a note, for clap.
+pub(crate) fn note(text: &str) -> Result<String, String> {
+    if is_note(text) {
+        return Ok(text.to_owned());
+    }
+    Err(if text.trim().is_empty() {
+        "it is blank".to_owned()
+    } else {
+        format!("it has {} bytes, and a note at most {MAX_NOTE_BYTES}", text.len())
+    })
 }
 
 #[cfg(test)]

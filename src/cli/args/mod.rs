@@ -1,8 +1,6 @@
 //! Arguments and settings that several commands share, their help and their completion.
 
-pub(crate) mod actor;
 pub(crate) mod attribute;
-pub(crate) mod bounds;
 mod ci;
 pub(crate) mod completing;
 pub(crate) mod default_vault;
@@ -16,13 +14,9 @@ pub(crate) mod keys;
 pub(crate) mod kind;
 pub(crate) mod label;
 pub(crate) mod length;
-pub(crate) mod limits;
 pub(crate) mod matching;
-pub(crate) mod note;
 pub(crate) mod output;
 pub(crate) mod prompt;
-pub(crate) mod secrets;
 pub(crate) mod settings;
-pub(crate) mod source_path;
 pub(crate) mod variable;
 pub(crate) mod vault;

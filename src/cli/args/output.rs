@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::cli::output::{pager, verbosity};
+use crate::cli::output::{pager, terminal};
 
 /// Options of the output of every command.
 #[derive(Args)]
@@ -29,7 +29,7 @@ pub(crate) struct OutputArgs {
 impl OutputArgs {
     /// Applies the options to this process.
     pub(crate) fn apply(&self, command: &str) {
-        verbosity::set(self.quiet, self.verbose);
+        terminal::set(self.quiet, self.verbose);
         if !self.no_pager {
             pager::allow_for(command);
         }

@@ -5,15 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use runvault::Vault;
-use runvault::storage::{Actor, ErrorKind, StorageError};
+use runvault::storage::{Actor, ActorError, ErrorKind, StorageError};
 
-use crate::cli::args::actor;
-use crate::cli::args::default_vault;
-use crate::cli::args::settings;
-use crate::cli::output::escape::escaped;
+use super::host::user_and_machine;
+use super::{default_vault, settings};
 use crate::cli::output::exit::CommandError;
-use crate::cli::output::stdout;
-use crate::cli::output::verbosity;
+use crate::cli::output::{stdout, terminal};
+use runvault::display::escaped;
 
 /// Which vault to use.
 #[derive(Args)]
@@ -49,7 +47,7 @@ impl VaultArgs {
 
     /// Returns the name that the journal records.
     pub(crate) fn actor(&self) -> Result<Actor, CommandError> {
-        actor::actor(self.actor.as_deref())
+        actor(self.actor.as_deref())
     }
 
     /// Opens the vault, which must exist.
@@ -98,7 +96,7 @@ impl VaultArgs {
         static NAMED: AtomicBool = AtomicBool::new(false);
         let actor = self.actor()?;
         let vault = open(&self.path()?)?.acting_as(actor);
-        if verbosity::is_verbose() && !NAMED.swap(true, Ordering::Relaxed) {
+        if terminal::is_verbose() && !NAMED.swap(true, Ordering::Relaxed) {
             stdout::note(&format!("vault {}", escaped(&vault.path().to_string_lossy())));
         }
         if let Some(damage) = vault.log_damage() {
@@ -125,4 +123,14 @@ fn exists(path: &Path) -> bool {
         None => !Vault::open(path)
             .is_err_and(|error| matches!(error.kind(), ErrorKind::Missing | ErrorKind::NoDatabase)),
     }
+}
+
+/// Returns the actor from the argument, otherwise from the settings, otherwise the user and the machine.
+pub(crate) fn actor(given: Option<&str>) -> Result<Actor, CommandError> {
+    let refused = |error: ActorError| CommandError::Usage(format!("--actor: {error}"));
+    if let Some(name) = given {
+        return Actor::new(name).map_err(refused);
+    }
+    let set = settings::ACTOR.get()?;
+    set.map_or_else(|| Actor::new(user_and_machine()).map_err(refused), Ok)
 }

@@ -16,27 +16,19 @@ use runvault::vault::add::{
 use runvault::vault::annotate::SetTagRequest;
 use serde::Serialize;
 
-use crate::cli::args::hash;
-use crate::cli::args::inputs::InputArgs;
-use crate::cli::args::label::LabelArgs;
-use crate::cli::args::note::note;
-use crate::cli::args::secrets::{self, SecretArgs};
-use crate::cli::args::settings;
-use crate::cli::args::source_path::SourcePathArgs;
+use crate::cli::args::inputs::{self, InputArgs, SecretArgs, SourcePathArgs};
+use crate::cli::args::label::{LabelArgs, note};
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
+use crate::cli::args::{hash, settings};
 use crate::cli::commands::index::build;
 use crate::cli::commands::mover::{MoveArgs, Mover};
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fork_notes::ForkNotes;
-use crate::cli::output::json;
 use crate::cli::output::progress::CommandProgress;
-use crate::cli::output::report;
-use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, HASH, counted};
 use crate::cli::output::stop::Stop;
-use crate::cli::output::time;
-use crate::cli::output::verbosity;
+use crate::cli::output::{json, report, signature, terminal, time};
+use runvault::display::escaped;
 
 /// Verify artifacts and store them
 ///
@@ -241,14 +233,14 @@ impl AddMonitor for AddPrinter {
         }
         self.refused += u64::from(was_removed(examined));
         if !examined.secrets.is_empty() {
-            self.progress.aside(|| secrets::warn(&examined.path, &examined.secrets));
+            self.progress.aside(|| inputs::warn(&examined.path, &examined.secrets));
         }
         if self.output_error.is_some() {
             return;
         }
         let print = || match self.shown.json {
             true => self.print_json(examined, moved),
-            false if verbosity::is_quiet() => Ok(()),
+            false if terminal::is_quiet() => Ok(()),
             false => self.print_text(examined, moved),
         };
         self.output_error = self.progress.suspend_on_terminal(print).err();
@@ -397,12 +389,12 @@ impl AddPrinter {
             DocumentOutcome::NewCapture => ("new capture", GOOD),
             DocumentOutcome::Restored => ("restored", CAUTION),
             DocumentOutcome::PresentUnrecorded => ("already stored", FAINT),
-            DocumentOutcome::Present if verbosity::is_verbose() => ("seen again", FAINT),
-            DocumentOutcome::Skipped if verbosity::is_verbose() => ("skipped", FAINT),
+            DocumentOutcome::Present if terminal::is_verbose() => ("seen again", FAINT),
+            DocumentOutcome::Skipped if terminal::is_verbose() => ("skipped", FAINT),
             _ => return Ok(()),
         };
         line(out, word, style, examined)?;
-        if verbosity::is_verbose() {
+        if terminal::is_verbose() {
             let can_be_signed = examined.kind.is_some_and(runvault::artifact::Kind::can_be_signed);
             if can_be_signed && examined.core.is_some() {
                 writeln!(out, "  {}", signature::text(examined.signature.as_ref()))?;

@@ -4,21 +4,19 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use clap::Args as ClapArgs;
-use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
-use runvault::formats;
 use runvault::validation::{Severity, Violation};
 use runvault::vault::audit::{AuditFinding, AuditRequest, EffectAudit, RunAudit, Verdict};
 use runvault::vault::links::{Direction, LinksRequest};
+use runvault::{Vault, formats};
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::json;
-use crate::cli::output::links;
 use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, counted};
+use crate::cli::output::{json, links};
+use runvault::display::escaped;
 
 /// Audit runs against a contract
 ///

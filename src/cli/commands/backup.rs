@@ -10,12 +10,11 @@ use runvault::vault::backup::{BackupAnswer, BackupRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
-use crate::cli::output::disk;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::json;
 use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, HASH, counted};
+use crate::cli::output::{disk, json};
+use runvault::display::escaped;
 
 /// Copy the vault to another file and check the copy
 ///

@@ -10,12 +10,11 @@ use serde::Serialize;
 
 use crate::cli::args::settings::{self, AnySetting, SettingInfo, SettingOrigin, SettingType};
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, plain};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
-use crate::cli::output::terminal;
+use crate::cli::output::{json, terminal};
+use runvault::display::escaped;
 
 /// Show or change settings
 ///

@@ -12,13 +12,12 @@ use runvault::vault::copy::{
 use crate::cli::args::settings;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::json;
 use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, HASH, counted};
 use crate::cli::output::stop::Stop;
-use crate::cli::output::time;
+use crate::cli::output::{json, time};
+use runvault::display::escaped;
 
 /// Copy everything in a vault into another one
 ///

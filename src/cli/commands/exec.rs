@@ -18,9 +18,9 @@ use summary::{CallCounts, CallSummary, FailureArgs};
 use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::variable::variable;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stop::Stop;
+use runvault::display::escaped;
 
 /// Run a program and record or replay its model calls
 ///

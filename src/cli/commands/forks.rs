@@ -8,10 +8,10 @@ use runvault::formats;
 use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace, ForksRequest};
 
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, BAD, FAINT, HASH, counted};
+use runvault::display::{brief, escaped};
 
 /// List traces and run packs of one run that diverge
 ///

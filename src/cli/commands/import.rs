@@ -3,7 +3,6 @@
 mod inputs;
 mod labels;
 mod recordings;
-mod task;
 
 use std::fs::File;
 use std::io::{self, BufRead};
@@ -20,24 +19,21 @@ use runvault::vault::bundle::{
     ImportedTag, ImportedTagSummary, LinkOutcome, NoteOutcome, TagOutcome,
 };
 
-use task::ImportTask;
+use inputs::ImportTask;
 
-use crate::cli::args::inputs::CheckArgs;
+use crate::cli::args::inputs::{CheckArgs, SecretArgs, SourcePathArgs};
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::matching::MatchingArgs;
-use crate::cli::args::secrets::SecretArgs;
 use crate::cli::args::settings;
-use crate::cli::args::source_path::SourcePathArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::commands::index::build;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fork_notes::ForkNotes;
-use crate::cli::output::json;
 use crate::cli::output::stdout::{self, CAUTION, GOOD, HASH, counted};
 use crate::cli::output::stop::Stop;
-use crate::cli::output::time;
+use crate::cli::output::{json, time};
+use runvault::display::escaped;
 
 /// Import a bundle, or recordings of other programs
 ///

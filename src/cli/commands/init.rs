@@ -5,8 +5,8 @@ use runvault::vault::api::PathName;
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
+use runvault::display::escaped;
 
 /// Create an empty vault
 ///

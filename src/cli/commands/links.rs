@@ -6,7 +6,7 @@ use runvault::vault::links::{Direction, LinksAnswer, LinksRequest};
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::graph;
+use crate::cli::output::links;
 use crate::cli::output::stdout::{self, counted};
 
 /// List an artifact's links, optionally followed to a given depth
@@ -79,12 +79,12 @@ impl Args {
             limit: Some(self.limit.unwrap_or(self.most())),
         })?;
         match self.format {
-            _ if self.json => graph::json(&mut stdout::raw(), &found)?,
-            LinkGraphFormat::Json => graph::json(&mut stdout::raw(), &found)?,
-            LinkGraphFormat::Dot => graph::dot(&mut stdout::text(), &found)?,
-            LinkGraphFormat::Mermaid => graph::mermaid(&mut stdout::text(), &found)?,
+            _ if self.json => links::json(&mut stdout::raw(), &found)?,
+            LinkGraphFormat::Json => links::json(&mut stdout::raw(), &found)?,
+            LinkGraphFormat::Dot => links::dot(&mut stdout::text(), &found)?,
+            LinkGraphFormat::Mermaid => links::mermaid(&mut stdout::text(), &found)?,
             LinkGraphFormat::Tree => {
-                graph::tree(&mut stdout::text(), &found)?;
+                links::tree(&mut stdout::text(), &found)?;
                 if found.edges.is_empty() {
                     stdout::note("no links");
                 }

@@ -73,7 +73,7 @@ fn write_all(root: &Command, directory: &Path, vault: Option<&Path>) -> Result<S
     stdout::note(&format!(
         "wrote {} into {}",
         counted(count, "page"),
-        crate::cli::output::escape::escaped(&directory)
+        runvault::display::escaped(&directory)
     ));
     Ok(Status::Done)
 }

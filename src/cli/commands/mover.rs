@@ -5,21 +5,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use runvault::Vault;
 use runvault::artifact::Kind;
-use runvault::clock;
 use runvault::digest::CoreHash;
 use runvault::intake::{ArtifactSource, ExamineOptions, KeepReason, MoveOptions, MoveOutcome};
 use runvault::storage::StorageError;
 use runvault::validation::Report;
 use runvault::vault::add::{DocumentOutcome, DocumentResult};
+use runvault::{Vault, clock};
 
 use crate::cli::args::length::length;
 use crate::cli::args::settings;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::stdout;
-use crate::cli::output::time;
+use crate::cli::output::{stdout, time};
+use runvault::display::escaped;
 
 /// Which files are removed, and when.
 #[derive(Args)]

@@ -2,14 +2,13 @@
 
 use clap::Args as ClapArgs;
 use runvault::vault::MAX_SEARCHED;
-use runvault::vault::path::{PathAnswer, PathRequest};
+use runvault::vault::links::{PathAnswer, PathRequest};
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::json;
-use crate::cli::output::links;
 use crate::cli::output::stdout::{self, counted};
+use crate::cli::output::{json, links};
 
 /// Show the shortest path of links between two artifacts
 ///

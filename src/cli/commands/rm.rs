@@ -5,21 +5,19 @@ use std::path::Path;
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
-use runvault::formats;
-use runvault::vault::ContainedArtifact;
-use runvault::vault::PinnedArtifact;
 use runvault::vault::api::{ArtifactName, PathName};
-use runvault::vault::erasure::{CopyOrigin, ErasureSummary, RemnantSummary, VaultCopy};
-use runvault::vault::remove::{KeptFile, RemoveAnswer, RemoveRequest, Removed};
-use runvault::{ReferencedArtifact, RemoveError, Vault};
+use runvault::vault::remove::{
+    CopyOrigin, ErasureSummary, KeptFile, RemnantSummary, RemoveAnswer, RemoveRequest, Removed, VaultCopy,
+};
+use runvault::vault::{ContainedArtifact, PinnedArtifact};
+use runvault::{ReferencedArtifact, RemoveError, Vault, formats};
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::json;
-use crate::cli::output::links;
 use crate::cli::output::stdout::{self, HASH, counted};
+use crate::cli::output::{json, links};
+use runvault::display::escaped;
 
 /// Remove artifacts
 ///

@@ -6,27 +6,22 @@ use std::io::{self, Write};
 use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
-use runvault::clock;
-use runvault::formats;
 use runvault::storage::{MAX_NOTE_BYTES, TimeBasis};
 use runvault::vault::api::SignatureName;
 use runvault::vault::captures::CaptureSummary;
 use runvault::vault::show::{ArtifactPin, AttributeSummary, ExtensionSummary, ShowAnswer, ShowRequest};
+use runvault::{clock, formats};
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::ColumnContext;
-use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::fit::TrailingLayout;
-use crate::cli::output::json;
-use crate::cli::output::links;
-use crate::cli::output::report;
-use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
 use crate::cli::output::template::LineTemplate;
-use crate::cli::output::time;
+use crate::cli::output::{json, links, report, signature, time};
+use runvault::display::{brief, escaped};
 
 /// Show an artifact's metadata and links
 ///

@@ -9,11 +9,11 @@ use runvault::vault::unresolved::{UnresolvedAnswer, UnresolvedRequest};
 
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::links::target_text;
 use crate::cli::output::stdout::{self, FAINT, HASH, counted};
+use runvault::display::escaped;
 
 /// List references to missing artifacts
 ///

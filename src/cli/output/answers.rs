@@ -8,10 +8,9 @@ use runvault::vault::answers::{AnswersAnswer, DistinctAnswer, GivenAnswer, Promp
 use runvault::vault::api::TimeBasis;
 use runvault::vault::view::ViewBody;
 
-use crate::cli::output::escape::brief;
 use crate::cli::output::stdout::{self, BAD, FAINT, HASH, counted};
-use crate::cli::output::terminal;
-use crate::cli::output::{fit, paragraphs, time};
+use crate::cli::output::{fit, terminal, time};
+use runvault::display::brief;
 
 /// Maximum number of characters of a text.
 pub(crate) const SHOWN_CHARACTERS: u64 = 2_000;
@@ -83,7 +82,7 @@ fn print_answer(out: &mut dyn Write, answer: &DistinctAnswer) -> io::Result<()> 
 
 fn print_text(out: &mut dyn Write, text: &ViewBody, indent: usize, style: Style) -> io::Result<()> {
     let room = terminal::width().map_or(usize::MAX, |width| width.saturating_sub(indent));
-    let (lines, is_cut) = paragraphs::folded(text.text.as_deref().unwrap_or_default(), room, LINES);
+    let (lines, is_cut) = fit::folded(text.text.as_deref().unwrap_or_default(), room, LINES);
     for line in lines {
         writeln!(out, "{:indent$}{style}{line}{style:#}", "")?;
     }

@@ -12,14 +12,12 @@ use runvault::vault::details::{ArtifactDetails, Detail};
 use runvault::vault::find::ArtifactMatch;
 use runvault::vault::show::AttributeSummary;
 
-use crate::cli::attribute_names::{short_name, shortened};
-use crate::cli::output::escape::brief;
-use crate::cli::output::matches::{label, match_text};
-use crate::cli::output::signature::CaptureSignatureStatus;
-use crate::cli::output::stdout::{self, FAINT, HASH, NAME};
-use crate::cli::output::table::DIGITS;
-use crate::cli::output::table::{self, TextCell};
-use crate::cli::output::time;
+use super::matches::{label, match_text};
+use super::signature::CaptureSignatureStatus;
+use super::stdout::{self, FAINT, HASH, NAME};
+use super::table::{self, DIGITS, TextCell};
+use super::time;
+use runvault::display::brief;
 
 /// A property of an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,6 +285,26 @@ impl ColumnContext<'_> {
     fn captures(&self) -> &[CaptureSummary] {
         self.details.captures.as_deref().unwrap_or_default()
     }
+}
+
+/// The endings of attribute names that are a unit, which commands need not repeat.
+const UNITS: [&str; 3] = ["_at", "_ms", "_usd"];
+
+/// The attributes that have an order, except the creation time.
+pub(crate) fn ordered() -> impl Iterator<Item = AttributeInfo> {
+    let is_own = |info: &AttributeInfo| *info == AttributeInfo::CREATED_AT;
+    formats::attributes().into_iter().filter(move |info| info.values.is_ordered() && !is_own(info))
+}
+
+/// Returns the name of an attribute without its unit; `None` if it has none, or no order.
+pub(crate) fn short_name(info: AttributeInfo) -> Option<&'static str> {
+    let short = UNITS.into_iter().find_map(|unit| info.name.strip_suffix(unit));
+    short.filter(|_| info.values.is_ordered() && info != AttributeInfo::CREATED_AT)
+}
+
+/// Returns the attributes with short names.
+pub(crate) fn shortened() -> impl Iterator<Item = (&'static str, AttributeInfo)> {
+    ordered().filter_map(|info| Some((short_name(info)?, info)))
 }
 
 #[cfg(test)]

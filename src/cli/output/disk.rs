@@ -11,8 +11,8 @@ use runvault::files::{self, FileWriteError, Permissions, StagedFile, WriteOption
 use runvault::intake::archive::{self, ArchiveFormat};
 use runvault::storage::StoredMember;
 
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::CommandError;
+use runvault::display::escaped;
 
 /// Permissions of written files.
 #[derive(Args, Clone, Copy)]

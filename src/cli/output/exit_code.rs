@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::passwords::without_passwords;
 use crate::cli::output::stdout::{self, BAD};
 use crate::cli::output::stop;
 use crate::cli::suggestions;
+use runvault::display::escaped;
 
 /// Prints the failure, if any, and returns the exit code of the process.
 pub(crate) fn exit_code(outcome: Result<Status, CommandError>) -> ExitCode {

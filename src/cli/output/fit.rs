@@ -7,7 +7,8 @@ use std::io::{self, Write};
 use anstyle::Style;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-use crate::cli::output::terminal;
+use super::terminal;
+use runvault::display::whole;
 
 /// The mark at the end of truncated text.
 pub(crate) const CUT: &str = "…";
@@ -77,11 +78,29 @@ impl TrailingLayout {
     }
 }
 
+/// The number of columns that replace a tab.
+const TAB: &str = "    ";
+
+/// Returns the lines of an untrusted text, escaped and wrapped at `room` columns: at most `most` of them, and whether
+/// there are more.
+pub(crate) fn folded(text: &str, room: usize, most: usize) -> (Vec<String>, bool) {
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        let escaped = whole(&line.replace('\t', TAB));
+        for line in fold(&escaped, room) {
+            if lines.len() == most {
+                return (lines, true);
+            }
+            lines.push(line.into_owned());
+        }
+    }
+    (lines, false)
+}
+
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn wide_characters_take_two_columns() {
@@ -126,5 +145,15 @@ mod tests {
             prop_assert_eq!(fold(&text, usize::MAX), [text.trim_end_matches(' ')]);
             prop_assert!(width(&cut(&text, most)) <= most);
         }
+    }
+
+    #[test]
+    fn lines_are_kept_and_control_nothing() {
+        let (lines, is_cut) = folded("one two\n\tthree\u{1b}[2J\r\n\u{202e}four\n", 8, 9);
+        let expected = ["one two", "", "three\\u{", "1b}[2J\\r", "\\u{202e}", "four", ""];
+        assert_eq!((lines, is_cut), (expected.map(str::to_owned).to_vec(), false));
+        assert_eq!(folded("a\nb\nc", 8, 2), (vec!["a".to_owned(), "b".to_owned()], true));
+        assert_eq!(folded("\tab", 8, 2), (vec!["    ab".to_owned()], false));
+        assert!(!folded("a\nb", usize::MAX, 2).1);
     }
 }

@@ -1,15 +1,13 @@
 //! Reports forks of added runs: different histories of a run that is already in the vault.
 
-use runvault::Vault;
 use runvault::digest::CoreHash;
-use runvault::formats;
 use runvault::vault::add::{DocumentOutcome, DocumentResult};
-use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace};
-use runvault::vault::forks_of::ForksOfRequest;
+use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace, ForksOfRequest};
+use runvault::{Vault, formats};
 
-use crate::cli::output::escape::brief;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout::{self, HASH};
+use runvault::display::brief;
 
 /// Maximum number of forks reported.
 const LISTED: u64 = 10;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
 
 use crate::cli::hints;
-use crate::cli::output::escape::is_hidden;
+use runvault::display::is_hidden;
 
 pub(crate) use runvault::vault::api::bytes_of;
 

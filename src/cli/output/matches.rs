@@ -3,8 +3,8 @@
 use runvault::vault::find::ArtifactMatch;
 use runvault::vault::show::AttributeSummary;
 
-use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::signature;
+use runvault::display::{brief, escaped};
 
 /// Formats why an artifact was found.
 pub(crate) fn match_text(found: &ArtifactMatch) -> String {

@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use runvault::Vault;
 use runvault::vault::find::ArtifactFilter;
 
-use crate::cli::output::{terminal, verbosity};
+use crate::cli::output::terminal;
 use estimate::{Amount, FileCounter};
 
 /// The delay before the bar is shown.
@@ -60,7 +60,7 @@ impl CommandProgress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         Self {
             bar: bar.with_style(style).with_prefix(doing),
-            is_shown: stderr().is_terminal() && !verbosity::is_quiet(),
+            is_shown: stderr().is_terminal() && !terminal::is_quiet(),
             started: Instant::now(),
             things,
             done: Amount::default(),

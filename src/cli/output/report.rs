@@ -4,11 +4,15 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::validation::{Report, Severity, Violation};
+use runvault::vault::api::FindingSummary;
+use runvault::vault::fsck::Finding;
+use serde::Serialize;
 
-use crate::cli::hints;
-use crate::cli::output::escape::escaped;
-use crate::cli::output::fit::TrailingLayout;
-use crate::cli::output::stdout::{self, BAD, CAUTION};
+use super::fit::TrailingLayout;
+use super::json;
+use super::stdout::{self, BAD, CAUTION};
+use crate::cli::{hints, remedies};
+use runvault::display::escaped;
 
 /// Maximum number of violations listed per document unless `--max-violations` is given; the others are counted.
 /// `--json` lists all.
@@ -69,4 +73,28 @@ pub(crate) fn hint(rejected: u64, refused: u64) {
     if refused > 0 {
         stdout::note("--allow-removed adds removed artifacts again");
     }
+}
+
+#[derive(Serialize)]
+struct FindingLine {
+    #[serde(flatten)]
+    finding: FindingSummary,
+    remedy: &'static str,
+}
+
+/// Prints a finding as a line of text, its type in `style`.
+pub(crate) fn print_text(finding: &FindingSummary, style: Style) -> io::Result<()> {
+    let FindingSummary { finding, about, subject, detail, .. } = finding;
+    let subject = format!("{about} {subject}");
+    let mut out = stdout::text();
+    writeln!(out, "{style}{finding}{style:#} {}: {}", escaped(&subject), escaped(detail))?;
+    out.flush()
+}
+
+/// Prints a finding as a line of JSON.
+pub(crate) fn print_json(finding: &Finding) -> io::Result<()> {
+    let mut out = stdout::raw();
+    let line = FindingLine { finding: finding.into(), remedy: remedies::for_finding(finding.info.id) };
+    json::line(&mut out, &line)?;
+    out.flush()
 }

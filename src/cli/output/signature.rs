@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use runvault::artifact::{Signature, SignatureState};
 use runvault::vault::api::SignatureName;
 
-use crate::cli::output::escape::brief;
+use runvault::display::brief;
 
 /// The state of a capture that is not signed.
 const UNSIGNED: &str = "unsigned";

@@ -7,11 +7,12 @@ use anstyle::{AnsiColor, Style};
 
 pub(crate) use runvault::display::{counted, size};
 
-use crate::cli::output::escape::{escaped, is_plain};
+use super::terminal;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::passwords::without_passwords;
 use crate::cli::output::terminal::{CHOICE, is_terminal, width, width_of_notes};
-use crate::cli::output::{fit, pager, verbosity};
+use crate::cli::output::{fit, pager};
+use runvault::display::{escaped, is_plain};
 
 /// Style of hashes.
 pub(crate) const HASH: Style = AnsiColor::Yellow.on_default();
@@ -89,7 +90,7 @@ pub(crate) fn write_exactly(
 
 /// Writes a summary or a note to standard error, unless `--quiet` is set.
 pub(crate) fn note(lines: &str) {
-    if !verbosity::is_quiet() {
+    if !terminal::is_quiet() {
         message(lines);
     }
 }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::cli::output::columns::{self, ArtifactColumn, ColumnContext};
-use crate::cli::output::escape::{brief, whole};
+use runvault::display::{brief, whole};
 
 /// A template of a line, such as `{{core}}\t{{model_id}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
 
@@ -43,4 +44,23 @@ pub(super) fn width_of_notes() -> Option<usize> {
 fn sensible(width: usize) -> Option<usize> {
     const WIDEST: usize = 10_000;
     (width > 0).then_some(width.min(WIDEST))
+}
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+static VERBOSE: AtomicBool = AtomicBool::new(false);
+
+/// Sets the options for this process.
+pub(crate) fn set(quiet: bool, verbose: bool) {
+    QUIET.store(quiet, Ordering::Relaxed);
+    VERBOSE.store(verbose, Ordering::Relaxed);
+}
+
+/// Returns whether summaries, notes and progress are omitted.
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
+/// Returns whether details are printed.
+pub(crate) fn is_verbose() -> bool {
+    VERBOSE.load(Ordering::Relaxed)
 }

@@ -5,19 +5,14 @@ mod attributes;
 mod dialect;
 mod key_field;
 mod key_path;
-mod parts;
-mod passages;
 mod read;
 mod recognize;
-mod root;
 mod rules;
 mod schema;
 mod shape;
 mod statement;
-mod tables;
 mod terms;
 mod transcript;
-mod view;
 
 use std::io::{self, Write};
 
@@ -32,7 +27,7 @@ use crate::json::reader::{Defect, Limits, MemberNames, ReadError};
 use crate::validation::{Findings, RuleInfo, apply};
 
 use attributes::{EFFECTS, IO_REFS};
-use root::{ContractCore, ContractMembers};
+use read::{ContractCore, ContractMembers};
 
 pub(crate) use dialect::foreign_language;
 pub use key_path::KeyPath;
@@ -47,14 +42,14 @@ static INFO: KindInfo = KindInfo {
     noun: "contract",
     plural: "contracts",
     members: &["contract"],
-    attributes: &attributes::ALL,
+    attributes: &attributes::ATTRIBUTES,
     inverse_relation: Some("governs"),
-    fields: &[passages::FIELD],
+    fields: &[transcript::FIELD],
     step_noun: "term",
     step_prefix: Some(("/effects/", 0)),
     further_steps: Some(("/io_refs/", transcript::IO_REF)),
-    view: view::ARTIFACTS,
-    tables: &[tables::EFFECTS, tables::IO_REFS],
+    view: attributes::ARTIFACTS,
+    tables: &[attributes::EFFECTS_TABLE, attributes::IO_REFS_TABLE],
     ..KindInfo::NONE
 };
 
@@ -113,11 +108,11 @@ impl Artifact for Contract {
     }
 
     fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        parts::parts(MemberBytes::only(members), limits)
+        transcript::parts(MemberBytes::only(members), limits)
     }
 
     fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        passages::extract(MemberBytes::only(members), limits)
+        transcript::passages(MemberBytes::only(members), limits)
     }
 
     fn transcript(

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use super::dialect::foreign_language;
 use super::key_field::{KeyFields, Presence};
 use super::key_path::KeyPath;
-use super::root::ContractMembers;
+use super::read::ContractMembers;
 use super::statement::ParsedMember;
 use super::terms::Effect;
 use super::{schema, shape, statement};

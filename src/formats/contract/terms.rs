@@ -1,6 +1,5 @@
 use super::key_path::KeyPath;
-use super::read;
-use super::root::ContractMembers;
+use super::read::{self, ContractMembers};
 use super::statement::{self, Bounds, ParsedMember};
 use crate::digest::Digest;
 use crate::json::Value;

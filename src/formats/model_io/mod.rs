@@ -2,14 +2,9 @@
 
 mod attributes;
 mod metrics;
-mod parts;
-mod roles;
-mod root;
 mod rules;
 mod session;
-mod table;
 mod transcript;
-mod view;
 
 use std::io::{self, Write};
 
@@ -23,8 +18,8 @@ use crate::json::canonical::rfc8785;
 use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::validation::{Findings, RuleInfo, apply};
 
-use roles::{INDEXED, PROMPT, RESPONSE};
-use root::{SessionMembers, interactions};
+use attributes::{INDEXED, PROMPT, RESPONSE};
+use session::{SessionMembers, interactions};
 
 pub use attributes::INTERACTIONS;
 pub use session::{Interaction, Session, SessionMode};
@@ -38,12 +33,12 @@ static INFO: KindInfo = KindInfo {
     plural: "sessions",
     members: &["model_io.json"],
     file_names: &["model_io.json"],
-    attributes: &attributes::ALL,
+    attributes: &attributes::ATTRIBUTES,
     playback: Some(Playback::ByPrompt),
     step_noun: PROMPT.unit,
     step_prefix: Some(("/interactions/", 0)),
-    view: view::ARTIFACTS,
-    tables: &[table::INTERACTIONS],
+    view: attributes::ARTIFACTS,
+    tables: &[attributes::INTERACTIONS_TABLE],
     ..KindInfo::NONE
 };
 
@@ -140,7 +135,7 @@ impl Artifact for ModelIo {
     }
 
     fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        parts::parts(MemberBytes::only(members), limits)
+        transcript::parts(MemberBytes::only(members), limits)
     }
 
     /// Returns its responses.

@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use super::root::SessionMembers;
+use super::session::SessionMembers;
 use crate::artifact::SupportedMajors;
 use crate::digest::Digest;
 use crate::json::reader::excerpt;

@@ -1,12 +1,17 @@
-//! The transcript of a session: its interactions. Prompts are not recorded, only their digests.
+//! Sessions as transcripts, and the interactions by which they are compared.
 
 use std::borrow::Cow;
 
-use super::roles::PROMPT;
+use super::attributes::PROMPT;
 use crate::artifact::attribute::{parse_count, parse_milliseconds};
-use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep};
+use crate::artifact::{
+    BodyContent, BodyRole, Part, PartKind, StepClass, StepVisitor, TranscriptStep, differ, same_place,
+};
 use crate::digest::Digest;
 use crate::json::Value;
+use crate::json::canonical::rfc8785;
+use crate::json::pointer::Token;
+use crate::json::reader::{self, Limits, ReadError};
 
 /// Calls `visit` with each interaction.
 pub(super) fn visit(interactions: &[Value<'_>], visit: &mut StepVisitor<'_>) {
@@ -28,4 +33,48 @@ fn describe<'v>(index: usize, interaction: &'v Value<'v>) -> TranscriptStep<'v> 
         step.push(BodyRole::Response, BodyContent::Text(Cow::Borrowed(response)));
     }
     step
+}
+
+static SESSION: PartKind = PartKind {
+    is_ephemeral: |at| match at.first() {
+        Some(Token::Name(name)) => {
+            !["model_io_schema_version", "adapter_id", "model_id", "mode", "interactions"].contains(name)
+        }
+        _ => false,
+    },
+    canonical,
+    describe: |_, _, names| differ(names),
+};
+
+/// The position of an interaction is not a difference by itself, so `i` is ephemeral.
+static INTERACTION: PartKind = PartKind {
+    is_ephemeral: |at| match at.first() {
+        Some(Token::Name(name)) => !["prompt_hash", "response_hash", "response_content"].contains(name),
+        _ => false,
+    },
+    canonical,
+    describe: |_, _, names| {
+        let word = |differs: bool| if differs { "different" } else { "same" };
+        let prompt = word(names.contains(&"prompt_hash"));
+        let response = word(names.iter().any(|name| name.starts_with("response")));
+        format!("{prompt} prompt, {response} response")
+    },
+};
+
+fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
+    rfc8785::to_vec(value).ok()
+}
+
+pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+    let mut root = reader::read_keeping_overflow(document, limits)?;
+    let interactions = root.take(&["interactions"]);
+    let of_session = [same_place(&["session"]); 2];
+    let mut parts = vec![Part::new("session".to_owned(), of_session, root, &SESSION)];
+    let Some(Value::Array(interactions)) = interactions else { return Ok(parts) };
+    for (index, interaction) in interactions.into_iter().enumerate() {
+        let prompt = interaction.get("prompt_hash").and_then(Value::as_str).unwrap_or_default();
+        let keys = [same_place(&["interaction", prompt]), same_place(&["interaction"])];
+        parts.push(Part::new(format!("interaction {index}"), keys, interaction, &INTERACTION));
+    }
+    Ok(parts)
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::members::{PackContents, SESSION};
-use super::{hash, ledger, metrics};
+use super::{hash, ledger};
 use crate::artifact::{
-    ArtifactLocation, AttributeInfo, Column, Draft, Mention, MissingOffset, NameHandle, REFERS_TO, Relation,
-    Role, group, parse_timestamp, relation,
+    ArtifactLocation, ArtifactView, AttributeInfo, Column, Draft, Mention, MissingOffset, NameHandle,
+    REFERS_TO, Relation, Role, group, parse_timestamp, relation,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -49,12 +49,12 @@ const RESULT: AttributeInfo = AttributeInfo::text("result", "`BUNDLE`, `CLARIFY`
 
 pub(super) const ATTRIBUTES: [AttributeInfo; 17] = [
     ACCEPTED,
-    metrics::ARCH,
+    ARCH,
     BUNDLE_HASH,
     AttributeInfo::CREATED_AT,
     AttributeInfo::DURATION_MS,
     AttributeInfo::ERRORS,
-    metrics::EXIT_CODE,
+    EXIT_CODE,
     AttributeInfo::FINISHED_AT,
     INTENT_HASH,
     KERNEL_VERSION,
@@ -78,7 +78,7 @@ pub(super) const COLUMNS: [Column; 12] = [
     AttributeInfo::FINISHED_AT.column(),
     AttributeInfo::DURATION_MS.column(),
     ACCEPTED.column().facet(),
-    metrics::EXIT_CODE.column().facet(),
+    EXIT_CODE.column().facet(),
     AttributeInfo::ERRORS.column(),
     AttributeInfo::OS.column(),
 ];
@@ -108,7 +108,7 @@ pub(super) fn describe(members: PackContents<'_>, digests: BTreeMap<&'static str
         describe_run(run, &mut draft);
     }
     if let Some(runner) = members.value("runner.json") {
-        metrics::describe(runner, &mut draft);
+        describe_metrics(runner, &mut draft);
     }
     describe_ledger(&members, &mut draft);
     draft.embedded.extend(members.session.and_then(Result::ok));
@@ -185,4 +185,34 @@ fn describe_ledger(members: &PackContents<'_>, draft: &mut Draft) {
         let indexed = INDEXED_IN_LEDGER.map(|(_, pointer, _)| pointer);
         draft.collect_references(&entry, &prefix, &indexed);
     }
+}
+
+pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
+    about: "a run export pack",
+    named_by: Some(AttributeInfo::RUN_ID.name),
+    columns: &COLUMNS,
+};
+
+const ARCH: AttributeInfo = AttributeInfo::text("arch", "the processor architecture of the runner");
+const EXIT_CODE: AttributeInfo = AttributeInfo::count("exit_code", "the exit code of the runner");
+
+/// Adds the attributes of a valid `runner.json`.
+fn describe_metrics(runner: &Value<'_>, draft: &mut Draft) {
+    let platform = |name: &str| runner.get("platform")?.get(name).and_then(Value::as_non_empty_str);
+    for (info, name) in [(AttributeInfo::OS, "os"), (ARCH, "arch")] {
+        if let Some(text) = platform(name) {
+            draft.attribute(info.name, text);
+        }
+    }
+    for (program, name) in [("node", "node_version"), ("npm", "npm_version")] {
+        if let Some(version) = platform(name) {
+            draft.attribute(AttributeInfo::RUNTIME.name, format!("{program} {version}"));
+        }
+    }
+    let exit = |name: &str| runner.get("exit")?.get(name);
+    let code = exit("code").and_then(crate::artifact::attribute::parse_count);
+    draft.number(EXIT_CODE, code);
+    let was_killed = exit("signal").is_some()
+        || ["oom_killed", "timeout_killed"].into_iter().any(|name| exit(name) == Some(&Value::Bool(true)));
+    draft.count(AttributeInfo::ERRORS, usize::from(was_killed || code.is_some_and(|code| code != 0)));
 }

@@ -5,20 +5,15 @@ mod bundle;
 mod calls;
 mod checks;
 mod hash;
-mod hashes;
 mod index;
 mod inner;
 mod ledger;
 mod members;
-mod metrics;
-mod parts;
-mod passages;
 mod patch;
 mod recognize;
 mod rules;
 mod runner;
 mod transcript;
-mod view;
 
 use std::io::{self, Write};
 
@@ -42,9 +37,9 @@ static INFO: KindInfo = KindInfo {
     attributes: &index::ATTRIBUTES,
     directory_rule: Some(rules::IO),
     is_run: true,
-    fields: &[passages::FIELD],
+    fields: &[transcript::FIELD],
     step_noun: "file",
-    view: view::ARTIFACTS,
+    view: index::ARTIFACTS,
     ..KindInfo::NONE
 };
 
@@ -111,11 +106,11 @@ impl Artifact for Pack {
     }
 
     fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        parts::parts(members, limits)
+        transcript::parts(members, limits)
     }
 
     fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        passages::extract(members, limits)
+        transcript::passages(members, limits)
     }
 
     fn transcript(

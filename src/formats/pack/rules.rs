@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use super::inner::{PackMemberRule, SCHEMA, info};
 use super::members::{self, PackContents};
-use super::{bundle, checks, hashes, ledger, patch, runner};
+use super::{bundle, checks, ledger, patch, runner};
 use crate::artifact::EntryContent;
 use crate::validation::{Finder, Rule, RuleInfo, Severity};
 
@@ -199,7 +199,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
             "The format's own verifier does not check the hashes of intents and proposals, \
              so this does not reject the pack. Nothing can be found by a malformed hash.",
         ),
-        check: hashes::check,
+        check: checks::check,
     },
 ];
 

@@ -1,21 +1,30 @@
-//! The declarations of the attributes of run packs.
+//! The attributes of runs, the roles of their digests, their SQL view, and the table of their steps.
 
 use super::calls::TOOL_PLACES;
-use super::metrics::{HTTP_HOST, HTTP_METHOD, PLATFORM, REDACTION_POLICY, REDACTION_PROFILE};
-use crate::artifact::AttributeInfo;
+use super::members::{at, steps};
+use super::metrics::{self, HTTP_HOST, HTTP_METHOD, PLATFORM, REDACTION_POLICY, REDACTION_PROFILE};
+use super::provider_shapes::StepTextRole;
+use super::{requests, texts};
+use crate::artifact::ColumnType::{Hash, Json, Number, Text, Time};
+use crate::artifact::{
+    ArtifactView, AttributeInfo, Cell, Column, MemberBytes, Relation, Role, Table, TableRow, group, relation,
+    timestamp_text,
+};
+use crate::json::Value;
+use crate::json::reader::{Limits, ReadError};
 
-pub(super) const AGENT: AttributeInfo = AttributeInfo::text("agent", "the agent");
-pub(super) const CAPTURE_MODE: AttributeInfo = AttributeInfo::text("capture_mode", "how it was recorded");
+const AGENT: AttributeInfo = AttributeInfo::text("agent", "the agent");
+const CAPTURE_MODE: AttributeInfo = AttributeInfo::text("capture_mode", "how it was recorded");
 pub(super) const PROVIDER: AttributeInfo = AttributeInfo::text("provider", "the provider of the model");
 pub(super) const SOURCE: AttributeInfo = AttributeInfo::text("source", "the recorder");
-pub(super) const SOURCE_RUN_ID: AttributeInfo =
+const SOURCE_RUN_ID: AttributeInfo =
     AttributeInfo::text("source_run_id", "the id of the run that it was derived from");
 /// The number of steps.
 pub const STEPS: AttributeInfo = AttributeInfo::count("steps", "the number of steps");
 const STEP_TYPE: AttributeInfo = AttributeInfo::text("step_type", "the type of a step");
 const TOOL: AttributeInfo = AttributeInfo::text("tool", "a tool that was called");
 
-pub(super) const ALL: [AttributeInfo; 28] = [
+pub(super) const ATTRIBUTES: [AttributeInfo; 28] = [
     AGENT,
     CAPTURE_MODE,
     AttributeInfo::COST_USD,
@@ -53,3 +62,137 @@ pub(super) const STEP_ATTRIBUTES: &[(&str, &[&[&str]])] = &[
     ("model_id", &[&["input", "model"], &["metadata", "model"], &["input", "payload", "model"]]),
     ("tool", TOOL_PLACES),
 ];
+
+pub(super) const STEP: Role = Role { name: "step", group: group::STEP, unit: "step", relation: None };
+pub(super) const PROMPT: Role = Role { name: "prompt", group: group::PROMPT, unit: "step", relation: None };
+pub(super) const RESPONSE: Role =
+    Role { name: "response", group: group::RESPONSE, unit: "step", relation: None };
+
+/// The part of the run before this one.
+pub(super) const PREVIOUS: Role = Role {
+    name: "previous",
+    group: group::PART,
+    unit: "",
+    relation: Some(Relation { name: relation::CONTINUES, dangles: true }),
+};
+
+/// The location of the core hash of the part before.
+pub(super) const PREVIOUS_AT: &str = "/metadata/gateway/previous";
+
+pub(super) const DERIVED_FROM: Relation = Relation { name: "derived-from", dangles: true };
+
+/// The locations of digests that are indexed as the core hash, as that of another part, as step hashes and as prompts.
+pub(super) const INDEXED: [&str; 4] =
+    ["/checksum", PREVIOUS_AT, "/payload/run/steps/*/hash", "/payload/run/steps/*/input/prompt_hash"];
+
+pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
+    about: "a run pack",
+    named_by: Some(AttributeInfo::RUN_ID.name),
+    columns: &[
+        AttributeInfo::RUN_ID.column(),
+        SOURCE_RUN_ID.column(),
+        PROVIDER.column().facet(),
+        AGENT.column().facet(),
+        SOURCE.column().facet(),
+        CAPTURE_MODE.column().facet(),
+        STEPS.column(),
+        AttributeInfo::CREATED_AT.column(),
+        AttributeInfo::MODEL_ID.column().facet(),
+        AttributeInfo::FIRST_STEP_AT.column(),
+        AttributeInfo::LAST_STEP_AT.column(),
+        AttributeInfo::DURATION_MS.column(),
+        AttributeInfo::LATENCY_MS.column(),
+        AttributeInfo::TOKENS_INPUT.column(),
+        AttributeInfo::TOKENS_OUTPUT.column(),
+        AttributeInfo::TOKENS.column(),
+        AttributeInfo::COST_USD.column(),
+        AttributeInfo::TOOL_CALLS.column(),
+        AttributeInfo::ERRORS.column().facet(),
+        AttributeInfo::OS.column(),
+        PLATFORM.column(),
+        REDACTION_PROFILE.column(),
+    ],
+};
+
+pub(super) const STEPS_TABLE: Table = Table {
+    name: "steps",
+    about: "a step of a run",
+    columns: &[
+        Column::new("i", Number, "index in the run, from 0"),
+        Column::new("id", Text, "its id"),
+        Column::new("type", Text, "its type, such as `model.response`").facet(),
+        Column::new("hash", Hash, "its hash"),
+        Column::new("tool", Text, "the tool that the step concerns").facet(),
+        Column::new("model_id", Text, "the model that the step concerns").facet(),
+        Column::new("provider", Text, "the provider of the model").facet(),
+        Column::new("prompts", Json, "the list of the prompts that it contains; NULL if there are none"),
+        Column::new("prompt_text", Text, "its prompts as text, with an empty line between two").searched(),
+        Column::new("responses", Json, "the list of the responses that it contains; NULL if there are none"),
+        Column::new("response_text", Text, "its responses as text, with an empty line between two")
+            .searched(),
+        Column::new("timestamp", Time, "its time, in UTC"),
+        Column::new("duration_ms", Number, "the stated duration in milliseconds"),
+        Column::new("http_method", Text, "the method of its HTTP request").facet(),
+        Column::new("http_host", Text, "the host of its HTTP request").facet(),
+        Column::new("is_error", Number, "1 if it is an error or a response that states one, else 0").facet(),
+        Column::new("input", Json, "its input").searched(),
+        Column::new("output", Json, "its output").searched(),
+        Column::new("metadata", Json, "its metadata"),
+    ],
+    rows,
+};
+
+fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<TableRow>, ReadError> {
+    let mut rows = Vec::new();
+    for member in members {
+        let root = requests::read(member.bytes, limits)?;
+        rows.extend(steps(&root).iter().enumerate().map(|(index, step)| row(index, step)));
+    }
+    Ok(rows)
+}
+
+fn row(index: usize, step: &Value<'_>) -> TableRow {
+    let (method, host) = metrics::http_requests(step).next().unzip();
+    let method = method.flatten();
+    let [prompts, responses] =
+        [StepTextRole::Prompts, StepTextRole::Responses].map(|what| texts::carried(step, what));
+    vec![
+        Cell::index(index),
+        Cell::text_of(step, "id"),
+        Cell::text_of(step, "type"),
+        Cell::hash_of(step, "hash"),
+        attribute(step, "tool"),
+        attribute(step, "model_id"),
+        attribute(step, "provider"),
+        list(&prompts),
+        joined(&prompts),
+        list(&responses),
+        joined(&responses),
+        metrics::time(step).map_or(Cell::Null, |time| Cell::Text(timestamp_text(time))),
+        metrics::duration(step).map_or(Cell::Null, Cell::Integer),
+        method.as_deref().into(),
+        host.as_deref().into(),
+        Cell::Integer(metrics::is_error(step).into()),
+        Cell::json_of(step, "input"),
+        Cell::json_of(step, "output"),
+        Cell::json_of(step, "metadata"),
+    ]
+}
+
+/// Returns the first value of the attribute `name` in a step.
+fn attribute(step: &Value<'_>, name: &str) -> Cell {
+    let is_of_tool = step.get("type").and_then(Value::as_str).is_some_and(|text| text.starts_with("tool."));
+    let places = STEP_ATTRIBUTES.iter().filter(|(attribute, _)| *attribute == name);
+    let places = places.filter(|_| name != "tool" || is_of_tool).flat_map(|(_, places)| *places);
+    let mut values = places.filter_map(|names| at(step, names).and_then(Value::as_non_empty_str));
+    values.next().into()
+}
+
+fn list(texts: &[&str]) -> Cell {
+    let texts: Vec<_> = texts.iter().map(|text| Value::String((*text).into())).collect();
+    if texts.is_empty() { Cell::Null } else { Cell::json(&Value::Array(texts)) }
+}
+
+fn joined(texts: &[&str]) -> Cell {
+    if texts.is_empty() { Cell::Null } else { Cell::Text(texts.join("\n\n")) }
+}

@@ -9,21 +9,14 @@ mod exchanges;
 mod members;
 mod metrics;
 mod pairs;
-mod parts;
-mod passages;
 mod pending_requests;
 mod provider_shapes;
-mod request_matcher;
 mod requests;
-mod roles;
 mod rules;
 mod run_events;
 mod shape;
-mod signature;
-mod table;
 mod texts;
 mod transcript;
-mod view;
 
 use std::io::{self, Write};
 
@@ -38,10 +31,9 @@ use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_los
 use crate::json::{Object, Value, compact};
 use crate::validation::{Findings, RuleInfo, apply};
 
-use attributes::STEP_ATTRIBUTES;
+use attributes::{DERIVED_FROM, INDEXED, PREVIOUS, PREVIOUS_AT, PROMPT, RESPONSE, STEP, STEP_ATTRIBUTES};
 use envelope::{Envelope, core_text};
 use members::{at, steps};
-use roles::{DERIVED_FROM, INDEXED, PREVIOUS, PREVIOUS_AT, PROMPT, RESPONSE, STEP};
 
 pub use attributes::STEPS;
 pub use provider_shapes::{BODIES, ProviderShape, ROLES_NOT_ASKED, SHAPES, StepTextRole, TYPES_PASSED_OVER};
@@ -60,12 +52,12 @@ static INFO: KindInfo = KindInfo {
     plural: "runs",
     members: &["run.rpk"],
     file_names: &["*.rpk", "*.bundle"],
-    attributes: &attributes::ALL,
+    attributes: &attributes::ATTRIBUTES,
     is_run: true,
     can_be_signed: true,
     playback: Some(Playback::InOrder),
-    view: view::ARTIFACTS,
-    tables: &[table::STEPS],
+    view: attributes::ARTIFACTS,
+    tables: &[attributes::STEPS_TABLE],
     step_noun: STEP.unit,
     step_prefix: Some(("/payload/run/steps/", 0)),
     records_prompts: true,
@@ -177,11 +169,11 @@ impl Artifact for Rpk {
     }
 
     fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        parts::parts(MemberBytes::only(members), limits)
+        transcript::parts(MemberBytes::only(members), limits)
     }
 
     fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        Ok(passages::extract(steps(&requests::read(MemberBytes::only(members), limits)?)))
+        Ok(transcript::passages(steps(&requests::read(MemberBytes::only(members), limits)?)))
     }
 
     fn transcript(

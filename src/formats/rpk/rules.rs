@@ -1,7 +1,6 @@
-use super::envelope::{Envelope, has_supported_version};
+use super::envelope::{Envelope, HmacCheckResult, RpkSignature, has_supported_version};
 use super::members::{canonical_members, steps};
 use super::shape;
-use super::signature::{HmacCheckResult, RpkSignature};
 use crate::artifact::{AdmitOptions, SignaturePolicy, SupportedMajors};
 use crate::digest::Digest;
 use crate::json::Value;

@@ -7,8 +7,7 @@ use crate::json::reader::excerpt;
 use crate::json::{Object, Value, pointer};
 use crate::validation::Finder;
 
-use super::envelope::{Envelope, has_supported_version};
-use super::signature;
+use super::envelope::{self, Envelope, has_supported_version};
 
 pub(super) const STEP_TYPES: [&str; 8] = [
     "agent.command",
@@ -44,7 +43,7 @@ impl RpkMemberType {
             | (Self::Array, Value::Array(_)) => true,
             (Self::Hash, Value::String(text)) => Digest::parse_prefixed(text).is_some(),
             (Self::StepKind, Value::String(text)) => STEP_TYPES.contains(&text.as_ref()),
-            (Self::Code, Value::String(text)) => signature::code(text).is_some(),
+            (Self::Code, Value::String(text)) => envelope::code(text).is_some(),
             _ => false,
         }
     }

@@ -1,16 +1,23 @@
-//! The transcript of a run: its steps with their prompts, responses, calls and errors.
+//! Runs as transcripts, the parts by which they are compared, and their searchable texts.
 
 use std::borrow::Cow;
 
 use super::arguments::arguments;
+use super::attributes::STEP;
 use super::calls::{URLS, is_of_policy, tools};
-use super::members::{at, texts_at};
+use super::members::{at, canonical_members, texts_at};
+use super::pending_requests::RequestMatcher;
 use super::provider_shapes::StepTextRole;
-use super::request_matcher::RequestMatcher;
 use super::{exchanges, metrics, requests, texts};
-use crate::artifact::{BodyContent, BodyRole, StepClass, StepVisitor, TranscriptStep};
+use crate::artifact::{
+    BodyContent, BodyRole, Field, Part, PartKind, Passage, PassageCollector, StepClass, StepVisitor,
+    TranscriptStep, differ, same_place, words_of,
+};
 use crate::digest::Digest;
 use crate::json::Value;
+use crate::json::canonical::replaykit::{self, VOLATILE_NAMES, VolatilePolicy};
+use crate::json::pointer::Token;
+use crate::json::reader::{Limits, ReadError};
 
 /// The classes of the step types.
 const CLASSES: [(&str, StepClass); 8] = [
@@ -196,5 +203,170 @@ fn value<'v>(value: &'v Value<'v>, role: BodyRole, described: &mut TranscriptSte
     };
     if !is_empty {
         described.push(role, BodyContent::from_value(value));
+    }
+}
+
+static RUN: PartKind = PartKind {
+    is_ephemeral: |at| {
+        let names: Vec<&str> = at.iter().filter_map(name_of).collect();
+        let given_anew = match names.as_slice() {
+            [root] => !["version", "metadata", "payload"].contains(root),
+            ["metadata", member] => ["run_id", "created_at", "source_run_id"].contains(member),
+            ["payload", "run", member] => OF_ONE_RUN.contains(member),
+            _ => false,
+        };
+        given_anew || is_volatile(at)
+    },
+    canonical,
+    describe: |_, _, names| differ(names),
+};
+
+/// Members that differ between any two runs.
+const OF_ONE_RUN: [&str; 6] =
+    ["id", "timestamp", "source_run_id", "listener_session_id", "listener_process", "listener_bind"];
+
+/// The compared part is the one that step hashes cover.
+static STEP_PART: PartKind = PartKind {
+    is_ephemeral: |at| {
+        let covered = |name: &&str| ["type", "input", "output", "metadata"].contains(name);
+        !at.first().and_then(name_of).as_ref().is_none_or(covered) || is_volatile(at)
+    },
+    canonical,
+    describe: |one, _, names| {
+        let step_type = one.get("type").and_then(Value::as_str).unwrap_or_default().replace('.', " ");
+        match names {
+            [] => format!("{step_type} differs"),
+            names => format!("{step_type} differs ({})", names.join(", ")),
+        }
+    },
+};
+
+static ENVIRONMENT: PartKind = PartKind {
+    is_ephemeral: is_volatile,
+    canonical,
+    describe: |_, _, _| "the environment differs".to_owned(),
+};
+
+fn name_of<'v>(token: &Token<'v>) -> Option<&'v str> {
+    match token {
+        Token::Name(name) => Some(name),
+        Token::Index(_) => None,
+    }
+}
+
+fn is_volatile(at: &[Token<'_>]) -> bool {
+    at.last().and_then(name_of).is_some_and(|name| VOLATILE_NAMES.contains(&name.to_lowercase().as_str()))
+}
+
+fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
+    replaykit::object(&[("", value)], VolatilePolicy::Include).ok()
+}
+
+pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+    let mut root = requests::read_restored(document, limits)?;
+    let steps = root.take(&["payload", "run", "steps"]);
+    let environment = ["environment_fingerprint", "runtime_versions"]
+        .map(|name| (name, root.take(&["payload", "run", name])));
+    let one_of_its_sort = |word: &str| [same_place(&[word]); 2];
+    let mut parts = vec![Part::new("run".to_owned(), one_of_its_sort("run"), root, &RUN)];
+    let Some(Value::Array(steps)) = steps else { return Ok(parts) };
+    for (index, step) in steps.into_iter().enumerate() {
+        let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let request = canonical_members(&step, &["type", "input"], VolatilePolicy::Omit).and_then(Result::ok);
+        let of_its_type = same_place(&["step", &step_type]);
+        let keys = [request.map_or(of_its_type, |request| Digest::from_content(&request)), of_its_type];
+        parts.push(Part::new(format!("step {index}"), keys, step, &STEP_PART));
+    }
+    for (name, value) in environment {
+        let value = value.unwrap_or(Value::Null);
+        parts.push(Part::new(name.replace('_', " "), one_of_its_sort(name), value, &ENVIRONMENT));
+    }
+    Ok(parts)
+}
+
+/// Members of steps that are searched, by step type.
+const MEMBERS: &[(&str, &str, Field)] = &[
+    ("agent.command", "input", Field::STEP),
+    ("agent.command", "output", Field::OUTPUT),
+    ("tool.request", "input", Field::TOOL),
+    ("tool.response", "output", Field::OUTPUT),
+    ("error.event", "input", Field::OUTPUT),
+    ("error.event", "output", Field::OUTPUT),
+];
+
+/// Members that contain prompts or responses, by step type. If none are found in the known shapes, all of their words
+/// are searched.
+const CARRIERS: &[(&str, &str, Field)] = &[
+    ("prompt.render", "output", Field::PROMPT),
+    ("model.request", "input", Field::PROMPT),
+    ("model.response", "output", Field::RESPONSE),
+    ("output.final", "output", Field::RESPONSE),
+];
+
+pub(super) fn passages(steps: &[Value<'_>]) -> Vec<Passage> {
+    let mut passages = PassageCollector::default();
+    for (index, step) in steps.iter().enumerate() {
+        let mut add = |field, text: String| passages.add_at(field, STEP.unit, index, text);
+        add(Field::STEP, name(step));
+        let carried = [(Field::PROMPT, StepTextRole::Prompts), (Field::RESPONSE, StepTextRole::Responses)]
+            .map(|(field, carries)| (field, texts::carried(step, carries)));
+        let has_carried = carried.iter().any(|(_, texts)| !texts.is_empty());
+        for (field, text) in
+            carried.into_iter().flat_map(|(field, texts)| texts.into_iter().map(move |text| (field, text)))
+        {
+            add(field, text.to_owned());
+        }
+        let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default();
+        let carriers = CARRIERS.iter().filter(|_| !has_carried);
+        for (_, member, field) in MEMBERS.iter().chain(carriers).filter(|(name, ..)| *name == step_type) {
+            let words = if *member == "input" { requests::asked(step) } else { step.get(member) };
+            add(*field, words.map(words_of).unwrap_or_default());
+        }
+    }
+    passages.into_vec()
+}
+
+/// Returns the name and description of a step.
+fn name(step: &Value<'_>) -> String {
+    let id = step.get("id").and_then(Value::as_str).unwrap_or_default();
+    let metadata = step.get("metadata").map(words_of).unwrap_or_default();
+    format!("{id}\n{metadata}").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::reader::{self, Limits};
+
+    #[test]
+    fn steps_are_searched_by_what_they_asked_answered_called_and_are_called() {
+        let steps = r#"[
+            {"id": "one", "type": "model.request", "input": {"prompt": "asked", "model": "m"}, "output": "sent",
+             "metadata": {"provider": "p"}},
+            {"id": "two", "type": "model.response", "input": {}, "output": {"content": "answered"}, "metadata": {}},
+            {"id": "three", "type": "model.response", "input": {}, "output": {"other": {"place": "told"}}, "metadata": {}},
+            {"id": "", "type": "tool.request", "input": {"tool": "weather", "args": {"city": "Paris"}}, "output": null,
+             "metadata": {}},
+            {"id": "", "type": "tool.response", "input": {"tool": "weather"}, "output": {"sky": "clear"}, "metadata": {}},
+            {"id": "", "type": "error.event", "input": null, "output": {"message": "failed"}, "metadata": {}}]"#;
+        let value = reader::read(steps.as_bytes(), &Limits::default()).unwrap();
+        let extracted: Vec<String> = passages(value.as_array().unwrap())
+            .into_iter()
+            .map(|Passage { field, unit, place, text }| format!("{unit} {place} {}: {text}", field.name()))
+            .collect();
+        assert_eq!(
+            extracted,
+            [
+                "step 0 step: one\nprovider: p",
+                "step 0 prompt: asked",
+                "step 1 step: two",
+                "step 1 response: answered",
+                "step 2 step: three",
+                "step 2 response: place: told",
+                "step 3 tool: tool: weather\ncity: Paris",
+                "step 4 output: sky: clear",
+                "step 5 output: message: failed",
+            ]
+        );
     }
 }

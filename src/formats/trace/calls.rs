@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::attributes::RECORD;
 use super::lines::records;
-use super::roles::RECORD;
 use crate::artifact::{CallNames, EventVisitor, RunCall, RunCallResult, RunEvent};
 use crate::json::reader::{Limits, ReadError};
 use crate::json::{Value, compact};

@@ -4,21 +4,14 @@
 
 mod attributes;
 mod calls;
-mod contents;
 mod control;
 mod growth;
 mod lines;
-mod metrics;
-mod parts;
-mod passages;
 mod record;
-mod roles;
 mod rules;
 mod step_result;
-mod table;
 mod time;
 mod transcript;
-mod view;
 
 use std::io::{self, Write};
 
@@ -33,14 +26,13 @@ use crate::json::canonical::c14n_v1;
 use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::validation::{Findings, RuleInfo, apply};
 
-use attributes::RECORDS;
-use growth::Growth;
-use lines::TraceLines;
-use metrics::Metrics;
-use record::{Chain, TraceRecord, digest_of};
-use roles::{
-    CONTROL_ROLES, EXTENDS, HEADER_ROLES, INDEXED, OF_STATES, RECORD, RECORDS_RUN, RESULT_ROLES, STEP_ROLES,
+use attributes::{
+    CONTROL_ROLES, EXTENDS, HEADER_ROLES, INDEXED, OF_STATES, RECORD, RECORDS, RECORDS_RUN, RESULT_ROLES,
+    STEP_ROLES,
 };
+use growth::{Growth, Metrics};
+use lines::TraceLines;
+use record::{Chain, TraceRecord, digest_of};
 
 /// The kind `trace`.
 pub struct Trace;
@@ -50,7 +42,7 @@ static INFO: KindInfo = KindInfo {
     noun: "trace",
     plural: "traces",
     members: &["trace.ndjson"],
-    attributes: &attributes::ALL,
+    attributes: &attributes::ATTRIBUTES,
     is_run: true,
     versions: Some(SuccessorCriteria {
         relation: EXTENDS.name,
@@ -59,9 +51,9 @@ static INFO: KindInfo = KindInfo {
     }),
     step_noun: RECORD.unit,
     step_prefix: Some(("line ", 1)),
-    view: view::ARTIFACTS,
-    contents: &contents::ALL,
-    tables: &[table::RECORDS],
+    view: attributes::ARTIFACTS,
+    contents: &attributes::CONTENTS,
+    tables: &[attributes::RECORDS_TABLE],
     ..KindInfo::NONE
 };
 
@@ -171,11 +163,11 @@ impl Artifact for Trace {
     }
 
     fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        parts::parts(MemberBytes::only(members), limits)
+        transcript::parts(MemberBytes::only(members), limits)
     }
 
     fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        passages::extract(MemberBytes::only(members), limits)
+        transcript::passages(MemberBytes::only(members), limits)
     }
 
     fn transcript(

@@ -1,15 +1,19 @@
-//! The transcript of a trace: its records with the states between them. Records are read one at a time.
+//! Traces as transcripts, the records by which they are compared, and their searchable texts.
 
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 
+use super::attributes::RECORD;
 use super::lines::records;
 use super::record::digest_of;
 use crate::artifact::{
-    BodyContent, BodyRole, MissingOffset, StepClass, StepVisitor, TranscriptStep, parse_timestamp,
+    BodyContent, BodyRole, Field, MissingOffset, Part, PartContent, PartKind, Passage, PassageCollector,
+    StepClass, StepVisitor, TranscriptStep, differ, parse_timestamp, same_place, words_of,
 };
 use crate::json::Value;
+use crate::json::canonical::c14n_v1;
+use crate::json::pointer::Token;
 use crate::json::reader::{Limits, ReadError};
 
 /// Calls `visit` with each record.
@@ -112,4 +116,96 @@ fn text<'v>(value: &'v Value<'_>, name: &str) -> Option<&'v str> {
 /// Returns a time; the format defines all times as UTC.
 fn time(value: &Value<'_>, name: &str) -> Option<DateTime<Utc>> {
     parse_timestamp(text(value, name)?, MissingOffset::Utc)
+}
+
+/// Hashes of the chain, numbers that follow from the position, and members that differ between any two runs.
+const EPHEMERAL: [&str; 6] = ["created_at", "trace_id", "index", "step_index", "prev_hash", "record_hash"];
+
+static RECORD_PART: PartKind = PartKind {
+    is_ephemeral: |at| match at {
+        [Token::Name(name)] => EPHEMERAL.contains(name),
+        [Token::Name("result"), Token::Name(name)] => ["started_at", "finished_at", "metrics"].contains(name),
+        _ => false,
+    },
+    canonical: |value| c14n_v1::to_vec(value).ok(),
+    describe: describe_difference,
+};
+
+fn describe_difference(one: &Value<'_>, other: &Value<'_>, names: &[&str]) -> String {
+    let previous = |record: &'_ Value<'_>| record.get("prev_hash").and_then(Value::as_str).map(str::to_owned);
+    match (previous(one), previous(other)) {
+        // Up to this record, the two share one history.
+        (Some(one), Some(other)) if one == other => format!("the chain forks: {}", differ(names)),
+        _ => differ(names),
+    }
+}
+
+pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+    let part = |(index, record): (usize, Result<(&'d [u8], Value<'d>), ReadError>)| {
+        let (line, record) = record?;
+        let text = |value: &Value<'_>, name: &str| {
+            value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let (sort, result) = (text(&record, "type"), record.get("result").unwrap_or(&Value::Null));
+        let step = text(result, "step");
+        let keys = [same_place(&[&sort, &step, &text(result, "input_hash")]), same_place(&[&sort, &step])];
+        let part = Part::new(format!("record {index}"), keys, record, &RECORD_PART);
+        Ok(Part { content: PartContent::Text(line), ..part })
+    };
+    records(document, limits).enumerate().map(part).collect()
+}
+
+/// Members of results that are searched. The format defines no inputs; engines add them under these names.
+const MEMBERS: &[(&str, Field)] = &[
+    ("step", Field::STEP),
+    ("tool", Field::TOOL),
+    ("input", Field::TOOL),
+    ("arguments", Field::TOOL),
+    ("output", Field::OUTPUT),
+    ("errors", Field::OUTPUT),
+];
+
+pub(super) fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+    let mut passages = PassageCollector::default();
+    for (index, record) in records(document, limits).enumerate() {
+        let (_, record) = record?;
+        let Some(result) = record.get("result") else { continue };
+        for (member, field) in MEMBERS {
+            let text = result.get(member).map(words_of).unwrap_or_default();
+            passages.add_at(*field, RECORD.unit, index, text);
+        }
+    }
+    Ok(passages.into_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_searched_by_their_results() {
+        let trace = concat!(
+            r#"{"type": "header", "trace_id": "t"}"#,
+            "\n",
+            r#"{"type": "step", "result": {"step": "Fetch", "tool": "http", "output": {"body": "hello"}, "errors": []}}"#,
+            "\n",
+            r#"{"type": "step", "result": {"step": "Fail", "output": null, "errors": [{"code": "E1", "message": "no"}]}}"#,
+            "\n"
+        );
+        let extracted: Vec<String> = passages(trace.as_bytes(), &Limits::default())
+            .unwrap()
+            .into_iter()
+            .map(|Passage { field, unit, place, text }| format!("{unit} {place} {}: {text}", field.name()))
+            .collect();
+        assert_eq!(
+            extracted,
+            [
+                "record 1 step: Fetch",
+                "record 1 tool: http",
+                "record 1 output: body: hello",
+                "record 2 step: Fail",
+                "record 2 output: code: E1\nmessage: no",
+            ]
+        );
+    }
 }

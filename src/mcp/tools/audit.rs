@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use super::tool::ToolArguments;
 use crate::digest::CoreHash;
-use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
-use crate::mcp::page::ResultPage;
+use crate::mcp::page::{self, McpCursor, ResultPage};
 use crate::mcp::text::remove_empty;
 use crate::mcp::work::ToolContext;
 use crate::vault::audit::{AuditRequest, RunAudit};
@@ -55,13 +54,13 @@ impl ToolArguments for Arguments {
             let core = audit.run;
             for item in results(contract, audit)?.into_iter().skip(skip) {
                 if !page.push(item) {
-                    return page.into_result(Some(cursor::encode(&(after, skip))?));
+                    return page.into_result(Some(page::encode(&(after, skip))?));
                 }
                 skip += 1;
             }
             (after, skip) = (Some(core), 0);
         }
-        page.into_result(answer.next.map(|next| cursor::encode(&(Some(next), 0))).transpose()?)
+        page.into_result(answer.next.map(|next| page::encode(&(Some(next), 0))).transpose()?)
     }
 }
 

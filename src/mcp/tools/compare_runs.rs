@@ -6,9 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::tool::ToolArguments;
-use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
-use crate::mcp::page::ResultPage;
+use crate::mcp::page::{self, McpCursor, ResultPage};
 use crate::mcp::work::ToolContext;
 use crate::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
 
@@ -68,6 +67,6 @@ impl ToolArguments for Arguments {
             }
             after += 1;
         }
-        page.into_result(is_more.then(|| cursor::encode(&after)).transpose()?)
+        page.into_result(is_more.then(|| page::encode(&after)).transpose()?)
     }
 }

@@ -11,9 +11,8 @@ use super::tool::ToolArguments;
 use crate::artifact::AttributeInfo;
 use crate::clock;
 use crate::formats;
-use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
-use crate::mcp::page::fitting_page;
+use crate::mcp::page::{self, McpCursor, fitting_page};
 use crate::mcp::text::remove_empty;
 use crate::mcp::work::ToolContext;
 use crate::vault::api::Timestamp;
@@ -72,7 +71,7 @@ impl ToolArguments for Arguments {
                 remove_empty(&mut row);
                 rows.push(row);
             }
-            Ok((rows, answer.next.map(|next| cursor::encode(&next)).transpose()?))
+            Ok((rows, answer.next.map(|next| page::encode(&next)).transpose()?))
         })
     }
 }

@@ -6,9 +6,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::tool::ToolArguments;
-use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
-use crate::mcp::page::ResultPage;
+use crate::mcp::page::{self, McpCursor, ResultPage};
 use crate::mcp::text::remove_empty;
 use crate::mcp::work::ToolContext;
 use crate::vault::links::{Direction, LinksRequest};
@@ -93,6 +92,6 @@ impl ToolArguments for Arguments {
             }
             from += 1;
         }
-        page.into_result((from < links.len()).then(|| cursor::encode(&from)).transpose()?)
+        page.into_result((from < links.len()).then(|| page::encode(&from)).transpose()?)
     }
 }

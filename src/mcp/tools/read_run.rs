@@ -6,9 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tool::ToolArguments;
-use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
-use crate::mcp::page::{ResultPage, fitting_page, fitting_text};
+use crate::mcp::page::{self, McpCursor, ResultPage, fitting_page, fitting_text};
 use crate::mcp::text::remove_empty;
 use crate::mcp::work::ToolContext;
 use crate::vault::view::{ViewBody, ViewFilter, ViewRequest, ViewStep};
@@ -98,7 +97,7 @@ impl Arguments {
         fitting_page(MOST, &header, "outline", &mut |limit| {
             let next = steps.get(limit).map(|(step, _)| step.index).or(view.next);
             let items = items.iter().take(limit).cloned().collect();
-            Ok((items, next.map(|next| cursor::encode(&next)).transpose()?))
+            Ok((items, next.map(|next| page::encode(&next)).transpose()?))
         })
     }
 
@@ -127,7 +126,7 @@ impl Arguments {
             let text = body.text.as_deref().unwrap_or_default();
             let is_empty = end == from && end < text.len();
             if is_empty || !page.push(item) {
-                next = Some(cursor::encode(&(at, from))?);
+                next = Some(page::encode(&(at, from))?);
                 break;
             }
             (at, from) = if end < text.len() { (at, end) } else { (at + 1, 0) };

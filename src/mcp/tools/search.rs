@@ -7,9 +7,8 @@ use serde_json::json;
 
 use super::find_runs::kind;
 use super::tool::ToolArguments;
-use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
-use crate::mcp::page::ResultPage;
+use crate::mcp::page::{self, McpCursor, ResultPage};
 use crate::mcp::text::remove_empty;
 use crate::mcp::work::ToolContext;
 use crate::vault::find::ArtifactFilter;
@@ -72,6 +71,6 @@ impl ToolArguments for Arguments {
             }
             from += 1;
         }
-        page.into_result(is_more.then(|| cursor::encode(&from)).transpose()?)
+        page.into_result(is_more.then(|| page::encode(&from)).transpose()?)
     }
 }

@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 use super::tool::ToolArguments;
 use crate::artifact::group;
 use crate::digest::{Digest, DigestPrefix};
-use crate::mcp::cursor::{self, McpCursor};
 use crate::mcp::failure::ToolError;
-use crate::mcp::page::fitting_page;
+use crate::mcp::page::{self, McpCursor, fitting_page};
 use crate::mcp::text::remove_empty;
 use crate::mcp::work::ToolContext;
 use crate::vault::digests::DigestsRequest;
@@ -57,7 +56,7 @@ impl ToolArguments for Arguments {
                 found.push(item(&hit)?);
                 Ok(())
             })?;
-            Ok((found, answer.next.map(|next| cursor::encode(&next)).transpose()?))
+            Ok((found, answer.next.map(|next| page::encode(&next)).transpose()?))
         })
     }
 }

@@ -3,7 +3,6 @@
 //! The pages are those of the server. Of the artifacts that are written, everything is: their transcripts, the graphs of
 //! their links and their bytes. Links to other pages are left out, or are text.
 
-mod base64;
 mod document;
 mod names;
 mod rewrite;

@@ -3,7 +3,6 @@
 pub(super) mod artifact;
 pub(super) mod artifacts;
 pub(super) mod audits;
-mod chain;
 pub(super) mod diff;
 pub(super) mod download;
 mod filters;

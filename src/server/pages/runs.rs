@@ -16,9 +16,9 @@ use crate::server::svg::{self, Bar};
 use crate::server::text::{line, number, time};
 use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasis;
-use crate::vault::days::DaysRequest;
 use crate::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod};
 use crate::vault::list::{ListAnswer, ListRequest, ListRow};
+use crate::vault::stats::DaysRequest;
 
 /// Number of rows of a page.
 const ROWS: u64 = 50;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::steps::{anchor_in_type, are_events, class, duration, file_anchor, place_in};
-use super::{chain, parts, timeline};
+use super::{journal, parts, timeline};
 use crate::digest::CoreHash;
 use crate::display::{counted, size};
 use crate::formats;
@@ -67,7 +67,7 @@ pub(super) fn section(parameters: Parameters, answer: &ViewAnswer) -> Markup {
             h2 id="content-of-artifact" { (number(answer.total)) " " (line(&heading)) }
             @if answer.total > 1 { (filters(parameters, answer)) }
             (timeline::drawing(answer))
-            (chain::drawing(answer))
+            (journal::drawing(answer))
             @for step in &answer.steps { (shown_step(parameters, answer, step, start)) }
             @if answer.steps.is_empty() { p.faint { "None." } }
             (pages(parameters, answer))

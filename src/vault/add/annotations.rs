@@ -1,13 +1,16 @@
-//! Annotations that everything gets that is added.
+//! Annotations and source paths that everything gets that is added.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
 
-use crate::digest::CoreHash;
+use crate::artifact::Admitted;
+use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::{
-    Annotation, BUSY_TIMEOUT, MAX_NOTE_BYTES, Result, Storage, StorageError, Transaction, check_labels,
-    is_note,
+    Annotation, BUSY_TIMEOUT, MAX_NOTE_BYTES, Prepared, Result, SourcePath, Storage, StorageError,
+    Transaction, check_labels, is_note,
 };
 
 /// Annotations for all artifacts of an addition, whether they are new or were stored before. What is embedded in an
@@ -66,5 +69,42 @@ impl CommonAnnotations {
             }
         }
         Ok(is_changed)
+    }
+}
+
+/// The source paths that an addition records with new captures.
+#[derive(Clone, Copy)]
+pub(in crate::vault) enum SourcePaths<'a> {
+    /// None.
+    LeftOut,
+    /// Those of the inputs. What is embedded in an artifact, or stored with it, has the path of that artifact.
+    OfInputs,
+    /// Those that were recorded elsewhere.
+    Of(&'a HashMap<(CoreHash, CaptureHash), SourcePath>),
+    /// Those that were recorded elsewhere, which are taken out when they are set.
+    Once(&'a Mutex<HashMap<(CoreHash, CaptureHash), SourcePath>>),
+}
+
+impl SourcePaths<'_> {
+    /// Sets the paths of an artifact that was read from `path`.
+    pub(super) fn set(self, path: &OsStr, prepared: &mut Prepared) {
+        match self {
+            Self::LeftOut => {}
+            Self::OfInputs => {
+                let path = SourcePath::new(path);
+                prepared.set_source_paths(&|_| path.clone());
+            }
+            Self::Of(paths) => {
+                let key = |admitted: &Admitted| (admitted.core(), admitted.capture());
+                prepared.set_source_paths(&|admitted| paths.get(&key(admitted)).cloned());
+            }
+            Self::Once(paths) => {
+                let key = |admitted: &Admitted| (admitted.core(), admitted.capture());
+                let take = |admitted: &Admitted| {
+                    paths.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(admitted))
+                };
+                prepared.set_source_paths(&take);
+            }
+        }
     }
 }

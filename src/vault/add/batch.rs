@@ -4,14 +4,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::annotations::CommonAnnotations;
+use super::annotations::{CommonAnnotations, SourcePaths};
 use super::continuation_joiner::FirstPart;
-use super::examination::{Examination, ExaminationResult, ExaminedItem};
-use super::inputs::ends_directory;
+use super::examination::{Examination, ExaminationResult, ExaminedItem, ends_directory};
 use super::read_back::{ReadBack, read_back};
 use super::report::{AddReporter, DocumentOutcome, outcome_of};
 use super::rules::unreadable;
-use super::source_paths::SourcePaths;
 use crate::artifact::Admitted;
 use crate::clock;
 use crate::digest::CoreHash;

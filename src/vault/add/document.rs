@@ -1,13 +1,12 @@
 //! Adding through a vault: a single document, or many inputs.
 
 use super::add;
-use super::annotations::CommonAnnotations;
+use super::annotations::{CommonAnnotations, SourcePaths};
 use super::batch::{Recorded, read_back_stored};
 use super::continuation_joiner::joined;
-use super::inputs::InputResult;
+use super::examination::InputResult;
 use super::report::{AddMonitor, Summary};
 use super::rules::{conflicting, removed, unreadable};
-use super::source_paths::SourcePaths;
 use crate::artifact::Admitted;
 use crate::clock;
 use crate::intake::{self, DeclaredCapture, ExamineOptions, Inputs};

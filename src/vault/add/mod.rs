@@ -1,39 +1,33 @@
 //! The implementation of `add` and `verify`: find, examine, store, report.
 
 mod annotations;
-mod answer;
 mod batch;
 mod continuation_joiner;
 mod document;
 mod dry_run;
 mod examination;
-mod growing_documents;
-mod inputs;
 mod read_back;
 mod report;
 mod rules;
-mod source_paths;
-mod verification;
 
 use crate::intake::pipeline::PipelineEvent;
 use crate::intake::{ExamineOptions, Predecessor};
 use crate::storage::{Prepared, RemovedPolicy, Result, Storage};
 
 pub use annotations::CommonAnnotations;
-pub use answer::{AddedDocument, CheckedDocument, ExaminedDocument};
+pub(in crate::vault) use annotations::SourcePaths;
 pub(in crate::vault) use batch::Recorded;
 pub use document::AddError;
-pub use dry_run::dry_run;
-pub use inputs::InputResult;
-pub use report::{AddMonitor, DocumentOutcome, DocumentResult, Summary};
+pub use dry_run::{dry_run, verify};
+pub use examination::InputResult;
+pub use report::{
+    AddMonitor, AddedDocument, CheckedDocument, DocumentOutcome, DocumentResult, ExaminedDocument, Summary,
+};
 pub use rules::{OTHER_KIND, REMOVED, RULES, UNREADABLE};
-pub(in crate::vault) use source_paths::SourcePaths;
-pub use verification::verify;
 
 use batch::{AddBatch, AddInterruption, is_stopped};
 use continuation_joiner::{ContinuationJoiner, DocumentSink, FirstPart, in_storage};
-use examination::ExaminedItem;
-use inputs::{CountedInputs, each, ends_directory, is_bad};
+use examination::{CountedInputs, ExaminedItem, each, ends_directory, is_bad};
 use report::AddReporter;
 
 /// Number of consecutive idle events, each of at least 20 ms, after which what waits is stored: inputs may arrive slowly. It is

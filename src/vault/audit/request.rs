@@ -3,16 +3,15 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::operation::{audit_run, governed_runs, terms};
-use super::result::{Audit, AuditedEffect, EvidenceSource, Verdict};
+use super::verdict::{Audit, AuditedEffect, EvidenceSource, Verdict};
+use super::{audit_run, governed_runs, terms};
 use crate::digest::CoreHash;
 use crate::formats::ContractTerms;
 use crate::storage::{ArtifactRecord, Snapshot, StorageError, created_at};
 use crate::validation::Violation;
 use crate::vault::api::{JsonValue, Operation};
 use crate::vault::details::run_id;
-use crate::vault::handle::Vault;
-use crate::vault::limit::limit_of;
+use crate::vault::handle::{Vault, limit_of};
 use crate::vault::resolve::LookupError;
 
 /// A request for an audit.

@@ -8,11 +8,10 @@ use utoipa::ToSchema;
 use super::api::Operation;
 use super::details::Detail;
 use super::find::{ArtifactFilter, FindCursor, FindOrder};
-use super::handle::Vault;
+use super::handle::{Vault, limit_of};
 use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{self, ArtifactRecord, Order, Page, Snapshot, StorageError};
-use crate::vault::limit::limit_of;
 use crate::vault::query::RunGroups;
 use row::PendingListRow;
 

@@ -7,8 +7,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::parts;
-use super::versions::extended;
+use super::versions::{self, extended};
 use crate::artifact::{Kind, relation};
 use crate::digest::CoreHash;
 use crate::formats;
@@ -159,7 +158,7 @@ impl GroupArtifactCache<'_> {
         let are_shared = self.snapshot.has_namesake(anchors)?;
         let shared = anchors.iter().zip(&are_shared).filter(|(_, is_shared)| **is_shared);
         let shared = shared.filter_map(|(core, _)| self.known.get(core)).map(|entry| &entry.record);
-        let parts = parts::parts(self.snapshot, shared)?;
+        let parts = versions::parts(self.snapshot, shared)?;
         let mut names = BTreeSet::new();
         for (core, is_shared) in anchors.iter().zip(are_shared) {
             let entry = self.entry(*core)?;
@@ -183,7 +182,7 @@ impl GroupArtifactCache<'_> {
             candidates.iter().filter(has_name).copied().collect::<Vec<_>>()
         };
         let candidates: Vec<Vec<CoreHash>> = names.iter().zip(&candidates).map(of_name).collect();
-        extended.extend(parts::continuing(self.snapshot, &candidates)?);
+        extended.extend(versions::continuing(self.snapshot, &candidates)?);
         let mut units = Vec::new();
         for candidates in &candidates {
             units.append(&mut self.together(candidates, &extended)?);

@@ -1,8 +1,7 @@
 //! Lookups of artifacts by tags, run ids, order of arrival, and hashes that artifacts mention.
 
-use super::error::LookupError;
+use super::error::{LookupError, MentionedHash, MentioningArtifact};
 use super::locate::{LocatedCapture, locate};
-use super::mentioned::{MentionedHash, MentioningArtifact};
 use crate::artifact::Playback;
 use crate::digest::{DigestPrefix, PrefixResolution};
 use crate::display::similar;

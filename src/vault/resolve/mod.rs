@@ -3,7 +3,6 @@
 mod error;
 mod locate;
 mod lookup;
-mod mentioned;
 mod read;
 mod recover;
 
@@ -17,9 +16,8 @@ use super::tombstones::RemovedArtifact;
 use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PREFIX, pasted};
 use crate::storage::{ArtifactRecord, Snapshot, StorageError, StoredMember};
 
-pub use error::LookupError;
+pub use error::{LookupError, MentionedHash, MentioningArtifact};
 pub use locate::LocatedCapture;
-pub use mentioned::{MentionedHash, MentioningArtifact};
 pub use recover::{RecoveredFiles, RequestedHashes};
 
 use locate::locate_bytes;

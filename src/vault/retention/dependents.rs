@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use super::decision::ArtifactDecision;
-use super::reason::RetentionReason;
+use super::reason::{ArtifactDecision, RetentionReason};
 use crate::digest::CoreHash;
 use crate::storage::{Result, Snapshot};
 use crate::vault::query::{DEPENDENTS_BATCH, Dependency, DependentFinder, GroupDependency};

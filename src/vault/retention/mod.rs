@@ -3,9 +3,7 @@
 //! The rules are those of backup programs: artifacts are divided into groups, and an artifact is kept if any rule keeps
 //! it within its group. Pinned artifacts are kept, and so are artifacts that a kept artifact contains or links to.
 
-mod decision;
 mod dependents;
-mod pattern;
 mod period;
 mod policy;
 mod reason;
@@ -22,11 +20,9 @@ use crate::storage::{
     TimeBasis, declared_time,
 };
 
-pub use decision::{ArtifactDecision, RetentionGroup};
-pub use pattern::{PatternError, TagPattern};
 pub use period::{Period, RetentionSpan};
-pub use policy::{GroupKey, LabelRule, PeriodRule, Policy};
-pub use reason::{RetentionReason, RetentionRuleMiss, length_text};
+pub use policy::{GroupKey, LabelRule, PatternError, PeriodRule, Policy, TagPattern};
+pub use reason::{ArtifactDecision, RetentionGroup, RetentionReason, RetentionRuleMiss, length_text};
 
 use period::PeriodRuleResult;
 

@@ -1,6 +1,6 @@
 //! Reasons of a policy to keep or remove an artifact.
 
-use chrono::Duration;
+use chrono::{DateTime, Duration, Utc};
 
 use super::period::{Period, RetentionSpan};
 use super::{Policy, TagPattern};
@@ -117,4 +117,42 @@ pub fn length_text(length: Duration) -> String {
     let unit = UNITS.into_iter().find(|(unit, _)| seconds % unit == 0 && seconds != 0);
     let (unit, name) = unit.unwrap_or(if seconds == 0 { (1, "d") } else { (1, "s") });
     format!("{}{name}", seconds / unit)
+}
+
+/// The group of an artifact: the name and the values of each key of the policy.
+pub type RetentionGroup = Vec<(String, Vec<String>)>;
+
+/// The decision on an artifact.
+#[derive(Clone, Debug)]
+pub struct ArtifactDecision {
+    /// The artifact.
+    pub artifact: ArtifactRecord,
+    /// The group.
+    pub group: RetentionGroup,
+    /// The time that is used, if the artifact has it.
+    pub at: Option<DateTime<Utc>>,
+    /// The total size of its captures in bytes.
+    pub size: u64,
+    /// The reasons to keep it; it is to be removed if there are none.
+    pub reasons: Vec<RetentionReason>,
+    /// The reasons that rules do not keep it.
+    pub misses: Vec<RetentionRuleMiss>,
+}
+
+impl ArtifactDecision {
+    /// Returns whether it is kept.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        !self.reasons.is_empty()
+    }
+
+    /// Returns why it is kept, or why no rule of `policy` keeps it.
+    #[must_use]
+    pub fn descriptions(&self, policy: &Policy) -> Vec<String> {
+        if self.is_kept() {
+            self.reasons.iter().map(RetentionReason::text).collect()
+        } else {
+            self.misses.iter().map(|miss| miss.text(policy)).collect()
+        }
+    }
 }

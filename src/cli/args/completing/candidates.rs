@@ -2,30 +2,26 @@
 //! that the same argument is completed in the same way by every command.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::Arg;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
-use runvault::Vault;
 use runvault::artifact::{Field, Kind};
 use runvault::digest::PREFIX;
-use runvault::formats;
 use runvault::storage::StorageError;
+use runvault::vault::annotations::{LabelKeysRequest, LabelValuesRequest, TagSummary, TagsRequest};
 use runvault::vault::attributes::{AttributeNamesRequest, AttributeValuesRequest};
-use runvault::vault::details::Detail;
-use runvault::vault::details::RUN_IDS;
+use runvault::vault::details::{Detail, RUN_IDS};
 use runvault::vault::find::{ArtifactFilter, FindCondition, FindRequest, FoundArtifact};
-use runvault::vault::labels::{LabelKeysRequest, LabelValuesRequest};
 use runvault::vault::rules::RulesRequest;
-use runvault::vault::tags::{TagSummary, TagsRequest};
+use runvault::{Vault, formats};
 
-use super::line::CompletionLine;
-use crate::cli::args::help;
-
-use crate::cli::args::settings::SettingType;
-use crate::cli::output::columns;
+use crate::cli::args::settings::{self, SettingType};
+use crate::cli::args::{default_vault, help};
 use crate::cli::output::matches::label;
 use crate::cli::output::table::DIGITS;
-use crate::cli::output::time;
+use crate::cli::output::{columns, time};
 
 /// Maximum number of artifacts, tags or values offered.
 const OFFERED: u64 = 50;
@@ -355,6 +351,45 @@ fn labels(vault: &Vault, typed: &str) -> Result<Vec<CompletionCandidate>, Storag
         keys.into_iter().map(|key| format!("{}=", key.key)).collect()
     };
     Ok(beginning(typed, pairs.into_iter().map(|pair| (pair, String::new()))))
+}
+
+/// The command line to complete.
+#[derive(Clone)]
+pub(super) struct CompletionLine {
+    /// The vault that it names.
+    vault: Option<PathBuf>,
+    /// The setting whose value is completed.
+    setting: Option<&'static settings::SettingInfo>,
+}
+
+impl CompletionLine {
+    pub(super) fn parse(words: &[OsString]) -> Self {
+        let after = |at: usize| words.get(at + 1).map(OsString::as_os_str);
+        let mut named = words.iter().enumerate().rev().filter_map(|(at, word)| match word.to_str()? {
+            // Bash splits "--vault=x" into several words.
+            "--vault" if after(at).is_some_and(|next| next == "=") => after(at + 1).map(PathBuf::from),
+            "--vault" => after(at).map(PathBuf::from),
+            word => word.strip_prefix("--vault=").map(PathBuf::from),
+        });
+        let set = words.iter().position(|word| word == "set").and_then(after);
+        let setting = set.and_then(|name| Some(settings::named(name.to_str()?)?.entry()));
+        Self { vault: named.next(), setting }
+    }
+
+    /// Returns the setting whose value is completed.
+    pub(super) fn setting(&self) -> Option<&'static settings::SettingInfo> {
+        self.setting
+    }
+
+    /// Returns the vault, if it exists and can be read.
+    pub(super) fn vault(&self) -> Option<Vault> {
+        let set = || settings::VAULT.get_path().ok();
+        let path = match &self.vault {
+            Some(path) => path.clone(),
+            None => set()?.map_or_else(|| default_vault::default().ok(), Some)?,
+        };
+        Vault::open(&path).ok()
+    }
 }
 
 #[cfg(test)]

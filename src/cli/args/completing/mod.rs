@@ -5,7 +5,6 @@
 
 mod bash;
 mod candidates;
-mod line;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -16,14 +15,12 @@ use clap::{Arg, Command};
 use clap_complete::engine::ArgValueCompleter;
 use clap_complete::env::{EnvCompleter, Shells};
 
-use crate::cli::args::help;
-use crate::cli::args::settings;
 use crate::cli::args::variable::variable;
+use crate::cli::args::{help, settings};
 use crate::cli::output::stdout;
 
 use bash::Bash;
-use candidates::CandidateSource;
-use line::CompletionLine;
+use candidates::{CandidateSource, CompletionLine};
 
 /// The variable that contains the name of the calling shell.
 const VARIABLE: &str = "RUNVAULT_COMPLETE";

@@ -1,8 +1,6 @@
 //! Additions to `--help`, the manual pages and docs/commands/: groups of commands, and examples.
 
 mod examples;
-mod groups;
-mod narrow;
 mod short;
 #[cfg(test)]
 mod tests;
@@ -11,14 +9,14 @@ use std::ffi::OsString;
 
 use clap::{Command, CommandFactory};
 
-pub(crate) use examples::for_command as examples_of;
-
 use crate::cli::Cli;
-use crate::cli::output::terminal;
+use crate::cli::output::{fit, terminal};
+
+pub(crate) use examples::for_command as examples_of;
 
 /// Returns the commands with their complete help.
 pub(crate) fn command() -> Command {
-    groups::arranged(extended(Cli::command()), &groups::GROUPS, DOCUMENTED_WIDTH)
+    arranged(extended(Cli::command()), &GROUPS, DOCUMENTED_WIDTH)
 }
 
 /// The width of the help in the documentation.
@@ -29,8 +27,8 @@ pub(crate) fn command_for(words: &[OsString]) -> Command {
     let asks_for_summary =
         words.len() < 2 || words.iter().take_while(|word| *word != "--").any(|word| word == "-h");
     let width = terminal::width().unwrap_or(DOCUMENTED_WIDTH);
-    let listed: &[_] = if asks_for_summary { &groups::SUMMARY } else { &groups::GROUPS };
-    let command = narrow::fitted(groups::arranged(extended(Cli::command()), listed, width), width);
+    let listed: &[_] = if asks_for_summary { &SUMMARY } else { &GROUPS };
+    let command = fitted(arranged(extended(Cli::command()), listed, width), width);
     if asks_for_summary { short::with_common_in_one_line(command) } else { command }
 }
 
@@ -54,4 +52,143 @@ fn with_examples(command: Command, path: &mut String) -> Command {
         path.truncate(length);
         inner
     })
+}
+
+/// The indent of further usage lines.
+const USAGE_INDENT: &str = "\n         ";
+
+/// Wraps the usage of every command that does not fit into this width.
+fn fitted(mut command: Command, width: usize) -> Command {
+    // Global options are part of every usage.
+    command.build();
+    let name = command.get_name().to_owned();
+    below(command, &name, width)
+}
+
+fn below(command: Command, path: &str, width: usize) -> Command {
+    let command = command.mut_subcommands(|inner| {
+        let path = format!("{path} {}", inner.get_name());
+        below(inner, &path, width)
+    });
+    let usage = command.clone().bin_name(path).render_usage().to_string();
+    if fit::width(&usage) <= width {
+        return command;
+    }
+    let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage);
+    let lines = fit::fold(usage, width.saturating_sub(USAGE_INDENT.len()).max(1));
+    command.override_usage(lines.join(USAGE_INDENT))
+}
+
+/// Commands in a group with a heading.
+type CommandGroup = (&'static str, &'static [&'static str]);
+
+/// The groups of the summary.
+const SUMMARY: [CommandGroup; 1] = [(
+    "Common commands",
+    &[
+        "add", "verify", "get", "show", "view", "list", "find", "search", "serve", "exec", "replay", "diff",
+        "links", "sql", "stats", "tag", "label", "pin", "backup", "export", "import", "rm", "forget", "fsck",
+        "log", "help",
+    ],
+)];
+
+/// Groups of all commands. clap itself adds `help`.
+const GROUPS: [CommandGroup; 9] = [
+    (
+        "Everyday",
+        &[
+            "init",
+            "add",
+            "watch",
+            "verify",
+            "get",
+            "show",
+            "view",
+            "list",
+            "find",
+            "search",
+            #[cfg(feature = "server")]
+            "serve",
+            #[cfg(feature = "mcp")]
+            "mcp",
+        ],
+    ),
+    (
+        "Record, replay and compare",
+        &[
+            #[cfg(feature = "gateway")]
+            "exec",
+            #[cfg(feature = "gateway")]
+            "gateway",
+            "replay",
+            "diff",
+        ],
+    ),
+    ("Links", &["links", "link", "path", "unresolved", "forks", "audit"]),
+    ("Tables and numbers", &["sql", "stats"]),
+    ("Names, labels, notes and protection", &["tag", "label", "note", "pin"]),
+    ("Copies", &["backup", "copy", "export", "import"]),
+    ("Removal", &["rm", "forget", "gc", "tombstones"]),
+    ("Trust", &["fsck", "index", "log", "rules"]),
+    ("Settings and help", &["config", "completions", "man", "help"]),
+];
+
+/// The group of commands that are in no other group.
+const REST: &str = "Other";
+
+const HELP: &str = "Print this message or the help of a command";
+
+/// Returns the root command, whose help lists the commands in these groups, in lines of this width.
+fn arranged(root: Command, groups: &'static [CommandGroup], width: usize) -> Command {
+    let styles = root.get_styles();
+    let (header, literal) = (*styles.get_header(), *styles.get_literal());
+    let listing = grouped(&root, groups).into_iter().map(|(heading, commands)| {
+        let line = |(name, about): (String, String)| {
+            let about = fit::fold(&about, width.saturating_sub(INDENT).max(NARROWEST))
+                .join(&format!("\n{:INDENT$}", ""));
+            format!("  {literal}{name:<11}{literal:#}  {about}\n")
+        };
+        let lines: Vec<String> = commands.into_iter().map(line).collect();
+        format!("\n{header}{heading}:{header:#}\n{}", lines.concat())
+    });
+    let listing = listing.collect::<Vec<_>>().concat();
+    let head = "{before-help}{about-with-newline}\n{usage-heading} {usage}\n";
+    let more = if groups.len() < GROUPS.len() { "\nrunvault --help lists all commands.\n" } else { "" };
+    let text = format!("{head}{listing}{more}\n{header}Options:{header:#}\n{{options}}{{after-help}}");
+    root.help_template(text)
+}
+
+/// The minimum width of descriptions.
+const NARROWEST: usize = 20;
+
+/// The width of the column of command names.
+const INDENT: usize = 15;
+
+/// Returns the groups with the names and descriptions of all commands.
+#[cfg(test)]
+fn groups(root: &Command) -> Vec<(&'static str, Vec<(String, String)>)> {
+    grouped(root, &GROUPS)
+}
+
+/// Returns the groups with the names and descriptions of their commands, and of those that are in none if the groups
+/// are to have all.
+fn grouped(root: &Command, groups: &'static [CommandGroup]) -> Vec<(&'static str, Vec<(String, String)>)> {
+    let about = |name: &str| {
+        let found = root.find_subcommand(name).map(about_of);
+        found.or_else(|| (name == "help").then(|| HELP.to_owned()))
+    };
+    let known = |name: &&str| Some(((*name).to_owned(), about(name)?));
+    let mut listed: Vec<_> =
+        groups.iter().map(|(heading, names)| (*heading, names.iter().filter_map(known).collect())).collect();
+    let is_grouped = |name: &str| groups.iter().any(|(_, names)| names.contains(&name));
+    let rest = root.get_subcommands().filter(|command| !is_grouped(command.get_name()));
+    let rest: Vec<_> = rest.map(|command| (command.get_name().to_owned(), about_of(command))).collect();
+    if !rest.is_empty() && groups.len() == GROUPS.len() {
+        listed.push((REST, rest));
+    }
+    listed
+}
+
+fn about_of(command: &Command) -> String {
+    command.get_about().map(ToString::to_string).unwrap_or_default()
 }

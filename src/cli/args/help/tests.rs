@@ -1,11 +1,10 @@
 use std::path::{Path, PathBuf};
 
-use clap::Command;
+use clap::{Command, CommandFactory};
 
-use super::{command, examples, groups};
+use super::{GROUPS, REST, command, examples, groups};
 use crate::cli::Cli;
 use crate::cli::args::settings;
-use clap::CommandFactory;
 
 /// Returns all commands below `command` with their paths, such as `config set`.
 fn all(command: &Command, path: &str) -> Vec<(String, Command)> {
@@ -82,7 +81,7 @@ fn the_list_of_commands_fits_a_terminal() {
     for line in help.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
-    assert_eq!(groups::groups(&built()).len(), help.lines().filter(|line| line.ends_with(':')).count() - 1);
+    assert_eq!(super::groups(&built()).len(), help.lines().filter(|line| line.ends_with(':')).count() - 1);
 }
 
 fn document(name: &str) -> PathBuf {
@@ -181,8 +180,7 @@ fn shown(command: &Command, width: usize, is_long: bool) -> String {
 
 #[test]
 fn short_help_fits_one_screen() {
-    let root =
-        super::narrow::fitted(groups::arranged(super::extended(Cli::command()), &groups::SUMMARY, 80), 80);
+    let root = super::fitted(super::arranged(super::extended(Cli::command()), &super::SUMMARY, 80), 80);
     let root = super::short::with_common_in_one_line(root);
     for (path, command) in all(&root, "").into_iter().chain([(String::new(), root.clone())]) {
         let help = shown(&command, 80, false);
@@ -196,8 +194,7 @@ fn short_help_fits_one_screen() {
 
 #[test]
 fn no_word_is_broken_on_a_narrow_terminal() {
-    let mut root =
-        super::narrow::fitted(groups::arranged(super::extended(Cli::command()), &groups::GROUPS, 40), 40);
+    let mut root = super::fitted(super::arranged(super::extended(Cli::command()), &super::GROUPS, 40), 40);
     root.build();
     for (path, command) in all(&root, "").into_iter().chain([(String::new(), root.clone())]) {
         for is_long in [false, true] {
@@ -225,4 +222,16 @@ fn rare_options_exist() {
     for rare in super::short::rare() {
         assert!(known.iter().any(|name| name == rare), "{rare}");
     }
+}
+
+#[test]
+fn every_command_is_in_one_group() {
+    let root = Cli::command();
+    let ungrouped: Vec<_> = groups(&root).into_iter().filter(|(heading, _)| *heading == REST).collect();
+    assert!(ungrouped.is_empty(), "these belong into a group in GROUPS: {ungrouped:?}");
+    let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    grouped.sort_unstable();
+    let mut all: Vec<&str> = root.get_subcommands().map(Command::get_name).chain(["help"]).collect();
+    all.sort_unstable();
+    assert_eq!(grouped, all);
 }

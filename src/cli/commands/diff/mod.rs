@@ -4,19 +4,17 @@ mod json;
 mod outcome;
 mod side;
 mod text;
-mod value;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind, Write};
 
 use clap::Args as ClapArgs;
-use runvault::LookupError;
 use runvault::artifact::Kind;
-use runvault::formats;
 use runvault::vault::diff::{ArtifactComparison, DiffExtent, Side};
+use runvault::{LookupError, formats};
 
+use crate::cli::args::inputs::LimitArgs;
 use crate::cli::args::kind::kind;
-use crate::cli::args::limits::LimitArgs;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout;

@@ -9,12 +9,10 @@ use runvault::vault::api::JsonValue;
 use runvault::vault::diff::{ChangeType, ChangedValue, DiffExtent, PartChange, TextDiffSpan, words};
 
 use super::outcome::DiffOutput;
-use super::value;
-use crate::cli::output::escape::{brief, escaped};
-use crate::cli::output::fit;
 use crate::cli::output::links::fitting;
 use crate::cli::output::stdout::{BAD, CAUTION, FAINT, GOOD, HASH};
-use crate::cli::output::terminal;
+use crate::cli::output::{fit, terminal};
+use runvault::display::{brief, escaped};
 
 /// Maximum number of differences listed; `--json` lists all.
 const LISTED: usize = 200;
@@ -163,10 +161,10 @@ fn print_value(out: &mut dyn Write, change: &ChangedValue, width: usize) -> io::
             Some(Value::Object(object)) if change.pointer.is_empty() => {
                 for (name, member) in object.iter().take(LISTED_VALUES) {
                     let lead = format!("{sign} {}: ", brief(name));
-                    print_line(out, &lead, style, &value::text(member), width)?;
+                    print_line(out, &lead, style, &text(member), width)?;
                 }
             }
-            Some(value) => print_line(out, &format!("{sign} "), style, &value::text(value), width)?,
+            Some(value) => print_line(out, &format!("{sign} "), style, &text(value), width)?,
             None => {}
         }
     }
@@ -269,5 +267,40 @@ fn word(sort: ChangeType) -> &'static str {
         ChangeType::Inserted => "inserted",
         ChangeType::Ephemeral => "ephemeral",
         ChangeType::Spelling => "spelling",
+    }
+}
+
+/// Formats a value as one line of JSON, with numbers as written.
+pub(super) fn text(value: &Value<'_>) -> String {
+    let mut text = String::new();
+    write(value, &mut text);
+    text
+}
+
+fn write(value: &Value<'_>, out: &mut String) {
+    let string = |text: &str| serde_json::to_string(text).unwrap_or_default();
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
+        Value::String(text) => out.push_str(&string(text)),
+        Value::Number(number) => out.push_str(number.literal()),
+        Value::Array(elements) => {
+            out.push('[');
+            for (index, element) in elements.iter().enumerate() {
+                out.push_str(if index > 0 { ", " } else { "" });
+                write(element, out);
+            }
+            out.push(']');
+        }
+        Value::Object(object) => {
+            out.push('{');
+            for (index, (name, member)) in object.iter().enumerate() {
+                out.push_str(if index > 0 { ", " } else { "" });
+                out.push_str(&string(name));
+                out.push_str(": ");
+                write(member, out);
+            }
+            out.push('}');
+        }
     }
 }

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
-use runvault::display::counted;
+use runvault::display::{counted, escaped};
 use runvault::gateway::{GatewayEvent, GatewayOptions, ReplayedCalls, UnusedRecording};
 
-use crate::cli::output::escape::escaped;
 use crate::cli::output::stdout;
 
 /// Maximum number of recordings that are listed.

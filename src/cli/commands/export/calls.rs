@@ -7,8 +7,7 @@ use runvault::digest::{CoreHash, Digest};
 use runvault::recorders::{self, CallExportError};
 use runvault::vault::links::{Direction, LinksRequest};
 
-use super::Args;
-use super::format::FormatName;
+use super::{Args, FormatName};
 use crate::cli::output::disk;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, counted};

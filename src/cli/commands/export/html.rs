@@ -9,9 +9,9 @@ use runvault::server::{PageSelection, WritePagesError, WrittenPages, write_pages
 use runvault::vault::bundle::{ArtifactSelection, LinkScope};
 
 use super::Args;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, counted};
+use runvault::display::escaped;
 
 /// How often pages are written until the vault was not changed meanwhile.
 const ATTEMPTS: usize = 5;

@@ -1,7 +1,6 @@
 //! `runvault export`
 
 mod calls;
-mod format;
 #[cfg(feature = "server")]
 mod html;
 
@@ -13,6 +12,7 @@ use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::json::reader::Limits;
+use runvault::recorders::ExportFormat;
 use runvault::storage::TimeBasis;
 use runvault::vault::bundle::{
     ArtifactSelection, BundleRequest, BundleStatistics, BundleWriteError, LinkScope,
@@ -21,17 +21,16 @@ use runvault::vault::details::Detail;
 use runvault::vault::find::FindOrder;
 use runvault::vault::list::{ListMember, ListRequest};
 
+use super::find::conditions::FindConditionArgs;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::find::conditions::FindConditionArgs;
 use crate::cli::output::columns::ArtifactColumn;
 use crate::cli::output::disk::{self, ModeArgs};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::hits::{ArtifactListItem, ArtifactListPrinter};
-use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
-use crate::cli::output::terminal;
+use crate::cli::output::{json, terminal};
 
 /// Export artifacts to a bundle file, as pages or for other programs
 ///
@@ -71,7 +70,7 @@ pub(crate) struct Args {
     /// Write the calls of run packs in the format of another program
     #[arg(long = "as", value_name = "FORMAT", hide_short_help = true, conflicts_with_all = ["with_links", "no_source_path"])]
     #[cfg_attr(feature = "server", arg(conflicts_with = "html"))]
-    format: Option<format::FormatName>,
+    format: Option<FormatName>,
 
     /// Also export what belongs to the same runs, and its contracts
     ///
@@ -262,6 +261,24 @@ impl From<BundleWriteError> for CommandError {
             BundleWriteError::Empty => Self::No(error.to_string()),
             BundleWriteError::Store(error) => error.into(),
             error => Self::CouldNotRun(error.to_string()),
+        }
+    }
+}
+
+/// A format of another program.
+#[derive(Clone, Copy, ValueEnum)]
+enum FormatName {
+    /// A cassette of VCR.py, as YAML
+    Vcr,
+    /// A line of JSON for each call
+    Jsonl,
+}
+
+impl From<FormatName> for ExportFormat {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Vcr => Self::Vcr,
+            FormatName::Jsonl => Self::Jsonl,
         }
     }
 }

@@ -15,15 +15,13 @@ use runvault::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod
 use runvault::vault::near::{LongerPrompt, NearAnswer, NearPrompt, NearRequest, NearValues};
 
 use crate::cli::args::attribute::{self, AttributeTest};
-use crate::cli::args::hash;
-use crate::cli::args::hash::ArtifactArg;
+use crate::cli::args::hash::{self, ArtifactArg};
 use crate::cli::args::label::{self, LabelTest};
-use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, counted};
-use crate::cli::output::time;
-use crate::cli::output::time::TimeBasisArg;
+use crate::cli::output::time::{self, TimeBasisArg};
+use runvault::display::{brief, escaped};
 
 /// What an artifact must match.
 #[derive(ClapArgs)]

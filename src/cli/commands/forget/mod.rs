@@ -6,26 +6,22 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use anstyle::Style;
 use clap::Args as ClapArgs;
-use runvault::Vault;
 use runvault::artifact::Kind;
-use runvault::formats;
 use runvault::vault::forget::{
     ForgetAnswer, ForgetPlan, ForgetRemoval, ForgetRequest, GroupValues, RetentionDecision,
 };
 use runvault::vault::retention::{Policy, Share};
+use runvault::{Vault, formats};
 
 use crate::cli::args::kind::kind;
 use crate::cli::args::label::{self, LabelTest};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::rm;
-use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fit::{self, TrailingLayout};
-use crate::cli::output::json;
-use crate::cli::output::pager;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
-use crate::cli::output::terminal;
-use crate::cli::output::time;
+use crate::cli::output::{json, pager, terminal, time};
+use runvault::display::{brief, escaped};
 
 use rules::RuleArgs;
 

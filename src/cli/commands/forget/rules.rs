@@ -6,10 +6,10 @@ use runvault::vault::retention::{GroupKey, Period, PeriodRule, Policy, TagPatter
 
 use crate::cli::args::label::{self, LabelTest};
 use crate::cli::output::columns;
-use crate::cli::output::escape::brief;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::matches::IDENTIFYING_ATTRIBUTES;
 use crate::cli::output::time::{self, TimeBasisArg};
+use runvault::display::brief;
 
 /// The word for an unlimited count, as in restic.
 const UNLIMITED: &str = "unlimited";

@@ -20,14 +20,13 @@ use crate::cli::args::keys::KeyArgs;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::index::rebuild as reindex;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::findings;
-use crate::cli::output::json;
 use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, counted};
+use crate::cli::output::{json, report};
 use crate::cli::remedies;
 use resume::FsckResumeFile;
+use runvault::display::escaped;
 
 /// Check the vault and optionally repair it
 ///
@@ -232,7 +231,7 @@ impl FsckMonitor for FsckPrinter {
             resume.position.findings += 1;
         }
         self.print(|as_json| {
-            if as_json { findings::print_json(finding) } else { findings::print_text(&finding.into(), BAD) }
+            if as_json { report::print_json(finding) } else { report::print_text(&finding.into(), BAD) }
         });
     }
 

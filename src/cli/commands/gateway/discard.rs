@@ -5,12 +5,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
-use runvault::display::counted;
+use runvault::display::{counted, escaped};
 use runvault::gateway::{UnstoredRun, unstored_runs};
 
 use super::spool::SpoolArgs;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::{json, stdout};
 

@@ -3,13 +3,12 @@
 use std::io::Write;
 
 use clap::Args as ClapArgs;
-use runvault::display::counted;
+use runvault::display::{counted, escaped};
 use runvault::gateway::{Recovery, UnstoredRun, recover_runs};
 
 use super::spool::SpoolArgs;
-use crate::cli::args::secrets::SecretArgs;
+use crate::cli::args::inputs::SecretArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::{json, stdout};
 

@@ -3,13 +3,16 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, StdinLock};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use runvault::formats;
+use runvault::intake::ExamineOptions;
 use runvault::recorders::{ConvertInput, RecorderFormat};
+use runvault::vault::add::CommonAnnotations;
 
 use crate::cli::output::disk;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::CommandError;
+use runvault::display::escaped;
 
 /// Returns standard input, of which [`read`] has consumed nothing.
 pub(super) fn standard_input() -> StdinLock<'static> {
@@ -93,4 +96,13 @@ fn candidate(mut input: impl BufRead, limit: u64) -> io::Result<Option<Vec<u8>>>
     let mut bytes = Vec::new();
     input.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(Some(bytes))
+}
+
+/// What is done with what files become.
+pub(super) struct ImportTask {
+    pub(super) started: Instant,
+    pub(super) options: ExamineOptions,
+    pub(super) annotations: CommonAnnotations,
+    /// Whether the search index is to be built.
+    pub(super) search: bool,
 }

@@ -6,17 +6,15 @@ use runvault::vault::add;
 use runvault::vault::imported::{ImportedValue, ValueOutcome};
 
 use super::Args;
-use super::inputs::RecordingInputs;
-use super::task::ImportTask;
+use super::inputs::{ImportTask, RecordingInputs};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::commands::index::build;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::json;
 use crate::cli::output::stdout::{self, CAUTION, counted};
 use crate::cli::output::stop::Stop;
-use crate::cli::output::time;
+use crate::cli::output::{json, time};
+use runvault::display::escaped;
 
 impl Args {
     /// Converts recordings, adds what they become, and lists what cannot be mapped.

@@ -9,8 +9,8 @@ use runvault::vault::fsck::{Finding, FsckMonitor, FsckReport, SignatureCounts};
 use crate::cli::args::keys::KeyArgs;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::findings;
 use crate::cli::output::progress::CommandProgress;
+use crate::cli::output::report;
 use crate::cli::output::stdout::{self, CAUTION, counted};
 
 /// Rebuild all indexes from the stored artifacts
@@ -51,9 +51,9 @@ pub(crate) fn print_report(
 ) -> Result<Status, CommandError> {
     for finding in &report.findings {
         if as_json {
-            findings::print_json(finding)?;
+            report::print_json(finding)?;
         } else {
-            findings::print_text(&finding.into(), CAUTION)?;
+            report::print_text(&finding.into(), CAUTION)?;
         }
     }
     let (size, seconds) = (stdout::size(report.bytes), started.elapsed().as_secs_f64());

@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 use runvault::Vault;
-use runvault::vault::labels::{
+use runvault::vault::annotations::{
     LabelKey, LabelKeysRequest, LabelSummary, LabelValue, LabelValuesRequest, LabelsRequest,
 };
 
@@ -10,10 +10,9 @@ use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::label;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::list;
 use crate::cli::output::stdout::{FAINT, NAME, counted};
 use crate::cli::output::table::{TextCell, TextColumn};
-use crate::cli::output::time;
+use crate::cli::output::{list, time};
 
 /// List the keys of labels, the values of a key, or the labels of an artifact
 #[derive(ClapArgs)]

@@ -2,7 +2,7 @@
 
 use clap::Args as ClapArgs;
 use runvault::vault::annotate::RemoveLabelsRequest;
-use runvault::vault::labels::LabelsRequest;
+use runvault::vault::annotations::LabelsRequest;
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::label;

@@ -9,22 +9,19 @@ use anstyle::Style;
 use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
-use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::formats;
 use runvault::vault::api::Timestamp;
 use runvault::vault::journal::{ACTIONS, JournalAnswer, JournalEntry, JournalHeadRequest, JournalRequest};
+use runvault::{Vault, formats};
 use serde_json::{Map, Value};
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fit::{self, TrailingLayout};
-use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, HASH, counted};
-use crate::cli::output::terminal;
-use crate::cli::output::time;
+use crate::cli::output::{json, terminal, time};
+use runvault::display::escaped;
 use verify::SavedJournalHead;
 
 /// Show the journal of changes to the vault

@@ -4,12 +4,11 @@ use std::io::Write;
 
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::vault::journal_check::{CatalogCheck, CheckJournalAnswer, CheckJournalRequest};
+use runvault::vault::journal::{CatalogCheck, CheckJournalAnswer, CheckJournalRequest};
 
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::findings;
-use crate::cli::output::json;
 use crate::cli::output::stdout::{self, BAD, HASH, counted};
+use crate::cli::output::{json, report};
 
 /// A recorded head of the journal.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +48,7 @@ impl LogVerification {
             return Ok(if check.ok { Status::Done } else { Status::No });
         }
         for finding in check.catalog.iter().flat_map(|catalog| &catalog.findings) {
-            findings::print_text(finding, BAD)?;
+            report::print_text(finding, BAD)?;
         }
         let intact = self.intact(&check).map_err(CommandError::No)?;
         writeln!(stdout::text(), "{intact}; the head is {HASH}{}{HASH:#}", check.head.chain)?;

@@ -4,14 +4,13 @@ use std::io::Write;
 
 use clap::Args as ClapArgs;
 use runvault::storage::MAX_NOTE_BYTES;
-use runvault::vault::note::NoteRequest;
+use runvault::vault::annotations::NoteRequest;
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::json;
-use crate::cli::output::stdout;
+use crate::cli::output::{json, stdout};
+use runvault::display::escaped;
 
 /// Print an artifact's note
 #[derive(ClapArgs)]

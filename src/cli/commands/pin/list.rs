@@ -2,15 +2,14 @@
 
 use clap::Args as ClapArgs;
 use runvault::formats;
-use runvault::vault::pins::{PinSummary, PinsAnswer, PinsRequest};
+use runvault::vault::annotations::{PinSummary, PinsAnswer, PinsRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::list;
 use crate::cli::output::stdout::{FAINT, HASH, counted};
 use crate::cli::output::table::{TextCell, TextColumn};
-use crate::cli::output::time;
+use crate::cli::output::{list, time};
 
 /// List pinned artifacts
 ///

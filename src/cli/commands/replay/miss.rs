@@ -9,10 +9,10 @@ use runvault::vault::replay::ReplayMiss;
 
 use super::response_source::NAMED;
 use crate::cli::args::prompt::Prompt;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::matches::label;
 use crate::cli::output::stdout::{self, HASH};
+use runvault::display::escaped;
 
 /// The number up to which recordings are counted.
 const COUNTED: u64 = 1_000;

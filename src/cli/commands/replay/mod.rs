@@ -1,7 +1,6 @@
 //! `runvault replay`
 
 mod arguments;
-mod lines;
 mod list;
 mod miss;
 mod protocol;
@@ -9,21 +8,20 @@ mod response_source;
 mod serve;
 
 use clap::{ArgGroup, Args as ClapArgs};
-use runvault::Vault;
 use runvault::artifact::{Kind, Playback};
-use runvault::formats;
 use runvault::vault::replay::{
     ReplayAnswer, ReplayError, ReplayMiss, ReplayMode, ReplayRequest, ResponsesRequest,
 };
+use runvault::{Vault, formats};
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::prompt::{Prompt, PromptArgs};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::captures;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
+use runvault::display::escaped;
 
 use arguments::{OrderArgs, RecordingArg, ServeArgs, SessionFilterArgs, recording};
 use protocol::ReplayRequestMode;

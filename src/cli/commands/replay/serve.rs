@@ -7,14 +7,15 @@ use runvault::digest::Digest;
 use runvault::vault::replay::Occurrence;
 use serde::Serialize;
 
-use super::lines::{self, LineReadResult};
-use super::protocol::{self, ReplayErrorLine, ReplayProtocolError, ReplayRequestMode, ReplayResponseLine};
+use super::protocol::{
+    self, LineReadResult, ReplayErrorLine, ReplayProtocolError, ReplayRequestMode, ReplayResponseLine,
+};
 use super::response_source::{PlaybackError, ResponseSource};
 use crate::cli::hints;
-use crate::cli::output::escape::brief;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
+use runvault::display::brief;
 
 /// Options for the end of the request loop.
 pub(crate) struct ReplayServeOptions {
@@ -34,7 +35,7 @@ pub(crate) fn serve(
     let mut out = stdout::raw();
     let (mut line, mut requests, mut refused) = (Vec::new(), 0, 0);
     loop {
-        let answered = match lines::read(&mut input, &mut line).map_err(cannot_read)? {
+        let answered = match protocol::read_line(&mut input, &mut line).map_err(cannot_read)? {
             LineReadResult::End => break,
             LineReadResult::TooLong => {
                 json::line(&mut out, &ReplayErrorLine { id: None, error: ReplayProtocolError::too_long() })?;

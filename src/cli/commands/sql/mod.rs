@@ -22,14 +22,12 @@ use self::rows::RowPrinter;
 use self::vertical::VerticalMode;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
-use crate::cli::output::disk;
-use crate::cli::output::escape::{escaped, is_plain};
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::json;
 use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::stop::Stop;
-use crate::cli::output::terminal;
+use crate::cli::output::{disk, json, terminal};
+use runvault::display::{escaped, is_plain};
 
 /// Query the vault with SQL
 ///

@@ -124,7 +124,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::cli::output::{escape, fit};
+    use crate::cli::output::fit;
+    use runvault::display::is_hidden;
 
     fn printed(titles: &[&str], rows: &[Vec<Cell>], room: Option<usize>) -> String {
         let mut out = Vec::new();
@@ -163,7 +164,7 @@ mod tests {
             prop_assert_eq!(shown.lines().count(), rows.len() + 1);
             for line in shown.lines() {
                 prop_assert!(fit::width(line) <= room, "{}", line);
-                prop_assert!(!line.contains(escape::is_hidden), "{}", line);
+                prop_assert!(!line.contains(is_hidden), "{}", line);
             }
         }
     }

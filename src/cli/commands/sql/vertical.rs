@@ -7,10 +7,9 @@ use clap::ValueEnum;
 use runvault::artifact::Cell;
 
 use super::cell::{is_hash, plain};
-use crate::cli::output::escape::whole;
 use crate::cli::output::fit;
-use crate::cli::output::paragraphs;
 use crate::cli::output::stdout::{FAINT, HASH};
+use runvault::display::whole;
 
 /// When rows are printed as lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -65,7 +64,7 @@ impl VerticalPrinter {
                 Cell::Null => ("NULL".to_owned(), FAINT),
                 cell => (plain(cell), if is_hash(cell) { HASH } else { Style::new() }),
             };
-            let (lines, _) = paragraphs::folded(&text, room, usize::MAX);
+            let (lines, _) = fit::folded(&text, room, usize::MAX);
             let pad = self.width - fit::width(name);
             write!(out, "{:INDENT$}{FAINT}{name}{FAINT:#}{:pad$}", "", "")?;
             for (index, line) in lines.iter().enumerate() {
@@ -85,7 +84,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::cli::output::escape;
+    use runvault::display::is_hidden;
 
     fn printed(titles: &[&str], rows: &[Vec<Cell>], room: Option<usize>) -> String {
         let mut out = Vec::new();
@@ -124,7 +123,7 @@ mod tests {
             let titles = ["a", "b\u{1b}[2J", "a title that is longer than most of what stands beside it"];
             for line in printed(&titles, &rows, Some(room)).lines() {
                 prop_assert!(fit::width(line) <= room, "{}", line);
-                prop_assert!(!line.contains(escape::is_hidden), "{}", line);
+                prop_assert!(!line.contains(is_hidden), "{}", line);
             }
         }
     }

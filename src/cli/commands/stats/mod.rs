@@ -7,25 +7,22 @@ use std::io::{self, Write};
 use anstyle::Style;
 use chrono::{Days, NaiveDate};
 use clap::{Args as ClapArgs, ValueEnum};
-use runvault::clock;
-use runvault::formats;
+use runvault::vault::annotations::LabelValue;
 use runvault::vault::api::ArtifactSummary;
-use runvault::vault::labels::LabelValue;
 use runvault::vault::stats::{
     DatedArtifact, Day, EngineStatistics, KindTotals, LabelStats, SizedArtifact, StatsAnswer, StatsRequest,
 };
+use runvault::{clock, formats};
 
 use crate::cli::args::label;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fields::Fields;
-use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
-use crate::cli::output::terminal;
-use crate::cli::output::time;
 use crate::cli::output::time::TimeBasisArg;
+use crate::cli::output::{json, terminal, time};
 
 /// Show counts, disk usage and growth
 ///

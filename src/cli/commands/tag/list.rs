@@ -1,14 +1,13 @@
 //! `runvault tag list`
 
 use clap::Args as ClapArgs;
-use runvault::vault::tags::{TagSummary, TagsAnswer, TagsRequest};
+use runvault::vault::annotations::{TagSummary, TagsAnswer, TagsRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::list;
 use crate::cli::output::stdout::{FAINT, HASH, NAME, counted};
 use crate::cli::output::table::{TextCell, TextColumn};
-use crate::cli::output::time;
+use crate::cli::output::{list, time};
 
 /// List tags
 #[derive(ClapArgs)]

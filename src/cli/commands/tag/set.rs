@@ -10,8 +10,8 @@ use runvault::{LookupError, Vault};
 use crate::cli::args::hash::{self, ArtifactArg};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
-use crate::cli::output::escape::brief;
 use crate::cli::output::exit::{CommandError, Status};
+use runvault::display::brief;
 
 /// Set a tag on an artifact
 ///

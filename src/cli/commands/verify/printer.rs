@@ -6,13 +6,10 @@ use runvault::artifact::Kind;
 use runvault::intake::SourceError;
 use runvault::vault::add::{AddMonitor, CheckedDocument, DocumentOutcome, DocumentResult};
 
-use crate::cli::output::escape::escaped;
-use crate::cli::output::json;
 use crate::cli::output::progress::CommandProgress;
-use crate::cli::output::report;
-use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH};
-use crate::cli::output::verbosity;
+use crate::cli::output::{json, report, signature, terminal};
+use runvault::display::escaped;
 
 pub(super) struct VerifyPrinter {
     /// Whether to print JSON.
@@ -61,14 +58,14 @@ impl VerifyPrinter {
         let (word, style) = match examined.outcome {
             DocumentOutcome::Verified => ("good", GOOD),
             DocumentOutcome::Rejected => ("bad", BAD),
-            DocumentOutcome::Skipped if verbosity::is_verbose() => ("skipped", FAINT),
+            DocumentOutcome::Skipped if terminal::is_verbose() => ("skipped", FAINT),
             _ => return Ok(()),
         };
         let mut out = stdout::text();
         let kind = examined.kind.map_or("", Kind::noun);
         let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
         writeln!(out, "{style}{word:<7}{style:#} {kind:<11} {hash}{}", escaped(&examined.path))?;
-        let can_be_signed = verbosity::is_verbose() && examined.kind.is_some_and(Kind::can_be_signed);
+        let can_be_signed = terminal::is_verbose() && examined.kind.is_some_and(Kind::can_be_signed);
         if examined.outcome == DocumentOutcome::Verified && (can_be_signed || examined.signature.is_some()) {
             writeln!(out, "  {}", signature::text(examined.signature.as_ref()))?;
         }

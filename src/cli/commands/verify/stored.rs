@@ -4,21 +4,19 @@ use std::io::{self, Write};
 
 use runvault::artifact::SignaturePolicy;
 use runvault::digest::CaptureHash;
-use runvault::formats;
 use runvault::intake::ExamineOptions;
 use runvault::vault::add::Summary;
 use runvault::vault::verify::{CheckedSignature, VerifiedCapture, VerifyRequest};
-use runvault::{LocatedCapture, Vault};
+use runvault::{LocatedCapture, Vault, formats};
 
 use super::printer::VerifyPrinter;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::CommandError;
-use crate::cli::output::json;
-use crate::cli::output::report;
 use crate::cli::output::signature::{self, CaptureSignatureStatus};
 use crate::cli::output::stdout::{self, BAD, GOOD, HASH};
+use crate::cli::output::{json, report};
+use runvault::display::escaped;
 
 /// The artifacts to check.
 pub(super) struct VaultVerification<'o> {

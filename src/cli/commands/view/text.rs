@@ -12,14 +12,11 @@ use runvault::vault::audit::{EffectAudit, LastAudit};
 use runvault::vault::view::{BodyFormat, BodyRole, BodySource, StepClass, ViewAnswer, ViewBody, ViewStep};
 
 use crate::cli::commands::{audit, show};
-use crate::cli::output::escape::{brief, escaped};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::fit::{self, TrailingLayout};
-use crate::cli::output::links;
-use crate::cli::output::paragraphs;
 use crate::cli::output::stdout::{self, BAD, FAINT, HASH, NAME, counted};
-use crate::cli::output::terminal;
-use crate::cli::output::time;
+use crate::cli::output::{links, terminal, time};
+use runvault::display::{brief, escaped};
 
 /// Maximum number of characters of a text that is not printed completely.
 pub(super) const SHOWN_CHARACTERS: u64 = 4_000;
@@ -176,7 +173,7 @@ impl ViewStepPrinter<'_> {
         }
         let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(self.indent()));
         let text = body.text.as_deref();
-        let (mut lines, is_cut) = text.map(|text| paragraphs::folded(text, room, most)).unwrap_or_default();
+        let (mut lines, is_cut) = text.map(|text| fit::folded(text, room, most)).unwrap_or_default();
         if is_cut || body.omitted > 0 {
             let size = stdout::size(body.size);
             lines.extend(remark(&format!("… {size} in all; --full shows everything"), room));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use runvault::Vault;
 use runvault::intake::{ArtifactSource, ExamineOptions, PollingWatcher, Scan, SourceError};
@@ -11,6 +11,7 @@ use runvault::storage::StorageError;
 use runvault::vault::add::{AddMonitor, CommonAnnotations, DocumentResult, Summary};
 
 use super::{AddPrinter, CommandError, Status};
+use crate::cli::hints;
 use crate::cli::output::fork_notes::ForkNotes;
 use crate::cli::output::stdout;
 use crate::cli::output::stop::Stop;
@@ -134,4 +135,39 @@ impl AddMonitor for WatchMonitor<'_> {
 /// Returns whether something cannot be read because it no longer exists.
 fn is_gone(error: &SourceError) -> bool {
     error.source.kind() == ErrorKind::NotFound
+}
+
+/// The initial and maximum delay between attempts after a full disk or a lock of another process; it doubles each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// The error that currently prevents storing, if any.
+#[derive(Default)]
+pub(super) struct WatchRetry(Option<StorageOutage>);
+
+struct StorageOutage {
+    message: String,
+    pause: Duration,
+}
+
+impl WatchRetry {
+    /// Reports the error, once, and returns how long to wait before the next attempt.
+    pub(super) fn waits(&mut self, error: &StorageError) -> Duration {
+        let message = hints::with_hint(error);
+        let before = self.0.take().filter(|outage| outage.message == message);
+        let pause = before.as_ref().map_or(FIRST_PAUSE, |outage| (outage.pause * 2).min(LONGEST_PAUSE));
+        if before.is_none() {
+            stdout::error(&message);
+            stdout::note("retrying until everything is stored; press Ctrl-C to stop");
+        }
+        self.0 = Some(StorageOutage { message, pause });
+        pause
+    }
+
+    /// Records that an attempt succeeded.
+    pub(super) fn goes_on(&mut self) {
+        if self.0.take().is_some() {
+            stdout::note("continuing");
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! `runvault watch`
 
 mod adder;
-mod retry;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,26 +13,22 @@ use runvault::files::VaultIdentity;
 use runvault::intake::{ExamineOptions, PollingWatcher, Scan};
 use runvault::vault::add::CommonAnnotations;
 
-use crate::cli::args::inputs::CheckArgs;
+use crate::cli::args::inputs::{CheckArgs, SecretArgs, SourcePathArgs};
 use crate::cli::args::kind::kind;
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::length::length;
-use crate::cli::args::secrets::SecretArgs;
 use crate::cli::args::settings;
-use crate::cli::args::source_path::SourcePathArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::commands::index::build;
 use crate::cli::commands::mover::{MoveArgs, Mover};
-use crate::cli::output::escape::escaped;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fork_notes::ForkNotes;
-use crate::cli::output::stdout;
 use crate::cli::output::stop::Stop;
-use crate::cli::output::time;
+use crate::cli::output::{stdout, time};
+use runvault::display::escaped;
 
-use adder::Adder;
-use retry::WatchRetry;
+use adder::{Adder, WatchRetry};
 
 /// The minimum ratio of pause to scan time.
 const SHARE: u32 = 10;

@@ -10,8 +10,7 @@ use runvault::storage::ArtifactRecord;
 use runvault::vault::add::{AddMonitor, DocumentResult};
 use runvault::vault::annotate::SetTagRequest;
 use runvault::vault::bundle::{self, ArtifactSelection, BundleImportResult, BundleRequest};
-use runvault::vault::journal::JournalRequest;
-use runvault::vault::journal_check::CheckJournalRequest;
+use runvault::vault::journal::{CheckJournalRequest, JournalRequest};
 use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
