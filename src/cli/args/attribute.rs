@@ -3,13 +3,13 @@
 use chrono::SecondsFormat;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use runvault::artifact::{AttributeInfo, ValueType};
+use runvault::display::brief;
 use runvault::formats;
 use runvault::json::reader::Limits;
 use runvault::vault::find::{FindCondition, FindOrder};
 
 use crate::cli::output::columns::{ordered, short_name, shortened};
 use crate::cli::output::time;
-use runvault::display::brief;
 
 /// A condition on an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,7 +146,7 @@ pub(crate) fn violations(text: &str) -> Result<usize, String> {
 }
 
 fn bound_number(text: &str, least: usize, most: usize) -> Result<usize, String> {
-    let bound_number = text.parse().ok().filter(|bound_number| (least..=most).contains(bound_number));
+    let number = text.parse().ok().filter(|number| (least..=most).contains(number));
     number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use runvault::digest::{Digest, DigestPrefix, pasted};
+use runvault::display::{brief, is_plain};
 use runvault::storage::{MAX_TAG_BYTES, is_tag};
 use runvault::vault::details::RUN_IDS;
 use runvault::vault::digests::DigestsRequest;
@@ -13,7 +14,6 @@ use runvault::{LocatedCapture, LookupError, Vault};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::CommandError;
-use runvault::display::{brief, is_plain};
 
 /// Parses a hash or a prefix of one, for clap.
 pub(crate) fn prefix(text: &str) -> Result<DigestPrefix, String> {

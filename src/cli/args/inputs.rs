@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use runvault::artifact::{AdmitOptions, Kind, SignaturePolicy};
+use runvault::display::escaped;
 use runvault::intake::{ExamineOptions, Input, Inputs};
 use runvault::json::reader::Limits;
 use runvault::secrets::{SecretMatch, SecretPolicy};
@@ -17,7 +18,6 @@ use super::settings;
 use super::vault::VaultArgs;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::{disk, stdout};
-use runvault::display::escaped;
 
 /// Files and how they are checked.
 #[derive(Args)]

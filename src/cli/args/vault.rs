@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use runvault::Vault;
+use runvault::display::escaped;
 use runvault::storage::{Actor, ActorError, ErrorKind, StorageError};
 
 use super::host::user_and_machine;
 use super::{default_vault, settings};
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::{stdout, terminal};
-use runvault::display::escaped;
 
 /// Which vault to use.
 #[derive(Args)]

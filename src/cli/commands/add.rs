@@ -9,6 +9,7 @@ use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::digest::CoreHash;
+use runvault::display::escaped;
 use runvault::intake::{ArtifactSource, ExamineOptions, SourceError};
 use runvault::vault::add::{
     self, AddMonitor, AddedDocument, CommonAnnotations, DocumentOutcome, DocumentResult, Summary,
@@ -16,11 +17,11 @@ use runvault::vault::add::{
 use runvault::vault::annotate::SetTagRequest;
 use serde::Serialize;
 
+use super::index;
 use crate::cli::args::inputs::{self, InputArgs, SecretArgs, SourcePathArgs};
 use crate::cli::args::label::{LabelArgs, note};
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::args::{hash, settings};
-use crate::cli::commands::index::build;
 use crate::cli::commands::mover::{MoveArgs, Mover};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fork_notes::ForkNotes;
@@ -28,7 +29,6 @@ use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, HASH, counted};
 use crate::cli::output::stop::Stop;
 use crate::cli::output::{json, report, signature, terminal, time};
-use runvault::display::escaped;
 
 /// Verify artifacts and store them
 ///
@@ -132,7 +132,7 @@ impl Args {
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.report(&vault)?;
             time::warn_of_future(&vault)?;
-            build::after_adding(&vault, search)?;
+            index::after_adding(&vault, search)?;
             self.set_tag(&vault, &stored)?;
         }
         Ok(status)

@@ -6,6 +6,7 @@ use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
+use runvault::display::escaped;
 use runvault::validation::{Severity, Violation};
 use runvault::vault::audit::{AuditFinding, AuditRequest, EffectAudit, RunAudit, Verdict};
 use runvault::vault::links::{Direction, LinksRequest};
@@ -16,7 +17,6 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, counted};
 use crate::cli::output::{json, links};
-use runvault::display::escaped;
 
 /// Audit runs against a contract
 ///

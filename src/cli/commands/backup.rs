@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
+use runvault::display::escaped;
 use runvault::storage::{BackupError, BackupProgress};
 use runvault::vault::api::FindingSummary;
 use runvault::vault::backup::{BackupAnswer, BackupRequest};
@@ -14,7 +15,6 @@ use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, HASH, counted};
 use crate::cli::output::{disk, json};
-use runvault::display::escaped;
 
 /// Copy the vault to another file and check the copy
 ///

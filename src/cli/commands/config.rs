@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args as ClapArgs, Subcommand};
 use runvault::Vault;
+use runvault::display::escaped;
 use serde::Serialize;
 
 use crate::cli::args::settings::{self, AnySetting, SettingInfo, SettingOrigin, SettingType};
@@ -14,7 +15,6 @@ use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, FAINT, plain};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
 use crate::cli::output::{json, terminal};
-use runvault::display::escaped;
 
 /// Show or change settings
 ///

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as ClapArgs;
 use runvault::Vault;
+use runvault::display::escaped;
 use runvault::vault::copy::{
     CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyOptions, CopyProgress, CopyWatch, RejectedCapture,
 };
@@ -17,7 +18,6 @@ use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, HASH, counted};
 use crate::cli::output::stop::Stop;
 use crate::cli::output::{json, time};
-use runvault::display::escaped;
 
 /// Copy everything in a vault into another one
 ///

@@ -13,6 +13,7 @@ use runvault::gateway::{
     Gateway, GatewayMode, PROVIDERS, Provider, REPLAY_KEY, Upstream, base_url_variables, key_variables,
 };
 
+use runvault::display::escaped;
 use summary::{CallCounts, CallSummary, FailureArgs};
 
 use crate::cli::args::gateway::GatewayArgs;
@@ -20,7 +21,6 @@ use crate::cli::args::variable::variable;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stop::Stop;
-use runvault::display::escaped;
 
 /// Run a program and record or replay its model calls
 ///

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
+use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace, ForksRequest};
 
@@ -11,7 +12,6 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, BAD, FAINT, HASH, counted};
-use runvault::display::{brief, escaped};
 
 /// List traces and run packs of one run that diverge
 ///

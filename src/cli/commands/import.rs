@@ -20,20 +20,20 @@ use runvault::vault::bundle::{
 };
 
 use inputs::ImportTask;
+use runvault::display::escaped;
 
+use super::index;
 use crate::cli::args::inputs::{CheckArgs, SecretArgs, SourcePathArgs};
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::matching::MatchingArgs;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
-use crate::cli::commands::index::build;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fork_notes::ForkNotes;
 use crate::cli::output::stdout::{self, CAUTION, GOOD, HASH, counted};
 use crate::cli::output::stop::Stop;
 use crate::cli::output::{json, time};
-use runvault::display::escaped;
 
 /// Import a bundle, or recordings of other programs
 ///
@@ -146,7 +146,7 @@ impl Args {
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.report(&vault)?;
             time::warn_of_future(&vault)?;
-            build::after_adding(&vault, search)?;
+            index::after_adding(&vault, search)?;
         }
         Ok(status)
     }

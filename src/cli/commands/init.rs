@@ -1,12 +1,12 @@
 //! `runvault init`
 
 use clap::Args as ClapArgs;
+use runvault::display::escaped;
 use runvault::vault::api::PathName;
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
 use crate::cli::output::exit::{CommandError, Status};
-use runvault::display::escaped;
 
 /// Create an empty vault
 ///

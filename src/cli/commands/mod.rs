@@ -55,9 +55,9 @@ use clap::{Args as _, Subcommand};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 
-/// Defines a command with subcommands, each with its own module.
+/// Defines a command with subcommands, each with arguments that run it.
 macro_rules! verbs {
-    ($(#[$about:meta])* $($verb:ident($module:ident)),+ $(,)?) => {
+    ($(#[$about:meta])* $($verb:ident($arguments:ty)),+ $(,)?) => {
         $(#[$about])*
         #[derive(clap::Args)]
         pub(crate) struct Args {
@@ -67,7 +67,7 @@ macro_rules! verbs {
 
         #[derive(clap::Subcommand)]
         enum Verb {
-            $($verb($module::Args)),+
+            $($verb($arguments)),+
         }
 
         impl Args {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
+use runvault::display::escaped;
 use runvault::intake::{ArtifactSource, ExamineOptions, KeepReason, MoveOptions, MoveOutcome};
 use runvault::storage::StorageError;
 use runvault::validation::Report;
@@ -17,7 +18,6 @@ use crate::cli::args::length::length;
 use crate::cli::args::settings;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::{stdout, time};
-use runvault::display::escaped;
 
 /// Which files are removed, and when.
 #[derive(Args)]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
+use runvault::display::escaped;
 use runvault::vault::api::{ArtifactName, PathName};
 use runvault::vault::remove::{
     CopyOrigin, ErasureSummary, KeptFile, RemnantSummary, RemoveAnswer, RemoveRequest, Removed, VaultCopy,
@@ -17,7 +18,6 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, HASH, counted};
 use crate::cli::output::{json, links};
-use runvault::display::escaped;
 
 /// Remove artifacts
 ///

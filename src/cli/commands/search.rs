@@ -4,24 +4,22 @@ use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
 use clap::Args as ClapArgs;
-use runvault::Vault;
 use runvault::artifact::{Field, Kind};
-use runvault::formats;
 use runvault::vault::search::{
     FieldMatch, SearchAnswer, SearchError, SearchExpression, SearchRequest, WIDTH,
 };
+use runvault::{Vault, formats};
 
+use super::index;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::find::conditions::FindConditionArgs;
-use crate::cli::commands::index::build;
 use crate::cli::hints;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::hits::{ArtifactListItem, ArtifactListPrinter};
-use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, counted};
 use crate::cli::output::table::{BELOW, TextCell};
-use crate::cli::output::terminal;
+use crate::cli::output::{json, terminal};
 
 /// Style of matches.
 const MATCH: Style = AnsiColor::Red.on_default().bold();
@@ -88,7 +86,7 @@ impl Args {
         // Invalid words are reported even if there is no index.
         let text = self.text.join(" ");
         text.parse::<SearchExpression>().map_err(|error| CommandError::Usage(format!("{error}")))?;
-        build::ensure_index(&vault)?;
+        index::ensure_index(&vault)?;
         let request = self.request(&vault, text)?;
         let answer = vault.run(&request)?;
         if self.json {

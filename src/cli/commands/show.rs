@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
+use runvault::display::{brief, escaped};
 use runvault::storage::{MAX_NOTE_BYTES, TimeBasis};
 use runvault::vault::api::SignatureName;
 use runvault::vault::captures::CaptureSummary;
@@ -21,7 +22,6 @@ use crate::cli::output::fit::TrailingLayout;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
 use crate::cli::output::template::LineTemplate;
 use crate::cli::output::{json, links, report, signature, time};
-use runvault::display::{brief, escaped};
 
 /// Show an artifact's metadata and links
 ///

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
+use runvault::display::escaped;
 use runvault::formats;
 use runvault::vault::unresolved::{UnresolvedAnswer, UnresolvedRequest};
 
@@ -13,7 +14,6 @@ use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::links::target_text;
 use crate::cli::output::stdout::{self, FAINT, HASH, counted};
-use runvault::display::escaped;
 
 /// List references to missing artifacts
 ///

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
+use runvault::display::brief;
 use runvault::formats;
 use runvault::vault::answers::{AnswersAnswer, DistinctAnswer, GivenAnswer, PromptAnswers};
 use runvault::vault::api::TimeBasis;
@@ -10,7 +11,6 @@ use runvault::vault::view::ViewBody;
 
 use crate::cli::output::stdout::{self, BAD, FAINT, HASH, counted};
 use crate::cli::output::{fit, terminal, time};
-use runvault::display::brief;
 
 /// Maximum number of characters of a text.
 pub(crate) const SHOWN_CHARACTERS: u64 = 2_000;

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use runvault::Vault;
 use runvault::artifact::Kind;
+use runvault::display::escaped;
 use runvault::files::{self, FileWriteError, Permissions, StagedFile, WriteOptions};
 use runvault::intake::archive::{self, ArchiveFormat};
 use runvault::storage::StoredMember;
 
 use crate::cli::output::exit::CommandError;
-use runvault::display::escaped;
 
 /// Permissions of written files.
 #[derive(Args, Clone, Copy)]

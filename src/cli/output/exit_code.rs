@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
+use runvault::display::escaped;
 
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::passwords::without_passwords;
 use crate::cli::output::stdout::{self, BAD};
 use crate::cli::output::stop;
 use crate::cli::suggestions;
-use runvault::display::escaped;
 
 /// Prints the failure, if any, and returns the exit code of the process.
 pub(crate) fn exit_code(outcome: Result<Status, CommandError>) -> ExitCode {

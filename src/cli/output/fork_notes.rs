@@ -1,13 +1,13 @@
 //! Reports forks of added runs: different histories of a run that is already in the vault.
 
 use runvault::digest::CoreHash;
+use runvault::display::brief;
 use runvault::vault::add::{DocumentOutcome, DocumentResult};
 use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace, ForksOfRequest};
 use runvault::{Vault, formats};
 
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout::{self, HASH};
-use runvault::display::brief;
 
 /// Maximum number of forks reported.
 const LISTED: u64 = 10;

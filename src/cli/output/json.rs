@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
+use runvault::display::is_hidden;
 use runvault::vault::add::ExaminedDocument;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
 
 use crate::cli::hints;
-use runvault::display::is_hidden;
 
 pub(crate) use runvault::vault::api::bytes_of;
 

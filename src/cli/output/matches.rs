@@ -1,10 +1,10 @@
 //! Output of why artifacts were found, and of what they are recognized by.
 
+use runvault::display::{brief, escaped};
 use runvault::vault::find::ArtifactMatch;
 use runvault::vault::show::AttributeSummary;
 
 use crate::cli::output::signature;
-use runvault::display::{brief, escaped};
 
 /// Formats why an artifact was found.
 pub(crate) fn match_text(found: &ArtifactMatch) -> String {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
+use runvault::display::escaped;
 use runvault::validation::{Report, Severity, Violation};
 use runvault::vault::api::FindingSummary;
 use runvault::vault::fsck::Finding;
@@ -12,7 +13,6 @@ use super::fit::TrailingLayout;
 use super::json;
 use super::stdout::{self, BAD, CAUTION};
 use crate::cli::{hints, remedies};
-use runvault::display::escaped;
 
 /// Maximum number of violations listed per document unless `--max-violations` is given; the others are counted.
 /// `--json` lists all.

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
+use runvault::display::{escaped, is_plain};
 
 pub(crate) use runvault::display::{counted, size};
 
@@ -12,7 +13,6 @@ use crate::cli::output::exit::CommandError;
 use crate::cli::output::passwords::without_passwords;
 use crate::cli::output::terminal::{CHOICE, is_terminal, width, width_of_notes};
 use crate::cli::output::{fit, pager};
-use runvault::display::{escaped, is_plain};
 
 /// Style of hashes.
 pub(crate) const HASH: Style = AnsiColor::Yellow.on_default();

@@ -11,10 +11,10 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::digest::PREFIX;
+use runvault::display::whole;
 
 use crate::cli::output::stdout::FAINT;
 use crate::cli::output::{fit, terminal};
-use runvault::display::whole;
 
 /// Number of digits of shortened hashes: enough for every command.
 pub(crate) const DIGITS: usize = 12;

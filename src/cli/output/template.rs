@@ -2,8 +2,9 @@
 
 use std::str::FromStr;
 
-use crate::cli::output::columns::{self, ArtifactColumn, ColumnContext};
 use runvault::display::{brief, whole};
+
+use crate::cli::output::columns::{self, ArtifactColumn, ColumnContext};
 
 /// A template of a line, such as `{{core}}\t{{model_id}}`.
 #[derive(Clone, Debug, PartialEq, Eq)]

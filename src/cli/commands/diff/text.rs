@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
+use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::json::Value;
 use runvault::vault::api::JsonValue;
@@ -12,7 +13,6 @@ use super::outcome::DiffOutput;
 use crate::cli::output::links::fitting;
 use crate::cli::output::stdout::{BAD, CAUTION, FAINT, GOOD, HASH};
 use crate::cli::output::{fit, terminal};
-use runvault::display::{brief, escaped};
 
 /// Maximum number of differences listed; `--json` lists all.
 const LISTED: usize = 200;

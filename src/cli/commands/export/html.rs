@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use runvault::Vault;
+use runvault::display::escaped;
 use runvault::files::{FileWriteError, StagedDirectory};
 use runvault::server::{PageSelection, WritePagesError, WrittenPages, write_pages};
 use runvault::vault::bundle::{ArtifactSelection, LinkScope};
@@ -11,7 +12,6 @@ use runvault::vault::bundle::{ArtifactSelection, LinkScope};
 use super::Args;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, counted};
-use runvault::display::escaped;
 
 /// How often pages are written until the vault was not changed meanwhile.
 const ATTEMPTS: usize = 5;

@@ -9,6 +9,7 @@ use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::{AttributeInfo, group};
 use runvault::digest::{Digest, DigestPrefix};
+use runvault::display::{brief, escaped};
 use runvault::vault::api::{SignatureName, TimeBasis, Timestamp};
 use runvault::vault::digests::DigestsRequest;
 use runvault::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod};
@@ -21,7 +22,6 @@ use crate::cli::output::exit::CommandError;
 use crate::cli::output::signature;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::time::{self, TimeBasisArg};
-use runvault::display::{brief, escaped};
 
 /// What an artifact must match.
 #[derive(ClapArgs)]

@@ -7,6 +7,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
+use runvault::display::{brief, escaped};
 use runvault::vault::forget::{
     ForgetAnswer, ForgetPlan, ForgetRemoval, ForgetRequest, GroupValues, RetentionDecision,
 };
@@ -21,7 +22,6 @@ use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fit::{self, TrailingLayout};
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
 use crate::cli::output::{json, pager, terminal, time};
-use runvault::display::{brief, escaped};
 
 use rules::RuleArgs;
 

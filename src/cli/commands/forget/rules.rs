@@ -2,6 +2,7 @@
 
 use chrono::Duration;
 use clap::Args;
+use runvault::display::brief;
 use runvault::vault::retention::{GroupKey, Period, PeriodRule, Policy, TagPattern, length_text};
 
 use crate::cli::args::label::{self, LabelTest};
@@ -9,7 +10,6 @@ use crate::cli::output::columns;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::matches::IDENTIFYING_ATTRIBUTES;
 use crate::cli::output::time::{self, TimeBasisArg};
-use runvault::display::brief;
 
 /// The word for an unlimited count, as in restic.
 const UNLIMITED: &str = "unlimited";

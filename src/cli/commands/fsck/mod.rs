@@ -16,10 +16,10 @@ use runvault::vault::fsck::{
     Depth, Finding, FsckMonitor, FsckOptions, FsckReport, RepairSummary, Sample, finding,
 };
 
+use super::index as reindex;
 use crate::cli::args::keys::KeyArgs;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::commands::index::rebuild as reindex;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, counted};

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, StdinLock};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use runvault::display::escaped;
 use runvault::formats;
 use runvault::intake::ExamineOptions;
 use runvault::recorders::{ConvertInput, RecorderFormat};
@@ -12,7 +13,6 @@ use runvault::vault::add::CommonAnnotations;
 
 use crate::cli::output::disk;
 use crate::cli::output::exit::CommandError;
-use runvault::display::escaped;
 
 /// Returns standard input, of which [`read`] has consumed nothing.
 pub(super) fn standard_input() -> StdinLock<'static> {

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
+use runvault::display::escaped;
 use runvault::vault::bundle::{ImportedLabel, ImportedLabelSummary, LabelOutcome};
 
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, CAUTION, HASH, counted};
-use runvault::display::escaped;
 
 /// Prints the results. `done` is what was done to the labels that are set, or would be.
 pub(super) fn print(

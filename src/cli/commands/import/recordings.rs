@@ -1,6 +1,7 @@
 //! Import of the recordings of other programs.
 
 use runvault::Vault;
+use runvault::display::escaped;
 use runvault::recorders::{self, Conversion, ConvertOptions};
 use runvault::vault::add;
 use runvault::vault::imported::{ImportedValue, ValueOutcome};
@@ -9,12 +10,11 @@ use super::Args;
 use super::inputs::{ImportTask, RecordingInputs};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
-use crate::cli::commands::index::build;
+use crate::cli::commands::index;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, CAUTION, counted};
 use crate::cli::output::stop::Stop;
 use crate::cli::output::{json, time};
-use runvault::display::escaped;
 
 impl Args {
     /// Converts recordings, adds what they become, and lists what cannot be mapped.
@@ -85,7 +85,7 @@ impl Args {
         }
         if let Some(vault) = added_to.filter(Vault::is_created) {
             time::warn_of_future(&vault)?;
-            build::after_adding(&vault, search)?;
+            index::after_adding(&vault, search)?;
         }
         Ok(status.or(failed))
     }

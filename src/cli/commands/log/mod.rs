@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 use runvault::digest::Digest;
+use runvault::display::escaped;
 use runvault::vault::api::Timestamp;
 use runvault::vault::journal::{ACTIONS, JournalAnswer, JournalEntry, JournalHeadRequest, JournalRequest};
 use runvault::{Vault, formats};
@@ -21,7 +22,6 @@ use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fit::{self, TrailingLayout};
 use crate::cli::output::stdout::{self, FAINT, HASH, counted};
 use crate::cli::output::{json, terminal, time};
-use runvault::display::escaped;
 use verify::SavedJournalHead;
 
 /// Show the journal of changes to the vault

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::Vault;
+use runvault::display::{brief, escaped};
 use runvault::vault::replay::{RecordedResponse, ResponsesRequest};
 
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fit::{self, TrailingLayout};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, counted};
-use runvault::display::{brief, escaped};
 
 /// Prints the recorded responses in recorded order. The status says whether there are any.
 pub(super) fn list(vault: &Vault, request: &ResponsesRequest, json: bool) -> Result<Status, CommandError> {

@@ -2,6 +2,7 @@
 
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
+use runvault::display::escaped;
 use runvault::vault::details::Detail;
 use runvault::vault::find::{ArtifactMatch, FoundArtifact};
 use runvault::vault::recordings::{RecordingsAnswer, RecordingsRequest};
@@ -12,7 +13,6 @@ use crate::cli::args::prompt::Prompt;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::matches::label;
 use crate::cli::output::stdout::{self, HASH};
-use runvault::display::escaped;
 
 /// The number up to which recordings are counted.
 const COUNTED: u64 = 1_000;

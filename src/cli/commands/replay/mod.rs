@@ -9,6 +9,7 @@ mod serve;
 
 use clap::{ArgGroup, Args as ClapArgs};
 use runvault::artifact::{Kind, Playback};
+use runvault::display::escaped;
 use runvault::vault::replay::{
     ReplayAnswer, ReplayError, ReplayMiss, ReplayMode, ReplayRequest, ResponsesRequest,
 };
@@ -21,7 +22,6 @@ use crate::cli::commands::captures;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
-use runvault::display::escaped;
 
 use arguments::{OrderArgs, RecordingArg, ServeArgs, SessionFilterArgs, recording};
 use protocol::ReplayRequestMode;

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use runvault::artifact::{Arguments, Exchange};
 use runvault::digest::Digest;
+use runvault::display::brief;
 use runvault::vault::replay::Occurrence;
 use serde::Serialize;
 
@@ -15,7 +16,6 @@ use crate::cli::hints;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
-use runvault::display::brief;
 
 /// Options for the end of the request loop.
 pub(crate) struct ReplayServeOptions {

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use clap::Args as ClapArgs;
 use runvault::artifact::Cell;
 use runvault::digest::hex;
+use runvault::display::{escaped, is_plain};
 use runvault::vault::sql::{
     self, SaveForm, SaveOptions, SqlError, SqlSaveAnswer, VaultSqlReader, VaultSqlStatement,
 };
@@ -27,7 +28,6 @@ use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::stop::Stop;
 use crate::cli::output::{disk, json, terminal};
-use runvault::display::{escaped, is_plain};
 
 /// Query the vault with SQL
 ///

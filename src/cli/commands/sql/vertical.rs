@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use anstyle::Style;
 use clap::ValueEnum;
 use runvault::artifact::Cell;
+use runvault::display::whole;
 
 use super::cell::{is_hash, plain};
 use crate::cli::output::fit;
 use crate::cli::output::stdout::{FAINT, HASH};
-use runvault::display::whole;
 
 /// When rows are printed as lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -3,13 +3,13 @@
 use std::io::{self, Write};
 
 use runvault::artifact::Kind;
+use runvault::display::escaped;
 use runvault::intake::SourceError;
 use runvault::vault::add::{AddMonitor, CheckedDocument, DocumentOutcome, DocumentResult};
 
 use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH};
 use crate::cli::output::{json, report, signature, terminal};
-use runvault::display::escaped;
 
 pub(super) struct VerifyPrinter {
     /// Whether to print JSON.

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use runvault::artifact::SignaturePolicy;
 use runvault::digest::CaptureHash;
+use runvault::display::escaped;
 use runvault::intake::ExamineOptions;
 use runvault::vault::add::Summary;
 use runvault::vault::verify::{CheckedSignature, VerifiedCapture, VerifyRequest};
@@ -16,7 +17,6 @@ use crate::cli::output::exit::CommandError;
 use crate::cli::output::signature::{self, CaptureSignatureStatus};
 use crate::cli::output::stdout::{self, BAD, GOOD, HASH};
 use crate::cli::output::{json, report};
-use runvault::display::escaped;
 
 /// The artifacts to check.
 pub(super) struct VaultVerification<'o> {

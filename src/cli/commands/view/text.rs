@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 use chrono::{DateTime, NaiveDate, Timelike, Utc};
+use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::vault::api::PlaceSummary;
 use runvault::vault::audit::{EffectAudit, LastAudit};
@@ -16,7 +17,6 @@ use crate::cli::output::fields::Fields;
 use crate::cli::output::fit::{self, TrailingLayout};
 use crate::cli::output::stdout::{self, BAD, FAINT, HASH, NAME, counted};
 use crate::cli::output::{links, terminal, time};
-use runvault::display::{brief, escaped};
 
 /// Maximum number of characters of a text that is not printed completely.
 pub(super) const SHOWN_CHARACTERS: u64 = 4_000;

@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::Kind;
+use runvault::display::escaped;
 use runvault::files::VaultIdentity;
 use runvault::intake::{ExamineOptions, PollingWatcher, Scan};
 use runvault::vault::add::CommonAnnotations;
 
+use super::index;
 use crate::cli::args::inputs::{CheckArgs, SecretArgs, SourcePathArgs};
 use crate::cli::args::kind::kind;
 use crate::cli::args::label::LabelArgs;
@@ -20,13 +22,11 @@ use crate::cli::args::length::length;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
-use crate::cli::commands::index::build;
 use crate::cli::commands::mover::{MoveArgs, Mover};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fork_notes::ForkNotes;
 use crate::cli::output::stop::Stop;
 use crate::cli::output::{stdout, time};
-use runvault::display::escaped;
 
 use adder::{Adder, WatchRetry};
 
@@ -287,7 +287,7 @@ impl WatchSession {
 
     /// Updates the search index. What cannot be indexed now is indexed at the next search.
     fn update_search_index(&self) {
-        if let Err(error) = build::after_adding(&self.vault, self.search) {
+        if let Err(error) = index::after_adding(&self.vault, self.search) {
             stdout::error(&error.to_string());
         }
     }

@@ -1,14 +1,23 @@
-//! `runvault link add`
+//! `runvault link`
 
 use clap::Args as ClapArgs;
 use runvault::digest::CoreHash;
 use runvault::storage::{MAX_RELATION_BYTES, is_relation};
-use runvault::vault::annotate::AddLinkRequest;
+use runvault::vault::annotate::{AddLinkRequest, RemoveLinkRequest};
 
+use super::links as list;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
 use crate::cli::output::exit::{CommandError, Status};
+
+super::verbs! {
+    /// Add, remove or list links between artifacts
+    ///
+    /// Most links are derived from what artifacts state; the others are added manually. "runvault links" is the same
+    /// as "runvault link list".
+    Add(AddLinkArgs), Remove(RemoveLinkArgs), List(list::Args)
+}
 
 /// Add a link between two artifacts manually
 ///
@@ -16,7 +25,7 @@ use crate::cli::output::exit::{CommandError, Status};
 /// separately from derived ones and are recorded in the journal.
 #[derive(ClapArgs)]
 #[command(alias = "set")]
-pub(crate) struct Args {
+struct AddLinkArgs {
     #[command(flatten)]
     ends: LinkArgs,
 
@@ -54,8 +63,8 @@ impl LinkArgs {
     }
 }
 
-impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
+impl AddLinkArgs {
+    fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let (source, target) = self.ends.locate(&vault)?;
         let relation = self.ends.relation.clone();
@@ -71,4 +80,32 @@ fn relation(text: &str) -> Result<String, String> {
     Err(format!(
         "a relation begins with a letter and has at most {MAX_RELATION_BYTES} characters of a-z, 0-9 and -"
     ))
+}
+
+/// Remove a manually added link
+///
+/// Derived links follow from the content of artifacts and cannot be removed.
+#[derive(ClapArgs)]
+#[command(aliases = ["del", "delete", "rm", "unset"])]
+struct RemoveLinkArgs {
+    #[command(flatten)]
+    ends: LinkArgs,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl RemoveLinkArgs {
+    fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
+        let vault = vault.open()?;
+        let (source, target) = self.ends.locate(&vault)?;
+        let relation = &self.ends.relation;
+        let answer = vault.run(&RemoveLinkRequest { source, relation: relation.clone(), target })?;
+        change::print_removal(self.json, answer, "unlinked", || {
+            CommandError::No(format!(
+                "there is no manual link {source:.12} {relation} {target:.12}; \"runvault links\" lists links"
+            ))
+        })
+    }
 }

@@ -1,7 +1,8 @@
-//! `runvault label list`
+//! `runvault label`
 
 use clap::Args as ClapArgs;
 use runvault::Vault;
+use runvault::vault::annotate::{RemoveLabelsRequest, SetLabelsRequest};
 use runvault::vault::annotations::{
     LabelKey, LabelKeysRequest, LabelSummary, LabelValue, LabelValuesRequest, LabelsRequest,
 };
@@ -12,12 +13,85 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{FAINT, NAME, counted};
 use crate::cli::output::table::{TextCell, TextColumn};
-use crate::cli::output::{list, time};
+use crate::cli::output::{change, list, time};
+
+super::verbs! {
+    /// Set, remove or list labels
+    ///
+    /// A label is a KEY=VALUE that many artifacts can share, such as commit=4f2a91c. An artifact has one value of a key.
+    /// "add --label" and "add --ci" set labels when artifacts are added; "find --label" finds artifacts by them.
+    Set(SetLabelsArgs), Remove(RemoveLabelsArgs), List(ListLabelsArgs)
+}
+
+/// Set labels on an artifact
+///
+/// A value that the artifact has for the same key is replaced, and the journal records both.
+#[derive(ClapArgs)]
+#[command(alias = "add")]
+struct SetLabelsArgs {
+    /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    hash: ArtifactArg,
+
+    /// The labels, such as commit=4f2a91c
+    #[arg(required = true, value_name = "KEY=VALUE", value_parser = label::pair)]
+    labels: Vec<(String, String)>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl SetLabelsArgs {
+    fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
+        let labels = label::unique(&self.labels)?;
+        let vault = vault.open()?;
+        let core_hashes = vec![self.hash.locate_artifact(&vault)?.artifact.core];
+        let answer = vault.run(&SetLabelsRequest { core_hashes, labels })?;
+        change::print(self.json, &answer, if answer.changed { "labeled" } else { "already labeled" })
+    }
+}
+
+/// Remove labels from an artifact
+#[derive(ClapArgs)]
+#[command(aliases = ["del", "delete", "rm", "unset"])]
+struct RemoveLabelsArgs {
+    /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    hash: ArtifactArg,
+
+    /// The keys of the labels
+    #[arg(required = true, value_name = "KEY", value_parser = label::key)]
+    keys: Vec<String>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl RemoveLabelsArgs {
+    fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
+        let vault = vault.open()?;
+        let core = self.hash.locate_artifact(&vault)?.artifact.core;
+        let labels = vault.run(&LabelsRequest { artifact: core })?.labels;
+        let is_missing = |key: &&str| labels.iter().all(|label| label.key != **key);
+        let missing: Vec<&str> = self.keys.iter().map(String::as_str).filter(is_missing).collect();
+        let none = || {
+            let keys = missing.join(" or ");
+            CommandError::No(format!(
+                "{core:.12} has no label {keys}; \"runvault show {core:.12}\" lists its labels"
+            ))
+        };
+        let request =
+            RemoveLabelsRequest { core_hashes: vec![core], keys: self.keys.iter().cloned().collect() };
+        let answer = vault.run(&request)?;
+        let status = change::print_removal(self.json, answer, "label removed", none)?;
+        if missing.is_empty() { Ok(status) } else { Err(none()) }
+    }
+}
 
 /// List the keys of labels, the values of a key, or the labels of an artifact
 #[derive(ClapArgs)]
 #[command(alias = "ls")]
-pub(crate) struct Args {
+struct ListLabelsArgs {
     /// The key whose values are listed
     #[arg(value_name = "KEY", value_parser = label::key)]
     key: Option<String>,
@@ -31,8 +105,8 @@ pub(crate) struct Args {
     json: bool,
 }
 
-impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
+impl ListLabelsArgs {
+    fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         if let Some(named) = &self.of {
             return self.print_labels_of(named, &vault);

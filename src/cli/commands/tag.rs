@@ -1,17 +1,27 @@
-//! `runvault tag set`
+//! `runvault tag`
 
 use clap::Args as ClapArgs;
 use runvault::digest::pasted;
+use runvault::display::brief;
 use runvault::storage::ErrorKind;
-use runvault::vault::annotate::{SetTagAnswer, SetTagRequest};
+use runvault::vault::annotate::{RemoveTagRequest, SetTagAnswer, SetTagRequest};
+use runvault::vault::annotations::{TagSummary, TagsAnswer, TagsRequest};
 use runvault::vault::resolve::ResolveRequest;
 use runvault::{LookupError, Vault};
 
 use crate::cli::args::hash::{self, ArtifactArg};
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::change;
 use crate::cli::output::exit::{CommandError, Status};
-use runvault::display::brief;
+use crate::cli::output::stdout::{FAINT, HASH, NAME, counted};
+use crate::cli::output::table::{TextCell, TextColumn};
+use crate::cli::output::{change, list, time};
+
+super::verbs! {
+    /// Set, remove or list tags
+    ///
+    /// A tag is a unique name for one artifact; @NAME can be used in place of its hash.
+    Set(SetTagArgs), Remove(RemoveTagArgs), List(ListTagsArgs)
+}
 
 /// Set a tag on an artifact
 ///
@@ -20,7 +30,7 @@ use runvault::display::brief;
 /// in either order if only one of them can be the artifact.
 #[derive(ClapArgs)]
 #[command(alias = "add")]
-pub(crate) struct Args {
+struct SetTagArgs {
     /// The artifact: a hash, a prefix of one, another tag, a run id, or latest
     hash: String,
 
@@ -71,8 +81,8 @@ impl TagOperand {
     }
 }
 
-impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
+impl SetTagArgs {
+    fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let (artifact, tag) = self.in_order(&vault)?;
         let (artifact, name) = (parsed::<ArtifactArg>(artifact)?, usage(hash::tag(&pasted(tag)))?);
@@ -115,5 +125,53 @@ fn note(answer: &SetTagAnswer, name: &str) -> String {
         SetTagAnswer { moved_from: Some(before), .. } => format!("tagged; @{name} was {before:.12}"),
         SetTagAnswer { changed: true, .. } => "tagged".to_owned(),
         SetTagAnswer { changed: false, .. } => "already tagged".to_owned(),
+    }
+}
+
+/// Remove a tag
+#[derive(ClapArgs)]
+#[command(aliases = ["del", "delete", "rm", "unset"])]
+struct RemoveTagArgs {
+    /// The tag
+    #[arg(value_parser = hash::tag)]
+    name: String,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+impl RemoveTagArgs {
+    fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
+        let name = &self.name;
+        let answer = vault.open()?.run(&RemoveTagRequest { name: name.clone() })?;
+        change::print_removal(self.json, answer, "untagged", || {
+            CommandError::No(format!("there is no tag {name}; \"runvault tag list\" lists the tags"))
+        })
+    }
+}
+
+/// List tags
+#[derive(ClapArgs)]
+#[command(alias = "ls")]
+struct ListTagsArgs {
+    /// Print one line of JSON for each tag
+    #[arg(long)]
+    json: bool,
+}
+
+impl ListTagsArgs {
+    fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
+        let TagsAnswer { tags } = vault.open()?.run(&TagsRequest {})?;
+        let whole = |title| TextColumn::new(title).whole();
+        let columns = vec![whole("hash"), whole("since").minor(), TextColumn::new("name")];
+        let row = |TagSummary { name, core_hash, tagged_at }: &TagSummary| {
+            vec![
+                TextCell::new(&format!("{core_hash:.12}"), HASH),
+                TextCell::new(&time::shown(tagged_at.0), FAINT),
+                TextCell::new(&format!("@{name}"), NAME),
+            ]
+        };
+        list::print(&tags, self.json, columns, row, &counted(tags.len() as u64, "tag"))
     }
 }
