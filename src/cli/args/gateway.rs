@@ -69,7 +69,7 @@ pub(crate) struct GatewayArgs {
     session: Option<ArtifactArg>,
 
     /// How fast to replay streams
-    #[arg(long, value_name = "PACE", default_value = "fast")]
+    #[arg(long, value_name = "PACE", default_value = "fast", hide_short_help = true)]
     pace: PaceName,
 
     /// Forward calls of a provider to this server
@@ -89,11 +89,11 @@ pub(crate) struct GatewayArgs {
     labels: LabelArgs,
 
     /// Finish a run when it had no call for this long, such as 5m
-    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = length)]
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = length, hide_short_help = true)]
     idle: Duration,
 
     /// Directory for the calls of runs that are not finished. Default: beside the vault, its name with -gateway
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
     spool: Option<PathBuf>,
 
     #[command(flatten)]

@@ -16,6 +16,7 @@ use super::keys::KeyArgs;
 use super::kind::kind;
 use super::settings;
 use super::vault::VaultArgs;
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::{disk, stdout};
 
@@ -27,11 +28,11 @@ pub(crate) struct InputArgs {
     paths: Vec<PathBuf>,
 
     /// Require this kind instead of recognizing it by content; attachments must be requested explicitly
-    #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind)]
+    #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind, add = CandidateSource::Kinds.completer())]
     kind: Option<Kind>,
 
     /// Reject every file in a directory that is not an artifact, instead of skipping it
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     strict: bool,
 
     #[command(flatten)]
@@ -45,7 +46,7 @@ pub(crate) struct CheckArgs {
     keys: KeyArgs,
 
     /// Reject run packs that are not signed and, if a key is given, those signed with a key id that no given key has
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     require_signature: bool,
 
     #[command(flatten)]
@@ -153,24 +154,24 @@ impl CheckArgs {
 #[derive(Args)]
 pub(crate) struct LimitArgs {
     /// Maximum document size in bytes; k, M and G stand for KiB, MiB and GiB. Default: the setting max-size, else 256M
-    #[arg(long = "max-size", value_name = "BYTES", help_heading = "Limits", value_parser = bytes)]
+    #[arg(long = "max-size", value_name = "BYTES", help_heading = "Limits", value_parser = bytes, hide_short_help = true)]
     size: Option<u64>,
 
     /// Maximum nesting depth. Default: the setting max-depth, else 128
-    #[arg(long = "max-depth", value_name = "N", help_heading = "Limits", value_parser = depth)]
+    #[arg(long = "max-depth", value_name = "N", help_heading = "Limits", value_parser = depth, hide_short_help = true)]
     depth: Option<usize>,
 
     /// Maximum number of values in a JSON text. Default: the setting max-values, else 10000000
-    #[arg(long = "max-values", value_name = "N", help_heading = "Limits", value_parser = values)]
+    #[arg(long = "max-values", value_name = "N", help_heading = "Limits", value_parser = values, hide_short_help = true)]
     values: Option<usize>,
 
     /// Maximum number of entries in a pack, including those that are not read. Default: the setting max-entries, else
     /// 10000
-    #[arg(long = "max-entries", value_name = "N", help_heading = "Limits", value_parser = entries)]
+    #[arg(long = "max-entries", value_name = "N", help_heading = "Limits", value_parser = entries, hide_short_help = true)]
     entries: Option<usize>,
 
     /// Maximum violations reported per document. Default: the setting max-violations, else 20, with --json all
-    #[arg(long = "max-violations", value_name = "N", help_heading = "Limits", value_parser = violations)]
+    #[arg(long = "max-violations", value_name = "N", help_heading = "Limits", value_parser = violations, hide_short_help = true)]
     violations: Option<usize>,
 }
 
@@ -198,7 +199,7 @@ pub(crate) struct SecretArgs {
     /// Refuse to store what looks like a key or a card number
     ///
     /// Without this, there is only a warning. The setting refuse-secrets changes the default.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     refuse_secrets: bool,
 }
 
@@ -225,7 +226,7 @@ pub(crate) struct SourcePathArgs {
     ///
     /// Without this, each new capture is stored with the path that it was read from, as it was given or found. The
     /// setting source-path changes the default.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_source_path: bool,
 }
 

@@ -11,6 +11,7 @@ use runvault::vault::find::FindCondition;
 use runvault::vault::retention::LabelRule;
 
 use super::ci;
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
 
@@ -20,7 +21,7 @@ pub(crate) struct LabelArgs {
     /// Set this label on everything that is added
     ///
     /// Artifacts that are already stored get it too. Can be repeated.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, add = CandidateSource::Labels.completer())]
     label: Vec<(String, String)>,
 
     /// Set labels from the environment of a CI system

@@ -19,10 +19,10 @@ pub(crate) struct PromptArgs {
     #[arg(long, value_name = "TEXT", group = "asked")]
     prompt: Option<String>,
     /// Read the prompt from a file, byte for byte; - is standard input
-    #[arg(long, value_name = "FILE", group = "asked")]
+    #[arg(long, value_name = "FILE", group = "asked", hide_short_help = true)]
     prompt_file: Option<PathBuf>,
     /// The SHA-256 of the prompt
-    #[arg(long, value_name = "HASH", group = "asked", value_parser = hash::prefix)]
+    #[arg(long, value_name = "HASH", group = "asked", value_parser = hash::prefix, hide_short_help = true)]
     prompt_hash: Option<DigestPrefix>,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct VaultArgs {
     vault: Option<PathBuf>,
 
     /// Name recorded in the journal. Default: the setting actor, else USER@HOST
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Vault")]
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Vault", hide_short_help = true)]
     actor: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct VaultArgs {
 #[derive(Args, Clone, Copy)]
 pub(crate) struct CreateArgs {
     /// Create the vault if it does not exist; without this, only the one at the default location is created
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     create: bool,
 }
 

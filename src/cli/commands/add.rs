@@ -58,19 +58,19 @@ pub(crate) struct Args {
     secrets: SecretArgs,
 
     /// Set this tag on the artifact; it must be the only one that is given
-    #[arg(long, value_name = "NAME", value_parser = hash::new_tag)]
+    #[arg(long, value_name = "NAME", value_parser = hash::new_tag, hide_short_help = true)]
     tag: Option<String>,
 
     /// Set this note on every artifact that is added or already stored, replacing any other
-    #[arg(long, value_name = "TEXT", value_parser = note)]
+    #[arg(long, value_name = "TEXT", value_parser = note, hide_short_help = true)]
     note: Option<String>,
 
     /// Continue after documents that are rejected or cannot be read (the default)
-    #[arg(long, overrides_with = "fail_fast")]
+    #[arg(long, overrides_with = "fail_fast", hide_short_help = true)]
     keep_going: bool,
 
     /// Stop at the first document that is rejected or cannot be read; documents before it are stored
-    #[arg(long, overrides_with = "keep_going", conflicts_with = "dry_run")]
+    #[arg(long, overrides_with = "keep_going", conflicts_with = "dry_run", hide_short_help = true)]
     fail_fast: bool,
 
     /// Store artifacts that were removed before; the journal records that

@@ -12,6 +12,7 @@ use runvault::vault::audit::{AuditFinding, AuditRequest, EffectAudit, RunAudit, 
 use runvault::vault::links::{Direction, LinksRequest};
 use runvault::{Vault, formats};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -29,10 +30,12 @@ use crate::cli::output::{json, links};
 pub(crate) struct Args {
     /// The contract: a hash, a prefix of one, a tag, or latest; a run alone is audited against every contract that governs
     /// it
+    #[arg(add = CandidateSource::CONTRACTS.completer())]
     contract: ArtifactArg,
 
     /// A run pack, trace or export pack: a hash, a prefix of one, a tag, a run id, or latest; without it, every
     /// run that the contract governs
+    #[arg(add = CandidateSource::RUNS.completer())]
     run: Option<ArtifactArg>,
 
     /// Print one line of JSON for each effect and each finding

@@ -31,7 +31,7 @@ pub(crate) struct Args {
     file: PathBuf,
 
     /// Replace FILE if it exists
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     force: bool,
 
     /// Check only about this percentage of the blobs; the selection depends on the state of the vault

@@ -9,6 +9,7 @@ use runvault::Vault;
 use runvault::display::escaped;
 use serde::Serialize;
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::settings::{self, AnySetting, SettingInfo, SettingOrigin, SettingType};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -45,7 +46,7 @@ enum ConfigAction {
         #[arg(value_name = "NAME", value_parser = names())]
         name: String,
         /// The value; "runvault config list" shows the current one
-        #[arg(value_name = "VALUE", allow_hyphen_values = true, value_hint = clap::ValueHint::AnyPath)]
+        #[arg(value_name = "VALUE", allow_hyphen_values = true, value_hint = clap::ValueHint::AnyPath, add = CandidateSource::SettingValues.completer())]
         value: String,
     },
     /// Remove a setting from the configuration file

@@ -17,6 +17,7 @@ use runvault::display::escaped;
 use summary::{CallCounts, CallSummary, FailureArgs};
 
 use crate::cli::args::gateway::GatewayArgs;
+use crate::cli::args::help;
 use crate::cli::args::variable::variable;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -35,6 +36,7 @@ use crate::cli::output::stop::Stop;
 ///
 /// With --mode replay, variables for API keys that are not set get a placeholder that no server accepts.
 #[derive(ClapArgs)]
+#[command(mut_args(help::rarely(&["ci"])))]
 pub(crate) struct Args {
     #[command(flatten)]
     gateway: GatewayArgs,

@@ -11,6 +11,7 @@ use runvault::display::{counted, escaped};
 use runvault::gateway::{Gateway, Recovery, UnstoredRun, base_url_variables, recover_runs, unstored_runs};
 
 use crate::cli::args::gateway::{GatewayArgs, default_spool};
+use crate::cli::args::help;
 use crate::cli::args::inputs::SecretArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::output::exit::{CommandError, Status};
@@ -30,6 +31,7 @@ const POLL: Duration = Duration::from_millis(50);
 /// are one run. A run is stored after POST /_runvault/finish, when it was idle, and when the gateway stops.
 /// Credentials are never stored.
 #[derive(ClapArgs)]
+#[command(mut_args(help::rarely(&["ci", "label"])))]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]

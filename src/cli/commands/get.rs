@@ -13,6 +13,7 @@ use runvault::vault::captures::CapturesRequest;
 use runvault::vault::resolve::RequestedHashes;
 use runvault::{LocatedCapture, Vault};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
@@ -34,6 +35,7 @@ use crate::cli::output::stdout::{HASH, counted};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     hash: ArtifactArg,
 
     /// Write to this file (for a pack, to this directory or archive); - is standard output
@@ -45,7 +47,7 @@ pub(crate) struct Args {
     member: Option<String>,
 
     /// Write the canonical core, whose SHA-256 is the core hash
-    #[arg(long, conflicts_with = "capture")]
+    #[arg(long, conflicts_with = "capture", hide_short_help = true)]
     core: bool,
 
     /// Write the capture with this hash
@@ -53,7 +55,7 @@ pub(crate) struct Args {
     capture: Option<DigestPrefix>,
 
     /// Replace an existing file or pack directory at PATH, and allow control characters to be written to a terminal
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     force: bool,
 
     #[command(flatten)]

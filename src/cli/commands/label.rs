@@ -7,6 +7,7 @@ use runvault::vault::annotations::{
     LabelKey, LabelKeysRequest, LabelSummary, LabelValue, LabelValuesRequest, LabelsRequest,
 };
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::label;
 use crate::cli::args::vault::VaultArgs;
@@ -30,10 +31,11 @@ super::verbs! {
 #[command(alias = "add")]
 struct SetLabelsArgs {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     hash: ArtifactArg,
 
     /// The labels, such as commit=4f2a91c
-    #[arg(required = true, value_name = "KEY=VALUE", value_parser = label::pair)]
+    #[arg(required = true, value_name = "KEY=VALUE", value_parser = label::pair, add = CandidateSource::Labels.completer())]
     labels: Vec<(String, String)>,
 
     /// Print one JSON document
@@ -56,10 +58,11 @@ impl SetLabelsArgs {
 #[command(aliases = ["del", "delete", "rm", "unset"])]
 struct RemoveLabelsArgs {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     hash: ArtifactArg,
 
     /// The keys of the labels
-    #[arg(required = true, value_name = "KEY", value_parser = label::key)]
+    #[arg(required = true, value_name = "KEY", value_parser = label::key, add = CandidateSource::LabelKeys.completer())]
     keys: Vec<String>,
 
     /// Print one JSON document
@@ -93,7 +96,7 @@ impl RemoveLabelsArgs {
 #[command(alias = "ls")]
 struct ListLabelsArgs {
     /// The key whose values are listed
-    #[arg(value_name = "KEY", value_parser = label::key)]
+    #[arg(value_name = "KEY", value_parser = label::key, add = CandidateSource::LabelKeys.completer())]
     key: Option<String>,
 
     /// List the labels of this artifact: a hash, a prefix of one, a tag, a run id, or latest

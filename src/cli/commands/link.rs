@@ -6,6 +6,7 @@ use runvault::storage::{MAX_RELATION_BYTES, is_relation};
 use runvault::vault::annotate::{AddLinkRequest, RemoveLinkRequest};
 
 use super::links as list;
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::change;
@@ -42,6 +43,7 @@ struct AddLinkArgs {
 #[derive(ClapArgs)]
 pub(crate) struct LinkArgs {
     /// The artifact where the link starts: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     from: ArtifactArg,
 
     /// The relation: a derived one such as governs, or a name of your own in lowercase letters, digits and hyphens
@@ -49,6 +51,7 @@ pub(crate) struct LinkArgs {
     pub(crate) relation: String,
 
     /// The artifact where the link ends: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     to: ArtifactArg,
 }
 

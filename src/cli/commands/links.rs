@@ -3,6 +3,7 @@
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::vault::links::{Direction, LinksAnswer, LinksRequest};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -16,6 +17,7 @@ use crate::cli::output::stdout::{self, counted};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     hash: ArtifactArg,
 
     /// Maximum depth, at most 100
@@ -31,7 +33,7 @@ pub(crate) struct Args {
     direction: LinkDirectionArg,
 
     /// Also follow links that may be coincidences, such as replays: two artifacts have an exchange in common
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     coincident: bool,
 
     /// Maximum number of links. Default: 1000 as a tree, 100000 in other formats
@@ -39,7 +41,7 @@ pub(crate) struct Args {
     limit: Option<u64>,
 
     /// Output format
-    #[arg(long, value_enum, default_value_t = LinkGraphFormat::Tree)]
+    #[arg(long, value_enum, default_value_t = LinkGraphFormat::Tree, hide_short_help = true)]
     format: LinkGraphFormat,
 
     /// The same as --format json: one line of JSON for each link

@@ -13,6 +13,8 @@ use runvault::vault::find::FindOrder;
 use runvault::vault::list::{ListAnswer, ListMember, ListRequest, ListRow};
 
 use crate::cli::args::attribute;
+use crate::cli::args::completing::CandidateSource;
+use crate::cli::args::help;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::find::SCREENFUL;
 use crate::cli::commands::find::conditions::FindConditionArgs;
@@ -32,6 +34,7 @@ use crate::cli::output::time;
 /// listed if one of them matches. Values that no artifact states are empty. If several recordings have one run id, each
 /// is a row of its own.
 #[derive(ClapArgs)]
+#[command(mut_args(help::rarely(&["prompt", "run-id"])))]
 #[command(visible_alias = "ls")]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -48,11 +51,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     /// Sort order. Default: newest first, by the time that --by names
-    #[arg(long, value_name = "ORDER", value_parser = attribute::order())]
+    #[arg(long, value_name = "ORDER", value_parser = attribute::order(), hide_short_help = true)]
     sort: Option<FindOrder>,
 
     /// Columns to print, such as created,hash,tokens,cost; an unknown name lists all columns
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named, add = CandidateSource::Columns.completer())]
     columns: Vec<ArtifactColumn>,
 
     /// Print each row in this format, such as '{{kind}} {{created}}'; the names are those of --columns; \n and \t are

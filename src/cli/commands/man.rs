@@ -8,6 +8,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use runvault::files::{self, FileWriteError, Permissions, WriteOptions};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::help;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -20,7 +21,7 @@ const HELP: &str = "help";
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// A command, such as find, or config set
-    #[arg(value_name = "COMMAND")]
+    #[arg(value_name = "COMMAND", add = CandidateSource::Commands.completer())]
     command: Vec<String>,
 
     /// Write the pages of all commands to this directory

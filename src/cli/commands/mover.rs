@@ -28,7 +28,7 @@ pub(crate) struct MoveArgs {
 
     /// With --move: how long after its last write a trace that may still grow is removed. Default: the setting
     /// settle-traces, else 10m
-    #[arg(long, value_name = "DURATION", requires = "moves", value_parser = length)]
+    #[arg(long, value_name = "DURATION", requires = "moves", value_parser = length, hide_short_help = true)]
     settle_traces: Option<Duration>,
 }
 

@@ -8,6 +8,7 @@ use runvault::storage::{ArtifactRecord, MAX_NOTE_BYTES, is_note};
 use runvault::vault::annotate::{RemoveNoteRequest, SetNoteRequest};
 use runvault::vault::annotations::NoteRequest;
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -33,6 +34,7 @@ fn has_none(artifact: &ArtifactRecord) -> CommandError {
 #[command(alias = "add")]
 struct SetNoteArgs {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     hash: ArtifactArg,
 
     /// The text; - reads it from standard input
@@ -90,6 +92,7 @@ fn read() -> Result<String, CommandError> {
 #[derive(ClapArgs)]
 struct ShowNoteArgs {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     hash: ArtifactArg,
 
     /// Print the note as one JSON document
@@ -122,6 +125,7 @@ impl ShowNoteArgs {
 #[command(aliases = ["del", "delete", "rm", "unset"])]
 struct RemoveNoteArgs {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     hash: ArtifactArg,
 
     /// Print one JSON document

@@ -4,6 +4,7 @@ use clap::Args as ClapArgs;
 use runvault::vault::MAX_SEARCHED;
 use runvault::vault::links::{PathAnswer, PathRequest};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -16,15 +17,15 @@ use crate::cli::output::{json, links};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact where the path starts: a hash, a prefix of one, a tag, a run id, or latest
-    #[arg(value_name = "FROM")]
+    #[arg(value_name = "FROM", add = CandidateSource::ARTIFACTS.completer())]
     one: ArtifactArg,
 
     /// The artifact where the path ends: a hash, a prefix of one, a tag, a run id, or latest
-    #[arg(value_name = "TO")]
+    #[arg(value_name = "TO", add = CandidateSource::ARTIFACTS.completer())]
     other: ArtifactArg,
 
     /// Also follow links that may be coincidences, such as replays: two artifacts have an exchange in common
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     coincident: bool,
 
     /// Print one line of JSON for each step

@@ -5,6 +5,7 @@ use runvault::formats;
 use runvault::vault::annotate::{PinRequest, UnpinRequest};
 use runvault::vault::annotations::{PinSummary, PinsAnswer, PinsRequest};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
@@ -27,6 +28,7 @@ super::verbs! {
 #[command(alias = "set")]
 struct AddPinArgs {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     hash: ArtifactArg,
 
     /// The reason
@@ -52,6 +54,7 @@ impl AddPinArgs {
 #[command(aliases = ["del", "delete", "rm", "unset"])]
 struct RemovePinArgs {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     hash: ArtifactArg,
 
     /// Print one JSON document

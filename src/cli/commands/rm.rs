@@ -13,6 +13,7 @@ use runvault::vault::remove::{
 use runvault::vault::{ContainedArtifact, PinnedArtifact};
 use runvault::{ReferencedArtifact, RemoveError, Vault, formats};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -30,7 +31,7 @@ use crate::cli::output::{json, links};
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
     /// The artifacts: hashes, prefixes of them, tags, run ids, or latest
-    #[arg(required = true, value_name = "HASH")]
+    #[arg(required = true, value_name = "HASH", add = CandidateSource::ARTIFACTS.completer())]
     hashes: Vec<ArtifactArg>,
 
     /// Print what would be removed without removing anything
@@ -38,7 +39,7 @@ pub(crate) struct Args {
     dry_run: bool,
 
     /// Remove artifacts even if they are still referenced, but never if they are pinned
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     force: bool,
 
     /// Also remove the artifacts that contain the bytes, such as the packs of a session

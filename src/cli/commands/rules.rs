@@ -6,6 +6,7 @@ use clap::Args as ClapArgs;
 use runvault::validation::Severity;
 use runvault::vault::rules::{RuleSummary, RulesAnswer, RulesRequest};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
 use crate::cli::output::exit::{CommandError, Status};
@@ -17,6 +18,7 @@ use crate::cli::output::terminal;
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Explain the rule with this id, such as MI7
+    #[arg(add = CandidateSource::Rules.completer())]
     id: Option<String>,
 
     /// Print one line of JSON for each rule

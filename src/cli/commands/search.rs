@@ -11,6 +11,8 @@ use runvault::vault::search::{
 use runvault::{Vault, formats};
 
 use super::index;
+use crate::cli::args::completing::CandidateSource;
+use crate::cli::args::help;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::find::conditions::FindConditionArgs;
@@ -32,16 +34,17 @@ const MATCH: Style = AnsiColor::Red.on_default().bold();
 /// Everything else is text. Text in Chinese, Japanese, Korean and Thai is also found within words. The first search
 /// builds an index, which "index drop" removes, and further searches keep it up to date.
 #[derive(ClapArgs)]
+#[command(mut_args(help::rarely(&["has-error", "label", "run-id", "tool"])))]
 pub(crate) struct Args {
     /// The words to search for
     #[arg(value_name = "TEXT", required = true)]
     text: Vec<String>,
 
     /// Search only these fields: response, prompt, tool, output, step, contract, pack
-    #[arg(long = "in", value_name = "FIELD", value_delimiter = ',', value_parser = field)]
+    #[arg(long = "in", value_name = "FIELD", value_delimiter = ',', value_parser = field, add = CandidateSource::Fields.completer())]
     fields: Vec<Field>,
     /// Only artifacts of this kind
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    #[arg(long, value_name = "KIND", value_parser = kind, add = CandidateSource::Kinds.completer())]
     kind: Option<Kind>,
     /// Maximum number of results
     #[arg(long, value_name = "N", default_value_t = 20)]

@@ -13,6 +13,7 @@ use runvault::vault::captures::CaptureSummary;
 use runvault::vault::show::{ArtifactPin, AttributeSummary, ExtensionSummary, ShowAnswer, ShowRequest};
 use runvault::{clock, formats};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::ColumnContext;
@@ -29,10 +30,11 @@ use crate::cli::output::{json, links, report, signature, time};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     hash: ArtifactArg,
 
     /// Print one line in this format, such as '{{kind}} {{size}}'; the names are those of "find --columns"
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
     format: Option<LineTemplate>,
 
     /// Print one JSON document with everything

@@ -9,6 +9,7 @@ use runvault::vault::annotations::{TagSummary, TagsAnswer, TagsRequest};
 use runvault::vault::resolve::ResolveRequest;
 use runvault::{LookupError, Vault};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::{self, ArtifactArg};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -32,9 +33,11 @@ super::verbs! {
 #[command(alias = "add")]
 struct SetTagArgs {
     /// The artifact: a hash, a prefix of one, another tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     hash: String,
 
     /// The tag, such as baseline or release/1.4
+    #[arg(add = CandidateSource::Tags.completer())]
     name: String,
 
     /// Print one JSON document
@@ -133,7 +136,7 @@ fn note(answer: &SetTagAnswer, name: &str) -> String {
 #[command(aliases = ["del", "delete", "rm", "unset"])]
 struct RemoveTagArgs {
     /// The tag
-    #[arg(value_parser = hash::tag)]
+    #[arg(value_parser = hash::tag, add = CandidateSource::Tags.completer())]
     name: String,
 
     /// Print one JSON document

@@ -5,6 +5,7 @@ use runvault::artifact::Kind;
 use runvault::formats;
 use runvault::vault::tombstones::{RemovedArtifact, TombstonesAnswer, TombstonesRequest};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
@@ -21,7 +22,7 @@ use crate::cli::output::time;
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Only artifacts of this kind
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    #[arg(long, value_name = "KIND", value_parser = kind, add = CandidateSource::Kinds.completer())]
     kind: Option<Kind>,
 
     /// Print one line of JSON for each removed artifact

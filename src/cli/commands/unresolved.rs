@@ -8,6 +8,7 @@ use runvault::display::escaped;
 use runvault::formats;
 use runvault::vault::unresolved::{UnresolvedAnswer, UnresolvedRequest};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -23,7 +24,7 @@ use crate::cli::output::stdout::{self, FAINT, HASH, counted};
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Only references from artifacts of this kind
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    #[arg(long, value_name = "KIND", value_parser = kind, add = CandidateSource::Kinds.completer())]
     kind: Option<Kind>,
 
     /// Only references with this role or relation, such as reference, records-run or derived-from

@@ -19,7 +19,7 @@ use crate::cli::output::exit::CommandError;
 pub(crate) struct ModeArgs {
     /// Permissions of written files in octal, such as 0644, regardless of the umask. Default: 0600, further restricted
     /// by the umask
-    #[arg(long, value_name = "MODE", value_parser = mode)]
+    #[arg(long, value_name = "MODE", value_parser = mode, hide_short_help = true)]
     mode: Option<u32>,
 }
 

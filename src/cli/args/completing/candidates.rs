@@ -1,12 +1,10 @@
-//! Completion candidates of arguments. They are attached to arguments in one place, by the names of options and values, so
-//! that the same argument is completed in the same way by every command.
+//! Completion candidates of arguments. An argument names the source of its candidates where it is defined.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use clap::Arg;
-use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter};
 use runvault::artifact::{Field, Kind};
 use runvault::digest::PREFIX;
 use runvault::storage::StorageError;
@@ -31,7 +29,7 @@ const LATEST: &str = "latest";
 
 /// The source of the candidates of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CandidateSource {
+pub(crate) enum CandidateSource {
     /// Artifacts of these kinds, by tag or hash.
     Artifacts(CandidateFilter),
     /// Artifacts by tag or hash, or files.
@@ -62,7 +60,7 @@ pub(super) enum CandidateSource {
 
 /// A filter of artifacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CandidateFilter {
+pub(crate) enum CandidateFilter {
     Any,
     /// Those that record runs.
     Runs,
@@ -91,55 +89,26 @@ impl CandidateFilter {
 type CandidateQuery<'q> = dyn Fn(&Vault) -> Result<Vec<CompletionCandidate>, StorageError> + 'q;
 
 impl CandidateSource {
-    /// Selects the source by the name of the argument, so that all commands complete it in the same way.
-    pub(super) fn for_argument(argument: &Arg) -> Option<Self> {
-        let value = argument.get_value_names()?.first()?.as_str();
-        let Some(option) = argument.get_long() else { return Self::for_positional(argument, value) };
-        Some(match option {
-            "model" => Self::Values("model_id"),
-            "adapter" => Self::Values("adapter_id"),
-            "run-id" => Self::Values("run_id"),
-            "trace-id" => Self::Values("trace_id"),
-            "tool" => Self::Values("tool"),
-            "host" => Self::Values("http_host"),
-            "method" => Self::Values("http_method"),
-            "policy" => Self::Values("policy"),
-            "model-mode" => Self::Values("model_mode"),
-            "io-ref" => Self::Values("io_ref"),
-            "attr" => Self::Attributes,
-            "label" | "keep-label" => Self::Labels,
-            "mentions" => Self::Artifacts(CandidateFilter::Any),
-            "keep-tag" => Self::Tags,
-            "expect" => Self::ArtifactsOrFiles,
-            "columns" => Self::Columns,
-            "in" => Self::Fields,
-            // Elsewhere the argument itself lists the kinds.
-            "kind" if argument.get_possible_values().is_empty() => Self::Kinds,
-            _ => return None,
-        })
-    }
+    /// Any artifact.
+    pub(crate) const ARTIFACTS: Self = Self::Artifacts(CandidateFilter::Any);
+    /// Those that record runs.
+    pub(crate) const RUNS: Self = Self::Artifacts(CandidateFilter::Runs);
+    /// Those that can be replayed.
+    pub(crate) const RECORDINGS: Self = Self::Artifacts(CandidateFilter::Recordings);
+    /// Those that runs are audited against.
+    pub(crate) const CONTRACTS: Self = Self::Artifacts(CandidateFilter::Contracts);
 
-    fn for_positional(argument: &Arg, value: &str) -> Option<Self> {
-        Some(match (value, argument.get_id().as_str()) {
-            ("HASH" | "FROM" | "TO", _) => Self::Artifacts(CandidateFilter::Any),
-            ("HASH|any", _) => Self::Artifacts(CandidateFilter::Recordings),
-            ("RUN", _) => Self::Artifacts(CandidateFilter::Runs),
-            ("CONTRACT", _) => Self::Artifacts(CandidateFilter::Contracts),
-            ("A B", _) => Self::ArtifactsOrFiles,
-            // For "tag remove"; the name in "tag set" is usually new, but may be an existing one that moves.
-            ("NAME", "name") if argument.get_possible_values().is_empty() => Self::Tags,
-            ("KEY=VALUE", "labels") => Self::Labels,
-            ("KEY", _) => Self::LabelKeys,
-            ("WHAT", _) => Self::Plurals,
-            ("ID", _) => Self::Rules,
-            ("COMMAND", _) => Self::Commands,
-            ("VALUE", _) => Self::SettingValues,
-            _ => return None,
+    /// Returns the completer of an argument. It reads the command line only when a shell asks.
+    pub(crate) fn completer(self) -> ArgValueCompleter {
+        ArgValueCompleter::new(move |typed: &OsStr| {
+            let line = CompletionLine::parse(&asked_words());
+            // Text that is not UTF-8 matches no name in runvault.
+            typed.to_str().map(|typed| self.candidates(typed, &line)).unwrap_or_default()
         })
     }
 
     /// Returns the candidates for the typed text; none if there is any error.
-    pub(super) fn candidates(self, typed: &str, line: &CompletionLine) -> Vec<CompletionCandidate> {
+    fn candidates(self, typed: &str, line: &CompletionLine) -> Vec<CompletionCandidate> {
         let vault =
             |ask: &CandidateQuery| line.vault().and_then(|vault| ask(&vault).ok()).unwrap_or_default();
         match self {
@@ -355,15 +324,20 @@ fn labels(vault: &Vault, typed: &str) -> Result<Vec<CompletionCandidate>, Storag
 
 /// The command line to complete.
 #[derive(Clone)]
-pub(super) struct CompletionLine {
+struct CompletionLine {
     /// The vault that it names.
     vault: Option<PathBuf>,
     /// The setting whose value is completed.
     setting: Option<&'static settings::SettingInfo>,
 }
 
+/// Returns the words of the command line that a shell asks about.
+pub(super) fn asked_words() -> Vec<OsString> {
+    std::env::args_os().skip_while(|word| word != "--").skip(1).collect()
+}
+
 impl CompletionLine {
-    pub(super) fn parse(words: &[OsString]) -> Self {
+    fn parse(words: &[OsString]) -> Self {
         let after = |at: usize| words.get(at + 1).map(OsString::as_os_str);
         let mut named = words.iter().enumerate().rev().filter_map(|(at, word)| match word.to_str()? {
             // Bash splits "--vault=x" into several words.
@@ -377,12 +351,12 @@ impl CompletionLine {
     }
 
     /// Returns the setting whose value is completed.
-    pub(super) fn setting(&self) -> Option<&'static settings::SettingInfo> {
+    fn setting(&self) -> Option<&'static settings::SettingInfo> {
         self.setting
     }
 
     /// Returns the vault, if it exists and can be read.
-    pub(super) fn vault(&self) -> Option<Vault> {
+    fn vault(&self) -> Option<Vault> {
         let set = || settings::VAULT.get_path().ok();
         let path = match &self.vault {
             Some(path) => path.clone(),

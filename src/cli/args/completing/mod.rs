@@ -11,8 +11,6 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Arg, Command};
-use clap_complete::engine::ArgValueCompleter;
 use clap_complete::env::{EnvCompleter, Shells};
 
 use crate::cli::args::variable::variable;
@@ -20,7 +18,9 @@ use crate::cli::args::{help, settings};
 use crate::cli::output::stdout;
 
 use bash::Bash;
-use candidates::{CandidateSource, CompletionLine};
+use candidates::asked_words;
+
+pub(crate) use candidates::CandidateSource;
 
 /// The variable that contains the name of the calling shell.
 const VARIABLE: &str = "RUNVAULT_COMPLETE";
@@ -59,29 +59,8 @@ pub(crate) fn answer() -> Option<ExitCode> {
 
 fn write_answer(shell: &dyn EnvCompleter) -> std::io::Result<()> {
     settings::be_silent();
-    let words: Vec<OsString> = std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
-    let line = CompletionLine::parse(&words);
     let mut answer = Vec::new();
     let directory = std::env::current_dir().ok();
-    shell.write_complete(&mut command(&line), words, directory.as_deref(), &mut answer)?;
+    shell.write_complete(&mut help::command(), asked_words(), directory.as_deref(), &mut answer)?;
     stdout::raw().write_all(&answer)
-}
-
-/// Returns the commands, with completers for their arguments.
-fn command(line: &CompletionLine) -> Command {
-    knowing(help::command(), line)
-}
-
-fn knowing(command: Command, line: &CompletionLine) -> Command {
-    let command = command.mut_args(|argument| with_source(argument, line));
-    command.mut_subcommands(|inner| knowing(inner, line))
-}
-
-fn with_source(argument: Arg, line: &CompletionLine) -> Arg {
-    let Some(source) = CandidateSource::for_argument(&argument) else { return argument };
-    let line = line.clone();
-    argument.add(ArgValueCompleter::new(move |typed: &std::ffi::OsStr| {
-        // Text that is not UTF-8 matches no name in runvault.
-        typed.to_str().map(|typed| source.candidates(typed, &line)).unwrap_or_default()
-    }))
 }

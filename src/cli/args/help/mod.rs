@@ -13,6 +13,7 @@ use crate::cli::Cli;
 use crate::cli::output::{fit, terminal};
 
 pub(crate) use examples::for_command as examples_of;
+pub(crate) use short::rarely;
 
 /// Returns the commands with their complete help.
 pub(crate) fn command() -> Command {
@@ -33,7 +34,7 @@ pub(crate) fn command_for(words: &[OsString]) -> Command {
 }
 
 fn extended(root: Command) -> Command {
-    with_examples(short::without_rare(root), &mut String::new())
+    with_examples(root, &mut String::new())
 }
 
 /// Adds the examples to a command. `path` contains the names of its parent commands.

@@ -2,84 +2,13 @@
 
 use clap::{Arg, Command};
 
-/// Options that only `--help` lists, on every command that has them.
-const RARE: &[&str] = &[
-    "actor",
-    "adapter",
-    "all-versions",
-    "bundle-hash",
-    "by",
-    "coincident",
-    "core",
-    "create",
-    "fail-unused",
-    "force",
-    "format",
-    "full",
-    "group-by",
-    "host",
-    "intent-hash",
-    "interval",
-    "io-ref",
-    "keep-going",
-    "max-depth",
-    "max-entries",
-    "max-size",
-    "max-values",
-    "max-violations",
-    "mentions",
-    "method",
-    "model-mode",
-    "new-only",
-    "no-header",
-    "no-pager",
-    "no-source-path",
-    "occurrence",
-    "policy",
-    "prompt-file",
-    "prompt-hash",
-    "record-hash",
-    "refuse-secrets",
-    "repeat",
-    "require-signature",
-    "response-hash",
-    "result",
-    "resume",
-    "seed",
-    "settle-traces",
-    "signature",
-    "signed-by",
-    "signing-key-file",
-    "state-hash",
-    "step-hash",
-    "strict",
-    "trace-id",
-];
-
-/// Options that only `--help` lists, by command, so that the short help fits on a screen of 24 lines.
-const RARE_OF: &[(&str, &[&str])] = &[
-    ("add", &["fail-fast", "note", "tag"]),
-    ("find", &["attr", "columns", "note", "sort", "until"]),
-    ("list", &["attr", "note", "prompt", "run-id", "sort", "until"]),
-    ("search", &["attr", "has-error", "label", "note", "run-id", "tool", "until"]),
-    ("replay", &["attr", "until"]),
-    ("exec", &["ci", "idle", "pace", "spool"]),
-    ("export", &["all", "attr", "json", "label", "mode", "note", "run-id", "tool", "until"]),
-    ("gateway", &["ci", "idle", "label", "pace", "spool"]),
-    ("get", &["mode"]),
-    ("forget", &["keep-hourly", "keep-yearly", "reason", "yes"]),
-];
-
-/// Hides the rare options from the short help.
-pub(super) fn without_rare(command: Command) -> Command {
-    let of_command =
-        RARE_OF.iter().find(|(name, _)| *name == command.get_name()).map_or(&[][..], |(_, own)| own);
-    let hidden = |argument: Arg| {
-        let is_rare =
-            argument.get_long().is_some_and(|name| RARE.contains(&name) || of_command.contains(&name));
-        argument.hide_short_help(is_rare)
-    };
-    command.mut_args(hidden).mut_subcommands(without_rare)
+/// Returns a function that leaves options of these names out of the short help of a command, which shares them with
+/// commands where they are common.
+pub(crate) fn rarely(names: &'static [&'static str]) -> impl Fn(Arg) -> Arg {
+    move |argument| {
+        let is_rare = argument.get_long().is_some_and(|name| names.contains(&name));
+        if is_rare { argument.hide_short_help(true) } else { argument }
+    }
 }
 
 /// Options of every command, which the short help lists in one line.
@@ -97,10 +26,4 @@ pub(super) fn with_common_in_one_line(command: Command) -> Command {
             .after_help("Global options: --vault, -q, -v. --help shows all options and examples.");
         with_common_in_one_line(inner)
     })
-}
-
-/// Returns the rare options, for the test that they exist.
-#[cfg(test)]
-pub(super) fn rare() -> &'static [&'static str] {
-    RARE
 }

@@ -211,20 +211,6 @@ fn no_word_is_broken_on_a_narrow_terminal() {
 }
 
 #[test]
-fn rare_options_exist() {
-    let root = built();
-    let known: Vec<String> = all(&root, "")
-        .iter()
-        .flat_map(|(_, command)| {
-            command.get_arguments().filter_map(clap::Arg::get_long).map(str::to_owned).collect::<Vec<_>>()
-        })
-        .collect();
-    for rare in super::short::rare() {
-        assert!(known.iter().any(|name| name == rare), "{rare}");
-    }
-}
-
-#[test]
 fn every_command_is_in_one_group() {
     let root = Cli::command();
     let ungrouped: Vec<_> = groups(&root).into_iter().filter(|(heading, _)| *heading == REST).collect();

@@ -19,7 +19,7 @@ pub(crate) struct KeyArgs {
     /// Check run pack signatures with the keys in this file or directory; may be given several times. A file holds a
     /// key or, if it begins with [keys], a key ring with lines like `KEY_ID = "key"`; in a directory, the name of a
     /// file is the id of its key. Default: the key in `RUNVAULT_SIGNING_KEY`, else the setting signing-key-file
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
     signing_key_file: Vec<PathBuf>,
 }
 

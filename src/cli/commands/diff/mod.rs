@@ -13,6 +13,7 @@ use runvault::artifact::Kind;
 use runvault::vault::diff::{ArtifactComparison, DiffExtent, Side};
 use runvault::{LookupError, formats};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::inputs::LimitArgs;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
@@ -35,15 +36,15 @@ pub(crate) struct Args {
     ///
     /// Each is a file, a directory or an archive, or an artifact in the vault: a hash, a prefix of one, a tag, a run
     /// id, or latest. With --all and one artifact in the vault, its captures are compared.
-    #[arg(required = true, value_name = "A B", num_args = 1..=2)]
+    #[arg(required = true, value_name = "A B", num_args = 1..=2, add = CandidateSource::ArtifactsOrFiles.completer())]
     sides: Vec<OsString>,
 
     /// Compare with this artifact, labeled as expected
-    #[arg(long, value_name = "GOLDEN")]
+    #[arg(long, value_name = "GOLDEN", add = CandidateSource::ArtifactsOrFiles.completer())]
     expect: Option<OsString>,
 
     /// Read files as this kind instead of recognizing it by content; attachments must be requested explicitly
-    #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind)]
+    #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind, add = CandidateSource::Kinds.completer())]
     kind: Option<Kind>,
 
     /// Also compare values that vary between identical runs, and values with the same canonical form, such as different

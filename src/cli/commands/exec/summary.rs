@@ -20,7 +20,7 @@ pub(super) struct FailureArgs {
     fail_on_miss: bool,
 
     /// Exit with status 1 if a recording was not used
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     fail_unused: bool,
 
     /// Exit with status 1 if no call arrived

@@ -22,7 +22,9 @@ use runvault::vault::find::FindOrder;
 use runvault::vault::list::{ListMember, ListRequest};
 
 use super::find::conditions::FindConditionArgs;
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
+use crate::cli::args::help;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::ArtifactColumn;
@@ -41,11 +43,12 @@ use crate::cli::output::{json, terminal};
 /// With --as, the calls of run packs that a gateway recorded or that were imported are written in the format of another
 /// program. Calls without a complete answer are left out.
 #[derive(ClapArgs)]
+#[command(mut_args(help::rarely(&["label", "run-id", "tool"])))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
     /// The artifacts: hashes, prefixes of them, tags, run ids, or latest; if none is given, all that match the
     /// conditions
-    #[arg(value_name = "HASH")]
+    #[arg(value_name = "HASH", add = CandidateSource::ARTIFACTS.completer())]
     hashes: Vec<ArtifactArg>,
 
     /// Write to this file; - is standard output
@@ -68,7 +71,7 @@ pub(crate) struct Args {
     html: Option<PathBuf>,
 
     /// Write the calls of run packs in the format of another program
-    #[arg(long = "as", value_name = "FORMAT", hide_short_help = true, conflicts_with_all = ["with_links", "no_source_path"])]
+    #[arg(long = "as", value_name = "FORMAT", conflicts_with_all = ["with_links", "no_source_path"])]
     #[cfg_attr(feature = "server", arg(conflicts_with = "html"))]
     format: Option<FormatName>,
 
@@ -80,7 +83,7 @@ pub(crate) struct Args {
     with_links: Option<LinkScopeArg>,
 
     /// With --with-links=all, also follow links that may be coincidences, such as replays
-    #[arg(long, requires = "with_links")]
+    #[arg(long, requires = "with_links", hide_short_help = true)]
     coincident: bool,
 
     /// List what would be exported, with sizes and labels
@@ -93,22 +96,22 @@ pub(crate) struct Args {
     json: bool,
 
     /// Export all artifacts
-    #[arg(long, conflicts_with_all = ["hashes", "with_links"])]
+    #[arg(long, conflicts_with_all = ["hashes", "with_links"], hide_short_help = true)]
     all: bool,
 
     /// Replace FILE if it exists, and allow output to a terminal
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     force: bool,
 
     /// Leave out the source paths of captures
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_source_path: bool,
 
     #[command(flatten)]
     mode: ModeArgs,
 
     /// Only artifacts of this kind
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    #[arg(long, value_name = "KIND", value_parser = kind, add = CandidateSource::Kinds.completer())]
     kind: Option<Kind>,
 
     #[command(flatten)]

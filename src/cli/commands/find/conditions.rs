@@ -16,6 +16,7 @@ use runvault::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod
 use runvault::vault::near::{LongerPrompt, NearAnswer, NearPrompt, NearRequest, NearValues};
 
 use crate::cli::args::attribute::{self, AttributeTest};
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::{self, ArtifactArg};
 use crate::cli::args::label::{self, LabelTest};
 use crate::cli::output::exit::CommandError;
@@ -30,87 +31,87 @@ pub(crate) struct FindConditionArgs {
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
     /// Sent the prompt in this file, byte for byte; - is standard input
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     prompt_file: Option<PathBuf>,
     /// Sent the prompt with this SHA-256
-    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix, hide_short_help = true)]
     prompt_hash: Option<DigestPrefix>,
     /// Received a response with this SHA-256
-    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix, hide_short_help = true)]
     response_hash: Option<DigestPrefix>,
     /// Has a step with this hash
-    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix, hide_short_help = true)]
     step_hash: Option<DigestPrefix>,
     /// Has a trace record with this hash
-    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix, hide_short_help = true)]
     record_hash: Option<DigestPrefix>,
     /// Has a state with this hash
-    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix, hide_short_help = true)]
     state_hash: Option<DigestPrefix>,
     /// Is an export pack with this intent hash
-    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix, hide_short_help = true)]
     intent_hash: Option<DigestPrefix>,
     /// Is an export pack with this bundle hash
-    #[arg(long, value_name = "HASH", value_parser = hash::prefix)]
+    #[arg(long, value_name = "HASH", value_parser = hash::prefix, hide_short_help = true)]
     bundle_hash: Option<DigestPrefix>,
     /// Mentions this hash (or the hash of this @tag or of latest) in any role
-    #[arg(long, value_name = "HASH")]
+    #[arg(long, value_name = "HASH", add = CandidateSource::ARTIFACTS.completer(), hide_short_help = true)]
     mentions: Option<ArtifactArg>,
 
     /// Has this run id
     ///
     /// * stands for any text, here and in trace ids, models, adapters, tools and hosts.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = CandidateSource::Values("run_id").completer())]
     run_id: Option<String>,
     /// Has this trace id
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = CandidateSource::Values("trace_id").completer(), hide_short_help = true)]
     trace_id: Option<String>,
     /// Used this model
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = CandidateSource::Values("model_id").completer())]
     model: Option<String>,
     /// Used this adapter
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = CandidateSource::Values("adapter_id").completer(), hide_short_help = true)]
     adapter: Option<String>,
     /// Called this tool
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = CandidateSource::Values("tool").completer())]
     tool: Option<String>,
     /// Has a step with an HTTP request to this host
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", add = CandidateSource::Values("http_host").completer(), hide_short_help = true)]
     host: Option<String>,
     /// Has a step with an HTTP request of this method
-    #[arg(long, value_name = "METHOD")]
+    #[arg(long, value_name = "METHOD", add = CandidateSource::Values("http_method").completer(), hide_short_help = true)]
     method: Option<String>,
     /// Has a step that failed or is an error
     #[arg(long)]
     has_error: bool,
     /// Is an export pack with this result
-    #[arg(long, value_name = "RESULT", value_parser = ["BUNDLE", "CLARIFY", "REFUSE"])]
+    #[arg(long, value_name = "RESULT", value_parser = ["BUNDLE", "CLARIFY", "REFUSE"], hide_short_help = true)]
     result: Option<String>,
     /// Is an export pack with this policy: a name, or a name and version
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, value_name = "POLICY", add = CandidateSource::Values("policy").completer(), hide_short_help = true)]
     policy: Option<String>,
     /// Is an export pack with this model mode
-    #[arg(long, value_name = "MODE")]
+    #[arg(long, value_name = "MODE", add = CandidateSource::Values("model_mode").completer(), hide_short_help = true)]
     model_mode: Option<String>,
     /// Declares this IO reference
-    #[arg(long, value_name = "REF")]
+    #[arg(long, value_name = "REF", add = CandidateSource::Values("io_ref").completer(), hide_short_help = true)]
     io_ref: Option<String>,
     /// Has this attribute; "show" lists them. NAME>=VALUE and NAME<=VALUE compare numbers, durations and times
-    #[arg(long, value_name = "NAME=VALUE", value_parser = attribute::test)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = attribute::test, add = CandidateSource::Attributes.completer(), hide_short_help = true)]
     attr: Vec<AttributeTest>,
     /// Has a capture whose signature was verified with the key of this id
-    #[arg(long, value_name = "KEY_ID")]
+    #[arg(long, value_name = "KEY_ID", hide_short_help = true)]
     signed_by: Option<String>,
     /// Has a capture whose signature has this state
-    #[arg(long, value_name = "STATE", value_enum)]
+    #[arg(long, value_name = "STATE", value_enum, hide_short_help = true)]
     signature: Option<signature::CaptureSignatureStatus>,
     /// Has a note that contains this text, ignoring case; "" matches every note
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
     note: Option<String>,
     /// Has this label: KEY=VALUE, or KEY for any value
     ///
     /// * stands for any text in VALUE. Can be repeated.
-    #[arg(long, value_name = "LABEL", value_parser = label::test)]
+    #[arg(long, value_name = "LABEL", value_parser = label::test, add = CandidateSource::Labels.completer())]
     label: Vec<LabelTest>,
 
     /// Created at this time or later (see --by): 2026-11-20, yesterday, an age like 36h
@@ -120,11 +121,11 @@ pub(crate) struct FindConditionArgs {
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     since: Option<DateTime<Utc>>,
     /// Created before this time (see --by)
-    #[arg(long, value_name = "TIME", value_parser = time::point)]
+    #[arg(long, value_name = "TIME", value_parser = time::point, hide_short_help = true)]
     until: Option<DateTime<Utc>>,
     /// Which time --since and --until compare, and by which artifacts are listed and sorted. An artifact that states no
     /// such time never matches by "created" or "finished"
-    #[arg(long, value_enum, value_name = "TIME", default_value_t)]
+    #[arg(long, value_enum, value_name = "TIME", default_value_t, hide_short_help = true)]
     pub(crate) by: TimeBasisArg,
 }
 

@@ -14,6 +14,7 @@ use runvault::vault::details::Detail;
 use runvault::vault::find::{FindAnswer, FindCondition, FindOrder, FindRequest};
 
 use crate::cli::args::attribute;
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::answers;
 use crate::cli::output::columns::{self, ArtifactColumn};
@@ -39,14 +40,14 @@ pub(crate) struct Args {
     conditions: FindConditionArgs,
 
     /// Also list traces that a longer matching trace extends
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     all_versions: bool,
 
     /// Maximum number of results. Default: 100 on a terminal, else unlimited
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// Sort order. Default: newest first, by the time that --by names
-    #[arg(long, value_name = "ORDER", value_parser = attribute::order())]
+    #[arg(long, value_name = "ORDER", value_parser = attribute::order(), hide_short_help = true)]
     sort: Option<FindOrder>,
 
     /// Print the answers to the prompt over time
@@ -57,11 +58,11 @@ pub(crate) struct Args {
     answers: bool,
 
     /// Columns to print, such as core,kind,seen,label; an unknown name lists all columns
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = columns::named, add = CandidateSource::Columns.completer(), hide_short_help = true)]
     columns: Vec<ArtifactColumn>,
 
     /// Print each in this format, such as '{{core}} {{kind}}'; the names are those of --columns; \n and \t are escapes
-    #[arg(long, value_name = "TEXT", conflicts_with = "columns")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "columns", hide_short_help = true)]
     format: Option<LineTemplate>,
 
     /// Print one line of JSON for each artifact

@@ -5,6 +5,7 @@ use runvault::Vault;
 use runvault::vault::find::ArtifactFilter;
 
 use super::conditions::FindConditionArgs;
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::kind::kind;
 use crate::cli::output::exit::CommandError;
@@ -31,11 +32,11 @@ pub(crate) struct KindFilterArgs {
     ///
     /// The kinds are sessions, runs, traces, contracts, packs and attachments, or artifacts (any kind). A kind and a hash
     /// can both be given.
-    #[arg(value_name = "WHAT", num_args = 0..=2, value_parser = selected)]
+    #[arg(value_name = "WHAT", num_args = 0..=2, value_parser = selected, add = CandidateSource::Plurals.completer())]
     what: Vec<Selected>,
 
     /// The same as the kind in WHAT
-    #[arg(long, value_name = "KIND", value_parser = what, hide_short_help = true)]
+    #[arg(long, value_name = "KIND", value_parser = what, add = CandidateSource::Kinds.completer())]
     kind: Option<KindFilter>,
 }
 

@@ -14,6 +14,7 @@ use runvault::vault::forget::{
 use runvault::vault::retention::{Policy, Share};
 use runvault::{Vault, formats};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::kind::kind;
 use crate::cli::args::label::{self, LabelTest};
 use crate::cli::args::vault::VaultArgs;
@@ -39,13 +40,13 @@ pub(crate) struct Args {
     rules: RuleArgs,
 
     /// Consider only artifacts of this kind. Can be repeated
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    #[arg(long, value_name = "KIND", value_parser = kind, add = CandidateSource::Kinds.completer())]
     kind: Vec<Kind>,
 
     /// Consider only artifacts with this label
     ///
     /// KEY=VALUE, or KEY for any value. Can be repeated.
-    #[arg(long, value_name = "K=V", value_parser = label::test)]
+    #[arg(long, value_name = "K=V", value_parser = label::test, add = CandidateSource::Labels.completer())]
     label: Vec<LabelTest>,
 
     /// Print what would be removed without removing anything
@@ -53,15 +54,15 @@ pub(crate) struct Args {
     dry_run: bool,
 
     /// Do not ask for confirmation, even if more than half of a kind would be removed
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     yes: bool,
 
     /// Remove artifacts even if they are still referenced, but never if they are pinned or in a kept pack
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     force: bool,
 
     /// The reason, recorded in the tombstones. Default: the rules
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", hide_short_help = true)]
     reason: Option<String>,
 
     /// Print one line of JSON for each artifact

@@ -5,6 +5,7 @@ use clap::Args;
 use runvault::display::brief;
 use runvault::vault::retention::{GroupKey, Period, PeriodRule, Policy, TagPattern, length_text};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::label::{self, LabelTest};
 use crate::cli::output::columns;
 use crate::cli::output::exit::CommandError;
@@ -29,7 +30,7 @@ pub(super) struct RuleArgs {
     keep_within: Option<Duration>,
 
     /// Keep the newest of each of the last N hours that have artifacts
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(long, value_name = "N", value_parser = count, hide_short_help = true)]
     keep_hourly: Option<usize>,
 
     /// Keep the newest of each of the last N days that have artifacts
@@ -48,26 +49,26 @@ pub(super) struct RuleArgs {
     keep_monthly: Option<usize>,
 
     /// The same for years
-    #[arg(long, value_name = "N", value_parser = count)]
+    #[arg(long, value_name = "N", value_parser = count, hide_short_help = true)]
     keep_yearly: Option<usize>,
 
     /// Keep artifacts with this tag; a trailing * matches any suffix. Can be repeated
-    #[arg(long, value_name = "TAG", value_parser = tag)]
+    #[arg(long, value_name = "TAG", value_parser = tag, add = CandidateSource::Tags.completer())]
     keep_tag: Vec<TagPattern>,
 
     /// Keep artifacts with this label: KEY=VALUE or KEY
     ///
     /// KEY alone matches every value. Can be repeated.
-    #[arg(long, value_name = "K=V", value_parser = label::test)]
+    #[arg(long, value_name = "K=V", value_parser = label::test, add = CandidateSource::Labels.completer())]
     keep_label: Vec<LabelTest>,
 
     /// Which time is used. With "created" and "finished", artifacts that state no time are kept
-    #[arg(long, value_enum, value_name = "TIME", default_value = "last-seen")]
+    #[arg(long, value_enum, value_name = "TIME", default_value = "last-seen", hide_short_help = true)]
     by: TimeBasisArg,
 
     /// What artifacts of a group have in common: kind, label, label:KEY, or attributes such as `model_id`, with commas
     /// between them; "" makes one group of all
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = group, default_value = "kind")]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = group, default_value = "kind", hide_short_help = true)]
     group_by: Vec<ForgetGrouping>,
 }
 

@@ -17,6 +17,7 @@ use runvault::vault::fsck::{
 };
 
 use super::index as reindex;
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::keys::KeyArgs;
 use crate::cli::args::kind::kind;
 use crate::cli::args::vault::VaultArgs;
@@ -47,19 +48,19 @@ pub(crate) struct Args {
     sample: Option<f64>,
 
     /// Check everything (the default)
-    #[arg(long, group = "depth")]
+    #[arg(long, group = "depth", hide_short_help = true)]
     full: bool,
 
     /// Seed that selects the artifacts of a sample
-    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "sample")]
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "sample", hide_short_help = true)]
     seed: u64,
 
     /// Check only artifacts of this kind
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    #[arg(long, value_name = "KIND", value_parser = kind, add = CandidateSource::Kinds.completer())]
     kind: Option<Kind>,
 
     /// Record progress in this file, and continue from it if it exists
-    #[arg(long, value_name = "FILE", conflicts_with = "repair")]
+    #[arg(long, value_name = "FILE", conflicts_with = "repair", hide_short_help = true)]
     resume: Option<PathBuf>,
 
     /// Repair what can be repaired without guessing, then check again

@@ -16,6 +16,7 @@ use runvault::vault::journal::{ACTIONS, JournalAnswer, JournalEntry, JournalHead
 use runvault::{Vault, formats};
 use serde_json::{Map, Value};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -32,7 +33,7 @@ use verify::SavedJournalHead;
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Only entries that name this artifact, capture or other hash, or have it as their chain value
-    #[arg(value_name = "HASH", conflicts_with_all = ["head", "verify_from"])]
+    #[arg(value_name = "HASH", conflicts_with_all = ["head", "verify_from"], add = CandidateSource::ARTIFACTS.completer())]
     about: Option<ArtifactArg>,
 
     /// Entries at this time or later, as for "find": 2026-11-20, yesterday, or an age like 36h
@@ -60,7 +61,7 @@ pub(crate) struct Args {
 
     /// Also compare the catalog with the journal: artifacts, captures, tags, labels, notes, pins, manual links,
     /// tombstones and the states of signatures
-    #[arg(long, requires = "verify_from")]
+    #[arg(long, requires = "verify_from", hide_short_help = true)]
     full: bool,
 
     /// Print one line of JSON for each entry

@@ -10,6 +10,7 @@ use runvault::vault::replay::Repeat;
 use runvault::vault::show::AttributeSummary;
 
 use crate::cli::args::attribute;
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::output::time;
 
@@ -28,7 +29,7 @@ pub(super) fn recording(text: &str) -> Result<RecordingArg, String> {
 #[derive(Args)]
 pub(super) struct OrderArgs {
     /// Which recording of the prompt, from 1, if there are several
-    #[arg(long, value_name = "N", requires = "asked", conflicts_with_all = ["sequential", "serve_stdio"])]
+    #[arg(long, value_name = "N", requires = "asked", conflicts_with_all = ["sequential", "serve_stdio"], hide_short_help = true)]
     pub(super) occurrence: Option<NonZeroUsize>,
     /// Require requests in recorded order
     #[arg(long, requires = "call")]
@@ -58,11 +59,12 @@ pub(super) struct ServeArgs {
         value_enum,
         default_value_t,
         requires = "serve_stdio",
-        conflicts_with = "sequential"
+        conflicts_with = "sequential",
+        hide_short_help = true
     )]
     pub(super) repeat: RepeatArg,
     /// Exit with status 1 if a recording was not used
-    #[arg(long, requires = "serve_stdio")]
+    #[arg(long, requires = "serve_stdio", hide_short_help = true)]
     pub(super) fail_unused: bool,
 }
 
@@ -89,19 +91,19 @@ impl From<RepeatArg> for Repeat {
 #[derive(Args)]
 pub(super) struct SessionFilterArgs {
     /// With "any": only sessions that used this model
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = CandidateSource::Values("model_id").completer())]
     model: Option<String>,
     /// With "any": only sessions that used this adapter
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = CandidateSource::Values("adapter_id").completer(), hide_short_help = true)]
     adapter: Option<String>,
     /// With "any": only sessions with this attribute; "show" lists attributes
-    #[arg(long, value_name = "NAME=VALUE", value_parser = attribute::pair)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = attribute::pair, add = CandidateSource::Attributes.completer(), hide_short_help = true)]
     attr: Vec<(String, String)>,
     /// With "any": only sessions last seen at this time or later, as for "find"
     #[arg(long, value_name = "TIME", value_parser = time::point)]
     since: Option<DateTime<Utc>>,
     /// With "any": only sessions last seen before this time
-    #[arg(long, value_name = "TIME", value_parser = time::point)]
+    #[arg(long, value_name = "TIME", value_parser = time::point, hide_short_help = true)]
     until: Option<DateTime<Utc>>,
 }
 

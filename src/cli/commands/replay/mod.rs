@@ -15,6 +15,7 @@ use runvault::vault::replay::{
 };
 use runvault::{Vault, formats};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::prompt::{Prompt, PromptArgs};
 use crate::cli::args::vault::VaultArgs;
@@ -42,7 +43,7 @@ use serve::{ReplayServeOptions, serve};
 pub(crate) struct Args {
     /// A session or a run: a hash, a prefix of one, a tag, a run id, or latest; or "any": the newest session that has
     /// the prompt
-    #[arg(value_name = "HASH|any", value_parser = recording)]
+    #[arg(value_name = "HASH|any", value_parser = recording, add = CandidateSource::RECORDINGS.completer())]
     recording: RecordingArg,
 
     #[command(flatten)]
@@ -60,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Allow control characters to be written to a terminal
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     force: bool,
 }
 

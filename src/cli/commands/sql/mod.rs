@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Omit the header
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", hide_short_help = true)]
     no_header: bool,
     /// Print each row as a list of its columns: always, never, or if a table is too wide for the terminal
     #[arg(
@@ -78,7 +78,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "save", conflicts_with_all = ["query", "file", "tables"])]
     parquet: bool,
     /// Replace existing files
-    #[arg(long, requires = "save", conflicts_with_all = ["query", "file", "tables"])]
+    #[arg(long, requires = "save", conflicts_with_all = ["query", "file", "tables"], hide_short_help = true)]
     force: bool,
 }
 

@@ -31,7 +31,7 @@ use crate::cli::output::{json, terminal, time};
 pub(crate) struct Args {
     /// Time used for oldest, newest and growth: created, first-seen, last-seen or finished; or label:KEY, for the counts
     /// by the values of a label
-    #[arg(long, value_name = "WHAT", default_value = "created", value_parser = grouping)]
+    #[arg(long, value_name = "WHAT", default_value = "created", value_parser = grouping, hide_short_help = true)]
     by: StatsGrouping,
     /// Print one JSON document with everything
     #[arg(long)]

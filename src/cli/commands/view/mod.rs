@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use clap::{Args as ClapArgs, ValueEnum};
 use runvault::vault::view::{ViewAnswer, ViewFilter, ViewRequest};
 
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
@@ -24,6 +25,7 @@ use crate::cli::output::terminal;
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
+    #[arg(add = CandidateSource::ARTIFACTS.completer())]
     hash: ArtifactArg,
 
     /// The first step to print, by its number; the numbers begin at 0
@@ -39,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     /// Print long texts and the contents of files completely
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     full: bool,
     /// Also print each step as it is recorded
     #[arg(long)]

@@ -15,6 +15,7 @@ use runvault::intake::{ExamineOptions, PollingWatcher, Scan};
 use runvault::vault::add::CommonAnnotations;
 
 use super::index;
+use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::inputs::{CheckArgs, SecretArgs, SourcePathArgs};
 use crate::cli::args::kind::kind;
 use crate::cli::args::label::LabelArgs;
@@ -49,7 +50,7 @@ pub(crate) struct Args {
     directories: Vec<PathBuf>,
 
     /// How often to scan
-    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = length)]
+    #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = length, hide_short_help = true)]
     interval: Duration,
 
     /// Add files that have not changed for this long
@@ -57,7 +58,7 @@ pub(crate) struct Args {
     settle: Duration,
 
     /// Ignore existing files unless they change
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     new_only: bool,
 
     /// Add what has settled and exit, with the exit status of "add"
@@ -84,11 +85,11 @@ pub(crate) struct Args {
     allow_removed: bool,
 
     /// Require this kind instead of recognizing it by content
-    #[arg(long, value_name = "KIND", value_parser = kind)]
+    #[arg(long, value_name = "KIND", value_parser = kind, add = CandidateSource::Kinds.completer())]
     kind: Option<Kind>,
 
     /// Reject every file that is not an artifact, instead of skipping it
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     strict: bool,
 
     #[command(flatten)]
