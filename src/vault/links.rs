@@ -7,7 +7,7 @@ use super::api::Operation;
 use super::handle::{Vault, limit_of};
 use super::query::{self, Graph, Link, LinkOrigin, LinkTarget, TraversalOptions};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::StorageError;
+use crate::storage::{StorageError, UnresolvedTarget};
 
 pub use super::query::LinkStrength;
 pub use crate::storage::Direction;
@@ -230,6 +230,17 @@ impl From<Link> for LinkSummary {
         let strength = LinkStrength::new(&relation, &origin);
         let (manual, because) = reason(origin);
         Self { direction, relation, target: (&target).into(), manual, strength, because }
+    }
+}
+
+impl LinkEnd {
+    /// Returns the end that is not in the vault.
+    pub(super) fn missing(target: &UnresolvedTarget) -> Self {
+        let (digest, name) = match target {
+            UnresolvedTarget::Digest(digest) => (Some(*digest), None),
+            UnresolvedTarget::Name(name) => (None, Some(name.clone())),
+        };
+        Self { dangling: true, kind: None, core_hash: None, digest, name }
     }
 }
 

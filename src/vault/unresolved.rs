@@ -6,9 +6,12 @@ use utoipa::ToSchema;
 use super::api::Operation;
 use super::handle::{Vault, limit_of};
 use super::links::LinkEnd;
-use super::query::{self, MissingTarget, UnresolvedQuery, UnresolvedReferences};
+use crate::artifact::ArtifactLocation;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::{StorageError, UnresolvedTarget};
+use crate::storage::{ArtifactRecord, Snapshot, StorageError, UnresolvedReference, UnresolvedTarget};
+
+/// How many missing artifacts are read from the vault at a time, at least.
+const BATCH: usize = 256;
 
 /// A request for references to missing artifacts. Everything given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -72,18 +75,78 @@ impl Operation for UnresolvedRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<UnresolvedAnswer, StorageError> {
-        let query = UnresolvedQuery {
-            kind: self.kind.clone(),
-            role: self.role.clone(),
-            all: self.all,
-            after: self.after.as_deref().map(target_at),
-            limit: limit_of(self.limit),
-        };
-        let UnresolvedReferences { missing, left_out, next } =
-            query::unresolved(&*vault.snapshot()?, &query)?;
-        let missing = missing.into_iter().map(MissingArtifact::from).collect();
-        Ok(UnresolvedAnswer { missing, left_out, next: next.map(end_of_page) })
+        let snapshot = vault.snapshot()?;
+        let (mut answer, mut after) = (UnresolvedAnswer::default(), self.after.as_deref().map(target_at));
+        let most = limit_of(self.limit);
+        // One more than is asked for, to know whether there are more; and many at a time, because all may be omitted.
+        let limit = most.saturating_add(1).max(BATCH);
+        loop {
+            let references = snapshot.unresolved(after.as_ref(), limit)?;
+            let mut artifacts = artifacts_of(&*snapshot, &references)?.into_iter();
+            let mut targets = 0;
+            for group in references.chunk_by(|one, other| one.missing == other.missing) {
+                targets += 1;
+                let Some(first) = group.first() else { continue };
+                let (referrers, left_out) = self.referrers(group, artifacts.by_ref().take(group.len()));
+                if !referrers.is_empty() {
+                    if answer.missing.len() == most {
+                        answer.next = after.map(end_of_page);
+                        return Ok(answer);
+                    }
+                    let target = LinkEnd::missing(&first.missing);
+                    answer.missing.push(MissingArtifact { target, referrers });
+                }
+                answer.left_out += left_out;
+                after = Some(first.missing.clone());
+            }
+            if targets < limit {
+                return Ok(answer);
+            }
+        }
     }
+}
+
+impl UnresolvedRequest {
+    /// Returns those of `references` to one target that are requested, by artifact and place, and the number of those
+    /// that are omitted because no format defines their data.
+    fn referrers(
+        &self,
+        references: &[UnresolvedReference],
+        artifacts: impl Iterator<Item = ArtifactRecord>,
+    ) -> (Vec<MissingReference>, u64) {
+        let (mut referrers, mut left_out) = (Vec::new(), 0);
+        for (reference, artifact) in references.iter().zip(artifacts) {
+            let has_role = |role| reference.role.as_ref() == Some(role) || reference.relation == *role;
+            let is_requested = self.role.as_ref().is_none_or(has_role)
+                && self.kind.as_ref().is_none_or(|kind| artifact.kind == *kind);
+            if !is_requested {
+                continue;
+            }
+            // A vault has data that no format defines only if it was added on request.
+            if !self.all && reference.place.as_ref().is_some_and(ArtifactLocation::is_of_no_kind) {
+                left_out += 1;
+                continue;
+            }
+            referrers.push(MissingReference {
+                core_hash: artifact.core,
+                kind: artifact.kind,
+                relation: reference.relation.clone(),
+                role: reference.role.clone(),
+                place: reference.place.as_ref().map(ToString::to_string).unwrap_or_default(),
+            });
+        }
+        referrers.sort_by(|one, other| (one.core_hash, &one.place).cmp(&(other.core_hash, &other.place)));
+        (referrers, left_out)
+    }
+}
+
+/// Returns the referring artifact of each reference.
+fn artifacts_of(
+    snapshot: &dyn Snapshot,
+    references: &[UnresolvedReference],
+) -> Result<Vec<ArtifactRecord>, StorageError> {
+    let cores: Vec<CoreHash> = references.iter().map(|reference| reference.artifact).collect();
+    snapshot.expect_artifacts(&cores)
 }
 
 /// Returns the target at which a page ends.
@@ -97,18 +160,5 @@ fn end_of_page(last: UnresolvedTarget) -> String {
     match last {
         UnresolvedTarget::Digest(digest) => digest.to_string(),
         UnresolvedTarget::Name(name) => name,
-    }
-}
-
-impl From<MissingTarget> for MissingArtifact {
-    fn from(missing: MissingTarget) -> Self {
-        let referrers = missing.referrers.into_iter().map(|referrer| MissingReference {
-            core_hash: referrer.artifact.core,
-            kind: referrer.artifact.kind,
-            relation: referrer.relation,
-            role: referrer.role,
-            place: referrer.place,
-        });
-        Self { target: (&missing.target).into(), referrers: referrers.collect() }
     }
 }

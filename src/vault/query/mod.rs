@@ -15,7 +15,6 @@ mod histories;
 mod links;
 mod location;
 mod stated;
-mod unresolved;
 mod versions;
 
 pub use dependents::ContainedArtifact;
@@ -32,7 +31,6 @@ pub(crate) use groups::RunGroups;
 pub(crate) use links::{Direction, Linker, links};
 pub use links::{Link, LinkOrigin, LinkStrength, LinkTarget};
 pub(crate) use stated::stated;
-pub(crate) use unresolved::{MissingTarget, UnresolvedQuery, UnresolvedReferences, unresolved};
 pub(crate) use versions::{
     Extension, continuing, extended, extended_by_matching, from_first, longest_extensions,
 };
