@@ -215,7 +215,7 @@ impl Operation for DaysRequest {
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<DaysAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
-        let basis = TimeBasis::from(self.by);
+        let basis = self.by;
         let back = Days::new(self.days.clamp(1, MAX_DAYS).saturating_sub(1).into());
         let first = self.last.checked_sub_days(back).unwrap_or(self.last);
         let (since, until) = (Some(midnight(first)), self.last.succ_opt().map(midnight));

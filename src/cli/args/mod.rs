@@ -11,7 +11,6 @@ pub(crate) mod help;
 pub(crate) mod host;
 pub(crate) mod inputs;
 pub(crate) mod keys;
-pub(crate) mod kind;
 pub(crate) mod label;
 pub(crate) mod length;
 pub(crate) mod matching;

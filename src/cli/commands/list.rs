@@ -22,7 +22,7 @@ use crate::cli::commands::find::what::KindFilterArgs;
 use crate::cli::output::columns::{self, ArtifactColumn, ColumnContext};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;
-use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
+use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
 use crate::cli::output::template::LineTemplate;
 use crate::cli::output::terminal;
@@ -136,7 +136,9 @@ impl Args {
     }
 
     fn print(&self, rows: &[ListRow], mut columns: Vec<ArtifactColumn>) -> Result<(), CommandError> {
-        let cells = |row: &ListRow| columns.iter().map(|column| cell(row, *column)).collect();
+        let cells = |row: &ListRow| {
+            columns.iter().map(|column| columns::cell(*column, &value(row, *column))).collect()
+        };
         let mut cells: Vec<Vec<TextCell>> = rows.iter().map(cells).collect();
         if self.columns.is_empty() && terminal::is_terminal() {
             // Most vaults have no values for some of the default columns.
@@ -198,43 +200,17 @@ fn layout(column: ArtifactColumn) -> TextColumn {
     }
 }
 
-fn cell(row: &ListRow, column: ArtifactColumn) -> TextCell {
-    let text = value(row, column);
-    match column {
-        ArtifactColumn::Created | ArtifactColumn::Age | ArtifactColumn::Seen | ArtifactColumn::Added => {
-            TextCell::new(&text, FAINT)
-        }
-        ArtifactColumn::Core | ArtifactColumn::Hash => TextCell::new(&text, HASH),
-        ArtifactColumn::Tags => TextCell::new(&text, NAME),
-        ArtifactColumn::Kind => {
-            let nouns: Vec<&str> = kinds(row).into_iter().map(formats::bare_noun).collect();
-            TextCell::plain(&nouns.join(", "))
-        }
-        _ => TextCell::plain(&text),
-    }
-}
-
 /// Returns the value of a column in a row.
 fn value(row: &ListRow, column: ArtifactColumn) -> String {
     let created = || row.created_at.map(|time| time.0);
     match column {
         ArtifactColumn::Kind => kinds(row).join("+"),
         ArtifactColumn::Created => created().map(time::display).unwrap_or_default(),
-        ArtifactColumn::Age => match created() {
-            Some(time) => time::ago(time, clock::now()),
-            // The time of arrival is not that of the run.
-            None => format!("added {}", time::ago(row.artifact.added_at.0, clock::now())),
-        },
-        ArtifactColumn::Tags => {
-            let tags: Vec<String> = row.tags.iter().map(|tag| format!("@{tag}")).collect();
-            tags.join(" ")
-        }
-        ArtifactColumn::Labels => {
-            let pairs =
-                row.labels.iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value)));
-            let labels: Vec<String> = pairs.map(|(key, value)| format!("{key}={value}")).collect();
-            labels.join(" ")
-        }
+        ArtifactColumn::Age => columns::age_text(created(), &row.artifact, clock::now()),
+        ArtifactColumn::Tags => columns::tags_text(&row.tags),
+        ArtifactColumn::Labels => columns::labels_text(
+            row.labels.iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value))),
+        ),
         ArtifactColumn::Attribute(name) => text(row, name),
         ArtifactColumn::Short(info) => {
             let values = row.attributes.iter().find(|attribute| attribute.name == info.name);

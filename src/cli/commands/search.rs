@@ -13,7 +13,7 @@ use runvault::{Vault, formats};
 use super::index;
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::help;
-use crate::cli::args::kind::kind;
+use crate::cli::args::inputs::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::find::conditions::FindConditionArgs;
 use crate::cli::hints;

@@ -6,14 +6,13 @@ use runvault::formats;
 use runvault::vault::tombstones::{RemovedArtifact, TombstonesAnswer, TombstonesRequest};
 
 use crate::cli::args::completing::CandidateSource;
-use crate::cli::args::kind::kind;
+use crate::cli::args::inputs::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::list;
 use crate::cli::output::stdout::{FAINT, HASH, counted};
 use crate::cli::output::table::{TextCell, TextColumn};
-use crate::cli::output::time;
+use crate::cli::output::{list, time};
 
 /// List removed artifacts
 ///

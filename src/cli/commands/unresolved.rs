@@ -9,7 +9,7 @@ use runvault::formats;
 use runvault::vault::unresolved::{UnresolvedAnswer, UnresolvedRequest};
 
 use crate::cli::args::completing::CandidateSource;
-use crate::cli::args::kind::kind;
+use crate::cli::args::inputs::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::json;

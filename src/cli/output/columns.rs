@@ -171,6 +171,44 @@ impl ArtifactColumn {
     }
 }
 
+/// Returns the cell of a column with this text. Kinds, of which runs have several, are joined by `+`.
+pub(crate) fn cell(column: ArtifactColumn, text: &str) -> TextCell {
+    match column {
+        ArtifactColumn::Kind => {
+            let nouns: Vec<&str> = text.split('+').map(formats::bare_noun).collect();
+            TextCell::plain(&nouns.join(", "))
+        }
+        ArtifactColumn::Core | ArtifactColumn::Hash => TextCell::new(text, HASH),
+        ArtifactColumn::Tags => TextCell::new(text, NAME),
+        ArtifactColumn::Seen | ArtifactColumn::Added | ArtifactColumn::Created | ArtifactColumn::Age => {
+            TextCell::new(text, FAINT)
+        }
+        _ => TextCell::plain(text),
+    }
+}
+
+/// Returns the texts of tags in a cell.
+pub(crate) fn tags_text<'t>(tags: impl IntoIterator<Item = &'t String>) -> String {
+    tags.into_iter().map(|tag| format!("@{tag}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the texts of labels in a cell.
+pub(crate) fn labels_text<'l>(labels: impl IntoIterator<Item = (&'l String, &'l String)>) -> String {
+    labels.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the age of an artifact that has the time `time`. The time of arrival is not that of the run.
+pub(crate) fn age_text(
+    time: Option<DateTime<Utc>>,
+    artifact: &ArtifactSummary,
+    now: DateTime<Utc>,
+) -> String {
+    match time {
+        Some(time) => time::ago(time, now),
+        None => format!("added {}", time::ago(artifact.added_at.0, now)),
+    }
+}
+
 /// Returns whether the values of an attribute are numbers.
 fn is_number(name: &str) -> bool {
     let values = formats::attribute(name).map(|info| info.values);
@@ -200,11 +238,7 @@ impl ColumnContext<'_> {
             ArtifactColumn::Seen => time::display(artifact.seen_at.0),
             ArtifactColumn::Added => time::display(artifact.added_at.0),
             ArtifactColumn::Created => self.time(TimeBasis::Created).map(time::display).unwrap_or_default(),
-            ArtifactColumn::Age => match self.time(*by) {
-                Some(time) => time::ago(time, *now),
-                // The time of arrival is not that of the run.
-                None => format!("added {}", time::ago(artifact.added_at.0, *now)),
-            },
+            ArtifactColumn::Age => age_text(self.time(*by), artifact, *now),
             ArtifactColumn::Size => stdout::size(self.bytes()),
             ArtifactColumn::Bytes => self.bytes().to_string(),
             ArtifactColumn::Captures => self.captures().len().to_string(),
@@ -224,14 +258,8 @@ impl ColumnContext<'_> {
                 paths.into_iter().collect::<Vec<_>>().join(", ")
             }
             ArtifactColumn::Label => label(self.attributes()),
-            ArtifactColumn::Tags => {
-                let tags = details.tags.iter().flatten();
-                tags.map(|tag| format!("@{tag}")).collect::<Vec<_>>().join(" ")
-            }
-            ArtifactColumn::Labels => {
-                let labels = details.labels.iter().flatten();
-                labels.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
-            }
+            ArtifactColumn::Tags => tags_text(details.tags.iter().flatten()),
+            ArtifactColumn::Labels => labels_text(details.labels.iter().flatten()),
             ArtifactColumn::Note => details.note.clone().unwrap_or_default(),
             ArtifactColumn::Matches => self.matches.iter().map(match_text).collect::<Vec<_>>().join(", "),
             ArtifactColumn::Attribute(name) => {
@@ -248,16 +276,7 @@ impl ColumnContext<'_> {
 
     /// Returns the cell of a column.
     pub(crate) fn cell(&self, column: ArtifactColumn) -> TextCell {
-        let text = self.text(column);
-        match column {
-            ArtifactColumn::Kind => TextCell::plain(formats::bare_noun(&text)),
-            ArtifactColumn::Core | ArtifactColumn::Hash => TextCell::new(&text, HASH),
-            ArtifactColumn::Tags => TextCell::new(&text, NAME),
-            ArtifactColumn::Seen | ArtifactColumn::Added | ArtifactColumn::Created | ArtifactColumn::Age => {
-                TextCell::new(&text, FAINT)
-            }
-            _ => TextCell::plain(&text),
-        }
+        cell(column, &self.text(column))
     }
 
     /// Returns one of its times; `None` if it does not have it.

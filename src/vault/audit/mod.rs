@@ -5,7 +5,6 @@
 //! defines the verdicts. The rules are AU1 to AU15.
 
 mod collect;
-mod decimal;
 mod digests;
 mod judge;
 mod payloads;

@@ -3,9 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::exchanges::{ExchangeCache, Exchanges};
-use super::fork::HistoryIdentity;
 use super::forks;
-use super::histories::Histories;
+use super::histories::{Histories, HistoryIdentity};
 use crate::digest::CoreHash;
 use crate::storage::interface::{NameUse, Neighbors, NeighborsQuery};
 use crate::storage::{ArtifactRecord, Result, Snapshot, StorageError};

@@ -5,8 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::fork::{Fork, HistoryIdentity, RECORD, STEP};
-use super::histories::Histories;
+use super::histories::{Fork, Histories, HistoryIdentity, RECORD, STEP};
 use crate::artifact::ArtifactLocation;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{MentionRecord, Names};

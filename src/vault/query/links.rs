@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 use super::exchanges::ExchangeDigests;
 use super::facts::{LinkFactSelection, LinkFacts, LinkReader};
-use super::fork::{Fork, HistoryIdentity};
+use super::histories::{Fork, HistoryIdentity};
 use super::location::{identified_by, location};
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};

@@ -5,15 +5,16 @@ use std::num::NonZeroUsize;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::vault_player::player;
-use super::{Occurrence, PlayedResponse, Player, PlayerRequest, ReplayMiss, ReplayMode};
+use super::{Occurrence, PlayedResponse, Player, PlayerError, PlayerRequest, ReplayMiss, ReplayMode};
 use crate::artifact::{Arguments, Exchange};
 use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::formats;
+use crate::json::reader::Limits;
 use crate::storage::{Snapshot, StorageError};
 use crate::vault::api::{JsonText, Operation};
 use crate::vault::handle::Vault;
 use crate::vault::recordings::{RecordingFilter, recordings};
-use crate::vault::resolve::{LocatedCapture, LookupError, locate};
+use crate::vault::resolve::{LocatedCapture, LookupError, document, locate};
 
 /// A request for the recorded response to a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -278,4 +279,38 @@ impl From<&Exchange> for RecordedResponse {
             is_error: *is_error,
         }
     }
+}
+
+impl Vault {
+    /// Returns a player of a located artifact: by prompt for a session, in sequence for a run.
+    ///
+    /// ```
+    /// # use runvault::{Vault, intake::ExamineOptions};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
+    /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
+    /// let mut player = vault.player(&vault.locate(&"4df877dec7f4".parse()?)?)?;
+    /// assert_eq!(player.respond("Which label fits ticket 4711: bug, question or billing?")?, "bug");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`LookupError::NoRecording`] if its kind records no responses; otherwise the same as [`Vault::read`].
+    pub fn player(&self, located: &LocatedCapture) -> Result<Player, LookupError> {
+        player(&*self.snapshot()?, located)
+    }
+}
+
+/// Returns a player of a located artifact.
+pub(super) fn player(snapshot: &dyn Snapshot, located: &LocatedCapture) -> Result<Player, LookupError> {
+    let (core, kind) = (located.artifact.core, &located.artifact.kind);
+    let none = || LookupError::NoRecording { core, kind: kind.clone() };
+    let known = formats::named(kind).filter(|kind| kind.playback().is_some()).ok_or_else(none)?;
+    let document = document(snapshot, located)?;
+    Player::with_limits(known, &document, &Limits::most()).map_err(|error| match error {
+        PlayerError::RecordsNothing(_) => none(),
+        error => LookupError::Unreadable { core, message: error.to_string() },
+    })
 }

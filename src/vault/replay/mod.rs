@@ -8,7 +8,6 @@ mod index;
 mod lookup;
 mod miss;
 mod request;
-mod vault_player;
 
 use crate::artifact::{Arguments, Exchange, Kind, Member, Playback, Responder};
 use crate::digest::Digest;

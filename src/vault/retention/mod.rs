@@ -57,7 +57,7 @@ impl Plan {
         let conditions = policy.labels.iter().map(LabelRule::condition).collect();
         let filter = Filter { kinds: policy.kinds.clone(), conditions, ..Filter::default() };
         // Newest first, and so are the artifacts of each group.
-        let basis = TimeBasis::from(policy.by);
+        let basis = policy.by;
         for hit in snapshot.find(&filter, Order::Newest(basis), &Page::all())?.items {
             let artifact = hit.artifact;
             let needs_attributes = basis.attribute().is_some() || policy.has_attributes();
@@ -149,10 +149,8 @@ fn decide(
     for ((TimedArtifact { artifact, at }, captures), annotations) in
         artifacts.into_iter().zip(captures).zip(annotations)
     {
-        let undated = || TimeRuleResult {
-            reasons: vec![RetentionReason::Undated(policy.by.into())],
-            misses: Vec::new(),
-        };
+        let undated =
+            || TimeRuleResult { reasons: vec![RetentionReason::Undated(policy.by)], misses: Vec::new() };
         let TimeRuleResult { mut reasons, mut misses } = verdicts.next().unwrap_or_else(undated);
         let tagged = policy.by_tags(&annotations);
         if tagged.is_empty() && !policy.keep_tags.is_empty() {

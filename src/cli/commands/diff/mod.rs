@@ -14,8 +14,7 @@ use runvault::vault::diff::{ArtifactComparison, DiffExtent, Side};
 use runvault::{LookupError, formats};
 
 use crate::cli::args::completing::CandidateSource;
-use crate::cli::args::inputs::LimitArgs;
-use crate::cli::args::kind::kind;
+use crate::cli::args::inputs::{LimitArgs, kind};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout;

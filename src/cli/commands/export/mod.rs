@@ -25,7 +25,7 @@ use super::find::conditions::FindConditionArgs;
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::help;
-use crate::cli::args::kind::kind;
+use crate::cli::args::inputs::kind;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::columns::ArtifactColumn;
 use crate::cli::output::disk::{self, ModeArgs};

@@ -7,7 +7,7 @@ use runvault::vault::find::ArtifactFilter;
 use super::conditions::FindConditionArgs;
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
-use crate::cli::args::kind::kind;
+use crate::cli::args::inputs::kind;
 use crate::cli::output::exit::CommandError;
 
 /// Artifacts of one kind, or of any.

@@ -15,7 +15,7 @@ use runvault::vault::retention::{Policy, Share};
 use runvault::{Vault, formats};
 
 use crate::cli::args::completing::CandidateSource;
-use crate::cli::args::kind::kind;
+use crate::cli::args::inputs::kind;
 use crate::cli::args::label::{self, LabelTest};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::rm;

@@ -16,8 +16,7 @@ use runvault::vault::add::CommonAnnotations;
 
 use super::index;
 use crate::cli::args::completing::CandidateSource;
-use crate::cli::args::inputs::{CheckArgs, SecretArgs, SourcePathArgs};
-use crate::cli::args::kind::kind;
+use crate::cli::args::inputs::{CheckArgs, SecretArgs, SourcePathArgs, kind};
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::length::length;
 use crate::cli::args::settings;
