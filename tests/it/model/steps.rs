@@ -274,7 +274,7 @@ fn forget(retention: &Retention, storage: &dyn Storage, at: DateTime<Utc>) -> St
         keep_tags: retention.keep_tag.then(|| "best".parse().unwrap()).into_iter().collect(),
         keep_labels: retention.keep_label.then(|| rule("commit", Some("main"))).into_iter().collect(),
         labels: retention.only_label.then(|| rule("commit", None)).into_iter().collect(),
-        by: retention.by.into(),
+        by: retention.by,
         group_by: vec![group],
         ignore_links: retention.ignores_links,
         ..retention::Policy::default()

@@ -10,7 +10,7 @@ use runvault::Vault;
 use runvault::artifact::{AttributeInfo, group};
 use runvault::digest::{Digest, DigestPrefix};
 use runvault::display::{brief, escaped};
-use runvault::vault::api::{SignatureName, TimeBasis, Timestamp};
+use runvault::vault::api::{SignatureName, Timestamp};
 use runvault::vault::digests::DigestsRequest;
 use runvault::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod};
 use runvault::vault::near::{LongerPrompt, NearAnswer, NearPrompt, NearRequest, NearValues};
@@ -132,7 +132,7 @@ pub(crate) struct FindConditionArgs {
 impl FindConditionArgs {
     /// Returns the order by the time that is used, newest first.
     pub(crate) fn order(&self) -> FindOrder {
-        TimeBasis::from(self.by.basis()).into()
+        self.by.basis().into()
     }
 
     /// Says how many artifacts match except that they state no time that the period could be compared with.
@@ -157,7 +157,7 @@ impl FindConditionArgs {
     /// Returns the filter of matching artifacts of a kind, or of any.
     pub(crate) fn filter(&self, vault: &Vault, kind: Option<&str>) -> Result<ArtifactFilter, CommandError> {
         let (since, until) = (self.since.map(Timestamp), self.until.map(Timestamp));
-        let period = FindPeriod { by: self.by.basis().into(), since, until };
+        let period = FindPeriod { by: self.by.basis(), since, until };
         let filter = ArtifactFilter {
             kinds: kind.map(str::to_owned).into_iter().collect(),
             conditions: self.conditions(vault)?,

@@ -123,7 +123,7 @@ impl RuleArgs {
             keep_periods: periods.collect(),
             keep_tags: self.keep_tag.clone(),
             keep_labels: self.keep_label.iter().map(LabelTest::rule).collect(),
-            by: self.by.basis().into(),
+            by: self.by.basis(),
             group_by: self.keys()?,
             ..Policy::default()
         };

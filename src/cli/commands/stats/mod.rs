@@ -62,7 +62,7 @@ impl Args {
             StatsGrouping::Time(by) => (*by, None),
             StatsGrouping::Label(key) => (TimeBasisArg::default(), Some(key.clone())),
         };
-        let stats = vault.open()?.run(&StatsRequest { by: by.basis().into(), label })?;
+        let stats = vault.open()?.run(&StatsRequest { by: by.basis(), label })?;
         if self.json {
             json::line(&mut stdout::raw(), &stats)?;
         } else if let Some(labels) = &stats.by_label {
@@ -236,7 +236,7 @@ fn artifacts(stats: &StatsAnswer, oldest: &DatedArtifact, newest: &DatedArtifact
 fn recent(days: &[Day], today: NaiveDate) -> Vec<Day> {
     let first = today.checked_sub_days(Days::new(DAYS - 1)).unwrap_or(today);
     let none = |date| Day { date, artifacts: 0, captures: 0, bytes: 0 };
-    let day = |date| days.iter().find(|day| day.date == date).cloned().unwrap_or_else(|| none(date));
+    let day = |date| days.iter().find(|day| day.date == date).copied().unwrap_or_else(|| none(date));
     first.iter_days().take_while(|date| *date <= today).map(day).collect()
 }
 
