@@ -258,8 +258,7 @@ findings! {
         "It is not found by its hash or content. Its bytes are in the artifact that contains it.";
     REMOVED_PRESENT, "removed-present",
         "A removed artifact is still in the vault as part of another one.",
-        "Removing the artifact should have erased its bytes. An earlier version of runvault left them in \
-         packs, or data was added to the vault without a journal entry.";
+        "Removing the artifact erased its bytes. Data was added to the vault without a journal entry.";
     MENTIONS_MISSING, "mentions-missing",
         "Digest lookups do not find an artifact that mentions them.",
         "Queries and links miss it. Its bytes are intact.";

@@ -49,7 +49,7 @@ fn fill(staged: &Path) -> rusqlite::Result<()> {
     connection.close().map_err(|(_, error)| error)
 }
 
-/// Returns whether the file at `path` is what an interrupted creation by an earlier version left: a database with one page,
+/// Returns whether the file at `path` is what an interrupted creation in an empty file leaves: a database with one page,
 /// which has no tables, and without a log.
 pub(super) fn is_unfinished(path: &Path) -> bool {
     let header = || {

@@ -18,7 +18,7 @@ pub(super) struct SavedJournalHead {
     chain: Digest,
 }
 
-/// Parses a digest, or an entry number and its digest, which is the format of earlier versions.
+/// Parses a digest, or an entry number and its digest.
 pub(super) fn parse_saved_head(text: &str) -> Result<SavedJournalHead, String> {
     let (seq, digest) = match text.trim().split_once(char::is_whitespace) {
         Some((seq, digest)) => {

@@ -151,8 +151,7 @@ impl SqliteWriter<'_> {
         Ok(id)
     }
 
-    /// Returns the row id of a value that the vault has. An older version of the program may have stored it with
-    /// another number.
+    /// Returns the row id of a value that the vault has. In a damaged vault, its number may be another one.
     fn stored_value(&self, name: &str, value: &str, number: Option<i64>) -> rusqlite::Result<i64> {
         let (id, known): (i64, Option<i64>) = self
             .connection
