@@ -1,8 +1,9 @@
 //! A directory with a vault, and the real program to run on it.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// Commands that only read, with their exit statuses on the examples.
 #[cfg(unix)]
@@ -129,8 +130,15 @@ impl Sandbox {
 
     /// Runs with `input` on standard input.
     pub(crate) fn run_on(&self, input: &[u8], arguments: &[&str]) -> Ran {
-        let mut command = assert_cmd::Command::from_std(self.command());
-        command.args(arguments).write_stdin(input).output().unwrap().into()
+        let mut command = self.command();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.args(arguments).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::scope(|scope| {
+            // A program that ends before it has read everything closes the pipe.
+            scope.spawn(move || stdin.write_all(input));
+            child.wait_with_output().unwrap().into()
+        })
     }
 
     /// Adds paths, which must all be admitted, and gives the core hashes.
