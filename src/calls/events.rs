@@ -48,7 +48,7 @@ pub(super) fn read(text: &str) -> Option<Value<'_>> {
         Ok(value) => Some(value),
         Err(error) if error.defect == Defect::Surrogate => {
             let text = with_halves(text.trim());
-            reader::read(text.as_bytes(), &Limits::most()).ok().map(|value| value.to_owned_value())
+            reader::read(text.as_bytes(), &Limits::most()).ok().map(Value::into_owned_value)
         }
         Err(_) => None,
     }
@@ -215,7 +215,7 @@ impl<'b> PendingDocument<'b> {
         }
         match std::mem::take(&mut self.parts).as_slice() {
             [only] => read(only),
-            parts => read(&parts.join("\n")).map(|document| document.to_owned_value()),
+            parts => read(&parts.join("\n")).map(Value::into_owned_value),
         }
     }
 

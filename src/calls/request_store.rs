@@ -44,7 +44,7 @@ pub(crate) struct RecentRequest {
 impl RequestStore {
     /// Returns a call as it is stored. Once it is, it is passed to [`RequestStore::add`].
     pub(crate) fn store(&self, call: CallRecord) -> Result<(StoredCall, RecentRequest), UnreadableRequest> {
-        let payload = read(&call.request.payload)?.to_owned_value();
+        let payload = read(&call.request.payload)?.into_owned_value();
         self.store_read(call, payload)
     }
 
@@ -60,14 +60,13 @@ impl RequestStore {
         let model =
             prompt.get("model").and_then(Value::as_non_empty_str).unwrap_or(&call.endpoint).to_owned();
         let mut stored_prompt = StoredDifference::new(None, &splice::difference(&payload, &prompt));
-        let mut kept_prompt = None;
-        if stored_prompt.size() > SHORT_PROMPT {
+        let is_long = stored_prompt.size() > SHORT_PROMPT;
+        if is_long {
             let earlier =
                 self.recent.iter().filter_map(|recent| Some((recent.number, recent.prompt.as_ref()?)));
             stored_prompt = nearest(earlier, &prompt, stored_prompt.size()).unwrap_or(stored_prompt);
-            kept_prompt = Some(Arc::new(prompt.to_owned_value()));
         }
-        drop(prompt);
+        let kept_prompt = is_long.then(|| Arc::new(prompt.into_owned_value()));
         let prompt_hash = Digest::from_content(prompt_text.as_bytes());
         drop(prompt_text);
         let earlier = self.recent.iter().map(|recent| (recent.number, &recent.payload));
@@ -244,7 +243,7 @@ fn restored<'c>(
         }
         let (rest, base) = link(at)?;
         match base {
-            None => break Arc::new(reader::read(rest.as_bytes(), &Limits::most()).ok()?.to_owned_value()),
+            None => break Arc::new(reader::read(rest.as_bytes(), &Limits::most()).ok()?.into_owned_value()),
             // A call is a difference from one before it.
             Some((base, splices)) if chain.iter().all(|(passed, ..)| *passed != base) => {
                 chain.push((at, rest, splices));

@@ -2,12 +2,24 @@
 
 use std::io::{self, Write};
 
+/// The number of bytes of an escaped string that are written at a time: pieces between escapes are short, and a whole text
+/// can be long.
+const WRITTEN: usize = 64 << 10;
+
 /// Writes `text` as a JSON string.
 pub(super) fn write_string(text: &str, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"\"")?;
     if needs_escapes(text) {
-        let mut escaped = Vec::with_capacity(text.len() * 2);
-        push_escaped(text, |piece| escaped.extend_from_slice(piece));
+        let mut escaped = Vec::with_capacity(WRITTEN.min(text.len() * 2));
+        let mut written = Ok(());
+        push_escaped(text, |piece| {
+            escaped.extend_from_slice(piece);
+            if escaped.len() >= WRITTEN && written.is_ok() {
+                written = out.write_all(&escaped);
+                escaped.clear();
+            }
+        });
+        written?;
         out.write_all(&escaped)?;
     } else {
         out.write_all(text.as_bytes())?;
@@ -92,6 +104,15 @@ mod tests {
         let mut pushed = Vec::new();
         push_string(&text, &mut pushed);
         assert_eq!(String::from_utf8(pushed).unwrap(), serde_json::to_string(&text).unwrap());
+    }
+
+    #[test]
+    fn a_long_string_is_written_in_parts() {
+        let text = "\"a\"\n".repeat(WRITTEN);
+        let (mut pushed, mut written) = (Vec::new(), Vec::new());
+        push_string(&text, &mut pushed);
+        write_string(&text, &mut written).unwrap();
+        assert!(pushed == written);
     }
 
     proptest! {

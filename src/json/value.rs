@@ -87,6 +87,23 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Returns a value that borrows from no text. What is owned already is not copied.
+    pub(crate) fn into_owned_value(self) -> Value<'static> {
+        match self {
+            Self::String(text) => Value::String(Cow::Owned(text.into_owned())),
+            Self::Array(elements) => {
+                Value::Array(elements.into_iter().map(Value::into_owned_value).collect())
+            }
+            Self::Object(object) => {
+                let members = object.members.into_iter();
+                let owned =
+                    members.map(|(name, value)| (Cow::Owned(name.into_owned()), value.into_owned_value()));
+                Value::Object(Object { members: owned.collect() })
+            }
+            other => other.to_owned_value(),
+        }
+    }
+
     /// Removes and returns the value at the path `names`, leaving `null`. Returns `None` if there is none.
     pub(crate) fn take(&mut self, names: &[&str]) -> Option<Value<'a>> {
         let mut value = self;

@@ -12,7 +12,7 @@ use crate::recorders::chat::{Chat, ChatChoice, message, tool, tool_call};
 
 /// Returns the value of a text that is JSON.
 pub(super) fn parsed_value(said: &str) -> Option<Value<'static>> {
-    reader::read(said.as_bytes(), &Limits::default()).ok().map(|value| value.to_owned_value())
+    reader::read(said.as_bytes(), &Limits::default()).ok().map(Value::into_owned_value)
 }
 
 /// Returns why an attribute that has JSON as its text is not read.

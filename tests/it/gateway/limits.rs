@@ -1,5 +1,6 @@
 //! Runs that reach a limit, and runs that cannot be stored.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use runvault::gateway::{Gateway, GatewayEvent, GatewayMode, recorded_calls};
@@ -182,12 +183,29 @@ fn memory(process: &Process) -> (usize, usize) {
     (value("VmHWM:"), value("VmRSS:"))
 }
 
+/// The size of a large answer or request, and the cache of the database with buffers.
+#[cfg(target_os = "linux")]
+const SIZE: usize = 24_000_000;
+#[cfg(target_os = "linux")]
+const FIXED: usize = 16 << 20;
+
+/// Returns how much memory a process takes for a run with the calls that `ask` makes.
+#[cfg(target_os = "linux")]
+fn memory_of_run(response: String, ask: impl FnOnce(SocketAddr)) -> usize {
+    let sandbox = Sandbox::without_vault();
+    let server = scripted::server(move |_| vec![(0, response.clone())]);
+    let upstream = format!("--upstream=openai=http://{server}");
+    let process =
+        Process::start_in(&sandbox, &[("MALLOC_ARENA_MAX", "1")], &["--create", "--mode=record", &upstream]);
+    let (_, before) = memory(&process);
+    ask(process.address);
+    request(process.address, "POST /_runvault/finish", &[], "{}").expect(200);
+    memory(&process).0 - before
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_large_answer_takes_at_most_three_times_its_size() {
-    const SIZE: usize = 24_000_000;
-    // The cache of the database, and buffers.
-    const FIXED: usize = 16 << 20;
     let line = "a line of an answer, \\\"with escapes\\\", and of no special length\\n";
     let whole = format!(
         r#"{{"choices":[{{"index":0,"message":{{"content":"{}"}},"finish_reason":"stop"}}]}}"#,
@@ -202,22 +220,25 @@ fn a_large_answer_takes_at_most_three_times_its_size() {
     let event = chunk(line, "null");
     let stream = event.repeat(SIZE / event.len()) + &chunk("", "\"stop\"") + "data: [DONE]\n\n";
     for (content_type, body) in [("application/json", whole), ("text/event-stream", stream)] {
-        let sandbox = Sandbox::without_vault();
-        let response = scripted::response(content_type, &body);
-        let server = scripted::server(move |_| vec![(0, response.clone())]);
-        let upstream = format!("--upstream=openai=http://{server}");
-        let process = Process::start_in(
-            &sandbox,
-            &[("MALLOC_ARENA_MAX", "1")],
-            &["--create", "--mode=record", &upstream],
-        );
-        let (_, before) = memory(&process);
         let is_stream = content_type == "text/event-stream";
-        let answer = chat(process.address, "one", is_stream).expect(200);
-        assert_eq!(answer.body.len(), body.len());
-        request(process.address, "POST /_runvault/finish", &[], "{}").expect(200);
-        let (most, _) = memory(&process);
-        let taken = most - before;
+        let taken = memory_of_run(scripted::response(content_type, &body), |address| {
+            let answer = chat(address, "one", is_stream).expect(200);
+            assert_eq!(answer.body.len(), body.len());
+        });
         assert!(taken <= 3 * body.len() + FIXED, "{content_type}: {taken} bytes for {}", body.len());
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_large_request_takes_at_most_four_times_its_size() {
+    let line = "a line of a prompt, \"with escapes\", and of no special length\n";
+    // The allocator keeps what is smaller.
+    let prompt = line.repeat(2 * SIZE / line.len());
+    let size = json!(prompt).to_string().len();
+    let body = r#"{"choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}]}"#;
+    let taken = memory_of_run(scripted::response("application/json", body), |address| {
+        chat(address, &prompt, false).expect(200);
+    });
+    assert!(taken <= 4 * size + 2 * FIXED, "{taken} bytes for {size}");
 }
