@@ -88,7 +88,7 @@ pub(crate) struct GatewayArgs {
     #[command(flatten)]
     labels: LabelArgs,
 
-    /// Finish a run when it had no call for this long, such as 5m
+    /// Finish a run that has had no call for this long, such as 5m
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = length, hide_short_help = true)]
     idle: Duration,
 

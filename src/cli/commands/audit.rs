@@ -21,8 +21,8 @@ use crate::cli::output::{json, links};
 
 /// Audit runs against a contract
 ///
-/// Each effect is verified (its evidence proves it), inconclusive (there is evidence, which proves nothing), pending (there
-/// is none) or failed (the evidence disproves it). What a run did that the contract does not cover is reported as well:
+/// Each effect is verified (its evidence proves it), inconclusive (its evidence proves nothing), pending (it has no
+/// evidence) or failed (the evidence disproves it). What a run did that the contract does not cover is reported as well:
 /// required refs that it never attests, undeclared calls, calls in other modes, payloads that violate a schema. "runvault
 /// rules AU1" and the rules after it, and docs/audit.md, define the outcomes. Exit status 0 if every effect is
 /// verified and nothing else was found, 1 otherwise.

@@ -42,8 +42,8 @@ use crate::cli::output::{json, time};
 /// imported unless they already name other artifacts here, and notes and labels unless the artifacts already have
 /// others.
 ///
-/// Cassettes of VCR.py, spans of OpenTelemetry, logs of Inspect, and requests and responses as JSON Lines are recognized
-/// by content. They become sessions and run packs, which "gateway --mode replay" replays, with the original as an
+/// VCR.py cassettes, OpenTelemetry spans, Inspect logs, and requests and responses as JSON Lines are recognized by
+/// content. They become sessions and run packs, which "gateway --mode replay" replays, with the original as an
 /// attachment. What cannot be mapped is listed. The original contains what the file contains, such as keys: use
 /// --no-original to leave it out.
 #[derive(ClapArgs)]
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Do not store recordings of other programs themselves
+    /// Do not store the imported files themselves
     #[arg(long)]
     no_original: bool,
 

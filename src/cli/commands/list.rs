@@ -30,7 +30,7 @@ use crate::cli::output::time;
 
 /// List artifacts, one row per run, with time, model and errors
 ///
-/// The artifacts of one run are one row: the run pack, its trace, its export pack and the session in that. A row is
+/// The artifacts of one run are one row: the run pack, its trace, its export pack and the session in it. A row is
 /// listed if one of them matches. Values that no artifact states are empty. If several recordings have one run id, each
 /// is a row of its own.
 #[derive(ClapArgs)]

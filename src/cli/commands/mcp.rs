@@ -11,8 +11,8 @@ use crate::cli::output::stop::Stop;
 /// Give models tools to read the vault
 ///
 /// Answers one client of the Model Context Protocol over standard input and output: tools to find, read, search, compare
-/// and audit runs, and artifacts as resources. It is read only unless --allow-write is given. It ends with standard input,
-/// and at Ctrl-C or SIGTERM.
+/// and audit runs, and artifacts as resources. It is read only unless --allow-write is given. It ends at the end of
+/// standard input, and on Ctrl-C or SIGTERM.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Permit clients to set notes and labels, and to build and update the search index

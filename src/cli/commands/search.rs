@@ -31,7 +31,7 @@ const MATCH: Style = AnsiColor::Red.on_default().bold();
 /// Searches the responses of sessions; the prompts, responses, tool calls, outputs and step names of runs and traces;
 /// the refs and effects of contracts; and the files of packs. All words must be in one passage, in any order; case
 /// and accents are ignored. Quote a phrase; word* matches any word with that prefix, and OR separates alternatives.
-/// Everything else is text. Text in Chinese, Japanese, Korean and Thai is also found within words. The first search
+/// All other characters are plain text. Text in Chinese, Japanese, Korean and Thai is also found within words. The first search
 /// builds an index, which "index drop" removes, and further searches keep it up to date.
 #[derive(ClapArgs)]
 #[command(mut_args(help::rarely(&["has-error", "label", "run-id", "tool"])))]

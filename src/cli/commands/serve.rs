@@ -17,8 +17,8 @@ use crate::cli::output::stop::Stop;
 
 /// Show the vault in a browser
 ///
-/// Starts an HTTP server and prints its address. The pages are read only, need no JavaScript for reading, and load
-/// nothing from elsewhere. Ctrl-C or SIGTERM stops the server; the exit status is 0.
+/// Starts an HTTP server and prints its address. The pages are read only, can be read without JavaScript, and load
+/// nothing from other servers. Ctrl-C or SIGTERM stops the server; the exit status is 0.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Listen at this address. The system chooses the port if it is 0. Default: 127.0.0.1:4780, or the next port that
@@ -26,7 +26,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
 
-    /// Open the pages in the browser of the desktop
+    /// Open the pages in the default browser
     #[arg(long)]
     open: bool,
 }

@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::compress::{self, DecompressionDictionary, Dictionary};
+use super::encodings::Encoding;
+use super::error::{PayloadDefect, ReadFailure};
+use super::tombstones;
 use crate::digest::{BlobHash, Digest, Hasher};
 use crate::storage::check::DictionaryCopy;
-use crate::storage::sqlite::compress::{DecompressionDictionary, Dictionary};
-use crate::storage::sqlite::encodings::Encoding;
-use crate::storage::sqlite::error::{PayloadDefect, ReadFailure};
-use crate::storage::sqlite::payload::PayloadReader;
-use crate::storage::sqlite::{compress, tombstones};
 
 /// Maximum size in bytes of a text that uses a dictionary. Larger texts contain enough repetition themselves.
 pub(super) const MAX_TEXT: usize = 64 << 10;
@@ -259,34 +258,4 @@ pub(super) fn stored(connection: &Connection, digest: &Digest) -> rusqlite::Resu
     Ok(whole.filter(|DictionaryCopy { bytes, begun, kind }| {
         DictionarySeal { begun: *begun, kind }.digest(&Digest::from_content(bytes)) == *digest
     }))
-}
-
-/// Returns the texts of `blobs` that are small enough for a dictionary. Unreadable blobs are skipped; reading them
-/// elsewhere reports the error.
-pub(super) fn texts(payloads: PayloadReader<'_>, blobs: impl Iterator<Item = i64>) -> Vec<Vec<u8>> {
-    let contents = blobs.filter_map(|blob| payloads.verified_content(blob).ok());
-    contents.map(|content| content.text).filter(|text| text.len() <= MAX_TEXT).collect()
-}
-
-/// Trains a dictionary on the newest documents of a kind, for future additions: where documents arrive one by one,
-/// there are never enough of them at once.
-pub(super) fn make(payloads: PayloadReader<'_>, kind: i64) -> rusqlite::Result<()> {
-    let connection = payloads.connection;
-    let has_one = connection.prepare_cached("SELECT 1 FROM dictionary WHERE kind = ?1")?.exists([kind])?;
-    if has_one {
-        return Ok(());
-    }
-    let mut newest = connection.prepare_cached(
-        "SELECT c.blob FROM artifact a JOIN capture c ON c.artifact = a.id JOIN blob b ON b.id = c.blob
-          WHERE a.kind = ?1 AND b.size <= ?2 ORDER BY a.id DESC LIMIT ?3",
-    )?;
-    let blobs = newest.query_map((kind, MAX_TEXT, SAMPLES), |row| row.get::<_, i64>(0))?;
-    let blobs = blobs.collect::<rusqlite::Result<Vec<_>>>()?;
-    let samples = texts(payloads, blobs.into_iter());
-    if samples.len() == SAMPLES
-        && let Some(dictionary) = train(&samples, last_entry(connection)?)
-    {
-        number(connection, kind, &dictionary)?;
-    }
-    Ok(())
 }

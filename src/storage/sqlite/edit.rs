@@ -1,20 +1,15 @@
 //! Changes to existing content, in one transaction with the queries that they depend on.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
-use crate::digest::CoreHash;
-use crate::storage::entry::Entry;
-use crate::storage::interface::AppendedEntry;
-use crate::storage::sqlite::connection::secure_delete;
-use crate::storage::sqlite::dictionaries::Dictionaries;
-use crate::storage::sqlite::journal::SqliteJournalWriter;
-use crate::storage::sqlite::read::SqliteSnapshot;
-use crate::storage::sqlite::write::SqliteWriter;
-use crate::storage::sqlite::{Result, mention_index, payload, remove};
+use super::Result;
+use super::connection::secure_delete;
+use super::journal::SqliteJournalWriter;
+use super::mention_index;
+use super::read::SqliteSnapshot;
 use crate::storage::{Actor, Head};
 
 /// A write transaction. There is no other writer while it exists; readers see the previous state. Nothing is changed
@@ -80,36 +75,5 @@ impl Drop for WriteTransaction<'_> {
     fn drop(&mut self) {
         // Additions are faster without it. If this fails, they are slower.
         let _ = secure_delete(self.connection(), false);
-    }
-}
-
-impl WriteTransaction<'_> {
-    /// Appends entries to the journal, and executes what follows from them. Returns, for each, whether it adds a capture with
-    /// bytes that the vault had before.
-    pub(super) fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>> {
-        let none = Dictionaries::default();
-        let content = entries.iter().find_map(|entry| entry.content);
-        let dictionaries = content.map_or(Ok(&none), payload::dictionaries)?;
-        if entries.iter().any(|entry| matches!(entry.entry.change, Entry::Remove { .. })) {
-            self.overwrite_deleted()?;
-        }
-        let removed = RefCell::new((BTreeSet::new(), Vec::new()));
-        let mut run = || {
-            let connection = self.snapshot.connection();
-            let remove = |artifact: i64, core: CoreHash| {
-                let (orphans, unlisted) = &mut *removed.borrow_mut();
-                remove::take_out(&self.snapshot, artifact, core, orphans, unlisted)
-            };
-            let mut writer = SqliteWriter::new(connection, dictionaries, &remove)?;
-            let append = |entry| writer.append(&mut self.journal, entry);
-            let reuse = entries.iter().map(append).collect::<rusqlite::Result<_>>()?;
-            writer.finish()?;
-            Ok(reuse)
-        };
-        let reuse = run().map_err(|error| self.snapshot.failed(error))?;
-        let (orphans, unlisted) = removed.into_inner();
-        self.orphans.extend(orphans);
-        self.unlisted.extend(unlisted);
-        Ok(reuse)
     }
 }

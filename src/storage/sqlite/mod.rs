@@ -6,6 +6,7 @@
 
 mod adoption;
 mod annotations;
+mod append;
 mod application_id;
 mod backup;
 mod check;
@@ -16,6 +17,7 @@ mod create;
 mod delta;
 mod delta_bases;
 mod dictionaries;
+mod dictionary_training;
 mod digest_stripping;
 mod edit;
 #[doc(hidden)]

@@ -1,12 +1,14 @@
 //! Queries. Functions that return several rows return them in an order that does not depend on how they were stored, and
 //! all return an error if the database cannot be read or the index is damaged.
 
-mod candidates;
+mod attributes;
 mod edges;
-pub(super) mod files;
+mod files;
 mod journal;
 mod mentioning;
 mod mentions;
+pub(super) mod owners;
+mod tombstones;
 mod versions;
 
 use std::cell::{OnceCell, RefCell};
@@ -29,7 +31,7 @@ use super::write_lock;
 use super::{Result, StorageError};
 use crate::digest::{CaptureHash, CoreHash, DigestPrefix};
 use crate::storage::interface::{AttributeRecord, CaptureRecord};
-use files::Owners;
+use owners::Owners;
 
 /// Maximum number of core hashes that a snapshot remembers.
 const MAX_CORES: usize = 1 << 20;

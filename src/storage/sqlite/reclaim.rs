@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension};
 use super::compress::Dictionary;
 use super::connection::BUSY_TIMEOUT;
 use super::dictionaries::{self, IS_STALE};
+use super::dictionary_training;
 use super::error::out_of_order;
 use super::read::SqliteSnapshot;
 use super::recode::DictionaryWithId;
@@ -208,7 +209,7 @@ impl Store {
         // Evenly spaced, because documents change over time.
         let step = samples.len().div_ceil(dictionaries::SAMPLES * 2).max(1);
         let samples = samples.into_iter().step_by(step).map(|(blob, _)| blob);
-        let texts = dictionaries::texts(snapshot.payloads(), samples);
+        let texts = dictionary_training::texts(snapshot.payloads(), samples);
         let bytes = texts.iter().map(Vec::len).sum();
         let is_enough = dictionaries::is_enough(texts.len(), bytes);
         let new = if is_enough { dictionaries::train(&texts, begun) } else { None };

@@ -5,8 +5,7 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 
 use crate::artifact::ArtifactLocation;
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::sqlite::read::SqliteSnapshot;
-use crate::storage::{ArtifactRecord, Result};
+use crate::storage::ArtifactRecord;
 
 /// Returns a limit as a parameter.
 pub(super) fn limit_of(limit: usize) -> i64 {
@@ -87,21 +86,5 @@ impl FromSql for Milliseconds {
         let milliseconds = i64::column_result(value)?;
         let time = DateTime::from_timestamp_millis(milliseconds);
         time.map(Self).ok_or(FromSqlError::OutOfRange(milliseconds))
-    }
-}
-
-impl SqliteSnapshot<'_> {
-    /// Returns the largest number of an attribute of an artifact, or `None` if it has none.
-    pub(crate) fn number_of(&self, artifact: ArtifactId, name: &str) -> Result<Option<i64>> {
-        let sql = "SELECT max(v.number) FROM attribute a JOIN attribute_value v ON v.id = a.value
-                    WHERE a.artifact = ?1 AND v.name = ?2";
-        Ok(self.rows(sql, (artifact.0, name), |row| row.get(0))?.pop().flatten())
-    }
-
-    /// Returns the time in an attribute of an artifact: the latest of those that its captures state. `None` if it states
-    /// none.
-    pub(crate) fn declared_time(&self, artifact: ArtifactId, name: &str) -> Result<Option<DateTime<Utc>>> {
-        // An invalid number is damage, which a check reports.
-        Ok(self.number_of(artifact, name)?.and_then(DateTime::from_timestamp_millis))
     }
 }

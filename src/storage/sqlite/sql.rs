@@ -10,6 +10,7 @@
 //! Functions cannot use the connection on which they are called, so they have a separate one. Both see the same state:
 //! transactions are begun on both until their journals have the same head.
 
+mod bound;
 mod computed;
 mod guard;
 mod reader;

@@ -10,7 +10,8 @@ use foldhash::{HashMap, HashMapExt};
 use rusqlite::Connection;
 
 use super::delta::DeltaBaseFinder;
-use super::dictionaries::{self, Dictionaries};
+use super::dictionaries::Dictionaries;
+use super::dictionary_training;
 use super::ids::{ARTIFACTS, BLOBS, CAPTURES, next_row};
 use super::journal::SqliteJournalWriter;
 use super::lists::MentionListReader;
@@ -132,7 +133,7 @@ impl<'t> SqliteWriter<'t> {
     }
 
     fn train(&self, kind: i64) -> rusqlite::Result<()> {
-        dictionaries::make(self.payloads(), kind)
+        dictionary_training::make(self.payloads(), kind)
     }
 
     pub(super) fn kind(&mut self, kind: Kind) -> rusqlite::Result<i64> {

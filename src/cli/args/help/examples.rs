@@ -241,15 +241,15 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("the runs of one model", "runvault export --kind runs --model m-1 -o runs.rvz"),
             #[cfg(feature = "server")]
             ("a run as pages, for a CI job", "runvault export @baseline --html pages"),
-            ("a run as a cassette of VCR.py", "runvault export @baseline --as vcr -o run.yaml"),
+            ("a run as a VCR.py cassette", "runvault export @baseline --as vcr -o run.yaml"),
         ],
     ),
     (
         "import",
         &[
             ("check first", "runvault import --dry-run runs.rvz"),
-            ("a cassette of VCR.py", "runvault import cassette.yaml"),
-            ("a batch of OpenAI", "runvault import requests.jsonl responses.jsonl"),
+            ("a VCR.py cassette", "runvault import cassette.yaml"),
+            ("an OpenAI batch", "runvault import requests.jsonl responses.jsonl"),
         ],
     ),
     (

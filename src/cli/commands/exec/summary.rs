@@ -15,7 +15,7 @@ const LISTED: usize = 10;
 /// When the status is not that of the program.
 #[derive(Args)]
 pub(super) struct FailureArgs {
-    /// Exit with status 1 if a call was to be replayed and was not recorded
+    /// Exit with status 1 if a call that was to be replayed has no recording
     #[arg(long)]
     fail_on_miss: bool,
 

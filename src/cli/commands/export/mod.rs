@@ -75,10 +75,11 @@ pub(crate) struct Args {
     #[cfg_attr(feature = "server", arg(conflicts_with = "html"))]
     format: Option<FormatName>,
 
-    /// Also export what belongs to the same runs, and its contracts
+    /// Also export the other artifacts of the same runs, and their contracts
     ///
-    /// These are the sessions, traces, run packs and export packs of the same runs, and what all of these state. Hashes, names and manual links lead from an artifact to what it states, such as its contract, and never from there
-    /// to others that state it too. "all" follows all links in both directions.
+    /// These are the sessions, traces, run packs and export packs of the same runs, and everything that any of them states.
+    /// Hashes, names and manual links lead from an artifact to what it states, such as its contract, and never from there to
+    /// others that state it too. "all" follows all links in both directions.
     #[arg(long, value_enum, value_name = "SCOPE", hide_possible_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "stated")]
     with_links: Option<LinkScopeArg>,
 

@@ -52,8 +52,8 @@ pub(crate) struct Args {
 
     /// Print the answers to the prompt over time
     ///
-    /// Which, how often, when and where. Without a prompt: those prompts of the matching artifacts that were answered
-    /// differently.
+    /// Which, how often, when and where. Without a prompt: the prompts of the matching artifacts that have
+    /// different answers.
     #[arg(long, conflicts_with_all = ["columns", "format", "sort", "all_versions"])]
     answers: bool,
 

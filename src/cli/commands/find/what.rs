@@ -28,7 +28,7 @@ enum Selected {
 /// The artifacts that are listed.
 #[derive(ClapArgs)]
 pub(crate) struct KindFilterArgs {
-    /// A kind, such as runs; or a hash, tag or run id, for what has or mentions it
+    /// A kind, such as runs; or a hash, tag or run id, to find artifacts that have or mention it
     ///
     /// The kinds are sessions, runs, traces, contracts, packs and attachments, or artifacts (any kind). A kind and a hash
     /// can both be given.

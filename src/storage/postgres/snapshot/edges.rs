@@ -13,7 +13,7 @@ use crate::storage::interface::{
 use crate::storage::postgres::columns::{core, digest, limit as limit_of, optional_text, text, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::ListedMention;
-use crate::storage::postgres::snapshot::find::StatementParameters;
+use crate::storage::postgres::snapshot::conditions::StatementParameters;
 use crate::storage::postgres::view::{PostgresSnapshot, in_order};
 
 /// Two artifacts `t` and `f` have a value of the attribute that the third parameter names in common.

@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 
 use postgres::Row;
 
-use super::find::StatementParameters;
-use super::find::{SortExpression, cursor};
+use super::conditions::StatementParameters;
 use super::mentions::list_has;
+use super::sorting::{SortExpression, cursor};
 use crate::digest::Digest;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{

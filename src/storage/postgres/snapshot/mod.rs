@@ -4,16 +4,20 @@
 
 mod artifacts;
 pub(super) mod captures;
+mod conditions;
 mod edges;
 mod find;
 mod journal;
+mod labels;
 mod matches;
 mod mentioned;
 mod mentions;
 mod names;
 mod neighbors;
 mod sharers;
+mod sorting;
 mod statistics;
+mod times;
 pub(super) mod tombstones;
 
 use std::collections::BTreeSet;

@@ -3,8 +3,8 @@
 use chrono::NaiveDate;
 use postgres::Row;
 
-use super::find::StatementParameters;
-use super::find::time_column;
+use super::conditions::StatementParameters;
+use super::times::column;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
     ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, Filter, KindTotals, Statistics,
@@ -26,7 +26,7 @@ impl PostgresSnapshot<'_> {
             "SELECT (SELECT count(*) FROM link), (SELECT count(*) FROM tag), (SELECT count(*) FROM pin),
                     (SELECT count(*) FROM note), (SELECT count(*) FROM journal),
                     (SELECT count(*) FROM artifact a WHERE {} IS NULL), (SELECT count(*) FROM label)",
-            time_column(by)
+            column(by)
         ))?;
         Ok(Statistics {
             kinds: self.kind_statistics()?,
@@ -94,7 +94,7 @@ impl PostgresSnapshot<'_> {
             TimeBasis::FirstSeen => format!("a.added_at {direction}, a.id {direction}"),
             TimeBasis::Created | TimeBasis::Finished => format!("at {direction}, a.arrival {direction}"),
         };
-        let at = time_column(by);
+        let at = column(by);
         let sql = format!(
             "SELECT {ARTIFACT}, {at} AS at FROM artifact a WHERE {at} IS NOT NULL ORDER BY {order} LIMIT 1"
         );
@@ -107,7 +107,7 @@ impl PostgresSnapshot<'_> {
         let of_capture = match by {
             TimeBasis::FirstSeen => "c.added_at",
             TimeBasis::LastSeen => "c.seen_at",
-            TimeBasis::Created | TimeBasis::Finished => time_column(by),
+            TimeBasis::Created | TimeBasis::Finished => column(by),
         };
         let sql = format!(
             "SELECT day * {DAY}, sum(artifacts)::bigint, sum(captures)::bigint, sum(bytes)::bigint FROM
@@ -117,7 +117,7 @@ impl PostgresSnapshot<'_> {
                 SELECT floor({of_capture} / {DAY}.0)::bigint, 0, 1, c.size
                   FROM capture c JOIN artifact a ON a.id = c.artifact WHERE {of_capture} IS NOT NULL) x
               GROUP BY day ORDER BY day",
-            at = time_column(by)
+            at = column(by)
         );
         let day = |row: &Row| {
             let date: NaiveDate = from_millis(value(row, 0)?)?.date_naive();
@@ -133,7 +133,7 @@ impl PostgresSnapshot<'_> {
         by: TimeBasis,
     ) -> PostgresResult<Vec<(NaiveDate, u64)>> {
         let mut selection = StatementParameters::default();
-        let (at, matching) = (time_column(by), selection.matching(filter));
+        let (at, matching) = (column(by), selection.matching(filter));
         let sql = format!(
             "SELECT floor({at} / {DAY}.0)::bigint * {DAY}, count(*) FROM artifact a
               WHERE {at} IS NOT NULL AND {matching} GROUP BY 1 ORDER BY 1"

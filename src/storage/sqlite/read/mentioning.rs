@@ -2,7 +2,7 @@
 //! along links ask for each of them, so the answers are remembered.
 
 use super::SqliteSnapshot;
-use super::files::Owners;
+use super::owners::Owners;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::sqlite::mention_index;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::config::DbConfig;
-use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode};
 
 use crate::artifact::Cell;
@@ -15,6 +15,7 @@ use crate::storage::interface::{
     SqlStatement, SqlView,
 };
 use crate::storage::sqlite::error::BusyReason;
+use crate::storage::sqlite::sql::bound::BoundCell;
 use crate::storage::sqlite::sql::computed::{ComputedRowSource, view_of_kind};
 use crate::storage::sqlite::sql::guard::QueryAuthorizer;
 use crate::storage::sqlite::sql::save::write_file;
@@ -283,20 +284,5 @@ fn cell(value: ValueRef<'_>) -> Cell {
         // SQLite treats a value cast to text as text, whatever its bytes are.
         ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
         ValueRef::Blob(bytes) => Cell::Blob(bytes.to_vec()),
-    }
-}
-
-/// A cell to be bound to a statement.
-pub(super) struct BoundCell<'c>(pub(super) &'c Cell);
-
-impl ToSql for BoundCell<'_> {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self.0 {
-            Cell::Null => ValueRef::Null,
-            Cell::Integer(integer) => ValueRef::Integer(*integer),
-            Cell::Real(real) => ValueRef::Real(*real),
-            Cell::Text(text) => ValueRef::Text(text.as_bytes()),
-            Cell::Blob(bytes) => ValueRef::Blob(bytes),
-        }))
     }
 }
