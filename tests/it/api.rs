@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, repository};
+use crate::schemas;
 
 fn document() -> String {
     serde_json::to_string_pretty(&runvault::vault::api::document()).unwrap() + "\n"
@@ -68,7 +69,7 @@ fn members(document: &Value, schema: &Value, names: &mut BTreeSet<String>) {
 struct Described {
     name: String,
     members: BTreeSet<String>,
-    validator: jsonschema::Validator,
+    schema: Value,
 }
 
 impl Described {
@@ -77,18 +78,17 @@ impl Described {
             json!({"$ref": format!("#/components/schemas/{name}"), "components": document["components"]});
         let mut described = BTreeSet::new();
         members(document, &schema, &mut described);
-        let validator = jsonschema::draft202012::new(&schema).unwrap();
-        Self { name: name.to_owned(), members: described, validator }
+        Self { name: name.to_owned(), members: described, schema }
     }
 
     /// Returns why `line` is not such a document.
     fn problems(&self, line: &Value) -> Vec<String> {
-        let Self { name, members, validator } = self;
-        let violations = validator.iter_errors(line).map(|error| format!("{name}: {error}"));
+        let Self { name, members, schema } = self;
+        let violation = schemas::violation(schema, line).map(|violation| format!("{name}: {violation}"));
         let is_known =
             |member: &&String| members.contains(*member) || OF_THE_COMMAND_LINE.contains(&member.as_str());
         let unknown = line.as_object().unwrap().keys().filter(|member| !is_known(member));
-        violations.chain(unknown.map(|member| format!("{name}: {member}"))).collect()
+        violation.into_iter().chain(unknown.map(|member| format!("{name}: {member}"))).collect()
     }
 }
 

@@ -77,6 +77,22 @@ mod resolving;
 mod restoring;
 mod round_trip;
 mod sandbox;
+/// The validator of audits, for the schemas that document the output of commands.
+#[path = "../../src/vault/audit"]
+#[expect(dead_code, reason = "audits use the rest")]
+mod schemas {
+    mod decimal;
+    mod schema_check;
+    mod schema_rules;
+    mod schema_work;
+
+    /// Returns the first violation of a schema by a value.
+    pub(crate) fn violation(schema: &serde_json::Value, value: &serde_json::Value) -> Option<String> {
+        let rules = schema_rules::SchemaRules::new(schema).unwrap();
+        let violation = schema_check::first_violation(&rules, value, &|_| true)?;
+        Some(format!("{}: {}", violation.at, violation.message))
+    }
+}
 mod search;
 mod secrets;
 #[cfg(feature = "server")]

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::audit::{self, contract};
 use crate::sandbox::{Sandbox, command_pages, repository, run_pack, session};
 use crate::traces::{self, Record};
 
@@ -186,6 +187,33 @@ fn strings_beneath_a_long_name_do_not_take_its_length_each() {
     let import = ["import", "calls.jsonl", "--no-original", "--redact", "zk-[A-Z]{8}"];
     expect_success(within_memory(&sandbox, BASE + 8, &import));
     assert_eq!(sandbox.run(["find", "--json"]).expect(0).json().len(), 2, "the session and the run pack");
+}
+
+#[test]
+fn violations_of_all_alternatives_of_a_schema_are_not_in_memory_at_once() {
+    const VALUES: usize = 200_000;
+    let sandbox = Sandbox::new();
+    let alternatives = vec![json!({"items": {"not": {}}}); 10];
+    let reference =
+        json!({"ref": "service:tracker", "schema": {"properties": {"n": {"anyOf": alternatives}}}});
+    let contract = contract(&[json!({"evidence": {"type": "status", "metric": "m"}})], &[reference]);
+    let arguments = json!({"n": vec![1; VALUES]});
+    let request = json!({"type": "tool.request", "input": {"tool": "tracker.label", "arguments": arguments}});
+    let run = audit::run_pack(&[request], &json!({}));
+    let documents = [("contract.json", contract), ("run.rpk", run)];
+    let added = sandbox.add(documents.map(|(name, document)| sandbox.write(name, document.to_string())));
+    // The size of the run, and of its values, as documented.
+    let mebibytes = BASE + 1 + ((VALUES * 100) as u64 >> 20);
+    let Some(audited) = within_memory(&sandbox, mebibytes, &["audit", "--json", &added[0], &added[1]]) else {
+        return;
+    };
+    let findings = String::from_utf8_lossy(&audited.stdout);
+    assert!(
+        findings.contains("/n: [1,1,"),
+        "{:?} {findings:.500} {:?}",
+        audited.status,
+        String::from_utf8_lossy(&audited.stderr)
+    );
 }
 
 /// What one vault has, and the memory that commands may use: as documented, with documents of this size and this number of values

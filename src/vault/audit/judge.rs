@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::targets;
+use super::decimal;
 use crate::digest::Digest;
 use crate::formats::{Bounds, Evidence, ParsedMember, RangeBound, comparable};
 use crate::json::Value;
@@ -146,7 +146,7 @@ fn range(declared: &ParsedMember<Bounds>, seen: &ObservedValue) -> EvidenceJudgm
 }
 
 fn is_within(literal: &str, bounds: &Bounds) -> bool {
-    let holds = |bound: &RangeBound, outside: Ordering| match targets::compare(literal, &bound.literal) {
+    let holds = |bound: &RangeBound, outside: Ordering| match decimal::compare(literal, &bound.literal) {
         Ordering::Equal => !bound.is_exclusive,
         order => order != outside,
     };

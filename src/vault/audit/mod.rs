@@ -5,6 +5,7 @@
 //! defines the verdicts. The rules are AU1 to AU15.
 
 mod collect;
+mod decimal;
 mod digests;
 mod judge;
 mod payloads;
@@ -15,6 +16,8 @@ mod retries;
 mod rules;
 mod run;
 mod schema;
+mod schema_check;
+mod schema_rules;
 mod schema_work;
 mod sources;
 mod targets;

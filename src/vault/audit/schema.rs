@@ -1,10 +1,13 @@
 //! Bounded validation with JSON Schemas from untrusted contracts: nothing is fetched, and no schema or payload can make
 //! a check slow or deeply recursive.
 
-use jsonschema::{PatternOptions, Validator};
+use std::collections::HashSet;
+
 use serde_json::Value as Json;
 
-use super::schema_work::{SchemaCheckError, SchemaWork, shortened};
+use super::schema_check::{SchemaViolation, first_violation};
+use super::schema_rules::SchemaRules;
+use super::schema_work::{SchemaCheckError, SchemaWork};
 
 /// Maximum nesting depth of a payload.
 const MAX_DEPTH: usize = 100;
@@ -15,45 +18,16 @@ const MAX_PAYLOAD: u64 = 1 << 20;
 /// Maximum nesting of the schema parts that may be applied to nested values.
 const MAX_NESTING: usize = 300;
 
-/// Maximum memory of a compiled pattern, in bytes.
-const MAX_PATTERN_BYTES: usize = 256 << 10;
-
-/// Stack for building a validator, which recurses once per schema part.
-const BUILD_STACK_BYTES: usize = 64 << 20;
-
 /// A schema whose validation is bounded.
 pub(super) struct PayloadSchema {
-    validator: Validator,
+    rules: SchemaRules,
     work: SchemaWork,
-}
-
-/// A violation of a schema by a payload.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct SchemaViolation {
-    /// The JSON Pointer to the violation.
-    pub(super) at: String,
-    pub(super) message: String,
-    /// Whether the violation is due only to a redacted value.
-    pub(super) is_redacted: bool,
 }
 
 impl PayloadSchema {
     pub(super) fn new(json: &Json) -> Result<Self, SchemaCheckError> {
         let work = SchemaWork::new(json)?;
-        let build = || {
-            jsonschema::options()
-                .should_validate_formats(false)
-                .with_pattern_options(
-                    PatternOptions::regex().size_limit(MAX_PATTERN_BYTES).dfa_size_limit(MAX_PATTERN_BYTES),
-                )
-                .build(json)
-                .map_err(|error| SchemaCheckError::NotASchema(shortened(&error.to_string())))
-        };
-        let validator = std::thread::scope(|scope| {
-            let builder = std::thread::Builder::new().stack_size(BUILD_STACK_BYTES);
-            builder.spawn_scoped(scope, build).ok().and_then(|thread| thread.join().ok())
-        });
-        Ok(Self { validator: validator.unwrap_or(Err(SchemaCheckError::SchemaTooLarge))?, work })
+        Ok(Self { rules: SchemaRules::new(json)?, work })
     }
 
     /// Returns the maximum number of comparisons for checking `payload`.
@@ -74,30 +48,37 @@ impl PayloadSchema {
         payload: &Json,
         is_redacted: &dyn Fn(&str) -> bool,
     ) -> Option<SchemaViolation> {
-        let first = self.validator.validate(payload).err()?;
-        let to_violation = |error: &jsonschema::ValidationError<'_>, is_redacted| SchemaViolation {
-            at: error.instance_path.to_string(),
-            message: shortened(&error.to_string()),
-            is_redacted,
-        };
-        if !has_redacted(payload, is_redacted) {
-            return Some(to_violation(&first, false));
+        let mut redacted = HashSet::new();
+        collect_redacted(payload, is_redacted, &mut redacted);
+        let is_certain = |value: &Json| !redacted.contains(&std::ptr::from_ref(value));
+        let certain = first_violation(&self.rules, payload, &is_certain);
+        if certain.is_some() || redacted.is_empty() {
+            return certain;
         }
-        let certain = self.validator.iter_errors(payload).find(|error| {
-            let instance = payload.pointer(error.instance_path.as_str());
-            instance.is_some_and(|instance| !has_redacted(instance, is_redacted))
-        });
-        Some(certain.map_or_else(|| to_violation(&first, true), |error| to_violation(&error, false)))
+        let first = first_violation(&self.rules, payload, &|_| true)?;
+        Some(SchemaViolation { is_redacted: true, ..first })
     }
 }
 
-fn has_redacted(value: &Json, is_redacted: &dyn Fn(&str) -> bool) -> bool {
-    match value {
+/// Collects the addresses of the redacted values, and of those that contain one. Returns whether `value` is among them.
+fn collect_redacted(
+    value: &Json,
+    is_redacted: &dyn Fn(&str) -> bool,
+    redacted: &mut HashSet<*const Json>,
+) -> bool {
+    let mut count = |values: &mut dyn Iterator<Item = &Json>| {
+        values.filter(|value| collect_redacted(value, is_redacted, redacted)).count()
+    };
+    let has_redacted = match value {
         Json::String(text) => is_redacted(text),
-        Json::Array(elements) => elements.iter().any(|element| has_redacted(element, is_redacted)),
-        Json::Object(members) => members.values().any(|member| has_redacted(member, is_redacted)),
+        Json::Array(elements) => count(&mut elements.iter()) > 0,
+        Json::Object(members) => count(&mut members.values()) > 0,
         Json::Null | Json::Bool(_) | Json::Number(_) => false,
+    };
+    if has_redacted {
+        redacted.insert(std::ptr::from_ref(value));
     }
+    has_redacted
 }
 
 /// Adds up the sizes of the values at each level.

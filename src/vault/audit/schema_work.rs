@@ -105,7 +105,7 @@ impl SchemaWork {
     }
 }
 
-/// Truncates a message of the validator, which quotes the invalid value.
+/// Truncates a message, which quotes the invalid value.
 pub(super) fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_MESSAGE) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -147,18 +147,24 @@ fn part(
         if NOT_USED.contains(&name.as_str()) || changes_base {
             return Err(SchemaCheckError::NotUsed(name.clone()));
         }
-        let numbered = |schemas: Vec<&Json>| -> Vec<usize> {
-            let numbers = schemas.into_iter().filter_map(|schema| numbers.get(&std::ptr::from_ref(schema)));
-            numbers.copied().collect()
+        let is_inner = INNER_VALUE.contains(&name.as_str());
+        let applied = if name == "$ref" && value.is_string() {
+            vec![referred(value.as_str().unwrap_or_default(), root)?]
+        } else if is_inner || SAME_VALUE.contains(&name.as_str()) {
+            schemas_of(name, value)
+        } else {
+            let is_applied_elsewhere = matches!(name.as_str(), "$defs" | "definitions");
+            part.weight = part.weight.saturating_add(if is_applied_elsewhere { 0 } else { size(value) });
+            continue;
         };
-        if name == "$ref" && value.is_string() {
-            part.same.extend(numbered(vec![referred(value.as_str().unwrap_or_default(), root)?]));
-        } else if SAME_VALUE.contains(&name.as_str()) {
-            part.same.extend(numbered(schemas_of(name, value)));
-        } else if INNER_VALUE.contains(&name.as_str()) {
-            part.inner.extend(numbered(schemas_of(name, value)));
-        } else if !matches!(name.as_str(), "$defs" | "definitions") {
-            part.weight = part.weight.saturating_add(size(value));
+        // Lists of names, and the schemas `true` and `false`, have no number.
+        let others = applied.iter().filter(|schema| !schema.is_object()).map(|schema| size(schema)).sum();
+        part.weight = part.weight.saturating_add(others);
+        let numbered = applied.iter().filter_map(|schema| numbers.get(&std::ptr::from_ref(*schema)));
+        if is_inner {
+            part.inner.extend(numbered);
+        } else {
+            part.same.extend(numbered);
         }
         if name == "patternProperties" {
             let patterns = value.as_object().into_iter().flat_map(Map::keys);
@@ -178,7 +184,7 @@ fn schemas_of<'j>(name: &str, value: &'j Json) -> Vec<&'j Json> {
 }
 
 /// Resolves a reference within the schema.
-fn referred<'j>(reference: &str, root: &'j Json) -> Result<&'j Json, SchemaCheckError> {
+pub(super) fn referred<'j>(reference: &str, root: &'j Json) -> Result<&'j Json, SchemaCheckError> {
     let pointer = reference.strip_prefix('#').filter(|pointer| !pointer.contains('%'));
     let target = pointer.and_then(|pointer| root.pointer(pointer));
     target.ok_or_else(|| SchemaCheckError::Reference(shortened(reference)))
@@ -284,6 +290,18 @@ mod tests {
         assert_eq!(tree.for_levels(&[1; 100]), u64::MAX);
         let list = SchemaWork::new(&json!({"properties": {"x": {"$ref": "#"}}})).unwrap();
         assert!(list.for_levels(&[1; 100]) < 1_000, "a list is not a tree");
+    }
+
+    #[test]
+    fn booleans_and_lists_of_names_are_work() {
+        let names: Vec<String> = (0..500).map(|number| format!("n{number}")).collect();
+        for schema in [
+            json!({"anyOf": vec![false; 1_000]}),
+            json!({"items": {"oneOf": vec![true; 1_000]}}),
+            json!({"dependencies": {"a": names}}),
+        ] {
+            assert!(SchemaWork::new(&schema).unwrap().for_levels(&[1, 1]) > 1_000, "{schema}");
+        }
     }
 
     #[test]
