@@ -49,19 +49,20 @@ const RULE: RuleInfo = RuleInfo { id: "T1", severity: Severity::Error, summary: 
 
 /// A kind of documents.
 pub(super) fn note() -> Kind {
-    static KIND: DocumentKind = DocumentKind(&NOTE);
+    static KIND: SuiteKind = SuiteKind(&NOTE);
     Kind::new(&KIND)
 }
 
 /// Another kind of documents. Its artifacts are reported by those that state their core hash.
 pub(super) fn sheet() -> Kind {
-    static KIND: DocumentKind = DocumentKind(&SHEET);
+    static KIND: SuiteKind = SuiteKind(&SHEET);
     Kind::new(&KIND)
 }
 
 /// A kind of directories. What the file `index` contains describes them; a file `part` is an artifact of its own.
 pub(super) fn folder() -> Kind {
-    Kind::new(&FolderKind)
+    static KIND: SuiteKind = SuiteKind(&FOLDER);
+    Kind::new(&KIND)
 }
 
 /// A document to be.
@@ -233,9 +234,10 @@ static FOLDER: KindInfo = KindInfo {
     ..COMMON
 };
 
-struct DocumentKind(&'static KindInfo);
+/// A kind of documents of the suite, or of directories if it has a rule about them.
+struct SuiteKind(&'static KindInfo);
 
-impl Artifact for DocumentKind {
+impl Artifact for SuiteKind {
     fn info(&self) -> &'static KindInfo {
         self.0
     }
@@ -248,46 +250,13 @@ impl Artifact for DocumentKind {
         describe(self.0.name, document, options, findings)
     }
 
-    fn write_core(&self, members: &[MemberBytes<'_>], _: &Limits, out: &mut dyn Write) -> io::Result<()> {
-        members.iter().try_for_each(|member| out.write_all(member.bytes))
-    }
-
-    fn parts<'d>(&self, _: &[MemberBytes<'d>], _: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        Ok(Vec::new())
-    }
-
-    fn passages(&self, _: &[MemberBytes<'_>], _: &Limits) -> Result<Vec<Passage>, ReadError> {
-        Ok(Vec::new())
-    }
-
-    fn transcript(
-        &self,
-        _: &[MemberBytes<'_>],
-        _: &Limits,
-        _: &mut StepVisitor<'_>,
-    ) -> Result<(), ReadError> {
-        Ok(())
-    }
-}
-
-struct FolderKind;
-
-impl Artifact for FolderKind {
-    fn info(&self) -> &'static KindInfo {
-        &FOLDER
-    }
-
-    fn rules(&self) -> Vec<RuleInfo> {
-        vec![RULE]
-    }
-
     fn examine_directory(
         &self,
         directory: &Directory,
         options: &AdmitOptions,
         findings: &mut Findings,
     ) -> Option<Draft> {
-        let mut draft = describe(FOLDER.name, directory.entry("index")?.bytes()?, options, findings)?;
+        let mut draft = describe(self.0.name, directory.entry("index")?.bytes()?, options, findings)?;
         if let Some(part) = directory.entry("part").and_then(DirectoryEntry::bytes) {
             let part = note().admit(part.to_vec(), options).ok()?;
             draft.mentions.push(Mention::at(ROLES.last()?, 0, part.core().0));
