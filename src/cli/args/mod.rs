@@ -1,6 +1,7 @@
 //! Arguments and settings that several commands share, their help and their completion.
 
 pub(crate) mod attribute;
+pub(crate) mod bounds;
 mod ci;
 pub(crate) mod completing;
 pub(crate) mod default_vault;

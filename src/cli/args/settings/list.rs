@@ -8,7 +8,7 @@ use runvault::storage::Actor;
 use super::entry::{AnySetting, DefaultValue, Setting, SettingType};
 use super::gateway;
 use crate::cli::args::length::length;
-use crate::cli::args::{attribute, default_vault, host};
+use crate::cli::args::{bounds, default_vault, host};
 
 /// Every setting, in listing order.
 pub(crate) static ALL: [&dyn AnySetting; 16] = [
@@ -131,31 +131,31 @@ pub(crate) static MAX_SIZE: Setting<u64> = Setting::new(
     "max-size",
     "Maximum document size in bytes; k, M and G stand for KiB, MiB and GiB.",
     DefaultValue::Value("256M"),
-    attribute::bytes,
+    bounds::bytes,
 );
 
 pub(crate) static MAX_DEPTH: Setting<usize> =
-    Setting::new("max-depth", "Maximum nesting depth.", DefaultValue::Value("128"), attribute::depth);
+    Setting::new("max-depth", "Maximum nesting depth.", DefaultValue::Value("128"), bounds::depth);
 
 pub(crate) static MAX_VALUES: Setting<usize> = Setting::new(
     "max-values",
     "Maximum number of values in a JSON text.",
     DefaultValue::Value("10000000"),
-    attribute::values,
+    bounds::values,
 );
 
 pub(crate) static MAX_ENTRIES: Setting<usize> = Setting::new(
     "max-entries",
     "Maximum number of entries in a pack, including those that are not read.",
     DefaultValue::Value("10000"),
-    attribute::entries,
+    bounds::entries,
 );
 
 pub(crate) static MAX_VIOLATIONS: Setting<usize> = Setting::new(
     "max-violations",
     "Maximum violations reported per document.",
     DefaultValue::Without("20; with `--json` all"),
-    attribute::violations,
+    bounds::violations,
 );
 
 /// Returns the setting with this name.
@@ -196,9 +196,9 @@ mod tests {
         let default = |known: &dyn AnySetting| known.entry().default().unwrap();
         let settle = runvault::intake::MoveOptions::default().settle_growing;
         assert_eq!(length(&default(&SETTLE_TRACES)), Ok(settle));
-        assert_eq!(attribute::bytes(&default(&MAX_SIZE)), Ok(limits.bytes));
-        assert_eq!(attribute::depth(&default(&MAX_DEPTH)), Ok(limits.depth));
-        assert_eq!(attribute::values(&default(&MAX_VALUES)), Ok(limits.values));
-        assert_eq!(attribute::entries(&default(&MAX_ENTRIES)), Ok(limits.entries));
+        assert_eq!(bounds::bytes(&default(&MAX_SIZE)), Ok(limits.bytes));
+        assert_eq!(bounds::depth(&default(&MAX_DEPTH)), Ok(limits.depth));
+        assert_eq!(bounds::values(&default(&MAX_VALUES)), Ok(limits.values));
+        assert_eq!(bounds::entries(&default(&MAX_ENTRIES)), Ok(limits.entries));
     }
 }
