@@ -142,7 +142,7 @@ impl CandidateSource {
                 typed,
                 formats::fields().into_iter().map(Field::name).map(|name| (name.to_owned(), String::new())),
             ),
-            Self::SettingValues => match line.setting() {
+            Self::SettingValues => match line.setting {
                 Some(setting) if setting.name == "search" => {
                     beginning(typed, ["on", "off"].map(|word| (word.to_owned(), String::new())).into_iter())
                 }
@@ -348,11 +348,6 @@ impl CompletionLine {
         let set = words.iter().position(|word| word == "set").and_then(after);
         let setting = set.and_then(|name| Some(settings::named(name.to_str()?)?.entry()));
         Self { vault: named.next(), setting }
-    }
-
-    /// Returns the setting whose value is completed.
-    fn setting(&self) -> Option<&'static settings::SettingInfo> {
-        self.setting
     }
 
     /// Returns the vault, if it exists and can be read.

@@ -166,11 +166,6 @@ const NARROWEST: usize = 20;
 const INDENT: usize = 15;
 
 /// Returns the groups with the names and descriptions of all commands.
-#[cfg(test)]
-fn groups(root: &Command) -> Vec<(&'static str, Vec<(String, String)>)> {
-    grouped(root, &GROUPS)
-}
-
 /// Returns the groups with the names and descriptions of their commands, and of those that are in none if the groups
 /// are to have all.
 fn grouped(root: &Command, groups: &'static [CommandGroup]) -> Vec<(&'static str, Vec<(String, String)>)> {
