@@ -1,8 +1,8 @@
 //! The interface between artifact kinds and the rest of the program.
 //!
 //! A kind implements [`Artifact`] in its own folder. All other code holds a [`Kind`], which has names and rules and
-//! admits documents, but cannot be matched on. Only [`Kind::admit`] and [`Kind::admit_directory`] create [`Admitted`] values, and only those can be stored: nothing
-//! unverified is stored.
+//! admits documents, but cannot be matched on. Only [`Kind::admit`] and [`Kind::admit_directory`] create [`Admitted`]
+//! values, and only those can be stored: nothing unverified is stored.
 
 mod admitted;
 pub mod attribute;

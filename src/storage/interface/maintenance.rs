@@ -171,7 +171,7 @@ pub struct ReclaimResult {
 /// The remains of removed artifacts in the vault's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Erasure {
-    /// The parts that contain, or may contain, remains until [`Maintenance::reclaim`](super::Maintenance::reclaim) has run. If it is empty, nothing
+    /// The parts that contain, or may contain, remains until [`Maintenance::reclaim`] has run. If it is empty, nothing
     /// remains except what other artifacts also have.
     pub remnants: Vec<Remnant>,
 }

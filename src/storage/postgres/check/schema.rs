@@ -1,4 +1,4 @@
-//! Comparison of the tables, indexes, constraints and views with those of the migrations.
+//! Comparison of the tables, indexes, constraints and views with those of the schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,7 +52,7 @@ const OBJECTS: &str = "
   SELECT name, definition FROM object";
 
 impl DatabaseInspection<'_> {
-    /// Finds tables, indexes and views that differ from those of the migrations.
+    /// Finds tables, indexes and views that differ from those of the schema.
     pub(super) fn schema(&self, findings: &mut Vec<Finding>) -> Result<()> {
         let Some(found) = self.look(table("pg_class"), findings, || objects(&self.session))? else {
             return Ok(());

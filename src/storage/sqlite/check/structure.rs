@@ -110,7 +110,7 @@ impl FileInspection<'_> {
         Ok(lines)
     }
 
-    /// Finds tables, indexes and views that differ from those of the migrations. SQLite accepts any that it can read.
+    /// Finds tables, indexes and views that differ from those of the schema. SQLite accepts any that it can read.
     fn schema(&self, findings: &mut Vec<Finding>) -> Result<()> {
         let expected = schema::expected(self.path)?;
         let mut found = BTreeMap::new();
