@@ -195,7 +195,7 @@ fn shorten(value: &mut Value, texts: usize, items: usize) {
 }
 
 /// Writes a cursor.
-pub(super) fn encode<T: Serialize>(cursor: &T) -> Result<String, ToolError> {
+pub(super) fn encode_cursor<T: Serialize>(cursor: &T) -> Result<String, ToolError> {
     Ok(URL_SAFE_NO_PAD.encode(serde_json::to_vec(cursor)?))
 }
 
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn cursors_are_read_as_they_were_written() {
-        let text = encode(&(7_u64, "é")).unwrap();
+        let text = encode_cursor(&(7_u64, "é")).unwrap();
         assert!(text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')));
         let cursor = |text: &str| McpCursor(Some(text.to_owned()));
         assert_eq!(cursor(&text).decode::<(u64, String)>().unwrap(), Some((7, "é".to_owned())));

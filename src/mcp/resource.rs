@@ -69,7 +69,7 @@ pub(super) fn list(work: &ToolContext<'_>, cursor: Option<&str>) -> Result<ListR
         Resource::new(format!("{ARTIFACT}{core}"), format!("{:.12}", core.0)).with_description(kind)
     });
     let mut listed = ListResourcesResult::with_all_items(resources.collect());
-    listed.next_cursor = answer.next.map(|next| page::encode(&next)).transpose()?;
+    listed.next_cursor = answer.next.map(|next| page::encode_cursor(&next)).transpose()?;
     Ok(listed)
 }
 

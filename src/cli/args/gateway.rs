@@ -192,7 +192,7 @@ fn report(event: &GatewayEvent<'_>) {
             stdout::warning(&format!("{provider} {}: {}", escaped(path), escaped(reason)));
         }
         GatewayEvent::Secrets { provider, path, secrets, refused } => {
-            inputs::warn(&format!("{provider} {path}"), secrets);
+            inputs::warn_of_secrets(&format!("{provider} {path}"), secrets);
             if *refused {
                 let call = format!("{provider} {}", escaped(path));
                 stdout::warning(&format!("{call}: the call is not recorded, because secrets are refused"));

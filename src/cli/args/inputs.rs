@@ -11,7 +11,7 @@ use runvault::intake::{ExamineOptions, Input, Inputs};
 use runvault::json::reader::Limits;
 use runvault::secrets::{SecretMatch, SecretPolicy};
 
-use super::attribute::{bytes, depth, entries, values, violations};
+use super::bounds::{bytes, depth, entries, values, violations};
 use super::completing::CandidateSource;
 use super::hash::ArtifactArg;
 use super::keys::KeyArgs;
@@ -212,7 +212,7 @@ impl SecretArgs {
 }
 
 /// Warns of secrets in what has this name.
-pub(crate) fn warn(name: &str, secrets: &[SecretMatch]) {
+pub(crate) fn warn_of_secrets(name: &str, secrets: &[SecretMatch]) {
     for found in secrets {
         let text = found.to_string();
         stdout::warning(&format!("{}: {}", escaped(name), escaped(&text)));

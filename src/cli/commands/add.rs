@@ -233,7 +233,7 @@ impl AddMonitor for AddPrinter {
         }
         self.refused += u64::from(was_removed(examined));
         if !examined.secrets.is_empty() {
-            self.progress.aside(|| inputs::warn(&examined.path, &examined.secrets));
+            self.progress.aside(|| inputs::warn_of_secrets(&examined.path, &examined.secrets));
         }
         if self.output_error.is_some() {
             return;

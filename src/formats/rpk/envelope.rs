@@ -20,7 +20,7 @@ pub(super) struct Envelope<'v> {
 impl<'v> Envelope<'v> {
     pub(super) fn new(root: &'v Value<'v>, options: &'v AdmitOptions) -> Self {
         let checksum = core_text(root).map(|text| text.map(|text| Digest::from_content(&text)));
-        Self { root, options, checksum, signature: check(root, &options.signing_keys) }
+        Self { root, options, checksum, signature: check_signature(root, &options.signing_keys) }
     }
 }
 
@@ -62,7 +62,7 @@ pub(super) enum HmacCheckResult {
 
 /// Checks the signature of the document `root` with `keys`. Returns `None` if there is no signature of the required
 /// shape.
-pub(super) fn check(root: &Value<'_>, keys: &KeyRing) -> Option<RpkSignature> {
+pub(super) fn check_signature(root: &Value<'_>, keys: &KeyRing) -> Option<RpkSignature> {
     let signature = root.get("signature")?;
     let text = |name: &str| signature.get(name).and_then(Value::as_str);
     let (key_id, algorithm, value) = (text("key_id")?, text("algorithm")?, text("value")?);

@@ -54,13 +54,13 @@ impl ToolArguments for Arguments {
             let core = audit.run;
             for item in results(contract, audit)?.into_iter().skip(skip) {
                 if !page.push(item) {
-                    return page.into_result(Some(page::encode(&(after, skip))?));
+                    return page.into_result(Some(page::encode_cursor(&(after, skip))?));
                 }
                 skip += 1;
             }
             (after, skip) = (Some(core), 0);
         }
-        page.into_result(answer.next.map(|next| page::encode(&(Some(next), 0))).transpose()?)
+        page.into_result(answer.next.map(|next| page::encode_cursor(&(Some(next), 0))).transpose()?)
     }
 }
 

@@ -67,6 +67,6 @@ impl ToolArguments for Arguments {
             }
             after += 1;
         }
-        page.into_result(is_more.then(|| page::encode(&after)).transpose()?)
+        page.into_result(is_more.then(|| page::encode_cursor(&after)).transpose()?)
     }
 }

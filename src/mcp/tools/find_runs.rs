@@ -71,7 +71,7 @@ impl ToolArguments for Arguments {
                 remove_empty(&mut row);
                 rows.push(row);
             }
-            Ok((rows, answer.next.map(|next| page::encode(&next)).transpose()?))
+            Ok((rows, answer.next.map(|next| page::encode_cursor(&next)).transpose()?))
         })
     }
 }

@@ -92,6 +92,6 @@ impl ToolArguments for Arguments {
             }
             from += 1;
         }
-        page.into_result((from < links.len()).then(|| page::encode(&from)).transpose()?)
+        page.into_result((from < links.len()).then(|| page::encode_cursor(&from)).transpose()?)
     }
 }

@@ -97,7 +97,7 @@ impl Arguments {
         fitting_page(MOST, &header, "outline", &mut |limit| {
             let next = steps.get(limit).map(|(step, _)| step.index).or(view.next);
             let items = items.iter().take(limit).cloned().collect();
-            Ok((items, next.map(|next| page::encode(&next)).transpose()?))
+            Ok((items, next.map(|next| page::encode_cursor(&next)).transpose()?))
         })
     }
 
@@ -126,7 +126,7 @@ impl Arguments {
             let text = body.text.as_deref().unwrap_or_default();
             let is_empty = end == from && end < text.len();
             if is_empty || !page.push(item) {
-                next = Some(page::encode(&(at, from))?);
+                next = Some(page::encode_cursor(&(at, from))?);
                 break;
             }
             (at, from) = if end < text.len() { (at, end) } else { (at + 1, 0) };

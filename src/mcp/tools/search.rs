@@ -71,6 +71,6 @@ impl ToolArguments for Arguments {
             }
             from += 1;
         }
-        page.into_result(is_more.then(|| page::encode(&from)).transpose()?)
+        page.into_result(is_more.then(|| page::encode_cursor(&from)).transpose()?)
     }
 }

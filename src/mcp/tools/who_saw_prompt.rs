@@ -56,7 +56,7 @@ impl ToolArguments for Arguments {
                 found.push(item(&hit)?);
                 Ok(())
             })?;
-            Ok((found, answer.next.map(|next| page::encode(&next)).transpose()?))
+            Ok((found, answer.next.map(|next| page::encode_cursor(&next)).transpose()?))
         })
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct HtmlFileLayout<'d> {
 
 /// Returns what a document may load and run: what stands in it.
 fn policy() -> String {
-    let hash = |text: &str| encode(Digest::from_content(text.as_bytes()).as_bytes());
+    let hash = |text: &str| encode_base64(Digest::from_content(text.as_bytes()).as_bytes());
     let (style, script) = (hash(STYLE.text), hash(SCRIPT.text));
     format!(
         "default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; img-src data:; \
@@ -56,8 +56,8 @@ impl HtmlFileLayout<'_> {
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Encodes `bytes`.
-pub(super) fn encode(bytes: &[u8]) -> String {
+/// Encodes `bytes` in base64 with padding, as the hashes of a content security policy are written.
+pub(super) fn encode_base64(bytes: &[u8]) -> String {
     let mut text = String::new();
     for three in bytes.chunks(3) {
         let bits =
@@ -85,8 +85,8 @@ mod tests {
         for (bytes, text) in
             [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
         {
-            assert_eq!(encode(bytes.as_bytes()), text);
+            assert_eq!(encode_base64(bytes.as_bytes()), text);
         }
-        assert_eq!(encode(&[255, 239, 190]), "/+++");
+        assert_eq!(encode_base64(&[255, 239, 190]), "/+++");
     }
 }

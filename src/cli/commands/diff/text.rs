@@ -161,10 +161,10 @@ fn print_value(out: &mut dyn Write, change: &ChangedValue, width: usize) -> io::
             Some(Value::Object(object)) if change.pointer.is_empty() => {
                 for (name, member) in object.iter().take(LISTED_VALUES) {
                     let lead = format!("{sign} {}: ", brief(name));
-                    print_line(out, &lead, style, &text(member), width)?;
+                    print_line(out, &lead, style, &value_text(member), width)?;
                 }
             }
-            Some(value) => print_line(out, &format!("{sign} "), style, &text(value), width)?,
+            Some(value) => print_line(out, &format!("{sign} "), style, &value_text(value), width)?,
             None => {}
         }
     }
@@ -271,13 +271,13 @@ fn word(sort: ChangeType) -> &'static str {
 }
 
 /// Formats a value as one line of JSON, with numbers as written.
-pub(super) fn text(value: &Value<'_>) -> String {
+pub(super) fn value_text(value: &Value<'_>) -> String {
     let mut text = String::new();
-    write(value, &mut text);
+    write_value(value, &mut text);
     text
 }
 
-fn write(value: &Value<'_>, out: &mut String) {
+fn write_value(value: &Value<'_>, out: &mut String) {
     let string = |text: &str| serde_json::to_string(text).unwrap_or_default();
     match value {
         Value::Null => out.push_str("null"),
@@ -288,7 +288,7 @@ fn write(value: &Value<'_>, out: &mut String) {
             out.push('[');
             for (index, element) in elements.iter().enumerate() {
                 out.push_str(if index > 0 { ", " } else { "" });
-                write(element, out);
+                write_value(element, out);
             }
             out.push(']');
         }
@@ -298,7 +298,7 @@ fn write(value: &Value<'_>, out: &mut String) {
                 out.push_str(if index > 0 { ", " } else { "" });
                 out.push_str(&string(name));
                 out.push_str(": ");
-                write(member, out);
+                write_value(member, out);
             }
             out.push('}');
         }
