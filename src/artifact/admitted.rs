@@ -11,6 +11,8 @@ pub struct Admitted {
     pub(super) kind: Kind,
     pub(super) capture: CaptureHash,
     pub(super) members: Vec<Member>,
+    /// The manifest of a directory.
+    pub(super) manifest: Option<Member>,
     pub(super) draft: Draft,
     pub(super) report: Report,
     pub(super) secrets: Vec<SecretMatch>,
@@ -39,6 +41,17 @@ impl Admitted {
     #[must_use]
     pub fn members(&self) -> &[Member] {
         &self.members
+    }
+
+    /// Returns the manifest of a directory, whose digest is the capture hash. It has no name.
+    #[must_use]
+    pub fn manifest(&self) -> Option<&Member> {
+        self.manifest.as_ref()
+    }
+
+    /// Returns its files and its manifest: all of its bytes that are stored.
+    pub fn stored(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().chain(&self.manifest)
     }
 
     /// Returns the total size of its files in bytes.

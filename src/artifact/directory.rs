@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 
-use crate::digest::{BlobHash, CaptureHash, Digest};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::json::Value;
 use crate::json::canonical::rfc8785;
+use crate::json::reader::{self, Limits};
 
 /// A function that returns the beginning of a file in a directory by its name, or no bytes if it cannot be read.
 pub type HeadReader<'p> = dyn FnMut(&str) -> Vec<u8> + 'p;
@@ -54,20 +56,53 @@ impl Directory {
     }
 }
 
-/// Returns the hash of one byte form of a directory: the digest of the RFC 8785 text of an object that maps each file
-/// name to the digest of the file.
-pub(super) fn capture_hash<'m>(files: impl Iterator<Item = (&'m str, BlobHash)>) -> CaptureHash {
-    let digests: BTreeMap<&str, BlobHash> = files.collect();
-    let texts = digests.into_iter().map(|(name, digest)| (name, digest.to_string()));
-    CaptureHash(Digest::from_content(&rfc8785::object_of_texts(texts)))
+/// Returns the manifest of one byte form of a directory: the RFC 8785 text of an object that maps each file name to the
+/// digest of the file. Its digest is the capture hash, and the capture is stored as this text and the files.
+#[must_use]
+pub fn manifest_of<'m>(files: impl IntoIterator<Item = (&'m str, BlobHash)>) -> Vec<u8> {
+    let digests: BTreeMap<&str, BlobHash> = files.into_iter().collect();
+    rfc8785::object_of_texts(digests.into_iter().map(|(name, digest)| (name, digest.to_string())))
+}
+
+/// Returns the names and blob hashes of the files in a manifest, sorted by name. Returns `None` for every text that
+/// [`manifest_of`] does not return for files with valid names.
+#[must_use]
+pub fn parse_manifest(text: &[u8]) -> Option<Vec<(String, BlobHash)>> {
+    // Few documents end like one, so that most are not parsed for this.
+    let (_, last) = text.split_last_chunk::<LAST_FILE>()?;
+    last.starts_with(b":\"sha256:").then_some(())?;
+    let value = reader::read(text, &Limits::most()).ok()?;
+    let file = |(name, digest): (&str, &Value<'_>)| {
+        let digest = digest.as_str()?.parse().ok()?;
+        is_file_name(name).then(|| (name.to_owned(), BlobHash(digest)))
+    };
+    let mut files = value.as_object()?.iter().map(file).collect::<Option<Vec<_>>>()?;
+    files.sort_unstable();
+    let is_canonical = manifest_of(files.iter().map(|(name, digest)| (name.as_str(), *digest))) == text;
+    (is_canonical && !files.is_empty()).then_some(files)
+}
+
+/// The length of the end of a manifest, after the name of the last file.
+const LAST_FILE: usize = ":\"sha256:\"}".len() + 64;
+
+/// Returns whether `bytes`, which are recorded as a document of an artifact, are the manifest of a directory, which is never
+/// returned as a document. An artifact of any bytes can have those of a manifest; then they have its core hash.
+#[must_use]
+pub fn is_manifest(core: CoreHash, bytes: &[u8]) -> bool {
+    parse_manifest(bytes).is_some() && Digest::from_content(bytes) != core.0
+}
+
+/// Returns whether a file in a directory can have this name.
+fn is_file_name(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', '\0'])
 }
 
 /// Returns whether `capture` is the capture hash of an artifact with these files, given by name and blob hash: the
-/// digest of the only file of a document, or that of a directory.
+/// digest of the only file of a document, or that of the manifest of a directory.
 #[must_use]
 pub fn is_capture_of(capture: CaptureHash, files: &[(&str, BlobHash)]) -> bool {
     let is_document = matches!(files, [(_, only)] if only.0 == capture.0);
-    is_document || capture_hash(files.iter().copied()) == capture
+    is_document || Digest::from_content(&manifest_of(files.iter().copied())) == capture.0
 }
 
 /// A named file of an artifact.
@@ -122,5 +157,67 @@ impl Member {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn digest(text: &str) -> BlobHash {
+        BlobHash(Digest::from_content(text.as_bytes()))
+    }
+
+    #[test]
+    fn only_the_canonical_text_is_a_manifest() {
+        let (one, other) = (digest("1"), digest("2"));
+        let text = String::from_utf8(manifest_of([("b", other), ("a", one)])).unwrap();
+        assert_eq!(text, format!(r#"{{"a":"{one}","b":"{other}"}}"#));
+        let files = [("a".to_owned(), one), ("b".to_owned(), other)];
+        assert_eq!(parse_manifest(text.as_bytes()).unwrap(), files);
+        for damaged in [
+            String::new(),
+            "{}".to_owned(),
+            format!("[{text}]"),
+            format!("{text}\n"),
+            text.replace(':', ": "),
+            text.replace("sha256:", ""),
+            text.replace("sha256:", "sha512:"),
+            text.to_uppercase(),
+            text.replace('a', "\\u0061"),
+            format!(r#"{{"b":"{other}","a":"{one}"}}"#),
+            format!(r#"{{"a":"{one}","a":"{one}"}}"#),
+            format!(r#"{{"a":"{one}","b":1}}"#),
+        ] {
+            assert_eq!(parse_manifest(damaged.as_bytes()), None, "{damaged}");
+        }
+        for name in ["", ".", "..", "a/b", "a\\b", "a\0"] {
+            assert_eq!(parse_manifest(&manifest_of([(name, one)])), None, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn manifests_come_back(files in proptest::collection::btree_map("[^/\\\\\0.]{1,9}", ".{0,3}", 1..9)) {
+            let files: BTreeMap<String, BlobHash> =
+                files.into_iter().map(|(name, text)| (name, digest(&text))).collect();
+            let named: Vec<(&str, BlobHash)> = files.iter().map(|(name, blob)| (name.as_str(), *blob)).collect();
+            let text = manifest_of(named.iter().copied());
+            prop_assert!(is_capture_of(CaptureHash(Digest::from_content(&text)), &named));
+            prop_assert_eq!(parse_manifest(&text).unwrap(), Vec::from_iter(files));
+        }
+
+        #[test]
+        fn whatever_is_parsed_is_canonical(text: Vec<u8>, at: prop::sample::Index, byte: u8) {
+            prop_assert_eq!(parse_manifest(&text), None);
+            let mut text = manifest_of([("a", digest("1")), ("b", digest("2"))]);
+            let at = at.index(text.len());
+            text[at] = byte;
+            if let Some(files) = parse_manifest(&text) {
+                prop_assert_eq!(manifest_of(files.iter().map(|(name, blob)| (name.as_str(), *blob))), text);
+            }
+        }
     }
 }

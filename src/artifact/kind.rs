@@ -1,7 +1,7 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use super::directory::{Directory, EntryContent, HeadReader, MemberBytes, capture_hash};
+use super::directory::{Directory, EntryContent, HeadReader, MemberBytes, manifest_of};
 use super::value_budget::ValueReservation;
 use super::{
     AdmitOptions, Admitted, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Field,
@@ -246,7 +246,7 @@ impl Kind {
                 Some(blob) => Member::hashed(member, document, blob),
                 None => Member::new(member, document),
             };
-            (CaptureHash(member.blob().0), vec![member])
+            (CaptureHash(member.blob().0), vec![member], None)
         })
     }
 
@@ -305,8 +305,9 @@ impl Kind {
             });
             let mut members: Vec<Member> = files.collect();
             members.sort_unstable_by(|one, other| one.name().cmp(other.name()));
-            let capture = capture_hash(members.iter().map(|member| (member.name(), member.blob())));
-            (capture, members)
+            let manifest = manifest_of(members.iter().map(|member| (member.name(), member.blob())));
+            let manifest = Member::new("", manifest);
+            (CaptureHash(manifest.blob().0), members, Some(manifest))
         })
     }
 
@@ -314,7 +315,7 @@ impl Kind {
         self,
         (draft, mut findings): (Option<Draft>, Findings),
         policy: SecretPolicy,
-        keep: impl FnOnce() -> (CaptureHash, Vec<Member>),
+        keep: impl FnOnce() -> (CaptureHash, Vec<Member>, Option<Member>),
     ) -> Result<Admitted, Report> {
         if draft.as_ref().is_some_and(|draft| draft.pointer_bytes > super::draft::MAX_POINTER_BYTES) {
             super::document::report_pointers(&mut findings);
@@ -323,12 +324,12 @@ impl Kind {
         match draft {
             Some(mut draft) if report.is_acceptable() => {
                 draft.make_sets(self.attributes());
-                let (capture, members) = keep();
+                let (capture, members, manifest) = keep();
                 let secrets = secrets_in(&members, policy);
                 if policy == SecretPolicy::Refuse && !secrets.is_empty() {
                     return Err(super::document::secret(&secrets));
                 }
-                Ok(Admitted { kind: self, capture, members, draft, report, secrets })
+                Ok(Admitted { kind: self, capture, members, manifest, draft, report, secrets })
             }
             _ => Err(report),
         }

@@ -35,7 +35,8 @@ use crate::validation::{Findings, RuleInfo, Violation};
 pub use admitted::Admitted;
 pub use attribute::{Attribute, AttributeInfo, ValueType};
 pub use directory::{
-    Directory, DirectoryEntry, EntryContent, HeadReader, Member, MemberBytes, is_capture_of,
+    Directory, DirectoryEntry, EntryContent, HeadReader, Member, MemberBytes, is_capture_of, is_manifest,
+    manifest_of, parse_manifest,
 };
 pub use draft::{Completeness, Draft, NameHandle};
 pub use exchange::{Arguments, Exchange, Playback, RecordedRequest, RequestVisitor, Responder};
