@@ -27,7 +27,7 @@ const FILL: &str = "
   SELECT i, sha256(('a' || i)::bytea), a.kind, a.added_at + i, a.seen_at + i, a.arrival + (i << 20), a.created_at
     FROM artifact a, generate_series(2, $ARTIFACTS) AS i WHERE a.id = 1;
   INSERT INTO capture (id, artifact, digest, size, added_at, seen_at, warnings, signature, key_id, seal, source_path)
-  SELECT i, i, sha256(('c' || i)::bytea), c.size, c.added_at + i, c.seen_at + i, c.warnings, c.signature, c.key_id, c.seal,
+  SELECT i, i, c.digest, c.size, c.added_at + i, c.seen_at + i, c.warnings, c.signature, c.key_id, c.seal,
          c.source_path
     FROM capture c, generate_series(2, $ARTIFACTS) AS i WHERE c.id = 1;
   INSERT INTO mention_list (capture, group_id, digests, entries, firsts)

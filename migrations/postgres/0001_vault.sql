@@ -106,10 +106,12 @@ CREATE INDEX blob_by_condemnation ON blob (condemned_at) WHERE condemned_at IS N
 -- They are compressed already.
 ALTER TABLE blob ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
+-- A capture is a blob: a document, or the manifest of a directory, which has the names and digests of its files. The kind says
+-- which of the two it is.
 CREATE TABLE capture (
   id        bigint PRIMARY KEY,
   artifact  bigint NOT NULL REFERENCES artifact (id),
-  digest    bytea NOT NULL CHECK (octet_length(digest) = 32),
+  digest    bytea NOT NULL REFERENCES blob (digest),
   size      bigint NOT NULL,
   added_at  bigint NOT NULL,
   seen_at   bigint NOT NULL,
@@ -128,6 +130,7 @@ CREATE TABLE capture (
 CREATE INDEX capture_by_artifact ON capture (artifact);
 CREATE INDEX capture_by_signature ON capture (signature, artifact) WHERE signature IS NOT NULL;
 
+-- The files of captures: a document, or what the manifest of a directory has.
 CREATE TABLE member (
   capture bigint NOT NULL REFERENCES capture (id),
   name    text COLLATE "C" NOT NULL,

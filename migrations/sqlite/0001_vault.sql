@@ -78,12 +78,12 @@ CREATE TABLE payload (
 
 CREATE INDEX payload_by_base ON payload (base) WHERE base IS NOT NULL;
 
--- A capture of a document is its blob. One of a directory has members, and a digest over them.
+-- A capture is a blob: a document, or the manifest of a directory, which has the names and digests of its files. Its hash is
+-- that of the blob. The kind says which of the two it is.
 CREATE TABLE capture (
   id           INTEGER PRIMARY KEY,
   artifact     INTEGER NOT NULL REFERENCES artifact (id),
-  blob         INTEGER REFERENCES blob (id),
-  digest       BLOB CHECK (length(digest) = 32),
+  blob         INTEGER NOT NULL REFERENCES blob (id),
   size         INTEGER NOT NULL,
   added_at     INTEGER NOT NULL,
   seen_at      INTEGER NOT NULL,
@@ -91,14 +91,13 @@ CREATE TABLE capture (
   -- The beginning of the SHA-256 of the core hash and the capture hash: shows that a capture is still with its own artifact.
   seal         BLOB NOT NULL CHECK (length(seal) = 16),
   -- The entry of the journal that has the path of the capture. Paths are stored only there, where the chain proves them.
-  source_entry INTEGER,
-  CHECK ((blob IS NULL) <> (digest IS NULL))
+  source_entry INTEGER
 ) STRICT;
 
 CREATE INDEX capture_by_artifact ON capture (artifact);
-CREATE INDEX capture_by_blob ON capture (blob) WHERE blob IS NOT NULL;
-CREATE UNIQUE INDEX capture_by_digest ON capture (digest, artifact) WHERE digest IS NOT NULL;
+CREATE INDEX capture_by_blob ON capture (blob);
 
+-- The files of directories, as their manifests have them.
 CREATE TABLE member (
   capture INTEGER NOT NULL REFERENCES capture (id),
   name    TEXT NOT NULL,
@@ -279,7 +278,7 @@ CREATE VIEW artifacts AS
 
 CREATE VIEW captures AS
   SELECT c.artifact AS artifact,
-         'sha256:' || lower(hex(coalesce(c.digest, b.digest))) AS capture_hash,
+         'sha256:' || lower(hex(b.digest)) AS capture_hash,
          c.size AS size,
          strftime('%Y-%m-%dT%H:%M:%fZ', c.added_at / 1000.0, 'unixepoch') AS added_at,
          strftime('%Y-%m-%dT%H:%M:%fZ', c.seen_at / 1000.0, 'unixepoch') AS seen_at,

@@ -19,8 +19,8 @@ const DAMAGE: &[&str] = &[
     "UPDATE payload SET digests = NULL, encoding = 1",
     "DELETE FROM payload",
     "DELETE FROM payload WHERE base IS NULL",
-    "DELETE FROM member",
     "UPDATE capture SET seal = zeroblob(16)",
+    "DELETE FROM member",
     "UPDATE blob SET digest = zeroblob(32) WHERE id = 1",
     "UPDATE member SET blob = 1",
     "DELETE FROM capture",
@@ -79,7 +79,7 @@ fn no_file_is_removed_that_the_vault_does_not_return() {
 
 #[test]
 fn an_addition_restores_damaged_bytes_and_says_so() {
-    for change in DAMAGE.iter().take(9) {
+    for change in DAMAGE.iter().take(8) {
         let sandbox = examples();
         sql(&sandbox).execute_batch(change).unwrap();
         let examples = repository("examples");
@@ -89,6 +89,30 @@ fn an_addition_restores_damaged_bytes_and_says_so() {
         assert_eq!(findings(&sandbox, &[]), "", "{change}");
         let again = sandbox.run(["add", "--json", examples.to_str().unwrap()]).expect(0);
         assert!(again.json().iter().all(|line| line["outcome"] == "present"), "{change}: {}", again.stdout);
+    }
+}
+
+#[test]
+fn files_are_returned_although_their_rows_are_lost_or_changed() {
+    let pack = "54490aab8b3f";
+    for change in
+        ["DELETE FROM member", "UPDATE member SET blob = 1", "UPDATE member SET name = name || '.x'"]
+    {
+        let sandbox = examples();
+        let shown = sandbox.run(["show", pack, "--json"]).expect(0).stdout;
+        sql(&sandbox).execute_batch(change).unwrap();
+        assert_eq!(sandbox.run(["show", pack, "--json"]).expect(0).stdout, shown, "{change}");
+        for name in ["evidence.json", "model_io.json", "policy.json", "run.json"] {
+            let bytes = sandbox.run(["get", pack, "--member", name]).expect(0).stdout;
+            let original = std::fs::read_to_string(repository("examples/pack").join(name)).unwrap();
+            assert_eq!(bytes, original, "{change}: {name}");
+        }
+        // An addition reads back what it was given, and finds nothing to restore.
+        sandbox.run(["add", repository("examples/pack").to_str().unwrap()]).expect(0);
+        assert!(findings(&sandbox, &[]).contains("capture-damaged"), "{change}");
+        let repaired = findings(&sandbox, &["--repair"]);
+        assert!(repaired.contains("added again"), "{change}\n{repaired}");
+        assert_eq!(findings(&sandbox, &[]), "", "{change}");
     }
 }
 

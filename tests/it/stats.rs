@@ -1,6 +1,9 @@
 //! What `stats` counts is what there is.
 
+use std::collections::BTreeMap;
+
 use runvault::Vault;
+use runvault::digest::Digest;
 use runvault::intake::ExamineOptions;
 use runvault::vault::search::{BuildSearchIndexRequest, SearchRequest};
 use runvault::vault::stats::StatsRequest;
@@ -47,7 +50,16 @@ fn everything_is_counted() {
     // The session that is in the pack as well is stored once.
     assert_eq!(stats["shared_blobs"], 1);
     let small = std::fs::metadata(repository("examples/pack/model_io.json")).unwrap().len();
-    assert_eq!(stats["blob_bytes"].as_u64().unwrap() + small, bytes);
+    // The names and the hashes of the files of the pack are stored, and are none of what was received.
+    let pack = shown.iter().find(|one| one["kind"] == "pack").unwrap();
+    let name = |file: &Value| file["name"].as_str().unwrap().to_owned();
+    let hash =
+        |name: &str| Digest::from_content(&std::fs::read(repository("examples/pack").join(name)).unwrap());
+    let names = pack["members"].as_array().unwrap().iter().map(name);
+    let manifest: BTreeMap<String, String> =
+        names.map(|name| (name.clone(), hash(&name).to_string())).collect();
+    let manifest = serde_json::to_string(&manifest).unwrap().len() as u64;
+    assert_eq!(stats["blob_bytes"].as_u64().unwrap() + small, bytes + manifest);
     assert!(stats["stored_bytes"].as_u64().unwrap() < stats["blob_bytes"].as_u64().unwrap());
     let marks = ["tags", "notes", "pins", "stated_links"].map(|name| stats[name].as_u64().unwrap());
     assert_eq!(marks, [2, 1, 1, 1]);

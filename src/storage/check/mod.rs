@@ -15,7 +15,7 @@ pub(super) mod sum;
 use chrono::{DateTime, Utc};
 
 use super::{Prepared, PutResult, Result, StoredMember};
-use crate::artifact::{Admitted, Signature, is_capture_of};
+use crate::artifact::{Admitted, Signature, is_capture_of, manifest_of, parse_manifest};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
 pub use facts::ArtifactFacts;
@@ -110,10 +110,19 @@ pub trait Inspection: Send {
     /// hash, whatever refers to them.
     fn file_lists(&self, capture: CaptureHash) -> Result<Vec<Vec<(String, BlobHash)>>>;
 
-    /// Returns the files of the capture of several files with this hash, whatever refers to them, if the vault has all of
-    /// them undamaged.
+    /// Returns the manifest of the directory with this capture hash, made of its files, if the vault records them.
+    fn manifest(&self, capture: CaptureHash) -> Result<Option<Vec<u8>>> {
+        let manifests = self.file_lists(capture)?.into_iter();
+        let mut manifests =
+            manifests.map(|list| manifest_of(list.iter().map(|(name, blob)| (&**name, *blob))));
+        Ok(manifests.find(|manifest| Digest::from_content(manifest) == capture.0))
+    }
+
+    /// Returns the files of the directory with this capture hash, whatever refers to them, if the vault has all of them
+    /// undamaged.
     fn files_of(&self, capture: CaptureHash) -> Result<Option<Vec<StoredMember>>> {
-        for list in self.file_lists(capture)? {
+        let manifest = self.bytes_of(BlobHash(capture.0))?.and_then(|manifest| parse_manifest(&manifest));
+        for list in manifest.into_iter().chain(self.file_lists(capture)?) {
             let named: Vec<(&str, BlobHash)> = list.iter().map(|(name, blob)| (&**name, *blob)).collect();
             if !is_capture_of(capture, &named) {
                 continue;

@@ -193,6 +193,8 @@ macro_rules! suite {
                 no_keys_have_no_answers
                 answers_are_in_the_order_of_the_keys
                 members_and_bytes_are_returned_as_stored
+                a_capture_is_its_blob
+                a_manifest_is_no_file
                 what_a_capture_does_not_have_is_an_error
                 warnings_and_signatures_are_returned
                 the_preferred_capture_depends_on_the_signatures
@@ -282,6 +284,7 @@ macro_rules! suite {
             statistics: an_empty_vault_has_no_statistics
                 everything_is_counted_once
                 the_time_determines_oldest_newest_and_days
+                a_manifest_is_counted_as_a_blob
                 removed_artifacts_are_not_counted;
             searching: there_is_no_index_until_one_is_built
                 captures_are_indexed_in_the_order_of_addition

@@ -3,6 +3,7 @@
 use super::kinds::{TestDocument, core, note, sheet};
 use super::{TestVault, digest, second, unknown};
 use crate::artifact::SignatureState::{Unchecked, Verified, Wrong};
+use crate::artifact::parse_manifest;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::ErrorKind;
 use crate::storage::interface::{CaptureTarget, Containment, Direction, Filter, Names, SharedFile};
@@ -116,6 +117,53 @@ pub(super) fn members_and_bytes_are_returned_as_stored(vault: &TestVault) {
     let target = CaptureTarget { capture, artifact: core };
     let with = snapshot.captures_with(&[target]).unwrap().remove(0).unwrap();
     assert_eq!(with, snapshot.captures(&[core]).unwrap().remove(0).remove(0));
+}
+
+pub(super) fn a_capture_is_its_blob(vault: &TestVault) {
+    let (index, part) = (TestDocument::new("folder"), TestDocument::new("part"));
+    let further = index.clone().remark("further");
+    let document = part.admit(note());
+    let (core, capture) = (document.core(), document.capture());
+    vault.add(document);
+    assert_eq!(vault.snapshot().read(core, capture, BlobHash(capture.0)).unwrap(), part.bytes());
+    for (shared, index) in
+        [(None, &index), (Some("shared"), &index), (Some("other"), &index), (None, &further)]
+    {
+        let admitted = index.admit_folder(Some(&part), shared);
+        let (core, capture) = (admitted.core(), admitted.capture());
+        vault.add(admitted);
+        let snapshot = vault.snapshot();
+        // The names of the files, and which files these are, follow from the blob of the capture.
+        let manifest = snapshot.read(core, capture, BlobHash(capture.0)).unwrap();
+        let files = parse_manifest(&manifest).unwrap();
+        let members = snapshot.members(core, capture).unwrap().into_iter();
+        assert_eq!(files, members.map(|member| (member.name, member.blob)).collect::<Vec<_>>());
+        assert_eq!(files.len(), 2 + usize::from(shared.is_some()));
+    }
+}
+
+pub(super) fn a_manifest_is_no_file(vault: &TestVault) {
+    let folder = TestDocument::new("folder").admit_folder(None, Some("shared"));
+    let (core, manifest) = (folder.core(), folder.manifest().unwrap().bytes().to_vec());
+    let capture = folder.capture();
+    vault.add(folder);
+    let snapshot = vault.snapshot();
+    assert_eq!(snapshot.files(&[BlobHash(capture.0)]).unwrap(), [None]);
+    assert_eq!(vault.storage.document(core).unwrap(), None);
+    drop(snapshot);
+    // A file with the bytes of the manifest of another directory does not relate the two.
+    let text = std::str::from_utf8(&manifest).unwrap();
+    let other = vault.add(TestDocument::new("other").admit_folder(None, Some(text)));
+    let snapshot = vault.snapshot();
+    let file = snapshot.files(&[BlobHash(capture.0)]).unwrap().remove(0).unwrap();
+    assert_eq!((file.artifact, file.name.as_str()), (other, "shared"));
+    assert_eq!(snapshot.shared_files(&[core]).unwrap(), [[]]);
+    assert_eq!(snapshot.shared_files(&[other]).unwrap(), [[]]);
+    assert_eq!(snapshot.containers(&[core, other], Containment::Bytes).unwrap(), [[], []]);
+    drop(snapshot);
+    // The bytes stay for as long as one of them has them.
+    vault.remove(other);
+    assert_eq!(vault.snapshot().members(core, capture).unwrap().len(), 2);
 }
 
 pub(super) fn what_a_capture_does_not_have_is_an_error(vault: &TestVault) {

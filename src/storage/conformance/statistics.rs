@@ -126,6 +126,19 @@ pub(super) fn the_time_determines_oldest_newest_and_days(vault: &TestVault) {
     assert_eq!(days(TimeBasis::Finished), [on(finished, 1, 2, first + more)]);
 }
 
+pub(super) fn a_manifest_is_counted_as_a_blob(vault: &TestVault) {
+    let index = TestDocument::new("folder");
+    let folder = index.admit_folder(None, Some("shared"));
+    let manifest = folder.manifest().unwrap().bytes().len() as u64;
+    let size = folder.size();
+    let core = vault.add(folder);
+    let found = statistics(vault, TimeBasis::FirstSeen);
+    assert_eq!(found.bytes(), size, "that of its files");
+    assert_eq!(found.blobs, BlobCounts { blobs: 3, bytes: size + manifest, shared: 0 });
+    vault.remove(core);
+    assert_eq!(statistics(vault, TimeBasis::FirstSeen).blobs, BlobCounts::default());
+}
+
 pub(super) fn removed_artifacts_are_not_counted(vault: &TestVault) {
     let kept = vault.add_note(&TestDocument::new("kept"));
     let before = statistics(vault, TimeBasis::FirstSeen);

@@ -7,8 +7,9 @@ use super::{
     Direction, Filter, ManualLink, MentionRecord, NameUse, Names, Order, Page, ReferenceEdge, Snapshot,
     StoredMember, Tag,
 };
+use crate::artifact::is_manifest;
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::{ErrorKind, Result, StorageError, TimeBasis};
+use crate::storage::{ErrorKind, PayloadDefect, Result, StorageError, TimeBasis};
 
 /// Returns the only value of a batch of one.
 fn only<T>(batch: Vec<T>) -> Result<T> {
@@ -84,7 +85,12 @@ impl dyn Snapshot + '_ {
     pub fn read_members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<StoredMember>> {
         let members = self.members(core, capture)?.into_iter();
         let read = |member: super::MemberRecord| {
-            Ok(StoredMember { bytes: self.read(core, capture, member.blob)?, name: member.name })
+            let bytes = self.read(core, capture, member.blob)?;
+            // The vault has another kind than the one with which the artifact was stored.
+            if member.blob.0 == capture.0 && is_manifest(core, &bytes) {
+                return Err(StorageError::damaged(core, capture, PayloadDefect::NotItsOwn));
+            }
+            Ok(StoredMember { bytes, name: member.name })
         };
         members.map(read).collect()
     }

@@ -138,12 +138,8 @@ impl MemoryState {
         let draft = admitted.draft();
         let Some(known) = self.capture_mut(core, capture) else { return };
         known.warnings = admitted.report().violations().to_vec();
-        let members = admitted.members().iter().map(|member| MemoryMember {
-            name: member.name().to_owned(),
-            blob: member.blob(),
-            bytes: member.bytes().into(),
-        });
-        known.members = members.collect();
+        known.members = admitted.members().iter().map(MemoryMember::from).collect();
+        known.manifest = admitted.manifest().map(MemoryMember::from);
         known.mentions = draft.mentions.iter().cloned().collect();
         let attributes = draft.attributes.iter().map(|known| AttributeRecord {
             name: known.name.to_owned(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
-use crate::artifact::{Kind, Mention, Signature};
+use crate::artifact::{Kind, Member, Mention, Signature};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::interface::{
     ArtifactRecord, AttributeRecord, CapturePassages, CaptureRecord, CaptureTarget, JournalRecord, Label,
@@ -86,6 +86,8 @@ pub(super) struct MemoryCapture {
     pub(super) source_path: Option<String>,
     /// Sorted by name.
     pub(super) members: Vec<MemoryMember>,
+    /// The manifest of a directory, which has no name.
+    pub(super) manifest: Option<MemoryMember>,
     pub(super) mentions: BTreeSet<Mention>,
     pub(super) attributes: BTreeSet<AttributeRecord>,
     pub(super) identified_by: BTreeSet<String>,
@@ -99,6 +101,12 @@ pub(super) struct MemoryMember {
     pub(super) name: String,
     pub(super) blob: BlobHash,
     pub(super) bytes: Arc<[u8]>,
+}
+
+impl From<&Member> for MemoryMember {
+    fn from(member: &Member) -> Self {
+        Self { name: member.name().to_owned(), blob: member.blob(), bytes: member.bytes().into() }
+    }
 }
 
 impl MemoryState {
@@ -281,6 +289,7 @@ impl MemoryCapture {
             signature: None,
             source_path: None,
             members: Vec::new(),
+            manifest: None,
             mentions: BTreeSet::new(),
             attributes: BTreeSet::new(),
             identified_by: BTreeSet::new(),
@@ -307,6 +316,11 @@ impl MemoryCapture {
 
     pub(super) fn target(&self, artifact: CoreHash) -> CaptureTarget {
         CaptureTarget { capture: self.capture, artifact }
+    }
+
+    /// Returns the files and the manifest.
+    pub(super) fn stored(&self) -> impl Iterator<Item = &MemoryMember> {
+        self.members.iter().chain(&self.manifest)
     }
 
     pub(super) fn has_blob(&self, blob: BlobHash) -> bool {

@@ -7,7 +7,6 @@ use postgres::Row;
 use super::blob_store::{BlobCatalogEntry, BlobReadResult, ObjectRange};
 use super::columns::{blob, count, object_name, value};
 use super::error::PostgresResult;
-use super::parameter::Parameter;
 use super::session::DatabaseTransaction;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::PayloadDefect;
@@ -40,7 +39,7 @@ pub(super) fn examine(
 }
 
 /// Returns what the columns of [`PLACE`] have, the first of which is `from`.
-fn place(row: &Row, from: usize, size: u64) -> PostgresResult<BlobCatalogEntry> {
+pub(super) fn place(row: &Row, from: usize, size: u64) -> PostgresResult<BlobCatalogEntry> {
     let is_in_object = value::<Option<&[u8]>>(row, from + 2)?.is_some();
     let part = || -> PostgresResult<ObjectRange> {
         Ok(ObjectRange {
@@ -53,28 +52,19 @@ fn place(row: &Row, from: usize, size: u64) -> PostgresResult<BlobCatalogEntry> 
     Ok(BlobCatalogEntry { size, encoding: value(row, from)?, bytes: value(row, from + 1)?, part })
 }
 
-/// Returns the bytes of a blob that a capture of an artifact has, wherever they are, hashed again.
+/// Returns the bytes of a blob that belongs to a capture of an artifact, wherever they are, hashed again, if the vault has the
+/// capture.
 pub(super) fn read_of_capture(
     session: &DatabaseTransaction<'_>,
     blob: BlobHash,
     core: CoreHash,
     capture: CaptureHash,
 ) -> PostgresResult<BlobReadResult> {
-    let condition = "EXISTS (SELECT 1 FROM artifact a JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id
-                              WHERE a.core = $2 AND c.digest = $3 AND m.blob = b.digest)";
-    read_if(session, blob, condition, &[&core, &capture])
-}
-
-/// Returns the bytes of a blob `b`, wherever they are, hashed again, if a condition holds; its parameters begin with `$2`.
-fn read_if(
-    session: &DatabaseTransaction<'_>,
-    blob: BlobHash,
-    condition: &str,
-    parameters: &[&dyn Parameter],
-) -> PostgresResult<BlobReadResult> {
-    let sql = format!("SELECT b.size, {PLACE} FROM blob b WHERE b.digest = $1 AND {condition}");
-    let mut all: Vec<&dyn Parameter> = vec![&blob];
-    all.extend(parameters);
-    let Some(row) = session.row(&sql, &all)? else { return Ok(Err(PayloadDefect::Missing { blob })) };
+    let sql = format!(
+        "SELECT b.size, {PLACE} FROM blob b WHERE b.digest = $1
+            AND EXISTS (SELECT 1 FROM artifact a JOIN capture c ON c.artifact = a.id WHERE a.core = $2 AND c.digest = $3)"
+    );
+    let row = session.row(&sql, &[&blob, &core, &capture])?;
+    let Some(row) = row else { return Ok(Err(PayloadDefect::Missing { blob })) };
     session.server().blobs().read(blob, place(&row, 1, count(&row, 0)?)?)
 }

@@ -11,7 +11,8 @@ use super::parameter::ArrayElement;
 use super::session::DatabaseTransaction;
 
 /// The SQL condition that no capture contains the blob `b`.
-pub(super) const UNREFERENCED: &str = "NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)";
+pub(super) const UNREFERENCED: &str = "NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)
+    AND NOT EXISTS (SELECT 1 FROM capture c WHERE c.digest = b.digest)";
 
 /// Discards the unreferenced blobs among those with these hashes: deletes their rows with their bytes, or, if the bytes
 /// are beside the database, marks them at a time as pending deletion.

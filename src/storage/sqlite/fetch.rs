@@ -6,6 +6,7 @@ use super::dictionaries::DecompressionDictionaryCache;
 use super::ids::beginning;
 use super::payload::{PayloadReader, PayloadRow};
 use super::signatures::preference;
+use crate::artifact::is_manifest;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::seal::seal;
 
@@ -20,7 +21,7 @@ pub(super) fn document(
     let found = connection
         .prepare_cached(concat!(
             "SELECT b.size, p.encoding, p.base, p.dictionary, p.digests, p.bytes, b.digest, c.seal
-               FROM artifact a
+               FROM artifact a JOIN kind k ON k.id = a.kind AND k.member IS NOT NULL
                JOIN capture c ON c.id = (SELECT CASE WHEN min(",
             preference!(),
             ") = max(",
@@ -36,7 +37,10 @@ pub(super) fn document(
         })
         .optional()?;
     Ok(match found {
-        Some((row, true)) if row.is_whole() => PayloadReader { connection, readers }.bytes_of(row).ok(),
+        Some((row, true)) if row.is_whole() => {
+            let bytes = PayloadReader { connection, readers }.bytes_of(row).ok();
+            bytes.filter(|bytes| !is_manifest(core, bytes))
+        }
         _ => None,
     })
 }

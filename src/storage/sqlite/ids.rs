@@ -90,14 +90,14 @@ pub(super) fn capture_id(
         .prepare_cached(
             "SELECT c.id FROM blob b JOIN capture c ON c.blob = b.id JOIN artifact a ON a.id = c.artifact
               WHERE substr(b.digest, 1, 8) = ?1 AND b.digest = ?2 AND a.core = ?3
-             UNION ALL
-             SELECT c.id FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = ?2 AND a.core = ?3
-             LIMIT 1",
+              LIMIT 1",
         )?
         .query_row((beginning(&capture.0), capture.0.as_bytes(), core.0.as_bytes()), |row| row.get(0))
         .optional()
 }
 
-/// The query for the row ids of the artifacts that have the blob `?1`.
-pub(super) const ARTIFACTS_WITH_BLOB: &str = "SELECT artifact FROM capture WHERE blob = ?1
+/// The query for the row ids of the artifacts that have the blob `?1` as a document or as a file.
+pub(super) const ARTIFACTS_WITH_BLOB: &str =
+    "SELECT c.artifact FROM capture c JOIN artifact a ON a.id = c.artifact
+      JOIN kind k ON k.id = a.kind WHERE c.blob = ?1 AND k.member IS NOT NULL
     UNION ALL SELECT c.artifact FROM member m JOIN capture c ON c.id = m.capture WHERE m.blob = ?1";

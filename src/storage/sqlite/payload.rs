@@ -27,7 +27,7 @@ pub(super) const DELTA: i64 = 3;
 
 /// The prepared form of an artifact.
 pub(super) struct EncodedArtifact {
-    /// The payloads of its members, in their order.
+    /// The payloads of what is stored of it, in its order.
     payloads: Vec<PreparedPayload>,
     /// The dictionaries that they were made with.
     dictionaries: Arc<Dictionaries>,
@@ -74,7 +74,7 @@ pub(super) fn prepare(admitted: Admitted, dictionaries: &Arc<Dictionaries>, base
                 None => PreparedPayload::compressed(member.bytes(), None, choice),
             }
         };
-        let payloads = admitted.members().iter().map(payload).collect();
+        let payloads = admitted.stored().map(payload).collect();
         EncodedArtifact { payloads, dictionaries: Arc::clone(dictionaries) }
     })
 }
@@ -85,7 +85,7 @@ pub(super) fn dictionaries(prepared: &Prepared) -> Result<&Dictionaries, Storage
     encoded.ok_or_else(|| StorageError::invalid("the artifacts were prepared for another storage engine"))
 }
 
-/// Returns the payloads of `prepared`, in the order of its members.
+/// Returns the payloads of `prepared`, in the order of what is stored of it.
 pub(super) fn payloads(prepared: &Prepared) -> rusqlite::Result<&[PreparedPayload]> {
     let payloads = prepared.private::<EncodedArtifact>().map(|encoded| encoded.payloads.as_slice());
     payloads

@@ -40,7 +40,7 @@ const MAX_CORES: usize = 1 << 20;
 macro_rules! captures {
     ($($rest:expr),+) => {
         concat!(
-            "SELECT coalesce(c.digest, b.digest), j.source_path, c.size, c.added_at, c.seen_at, c.warnings, s.state, s.key_id
+            "SELECT b.digest, j.source_path, c.size, c.added_at, c.seen_at, c.warnings, s.state, s.key_id
                FROM capture c LEFT JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id
                     LEFT JOIN journal j ON j.seq = c.source_entry ",
             $($rest),+
@@ -170,12 +170,9 @@ impl<'s> SqliteSnapshot<'s> {
         limit: u32,
     ) -> Result<Vec<(CoreHash, CaptureHash)>> {
         let (low, high) = prefix.range();
-        let sql = "SELECT a.core, b.digest AS hash
+        let sql = "SELECT a.core, b.digest
                      FROM blob b JOIN capture c ON c.blob = b.id JOIN artifact a ON a.id = c.artifact
                     WHERE substr(b.digest, 1, 8) BETWEEN ?1 AND ?2 AND b.digest BETWEEN ?3 AND ?4
-                    UNION ALL
-                   SELECT a.core, c.digest FROM capture c JOIN artifact a ON a.id = c.artifact
-                    WHERE c.digest BETWEEN ?3 AND ?4
                     ORDER BY 2, 1 LIMIT ?5";
         let range = (beginning(&low), beginning(&high), low.as_bytes(), high.as_bytes(), limit);
         self.rows(sql, range, |row| Ok((row.get(0)?, row.get(1)?)))

@@ -167,8 +167,7 @@ impl SqliteWriter<'_> {
 
     fn stored_blobs(&self, capture: i64) -> rusqlite::Result<Vec<StoredBlob<'static>>> {
         let blobs = self.numbers(
-            "SELECT blob FROM capture WHERE id = ?1 AND blob IS NOT NULL
-             UNION ALL SELECT blob FROM member WHERE capture = ?1",
+            "SELECT blob FROM member WHERE capture = ?1 UNION ALL SELECT blob FROM capture WHERE id = ?1",
             capture,
         )?;
         Ok(blobs.into_iter().map(|id| self.stored_blob(id)).collect())
@@ -184,7 +183,7 @@ impl SqliteWriter<'_> {
                   WHERE id = ?1 AND (warnings IS NOT ?2 OR seal IS NOT ?3 OR size IS NOT ?4)",
             )?
             .execute((capture, warnings, seal, admitted.size().cast_signed()))?;
-        for member in admitted.members() {
+        for member in admitted.stored() {
             if let Some(blob) = blob_id(self.connection, member.blob())? {
                 self.connection
                     .prepare_cached("UPDATE blob SET size = ?2 WHERE id = ?1 AND size <> ?2")?

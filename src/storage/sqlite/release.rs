@@ -81,7 +81,7 @@ impl WriteTransaction<'_> {
         let Some(artifact) = artifact_id(self.connection(), core)? else { return Ok(Vec::new()) };
         self.connection()
             .prepare_cached(
-                "SELECT b.blob FROM (SELECT blob FROM capture WHERE artifact = ?1 AND blob IS NOT NULL
+                "SELECT b.blob FROM (SELECT blob FROM capture WHERE artifact = ?1
                                      UNION SELECT m.blob FROM capture c JOIN member m ON m.capture = c.id
                                             WHERE c.artifact = ?1) b
                   WHERE NOT EXISTS (SELECT 1 FROM capture c WHERE c.blob = b.blob AND c.artifact <> ?1)

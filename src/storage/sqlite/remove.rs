@@ -83,7 +83,7 @@ pub(super) fn take_out(
         unlisted.extend(list.iter().map(|mention| (mention_index::key(&mention.digest), *capture)));
     }
     for capture in captures {
-        let blobs = "SELECT blob FROM capture WHERE id = ?1 AND blob IS NOT NULL
+        let blobs = "SELECT blob FROM capture WHERE id = ?1
                      UNION SELECT blob FROM member WHERE capture = ?1";
         orphans.extend(numbers(connection, blobs, capture)?);
         search::forget(connection, capture)?;
@@ -160,9 +160,8 @@ fn is_difference(connection: &Connection, blob: i64) -> rusqlite::Result<Option<
 fn files(connection: &Connection, artifact: i64) -> rusqlite::Result<BTreeSet<(String, i64)>> {
     connection
         .prepare_cached(
-            "SELECT coalesce(k.member, ''), c.blob FROM capture c
-               JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
-              WHERE c.artifact = ?1 AND c.blob IS NOT NULL
+            "SELECT k.member, c.blob FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+              WHERE c.artifact = ?1 AND k.member IS NOT NULL
              UNION
              SELECT m.name, m.blob FROM capture c JOIN member m ON m.capture = c.id WHERE c.artifact = ?1",
         )?

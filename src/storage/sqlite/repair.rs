@@ -285,7 +285,7 @@ fn drop_capture(
 /// could get their number.
 fn drop_orphans(connection: &Connection) -> rusqlite::Result<()> {
     let sql = "DELETE FROM payload WHERE blob NOT IN (SELECT id FROM blob)
-                  AND blob NOT IN (SELECT blob FROM capture WHERE blob IS NOT NULL)
+                  AND blob NOT IN (SELECT blob FROM capture)
                   AND blob NOT IN (SELECT blob FROM member)
                   AND blob NOT IN (SELECT base FROM payload WHERE base IS NOT NULL)";
     connection.execute(sql, []).map(drop)
@@ -294,7 +294,7 @@ fn drop_orphans(connection: &Connection) -> rusqlite::Result<()> {
 /// Whether a capture of the artifact is sealed with the artifact's core hash.
 fn is_sealed(transaction: &Transaction<'_>, artifact: &CheckedArtifact) -> rusqlite::Result<bool> {
     let mut captures = transaction.prepare(
-        "SELECT coalesce(c.digest, b.digest), c.seal FROM capture c LEFT JOIN blob b ON b.id = c.blob
+        "SELECT b.digest, c.seal FROM capture c LEFT JOIN blob b ON b.id = c.blob
           WHERE c.artifact = ?1",
     )?;
     let mut captures = captures.query([artifact.id])?;

@@ -76,7 +76,7 @@ pub(super) fn exists(connection: &Connection) -> rusqlite::Result<bool> {
 
 /// Returns the hash of a capture, or `None` if it is missing.
 fn hash_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<CaptureHash>> {
-    let sql = "SELECT coalesce(c.digest, b.digest) FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
+    let sql = "SELECT b.digest FROM capture c LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
     connection.prepare_cached(sql)?.query_row([capture], |row| row.get(0)).optional()
 }
 

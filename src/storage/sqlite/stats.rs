@@ -136,7 +136,7 @@ fn blobs(connection: &Connection) -> rusqlite::Result<BlobCounts> {
         bytes: number("SELECT coalesce(sum(size), 0) FROM blob")?,
         shared: number(
             "SELECT count(*) FROM (
-               SELECT 1 FROM (SELECT blob, id AS capture FROM capture WHERE blob NOT NULL
+               SELECT 1 FROM (SELECT blob, id AS capture FROM capture
                               UNION SELECT blob, capture FROM member)
                 GROUP BY blob HAVING count(*) > 1)",
         )?,

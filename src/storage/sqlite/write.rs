@@ -66,7 +66,7 @@ struct PendingCapture {
     has_source_path: bool,
 }
 
-/// A new capture with its artifact and the blobs of its members.
+/// A new capture with its artifact and its blobs: those of its files and, last, its own, which may be that of its only file.
 pub(super) struct NewCapture<'p> {
     pub(super) id: i64,
     pub(super) artifact: i64,
@@ -162,25 +162,22 @@ impl<'t> SqliteWriter<'t> {
         (at, source_entry): (i64, Option<i64>),
     ) -> rusqlite::Result<()> {
         let warnings = warnings(admitted)?;
-        let document = admitted.kind().document_member().and(new.blobs.first()).map(|blob| blob.id);
-        let capture = admitted.capture();
         let row = (
             new.id,
             new.artifact,
-            document,
-            document.is_none().then_some(capture.0.as_bytes()),
+            new.blobs.last().map(|blob| blob.id),
             admitted.size().cast_signed(),
             at,
             warnings,
-            seal(admitted.core(), capture),
+            seal(admitted.core(), admitted.capture()),
             source_entry,
         );
         self.statements.with(
-            "INSERT INTO capture (id, artifact, blob, digest, size, added_at, seen_at, warnings, seal, source_entry)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?7, ?8, ?9)",
+            "INSERT INTO capture (id, artifact, blob, size, added_at, seen_at, warnings, seal, source_entry)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8)",
             |insert| insert.execute(row),
         )?;
-        if document.is_none() {
+        if admitted.manifest().is_some() {
             for (member, blob) in admitted.members().iter().zip(&new.blobs) {
                 self.connection
                     .prepare_cached("INSERT INTO member (capture, name, blob) VALUES (?1, ?2, ?3)")?

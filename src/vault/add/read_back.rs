@@ -83,8 +83,8 @@ fn restore(storage: &dyn Storage, artifacts: &[&Prepared]) -> Result<()> {
     }
     let steps = maintenance.repairs()?;
     let parts: Vec<&Prepared> = artifacts.iter().flat_map(|artifact| artifact.parts()).collect();
-    let members = parts.iter().flat_map(|part| part.admitted().members());
-    let files: BTreeMap<BlobHash, &[u8]> = members.map(|member| (member.blob(), member.bytes())).collect();
+    let stored = parts.iter().flat_map(|part| part.admitted().stored());
+    let files: BTreeMap<BlobHash, &[u8]> = stored.map(|member| (member.blob(), member.bytes())).collect();
     fsck::restore_bytes(storage, &files.keys().copied().collect(), false, &mut |missing, restore| {
         missing
             .iter()

@@ -211,8 +211,14 @@ impl<'r> Repairer<'r> {
         for blob in &blobs {
             self.done.append(&mut self.steps.repair_digest(*blob)?);
         }
-        let (sources, all) = (&self.sources, self.has(BASE_WRONG));
-        let mut restored = restore_bytes(self.storage, &blobs, all, &mut |missing, restore| {
+        let (storage, sources, all) = (self.storage, &self.sources, self.has(BASE_WRONG));
+        let mut restored = restore_bytes(storage, &blobs, all, &mut |missing, restore| {
+            for blob in missing.clone() {
+                if let Some(manifest) = storage.maintenance().inspect()?.manifest(CaptureHash(blob.0))? {
+                    missing.remove(&blob);
+                    restore(blob, &manifest)?;
+                }
+            }
             sources.iter().try_for_each(|source| source.blobs(missing, restore))
         })?;
         self.done.append(&mut restored);

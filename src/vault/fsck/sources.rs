@@ -168,14 +168,14 @@ pub(in crate::vault) fn from_vault(
     keys: &KeyRing,
 ) -> Result<Option<Admitted>> {
     let inspection = storage.maintenance().inspect()?;
-    let (is_directory, files) = match inspection.bytes_of(BlobHash(lost.capture.0))? {
-        Some(bytes) => (false, vec![StoredMember { name: String::new(), bytes }]),
-        None => match inspection.files_of(lost.capture)? {
-            Some(files) => (true, files),
-            None => return Ok(None),
-        },
-    };
-    Ok(recorded(lost, is_directory, &files, keys))
+    if let Some(bytes) = inspection.bytes_of(BlobHash(lost.capture.0))? {
+        let document = recorded(lost, false, &[StoredMember { name: String::new(), bytes }], keys);
+        if document.is_some() {
+            return Ok(document);
+        }
+    }
+    let files = inspection.files_of(lost.capture)?;
+    Ok(files.and_then(|files| recorded(lost, true, &files, keys)))
 }
 
 /// Passes the bytes of every file below `path` to `look` until it returns false, without following links. Unreadable

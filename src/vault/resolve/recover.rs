@@ -1,7 +1,7 @@
 //! Bytes that the vault has and that its catalog does not lead to.
 
 use super::error::LookupError;
-use crate::artifact::{KeyRing, Kind};
+use crate::artifact::{KeyRing, Kind, parse_manifest};
 use crate::digest::{BlobHash, CoreHash, Digest, DigestPrefix};
 use crate::json::reader::Limits;
 use crate::storage::{Capability, StorageError, StoredMember, preference};
@@ -65,6 +65,8 @@ impl Vault {
             }
         }
         let bytes = if is_core { None } else { inspection.bytes_of(BlobHash(digest))? };
+        // The manifest of a directory is no file of it.
+        let bytes = bytes.filter(|bytes| parse_manifest(bytes).is_none());
         let file = |bytes| StoredMember { name: String::new(), bytes };
         Ok(bytes.map(|bytes| RecoveredFiles { artifact: None, files: vec![file(bytes)] }))
     }

@@ -59,10 +59,10 @@ fn a_damaged_row_is_named_and_the_other_rows_are_not_lost() {
         ),
         ("UPDATE blob SET digest = x'010203' WHERE id = (SELECT blob FROM member)", "unreadable | capture "),
         (
-            "UPDATE capture SET digest = x'010203' WHERE id = (SELECT capture FROM member)",
+            "UPDATE blob SET digest = x'010203'
+              WHERE id = (SELECT c.blob FROM capture c JOIN member m ON m.capture = c.id)",
             "unreadable | table capture | row ",
         ),
-        ("UPDATE capture SET digest = x'010203' WHERE id = 5", "unreadable | table capture | row 5: "),
     ] {
         let sandbox = of_bytes(&bytes);
         change(&sandbox, damage);
@@ -93,7 +93,9 @@ fn a_capture_in_a_row_that_cannot_be_identified_is_not_called_lost() {
     let sandbox = examples();
     change(
         &sandbox,
-        "UPDATE capture SET digest = x'01', seal = x'01' WHERE id = (SELECT capture FROM member)",
+        "UPDATE blob SET digest = x'01'
+          WHERE id = (SELECT c.blob FROM capture c JOIN member m ON m.capture = c.id);
+         UPDATE capture SET seal = x'01' WHERE id = (SELECT capture FROM member)",
     );
     let found = findings(&sandbox, &[]);
     let said = "unreadable | table capture | 1 capture in the journal is not in the rows that can be read\n";
@@ -122,7 +124,9 @@ fn rows_after_a_damaged_page_are_compared() {
         let found = findings(&sandbox, &[]);
         let named = |line: &&str| line.starts_with(&format!("unreadable | table {table} | row"));
         let named = found.lines().find(named).unwrap_or_else(|| panic!("{table}\n{found}"));
-        let listed = named.split(": ").next().unwrap().split(", ").count();
+        let rows_listed = named.split(": ").next().unwrap();
+        let more = rows_listed.split_once(" and ").and_then(|(_, more)| more.split(' ').next()?.parse().ok());
+        let listed: usize = rows_listed.split(", ").count() + more.unwrap_or(0);
         assert!(listed < 20, "{table}\n{found}");
         assert!(rows == 40 && !found.contains("capture-lost"), "{table}\n{found}");
         // The seals of captures are in their own table.
@@ -147,7 +151,6 @@ fn rows_with_other_numbers_get_their_own_again() {
             "blob SET id = ? WHERE id = (SELECT max(blob) FROM capture)",
             "capture SET artifact = ? WHERE id = 1",
             "capture SET artifact = ? WHERE id = (SELECT max(id) FROM capture)",
-            "capture SET blob = ? WHERE digest IS NOT NULL",
             "journal SET size = ? WHERE entry IS NOT NULL",
             "journal SET seq = ? WHERE seq = 2",
             "journal SET seq = ? WHERE seq = (SELECT max(seq) FROM journal)",
@@ -290,9 +293,8 @@ fn a_signature_of_no_capture_is_removed() {
 #[test]
 fn a_capture_that_is_there_twice_is_read() {
     let sandbox = annotated();
-    let columns = "artifact, blob, digest, size, added_at, warnings, seal, seen_at, source_entry";
-    let double =
-        format!("INSERT INTO capture ({columns}) SELECT {columns} FROM capture WHERE blob IS NOT NULL");
+    let columns = "artifact, blob, size, added_at, warnings, seal, seen_at, source_entry";
+    let double = format!("INSERT INTO capture ({columns}) SELECT {columns} FROM capture");
     change(&sandbox, &double);
     assert!(findings(&sandbox, &[]).contains("duplicate-capture | "));
     sandbox.run(["get", "3941d389b337"]).expect(0);

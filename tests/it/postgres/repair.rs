@@ -239,7 +239,6 @@ fn expect_restored(repaired: &mut Repaired) {
         "UPDATE blob SET encoding = 7",
         "UPDATE blob SET bytes = 'other', object = NULL, start = NULL, length = NULL",
         "UPDATE capture SET seal = substr(sha256(seal), 1, 16)",
-        "DELETE FROM member",
     ] {
         repaired.damage(sql);
         let add =
@@ -248,6 +247,21 @@ fn expect_restored(repaired: &mut Repaired) {
         let outcomes: Vec<&str> = added.iter().filter_map(|line| line["outcome"].as_str()).collect();
         assert!(outcomes.contains(&"restored"), "{sql}: {outcomes:?}");
         assert_eq!(repaired.answers(WITHOUT_TIMES), others, "{sql}");
+    }
+}
+
+#[test]
+fn files_are_returned_although_their_rows_are_lost_or_changed() {
+    let Some(database) = Database::new() else { return };
+    let mut repaired = Repaired::begin(database);
+    let others = repaired.answers(WITHOUT_TIMES);
+    for sql in ["DELETE FROM member", "UPDATE member SET blob = (SELECT digest FROM blob ORDER BY 1 LIMIT 1)"]
+    {
+        repaired.damage(sql);
+        assert_eq!(repaired.answers(WITHOUT_TIMES), others, "{sql}");
+        assert!(repaired.repair(&[]).contains(&"added again".to_owned()), "{sql}");
+        let left = repaired.check();
+        assert!(left.is_clean(), "{sql}\n{:#?}", left.findings);
     }
 }
 

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::super::state::{MemoryJournalEntry, MemoryState};
-use crate::artifact::is_capture_of;
+use super::super::state::{MemoryCapture, MemoryJournalEntry, MemoryState};
+use crate::artifact::parse_manifest;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::{
     Annotations, AttributeRecord, CaptureRecord, FileRecord, JournalRecord, MemberRecord, Resolution,
@@ -77,21 +77,23 @@ impl MemoryState {
     pub(super) fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
         let damaged = |defect| StorageError::damaged(core, capture, defect);
         let stored = self.capture(core, capture).ok_or_else(|| damaged(PayloadDefect::NoMembers))?;
-        let blobs: Vec<_> = stored.members.iter().map(|member| (member.name.as_str(), member.blob)).collect();
-        if !is_capture_of(capture, &blobs) {
-            return Err(damaged(PayloadDefect::NotItsOwn));
-        }
-        let members = stored.members.iter().map(|member| MemberRecord {
-            name: member.name.clone(),
-            blob: member.blob,
-            size: member.bytes.len() as u64,
-        });
-        Ok(members.collect())
+        let files = if stored.manifest.is_some() {
+            let manifest = parse_manifest(&self.read(core, capture, BlobHash(capture.0))?);
+            manifest.ok_or_else(|| damaged(PayloadDefect::NotItsOwn))?
+        } else {
+            stored.members.iter().map(|member| (member.name.clone(), member.blob)).collect()
+        };
+        let record = |(name, blob)| {
+            let member = stored.members.iter().find(|member| member.blob == blob);
+            let member = member.ok_or_else(|| damaged(PayloadDefect::Missing { blob }))?;
+            Ok(MemberRecord { name, blob, size: member.bytes.len() as u64 })
+        };
+        files.into_iter().map(record).collect()
     }
 
     pub(super) fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
         let damaged = |defect| StorageError::damaged(core, capture, defect);
-        let mut members = self.capture(core, capture).into_iter().flat_map(|capture| &capture.members);
+        let mut members = self.capture(core, capture).into_iter().flat_map(MemoryCapture::stored);
         let member = members.find(|member| member.blob == blob);
         let member = member.ok_or_else(|| damaged(PayloadDefect::Missing { blob }))?;
         let actual = BlobHash(Digest::from_content(&member.bytes));

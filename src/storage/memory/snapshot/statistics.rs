@@ -50,7 +50,7 @@ impl MemoryState {
     fn blobs(&self) -> BlobCounts {
         let mut blobs: BTreeMap<BlobHash, (u64, BTreeSet<(CoreHash, CaptureHash)>)> = BTreeMap::new();
         for (artifact, capture) in self.captures() {
-            for member in &capture.members {
+            for member in capture.stored() {
                 let (bytes, captures) = blobs.entry(member.blob).or_default();
                 *bytes = member.bytes.len() as u64;
                 captures.insert((artifact.core, capture.capture));

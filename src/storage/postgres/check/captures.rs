@@ -162,6 +162,9 @@ impl DatabaseInspection<'_> {
         let is_whole = members.len() == files.len() && !files.is_empty();
         compare_files(&row, &files, &mut found);
         let is_directory = !is_document(&row, &files);
+        if is_directory {
+            self.bytes(BlobHash(row.capture.0), &mut found)?;
+        }
         Ok(Some(row.examine(artifact, is_directory, is_whole.then_some(members), found)))
     }
 
@@ -220,6 +223,8 @@ impl DatabaseInspection<'_> {
             let sql = "SELECT b.digest FROM blob b WHERE NOT EXISTS
                          (SELECT 1 FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
                            WHERE m.blob = b.digest)
+                          AND NOT EXISTS (SELECT 1 FROM capture c JOIN artifact a ON a.id = c.artifact
+                                           WHERE c.digest = b.digest)
                           AND b.condemned_at IS NULL ORDER BY b.digest";
             self.scan(sql, ROWS, &mut |rows| {
                 blobs.append(&mut read_all(rows, &table("blob"), &mut found, |row| blob(row, 0)));

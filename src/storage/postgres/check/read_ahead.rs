@@ -81,14 +81,13 @@ impl DatabaseInspection<'_> {
         }
         self.forget_replaced(artifacts, &mut ahead)?;
         if with_bytes {
-            let members =
-                ahead.parts.get(ArtifactTable::Members as usize).and_then(|rows| rows.as_ref().ok());
-            let blobs: HashSet<BlobHash> = members
-                .into_iter()
-                .flatten()
-                .flat_map(|(_, rows)| rows)
-                .flat_map(|row| blob(row, 3))
-                .collect();
+            let mut blobs: HashSet<BlobHash> = HashSet::new();
+            for (part, column) in [(ArtifactTable::Captures, 2), (ArtifactTable::Members, 3)] {
+                let rows = ahead.parts.get(part as usize).and_then(|rows| rows.as_ref().ok());
+                blobs.extend(
+                    rows.into_iter().flatten().flat_map(|(_, rows)| rows).flat_map(|row| blob(row, column)),
+                );
+            }
             let blobs = Vec::from_iter(blobs);
             // Those that are not read are read one by one.
             ahead.blobs = self.attempt(|| bytes::examine(&self.session, &blobs))?.unwrap_or_default();

@@ -15,6 +15,7 @@ use crate::storage::check::finding::{
 use crate::storage::postgres::columns::{blob, capture, core, optional_text, text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
+use crate::storage::postgres::unreferenced::UNREFERENCED;
 use crate::storage::{PayloadDefect, Tombstone};
 
 /// Tables and columns, and those that the columns refer to.
@@ -23,6 +24,7 @@ const REFERENCES: &[(&str, &str, &str, &str)] = &[
     ("attribute", "artifact", "artifact", "id"),
     ("blob", "object", "object", "name"),
     ("capture", "artifact", "artifact", "id"),
+    ("capture", "digest", "blob", "digest"),
     ("edge", "artifact", "artifact", "id"),
     ("edge", "role", "role", "id"),
     ("identity", "artifact", "artifact", "id"),
@@ -82,15 +84,16 @@ impl DatabaseInspection<'_> {
             &|row| Ok(Finding::new(CAPTURE_DAMAGED, Subject::Capture(capture(row, 0)?), "it has no files")),
         )?;
         self.each(
-            "SELECT digest FROM blob b WHERE NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)
-                AND condemned_at IS NULL ORDER BY digest",
+            &format!(
+                "SELECT digest FROM blob b WHERE {UNREFERENCED} AND condemned_at IS NULL ORDER BY digest"
+            ),
             "blob",
             findings,
             &|row| Ok(Finding::new(BLOB_UNREFERENCED, Subject::Blob(blob(row, 0)?), "no capture has it")),
         )?;
         self.each(
-            "SELECT DISTINCT m.blob FROM member m WHERE NOT EXISTS (SELECT 1 FROM blob b WHERE b.digest = m.blob)
-              ORDER BY 1",
+            "SELECT m.blob FROM (SELECT blob FROM member UNION SELECT digest FROM capture) m
+              WHERE NOT EXISTS (SELECT 1 FROM blob b WHERE b.digest = m.blob) ORDER BY 1",
             "blob",
             findings,
             &|row| {

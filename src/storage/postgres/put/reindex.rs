@@ -211,7 +211,7 @@ fn describe(
 
 /// Corrects the sizes of blobs, which were hashed. If the size is wrong of one that is compressed, it cannot be read.
 fn correct_sizes(session: &DatabaseTransaction<'_>, all: &[&Admitted]) -> PostgresResult<()> {
-    let members: Vec<_> = all.iter().flat_map(|admitted| admitted.members()).collect();
+    let members: Vec<_> = all.iter().flat_map(|admitted| admitted.stored()).collect();
     let blobs: Vec<_> = members.iter().map(|member| member.blob()).collect();
     let lengths = members.iter().map(|member| i64::try_from(member.bytes().len()).unwrap_or(i64::MAX));
     session.execute(

@@ -16,7 +16,8 @@ use crate::storage::{PayloadDefect, Result};
 
 /// Holds for a digest that the vault has, or should have, the bytes of.
 const IS_KNOWN: &str =
-    "EXISTS (SELECT 1 FROM blob WHERE digest = $1) OR EXISTS (SELECT 1 FROM member WHERE blob = $1)";
+    "EXISTS (SELECT 1 FROM blob WHERE digest = $1) OR EXISTS (SELECT 1 FROM member WHERE blob = $1)
+     OR EXISTS (SELECT 1 FROM capture WHERE digest = $1)";
 
 impl PostgresStorage {
     /// Replaces the damaged or missing bytes of `blob` with `bytes`. Repairs nothing if `bytes` have another hash, or the
@@ -58,8 +59,8 @@ impl PostgresStorage {
             };
             let sql = "UPDATE blob SET digest = $2 WHERE digest = $1
                           AND NOT EXISTS (SELECT 1 FROM blob WHERE digest = $2)
-                          AND NOT EXISTS (SELECT 1 FROM member WHERE blob = $1)
-                          AND EXISTS (SELECT 1 FROM member WHERE blob = $2)";
+                          AND $1 NOT IN (SELECT blob FROM member UNION ALL SELECT digest FROM capture)
+                          AND $2 IN (SELECT blob FROM member UNION ALL SELECT digest FROM capture)";
             let repair = (Subject::Blob(actual), "given its hash again");
             Ok(repaired_if_changed(session, (sql, &[&blob, &actual]), repair)?.into_iter().collect())
         })

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use postgres::Row;
 
-use crate::artifact::{Signature, SignatureState, is_capture_of};
+use crate::artifact::{Signature, SignatureState, parse_manifest};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::interface::{CaptureRecord, CaptureTarget, FileRecord, MemberRecord, SharedFile};
-use crate::storage::postgres::bytes;
+use crate::storage::postgres::bytes::{self, place};
 use crate::storage::postgres::columns::{
     blob, capture, core, count, limit as limit_of, optional_text, text, time, value,
 };
@@ -83,25 +83,45 @@ impl PostgresSnapshot<'_> {
         Ok(in_order(&keys, &found))
     }
 
-    /// Returns the members of a capture, after checking that they belong to it and it to its artifact.
+    /// Returns the members of a capture, those that its manifest has, after hashing that again and checking that the capture
+    /// belongs to its artifact.
     pub(super) fn members(&self, core: CoreHash, capture: CaptureHash) -> PostgresResult<Vec<MemberRecord>> {
-        let sql = "SELECT m.name, m.blob, b.size, c.seal FROM artifact a JOIN capture c ON c.artifact = a.id
-                     JOIN member m ON m.capture = c.id JOIN blob b ON b.digest = m.blob
-                    WHERE a.core = $1 AND c.digest = $2 ORDER BY m.name";
-        let rows = self.session.rows(sql, &[&core, &capture])?;
         let damaged = |defect| PostgresError::from(StorageError::damaged(core, capture, defect));
-        let mut members = Vec::new();
-        for row in &rows {
-            if value::<&[u8]>(row, 3)? != seal(core, capture) {
-                return Err(damaged(PayloadDefect::NotItsOwn));
-            }
-            members.push(MemberRecord { name: text(row, 0)?, blob: blob(row, 1)?, size: count(row, 2)? });
+        let sql = "SELECT c.seal, k.is_directory, m.name, b.size, b.encoding, CASE WHEN k.is_directory THEN b.bytes END,
+                          b.object, b.start, b.length
+                     FROM artifact a JOIN kind k ON k.id = a.kind
+                     JOIN capture c ON c.artifact = a.id LEFT JOIN blob b ON b.digest = c.digest
+                     LEFT JOIN member m ON m.capture = c.id AND m.blob = c.digest
+                    WHERE a.core = $1 AND c.digest = $2 ORDER BY m.name LIMIT 1";
+        let row = self.session.row(sql, &[&core, &capture])?;
+        let row = row.ok_or_else(|| damaged(PayloadDefect::NoMembers))?;
+        if value::<&[u8]>(&row, 0)? != seal(core, capture) {
+            return Err(damaged(PayloadDefect::NotItsOwn));
         }
-        if members.is_empty() {
-            return Err(damaged(PayloadDefect::NoMembers));
+        let blob = BlobHash(capture.0);
+        if value::<Option<i64>>(&row, 3)?.is_none() {
+            return Err(damaged(PayloadDefect::Missing { blob }));
         }
-        let blobs: Vec<_> = members.iter().map(|member| (member.name.as_str(), member.blob)).collect();
-        if is_capture_of(capture, &blobs) { Ok(members) } else { Err(damaged(PayloadDefect::NotItsOwn)) }
+        let size = count(&row, 3)?;
+        if !value::<bool>(&row, 1)? {
+            let name = optional_text(&row, 2)?.unwrap_or_default();
+            return Ok(vec![MemberRecord { name, blob, size }]);
+        }
+        let manifest = self.session.server().blobs().read(blob, place(&row, 4, size)?)?.map_err(damaged)?;
+        let files = parse_manifest(&manifest).ok_or_else(|| damaged(PayloadDefect::NotItsOwn))?;
+        let sizes = self.sizes(&files)?;
+        let member = |(name, blob)| {
+            let size = sizes.get(&blob).ok_or_else(|| damaged(PayloadDefect::Missing { blob }))?;
+            Ok(MemberRecord { name, blob, size: *size })
+        };
+        files.into_iter().map(member).collect()
+    }
+
+    /// Returns the sizes of files by hash.
+    fn sizes(&self, files: &[(String, BlobHash)]) -> PostgresResult<HashMap<BlobHash, u64>> {
+        let blobs: Vec<BlobHash> = files.iter().map(|(_, blob)| *blob).collect();
+        let rows = self.session.rows("SELECT digest, size FROM blob WHERE digest = ANY($1)", &[&blobs])?;
+        rows.iter().map(|row| Ok((blob(row, 0)?, count(row, 1)?))).collect()
     }
 
     /// Returns the bytes of a member, hashed again.

@@ -62,7 +62,8 @@ impl PostgresSnapshot<'_> {
     fn blob_counts(&self) -> PostgresResult<BlobCounts> {
         let row = self.only_row(
             "SELECT count(*), coalesce(sum(size), 0)::bigint, count(*) FILTER (WHERE captures > 1) FROM
-               (SELECT b.size, count(DISTINCT m.capture) AS captures FROM blob b JOIN member m ON m.blob = b.digest
+               (SELECT b.size, count(DISTINCT m.capture) AS captures FROM blob b
+                  JOIN (SELECT blob, capture FROM member UNION ALL SELECT digest, id FROM capture) m ON m.blob = b.digest
                  GROUP BY b.digest, b.size) x",
         )?;
         Ok(BlobCounts { blobs: count(&row, 0)?, bytes: count(&row, 1)?, shared: count(&row, 2)? })

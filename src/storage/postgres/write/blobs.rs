@@ -17,13 +17,13 @@ use crate::storage::postgres::unreferenced;
 /// The size of a message with bytes, unless one blob is larger.
 const MESSAGE: usize = 16 << 20;
 
-/// The prepared form of an artifact: the encoded bytes of its members, in their order.
+/// The prepared form of an artifact: the encoded bytes of what is stored of it, in its order.
 struct EncodedMembers(Vec<EncodedMember>);
 
 /// Prepares an artifact.
 pub(in crate::storage::postgres) fn prepare(admitted: Admitted) -> Prepared {
     Prepared::new(admitted, &|admitted, _| {
-        EncodedMembers(admitted.members().iter().map(|member| encoded(member.bytes())).collect())
+        EncodedMembers(admitted.stored().map(|member| encoded(member.bytes())).collect())
     })
 }
 
@@ -32,7 +32,7 @@ pub(in crate::storage::postgres) fn are_ours(batch: &[&Prepared]) -> bool {
     batch.iter().all(|prepared| prepared.private::<EncodedMembers>().is_some())
 }
 
-/// The bytes of all members of a batch, sorted by hash: who sends several takes their locks in one order.
+/// All bytes of a batch, sorted by hash: who sends several takes their locks in one order.
 pub(in crate::storage::postgres) struct Blobs<'b> {
     all: BTreeMap<BlobHash, (usize, &'b EncodedMember)>,
     /// Where those are that were stored beside the database. A batch that is stored again does not store them again.
@@ -63,7 +63,7 @@ impl<'b> Blobs<'b> {
 
     fn add(&mut self, prepared: &'b Prepared) {
         let encoded = prepared.private::<EncodedMembers>().map(|EncodedMembers(encoded)| encoded);
-        let members = prepared.admitted().members().iter();
+        let members = prepared.admitted().stored();
         for (member, encoded) in members.zip(encoded.into_iter().flatten()) {
             self.all.insert(member.blob(), (member.bytes().len(), encoded));
         }
@@ -221,5 +221,5 @@ pub(in crate::storage::postgres) fn discard(
 pub(in crate::storage::postgres) fn blobs_of<'e>(
     contents: impl Iterator<Item = &'e Prepared>,
 ) -> BTreeSet<BlobHash> {
-    contents.flat_map(|content| content.admitted().members()).map(Member::blob).collect()
+    contents.flat_map(|content| content.admitted().stored()).map(Member::blob).collect()
 }

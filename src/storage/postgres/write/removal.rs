@@ -55,8 +55,9 @@ pub(in crate::storage::postgres) fn delete_captures(
     forget(session, captures)?;
     delete_lists(session, captures, BTreeSet::new())?;
     let sql = "DELETE FROM member WHERE capture = ANY($1) RETURNING blob";
-    let blobs = session.rows(sql, &[&captures])?;
-    session.execute("DELETE FROM capture WHERE id = ANY($1)", &[&captures])?;
+    let mut blobs = session.rows(sql, &[&captures])?;
+    let sql = "DELETE FROM capture WHERE id = ANY($1) RETURNING digest";
+    blobs.append(&mut session.rows(sql, &[&captures])?);
     blobs.iter().map(|row| value(row, 0)).collect()
 }
 

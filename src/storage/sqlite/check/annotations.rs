@@ -72,8 +72,7 @@ impl FileInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<u64> {
         let mut compared = JournalComparison::default();
-        let sql =
-            "SELECT coalesce(c.digest, b.digest), s.state, s.key_id, a.core FROM signature s NOT INDEXED
+        let sql = "SELECT b.digest, s.state, s.key_id, a.core FROM signature s NOT INDEXED
                      LEFT JOIN capture c ON c.id = s.capture LEFT JOIN blob b ON b.id = c.blob
                      LEFT JOIN artifact a ON a.id = c.artifact";
         let is_whole = self.each_row(sql, Subject::Table("signature".to_owned()), findings, |row| {

@@ -53,7 +53,7 @@ impl FileInspection<'_> {
     pub(super) fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<i64>> {
         let sql = "SELECT b.id FROM blob b NOT INDEXED
              WHERE b.id NOT IN
-                     (SELECT c.blob FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob IS NOT NULL)
+                     (SELECT c.blob FROM capture c JOIN artifact a ON a.id = c.artifact)
                AND b.id NOT IN
                      (SELECT m.blob FROM member m JOIN capture c ON c.id = m.capture
                         JOIN artifact a ON a.id = c.artifact)

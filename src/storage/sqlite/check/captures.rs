@@ -3,7 +3,7 @@
 use super::FileInspection;
 use super::blobs::{NamedBlobRow, file};
 use super::scan::TableScan;
-use crate::artifact::is_capture_of;
+use crate::artifact::{is_capture_of, is_manifest};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::check::capture::CaptureRow;
 use crate::storage::check::finding::CAPTURE_DAMAGED;
@@ -78,13 +78,14 @@ impl FileInspection<'_> {
     pub(super) fn sealed_for(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
         let table = Subject::Table("capture".to_owned());
         let sealed = self.look(table, &mut Vec::new(), || {
-            let sql = "SELECT coalesce(c.digest, b.digest), c.seal FROM capture c LEFT JOIN blob b ON b.id = c.blob";
+            let sql = "SELECT b.digest, c.seal FROM capture c LEFT JOIN blob b ON b.id = c.blob";
             let mut statement = self.connection.prepare(sql)?;
             let mut rows = statement.query([])?;
             let mut sealed = Vec::new();
             while let Some(row) = rows.next()? {
                 // A row that cannot be read does not have the seal.
-                let (Ok(capture), Ok(stored)) = (row.get::<_, CaptureHash>(0), row.get_ref(1)?.as_blob()) else {
+                let (Ok(capture), Ok(stored)) = (row.get::<_, CaptureHash>(0), row.get_ref(1)?.as_blob())
+                else {
                     continue;
                 };
                 if stored == seal(core, capture) {
@@ -100,7 +101,7 @@ impl FileInspection<'_> {
     /// captures that have it, and of those that are lost.
     pub(super) fn file_lists(&self, capture: CaptureHash) -> Result<Vec<Vec<(String, BlobHash)>>> {
         let lists = self.look(Subject::Capture(capture), &mut Vec::new(), || {
-            let sql = "SELECT id FROM capture WHERE digest = ?1
+            let sql = "SELECT c.id FROM capture c JOIN blob b ON b.id = c.blob WHERE b.digest = ?1
                         UNION SELECT capture FROM member WHERE capture NOT IN (SELECT id FROM capture)";
             let mut statement = self.connection.prepare(sql)?;
             let ids = statement.query_map([capture.0.as_bytes()], |row| row.get(0).map(CaptureId))?;
@@ -113,7 +114,7 @@ impl FileInspection<'_> {
         Ok(lists.unwrap_or_default())
     }
 
-    /// Returns whether the vault contains this capture of the artifact `core`.
+    /// Returns whether the vault contains this capture of the artifact `core`, with its files.
     pub(in crate::storage::sqlite) fn has_capture(
         &self,
         core: CoreHash,
@@ -121,7 +122,17 @@ impl FileInspection<'_> {
     ) -> Result<bool> {
         let id = capture_id(&self.connection, core, capture)
             .map_err(|error| StorageError::from_sqlite(self.path, error))?;
-        Ok(id.is_some())
+        let Some(id) = id.map(CaptureId) else { return Ok(false) };
+        let has_files = self.look(Subject::Capture(capture), &mut Vec::new(), || {
+            let files = self.files_of(id, None)?;
+            let named: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.digest)).collect();
+            let sql =
+                "SELECT 1 FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+                        WHERE c.id = ?1 AND k.member IS NULL";
+            let is_directory = self.connection.prepare_cached(sql)?.exists([id.0])?;
+            Ok(!is_directory || is_capture_of(capture, &named))
+        })?;
+        Ok(has_files.unwrap_or(false))
     }
 
     /// Reads a capture of `artifact` and hashes every byte again. Returns `None` and adds a finding if its row cannot
@@ -133,13 +144,26 @@ impl FileInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<Option<ReadCapture>> {
         let row = self.look(Subject::Artifact(artifact.core), findings, || self.capture_row(id))?;
-        let Some((row, blob)) = row else { return Ok(None) };
+        let Some((row, own)) = row else { return Ok(None) };
         let mut found = Vec::new();
-        let files = self.look(Subject::Capture(row.capture), &mut found, || self.files_of(row.id, blob))?;
-        let files = files.unwrap_or_default();
+        let mut files =
+            |blob| self.look(Subject::Capture(row.capture), &mut found, || self.files_of(row.id, blob));
+        let (document, listed) = (files(Some(own))?.unwrap_or_default(), files(None)?.unwrap_or_default());
         let mut members = Vec::new();
-        for file in &files {
+        for file in &document {
             members.extend(self.bytes(file, &mut found)?);
+        }
+        // The kind, which may be damaged, is checked elsewhere.
+        let is_directory = match members.as_slice() {
+            [own] => is_manifest(artifact.core, &own.bytes),
+            _ => !listed.is_empty(),
+        };
+        let files = if is_directory { listed } else { document };
+        if is_directory {
+            members.clear();
+            for file in &files {
+                members.extend(self.bytes(file, &mut found)?);
+            }
         }
         let named: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.digest)).collect();
         if !is_capture_of(row.capture, &named) {
@@ -147,12 +171,12 @@ impl FileInspection<'_> {
             found.push(Finding::new(CAPTURE_DAMAGED, Subject::Capture(row.capture), detail));
         }
         let is_whole = members.len() == files.len() && !files.is_empty();
-        Ok(Some(row.examine(artifact, blob.is_none(), is_whole.then_some(members), found)))
+        Ok(Some(row.examine(artifact, is_directory, is_whole.then_some(members), found)))
     }
 
-    /// Returns the row of a capture, and that of its only file if it is not a directory.
-    fn capture_row(&self, id: CaptureId) -> rusqlite::Result<(CaptureRow, Option<i64>)> {
-        let sql = "SELECT coalesce(c.digest, b.digest), c.size, c.warnings, c.seal, c.blob, s.state, s.key_id
+    /// Returns the row of a capture and the number of its blob.
+    fn capture_row(&self, id: CaptureId) -> rusqlite::Result<(CaptureRow, i64)> {
+        let sql = "SELECT b.digest, c.size, c.warnings, c.seal, c.blob, s.state, s.key_id
                      FROM capture c LEFT JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id
                     WHERE c.id = ?1";
         self.connection.prepare_cached(sql)?.query_row([id.0], |row| {

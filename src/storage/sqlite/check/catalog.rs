@@ -41,7 +41,7 @@ impl FileInspection<'_> {
     fn compare_captures(&self, state: &mut JournalState, findings: &mut Vec<Finding>) -> Result<u64> {
         const SCAN: TableScan = TableScan {
             table: "capture",
-            sql: "SELECT c.id, a.core, coalesce(c.digest, b.digest), c.added_at, c.size, k.name, c.seen_at,
+            sql: "SELECT c.id, a.core, b.digest, c.added_at, c.size, k.name, c.seen_at,
                          c.source_entry
                     FROM capture c NOT INDEXED JOIN artifact a ON a.id = c.artifact
                     LEFT JOIN kind k ON k.id = a.kind LEFT JOIN blob b ON b.id = c.blob WHERE c.id BETWEEN ?1 AND ?2 ORDER BY c.id",

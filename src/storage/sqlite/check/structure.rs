@@ -23,7 +23,7 @@ const LINES: usize = 100;
 
 /// The query for blobs that no capture and no other blob needs.
 pub(in crate::storage) const UNREFERENCED: &str = "SELECT b.id, b.digest FROM blob b
-     WHERE b.id NOT IN (SELECT blob FROM capture WHERE blob IS NOT NULL)
+     WHERE b.id NOT IN (SELECT blob FROM capture)
        AND b.id NOT IN (SELECT blob FROM member)
        AND b.id NOT IN (SELECT base FROM payload WHERE base IS NOT NULL)
      ORDER BY b.digest";
@@ -186,7 +186,8 @@ impl FileInspection<'_> {
         )?;
         self.each(
             "SELECT b.digest, count(*) FROM member m JOIN capture c ON c.id = m.capture JOIN blob b ON b.id = c.blob
-              GROUP BY c.id ORDER BY b.digest",
+               JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+              WHERE k.member IS NOT NULL GROUP BY c.id ORDER BY b.digest",
             table("member"),
             &mut findings,
             |row| {

@@ -113,10 +113,12 @@ impl SqliteSnapshot<'_> {
     /// documents as a document or as a file, and those that state that they contain it. Files that several packs share,
     /// such as a policy, do not make one pack part of another.
     pub(crate) fn artifacts_with_bytes(&self, artifact: ArtifactId) -> Result<BTreeSet<ArtifactId>> {
-        let sql = "SELECT h.artifact FROM capture c JOIN capture h ON h.blob = c.blob WHERE c.artifact = ?1
+        let sql = "WITH document AS NOT MATERIALIZED (SELECT c.artifact, c.blob FROM capture c JOIN artifact a ON a.id = c.artifact
+                                       JOIN kind k ON k.id = a.kind WHERE k.member IS NOT NULL)
+                   SELECT h.artifact FROM document d JOIN document h ON h.blob = d.blob WHERE d.artifact = ?1
                    UNION
-                   SELECT h.artifact FROM capture c JOIN member m ON m.blob = c.blob JOIN capture h ON h.id = m.capture
-                    WHERE c.artifact = ?1";
+                   SELECT h.artifact FROM document d JOIN member m ON m.blob = d.blob JOIN capture h ON h.id = m.capture
+                    WHERE d.artifact = ?1";
         let mut containers: BTreeSet<ArtifactId> =
             self.rows(sql, [artifact.0], |row| row.get(0))?.into_iter().collect();
         containers.extend(self.containers_of(artifact)?);

@@ -145,7 +145,9 @@ impl Store {
             let subject = Subject::Table("payload".to_owned());
             let repaired = Repair { subject, did: "removed what no encoding uses" };
             let mut repairs: Vec<Repair> = (changed > 0).then_some(repaired).into_iter().collect();
-            let sql = "DELETE FROM member WHERE capture IN (SELECT id FROM capture WHERE blob IS NOT NULL)";
+            let sql = "DELETE FROM member WHERE capture IN
+                         (SELECT c.id FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+                           WHERE k.member IS NOT NULL)";
             if transaction.execute(sql, [])? > 0 {
                 let subject = Subject::Table("member".to_owned());
                 repairs.push(Repair { subject, did: "removed files that belong to no directory" });
@@ -277,7 +279,10 @@ pub(super) fn is_proven(transaction: &Transaction<'_>, id: i64, actual: BlobHash
         }
     }
     let captures: Vec<(i64, Option<CaptureHash>)> = transaction
-        .prepare("SELECT c.id, c.digest FROM capture c JOIN member m ON m.capture = c.id WHERE m.blob = ?1")?
+        .prepare(
+            "SELECT c.id, b.digest FROM capture c JOIN member m ON m.capture = c.id LEFT JOIN blob b ON b.id = c.blob
+              WHERE m.blob = ?1",
+        )?
         .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     for (capture, digest) in captures {

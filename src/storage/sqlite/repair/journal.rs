@@ -59,7 +59,7 @@ fn captures(
     state: &JournalState,
 ) -> rusqlite::Result<Vec<(i64, CaptureHash, CaptureEntries)>> {
     let mut statement = connection.prepare(
-        "SELECT c.id, a.core, coalesce(c.digest, b.digest) FROM capture c JOIN artifact a ON a.id = c.artifact
+        "SELECT c.id, a.core, b.digest FROM capture c JOIN artifact a ON a.id = c.artifact
            LEFT JOIN blob b ON b.id = c.blob ORDER BY c.id",
     )?;
     let mut rows = statement.query([])?;
@@ -301,7 +301,7 @@ fn signatures(
     repaired: &mut Vec<Repair>,
 ) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare(
-        "SELECT c.id, a.core, coalesce(c.digest, b.digest), s.state, s.key_id
+        "SELECT c.id, a.core, b.digest, s.state, s.key_id
            FROM capture c JOIN artifact a ON a.id = c.artifact LEFT JOIN blob b ON b.id = c.blob
            LEFT JOIN signature s ON s.capture = c.id ORDER BY c.id",
     )?;

@@ -5,11 +5,10 @@ use rusqlite::{Connection, Transaction};
 use super::blobs::{RESIZED, is_proven, repair_size};
 use super::types;
 use crate::artifact::is_capture_of;
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::storage::PayloadDefect;
 use crate::storage::check::{Repair, Subject};
 use crate::storage::journal::next;
-use crate::storage::seal::seal;
 use crate::storage::sqlite::dictionaries::DecompressionDictionaryCache;
 use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::ids::{ARTIFACTS, BLOBS, CAPTURES, MAX_ROW, blob_id};
@@ -154,11 +153,11 @@ fn captures(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqli
         let named: Vec<(&str, BlobHash)> = files.iter().map(|(name, blob)| (name.as_str(), *blob)).collect();
         for own in numbers(
             transaction,
-            "SELECT id FROM capture WHERE typeof(digest) = 'blob' AND length(digest) = 32
-                AND id NOT IN (SELECT capture FROM member) ORDER BY id",
+            "SELECT c.id FROM capture c JOIN blob b ON b.id = c.blob WHERE typeof(b.digest) = 'blob'
+                AND length(b.digest) = 32 AND c.id NOT IN (SELECT capture FROM member) ORDER BY c.id",
         )? {
-            let digest: CaptureHash =
-                transaction.query_row("SELECT digest FROM capture WHERE id = ?1", [own], |row| row.get(0))?;
+            let sql = "SELECT b.digest FROM capture c JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
+            let digest: CaptureHash = transaction.query_row(sql, [own], |row| row.get(0))?;
             if is_capture_of(digest, &named) {
                 transaction.execute("UPDATE capture SET id = ?2 WHERE id = ?1", (own, id))?;
                 repaired.push(Repair { subject: Subject::Capture(digest), did: RENUMBERED });
@@ -169,8 +168,7 @@ fn captures(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqli
     Ok(())
 }
 
-/// Restores hashes that have another type or length: those of blobs from their bytes, those of captures from the journal. Seals
-/// prove them.
+/// Restores hashes of blobs that have another type or length from their bytes. Seals prove them.
 fn digests(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlite::Result<()> {
     const DAMAGED: &str = "(typeof(digest) <> 'blob' OR length(digest) <> 32)";
     for id in numbers(transaction, &format!("SELECT id FROM blob WHERE {DAMAGED} ORDER BY id"))? {
@@ -183,46 +181,6 @@ fn digests(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlit
         if blob_id(transaction, actual)?.is_none() && is_proven(transaction, id, actual)? {
             transaction.execute("UPDATE blob SET digest = ?2 WHERE id = ?1", (id, actual.0.as_bytes()))?;
             repaired.push(Repair { subject: Subject::Blob(actual), did: "given its hash again" });
-        }
-    }
-    // A document has the hash of its blob, and a capture of several files has no blob.
-    for id in numbers(
-        transaction,
-        "SELECT id FROM capture WHERE blob IS NOT NULL AND digest IS NOT NULL ORDER BY id",
-    )? {
-        for (surplus, column) in [("digest", "b.digest"), ("blob", "c.digest")] {
-            let sql = format!(
-                "SELECT a.core, {column}, c.seal FROM capture c JOIN artifact a ON a.id = c.artifact
-                   LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1"
-            );
-            let sealed: rusqlite::Result<(CoreHash, CaptureHash, Vec<u8>)> =
-                transaction.query_row(&sql, [id], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
-            if let Ok((core, capture, stored)) = sealed
-                && seal(core, capture) == *stored
-            {
-                let sql = format!("UPDATE capture SET {surplus} = NULL WHERE id = ?1");
-                transaction.execute(&sql, [id])?;
-                repaired.push(Repair { subject: Subject::Capture(capture), did: "given its hash again" });
-                break;
-            }
-        }
-    }
-    let sql = format!("SELECT id FROM capture WHERE blob IS NULL AND {DAMAGED} ORDER BY id");
-    for id in numbers(transaction, &sql)? {
-        let sealed: rusqlite::Result<(CoreHash, Vec<u8>)> = transaction.query_row(
-            "SELECT a.core, c.seal FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1",
-            [id],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        );
-        let Ok((core, stored)) = sealed else { continue };
-        let recorded: Vec<CaptureHash> = transaction
-            .prepare_cached("SELECT DISTINCT capture FROM journal WHERE core = ?1 AND capture IS NOT NULL")?
-            .query_map([core.0.as_bytes()], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
-        if let Some(capture) = recorded.into_iter().find(|capture| seal(core, *capture) == *stored) {
-            transaction
-                .execute("UPDATE capture SET digest = ?2 WHERE id = ?1", (id, capture.0.as_bytes()))?;
-            repaired.push(Repair { subject: Subject::Capture(capture), did: "given its hash again" });
         }
     }
     Ok(())

@@ -39,10 +39,9 @@ impl SqliteSnapshot<'_> {
 
     fn captures_between(&self, after: i64, last: i64, limit: u32) -> Result<Vec<SearchableCapture>> {
         // Captures without a hash are left to fsck.
-        let sql = "SELECT c.id, coalesce(c.digest, b.digest), c.artifact,
+        let sql = "SELECT c.id, b.digest, c.artifact,
                      (SELECT min(f.id) FROM capture f WHERE f.artifact = c.artifact)
-                     FROM capture c LEFT JOIN blob b ON b.id = c.blob
-                    WHERE c.id > ?1 AND c.id <= ?2 AND coalesce(c.digest, b.digest) IS NOT NULL
+                     FROM capture c JOIN blob b ON b.id = c.blob WHERE c.id > ?1 AND c.id <= ?2
                     ORDER BY c.id LIMIT ?3";
         let rows = self.rows(sql, (after, last, limit), |row| {
             Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?))
@@ -99,10 +98,7 @@ impl Store {
 /// Returns whether the capture with this row id is the next one that the index should have.
 fn follows(connection: &Connection, state: SearchIndexProgress, capture: i64) -> rusqlite::Result<bool> {
     let next: Option<i64> = connection
-        .prepare_cached(
-            "SELECT min(c.id) FROM capture c LEFT JOIN blob b ON b.id = c.blob
-              WHERE c.id > ?1 AND coalesce(c.digest, b.digest) IS NOT NULL",
-        )?
+        .prepare_cached("SELECT min(c.id) FROM capture c JOIN blob b ON b.id = c.blob WHERE c.id > ?1")?
         .query_row([state.capture], |row| row.get(0))?;
     // It may have been removed in the meantime, along with others before it.
     Ok(state.capture < capture && next.is_none_or(|next| next >= capture))
@@ -110,8 +106,7 @@ fn follows(connection: &Connection, state: SearchIndexProgress, capture: i64) ->
 
 /// Returns the key of a capture, or `None` if it does not exist.
 fn key_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<(CoreHash, CaptureHash)>> {
-    let sql =
-        "SELECT a.core, coalesce(c.digest, b.digest) FROM capture c JOIN artifact a ON a.id = c.artifact
+    let sql = "SELECT a.core, b.digest FROM capture c JOIN artifact a ON a.id = c.artifact
                  LEFT JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
     connection.prepare_cached(sql)?.query_row([capture], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }

@@ -19,8 +19,8 @@ const INSERT: &str =
     "INSERT INTO payload (blob, encoding, base, dictionary, digests, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 impl SqliteWriter<'_> {
-    /// Stores the members' bytes; `known` is the existing blob of a single member, if there is one. `sibling` is the
-    /// blob of an earlier capture of a document.
+    /// Stores the bytes of an artifact; `known` is the blob of its capture, if that exists. `sibling` is the blob of an earlier
+    /// capture.
     pub(super) fn blobs<'p>(
         &mut self,
         prepared: &'p Prepared,
@@ -29,16 +29,17 @@ impl SqliteWriter<'_> {
         sibling: Option<i64>,
     ) -> rusqlite::Result<Vec<StoredBlob<'p>>> {
         let admitted = prepared.admitted();
-        let is_only = admitted.members().len() == 1;
         let store = |(member, payload): (&Member, &'p PreparedPayload)| {
-            // If there are several, two may be identical.
-            let known = if is_only { known } else { blob_id(self.connection, member.blob())? };
+            let is_of_capture = member.blob().0 == admitted.capture().0;
+            let sibling = sibling.filter(|_| is_of_capture);
+            // Two files of a directory may be identical.
+            let known = if is_of_capture { known } else { blob_id(self.connection, member.blob())? };
             match known {
                 Some(id) => Ok(self.stored_blob(id)),
                 None => self.new_blob(member, payload, (admitted.kind(), kind), sibling),
             }
         };
-        admitted.members().iter().zip(payload::payloads(prepared)?).map(store).collect()
+        admitted.stored().zip(payload::payloads(prepared)?).map(store).collect()
     }
 
     /// Returns a blob that is in the vault.

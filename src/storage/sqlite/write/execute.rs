@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Params};
 
 use super::{NewCapture, PendingCapture, SqliteWriter};
 use crate::artifact::{Signature, SignatureState};
-use crate::digest::{CaptureHash, CoreHash};
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::catalog::{Row, RowChange, RowKey};
 use crate::storage::sqlite::ids::{artifact_id, blob_id, capture_id};
 use crate::storage::sqlite::journal::after;
@@ -196,13 +196,9 @@ impl SqliteWriter<'_> {
         };
         let source_entry = pending.has_source_path.then_some(pending.entry);
         let admitted = content.admitted();
-        let only = match admitted.members() {
-            [only] => Some(only.blob()),
-            _ => None,
-        };
-        let known = only.map_or(Ok(None), |blob| blob_id(&self.statements, blob))?;
+        let known = blob_id(&self.statements, BlobHash(capture.0))?;
         // Bytes that are not stored cannot have been captured.
-        if (known.is_some() || only.is_none())
+        if known.is_some()
             && let Some(id) = capture_id(self.connection, core, capture)?
         {
             // It had been lost.
@@ -220,18 +216,18 @@ impl SqliteWriter<'_> {
         let new = NewCapture { id, artifact, is_first, blobs };
         self.insert_capture(&new, admitted, (pending.at, source_entry))?;
         self.mentions(&new, kind, &admitted.draft().mentions)?;
-        if new.blobs.first().is_some_and(|blob| is_first && blob.id % super::TRY_DICTIONARY == 0) {
+        let is_document = is_first && admitted.manifest().is_none();
+        if new.blobs.first().is_some_and(|blob| is_document && blob.id % super::TRY_DICTIONARY == 0) {
             self.train(kind)?;
         }
         Ok(())
     }
 
-    /// Returns the blob of the first capture of a single-file artifact.
+    /// Returns the blob of the first capture of an artifact.
     fn first_capture(&self, artifact: i64) -> rusqlite::Result<Option<i64>> {
         self.connection
             .prepare_cached("SELECT blob FROM capture WHERE artifact = ?1 ORDER BY id LIMIT 1")?
             .query_row([artifact], |row| row.get(0))
             .optional()
-            .map(Option::flatten)
     }
 }

@@ -293,7 +293,7 @@ fn signed(
     state: SignatureState,
     key_id: Option<&str>,
 ) -> Result<Vec<Match>> {
-    let sql = "SELECT coalesce(c.digest, b.digest), s.key_id
+    let sql = "SELECT b.digest, s.key_id
                  FROM capture c JOIN signature s ON s.capture = c.id LEFT JOIN blob b ON b.id = c.blob
                 WHERE c.artifact = ?1 AND s.state = ?2 AND (?3 IS NULL OR s.key_id = ?3) ORDER BY c.id";
     snapshot.rows(sql, (artifact.0, state.name(), key_id), |row| {
