@@ -1,10 +1,7 @@
 //! Remedies for findings of `fsck`.
 
-const BACKUP: &str = "Restore the vault from a backup, or add the artifacts to a new one.";
 const FROM: &str = "`fsck --repair --from` another vault or a directory with the same bytes restores them; \
     without one, restore the vault from a backup.";
-const REBUILD: &str = "`fsck --repair`, `index rebuild` or `index build` rebuilds it from the stored bytes.";
-const REINDEX: &str = "`fsck --repair` or `index rebuild` rebuilds it from the stored bytes.";
 
 /// The remedies by the ids of findings.
 const REMEDIES: &[(&str, &str)] = &[
@@ -36,98 +33,44 @@ const REMEDIES: &[(&str, &str)] = &[
          new one. If that fails, restore it from a backup.",
     ),
     (
-        "reference-broken",
-        "`fsck --repair` rebuilds index rows. If the finding remains, restore the vault from a backup.",
-    ),
-    ("row-number-invalid", "`fsck --repair` numbers such rows again."),
-    ("duplicate-artifact", BACKUP),
-    ("artifact-empty", FROM),
-    ("duplicate-capture", BACKUP),
-    ("duplicate-blob", BACKUP),
-    (
-        "blob-unreferenced",
-        "`fsck --repair` adds them as an artifact again if the journal lists them as one, and otherwise drops them.",
-    ),
-    ("blob-missing", FROM),
-    ("blob-damaged", FROM),
-    ("base-wrong", FROM),
-    ("payload-surplus", "`fsck --repair` removes them."),
-    ("file-surplus", "`fsck --repair` removes them from the capture."),
-    ("dictionary-damaged", FROM),
-    ("size-wrong", "`fsck --repair` or `index rebuild` corrects it."),
-    (
-        "kind-unknown",
-        "Use the version of runvault that added it. If the name of the kind was changed, `fsck --repair` finds the right one.",
-    ),
-    ("kind-wrong", REINDEX),
-    ("kind-differs", REINDEX),
-    ("capture-damaged", FROM),
-    (
-        "seal-broken",
-        "`fsck --repair` restores the seal if its bytes give the artifact's core hash. Otherwise restore the vault from a \
-         backup.",
+        "missing-row",
+        "`fsck --repair` restores it if the chain of the journal is intact, with `--from` if its bytes are missing too.",
     ),
     (
-        "core-differs",
-        "`fsck --repair` corrects it if the seal proves which artifact it is. Otherwise restore the vault from a backup.",
+        "surplus-row",
+        "`fsck --repair` removes rows that belong to nothing, and what is derived from bytes that no longer have it. It keeps \
+         artifacts, tags, notes, pins, labels and links that the journal does not record, because the end of the journal may have been lost: \
+         compare the vault with a backup, and the journal's head with one that was saved elsewhere; then remove them, or set them \
+         again, so that the journal records them. If the bytes of a removed artifact are in another one, `rm` that too, or undo the \
+         removal with `add --allow-removed`.",
     ),
+    (
+        "different-row",
+        "`fsck --repair` writes what follows from the journal, if its chain is intact, and from the stored bytes.",
+    ),
+    ("missing-bytes", FROM),
+    ("damaged-bytes", FROM),
     (
         "not-admitted",
-        "No action is needed. `runvault rules ID` explains the rule; `verify` reports the same for the original file.",
+        "No action is needed. `runvault rules ID` explains the rule; `verify` reports the same for the original file. An artifact \
+         of an unknown kind is checked by the version of runvault that added it.",
     ),
-    ("warnings-differ", "`fsck --repair` or `index rebuild` corrects them."),
     (
-        "signature-wrong",
+        "wrong-signature",
         "`index rebuild` with the same keys records it as wrong; `find --signature wrong` lists such captures. Find out who signed it, \
          and `rm` it if it should not be there.",
     ),
     (
-        "signature-differs",
-        "`fsck --repair` restores what the journal records; `index rebuild` with the keys checks the signatures again.",
+        "index-differs",
+        "`fsck --repair` or `index rebuild` rebuilds the index of mentions from the stored bytes, and `index build` the search index.",
     ),
-    ("index-missing", REINDEX),
-    ("index-surplus", REINDEX),
-    ("index-unreadable", REINDEX),
-    ("embedded-missing", "`fsck --repair` adds it again."),
-    (
-        "removed-present",
-        "Also remove the artifacts that contain its bytes with `rm`, or undo the removal with `add --allow-removed`.",
-    ),
-    ("mentions-missing", REINDEX),
-    ("mention-index-unsorted", REINDEX),
-    ("mentions-surplus", REINDEX),
-    ("unresolved-missing", REINDEX),
-    ("unresolved-surplus", REINDEX),
-    ("search-damaged", REBUILD),
-    ("search-differs", REBUILD),
-    (
-        "capture-unrecorded",
-        "The vault alone cannot show which. Compare it with a backup, and the journal's head with one that was \
-         saved elsewhere.",
-    ),
-    ("time-differs", "`fsck --repair` uses the journal's times if its chain is intact."),
-    ("source-path-differs", "`fsck --repair` uses the journal's path if its chain is intact."),
-    ("capture-lost", FROM),
-    ("order-differs", "`fsck --repair` restores the journal's order if its chain is intact."),
-    (
-        "annotation-lost",
-        "`fsck --repair` sets it again if the journal's chain is intact and the artifact exists.",
-    ),
-    (
-        "annotation-unrecorded",
-        "The vault alone cannot show which. If it should not exist, remove it. If it should, remove it and set it \
-         again, so that the journal records it.",
-    ),
-    ("annotation-differs", "`fsck --repair` restores the journal's state if its chain is intact."),
-    ("tombstone-differs", "`fsck --repair` restores those in the journal if its chain is intact."),
-    ("entry-unknown", "Check the vault with the newest version of runvault that wrote to it."),
-    ("entry-differs", "`log` without `--action` shows every entry, from its text."),
-    ("journal-broken", "Compare the vault with a backup. A broken chain cannot be repaired, only explained."),
+    ("broken-chain", "Compare the vault with a backup. A broken chain cannot be repaired, only explained."),
+    ("unknown-entry", "Check the vault with the newest version of runvault that wrote to it."),
 ];
 
 /// Returns what to do about the finding with this id. It names commands in Markdown.
 pub(crate) fn for_finding(id: &str) -> &'static str {
-    REMEDIES.iter().find(|(known, _)| *known == id).map_or(BACKUP, |(_, remedy)| remedy)
+    REMEDIES.iter().find(|(known, _)| *known == id).map_or("", |(_, remedy)| remedy)
 }
 
 #[cfg(test)]

@@ -32,21 +32,6 @@ pub(super) fn put<S: Storage + ?Sized>(
     Ok(results)
 }
 
-/// Stores an artifact whose capture was lost, in a transaction. Restores the previously `recorded` signature state unless the
-/// signature was checked now.
-pub(super) fn put_again<T: Transaction + ?Sized>(
-    transaction: &mut T,
-    prepared: &Prepared,
-    recorded: Option<Signature>,
-) -> Result<PutResult> {
-    let lost = recorded.map(|signature| (target(prepared.admitted()), signature));
-    let state = PutState::read(transaction.snapshot(), &[prepared])?;
-    let mut decider = PutDecider { state, lost, ..PutDecider::default() };
-    let results = decider.put_all(&[prepared]);
-    let mut results = PutDecision { results, entries: decider.entries }.append(transaction)?;
-    results.pop().ok_or_else(|| StorageError::gone(prepared.admitted().core()))
-}
-
 /// What is to be recorded of a batch of artifacts.
 pub(super) struct PutDecision<'p> {
     /// The results, each with the indices of the entries that add its parts.
@@ -192,8 +177,6 @@ struct PutDecider<'p> {
     seen: Vec<CaptureTarget>,
     pending: HashSet<CaptureTarget>,
     entries: Vec<(Entry, Option<&'p Prepared>)>,
-    /// A lost capture, and the state of its signature that the journal records.
-    lost: Option<(CaptureTarget, Signature)>,
 }
 
 impl<'p> PutDecider<'p> {
@@ -313,8 +296,7 @@ impl<'p> PutDecider<'p> {
     fn record_signature(&mut self, admitted: &Admitted, target: CaptureTarget) {
         let Some(found) = admitted.signature() else { return };
         let known = self.state.captures.get(&target).cloned().flatten();
-        let lost = self.lost.as_ref().filter(|(lost, _)| *lost == target).map(|(_, recorded)| recorded);
-        let state = match known.as_ref().or(lost) {
+        let state = match &known {
             Some(known) if found.state == SignatureState::Unchecked => known.state,
             _ => found.state,
         };

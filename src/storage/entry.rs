@@ -172,14 +172,6 @@ impl EntryText {
         serde_json::from_str(text)
     }
 
-    /// Returns the artifact that the entry removed, if any.
-    pub(super) fn removed(&self) -> Option<CoreHash> {
-        match &self.change {
-            Entry::Remove { core, .. } => Some(*core),
-            _ => None,
-        }
-    }
-
     /// Returns the action that the text of an entry states.
     ///
     /// # Errors

@@ -6,6 +6,8 @@ use chrono::{DateTime, Utc};
 
 use super::RecordedEntry;
 use super::entry::Entry;
+#[cfg(feature = "postgres")]
+use super::entry::EntryText;
 use crate::digest::{CoreHash, Digest};
 
 /// The journal's record of a removal.
@@ -34,18 +36,25 @@ pub struct Tombstone {
 impl Tombstone {
     /// Returns the tombstone of a digest that an entry removes; `None` if the entry removes nothing.
     pub(super) fn new(entry: &RecordedEntry, digest: Digest) -> Option<Self> {
-        let Entry::Remove { core, kind, left, reason, size, .. } = &entry.change else { return None };
-        Some(Self {
-            digest,
-            entry: entry.head().seq,
-            at: entry.at,
-            core: *core,
-            kind: kind.clone(),
-            actor: entry.actor.clone(),
-            reason: reason.clone(),
-            left: *left,
-            size: *size,
-        })
+        Self::of_change(&entry.change, digest, entry.head().seq, entry.at, entry.actor.as_deref())
+    }
+
+    /// Returns the tombstone of a digest that the entry `seq` with this text removes; `None` if it removes nothing.
+    #[cfg(feature = "postgres")]
+    pub(super) fn from_text(entry: &EntryText, digest: Digest, seq: u64) -> Option<Self> {
+        Self::of_change(&entry.change, digest, seq, entry.at().ok()?, entry.actor.as_deref())
+    }
+
+    fn of_change(
+        change: &Entry,
+        digest: Digest,
+        entry: u64,
+        at: DateTime<Utc>,
+        actor: Option<&str>,
+    ) -> Option<Self> {
+        let Entry::Remove { core, kind, left, reason, size, .. } = change else { return None };
+        let (actor, kind, reason) = (actor.map(str::to_owned), kind.clone(), reason.clone());
+        Some(Self { digest, entry, at, core: *core, kind, actor, reason, left: *left, size: *size })
     }
 
     /// Describes the removal: `removed by dana on 2026-11-20 13:04:03 UTC: names a customer`, with the actor and the

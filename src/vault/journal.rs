@@ -260,7 +260,7 @@ impl Operation for CheckJournalRequest {
             return Ok(self.answer(&check, None));
         }
         vault.storage.expect(Capability::Check)?;
-        let inspection = vault.storage.maintenance().inspect()?.journal(self.since)?;
+        let inspection = vault.storage.maintenance().inspect()?.compare_journal(self.since)?;
         let JournalInspection { chain, counts, findings } = inspection;
         let findings = findings.iter().map(FindingSummary::from).collect();
         Ok(self.answer(&chain, Some(CatalogCheck::new(counts, findings))))

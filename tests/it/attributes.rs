@@ -220,7 +220,7 @@ fn a_changed_number_is_found_and_rebuilt() {
     drop(change);
     let found = sandbox.run(["fsck", "--json"]).expect(1).json();
     let types: Vec<&str> = found.iter().filter_map(|finding| finding["finding"].as_str()).collect();
-    assert!(types.contains(&"index-missing") && types.contains(&"index-surplus"), "{found:?}");
+    assert!(types.contains(&"missing-row") && types.contains(&"surplus-row"), "{found:?}");
     sandbox.run(["index", "rebuild"]).expect(0);
     sandbox.run(["fsck"]).expect(0);
 }

@@ -237,7 +237,7 @@ fn a_backup_is_called_sound_only_if_its_catalog_is_what_the_journal_says() {
     opened(sandbox.vault()).execute("DELETE FROM tag", []).unwrap();
     let other = sandbox.run(["backup", "c.vault"]).expect(1);
     assert!(!other.stdout.contains("sound") && !other.stdout.contains("equal"), "{}", other.stdout);
-    assert!(other.stderr.contains("annotation-lost tag golden"), "{}", other.stderr);
+    assert!(other.stderr.contains("missing-row tag golden"), "{}", other.stderr);
     assert!(other.stderr.contains("the vault does not match its journal: 1 finding"), "{}", other.stderr);
     // A copy of a vault that is not whole is better than none.
     assert_eq!(on(&sandbox, "c.vault", &["find", "--all-versions", "--json"]).expect(0).json().len(), 7);

@@ -211,11 +211,11 @@ fn a_journal_that_is_intact_says_nothing_of_the_catalog_unless_that_was_compared
     assert!(!journal.stdout.contains("catalog") && !journal.stdout.contains("nothing was changed"));
     assert_eq!(journal.stderr, "only the journal was checked; --full compares the catalog with it\n");
     let full = sandbox.run(["log", "--verify-from", &known, "--full"]).expect(1);
-    assert!(full.stdout.contains("capture-lost capture sha256:"), "{}", full.stdout);
-    assert!(full.stdout.contains("annotation-lost tag golden: entry 20 set it"), "{}", full.stdout);
-    assert!(full.stderr.contains("the catalog does not match the journal: 2 findings"), "{}", full.stderr);
+    assert!(full.stdout.contains("missing-row capture sha256:"), "{}", full.stdout);
+    assert!(full.stdout.contains("missing-row tag golden: tag: the journal records it"), "{}", full.stdout);
+    assert!(full.stderr.contains("the catalog does not match the journal: 3 findings"), "{}", full.stderr);
     let json = sandbox.run(["log", "--verify-from", &known, "--full", "--json"]).expect(1).json().remove(0);
-    assert_eq!((&json["ok"], json["catalog"]["findings"].as_array().unwrap().len()), (&false.into(), 2));
+    assert_eq!((&json["ok"], json["catalog"]["findings"].as_array().unwrap().len()), (&false.into(), 3));
     sandbox.run(["log", "--full"]).expect(3);
 }
 

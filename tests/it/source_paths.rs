@@ -159,7 +159,7 @@ fn a_path_that_was_changed_in_the_journal_breaks_its_chain() {
         let sandbox = of_bytes(&bytes);
         sql(&sandbox).execute_batch(&format!("UPDATE journal SET {change} WHERE seq = 2")).unwrap();
         let found = findings(&sandbox, &["--quick"]);
-        assert!(found.starts_with("journal-broken | entry 2 |"), "{change}\n{found}");
+        assert!(found.starts_with("broken-chain | entry 2 |"), "{change}\n{found}");
     }
 }
 

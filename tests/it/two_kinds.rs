@@ -220,7 +220,7 @@ fn repair_gives_back_the_capture_that_was_lost_and_no_other() {
         drop(connection);
         let found = sandbox.run(["fsck", "--json"]).expect(1).json();
         let ids: Vec<&str> = found.iter().filter_map(|finding| finding["finding"].as_str()).collect();
-        assert!(ids.contains(&"capture-lost"), "{found:?}");
+        assert!(ids.contains(&"missing-row"), "{found:?}");
         sandbox.run(["fsck", "--repair"]).expect(0);
         clean(&sandbox);
         for core in &cores {

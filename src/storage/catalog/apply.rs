@@ -12,12 +12,44 @@ use super::row::{Row, RowChange, RowKey};
 /// bytes were removed later, with everything that follows from them.
 pub(crate) fn apply<'c>(entry: &RecordedEntry, content: Option<&'c Prepared>) -> Vec<RowChange<'c>> {
     let (seq, at) = (entry.head().seq, entry.at.timestamp_millis());
-    match &entry.change {
-        Entry::Add { core, capture, size, source_path, .. } => {
-            let addition = Addition { core: *core, capture: *capture, entry: seq, at };
-            let readmit = [RowChange::Readmit { core: *core }].into_iter();
-            let rows = content.map(|content| addition.rows(content, *size, source_path.as_deref()));
-            readmit.chain(rows.into_iter().flatten()).collect()
+    let Entry::Add { core, capture, .. } = entry.change else { return journaled(seq, at, &entry.change) };
+    let Some(content) = content else { return vec![RowChange::Readmit { core }] };
+    let mut changes = vec![RowChange::Insert(Row::Kind(content.admitted().kind()))];
+    changes.extend(journaled(seq, at, &entry.change));
+    changes.push(RowChange::Store { core, capture, content });
+    changes.extend(facts(core, content.admitted()).map(RowChange::Insert));
+    changes
+}
+
+/// Returns the changes of rows that follow from an entry alone, without the bytes of what it adds. It has the number `seq`
+/// and the time `at` in milliseconds since 1970.
+pub(crate) fn journaled<'c>(seq: u64, at: i64, change: &Entry) -> Vec<RowChange<'c>> {
+    match change {
+        Entry::Add { core, capture, kind, size, source_path } => {
+            let (core, capture, arrival) = (*core, *capture, arrival(seq.cast_signed(), 0));
+            vec![
+                RowChange::Readmit { core },
+                RowChange::Insert(Row::Artifact {
+                    core,
+                    entry: seq,
+                    kind: kind.clone(),
+                    added_at: at,
+                    seen_at: at,
+                    arrival,
+                }),
+                RowChange::Arrive { core, at, arrival },
+                RowChange::Put(Row::Capture {
+                    core,
+                    capture,
+                    entry: seq,
+                    size: *size,
+                    added_at: at,
+                    seen_at: at,
+                    source_path: source_path.clone(),
+                }),
+                // A capture that was lost and is added again has the signature that is recorded after this.
+                RowChange::Delete(RowKey::Signature(core, capture)),
+            ]
         }
         Entry::Seen { captures, cores } => see(seq, at, captures, cores),
         Entry::Signature { capture, core, key_id, state } => vec![RowChange::Put(Row::Signature {
@@ -67,39 +99,6 @@ pub(crate) fn apply<'c>(entry: &RecordedEntry, content: Option<&'c Prepared>) ->
         Entry::AllowRemoved { core, .. } => vec![RowChange::Readmit { core: *core }],
         // What follows from an unknown entry is unknown, and checks say so.
         Entry::Gc { .. } | Entry::Reindex { .. } | Entry::Repair { .. } | Entry::Unknown => Vec::new(),
-    }
-}
-
-/// The addition of a capture.
-struct Addition {
-    core: CoreHash,
-    capture: CaptureHash,
-    entry: u64,
-    at: i64,
-}
-
-impl Addition {
-    fn rows<'c>(&self, content: &'c Prepared, size: u64, source_path: Option<&str>) -> Vec<RowChange<'c>> {
-        let Self { core, capture, entry, at } = *self;
-        let (kind, arrival) = (content.admitted().kind(), arrival(entry.cast_signed(), 0));
-        let mut changes = vec![
-            RowChange::Insert(Row::Artifact { core, entry, kind, added_at: at, seen_at: at, arrival }),
-            RowChange::Arrive { core, at, arrival },
-            RowChange::Put(Row::Capture {
-                core,
-                capture,
-                entry,
-                size,
-                added_at: at,
-                seen_at: at,
-                source_path: source_path.map(str::to_owned),
-            }),
-            // A capture that was lost and is added again has the signature that is recorded after this.
-            RowChange::Delete(RowKey::Signature(core, capture)),
-            RowChange::Store { core, capture, content },
-        ];
-        changes.extend(facts(core, content.admitted()).map(RowChange::Insert));
-        changes
     }
 }
 

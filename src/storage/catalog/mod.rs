@@ -7,5 +7,6 @@
 mod apply;
 mod row;
 
-pub(crate) use apply::{apply, facts};
-pub(crate) use row::{Row, RowChange, RowKey};
+pub(crate) use apply::{apply, facts, journaled};
+pub use row::Row;
+pub(crate) use row::{RowChange, RowKey};

@@ -4,93 +4,147 @@ use crate::artifact::Kind;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::Prepared;
 
-/// A row of the catalog. Times are milliseconds since 1970.
+/// A row of the catalog. Times are milliseconds since 1970, and entries are numbers of entries of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Row {
-    /// An artifact. `entry` is the number of the entry that first added it, and `arrival` its position in the order in which
-    /// artifacts were last added or seen.
+pub enum Row {
+    /// A kind of which there are artifacts.
+    Kind(Kind),
+    /// An artifact.
     Artifact {
+        /// Its core hash.
         core: CoreHash,
+        /// The entry that first added it.
         entry: u64,
-        kind: Kind,
+        /// The name of its kind.
+        kind: String,
+        /// When it was first added.
         added_at: i64,
+        /// When it was last added or seen.
         seen_at: i64,
+        /// Its position in the order in which artifacts were last added or seen.
         arrival: i64,
     },
-    /// A capture. `entry` is the number of the entry that added it.
+    /// A capture.
     Capture {
+        /// The core hash of its artifact.
         core: CoreHash,
+        /// Its hash.
         capture: CaptureHash,
+        /// The entry that added it.
         entry: u64,
+        /// The total size of its files in bytes.
         size: u64,
+        /// When it was added.
         added_at: i64,
+        /// When it was last added or seen.
         seen_at: i64,
+        /// The path that it was read from, if that was recorded.
         source_path: Option<String>,
     },
     /// A value that captures of an artifact state.
     Attribute {
+        /// The core hash of the artifact.
         core: CoreHash,
+        /// Its name.
         name: String,
+        /// Its value.
         value: String,
+        /// The number of a value whose type has an order.
         number: Option<i64>,
     },
     /// A name that an artifact has.
     Identity {
+        /// The core hash of the artifact.
         core: CoreHash,
+        /// The name with its namespace.
         handle: String,
     },
     /// A name by which an artifact refers to others.
     NameMention {
+        /// The core hash of the artifact.
         core: CoreHash,
+        /// The relation to the others.
         relation: String,
+        /// The name with its namespace.
         handle: String,
+        /// Whether it is reported if no artifact has the name.
         dangles: bool,
     },
     /// The state of a signature.
     Signature {
+        /// The core hash of the artifact.
         core: CoreHash,
+        /// The capture that is signed.
         capture: CaptureHash,
+        /// The name of the state.
         state: String,
+        /// The key that it was checked with, or that the capture names.
         key_id: Option<String>,
     },
+    /// A tag.
     Tag {
+        /// Its name.
         name: String,
+        /// The core hash of the artifact that has it.
         core: CoreHash,
+        /// When it was set.
         at: i64,
     },
+    /// The note of an artifact.
     Note {
+        /// The core hash of the artifact.
         core: CoreHash,
+        /// Its text.
         text: String,
+        /// When it was set.
         at: i64,
     },
+    /// The protection of an artifact from removal.
     Pin {
+        /// The core hash of the artifact.
         core: CoreHash,
+        /// The reason.
         note: Option<String>,
+        /// When it was set.
         at: i64,
     },
+    /// A label of an artifact.
     Label {
+        /// The core hash of the artifact.
         core: CoreHash,
+        /// Its key.
         key: String,
+        /// Its value.
         value: String,
+        /// When it was set.
         at: i64,
     },
+    /// A manual link.
     Link {
+        /// The core hash of its source.
         source: CoreHash,
+        /// Its relation.
         relation: String,
+        /// The core hash of its target.
         target: CoreHash,
+        /// Its note.
         note: Option<String>,
+        /// When it was stated.
         at: i64,
     },
-    /// A removed core hash or capture hash of an artifact, with the entry that removed it.
+    /// A removed core hash or capture hash of an artifact.
     Tombstone {
+        /// The hash.
         digest: Digest,
+        /// The core hash of the artifact.
         core: CoreHash,
+        /// The entry that removed it.
         entry: u64,
     },
 }
 
 /// The key of a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RowKey {
     Signature(CoreHash, CaptureHash),
     Tag(String),
@@ -98,6 +152,20 @@ pub(crate) enum RowKey {
     Pin(CoreHash),
     Label(CoreHash, String),
     Link(CoreHash, String, CoreHash),
+}
+
+impl RowKey {
+    /// Returns the name of the table.
+    pub(crate) fn table(&self) -> &'static str {
+        match self {
+            Self::Signature(..) => "signature",
+            Self::Tag(_) => "tag",
+            Self::Note(_) => "note",
+            Self::Pin(_) => "pin",
+            Self::Label(..) => "label",
+            Self::Link(..) => "link",
+        }
+    }
 }
 
 /// A change of rows.

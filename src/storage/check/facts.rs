@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
-use super::finding::{Finding, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, Subject};
+use super::finding::{Finding, FindingInfo, MISSING_ROW, SURPLUS_ROW, Subject};
 use crate::artifact::{Admitted, ArtifactLocation, Role};
 use crate::digest::Digest;
 
@@ -122,9 +122,9 @@ impl DerivedDataComparison<'_> {
             facts.sort_unstable();
             facts.dedup();
         }
-        self.report(INDEX_MISSING, what, &expected, &stored);
+        self.report(MISSING_ROW, what, &expected, &stored);
         if self.are_complete {
-            self.report(INDEX_SURPLUS, what, &stored, &expected);
+            self.report(SURPLUS_ROW, what, &stored, &expected);
         }
     }
 

@@ -1,82 +1,138 @@
-//! Questions of checks and repairs about the journal, answered from what an engine reads.
+//! The journal, read by a check.
 
-use super::finding::{
-    CAPTURE_LOST, ENTRY_UNKNOWN, Finding, JOURNAL_BROKEN, Subject, TIME_DIFFERS, UNREADABLE,
-};
-use super::journal_state::{EntryDefect, JournalReplay, JournalState};
-use super::{CatalogCounts, JournalInspection, RecordedCapture, Removals};
+use super::expected::{CatalogComparison, ExpectedCatalog, JournaledTable};
+use super::finding::{BROKEN_CHAIN, DIFFERENT_ROW, Finding, FindingInfo, Subject, UNKNOWN_ENTRY};
+use super::{CatalogCounts, Inspection, JournalInspection};
 use crate::digest::Digest;
-use crate::storage::{JournalCheck, Result};
+use crate::storage::Result;
+use crate::storage::entry::{Entry, EntryText};
+use crate::storage::journal::{JournalCheck, JournalDefect};
 
-/// Reading the journal and the tables that follow from it.
-///
-/// Methods return an error if the vault cannot be read for a reason other than damage.
-pub(in crate::storage) trait JournalReader {
-    /// Reads the whole journal, computes its chain and looks for the entry whose chain value is `since`. Returns `None`
-    /// and a finding if it cannot be read.
-    fn replay(&self, since: Option<Digest>, findings: &mut Vec<Finding>) -> Result<Option<JournalReplay>>;
+/// An entry of the journal as stored.
+#[derive(Clone, Copy, Debug)]
+pub struct JournalRow<'r> {
+    /// Its number.
+    pub seq: i64,
+    /// The text; `None` if it is not UTF-8.
+    pub text: Option<&'r str>,
+    /// Its chain value.
+    pub chain: Digest,
+    /// The time in milliseconds since 1970 that is stored beside the text.
+    pub at: Option<i64>,
+}
 
-    /// Compares the tables that follow from the journal with `state`, and removes the matches from `state`. The
-    /// captures that remain in it are lost.
-    fn compare_catalog(&self, state: &mut JournalState, findings: &mut Vec<Finding>)
-    -> Result<CatalogCounts>;
+/// The journal up to an entry: the check of its chain, and the rows of the catalog that follow from it.
+pub struct JournalReplay {
+    /// What follows from the entries that were read.
+    pub catalog: ExpectedCatalog,
+    /// The check of the chain.
+    pub check: JournalCheck,
+    /// The defects in the order of the entries.
+    pub findings: Vec<Finding>,
+    since: Option<Digest>,
+    has_unknown: bool,
+}
 
-    /// Returns the captures that remain in `state`, with what the journal records about them, in their order.
-    fn recorded_captures(
-        &self,
-        state: &JournalState,
-        findings: &mut Vec<Finding>,
-    ) -> Result<Vec<RecordedCapture>>;
-
-    /// See [`Inspection::journal`](super::Inspection::journal).
-    fn inspect_journal(&self, since: Option<Digest>) -> Result<JournalInspection> {
-        let mut findings = Vec::new();
-        let Some(JournalReplay { mut state, check, defects }) = self.replay(since, &mut findings)? else {
-            let (chain, counts) = (JournalCheck::begin(since), CatalogCounts::default());
-            return Ok(JournalInspection { chain, counts, findings });
-        };
-        findings.extend(defects.into_iter().map(|(seq, defect)| for_entry(seq, defect)));
-        let counts = self.compare_catalog(&mut state, &mut findings)?;
-        let lost = self.recorded_captures(&state, &mut findings)?;
-        if state.has_unread_captures && !lost.is_empty() {
-            let detail = match lost.len() {
-                1 => "1 capture in the journal is not in the rows that can be read".to_owned(),
-                count => format!("{count} captures in the journal are not in the rows that can be read"),
-            };
-            findings.push(Finding::new(UNREADABLE, Subject::Table("capture".to_owned()), detail));
-            return Ok(JournalInspection { chain: check, counts, findings });
+impl JournalReplay {
+    /// Creates the state before the first entry. The chain value `since` is looked for.
+    #[must_use]
+    pub fn begin(since: Option<Digest>) -> Self {
+        Self {
+            catalog: ExpectedCatalog::default(),
+            check: JournalCheck::begin(since),
+            findings: Vec::new(),
+            since,
+            has_unknown: false,
         }
-        for lost in lost {
-            let kind = lost.kind.as_deref().unwrap_or("unknown");
-            let detail = format!("of artifact {}, kind {kind}", lost.core);
-            findings.push(Finding::new(CAPTURE_LOST, Subject::Capture(lost.capture), detail));
-        }
-        Ok(JournalInspection { chain: check, counts, findings })
     }
 
-    /// See [`Inspection::lost_captures`](super::Inspection::lost_captures).
-    fn captures_lost(&self) -> Result<Vec<RecordedCapture>> {
-        let mut findings = Vec::new();
-        let Some(JournalReplay { mut state, .. }) = self.replay(None, &mut findings)? else {
-            return Ok(Vec::new());
-        };
-        self.compare_catalog(&mut state, &mut findings)?;
-        self.recorded_captures(&state, &mut findings)
+    /// Reads the next entry.
+    pub fn take(&mut self, row: JournalRow<'_>) {
+        let JournalRow { seq, text, chain, at } = row;
+        let last = self.check.head.seq;
+        // A number below 1 has no predecessor, so it is out of order in any case.
+        let number = u64::try_from(seq).unwrap_or(0);
+        let defect = self.check.take(number, text, chain, self.since);
+        match defect {
+            Some(JournalDefect::Missing(_)) => {
+                self.find(seq, BROKEN_CHAIN, format!("it follows entry {last}"))
+            }
+            Some(JournalDefect::Changed(_)) => {
+                self.find(seq, BROKEN_CHAIN, "it or the chain before it was changed");
+            }
+            None => {}
+        }
+        let text = text.unwrap_or_default();
+        let entry = EntryText::parse(text);
+        let written = entry.as_ref().ok().and_then(EntryText::milliseconds);
+        match entry {
+            Ok(EntryText { change: Entry::Unknown, .. }) if defect.is_none() => {
+                let action = EntryText::action(text).unwrap_or_default();
+                self.find(seq, UNKNOWN_ENTRY, format!("this program does not know the action {action:?}"));
+            }
+            Ok(entry) => {
+                if written != at {
+                    self.find(seq, DIFFERENT_ROW, "journal: at differs from the time in its text");
+                }
+                if let Some(at) = written {
+                    self.catalog.apply(number, at, &entry.change);
+                }
+            }
+            // An entry that breaks the chain is already reported as changed.
+            Err(_) if defect.is_some() => {}
+            Err(error) => self.find(seq, UNKNOWN_ENTRY, error.to_string()),
+        }
     }
 
-    /// See [`Inspection::removals`](super::Inspection::removals).
-    fn recorded_removals(&self) -> Result<Removals> {
-        let replay = self.replay(None, &mut Vec::new())?;
-        let tombstones = replay.map(|replay| replay.state.tombstones).unwrap_or_default();
-        Ok(Removals(tombstones.into_keys().map(|(digest, _)| digest).collect()))
+    fn find(&mut self, seq: i64, info: FindingInfo, detail: impl Into<String>) {
+        self.has_unknown |= info == UNKNOWN_ENTRY;
+        self.findings.push(Finding::new(info, Subject::Entry(seq), detail));
+    }
+
+    /// Returns whether every entry chains and was recognized, so that the catalog is proven by the journal.
+    #[must_use]
+    pub fn is_proven(&self) -> bool {
+        self.check.defect.is_none() && !self.has_unknown
     }
 }
 
-fn for_entry(seq: i64, defect: EntryDefect) -> Finding {
-    let (info, detail) = match defect {
-        EntryDefect::Chain(detail) => (JOURNAL_BROKEN, detail),
-        EntryDefect::Unknown(detail) => (ENTRY_UNKNOWN, detail),
-        EntryDefect::Time => (TIME_DIFFERS, "its time differs from that in its text".to_owned()),
-    };
-    Finding::new(info, Subject::Entry(seq), detail)
+impl dyn Inspection + '_ {
+    /// Reads the whole journal, and looks for the entry whose chain value is `since`. Returns `None` and a finding if it
+    /// cannot be read.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn replay(
+        &self,
+        since: Option<Digest>,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<JournalReplay>> {
+        let mut replay = JournalReplay::begin(since);
+        let is_read = self.journal(&mut |row| replay.take(row), findings)?;
+        Ok(is_read.then_some(replay))
+    }
+
+    /// Computes the chain of the journal, looks for the entry whose chain value is `since`, and compares the journal with
+    /// everything in the catalog that follows from it alone, in both directions. No stored bytes are read.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn compare_journal(&self, since: Option<Digest>) -> Result<JournalInspection> {
+        let mut findings = Vec::new();
+        let Some(JournalReplay { catalog, check, findings: mut defects, .. }) =
+            self.replay(since, &mut findings)?
+        else {
+            let (chain, counts) = (JournalCheck::begin(since), CatalogCounts::default());
+            return Ok(JournalInspection { chain, counts, findings });
+        };
+        findings.append(&mut defects);
+        let mut compared = CatalogComparison::new(catalog);
+        for table in JournaledTable::ALL {
+            let unread = self.rows(table, &mut |row| compared.take(row), &mut findings)?;
+            compared.finish_table(table, &unread);
+        }
+        let (counts, mut different) = compared.into_findings();
+        findings.append(&mut different);
+        Ok(JournalInspection { chain: check, counts, findings })
+    }
 }

@@ -1,11 +1,9 @@
 //! Records that checks and repairs take and return.
 
-use std::collections::{BTreeSet, HashMap};
-
 use super::finding::{Finding, Subject};
 use crate::artifact::{Admitted, Signature};
-use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::seal::seal;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::catalog::Row;
 use crate::storage::{JournalCheck, StoredMember};
 use crate::validation::Violation;
 
@@ -50,8 +48,6 @@ pub struct ReadCapture {
     pub capture: CaptureHash,
     /// Whether it is a directory of several files.
     pub is_directory: bool,
-    /// The stored seal.
-    pub(in crate::storage) seal: Vec<u8>,
     /// The stored warnings; `None` if they cannot be read.
     pub warnings: Option<Vec<Violation>>,
     /// The stored signature state.
@@ -98,6 +94,25 @@ pub struct CatalogCounts {
     pub signatures: u64,
 }
 
+impl CatalogCounts {
+    /// Counts a row.
+    pub(in crate::storage) fn count(&mut self, row: &Row) {
+        let rows = match row {
+            Row::Artifact { .. } => &mut self.artifacts,
+            Row::Capture { .. } => &mut self.captures,
+            Row::Tag { .. } => &mut self.tags,
+            Row::Note { .. } => &mut self.notes,
+            Row::Pin { .. } => &mut self.pins,
+            Row::Label { .. } => &mut self.labels,
+            Row::Link { .. } => &mut self.links,
+            Row::Tombstone { .. } => &mut self.tombstones,
+            Row::Signature { .. } => &mut self.signatures,
+            Row::Kind(_) | Row::Attribute { .. } | Row::Identity { .. } | Row::NameMention { .. } => return,
+        };
+        *rows += 1;
+    }
+}
+
 /// The result of comparing the journal with the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalInspection {
@@ -107,41 +122,6 @@ pub struct JournalInspection {
     pub counts: CatalogCounts,
     /// Defects of the journal and differences between it and the catalog.
     pub findings: Vec<Finding>,
-}
-
-/// A capture whose addition the journal records.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RecordedCapture {
-    /// The artifact.
-    pub core: CoreHash,
-    /// The capture.
-    pub capture: CaptureHash,
-    /// The name of its kind, if the vault still has it.
-    pub kind: Option<String>,
-    /// The path that it was read from, if that is recorded.
-    pub source_path: Option<String>,
-}
-
-impl RecordedCapture {
-    /// Returns the key of the capture. Captures of artifacts of different kinds may have the same hash.
-    #[must_use]
-    pub fn key(&self) -> (CoreHash, CaptureHash) {
-        (self.core, self.capture)
-    }
-}
-
-/// Signature states of captures that the journal records, by core hash and capture hash.
-pub type RecordedSignatures = HashMap<(CoreHash, CaptureHash), Signature>;
-
-/// The removals that the journal records.
-pub struct Removals(pub(in crate::storage) BTreeSet<Digest>);
-
-impl Removals {
-    /// Returns whether an artifact, or this capture of it, is recorded as removed.
-    #[must_use]
-    pub fn has(&self, core: CoreHash, capture: CaptureHash) -> bool {
-        [core.0, capture.0].iter().any(|digest| self.0.contains(digest))
-    }
 }
 
 /// An artifact whose captures were admitted again.
@@ -169,29 +149,4 @@ pub struct Repair {
     pub subject: Subject,
     /// The action, such as `dropped`.
     pub did: &'static str,
-}
-
-/// The result of restoring from the journal.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JournalRestoreResult {
-    /// The repairs.
-    pub repaired: Vec<Repair>,
-    /// Whether row ids changed, so that all indexes have to be rebuilt.
-    pub is_reordered: bool,
-}
-
-impl ReadCapture {
-    /// Returns whether the stored seal proves that the capture was stored as `admitted`.
-    #[must_use]
-    pub fn is_sealed_as(&self, admitted: &Admitted) -> bool {
-        self.seal == seal(admitted.core(), admitted.capture())
-    }
-}
-
-/// The bytes of a dictionary and the fields stored with them, all of which its digest proves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DictionaryCopy {
-    pub(in crate::storage) bytes: Vec<u8>,
-    pub(in crate::storage) begun: i64,
-    pub(in crate::storage) kind: String,
 }

@@ -53,19 +53,22 @@ impl MemoryState {
     /// Inserts a row unless there is one with its key.
     fn insert(&mut self, row: &Row) {
         // What captures state is stored with each of them.
-        if let Row::Artifact { core, entry, kind, added_at, seen_at, arrival } = *row
-            && !self.artifacts.contains_key(&core)
-        {
-            let artifact = MemoryArtifact {
-                core,
-                kind,
-                added_at: time(added_at),
-                seen_at: time(seen_at),
-                addition: entry,
-                arrival: arrival.cast_unsigned(),
-                captures: Vec::new(),
-            };
-            self.artifacts.insert(core, Arc::new(artifact));
+        match row {
+            Row::Kind(kind) => drop(self.kinds.insert(kind.name(), *kind)),
+            Row::Artifact { core, entry, kind, added_at, seen_at, arrival } => {
+                let Some(kind) = self.kinds.get(kind.as_str()).copied() else { return };
+                let artifact = || MemoryArtifact {
+                    core: *core,
+                    kind,
+                    added_at: time(*added_at),
+                    seen_at: time(*seen_at),
+                    addition: *entry,
+                    arrival: arrival.cast_unsigned(),
+                    captures: Vec::new(),
+                };
+                self.artifacts.entry(*core).or_insert_with(|| Arc::new(artifact()));
+            }
+            _ => {}
         }
     }
 

@@ -18,6 +18,7 @@ use crate::validation::Violation;
 /// The content of a vault at one point in time.
 #[derive(Clone, Default)]
 pub(super) struct MemoryState {
+    pub(super) kinds: BTreeMap<&'static str, Kind>,
     pub(super) artifacts: BTreeMap<CoreHash, Arc<MemoryArtifact>>,
     /// The artifact of each tag.
     pub(super) tags: BTreeMap<String, (CoreHash, DateTime<Utc>)>,

@@ -112,13 +112,13 @@ impl NameRegistry {
     }
 
     /// Returns the number of a kind.
-    pub(super) fn kind_id(&self, kind: Kind) -> Option<i16> {
-        self.kind_ids.get(kind.name()).copied()
+    pub(super) fn kind_id(&self, kind: &str) -> Option<i16> {
+        self.kind_ids.get(kind).copied()
     }
 
     /// Returns the number of a role of a kind, and that of its group.
     pub(super) fn role_id(&self, kind: Kind, role: &Role) -> Option<(i32, i32)> {
-        let id = *self.role_ids.get(&(self.kind_id(kind)?, role.name.to_owned()))?;
+        let id = *self.role_ids.get(&(self.kind_id(kind.name())?, role.name.to_owned()))?;
         Some((id, self.roles.get(&id)?.group_id))
     }
 
@@ -130,7 +130,7 @@ impl NameRegistry {
     fn has_names_of(&self, prepared: &Prepared) -> bool {
         let admitted = prepared.admitted();
         let kind = admitted.kind();
-        self.kind_id(kind).is_some()
+        self.kind_id(kind.name()).is_some()
             && roles(admitted).all(|role| self.role_id(kind, role).is_some())
             && prepared.embedded().iter().all(|embedded| self.has_names_of(embedded))
     }
@@ -164,13 +164,13 @@ impl NameRegistry {
             used.extend(roles(admitted).map(|role| ((kind.name(), role.name), (kind, role))));
         }
         for kind in kinds.into_values() {
-            match names.kind_id(kind) {
+            match names.kind_id(kind.name()) {
                 Some(id) => correct_kind(session, id, kind)?,
                 None => drop(names.insert_kind(session, kind)?),
             }
         }
         for (kind, role) in used.into_values() {
-            match (names.role_id(kind, role), names.kind_id(kind)) {
+            match (names.role_id(kind, role), names.kind_id(kind.name())) {
                 (Some((id, _)), _) => correct_role(session, id, role)?,
                 (None, Some(kind)) => names.insert_role(session, kind, role)?,
                 (None, None) => {}
@@ -193,7 +193,7 @@ impl NameRegistry {
             self.insert_names_of(session, embedded)?;
         }
         let kind = prepared.admitted().kind();
-        let kind_id = match self.kind_id(kind) {
+        let kind_id = match self.kind_id(kind.name()) {
             Some(known) => known,
             None => self.insert_kind(session, kind)?,
         };

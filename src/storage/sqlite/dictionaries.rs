@@ -10,7 +10,6 @@ use super::encodings::Encoding;
 use super::error::{PayloadDefect, ReadFailure};
 use super::tombstones;
 use crate::digest::{BlobHash, Digest, Hasher};
-use crate::storage::check::DictionaryCopy;
 
 /// Maximum size in bytes of a text that uses a dictionary. Larger texts contain enough repetition themselves.
 pub(super) const MAX_TEXT: usize = 64 << 10;
@@ -243,19 +242,4 @@ impl DecompressionDictionaryCache {
         known().insert(id, reader.clone());
         Ok(reader)
     }
-}
-
-/// Returns the bytes of the dictionary with this digest and the fields stored with them, if all of them match the
-/// digest.
-pub(super) fn stored(connection: &Connection, digest: &Digest) -> rusqlite::Result<Option<DictionaryCopy>> {
-    let sql =
-        "SELECT d.bytes, d.begun, k.name FROM dictionary d JOIN kind k ON k.id = d.kind WHERE d.digest = ?1";
-    let whole: Option<DictionaryCopy> = connection
-        .query_row(sql, [digest.as_bytes()], |row| {
-            Ok(DictionaryCopy { bytes: row.get(0)?, begun: row.get(1)?, kind: row.get(2)? })
-        })
-        .optional()?;
-    Ok(whole.filter(|DictionaryCopy { bytes, begun, kind }| {
-        DictionarySeal { begun: *begun, kind }.digest(&Digest::from_content(bytes)) == *digest
-    }))
 }

@@ -19,14 +19,6 @@ use crate::storage::{CaptureTarget, RecordedAddition, RecordedEntry, recorded};
 pub(super) const AT: &str = "coalesce(CASE WHEN json_valid(j.entry)
     THEN CAST(round(unixepoch(j.entry ->> 'at', 'subsec') * 1000) AS INTEGER) END, j.at)";
 
-/// Returns the time of the entry `seq` in milliseconds since 1970, or `None` if there is no such entry.
-pub(super) fn time_of(connection: &Connection, seq: i64) -> rusqlite::Result<Option<i64>> {
-    connection
-        .prepare_cached(&format!("SELECT {AT} FROM journal j WHERE j.seq = ?1"))?
-        .query_row([seq], |row| row.get(0))
-        .optional()
-}
-
 /// A writer that appends entries within a transaction.
 pub(super) struct SqliteJournalWriter {
     writer: JournalWriter,

@@ -71,6 +71,7 @@ impl SqliteWriter<'_> {
         let kept = self.take_out(id, captures)?;
         let of_others = std::mem::take(&mut self.entries);
         for (capture, admitted) in admitted() {
+            self.replace_members(capture, admitted)?;
             let blobs = self.stored_blobs(capture)?;
             let is_first = Some(&capture) == now.first();
             self.index(&NewCapture { id: capture, artifact: id, is_first, blobs }, kind, admitted)?;
@@ -183,11 +184,20 @@ impl SqliteWriter<'_> {
                   WHERE id = ?1 AND (warnings IS NOT ?2 OR seal IS NOT ?3 OR size IS NOT ?4)",
             )?
             .execute((capture, warnings, seal, admitted.size().cast_signed()))?;
-        for member in admitted.stored() {
+        Ok(())
+    }
+
+    /// Replaces the rows of the files of a capture by those that its manifest names.
+    fn replace_members(&self, capture: i64, admitted: &Admitted) -> rusqlite::Result<()> {
+        self.connection.prepare_cached("DELETE FROM member WHERE capture = ?1")?.execute([capture])?;
+        if admitted.manifest().is_none() {
+            return Ok(());
+        }
+        for member in admitted.members() {
             if let Some(blob) = blob_id(self.connection, member.blob())? {
                 self.connection
-                    .prepare_cached("UPDATE blob SET size = ?2 WHERE id = ?1 AND size <> ?2")?
-                    .execute((blob, member.bytes().len()))?;
+                    .prepare_cached("INSERT INTO member (capture, name, blob) VALUES (?1, ?2, ?3)")?
+                    .execute((capture, member.name(), blob))?;
             }
         }
         Ok(())

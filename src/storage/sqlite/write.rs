@@ -140,17 +140,26 @@ impl<'t> SqliteWriter<'t> {
         if let Some(id) = self.kinds.get(kind.name()) {
             return Ok(*id);
         }
+        let sql = "INSERT INTO kind (id, name, stated_by, member) VALUES (
+                     (SELECT max(kind) + 1 FROM artifact WHERE kind > (SELECT coalesce(max(id), 0) FROM kind)), ?1, ?2, ?3)
+                   ON CONFLICT (name) DO UPDATE SET stated_by = excluded.stated_by, member = excluded.member
+                   RETURNING id";
+        let row = (kind.name(), kind.inverse_relation(), kind.document_member());
+        let id = self.connection.prepare_cached(sql)?.query_row(row, |row| row.get(0))?;
+        self.kinds.insert(kind.name().to_owned(), id);
+        Ok(id)
+    }
+
+    /// Returns the row id of the kind with this name.
+    pub(super) fn kind_named(&mut self, name: &str) -> rusqlite::Result<i64> {
+        if let Some(id) = self.kinds.get(name) {
+            return Ok(*id);
+        }
         let id = self
             .connection
-            .prepare_cached(
-                // Not the number of a lost row, to which artifacts still refer.
-                "INSERT INTO kind (id, name, stated_by, member) VALUES (
-                   (SELECT max(kind) + 1 FROM artifact WHERE kind > (SELECT coalesce(max(id), 0) FROM kind)), ?1, ?2, ?3)
-                 ON CONFLICT (name) DO UPDATE SET stated_by = excluded.stated_by, member = excluded.member
-                 RETURNING id",
-            )?
-            .query_row((kind.name(), kind.inverse_relation(), kind.document_member()), |row| row.get(0))?;
-        self.kinds.insert(kind.name().to_owned(), id);
+            .prepare_cached("SELECT id FROM kind WHERE name = ?1")?
+            .query_row([name], |row| row.get(0))?;
+        self.kinds.insert(name.to_owned(), id);
         Ok(id)
     }
 

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::clock;
 use crate::digest::{BlobHash, CoreHash};
-use crate::storage::check::Repairs;
+use crate::formats;
 use crate::storage::{ErrorKind, PayloadDefect, Prepared, Result, Snapshot, Storage, StorageError};
 use crate::vault::fsck;
 
@@ -83,44 +82,20 @@ fn restore(storage: &dyn Storage, artifacts: &[&Prepared]) -> Result<()> {
     }
     let steps = maintenance.repairs()?;
     let parts: Vec<&Prepared> = artifacts.iter().flat_map(|artifact| artifact.parts()).collect();
-    let stored = parts.iter().flat_map(|part| part.admitted().stored());
-    let files: BTreeMap<BlobHash, &[u8]> = stored.map(|member| (member.blob(), member.bytes())).collect();
-    fsck::restore_bytes(storage, &files.keys().copied().collect(), false, &mut |missing, restore| {
+    let members = parts.iter().flat_map(|part| part.admitted().stored());
+    let files: BTreeMap<BlobHash, &[u8]> = members.map(|member| (member.blob(), member.bytes())).collect();
+    fsck::restore_bytes(storage, &files.keys().copied().collect(), &mut |missing, restore| {
         missing
             .iter()
             .filter_map(|blob| Some((blob, files.get(blob)?)))
             .try_for_each(|(blob, bytes)| restore(*blob, bytes))
     })?;
-    replace_captures(storage, steps, &parts)?;
+    let snapshot = storage.snapshot()?;
+    let defects = parts.iter().map(|part| own_defect(&*snapshot, part)).collect::<Result<Vec<_>>>()?;
+    drop(snapshot);
+    if defects.iter().any(Option::is_some) {
+        steps.rebuild(&formats::ALL)?;
+    }
     let cores: BTreeSet<CoreHash> = parts.iter().map(|part| part.admitted().core()).collect();
     fsck::reindex_artifacts(storage, &cores)
-}
-
-/// Stores captures again that cannot be read although their bytes can.
-fn replace_captures(storage: &dyn Storage, steps: &dyn Repairs, parts: &[&Prepared]) -> Result<()> {
-    let snapshot = storage.snapshot()?;
-    let mut damaged = Vec::new();
-    for part in parts {
-        if own_defect(&*snapshot, part)?.is_some() {
-            // They are added again in their order, by which the preferred capture is chosen.
-            let captures = snapshot.captures_of(part.admitted().core()).unwrap_or_default();
-            let at = captures.iter().position(|capture| capture.capture == part.admitted().capture());
-            damaged.push((at.unwrap_or(usize::MAX), *part));
-        }
-    }
-    drop(snapshot);
-    damaged.sort_by_key(|(at, _)| *at);
-    if damaged.is_empty() {
-        return Ok(());
-    }
-    let recorded = storage.maintenance().inspect()?.recorded_signatures()?;
-    for (_, part) in damaged {
-        let key = (part.admitted().core(), part.admitted().capture());
-        match steps.replace_capture(part, recorded.get(&key).cloned(), clock::now()) {
-            // It was removed in the meantime.
-            Err(error) if error.kind() == ErrorKind::Gone => {}
-            replaced => drop(replaced?),
-        }
-    }
-    steps.restore_from_journal().map(drop)
 }

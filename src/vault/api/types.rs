@@ -151,7 +151,7 @@ pub fn bytes_of(name: &OsStr) -> Option<String> {
 /// A defect that a check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FindingSummary {
-    /// Its type, such as `blob-damaged`.
+    /// Its type, such as `damaged-bytes`.
     pub finding: String,
     /// The type of its subject, such as `artifact`.
     pub about: String,

@@ -1,5 +1,6 @@
 //! Comparison of every artifact with its bytes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::options::{Depth, FsckOptions};
@@ -7,12 +8,10 @@ use super::reader::{ArtifactTrailer, FsckItem, FsckReader, admit, size};
 use super::report::FsckReporter;
 use super::signatures::SignatureCounts;
 use crate::artifact::{KeyRing, Signature, SignatureState};
-use crate::digest::{CaptureHash, CoreHash};
+use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::intake::pipeline::{self, PipelineEvent};
-use crate::storage::check::finding::{
-    self, EMBEDDED_MISSING, Finding, MENTION_INDEX_UNSORTED, Subject, UNREADABLE,
-};
-use crate::storage::check::{ArtifactFacts, CheckedArtifact, Inspection, Removals};
+use crate::storage::check::finding::{self, Finding, INDEX_DIFFERS, MISSING_ROW, Subject, UNREADABLE};
+use crate::storage::check::{ArtifactFacts, CheckedArtifact, Inspection, IntegrityLevel};
 use crate::storage::{Result, Storage, StorageError};
 
 /// Checks the artifacts that `options` select, and, if these are all artifacts, whether lookups of digests find them.
@@ -26,9 +25,9 @@ pub(super) fn check(
     let is_first_part = options.after.is_none();
     let mut look_up = matches!(options.depth, Depth::Sample(_));
     if options.depth == Depth::Full {
-        let (mut found, is_complete) = inspection.mentions_index()?;
+        let (mut found, is_complete) = inspection.mentions_index(IntegrityLevel::Full)?;
         // If lookups cannot work, there is no point in trying them for each artifact.
-        look_up = !is_complete && !found.iter().any(|finding| finding.info.id == MENTION_INDEX_UNSORTED.id);
+        look_up = !is_complete && !found.iter().any(|finding| finding.info == INDEX_DIFFERS);
         if is_first_part {
             findings.append(&mut found);
         }
@@ -44,7 +43,7 @@ pub(super) fn check(
     });
     let reading = FsckReader::new(storage.maintenance().inspect()?, artifacts, true);
     let mut checking =
-        ArtifactChecker { inspection, look_up, removals: None, state: ArtifactCheckState::default() };
+        ArtifactChecker { inspection, look_up, removed: None, state: ArtifactCheckState::default() };
     if !options.keys.is_empty() {
         reporter.report.signatures = Some(SignatureCounts::default());
     }
@@ -94,8 +93,8 @@ struct ArtifactChecker<'i> {
     inspection: &'i dyn Inspection,
     /// Whether to test lookups for each artifact.
     look_up: bool,
-    /// Loaded on first use.
-    removals: Option<Removals>,
+    /// The hashes of what was removed, loaded on first use.
+    removed: Option<BTreeSet<Digest>>,
     state: ArtifactCheckState,
 }
 
@@ -149,7 +148,7 @@ impl ArtifactChecker<'_> {
         for (core, capture) in embedded {
             let (info, detail) = match self.is_missing(core, capture) {
                 Ok(false) => continue,
-                Ok(true) => (EMBEDDED_MISSING, format!("it is part of artifact {}", artifact.core)),
+                Ok(true) => (MISSING_ROW, format!("artifact: it is part of artifact {}", artifact.core)),
                 Err(error) if error.is_of_damaged_file() => (UNREADABLE, error.to_string()),
                 Err(error) => return Err(error),
             };
@@ -169,9 +168,11 @@ impl ArtifactChecker<'_> {
     }
 
     fn was_removed(&mut self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
-        if self.removals.is_none() {
-            self.removals = Some(self.inspection.removals()?);
+        if self.removed.is_none() {
+            let replay = self.inspection.replay(None, &mut Vec::new())?;
+            self.removed = Some(replay.map(|replay| replay.catalog.removed()).unwrap_or_default());
         }
-        Ok(self.removals.as_ref().is_some_and(|removals| removals.has(core, capture)))
+        let is_removed = |digest| self.removed.as_ref().is_some_and(|removed| removed.contains(digest));
+        Ok(is_removed(&core.0) || is_removed(&capture.0))
     }
 }

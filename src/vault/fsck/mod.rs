@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use crate::artifact::{KeyRing, Kind};
 use crate::formats;
-use crate::storage::check::finding::{KIND_DIFFERS, Subject};
+use crate::storage::check::finding::{DIFFERENT_ROW, Subject};
 use crate::storage::check::{Inspection, IntegrityLevel};
 use crate::storage::{Result, Storage, StorageError};
 
@@ -27,9 +27,8 @@ pub use options::{Depth, FsckOptions, Sample};
 pub use report::{FsckMonitor, FsckReport, RepairReport, RepairSummary};
 pub use signatures::SignatureCounts;
 
-pub(crate) use reader::admit_stored;
+pub(crate) use reader::{admit_directory, admit_stored, admit_target};
 pub(in crate::vault) use restoring::{reindex_artifacts, restore_bytes};
-pub(in crate::vault) use sources::from_vault;
 
 use report::FsckReporter;
 
@@ -107,16 +106,16 @@ fn overall(inspection: &dyn Inspection, options: &FsckOptions) -> Result<Vec<Fin
                 || known.member.as_deref().is_some_and(|member| kind.document_member() != Some(member))
         };
         if formats::named(&known.name).is_some_and(differs) {
-            let subject = Subject::Kind(known.name.clone());
-            findings.push(Finding::new(KIND_DIFFERS, subject, "this program defines it differently"));
+            let detail = format!("this program defines the kind {} differently", known.name);
+            findings.push(Finding::new(DIFFERENT_ROW, Subject::Table("kind".to_owned()), detail));
         }
     }
-    findings.append(&mut inspection.journal(None)?.findings);
+    findings.append(&mut inspection.compare_journal(None)?.findings);
     findings.append(&mut inspection.removed()?);
     if is_full {
         findings.append(&mut inspection.unreferenced()?);
     } else {
-        findings.append(&mut inspection.order_of_mentions()?);
+        findings.append(&mut inspection.mentions_index(IntegrityLevel::Quick)?.0);
     }
     Ok(findings)
 }

@@ -7,13 +7,12 @@ use super::signatures;
 use crate::artifact::{
     AdmitOptions, Admitted, Directory, DirectoryEntry, EntryContent, KeyRing, Kind, SignaturePolicy,
 };
+use crate::digest::CaptureHash;
 use crate::formats;
 use crate::json::reader::Limits;
-use crate::storage::check::finding::{
-    CAPTURE_DAMAGED, CORE_DIFFERS, Finding, KIND_UNKNOWN, KIND_WRONG, NOT_ADMITTED, Subject, WARNINGS_DIFFER,
-};
+use crate::storage::check::finding::{DIFFERENT_ROW, Finding, NOT_ADMITTED, Subject};
 use crate::storage::check::{ArtifactFacts, CaptureId, CheckedArtifact, Inspection, ReadCapture};
-use crate::storage::{Result, StorageError, StoredMember};
+use crate::storage::{CaptureTarget, Result, StorageError, StoredMember};
 use crate::validation::Report;
 
 /// An item read from the vault: first the captures of an artifact, then its index entries.
@@ -67,7 +66,10 @@ impl<'s> FsckReader<'s> {
             self.begin(artifact)?
         };
         while let Some(capture) = current.waiting.pop_front() {
-            let read = self.inspection.read(&current.artifact, capture, &mut current.findings)?;
+            let kind = current.artifact.kind.as_deref().and_then(formats::named);
+            let is_directory = kind.map(Kind::is_of_directories);
+            let read =
+                self.inspection.read(&current.artifact, capture, is_directory, &mut current.findings)?;
             if let Some(read) = read {
                 let artifact = current.artifact.clone();
                 self.current = Some(current);
@@ -124,35 +126,35 @@ pub(super) fn admit(
         Some(Ok(admitted)) if admitted.core() == artifact.core => {
             capture.findings.extend(compare_name(capture, &files, &admitted));
             if capture.warnings.as_deref() != Some(admitted.report().violations()) {
-                let detail = format!("a new check gives {}", admitted.report().violations().len());
-                capture.findings.push(Finding::new(WARNINGS_DIFFER, subject(), detail));
+                let detail =
+                    format!("capture: warnings: a new check gives {}", admitted.report().violations().len());
+                capture.findings.push(Finding::new(DIFFERENT_ROW, subject(), detail));
             }
             let differs = signatures::compare(capture.signature.as_ref(), admitted.signature());
             capture.findings.extend(differs.map(|(info, detail)| Finding::new(info, subject(), detail)));
             return Some(admitted);
         }
         Some(Ok(admitted)) => {
-            let detail = format!("{} instead of {}", admitted.core(), artifact.core);
-            Finding::new(CORE_DIFFERS, subject(), detail)
+            let detail = format!(
+                "artifact: core: the bytes are those of {}, not of {}",
+                admitted.core(),
+                artifact.core
+            );
+            Finding::new(DIFFERENT_ROW, subject(), detail)
         }
         Some(Err(report)) => Finding::new(NOT_ADMITTED, subject(), first_of(&report)),
         None => {
-            let detail = artifact.kind.as_deref().unwrap_or("the vault does not record it");
-            Finding::new(KIND_UNKNOWN, subject(), detail)
+            let kind = artifact.kind.as_deref().unwrap_or("that the vault does not record");
+            Finding::new(NOT_ADMITTED, subject(), format!("this program does not know the kind {kind}"))
         }
     };
     // The core hash proves what an artifact is, whatever kind the vault records.
     let others = formats::ALL.into_iter().filter(|kind| Some(*kind) != known);
     for admitted in others.filter_map(|kind| admit_as(kind, capture.is_directory, &files, keys).ok()) {
         if admitted.core() == artifact.core {
-            let detail = format!("it is {}", formats::noun(admitted.kind().name()));
-            capture.findings.push(Finding::new(KIND_WRONG, subject(), detail));
+            let detail = format!("artifact: kind: it is {}", formats::noun(admitted.kind().name()));
+            capture.findings.push(Finding::new(DIFFERENT_ROW, subject(), detail));
             return Some(admitted);
-        }
-        if capture.is_sealed_as(&admitted) {
-            let detail = format!("{} instead of {}", admitted.core(), artifact.core);
-            capture.findings.push(Finding::new(CORE_DIFFERS, subject(), detail));
-            return None;
         }
     }
     capture.findings.push(finding);
@@ -196,14 +198,42 @@ pub(crate) fn admit_stored(
     }
 }
 
+/// Admits the stored files of a capture, as an artifact of the kind with this name, or of any kind if it is not known. Returns
+/// `None` if it is not the artifact that `target` names.
+pub(crate) fn admit_target(
+    inspection: &dyn Inspection,
+    target: CaptureTarget,
+    kind: Option<&str>,
+) -> Result<Option<Admitted>> {
+    let kinds = formats::ALL.into_iter().filter(|known| kind.is_none_or(|kind| known.name() == kind));
+    for kind in kinds {
+        let is_directory = kind.is_of_directories();
+        let Some(files) = inspection.files(target.capture, is_directory)? else { continue };
+        let admitted = admit_as(kind, is_directory, &files, &KeyRing::default()).ok();
+        let found =
+            |admitted: &Admitted| CaptureTarget { capture: admitted.capture(), artifact: admitted.core() };
+        if let Some(admitted) = admitted.filter(|admitted| found(admitted) == target) {
+            return Ok(Some(admitted));
+        }
+    }
+    Ok(None)
+}
+
+/// Admits the stored files of a directory with this capture hash. Returns `None` if it is not one of a known kind.
+pub(crate) fn admit_directory(inspection: &dyn Inspection, capture: CaptureHash) -> Result<Option<Admitted>> {
+    let Some(files) = inspection.files(capture, true)? else { return Ok(None) };
+    let mut kinds = formats::ALL.into_iter().filter(|kind| kind.is_of_directories());
+    Ok(kinds.find_map(|kind| admit_as(kind, true, &files, &KeyRing::default()).ok()))
+}
+
 /// Compares the name of the file of a document, if the vault records it, with the name that the kind gives it.
 fn compare_name(capture: &ReadCapture, files: &[StoredMember], admitted: &Admitted) -> Option<Finding> {
     let ([only], [member]) = (files, admitted.members()) else { return None };
     if capture.is_directory || only.name.is_empty() || only.name == member.name() {
         return None;
     }
-    let detail = format!("its file has another name than {}", member.name());
-    Some(Finding::new(CAPTURE_DAMAGED, Subject::Capture(capture.capture), detail))
+    let detail = format!("member: name: it should be {}", member.name());
+    Some(Finding::new(DIFFERENT_ROW, Subject::Capture(capture.capture), detail))
 }
 
 fn first_of(report: &Report) -> String {

@@ -9,7 +9,7 @@ use super::search;
 use super::signatures::{self, SignatureCounts};
 use crate::artifact::{Admitted, KeyRing};
 use crate::intake::pipeline::{self, PipelineEvent};
-use crate::storage::check::finding::{Finding, SIGNATURE_WRONG, Subject};
+use crate::storage::check::finding::{Finding, Subject, WRONG_SIGNATURE};
 use crate::storage::check::{CaptureId, CheckedArtifact, ReadmittedArtifact, ReindexOutcome};
 use crate::storage::{Result, Storage, StorageError};
 
@@ -112,7 +112,7 @@ impl ReindexPass<'_, '_> {
                     if signatures::is_wrong(admitted.signature()) {
                         let subject = Subject::Capture(admitted.capture());
                         let detail = "it is now recorded as wrong";
-                        waiting.findings.push(Finding::new(SIGNATURE_WRONG, subject, detail));
+                        waiting.findings.push(Finding::new(WRONG_SIGNATURE, subject, detail));
                     }
                     // The recorded state is corrected together with the rest.
                     waiting.admitted.insert(id.number(), *admitted);

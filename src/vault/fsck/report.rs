@@ -64,41 +64,24 @@ impl FsckReport {
 pub struct RepairReport {
     /// The repairs made.
     pub repaired: Vec<Repair>,
-    /// Captures and changes of damaged logs that were not restored, and why. No later check finds them.
-    pub lost: Vec<Repair>,
     /// Errors caused by damage, because of which a step was not completed.
     pub failures: Vec<StorageError>,
 }
 
-/// A repair, or what could not be restored.
+/// A completed repair.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RepairSummary {
-    /// What was done; missing if nothing was restored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repaired: Option<String>,
-    /// Why it was not restored; missing if it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_repaired: Option<String>,
+    /// What was done.
+    pub repaired: String,
     /// The type of its subject, such as `artifact`.
     pub about: String,
     /// The name or hash of its subject.
     pub subject: String,
 }
 
-impl RepairSummary {
-    /// Creates the data of a repair.
-    #[must_use]
-    pub fn repaired(repair: &Repair) -> Self {
-        let Repair { subject, did } = repair;
-        let (about, subject) = (subject.type_name().to_owned(), subject.name());
-        Self { repaired: Some((*did).to_owned()), not_repaired: None, about, subject }
-    }
-
-    /// Creates the data of what was not restored.
-    #[must_use]
-    pub fn not_repaired(lost: &Repair) -> Self {
-        let Self { repaired, about, subject, .. } = Self::repaired(lost);
-        Self { repaired: None, not_repaired: repaired, about, subject }
+impl From<&Repair> for RepairSummary {
+    fn from(Repair { subject, did }: &Repair) -> Self {
+        Self { repaired: (*did).to_owned(), about: subject.type_name().to_owned(), subject: subject.name() }
     }
 }
 

@@ -13,15 +13,14 @@ use crate::storage::{Result, Storage};
 /// Passes bytes of blobs on.
 type Give<'g> = dyn FnMut(BlobHash, &[u8]) -> Result<()> + 'g;
 
-/// Restores those of `blobs` that cannot be read, or `all` of them, from the bytes that `source` passes on for the blobs
-/// that it gets. Returns what was repaired.
+/// Restores those of `blobs` that cannot be read from the bytes that `source` passes on for the blobs that it gets. Returns
+/// what was repaired.
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read or written.
 pub(in crate::vault) fn restore_bytes(
     storage: &dyn Storage,
     blobs: &BTreeSet<BlobHash>,
-    all: bool,
     source: &mut dyn FnMut(&mut BTreeSet<BlobHash>, &mut Give<'_>) -> Result<()>,
 ) -> Result<Vec<Repair>> {
     let steps = storage.maintenance().repairs()?;
@@ -30,7 +29,7 @@ pub(in crate::vault) fn restore_bytes(
         let inspection = storage.maintenance().inspect()?;
         let mut missing = BTreeSet::new();
         for blob in blobs {
-            if select(&*inspection, *blob)? && (all || inspection.bytes_of(*blob)?.is_none()) {
+            if select(&*inspection, *blob)? && inspection.bytes_of(*blob)?.is_none() {
                 missing.insert(*blob);
             }
         }

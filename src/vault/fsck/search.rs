@@ -1,7 +1,7 @@
 //! Comparison of the search index with the documents.
 
 use super::report::FsckReporter;
-use crate::storage::check::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
+use crate::storage::check::finding::{Finding, INDEX_DIFFERS, Subject};
 use crate::storage::{Capability, ErrorKind, Result, Storage};
 use crate::vault::search;
 
@@ -16,25 +16,25 @@ pub(super) fn check(storage: &dyn Storage, reporter: &mut FsckReporter<'_>) -> R
         // Other findings report the documents themselves.
         Err(error) if error.is_of_damaged_file() || error.kind() == ErrorKind::IndexDamaged => {
             let detail = format!("it cannot be compared with the artifacts: {}", error.cause());
-            reporter.add(Finding::new(SEARCH_DAMAGED, Subject::Search, detail));
+            reporter.add(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
             return Ok(());
         }
         Err(error) => return Err(error),
     };
     if differences.strays > 0 {
         let detail = format!("rows and words that belong to no artifact: {}", differences.strays);
-        reporter.add(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
+        reporter.add(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
     }
     if differences.unreachable > 0 {
         let detail = format!(
             "pages with words that lookups do not find, and entries that lead to wrong pages: {}",
             differences.unreachable
         );
-        reporter.add(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
+        reporter.add(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
     }
     for core in differences.artifacts {
         let detail = "the search index does not match its documents";
-        reporter.add(Finding::new(SEARCH_DIFFERS, Subject::Artifact(core), detail));
+        reporter.add(Finding::new(INDEX_DIFFERS, Subject::Artifact(core), detail));
     }
     Ok(())
 }

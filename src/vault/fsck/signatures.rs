@@ -1,7 +1,7 @@
 //! Comparison of recorded signature states with the results of checking the stored bytes.
 
 use crate::artifact::{Signature, SignatureState};
-use crate::storage::check::finding::{FindingInfo, SIGNATURE_DIFFERS, SIGNATURE_WRONG};
+use crate::storage::check::finding::{DIFFERENT_ROW, FindingInfo, WRONG_SIGNATURE};
 
 /// Results of checking the signatures of all captures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,18 +39,20 @@ pub(super) fn compare(
     use SignatureState::{Unchecked, Verified, Wrong};
     let (stored, found) = match (stored, found) {
         (None, None) => return None,
-        (Some(_), None) => return Some((SIGNATURE_DIFFERS, "it is recorded as signed but is not signed")),
-        (None, Some(_)) => return Some((SIGNATURE_DIFFERS, "it is signed but recorded as unsigned")),
+        (Some(_), None) => {
+            return Some((DIFFERENT_ROW, "signature: it is recorded as signed but is not signed"));
+        }
+        (None, Some(_)) => return Some((DIFFERENT_ROW, "signature: it is signed but recorded as unsigned")),
         (Some(stored), Some(found)) => (stored, found),
     };
     match (stored.state, found.state) {
-        (Verified, Wrong) => Some((SIGNATURE_WRONG, "it is recorded as verified")),
-        (Unchecked, Wrong) => Some((SIGNATURE_WRONG, "it is recorded as not checked")),
-        (Wrong, Wrong) => Some((SIGNATURE_WRONG, "it is recorded as wrong")),
+        (Verified, Wrong) => Some((WRONG_SIGNATURE, "it is recorded as verified")),
+        (Unchecked, Wrong) => Some((WRONG_SIGNATURE, "it is recorded as not checked")),
+        (Wrong, Wrong) => Some((WRONG_SIGNATURE, "it is recorded as wrong")),
         _ if stored.key_id != found.key_id => {
-            Some((SIGNATURE_DIFFERS, "it is recorded with a key id other than the one it states"))
+            Some((DIFFERENT_ROW, "signature: key_id is not the one that it states"))
         }
-        (Wrong, Verified) => Some((SIGNATURE_DIFFERS, "it verifies now but is recorded as wrong")),
+        (Wrong, Verified) => Some((DIFFERENT_ROW, "signature: it verifies now but is recorded as wrong")),
         (_, Unchecked) | (Verified | Unchecked, Verified) => None,
     }
 }
@@ -73,12 +75,12 @@ mod tests {
         };
         let table: Vec<Vec<Option<&str>>> =
             states.iter().map(|stored| states.iter().map(|found| id(*stored, *found)).collect()).collect();
-        let (wrong, differs) = (Some(SIGNATURE_WRONG.id), Some(SIGNATURE_DIFFERS.id));
+        let (wrong, differs) = (Some(WRONG_SIGNATURE.id), Some(DIFFERENT_ROW.id));
         assert_eq!(table, [[None, None, wrong], [None, None, wrong], [differs, None, wrong]]);
         for state in states {
             let one = signature(state, "a");
-            assert_eq!(compare(one.as_ref(), None).unwrap().0, SIGNATURE_DIFFERS);
-            assert_eq!(compare(None, one.as_ref()).unwrap().0, SIGNATURE_DIFFERS);
+            assert_eq!(compare(one.as_ref(), None).unwrap().0, DIFFERENT_ROW);
+            assert_eq!(compare(None, one.as_ref()).unwrap().0, DIFFERENT_ROW);
             assert!(compare(one.as_ref(), signature(state, "b").as_ref()).is_some());
         }
         assert!(compare(None, None).is_none());

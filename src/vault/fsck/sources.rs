@@ -1,20 +1,18 @@
 //! Sources of lost and damaged bytes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use super::reader::admit_as;
-use crate::artifact::{AdmitOptions, Admitted, DirectoryEntry, KeyRing, SignaturePolicy};
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::artifact::{AdmitOptions, DirectoryEntry, SignaturePolicy};
+use crate::digest::{BlobHash, Digest};
 use crate::files;
 use crate::formats;
 use crate::intake::archive::{self, ArchiveFormat};
 use crate::intake::{self, DocumentVerdict, ExamineOptions, Input, Inputs};
 use crate::json::reader::Limits;
-use crate::storage::check::RecordedCapture;
-use crate::storage::{self, CreationPolicy, Result, Storage, StorageError, StoredMember};
+use crate::storage::{self, CreationPolicy, Result, Storage, StorageError};
 
 /// Another vault, or files.
 pub(super) enum RepairSource {
@@ -31,14 +29,6 @@ impl RepairSource {
             Ok(Self::Files(path.to_owned()))
         } else {
             storage::open(path, CreationPolicy::Never).map(|opened| Self::Vault(opened.storage))
-        }
-    }
-
-    /// Returns the vault, if the source is one.
-    pub(super) fn vault(&self) -> Option<&dyn Storage> {
-        match self {
-            Self::Vault(storage) => Some(&**storage),
-            Self::Files(_) => None,
         }
     }
 
@@ -59,123 +49,47 @@ impl RepairSource {
                 }
                 Ok(())
             }
-            Self::Files(path) => files(path, &mut |bytes| {
-                let members = members(bytes);
-                let parts = members.iter().filter_map(DirectoryEntry::bytes).chain([bytes]);
-                for part in parts {
-                    let blob = BlobHash(Digest::from_content(part));
-                    if missing.remove(&blob) {
-                        give(blob, part)?;
-                    }
-                }
-                Ok(!missing.is_empty())
-            })
-            .map(drop),
-        }
-    }
-
-    /// Passes the `missing` captures that the source has to `give`, admitted, and removes them from `missing`.
-    pub(super) fn captures(
-        &self,
-        missing: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,
-        keys: &KeyRing,
-        give: &mut dyn FnMut(Admitted) -> Result<()>,
-    ) -> Result<()> {
-        match self {
-            Self::Vault(storage) => {
-                for lost in missing.values().cloned().collect::<Vec<_>>() {
-                    if let Some(admitted) = from_vault(&**storage, &lost, keys)? {
-                        missing.remove(&lost.key());
-                        give(admitted)?;
-                    }
-                }
-                Ok(())
-            }
             Self::Files(path) => {
-                documents(path, missing, keys, give)?;
-                let admit = AdmitOptions {
-                    signing_keys: keys.clone(),
-                    signature_policy: SignaturePolicy::Record,
-                    ..AdmitOptions::default()
-                };
-                let options = ExamineOptions { admit, ..ExamineOptions::default() };
-                for item in Inputs::new(vec![Input::Path(path.clone())]) {
-                    if missing.is_empty() {
-                        break;
-                    }
-                    // Unreadable files have nothing to offer.
-                    let Ok(DocumentVerdict::Admitted(mut admitted)) =
-                        item.and_then(|item| intake::examine(item, &options))
-                    else {
-                        continue;
-                    };
-                    let parts = admitted.take_embedded();
-                    for admitted in parts.into_iter().chain([admitted]) {
-                        if missing.remove(&(admitted.core(), admitted.capture())).is_some() {
-                            give(admitted)?;
+                files(path, &mut |bytes| {
+                    let members = members(bytes);
+                    let parts = members.iter().filter_map(DirectoryEntry::bytes).chain([bytes]);
+                    for part in parts {
+                        let blob = BlobHash(Digest::from_content(part));
+                        if missing.remove(&blob) {
+                            give(blob, part)?;
                         }
                     }
-                }
-                Ok(())
+                    Ok(!missing.is_empty())
+                })?;
+                manifests(path, missing, give)
             }
         }
     }
 }
 
-/// Passes to `give` those of the `missing` captures that are files below `path`. The kind of a document is known from
-/// the journal, so that documents which several kinds recognize are also found.
-fn documents(
+/// Passes the `missing` manifests of directories and archives below `path` to `give`, and removes them from `missing`.
+fn manifests(
     path: &Path,
-    missing: &mut BTreeMap<(CoreHash, CaptureHash), RecordedCapture>,
-    keys: &KeyRing,
-    give: &mut dyn FnMut(Admitted) -> Result<()>,
+    missing: &mut BTreeSet<BlobHash>,
+    give: &mut dyn FnMut(BlobHash, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    files(path, &mut |bytes| {
-        let capture = CaptureHash(Digest::from_content(bytes));
-        let same: Vec<RecordedCapture> =
-            missing.values().filter(|lost| lost.capture == capture).cloned().collect();
-        for lost in same {
-            let files = [StoredMember { name: String::new(), bytes: bytes.to_vec() }];
-            if let Some(admitted) = recorded(&lost, false, &files, keys) {
-                missing.remove(&lost.key());
-                give(admitted)?;
-            }
+    let admit = AdmitOptions { signature_policy: SignaturePolicy::Record, ..AdmitOptions::default() };
+    let options = ExamineOptions { admit, ..ExamineOptions::default() };
+    for item in Inputs::new(vec![Input::Path(path.to_owned())]) {
+        if missing.is_empty() {
+            break;
         }
-        Ok(!missing.is_empty())
-    })
-    .map(drop)
-}
-
-/// Admits the files of a capture as what the journal records; returns `None` if they are something else.
-fn recorded(
-    lost: &RecordedCapture,
-    is_directory: bool,
-    files: &[StoredMember],
-    keys: &KeyRing,
-) -> Option<Admitted> {
-    // The hash proves the kind, which is probably the one that is recorded.
-    let named = lost.kind.as_deref().and_then(formats::named);
-    let others = formats::ALL.into_iter().filter(|kind| Some(*kind) != named);
-    let mut admitted =
-        named.into_iter().chain(others).filter_map(|kind| admit_as(kind, is_directory, files, keys).ok());
-    admitted.find(|admitted| (admitted.core(), admitted.capture()) == lost.key())
-}
-
-/// Admits a capture that a journal records, from the bytes of `store`.
-pub(in crate::vault) fn from_vault(
-    storage: &dyn Storage,
-    lost: &RecordedCapture,
-    keys: &KeyRing,
-) -> Result<Option<Admitted>> {
-    let inspection = storage.maintenance().inspect()?;
-    if let Some(bytes) = inspection.bytes_of(BlobHash(lost.capture.0))? {
-        let document = recorded(lost, false, &[StoredMember { name: String::new(), bytes }], keys);
-        if document.is_some() {
-            return Ok(document);
+        // Unreadable files have nothing to offer.
+        let verdict = item.and_then(|item| intake::examine(item, &options));
+        let Ok(DocumentVerdict::Admitted(admitted)) = verdict else { continue };
+        let blob = BlobHash(admitted.capture().0);
+        if let Some(manifest) = admitted.manifest()
+            && missing.remove(&blob)
+        {
+            give(blob, manifest.bytes())?;
         }
     }
-    let files = inspection.files_of(lost.capture)?;
-    Ok(files.and_then(|files| recorded(lost, true, &files, keys)))
+    Ok(())
 }
 
 /// Passes the bytes of every file below `path` to `look` until it returns false, without following links. Unreadable

@@ -1,10 +1,10 @@
 //! Bytes that the vault has and that its catalog does not lead to.
 
 use super::error::LookupError;
-use crate::artifact::{KeyRing, Kind, parse_manifest};
-use crate::digest::{BlobHash, CoreHash, Digest, DigestPrefix};
+use crate::artifact::{Admitted, Kind, Member, parse_manifest};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::json::reader::Limits;
-use crate::storage::{Capability, StorageError, StoredMember, preference};
+use crate::storage::{Capability, CaptureTarget, StorageError, StoredMember, preference};
 use crate::vault::fsck;
 use crate::vault::handle::Vault;
 
@@ -41,34 +41,40 @@ impl Vault {
             return Ok(None);
         }
         let inspection = self.storage.maintenance().inspect()?;
-        let mut recorded = inspection.recorded_with(digest)?;
-        let is_core = recorded.iter().any(|recorded| recorded.core.0 == digest);
-        if is_core {
-            // A core hash stands for the preferred capture, and for no other byte form if that is damaged.
-            recorded.retain(|recorded| recorded.core.0 == digest);
-            let signatures = inspection.recorded_signatures()?;
-            recorded.sort_by_key(|recorded| preference(signatures.get(&recorded.key())));
-            recorded.truncate(1);
-        }
-        for recorded in recorded {
-            if let Some(admitted) = fsck::from_vault(&*self.storage, &recorded, &KeyRing::default())? {
-                let is_directory = admitted.kind().is_of_directories();
-                let file = |member: &crate::artifact::Member| StoredMember {
-                    name: if is_directory { member.name().to_owned() } else { String::new() },
-                    bytes: member.bytes().to_vec(),
-                };
-                let files = admitted.members().iter().map(file).collect();
-                return Ok(Some(RecoveredFiles {
-                    artifact: Some((admitted.core(), admitted.kind())),
-                    files,
-                }));
+        let replay = inspection.replay(None, &mut Vec::new())?;
+        let catalog = replay.map(|replay| replay.catalog).unwrap_or_default();
+        let recorded = catalog.captures_with(digest).into_iter();
+        let mut recorded: Vec<_> = recorded.map(|(target, kind)| (target, Some(kind))).collect();
+        // A seal says which artifact a capture belongs to if the journal does not.
+        for capture in inspection.sealed(CoreHash(digest))? {
+            let target = CaptureTarget { capture, artifact: CoreHash(digest) };
+            if !recorded.iter().any(|(known, _)| *known == target) {
+                recorded.push((target, None));
             }
         }
-        let bytes = if is_core { None } else { inspection.bytes_of(BlobHash(digest))? };
-        // The manifest of a directory is no file of it.
-        let bytes = bytes.filter(|bytes| parse_manifest(bytes).is_none());
-        let file = |bytes| StoredMember { name: String::new(), bytes };
-        Ok(bytes.map(|bytes| RecoveredFiles { artifact: None, files: vec![file(bytes)] }))
+        let is_core = recorded.iter().any(|(target, _)| target.artifact.0 == digest);
+        if is_core {
+            // A core hash stands for the preferred capture, and for no other byte form if that is damaged.
+            recorded.retain(|(target, _)| target.artifact.0 == digest);
+            recorded.sort_by_key(|(target, _)| preference(catalog.signature(*target).as_ref()));
+            recorded.truncate(1);
+        }
+        for (target, kind) in recorded {
+            if let Some(admitted) = fsck::admit_target(&*inspection, target, kind)? {
+                return Ok(Some(RecoveredFiles::from_admitted(&admitted)));
+            }
+        }
+        if is_core {
+            return Ok(None);
+        }
+        let Some(bytes) = inspection.bytes_of(BlobHash(digest))? else { return Ok(None) };
+        if parse_manifest(&bytes).is_none() {
+            let files = vec![StoredMember { name: String::new(), bytes }];
+            return Ok(Some(RecoveredFiles { artifact: None, files }));
+        }
+        // The bytes are those of a manifest, which stands for the directory.
+        let directory = fsck::admit_directory(&*inspection, CaptureHash(digest))?;
+        Ok(directory.as_ref().map(RecoveredFiles::from_admitted))
     }
 
     /// Returns `found`, or if that is an error, what `take` makes of intact bytes that have a hash by which they were
@@ -117,6 +123,16 @@ impl Vault {
 }
 
 impl RecoveredFiles {
+    fn from_admitted(admitted: &Admitted) -> Self {
+        let is_directory = admitted.kind().is_of_directories();
+        let file = |member: &Member| StoredMember {
+            name: if is_directory { member.name().to_owned() } else { String::new() },
+            bytes: member.bytes().to_vec(),
+        };
+        let files = admitted.members().iter().map(file).collect();
+        Self { artifact: Some((admitted.core(), admitted.kind())), files }
+    }
+
     /// Returns the bytes of the only file.
     #[must_use]
     pub fn into_document(mut self) -> Option<Vec<u8>> {

@@ -85,7 +85,7 @@ fn columns_that_an_encoding_does_not_use_are_named_and_emptied() {
         let before = stats(&sandbox);
         let changed = sql(&sandbox).execute(change, []).unwrap();
         let found = findings(&sandbox, &["--quick"]);
-        assert_eq!(found.matches("payload-surplus | blob ").count(), changed, "{change}\n{found}");
+        assert_eq!(found.matches("different-row | blob ").count(), changed, "{change}\n{found}");
         assert!(changed > 0);
         let repaired = findings(&sandbox, &["--repair"]);
         assert!(repaired.lines().all(|line| line.starts_with("repaired: ")), "{change}\n{repaired}");
@@ -126,7 +126,7 @@ fn what_was_removed_is_not_missed() {
     sandbox.run(["add".as_ref(), "--allow-removed".as_ref(), session.as_os_str()]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
     sql(&sandbox).execute("DELETE FROM capture WHERE id = (SELECT max(id) FROM capture)", []).unwrap();
-    assert!(findings(&sandbox, &[]).contains("capture-lost"));
+    assert!(findings(&sandbox, &[]).contains("missing-row | capture "));
     sandbox.run(["fsck", "--repair"]).expect(0);
     assert_eq!(findings(&sandbox, &[]), "");
 }
@@ -184,22 +184,18 @@ fn the_table_of_unresolved_references_is_held_to_the_lists() {
     for (change, found, left) in [
         (
             format!("DELETE FROM unresolved_reference {one}"),
-            format!("unresolved-missing | {table} | 1 row\n"),
+            format!("missing-row | {table} | 1 row\n"),
             all - 1,
         ),
-        (
-            "DELETE FROM unresolved_reference".to_owned(),
-            format!("unresolved-missing | {table} | 5 rows\n"),
-            all - 5,
-        ),
+        ("DELETE FROM unresolved_reference".to_owned(), format!("missing-row | {table} | 5 rows\n"), all - 5),
         (
             "INSERT INTO unresolved_reference VALUES (1, 1), (1, 2), (1, 3)".to_owned(),
-            format!("unresolved-surplus | {table} | 3 rows\n"),
+            format!("surplus-row | {table} | 3 rows\n"),
             all,
         ),
         (
             format!("UPDATE unresolved_reference SET key = 1 {one}"),
-            format!("unresolved-missing | {table} | 1 row\nunresolved-surplus | {table} | 1 row\n"),
+            format!("missing-row | {table} | 1 row\nsurplus-row | {table} | 1 row\n"),
             all - 1,
         ),
     ] {

@@ -162,14 +162,14 @@ fn an_entry_that_is_not_understood_is_a_finding() {
     add(r#"{"action":"invent","at":"2026-01-01T00:00:00.000Z"}"#);
     let found = findings(&sandbox, &[]);
     assert!(
-        found.starts_with("entry-unknown | entry 25 | this program does not know the action \"invent\""),
+        found.starts_with("unknown-entry | entry 25 | this program does not know the action \"invent\""),
         "{found}"
     );
     assert_eq!(found.lines().count(), 1, "{found}");
     // What it may have changed is not known, so nothing is restored.
     connection.execute("DELETE FROM note", []).unwrap();
     let report = findings(&sandbox, &["--repair"]);
-    assert!(!report.contains("repaired") && report.contains("annotation-lost"), "{report}");
+    assert!(!report.contains("repaired") && report.contains("missing-row"), "{report}");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_forged_journal_is_a_finding_and_nothing_is_restored_from_it() {
         "UPDATE journal SET entry = replace(entry, 'of the trace', 'of a thief') WHERE entry IS NOT NULL";
     sql(&sandbox).execute_batch(change).unwrap();
     let found = findings(&sandbox, &[]);
-    assert!(found.contains("journal-broken | entry ") && found.contains("annotation-differs"), "{found}");
+    assert!(found.contains("broken-chain | entry ") && found.contains("different-row"), "{found}");
     assert!(!findings(&sandbox, &["--repair"]).contains("repaired"));
     assert!(sandbox.run(["show", TRACE]).expect(0).stdout.contains("of the trace"));
 }
@@ -213,11 +213,11 @@ fn the_order_of_arrival_is_held_to_the_journal_and_restored_from_it() {
         sql(&sandbox).execute_batch(&swap(columns, one, two)).unwrap();
         let found = findings(&sandbox, &["--quick"]);
         assert!(
-            found.lines().all(|line| line.starts_with("order-differs | ")) && !found.is_empty(),
+            found.lines().all(|line| line.starts_with("different-row | ")) && !found.is_empty(),
             "{found}"
         );
         let repaired = findings(&sandbox, &["--repair"]);
-        assert!(repaired.contains("repaired: reordered by arrival"), "{repaired}");
+        assert!(repaired.contains("repaired: written from the journal again"), "{repaired}");
         assert_eq!(findings(&sandbox, &[]), "");
         assert_eq!((latest(&sandbox), list(&sandbox), capture(&sandbox)), before);
     }
@@ -233,7 +233,7 @@ fn the_time_beside_an_entry_is_not_shown_and_is_held_to_its_text() {
     assert!(sandbox.run(["show", SMALL]).expect(1).stderr.contains("was removed on 2"));
     let found = findings(&sandbox, &[]);
     let expected = |line: &str| {
-        line.starts_with("time-differs | entry ") && line.ends_with("differs from that in its text")
+        line.starts_with("different-row | entry ") && line.ends_with("differs from the time in its text")
     };
     assert!(found.lines().count() == 16 && found.lines().all(expected), "{found}");
     findings(&sandbox, &["--repair"]);

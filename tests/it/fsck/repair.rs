@@ -93,10 +93,10 @@ fn bytes_come_back_from_archives() {
 fn what_cannot_be_repaired_is_said() {
     let sandbox = examples();
     let report = repaired(&sandbox, "UPDATE payload SET bytes = x'00' WHERE blob = 1", &[]);
-    assert!(report.contains("\nblob-damaged | "), "{report}");
+    assert!(report.contains("\ndamaged-bytes | "), "{report}");
     let sandbox = examples();
     let report = repaired(&sandbox, "UPDATE journal SET size = 1 WHERE seq = 2", &[]);
-    assert!(report.contains("\njournal-broken | entry 2"), "{report}");
+    assert!(report.contains("\nbroken-chain | entry 2"), "{report}");
     let ran = sandbox.run(["fsck"]).expect(1);
     assert!(ran.stdout.contains("What to do: "), "{}", ran.stdout);
 }
@@ -162,7 +162,7 @@ fn a_lost_row_of_a_blob_is_restored_without_another_vault() {
     let sandbox = examples();
     let change = "DELETE FROM blob WHERE id = (SELECT min(blob) FROM capture)";
     let report = repaired(&sandbox, change, &[]);
-    assert!(report.contains("repaired: restored to its table | blob "), "{report}");
+    assert!(report.contains("repaired: given the hash and size of its bytes again | blob "), "{report}");
     assert_eq!(findings(&sandbox, &[]), "");
 }
 

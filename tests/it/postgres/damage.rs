@@ -393,72 +393,66 @@ fn a_change_of_rows_about_objects_is_found_or_makes_no_difference() {
 
 /// What is changed, and the findings that say so.
 const DAMAGE: &[(&str, &[&str])] = &[
-    ("UPDATE blob SET bytes = 'other'", &["blob-damaged"]),
-    ("UPDATE blob SET encoding = 7", &["blob-damaged"]),
-    ("UPDATE blob SET size = size + 1 WHERE encoding = 0", &["size-wrong"]),
-    ("DELETE FROM blob WHERE size > 1000", &["blob-missing", "reference-broken"]),
-    ("INSERT INTO blob SELECT * FROM blob", &["duplicate-blob"]),
-    ("DELETE FROM member WHERE name = 'policy.json'", &["blob-unreferenced", "capture-damaged"]),
-    (
-        "UPDATE artifact SET core = sha256(core) WHERE id = 1",
-        &["capture-lost", "core-differs", "seal-broken"],
-    ),
-    ("UPDATE artifact SET kind = 1 + kind % 2 WHERE id = 1", &["kind-wrong"]),
-    ("UPDATE artifact SET arrival = arrival + 1", &["order-differs"]),
-    ("UPDATE artifact SET created_at = 0", &["index-missing"]),
-    ("INSERT INTO artifact SELECT * FROM artifact WHERE id = 2", &["duplicate-artifact"]),
-    ("DELETE FROM artifact WHERE id = 1", &["capture-lost", "reference-broken"]),
-    ("DELETE FROM capture WHERE id = 1", &["artifact-empty", "capture-lost"]),
-    (
-        "UPDATE capture SET artifact = 2 WHERE artifact = 1",
-        &["capture-lost", "capture-unrecorded", "seal-broken"],
-    ),
-    ("UPDATE capture SET seal = substr(sha256(seal), 1, 16)", &["seal-broken"]),
-    ("UPDATE capture SET size = size + 1", &["size-wrong"]),
-    ("UPDATE capture SET warnings = '[]x'", &["warnings-differ"]),
-    ("UPDATE capture SET added_at = 0", &["time-differs"]),
-    ("UPDATE capture SET seen_at = 0", &["time-differs"]),
-    ("UPDATE capture SET source_path = 'another'", &["source-path-differs"]),
-    ("UPDATE capture SET signature = 'wrong' WHERE signature IS NOT NULL", &["signature-differs"]),
-    ("INSERT INTO capture SELECT * FROM capture WHERE id = 3", &["capture-unrecorded", "duplicate-capture"]),
-    ("UPDATE kind SET name = 'another' WHERE id = 1", &["kind-wrong"]),
-    ("UPDATE kind SET is_directory = NOT is_directory", &["kind-differs"]),
-    ("UPDATE role SET relation = 'another' WHERE relation IS NOT NULL", &["index-missing", "index-surplus"]),
-    ("UPDATE role SET group_id = group_id + 1", &["kind-differs"]),
-    ("DELETE FROM mention_list", &["index-missing", "mentions-surplus"]),
-    ("UPDATE mention_list SET entries = '\\xff'", &["index-unreadable"]),
-    ("UPDATE mention_list SET firsts = NULL", &["index-surplus"]),
-    ("DELETE FROM mention_key", &["mentions-missing"]),
-    ("INSERT INTO mention_key VALUES (1, 1, 1)", &["mentions-surplus"]),
-    ("DELETE FROM edge", &["index-missing"]),
-    ("UPDATE edge SET target = sha256(target)", &["index-missing", "index-surplus"]),
-    ("UPDATE attribute SET value = 'another'", &["index-missing", "index-surplus"]),
-    ("UPDATE attribute SET key = 0", &["index-missing"]),
-    ("UPDATE identity SET handle = 'run:another'", &["index-missing", "index-surplus"]),
-    ("DELETE FROM name_mention", &["index-missing"]),
-    ("UPDATE note SET text = 'another'", &["annotation-differs", "index-missing"]),
-    ("UPDATE note SET folded = ''", &["index-missing"]),
-    ("DELETE FROM tag", &["annotation-lost"]),
-    ("UPDATE tag SET artifact = 1", &["annotation-differs"]),
-    ("INSERT INTO tag VALUES ('mine', 1, 0)", &["annotation-unrecorded"]),
-    ("UPDATE pin SET note = 'another'", &["annotation-differs"]),
-    ("UPDATE label SET value = 'another'", &["annotation-differs"]),
-    ("DELETE FROM label WHERE key = 'branch'", &["annotation-lost"]),
-    ("UPDATE link SET at = 0", &["annotation-differs"]),
-    ("DELETE FROM tombstone", &["tombstone-differs"]),
-    ("UPDATE tombstone SET reason = 'another'", &["tombstone-differs"]),
-    ("UPDATE journal SET entry = replace(entry, 'tester', 'other') WHERE seq = 2", &["journal-broken"]),
-    ("UPDATE journal SET action = 'another' WHERE seq = 2", &["entry-differs"]),
-    ("UPDATE journal SET at = 0 WHERE seq = 2", &["time-differs"]),
-    ("DELETE FROM journal WHERE seq = 2", &["capture-unrecorded", "journal-broken"]),
-    ("DELETE FROM search_capture", &["search-differs"]),
-    ("DELETE FROM search_passage", &["search-differs"]),
-    ("UPDATE search_passage SET words = 'another:1'", &["search-differs"]),
-    ("UPDATE search_state SET capture = capture + 1", &["search-differs"]),
-    ("DELETE FROM search_state", &["search-differs"]),
-    ("UPDATE blob SET object = digest", &["blob-damaged", "reference-broken"]),
-    ("UPDATE head SET seq = seq + 1", &["journal-broken"]),
-    ("DELETE FROM head", &["journal-broken"]),
+    ("UPDATE blob SET bytes = 'other'", &["damaged-bytes"]),
+    ("UPDATE blob SET encoding = 7", &["damaged-bytes"]),
+    ("UPDATE blob SET size = size + 1 WHERE encoding = 0", &["different-row"]),
+    ("DELETE FROM blob WHERE size > 1000", &["missing-bytes", "surplus-row"]),
+    ("INSERT INTO blob SELECT * FROM blob", &["surplus-row"]),
+    ("DELETE FROM member WHERE name = 'policy.json'", &["different-row", "surplus-row"]),
+    ("UPDATE artifact SET core = sha256(core) WHERE id = 1", &["different-row", "missing-row"]),
+    ("UPDATE artifact SET kind = 1 + kind % 2 WHERE id = 1", &["different-row"]),
+    ("UPDATE artifact SET arrival = arrival + 1", &["different-row"]),
+    ("UPDATE artifact SET created_at = 0", &["different-row"]),
+    ("INSERT INTO artifact SELECT * FROM artifact WHERE id = 2", &["surplus-row"]),
+    ("DELETE FROM artifact WHERE id = 1", &["missing-row", "surplus-row"]),
+    ("DELETE FROM capture WHERE id = 1", &["missing-row", "surplus-row"]),
+    ("UPDATE capture SET artifact = 2 WHERE artifact = 1", &["missing-row", "surplus-row"]),
+    ("UPDATE capture SET seal = substr(sha256(seal), 1, 16)", &["different-row"]),
+    ("UPDATE capture SET size = size + 1", &["different-row"]),
+    ("UPDATE capture SET warnings = '[]x'", &["different-row"]),
+    ("UPDATE capture SET added_at = 0", &["different-row"]),
+    ("UPDATE capture SET seen_at = 0", &["different-row"]),
+    ("UPDATE capture SET source_path = 'another'", &["different-row"]),
+    ("UPDATE capture SET signature = 'wrong' WHERE signature IS NOT NULL", &["different-row"]),
+    ("INSERT INTO capture SELECT * FROM capture WHERE id = 3", &["surplus-row"]),
+    ("UPDATE kind SET name = 'another' WHERE id = 1", &["different-row"]),
+    ("UPDATE kind SET is_directory = NOT is_directory", &["different-row"]),
+    ("UPDATE role SET relation = 'another' WHERE relation IS NOT NULL", &["missing-row", "surplus-row"]),
+    ("UPDATE role SET group_id = group_id + 1", &["different-row"]),
+    ("DELETE FROM mention_list", &["missing-row", "surplus-row"]),
+    ("UPDATE mention_list SET entries = '\\xff'", &["unreadable"]),
+    ("UPDATE mention_list SET firsts = NULL", &["surplus-row"]),
+    ("DELETE FROM mention_key", &["index-differs"]),
+    ("INSERT INTO mention_key VALUES (1, 1, 1)", &["surplus-row"]),
+    ("DELETE FROM edge", &["missing-row"]),
+    ("UPDATE edge SET target = sha256(target)", &["missing-row", "surplus-row"]),
+    ("UPDATE attribute SET value = 'another'", &["missing-row", "surplus-row"]),
+    ("UPDATE attribute SET key = 0", &["missing-row"]),
+    ("UPDATE identity SET handle = 'run:another'", &["missing-row", "surplus-row"]),
+    ("DELETE FROM name_mention", &["missing-row"]),
+    ("UPDATE note SET text = 'another'", &["different-row"]),
+    ("UPDATE note SET folded = ''", &["different-row"]),
+    ("DELETE FROM tag", &["missing-row"]),
+    ("UPDATE tag SET artifact = 1", &["different-row"]),
+    ("INSERT INTO tag VALUES ('mine', 1, 0)", &["surplus-row"]),
+    ("UPDATE pin SET note = 'another'", &["different-row"]),
+    ("UPDATE label SET value = 'another'", &["different-row"]),
+    ("DELETE FROM label WHERE key = 'branch'", &["missing-row"]),
+    ("UPDATE link SET at = 0", &["different-row"]),
+    ("DELETE FROM tombstone", &["missing-row"]),
+    ("UPDATE tombstone SET reason = 'another'", &["different-row"]),
+    ("UPDATE journal SET entry = replace(entry, 'tester', 'other') WHERE seq = 2", &["broken-chain"]),
+    ("UPDATE journal SET action = 'another' WHERE seq = 2", &["different-row"]),
+    ("UPDATE journal SET at = 0 WHERE seq = 2", &["different-row"]),
+    ("DELETE FROM journal WHERE seq = 2", &["broken-chain", "surplus-row"]),
+    ("DELETE FROM search_capture", &["index-differs"]),
+    ("DELETE FROM search_passage", &["index-differs"]),
+    ("UPDATE search_passage SET words = 'another:1'", &["index-differs"]),
+    ("UPDATE search_state SET capture = capture + 1", &["index-differs"]),
+    ("DELETE FROM search_state", &["index-differs"]),
+    ("UPDATE blob SET object = digest", &["damaged-bytes", "surplus-row"]),
+    ("UPDATE head SET seq = seq + 1", &["broken-chain"]),
+    ("DELETE FROM head", &["broken-chain"]),
 ];
 
 #[test]
@@ -538,7 +532,7 @@ fn what_is_lost_and_damaged_is_named_by_its_hash() {
                       WHERE encode(a.core, 'hex') LIKE '5c496a37feba%')";
     assert!(client.execute(change, &[]).unwrap() > 0);
     let found = fsck().expect(1).json();
-    assert_eq!(found[0]["finding"], "blob-damaged", "{found:?}");
+    assert_eq!(found[0]["finding"], "damaged-bytes", "{found:?}");
     assert!(database.run(["get", "5c496a37feba"]).expect(2).stderr.contains("damaged"));
     database.run(["get", "4df877dec7f4"]).expect(0);
     for table in ["edge", "identity", "name_mention", "attribute"] {
@@ -552,8 +546,10 @@ fn what_is_lost_and_damaged_is_named_by_its_hash() {
         )
         .unwrap();
     let found = fsck().expect(1).json();
-    let lost = found.iter().find(|finding| finding["finding"] == "capture-lost").unwrap();
-    assert!(lost["detail"].as_str().unwrap().starts_with("of artifact sha256:"), "{lost}");
+    let is_lost =
+        |finding: &&serde_json::Value| finding["finding"] == "missing-row" && finding["about"] == "capture";
+    let lost = found.iter().find(is_lost).unwrap();
+    assert!(lost["detail"].as_str().unwrap().contains("(artifact sha256:"), "{lost}");
 }
 
 #[test]

@@ -136,9 +136,11 @@ fn a_check_names_lost_and_damaged_objects() {
         let mut changed = intact.clone();
         changed[0] ^= 1;
         let shortened = &intact[..intact.len() - 1];
-        for (bytes, expected) in
-            [(None, "blob-missing"), (Some(&changed[..]), "blob-damaged"), (Some(shortened), "blob-missing")]
-        {
+        for (bytes, expected) in [
+            (None, "missing-bytes"),
+            (Some(&changed[..]), "damaged-bytes"),
+            (Some(shortened), "missing-bytes"),
+        ] {
             match bytes {
                 Some(bytes) => std::fs::write(&object, bytes).unwrap(),
                 None => std::fs::remove_file(&object).unwrap(),
@@ -161,9 +163,9 @@ fn a_check_finds_rows_of_objects_that_contradict_others() {
     let Some(database) = with_examples(&place) else { return };
     let mut client = database.schema.client();
     for (change, back, expected) in [
-        ("UPDATE object SET size = size - 1", "UPDATE object SET size = size + 1", "size-wrong"),
-        ("UPDATE blob SET start = start + 1", "UPDATE blob SET start = start - 1", "blob-damaged"),
-        ("UPDATE blob SET length = length - 1", "UPDATE blob SET length = length + 1", "blob-damaged"),
+        ("UPDATE object SET size = size - 1", "UPDATE object SET size = size + 1", "different-row"),
+        ("UPDATE blob SET start = start + 1", "UPDATE blob SET start = start - 1", "damaged-bytes"),
+        ("UPDATE blob SET length = length - 1", "UPDATE blob SET length = length + 1", "damaged-bytes"),
     ] {
         client.batch_execute(change).unwrap();
         let found = database.run(["fsck", "--full", "--json"]).expect(1).json();

@@ -213,7 +213,7 @@ fn repairing_does_not_bring_it_back() {
         )
         .unwrap();
     let lost = sandbox.run(["fsck"]).expect(1).stdout;
-    assert!(lost.contains("capture-lost"), "{lost}");
+    assert!(lost.contains("missing-row"), "{lost}");
     let examples = repository("examples");
     for from in [sandbox.path("old.vault"), examples] {
         sandbox.run(["fsck".as_ref(), "--repair".as_ref(), "--from".as_ref(), from.as_os_str()]);

@@ -91,7 +91,7 @@ fn words_that_are_not_found_though_they_are_there_are_missed() {
         assert!(pages > 3, "the index is large enough to have an index of its own");
         let missed = ["word15000", "word9000", "word1"].map(|word| found(&sandbox, &[word]).is_empty());
         assert!(missed.contains(&true), "{change}");
-        assert!(findings(&sandbox, &[]).contains("search-differs"), "{}", findings(&sandbox, &[]));
+        assert!(findings(&sandbox, &[]).contains("index-differs"), "{}", findings(&sandbox, &[]));
         sandbox.run(["fsck", "--repair"]).expect(0);
         assert_eq!(found(&sandbox, &["word15000"]).len(), 1, "{change}");
     }
@@ -137,7 +137,7 @@ fn damaged_documents_are_told_and_the_rest_is_found() {
     let damage = "UPDATE payload SET bytes = x'00' WHERE encoding IN (1, 2)";
     assert!(sql(&sandbox).execute(damage, []).unwrap() > 3);
     let report = findings(&sandbox, &[]);
-    assert!(report.contains("blob-damaged") && !report.contains("search"), "{report}");
+    assert!(report.contains("damaged-bytes") && !report.contains("search"), "{report}");
     sandbox.run(["search", "export"]).expect(2);
     let sandbox = examples();
     sandbox.run(["index", "drop"]).expect(0);
@@ -149,7 +149,7 @@ fn damaged_documents_are_told_and_the_rest_is_found() {
     assert_eq!(found(&sandbox, &["\"which label fits\""]), [""; 0]);
     assert_eq!(hits(&sandbox, &["export"]).len(), 4);
     let report = findings(&sandbox, &[]);
-    assert!(report.contains("blob-damaged") && !report.contains("search"), "{report}");
+    assert!(report.contains("damaged-bytes") && !report.contains("search"), "{report}");
     // Once the bytes are there again, the repair finds the words again.
     let whole = examples();
     let source = whole.vault();

@@ -158,7 +158,7 @@ fn reindex_with_keys_checks_again_and_without_keys_forgets_nothing() {
     // The key was another one after all.
     ring(&sandbox, "other", &[("ci", "other")]);
     let ran = run(&sandbox, &["index", "rebuild", "--signing-key-file", "other"], &[]).expect(1);
-    assert!(ran.stdout.starts_with("signature-wrong capture sha256:"), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("wrong-signature capture sha256:"), "{}", ran.stdout);
     assert!(ran.stderr.contains("signatures: 0 verified, 0 not checked, 1 wrong"), "{}", ran.stderr);
     assert_eq!(state(&sandbox), "wrong");
     assert_eq!(sandbox.run(["find", "--signature", "wrong", "--json"]).expect(0).json().len(), 1);

@@ -92,13 +92,13 @@ impl Args {
         if options.depth == Depth::Full && options.kind.is_none() && options.after.is_none() {
             progress.count_artifacts(&vault);
         }
-        let mut printer = FsckPrinter { as_json: self.json, progress, resume, output_error: None, lost: 0 };
+        let mut printer = FsckPrinter { as_json: self.json, progress, resume, output_error: None };
         let report = if self.repair {
             self.repair(&vault, &options, &mut printer)?
         } else {
             vault.fsck(&options, &mut printer)?
         };
-        let FsckPrinter { output_error, resume, progress, lost, .. } = printer;
+        let FsckPrinter { output_error, resume, progress, .. } = printer;
         drop(progress);
         let explained = if self.json { Ok(()) } else { explain(&report) };
         // A closed pipe does not affect the exit status, which is the answer.
@@ -123,10 +123,7 @@ impl Args {
         };
         stdout::note(&format!("{artifacts} checked, {found}{unchecked}; {size} in {seconds:.2} s"));
         report.signatures.iter().for_each(|counts| reindex::note_signatures(*counts));
-        if lost > 0 {
-            stdout::note(&format!("{} not repaired", counted(lost, "item")));
-        }
-        Ok(if findings == 0 && lost == 0 { Status::Done } else { Status::No })
+        Ok(if findings == 0 { Status::Done } else { Status::No })
     }
 
     /// Checks, repairs, and checks again: the remaining findings could not be repaired.
@@ -158,15 +155,11 @@ impl Args {
         let done =
             vault.repair(&report, &self.from, &options.keys, &mut SilentMonitor(&mut printer.progress))?;
         for repaired in &done.repaired {
-            printer.print(|as_json| print_repair(repaired, true, as_json));
-        }
-        for lost in &done.lost {
-            printer.print(|as_json| print_repair(lost, false, as_json));
+            printer.print(|as_json| print_repair(repaired, as_json));
         }
         for failure in &done.failures {
             stdout::note(&format!("a step of the repair failed: {failure}"));
         }
-        printer.lost = done.lost.len() as u64;
         Ok(vault.fsck(options, printer)?)
     }
 
@@ -213,8 +206,6 @@ struct FsckPrinter {
     resume: Option<FsckResumeFile>,
     /// The first output error. The check continues without output.
     output_error: Option<io::Error>,
-    /// The number of changes and captures of damaged logs that were not restored. The check does not know them.
-    lost: u64,
 }
 
 impl FsckPrinter {
@@ -253,22 +244,17 @@ impl FsckMonitor for FsckPrinter {
     }
 }
 
-fn print_repair(repaired: &Repair, is_repaired: bool, as_json: bool) -> io::Result<()> {
+fn print_repair(repaired: &Repair, as_json: bool) -> io::Result<()> {
     if as_json {
         let mut out = stdout::raw();
-        let summary = if is_repaired { RepairSummary::repaired } else { RepairSummary::not_repaired };
-        json::line(&mut out, &summary(repaired))?;
+        json::line(&mut out, &RepairSummary::from(repaired))?;
         return out.flush();
     }
     let Repair { subject, did } = repaired;
     let subject = subject.to_string();
     let mut out = stdout::text();
     let subject = escaped(&subject);
-    if is_repaired {
-        writeln!(out, "{GOOD}repaired{GOOD:#} {subject}: {did}")?;
-    } else {
-        writeln!(out, "{BAD}not repaired{BAD:#} {subject}: {did}")?;
-    }
+    writeln!(out, "{GOOD}repaired{GOOD:#} {subject}: {did}")?;
     out.flush()
 }
 

@@ -147,16 +147,16 @@ fn check(storage: &PostgresStorage) -> u64 {
     let before = storage.round_trips();
     let inspection = storage.maintenance().inspect().unwrap();
     let mut findings = inspection.structures(IntegrityLevel::Full).unwrap();
-    findings.extend(inspection.journal(None).unwrap().findings);
+    findings.extend(inspection.compare_journal(None).unwrap().findings);
     findings.extend(inspection.removed().unwrap());
     findings.extend(inspection.unreferenced().unwrap());
-    let (of_mentions, is_complete) = inspection.mentions_index().unwrap();
+    let (of_mentions, is_complete) = inspection.mentions_index(IntegrityLevel::Full).unwrap();
     findings.extend(of_mentions);
     let artifacts = inspection.artifacts(None, &mut findings).unwrap();
     for (number, artifact) in artifacts.iter().enumerate() {
         inspection.read_ahead(&artifacts[number..]).unwrap();
         for id in inspection.capture_ids(artifact, &mut findings).unwrap() {
-            let read = inspection.read(artifact, id, &mut findings).unwrap().unwrap();
+            let read = inspection.read(artifact, id, None, &mut findings).unwrap().unwrap();
             assert!(read.files.is_some());
             findings.extend(read.findings);
         }

@@ -1,16 +1,13 @@
 //! Captures as stored, read without trusting the rows that refer to them.
 
-use std::collections::BTreeMap;
-
 use postgres::Row;
 
 use super::ahead::ArtifactTable;
 use super::{DatabaseInspection, ROWS, read_all, table};
-use crate::artifact::is_capture_of;
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
-use crate::storage::check::capture::CaptureRow;
+use crate::artifact::parse_manifest;
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::check::finding::{
-    BLOB_DAMAGED, BLOB_MISSING, CAPTURE_DAMAGED, Finding, SIZE_WRONG, Subject, UNREADABLE,
+    DAMAGED_BYTES, DIFFERENT_ROW, Finding, MISSING_BYTES, Subject, UNREADABLE,
 };
 use crate::storage::check::{CaptureId, CheckedArtifact, ReadCapture};
 use crate::storage::postgres::bytes::{self, BlobExamination};
@@ -28,7 +25,7 @@ struct NamedBlob {
 
 impl DatabaseInspection<'_> {
     /// Returns all artifacts, or those of one kind, ordered by core hash. An unreadable part of the table is a finding.
-    pub(super) fn artifacts(
+    pub(super) fn all_artifacts(
         &self,
         kind: Option<&str>,
         findings: &mut Vec<Finding>,
@@ -54,75 +51,20 @@ impl DatabaseInspection<'_> {
         Ok(artifacts)
     }
 
-    /// Returns the artifacts that captures refer to and that are missing from the vault. Their hashes are not known.
-    pub(super) fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
-        let mut artifacts = Vec::new();
-        self.look(table("capture"), findings, || {
-            let sql = "SELECT DISTINCT artifact FROM capture c
-                        WHERE NOT EXISTS (SELECT 1 FROM artifact a WHERE a.id = c.artifact) ORDER BY artifact";
-            self.scan(sql, ROWS, &mut |rows| {
-                let core = CoreHash(Digest::from_bytes([0; 32]));
-                for row in rows {
-                    artifacts.push(CheckedArtifact { id: value(row, 0)?, core, kind: None });
-                }
-                Ok(())
-            })
-        })?;
-        Ok(artifacts)
-    }
-
-    /// Returns the captures whose seals bind them to `core`, whatever artifact their rows refer to.
-    pub(super) fn sealed_for(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
-        let mut sealed = Vec::new();
-        self.look(Subject::Table("capture".to_owned()), &mut Vec::new(), || {
-            self.scan("SELECT digest, seal FROM capture", ROWS, &mut |rows| {
-                // A row that cannot be read does not have the seal.
-                let captures = rows.iter().filter_map(|row| {
-                    let (capture, stored) = (capture(row, 0).ok()?, value::<&[u8]>(row, 1).ok()?);
-                    (stored == seal(core, capture)).then_some(capture)
-                });
-                sealed.extend(captures);
-                Ok(())
-            })
-        })?;
-        Ok(sealed)
-    }
-
-    /// Returns the names and hashes of the files of every set of files that may be the capture with this hash: of the
-    /// captures that have it, and of those that are lost.
-    pub(super) fn file_lists(&self, capture: CaptureHash) -> Result<Vec<Vec<(String, BlobHash)>>> {
-        let mut lists: BTreeMap<i64, Vec<(String, BlobHash)>> = BTreeMap::new();
-        self.look(Subject::Capture(capture), &mut Vec::new(), || {
-            let sql = "SELECT m.capture, m.name, m.blob FROM member m LEFT JOIN capture c ON c.id = m.capture
-                        WHERE c.id IS NULL OR c.digest = $1 ORDER BY m.capture, m.name";
-            for row in self.session.rows(sql, &[&capture])? {
-                lists.entry(value(&row, 0)?).or_default().push((text(&row, 1)?, blob(&row, 2)?));
-            }
-            Ok(())
-        })?;
-        Ok(lists.into_values().collect())
-    }
-
-    /// Returns whether the vault contains this capture of the artifact `core`, with its files.
-    pub(super) fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
-        let sql = "SELECT m.name, m.blob FROM capture c JOIN artifact a ON a.id = c.artifact
-                     JOIN member m ON m.capture = c.id WHERE c.digest = $1 AND a.core = $2";
-        let rows = self.session.rows(sql, &[&capture, &core]);
-        let rows = rows.map_err(|failure| failure.at(self.session.server().name()))?;
-        let named = |row: &Row| Ok((text(row, 0)?, blob(row, 1)?));
-        // A row that cannot be read is not that of a file.
-        let Ok(files) = rows.iter().map(named).collect::<PostgresResult<Vec<_>>>() else { return Ok(false) };
-        let files: Vec<_> = files.iter().map(|(name, blob)| (name.as_str(), *blob)).collect();
-        Ok(!files.is_empty() && is_capture_of(capture, &files))
+    /// Returns whether the vault contains this capture of the artifact `core`.
+    pub(super) fn contains(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
+        let sql = "SELECT 1 FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = $1 AND a.core = $2 LIMIT 1";
+        let row = self.session.row(sql, &[&capture, &core]);
+        Ok(row.map_err(|failure| failure.at(self.session.server().name()))?.is_some())
     }
 
     /// Returns the ids of an artifact's captures in the order in which they were added.
-    pub(super) fn capture_ids(
+    pub(super) fn captures_of(
         &self,
         artifact: &CheckedArtifact,
         findings: &mut Vec<Finding>,
     ) -> Result<Vec<CaptureId>> {
-        self.read_ahead(std::slice::from_ref(artifact))?;
+        self.prefetch(std::slice::from_ref(artifact))?;
         let subject = Subject::Artifact(artifact.core);
         match self.ahead.borrow().rows(ArtifactTable::Captures, artifact.id) {
             Ok(rows) => Ok(read_all(rows, &subject, findings, |row| value(row, 1).map(CaptureId))),
@@ -133,15 +75,35 @@ impl DatabaseInspection<'_> {
         }
     }
 
-    /// Reads a capture of `artifact` and hashes every byte again. Returns `None` and adds a finding if its row cannot
-    /// be read.
-    pub(super) fn read(
+    /// Returns the captures whose seals bind them to `core`, whatever artifact their rows refer to.
+    pub(super) fn sealed_for(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
+        let mut sealed = Vec::new();
+        self.look(table("capture"), &mut Vec::new(), || {
+            self.scan("SELECT digest, seal FROM capture", ROWS, &mut |rows| {
+                for row in rows {
+                    // A row that cannot be read does not have the seal.
+                    let (Ok(capture), Ok(stored)) = (capture(row, 0), value::<&[u8]>(row, 1)) else {
+                        continue;
+                    };
+                    if stored == seal(core, capture) {
+                        sealed.push(capture);
+                    }
+                }
+                Ok(())
+            })
+        })?;
+        Ok(sealed)
+    }
+
+    /// Reads a capture of `artifact` and hashes every byte again.
+    pub(super) fn read_capture(
         &self,
         artifact: &CheckedArtifact,
         id: CaptureId,
+        is_directory: Option<bool>,
         findings: &mut Vec<Finding>,
     ) -> Result<Option<ReadCapture>> {
-        self.read_ahead(std::slice::from_ref(artifact))?;
+        self.prefetch(std::slice::from_ref(artifact))?;
         let subject = Subject::Artifact(artifact.core);
         let row = self.rows_of_capture(
             artifact,
@@ -150,22 +112,44 @@ impl DatabaseInspection<'_> {
             (&subject, &mut *findings),
             capture_row,
         );
-        let Some(row) = row.into_iter().next() else { return Ok(None) };
-        let mut found = Vec::new();
-        let subject = Subject::Capture(row.capture);
-        let files = self.rows_of_capture(artifact, id, ArtifactTable::Members, (&subject, &mut found), file);
-        let mut members = Vec::new();
-        for file in &files {
-            let bytes = self.bytes(file.blob, &mut found)?;
-            members.extend(bytes.map(|bytes| StoredMember { name: file.name.clone(), bytes }));
+        let Some((mut read, size)) = row.into_iter().next() else { return Ok(None) };
+        let subject = Subject::Capture(read.capture);
+        let members =
+            self.rows_of_capture(artifact, id, ArtifactTable::Members, (&subject, &mut read.findings), file);
+        let blob = BlobHash(read.capture.0);
+        let Some(bytes) = self.bytes(blob, &mut read.findings)? else { return Ok(Some(read)) };
+        let manifest = if is_directory == Some(false) { None } else { parse_manifest(&bytes) };
+        read.is_directory = is_directory.unwrap_or(manifest.is_some());
+        let is_manifest = manifest.is_some();
+        if read.is_directory && !is_manifest {
+            read.findings.push(Finding::new(DAMAGED_BYTES, subject, "its bytes are not those of a manifest"));
+            return Ok(Some(read));
         }
-        let is_whole = members.len() == files.len() && !files.is_empty();
-        compare_files(&row, &files, &mut found);
-        let is_directory = !is_document(&row, &files);
-        if is_directory {
-            self.bytes(BlobHash(row.capture.0), &mut found)?;
+        compare_members(read.capture, manifest.as_deref(), &members, &mut read.findings);
+        let mut files = Vec::new();
+        match manifest {
+            None => {
+                let name = members.into_iter().next().map(|member| member.name).unwrap_or_default();
+                files.push(StoredMember { name, bytes });
+            }
+            Some(manifest) => {
+                let count = manifest.len();
+                for (name, blob) in manifest {
+                    let bytes = self.bytes(blob, &mut read.findings)?;
+                    files.extend(bytes.map(|bytes| StoredMember { name, bytes }));
+                }
+                if files.len() < count {
+                    return Ok(Some(read));
+                }
+            }
         }
-        Ok(Some(row.examine(artifact, is_directory, is_whole.then_some(members), found)))
+        let length = files.iter().map(|file| file.bytes.len().cast_signed() as i64).sum::<i64>();
+        if length != size {
+            let detail = format!("capture: size should be {length} but is {size}");
+            read.findings.push(Finding::new(DIFFERENT_ROW, Subject::Capture(read.capture), detail));
+        }
+        read.files = Some(files);
+        Ok(Some(read))
     }
 
     /// Returns what `read` makes of the rows of a capture. Those that it cannot read are findings about a subject.
@@ -211,13 +195,15 @@ impl DatabaseInspection<'_> {
         let subject = Subject::Blob(blob);
         Ok(match read {
             Ok(Some(examined)) => Ok(examined),
-            Ok(None) => Err(Finding::new(BLOB_MISSING, subject, PayloadDefect::Missing { blob }.to_string())),
-            Err(damage) => Err(Finding::new(BLOB_DAMAGED, subject, damage)),
+            Ok(None) => {
+                Err(Finding::new(MISSING_BYTES, subject, PayloadDefect::Missing { blob }.to_string()))
+            }
+            Err(damage) => Err(Finding::new(DAMAGED_BYTES, subject, damage)),
         })
     }
 
     /// Reads and hashes the bytes that checking every artifact does not read.
-    pub(super) fn unreferenced(&self) -> Result<Vec<Finding>> {
+    pub(super) fn unreferenced_bytes(&self) -> Result<Vec<Finding>> {
         let (mut findings, mut found, mut blobs) = (Vec::new(), Vec::new(), Vec::new());
         self.look(table("blob"), &mut findings, || {
             let sql = "SELECT b.digest FROM blob b WHERE NOT EXISTS
@@ -239,39 +225,43 @@ impl DatabaseInspection<'_> {
     }
 }
 
-fn capture_row(row: &Row) -> PostgresResult<CaptureRow> {
-    Ok(CaptureRow {
+/// Reads the row of a capture, and the size that it has.
+fn capture_row(row: &Row) -> PostgresResult<(ReadCapture, i64)> {
+    let warnings: Option<&str> = value(row, 4)?;
+    let read = ReadCapture {
         id: CaptureId(value(row, 1)?),
         capture: capture(row, 2)?,
-        size: value(row, 3)?,
-        warnings: value(row, 4)?,
-        seal: value(row, 5)?,
+        is_directory: false,
+        warnings: serde_json::from_str(warnings.unwrap_or("[]")).ok(),
         signature: signature(row, 6)?,
-    })
+        files: None,
+        findings: Vec::new(),
+    };
+    Ok((read, value(row, 3)?))
 }
 
 fn file(row: &Row) -> PostgresResult<NamedBlob> {
     Ok(NamedBlob { name: text(row, 2)?, blob: blob(row, 3)? })
 }
 
-/// Returns whether a capture is a single document, whose hash is that of the capture.
-fn is_document(row: &CaptureRow, files: &[NamedBlob]) -> bool {
-    matches!(files, [only] if only.blob.0 == row.capture.0)
-}
-
-/// Compares the files of a capture with its hash.
-fn compare_files(row: &CaptureRow, files: &[NamedBlob], found: &mut Vec<Finding>) {
-    let named: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.blob)).collect();
-    let detail = if named.is_empty() {
-        "it has no files"
-    } else if !is_capture_of(row.capture, &named) {
-        "its files have different hashes"
-    } else if files.iter().any(|file| file.name.is_empty()) {
-        "its file has no name"
-    } else {
-        return;
+/// Compares the rows of the table `member` of a capture with its manifest, or with the only file of a document.
+fn compare_members(
+    capture: CaptureHash,
+    manifest: Option<&[(String, BlobHash)]>,
+    members: &[NamedBlob],
+    found: &mut Vec<Finding>,
+) {
+    let is_right = match manifest {
+        Some(files) => members
+            .iter()
+            .map(|member| (&member.name, &member.blob))
+            .eq(files.iter().map(|(name, blob)| (name, blob))),
+        None => matches!(members, [only] if only.blob.0 == capture.0 && !only.name.is_empty()),
     };
-    found.push(Finding::new(CAPTURE_DAMAGED, Subject::Capture(row.capture), detail));
+    if !is_right {
+        let detail = format!("the files of capture {capture} are not those that it has");
+        found.push(Finding::new(DIFFERENT_ROW, table("member"), detail));
+    }
 }
 
 /// Returns the bytes of a blob, or `None` and a finding.
@@ -280,13 +270,13 @@ fn intact(blob: BlobHash, examined: &BlobExamination, findings: &mut Vec<Finding
     match &examined.bytes {
         Ok(bytes) => {
             if i64::try_from(bytes.len()) != Ok(examined.size) {
-                let detail = format!("it should be {} but is {}", bytes.len(), examined.size);
-                findings.push(Finding::new(SIZE_WRONG, subject, detail));
+                let detail = format!("blob: size should be {} but is {}", bytes.len(), examined.size);
+                findings.push(Finding::new(DIFFERENT_ROW, subject, detail));
             }
             Some(bytes.clone())
         }
         Err(defect) => {
-            let info = if is_missing(defect) { BLOB_MISSING } else { BLOB_DAMAGED };
+            let info = if is_missing(defect) { MISSING_BYTES } else { DAMAGED_BYTES };
             findings.push(Finding::new(info, subject, defect.to_string()));
             None
         }

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::DatabaseInspection;
 use crate::storage::entry::EntryText;
 use crate::storage::postgres::columns::{text, value};
 use crate::storage::postgres::error::PostgresResult;
@@ -10,18 +9,6 @@ use crate::storage::postgres::session::DatabaseTransaction;
 
 /// Entries by their numbers.
 pub(in crate::storage::postgres) type EntriesByNumber = HashMap<i64, EntryText>;
-
-/// Returns the time of an entry.
-pub(in crate::storage::postgres) fn time_of(entries: &EntriesByNumber, seq: i64) -> Option<i64> {
-    entries.get(&seq).and_then(EntryText::milliseconds)
-}
-
-impl DatabaseInspection<'_> {
-    /// Returns the entries with these numbers, as far as they exist and can be parsed.
-    pub(super) fn entries(&self, seqs: Vec<i64>) -> PostgresResult<EntriesByNumber> {
-        entries(&self.session, seqs)
-    }
-}
 
 /// Returns the entries with these numbers, as far as they exist and can be parsed.
 pub(in crate::storage::postgres) fn entries(

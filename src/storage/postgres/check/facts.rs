@@ -14,9 +14,7 @@ use crate::storage::check::CheckedArtifact;
 use crate::storage::check::facts::{
     ArtifactFacts, AttributeFact, MentionFact, NameFact, ReferenceFact, RoleFact,
 };
-use crate::storage::check::finding::{
-    Finding, FindingInfo, INDEX_MISSING, INDEX_SURPLUS, INDEX_UNREADABLE, Subject, UNREADABLE,
-};
+use crate::storage::check::finding::{Finding, FindingInfo, MISSING_ROW, SURPLUS_ROW, Subject, UNREADABLE};
 use crate::storage::postgres::columns::text_key;
 use crate::storage::postgres::columns::{digest, digests, optional_text, text, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
@@ -44,12 +42,12 @@ struct DerivedRowReader<'d> {
 
 impl DatabaseInspection<'_> {
     /// Returns the indexed facts of an artifact, or `None` and a finding if they cannot be read.
-    pub(super) fn facts(
+    pub(super) fn indexed_facts(
         &self,
         artifact: &CheckedArtifact,
         findings: &mut Vec<Finding>,
     ) -> Result<Option<ArtifactFacts>> {
-        self.read_ahead(std::slice::from_ref(artifact))?;
+        self.prefetch(std::slice::from_ref(artifact))?;
         let Some(roles) = self.roles(findings)? else { return Ok(None) };
         let ahead = self.ahead.borrow();
         let mut derived = DerivedRowReader { artifact, ahead: &ahead, findings, is_complete: true };
@@ -159,7 +157,7 @@ impl DerivedRowReader<'_> {
         let mut found = Vec::new();
         let all = read_all(rows, &self.subject(), &mut found, read);
         self.is_complete &= found.is_empty();
-        self.findings.extend(found.into_iter().map(|finding| Finding { info: INDEX_UNREADABLE, ..finding }));
+        self.findings.extend(found.into_iter().map(|finding| Finding { info: UNREADABLE, ..finding }));
         all
     }
 
@@ -171,11 +169,11 @@ impl DerivedRowReader<'_> {
     fn mentions(&mut self, roles: &RoleFactsById) -> Vec<MentionFact> {
         let lists = self.rows(ArtifactTable::Lists, list);
         if lists.iter().any(|list| !list.is_canonical) {
-            self.report(INDEX_SURPLUS, "a list of mentions does not match its entries");
+            self.report(SURPLUS_ROW, "a list of mentions does not match its entries");
         }
         let keys: BTreeSet<(i64, i32)> = lists.iter().map(|list| list.key).collect();
         if keys.len() < lists.len() {
-            self.report(INDEX_SURPLUS, "a list of mentions is there more than once");
+            self.report(SURPLUS_ROW, "a list of mentions is there more than once");
         }
         self.compare_groups(&lists, roles);
         let entries: Vec<ListedMention> = lists.into_iter().flat_map(|list| list.entries).collect();
@@ -198,7 +196,7 @@ impl DerivedRowReader<'_> {
                 let Some(role) = roles.get(&entry.role) else { continue };
                 if *groups.entry(*number).or_insert(&role.group) != role.group {
                     self.report(
-                        INDEX_MISSING,
+                        MISSING_ROW,
                         format!("a mention as {} is in the list of another group", role.name),
                     );
                     return;
@@ -207,7 +205,7 @@ impl DerivedRowReader<'_> {
                     roles.iter().filter(|(_, other)| other.group == role.group).map(|(id, _)| *id).min();
                 if lowest != Some(*number) {
                     self.report(
-                        INDEX_MISSING,
+                        MISSING_ROW,
                         format!("the list of mentions as {} has a wrong group", role.name),
                     );
                     return;
@@ -229,10 +227,10 @@ impl DerivedRowReader<'_> {
         let missing = expected.difference(&edges).next().map(|entry| shown(entry));
         let surplus = edges.difference(&expected).next().map(|entry| shown(entry));
         if let Some(missing) = missing {
-            self.report(INDEX_MISSING, missing);
+            self.report(MISSING_ROW, missing);
         }
         if let Some(surplus) = surplus {
-            self.report(INDEX_SURPLUS, surplus);
+            self.report(SURPLUS_ROW, surplus);
         }
         self.count(&stored, shown);
     }
@@ -267,7 +265,7 @@ impl DerivedRowReader<'_> {
     fn facts<T: Ord + Display>(&mut self, what: &str, rows: Vec<KeyedFact<T>>) -> Vec<T> {
         if let Some(wrong) = rows.iter().find(|row| !row.has_right_key) {
             let detail = format!("{what} {} has a wrong key", shortened(&wrong.fact));
-            self.report(INDEX_MISSING, detail);
+            self.report(MISSING_ROW, detail);
         }
         let facts: Vec<T> = rows.into_iter().map(|row| row.fact).collect();
         self.count(&facts, |fact| format!("{what} {}", shortened(fact)));
@@ -282,7 +280,7 @@ impl DerivedRowReader<'_> {
         }
         let captures = self.captures();
         if let Some((row, count)) = counts.into_iter().find(|(_, count)| *count > captures) {
-            self.report(INDEX_SURPLUS, format!("{} is there {count} times", shown(row)));
+            self.report(SURPLUS_ROW, format!("{} is there {count} times", shown(row)));
         }
     }
 }

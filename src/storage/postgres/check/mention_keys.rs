@@ -6,7 +6,7 @@ use super::{DatabaseInspection, LARGE_ROWS, ROWS, table};
 use crate::digest::Digest;
 use crate::storage::Result;
 use crate::storage::check::CheckedArtifact;
-use crate::storage::check::finding::{Finding, MENTIONS_MISSING, MENTIONS_SURPLUS, Subject};
+use crate::storage::check::finding::{Finding, INDEX_DIFFERS, SURPLUS_ROW, Subject};
 use crate::storage::check::sum::IndexFingerprint;
 use crate::storage::postgres::columns::{digests, value};
 use crate::storage::postgres::error::PostgresResult;
@@ -14,7 +14,7 @@ use crate::storage::postgres::error::PostgresResult;
 impl DatabaseInspection<'_> {
     /// Checks whether there is exactly one key for every beginning of a digest in a list. If the returned flag is false,
     /// [`DatabaseInspection::unlisted`] should be called for every artifact.
-    pub(super) fn mentions_index(&self) -> Result<(Vec<Finding>, bool)> {
+    pub(super) fn compare_mentions(&self) -> Result<(Vec<Finding>, bool)> {
         let mut findings = Vec::new();
         let (mut listed, mut indexed, mut unread) =
             (IndexFingerprint::default(), IndexFingerprint::default(), 0);
@@ -46,18 +46,22 @@ impl DatabaseInspection<'_> {
         let is_complete = lists.is_some() && keys.is_some() && unread == 0;
         let surplus = indexed.count().saturating_sub(listed.count());
         if surplus > 0 && is_complete {
-            findings.push(Finding::new(MENTIONS_SURPLUS, Subject::Mentions, format!("{surplus} entries")));
+            findings.push(Finding::new(SURPLUS_ROW, Subject::Mentions, format!("{surplus} entries")));
         }
         Ok((findings, indexed == listed))
     }
 
     /// Adds a finding if the artifact's captures mention digests that have no key.
-    pub(super) fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()> {
+    pub(super) fn unlisted_mentions(
+        &self,
+        artifact: &CheckedArtifact,
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
         let subject = || Subject::Artifact(artifact.core);
         let missing = self.look(subject(), findings, || self.count_unlisted(artifact.id))?.unwrap_or(0);
         if missing > 0 {
             let detail = format!("{missing} of the digests it mentions");
-            findings.push(Finding::new(MENTIONS_MISSING, subject(), detail));
+            findings.push(Finding::new(INDEX_DIFFERS, subject(), detail));
         }
         Ok(())
     }

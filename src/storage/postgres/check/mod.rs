@@ -7,16 +7,13 @@
 //! artifacts are read ahead for many artifacts at once.
 
 mod ahead;
-mod annotations;
 mod captures;
-pub(super) mod catalog;
 pub(super) mod entries;
 mod facts;
-mod inspection;
-pub(super) mod journal;
 mod mention_keys;
 mod objects;
 mod read_ahead;
+pub(super) mod rows;
 mod schema;
 mod search;
 mod structure;
@@ -31,9 +28,15 @@ use postgres::error::SqlState;
 use super::error::{PostgresError, PostgresResult};
 use super::pool::PostgresServer;
 use super::session::DatabaseTransaction;
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::Result;
+use crate::storage::catalog::Row as CatalogRow;
 use crate::storage::check::facts::RoleFact;
 use crate::storage::check::finding::{Finding, Subject, UNREADABLE};
+use crate::storage::check::{
+    ArtifactFacts, CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable,
+    KindFacts, ReadCapture, UnreadRows,
+};
 use ahead::InspectionPrefetch;
 
 /// The number of rows of a batch, and of one whose rows may be large.
@@ -132,6 +135,105 @@ impl<'s> DatabaseInspection<'s> {
             }
         }
         self.session.batch(&format!("CLOSE scan_{number}"))
+    }
+}
+
+impl Inspection for DatabaseInspection<'_> {
+    fn unchecked(&self) -> Vec<String> {
+        self.unchecked.borrow().clone()
+    }
+
+    /// The files are the server's, whose own tools check them.
+    fn structures(&self, _: IntegrityLevel) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        self.schema(&mut findings)?;
+        self.structure(&mut findings)?;
+        self.objects(&mut findings)?;
+        self.search_index(&mut findings)?;
+        Ok(findings)
+    }
+
+    fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
+        self.stored_kinds(findings)
+    }
+
+    fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool> {
+        self.entries_of_journal(take, findings)
+    }
+
+    fn rows(
+        &self,
+        table: JournaledTable,
+        take: &mut dyn FnMut(CatalogRow),
+        findings: &mut Vec<Finding>,
+    ) -> Result<UnreadRows> {
+        self.rows_of(table, take, findings)
+    }
+
+    fn removed(&self) -> Result<Vec<Finding>> {
+        self.undeleted()
+    }
+
+    fn unreferenced(&self) -> Result<Vec<Finding>> {
+        self.unreferenced_bytes()
+    }
+
+    fn mentions_index(&self, integrity: IntegrityLevel) -> Result<(Vec<Finding>, bool)> {
+        match integrity {
+            // The order is that of an index of the server.
+            IntegrityLevel::Quick => Ok((Vec::new(), true)),
+            IntegrityLevel::Full => self.compare_mentions(),
+        }
+    }
+
+    fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()> {
+        self.unlisted_mentions(artifact, findings)
+    }
+
+    fn artifacts(&self, kind: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
+        self.all_artifacts(kind, findings)
+    }
+
+    fn read_ahead(&self, artifacts: &[CheckedArtifact]) -> Result<()> {
+        self.prefetch(artifacts)
+    }
+
+    fn capture_ids(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Vec<CaptureId>> {
+        self.captures_of(artifact, findings)
+    }
+
+    fn read(
+        &self,
+        artifact: &CheckedArtifact,
+        id: CaptureId,
+        is_directory: Option<bool>,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<ReadCapture>> {
+        self.read_capture(artifact, id, is_directory, findings)
+    }
+
+    fn facts(
+        &self,
+        artifact: &CheckedArtifact,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<ArtifactFacts>> {
+        self.indexed_facts(artifact, findings)
+    }
+
+    fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
+        self.contains(core, capture)
+    }
+
+    fn sealed(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
+        self.sealed_for(core)
+    }
+
+    fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
+        Ok(self.read_blob(blob)?.ok().and_then(|examined| examined.bytes.ok()))
+    }
+
+    fn is_difference(&self, _: BlobHash) -> Result<bool> {
+        Ok(false)
     }
 }
 

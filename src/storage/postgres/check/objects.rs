@@ -4,7 +4,7 @@ use super::{DatabaseInspection, table};
 use crate::digest::hex;
 use crate::storage::Result;
 use crate::storage::check::finding::{
-    BLOB_DAMAGED, Finding, REFERENCE_BROKEN, SCHEMA_DIFFERS, SIZE_WRONG, Subject,
+    DAMAGED_BYTES, DIFFERENT_ROW, Finding, SCHEMA_DIFFERS, SURPLUS_ROW, Subject,
 };
 use crate::storage::postgres::columns::{blob, object_name, value};
 
@@ -39,11 +39,11 @@ impl DatabaseInspection<'_> {
         })?;
         self.each(NOWHERE, "blob", findings, &|row| {
             let detail = "its row does not say where its bytes are";
-            Ok(Finding::new(BLOB_DAMAGED, Subject::Blob(blob(row, 0)?), detail))
+            Ok(Finding::new(DAMAGED_BYTES, Subject::Blob(blob(row, 0)?), detail))
         })?;
         self.each(DUPLICATES, "object", findings, &|row| {
             let detail = format!("{} rows have the same name", value::<i64>(row, 1)?);
-            Ok(Finding::new(REFERENCE_BROKEN, table("object"), detail))
+            Ok(Finding::new(SURPLUS_ROW, table("object"), detail))
         })?;
         self.each(TOO_SMALL, "object", findings, &|row| {
             let (name, size, end) =
@@ -51,7 +51,7 @@ impl DatabaseInspection<'_> {
             let end = end.unwrap_or(0);
             let size = size.map_or_else(|| "nothing".to_owned(), |size| size.to_string());
             let detail = format!("object {}: it should be {end} or more but is {size}", hex(&name));
-            Ok(Finding::new(SIZE_WRONG, table("object"), detail))
+            Ok(Finding::new(DIFFERENT_ROW, table("object"), detail))
         })
     }
 }

@@ -41,7 +41,7 @@ const SIZES: &str = "SELECT
 
 impl DatabaseInspection<'_> {
     /// Reads the rows of the first of these artifacts, unless they were read already, and of as many of the others as fit.
-    pub(super) fn read_ahead(&self, artifacts: &[CheckedArtifact]) -> Result<()> {
+    pub(super) fn prefetch(&self, artifacts: &[CheckedArtifact]) -> Result<()> {
         let Some(first) = artifacts.first() else { return Ok(()) };
         if self.ahead.borrow().artifacts.contains(&first.id) {
             return Ok(());

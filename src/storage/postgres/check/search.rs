@@ -2,7 +2,7 @@
 
 use super::DatabaseInspection;
 use crate::storage::Result;
-use crate::storage::check::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
+use crate::storage::check::finding::{Finding, INDEX_DIFFERS, Subject};
 use crate::storage::postgres::columns::value;
 
 /// Queries whose count must be zero, with the finding's detail.
@@ -63,9 +63,9 @@ impl DatabaseInspection<'_> {
                 Ok(0) => {}
                 Ok(count) => {
                     let detail = format!("{detail}: {count}");
-                    findings.push(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
+                    findings.push(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
                 }
-                Err(damage) => findings.push(Finding::new(SEARCH_DAMAGED, Subject::Search, damage)),
+                Err(damage) => findings.push(Finding::new(INDEX_DIFFERS, Subject::Search, damage)),
             }
         }
         Ok(())

@@ -8,11 +8,9 @@ use crate::artifact::CREATED_AT;
 use crate::storage::Result;
 use crate::storage::check::KindFacts;
 use crate::storage::check::finding::{
-    ARTIFACT_EMPTY, BLOB_MISSING, BLOB_UNREFERENCED, CAPTURE_DAMAGED, DUPLICATE_ARTIFACT, DUPLICATE_BLOB,
-    DUPLICATE_CAPTURE, Finding, FindingInfo, INDEX_MISSING, KIND_DIFFERS, REFERENCE_BROKEN, REMOVED_PRESENT,
-    SCHEMA_DIFFERS, Subject,
+    DIFFERENT_ROW, Finding, MISSING_BYTES, SCHEMA_DIFFERS, SURPLUS_ROW, Subject,
 };
-use crate::storage::postgres::columns::{blob, capture, core, optional_text, text, value};
+use crate::storage::postgres::columns::{blob, core, optional_text, text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
 use crate::storage::postgres::unreferenced::UNREFERENCED;
@@ -66,31 +64,12 @@ impl DatabaseInspection<'_> {
     pub(super) fn structure(&self, findings: &mut Vec<Finding>) -> Result<()> {
         self.duplicates(findings)?;
         self.references(findings)?;
-        self.each(
-            "SELECT core FROM artifact a WHERE NOT EXISTS (SELECT 1 FROM capture c WHERE c.artifact = a.id)
-              ORDER BY core",
-            "artifact",
-            findings,
-            &|row| {
-                let subject = Subject::Artifact(core(row, 0)?);
-                Ok(Finding::new(ARTIFACT_EMPTY, subject, "no capture belongs to it"))
-            },
-        )?;
-        self.each(
-            "SELECT digest FROM capture c WHERE NOT EXISTS (SELECT 1 FROM member m WHERE m.capture = c.id)
-              ORDER BY digest",
-            "capture",
-            findings,
-            &|row| Ok(Finding::new(CAPTURE_DAMAGED, Subject::Capture(capture(row, 0)?), "it has no files")),
-        )?;
-        self.each(
-            &format!(
-                "SELECT digest FROM blob b WHERE {UNREFERENCED} AND condemned_at IS NULL ORDER BY digest"
-            ),
-            "blob",
-            findings,
-            &|row| Ok(Finding::new(BLOB_UNREFERENCED, Subject::Blob(blob(row, 0)?), "no capture has it")),
-        )?;
+        let unreferenced = format!(
+            "SELECT digest FROM blob b WHERE {UNREFERENCED} AND condemned_at IS NULL ORDER BY digest"
+        );
+        self.each(&unreferenced, "blob", findings, &|row| {
+            Ok(Finding::new(SURPLUS_ROW, Subject::Blob(blob(row, 0)?), "blob: no capture has it"))
+        })?;
         self.each(
             "SELECT m.blob FROM (SELECT blob FROM member UNION SELECT digest FROM capture) m
               WHERE NOT EXISTS (SELECT 1 FROM blob b WHERE b.digest = m.blob) ORDER BY 1",
@@ -99,17 +78,17 @@ impl DatabaseInspection<'_> {
             &|row| {
                 let blob = blob(row, 0)?;
                 let missing = PayloadDefect::Missing { blob };
-                Ok(Finding::new(BLOB_MISSING, Subject::Blob(blob), missing.to_string()))
+                Ok(Finding::new(MISSING_BYTES, Subject::Blob(blob), missing.to_string()))
             },
         )?;
         self.each(&misdated(), "artifact", findings, &|row| {
-            let detail = "the recorded time of its creation does not match its attributes";
-            Ok(Finding::new(INDEX_MISSING, Subject::Artifact(core(row, 0)?), detail))
+            let detail = "artifact: created_at does not match its attributes";
+            Ok(Finding::new(DIFFERENT_ROW, Subject::Artifact(core(row, 0)?), detail))
         })?;
         self.each(MISGROUPED, "role", findings, &|row| {
             let kind = optional_text(row, 0)?.unwrap_or_default();
-            let detail = format!("the role {} is recorded with another group", text(row, 1)?);
-            Ok(Finding::new(KIND_DIFFERS, Subject::Kind(kind), detail))
+            let detail = format!("group_id of the role {} of {kind} is that of another group", text(row, 1)?);
+            Ok(Finding::new(DIFFERENT_ROW, table("role"), detail))
         })?;
         let sql = "SELECT count(*) FROM vault HAVING count(*) <> 1 OR count(*) FILTER (WHERE id = 1) <> 1";
         self.each(sql, "vault", findings, &|row| {
@@ -118,29 +97,8 @@ impl DatabaseInspection<'_> {
         })
     }
 
+    /// Finds rows with the same key. Artifacts and captures are compared with the journal.
     fn duplicates(&self, findings: &mut Vec<Finding>) -> Result<()> {
-        let times = |info: FindingInfo, subject: Subject, row: &Row| {
-            Ok(Finding::new(info, subject, format!("{} times", value::<i64>(row, 1)?)))
-        };
-        self.each(
-            "SELECT core, count(*) FROM artifact GROUP BY core HAVING count(*) > 1 ORDER BY core",
-            "artifact",
-            findings,
-            &|row| times(DUPLICATE_ARTIFACT, Subject::Artifact(core(row, 0)?), row),
-        )?;
-        self.each(
-            "SELECT digest, count(*) FROM blob GROUP BY digest HAVING count(*) > 1 ORDER BY digest",
-            "blob",
-            findings,
-            &|row| times(DUPLICATE_BLOB, Subject::Blob(blob(row, 0)?), row),
-        )?;
-        self.each(
-            "SELECT c.digest, count(*) FROM capture c LEFT JOIN artifact a ON a.id = c.artifact
-              GROUP BY c.digest, a.kind HAVING count(*) > 1 ORDER BY c.digest",
-            "capture",
-            findings,
-            &|row| times(DUPLICATE_CAPTURE, Subject::Capture(capture(row, 0)?), row),
-        )?;
         for name in NUMBERED {
             let sql = format!(
                 "SELECT id::bigint, count(*) FROM {name} GROUP BY id HAVING count(*) > 1 ORDER BY id"
@@ -148,16 +106,20 @@ impl DatabaseInspection<'_> {
             self.each(&sql, name, findings, &|row| {
                 let (id, count): (i64, i64) = (value(row, 0)?, value(row, 1)?);
                 let detail = format!("{count} of its rows have the number {id}");
-                Ok(Finding::new(REFERENCE_BROKEN, table(name), detail))
+                Ok(Finding::new(SURPLUS_ROW, table(name), detail))
             })?;
         }
-        for (name, columns) in [("kind", "name"), ("role", "kind, name")] {
+        for (name, columns, shown) in [
+            ("kind", "name", "min(name)"),
+            ("role", "kind, name", "min(name)"),
+            ("blob", "digest", "encode(digest, 'hex')"),
+        ] {
             let sql = format!(
-                "SELECT min(name), count(*) FROM {name} GROUP BY {columns} HAVING count(*) > 1 ORDER BY {columns}"
+                "SELECT {shown}, count(*) FROM {name} GROUP BY {columns} HAVING count(*) > 1 ORDER BY {columns}"
             );
             self.each(&sql, name, findings, &|row| {
-                let detail = format!("{} of its rows have the name {}", value::<i64>(row, 1)?, text(row, 0)?);
-                Ok(Finding::new(KIND_DIFFERS, table(name), detail))
+                let detail = format!("{} of its rows have the key {}", value::<i64>(row, 1)?, text(row, 0)?);
+                Ok(Finding::new(SURPLUS_ROW, table(name), detail))
             })?;
         }
         Ok(())
@@ -175,14 +137,14 @@ impl DatabaseInspection<'_> {
             self.each(&sql, child, findings, &|row| {
                 let count: i64 = value(row, 0)?;
                 let detail = format!("{count} of its rows refer to rows of {parent} that do not exist");
-                Ok(Finding::new(REFERENCE_BROKEN, table(child), detail))
+                Ok(Finding::new(SURPLUS_ROW, table(child), detail))
             })?;
         }
         Ok(())
     }
 
     /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
-    pub(super) fn removed(&self) -> Result<Vec<Finding>> {
+    pub(super) fn undeleted(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
         let sql = format!(
             "SELECT {TOMBSTONE}, h.kind, h.core FROM tombstone t LEFT JOIN LATERAL
@@ -208,7 +170,7 @@ impl DatabaseInspection<'_> {
     }
 
     /// Returns the kinds as the vault records them.
-    pub(super) fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
+    pub(super) fn stored_kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
         let mut kinds = Vec::new();
         let mut found = Vec::new();
         self.look(table("kind"), findings, || {
@@ -251,7 +213,7 @@ fn removed(row: &Row) -> PostgresResult<(Tombstone, Finding)> {
         Some(kind) => format!("its bytes are in {kind} {}", core(row, 10)?),
         None => "its bytes are in the vault, but no artifact has them".to_owned(),
     };
-    let detail = format!("{}; {place}", tombstone.removal());
-    let finding = Finding::new(REMOVED_PRESENT, Subject::Artifact(tombstone.core), detail);
+    let detail = format!("tombstone: {}; {place}", tombstone.removal());
+    let finding = Finding::new(SURPLUS_ROW, Subject::Artifact(tombstone.core), detail);
     Ok((tombstone, finding))
 }

@@ -140,6 +140,7 @@ fn take_out(session: &DatabaseTransaction<'_>, readmitted: &ReadmittedArtifact) 
     let mentions = admitted(readmitted).flat_map(|(_, admitted)| &admitted.draft().mentions);
     let keys = mentions.map(|mention| mention.digest.key()).collect();
     delete_lists(session, &captures, keys)?;
+    session.execute("DELETE FROM member WHERE capture = ANY($1)", &[&captures])?;
     if is_complete(readmitted) {
         for table in ["edge", "attribute", "identity", "name_mention"] {
             let sql = format!("DELETE FROM {table} WHERE artifact = $1");
@@ -153,6 +154,7 @@ fn add(rows: &mut DerivedRows, readmitted: &ReadmittedArtifact, names: &NameRegi
     let artifact = readmitted.artifact.id;
     for (capture, admitted) in admitted(readmitted) {
         let owner = is_complete(readmitted).then_some(artifact);
+        rows.add_members(capture, admitted.members());
         rows.add_mentions((owner, capture), admitted, names)?;
         if owner.is_some() {
             facts(admitted.core(), admitted).for_each(|fact| rows.add_fact(fact, |_| Some(artifact)));
@@ -230,7 +232,7 @@ fn correct_artifact(
 ) -> PostgresResult<()> {
     let Some((_, first)) = admitted(readmitted).next() else { return Ok(()) };
     let id = readmitted.artifact.id;
-    let kind = names.kind_id(first.kind());
+    let kind = names.kind_id(first.kind().name());
     session.execute("UPDATE artifact SET kind = $2 WHERE id = $1 AND kind <> $2", &[&id, &kind])?;
     if is_complete(readmitted) {
         let created: Option<i64> =

@@ -1,25 +1,70 @@
 //! Repairs that require no guessing. Each step is one transaction with its journal entries, under the writer lock.
 //!
-//! What follows from the stored bytes is rebuilt like an index. Here is what it does not follow from: which artifact a
-//! capture belongs to, which its seal proves; times, positions, annotations and removals, which the journal proves; and
-//! the bytes, which their hash proves.
+//! The rows of the catalog that follow from the journal are written again. What is derived from the stored bytes is rebuilt
+//! after that, as by a reindexing.
 
-mod annotations;
 mod blobs;
-mod identities;
 mod journal;
-mod steps;
-mod tombstones;
+mod rows;
 
-use super::error::PostgresResult;
+use super::check::rows::replay;
+use super::error::{PostgresError, PostgresResult};
 use super::journal::PostgresJournalWriter;
-use super::parameter::Parameter;
 use super::session::DatabaseTransaction;
 use super::vault::PostgresStorage;
+use crate::artifact::Kind;
 use crate::clock;
-use crate::storage::check::{Repair, Subject};
+use crate::digest::{BlobHash, Digest};
+use crate::storage::check::finding::BROKEN_CHAIN;
+use crate::storage::check::{Finding, JournalReplay, Repair, Repairs, Subject};
 use crate::storage::entry::Entry;
 use crate::storage::{BUSY_TIMEOUT, Result};
+
+impl Repairs for PostgresStorage {
+    fn repair_structures(&self, found: &[Finding]) -> Result<Vec<Repair>> {
+        let mut repaired = Vec::new();
+        if found.iter().any(|finding| finding.info == BROKEN_CHAIN) {
+            let end = journal::restore_end(&self.server, self.actor());
+            repaired.append(&mut end.map_err(|failure| failure.at(self.server.name()))?);
+        }
+        let blobs = found.iter().filter_map(|finding| match finding.subject {
+            Subject::Blob(blob) => Some(blob),
+            _ => None,
+        });
+        let blobs: Vec<BlobHash> = blobs.collect();
+        if !blobs.is_empty() {
+            repaired.append(&mut self.repair(|session| blobs::correct_digests(session, &blobs))?);
+        }
+        Ok(repaired)
+    }
+
+    fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>> {
+        if BlobHash(Digest::from_content(bytes)) != blob {
+            return Ok(Vec::new());
+        }
+        self.store_blob(blob, bytes)
+    }
+
+    fn rebuild(&self, kinds: &[Kind]) -> Result<Vec<Repair>> {
+        self.repair(|session| {
+            let mut repaired = Vec::new();
+            if let Some(replay) = replay(session)?.filter(JournalReplay::is_proven)
+                && journal::is_whole(session, &replay)?
+            {
+                rows::write(session, &replay.catalog, kinds)?;
+                let subject = Subject::Table("catalog".to_owned());
+                repaired.push(Repair { subject, did: "written from the journal again" });
+                journal::restore_columns(session, &replay.findings, &mut repaired)?;
+            }
+            rows::drop_strays(session, &mut repaired)?;
+            Ok(repaired)
+        })
+    }
+
+    fn drop_unreferenced(&self) -> Result<Vec<Repair>> {
+        self.repair(blobs::drop_unreferenced)
+    }
+}
 
 impl PostgresStorage {
     /// Runs `work` and records its repairs in the journal, in one transaction.
@@ -35,7 +80,7 @@ impl PostgresStorage {
             session.commit()?;
             Ok(repaired)
         };
-        repair().map_err(|failure: super::error::PostgresError| failure.at(self.server.name()))
+        repair().map_err(|failure: PostgresError| failure.at(self.server.name()))
     }
 }
 
@@ -49,30 +94,4 @@ fn record(
         recorder.append(Entry::Repair { did: (*did).to_owned(), subject: subject.to_string() })?;
     }
     recorder.flush(session)
-}
-
-/// Runs a statement. Returns a repair if it changed anything.
-fn repaired_if_changed(
-    session: &DatabaseTransaction<'_>,
-    (sql, parameters): (&str, &[&dyn Parameter]),
-    (subject, did): (Subject, &'static str),
-) -> PostgresResult<Option<Repair>> {
-    Ok((session.execute(sql, parameters)? > 0).then_some(Repair { subject, did }))
-}
-
-/// Deletes the rows of each table whose column refers to a row of `parent` that does not exist.
-fn delete_strays(
-    session: &DatabaseTransaction<'_>,
-    tables: &[(&str, &str)],
-    (parent, did): (&str, &'static str),
-) -> PostgresResult<Vec<Repair>> {
-    let mut repaired = Vec::new();
-    for (table, column) in tables {
-        let sql = format!(
-            "DELETE FROM {table} x WHERE NOT EXISTS (SELECT 1 FROM {parent} p WHERE p.id = x.{column})"
-        );
-        let subject = Subject::Table((*table).to_owned());
-        repaired.extend(repaired_if_changed(session, (&sql, &[]), (subject, did))?);
-    }
-    Ok(repaired)
 }

@@ -36,10 +36,10 @@ struct AnnotationValue {
 
 /// Changes of annotations: the new value with each key, if there is one.
 #[derive(Default)]
-pub(super) struct AnnotationChanges(BTreeMap<AnnotationKey, Option<AnnotationValue>>);
+pub(in crate::storage::postgres) struct AnnotationChanges(BTreeMap<AnnotationKey, Option<AnnotationValue>>);
 
 impl AnnotationChanges {
-    pub(super) fn put(&mut self, row: &Row) {
+    pub(in crate::storage::postgres) fn put(&mut self, row: &Row) {
         let (key, core, text, at) = match row {
             Row::Tag { name, core, at } => (RowKey::Tag(name.clone()), core, None, at),
             Row::Note { core, text, at } => (RowKey::Note(*core), core, Some(text), at),
@@ -59,7 +59,7 @@ impl AnnotationChanges {
     }
 
     /// Writes the changes. Annotations of artifacts that are not stored are left out.
-    pub(super) fn write(self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
+    pub(in crate::storage::postgres) fn write(self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         let mut tables: BTreeMap<AnnotationTable, (AnnotationColumns, AnnotationColumns)> = BTreeMap::new();
         let none = CoreHash(Digest::from_bytes([0; 32]));
         for (AnnotationKey { table, core, target, name }, value) in self.0 {

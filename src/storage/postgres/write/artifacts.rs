@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::artifact::{CREATED_AT, Kind};
+use crate::artifact::CREATED_AT;
 use crate::digest::CoreHash;
 use crate::storage::catalog::Row;
 use crate::storage::postgres::columns::{core, value};
@@ -26,16 +26,17 @@ struct ArtifactChange {
 
 struct NewArtifact {
     entry: u64,
-    kind: Kind,
+    kind: String,
     added_at: i64,
 }
 
 impl ArtifactChanges {
     pub(super) fn insert(&mut self, row: &Row) {
-        if let Row::Artifact { core, entry, kind, added_at, seen_at, arrival } = *row {
-            let change = self.0.entry(core).or_default();
-            change.row.get_or_insert(NewArtifact { entry, kind, added_at });
-            change.arrival.get_or_insert((seen_at, arrival));
+        if let Row::Artifact { core, entry, kind, added_at, seen_at, arrival } = row {
+            let change = self.0.entry(*core).or_default();
+            let new = || NewArtifact { entry: *entry, kind: kind.clone(), added_at: *added_at };
+            change.row.get_or_insert_with(new);
+            change.arrival.get_or_insert((*seen_at, *arrival));
         }
     }
 
@@ -65,7 +66,7 @@ impl ArtifactChanges {
             let columns = if let Some(NewArtifact { entry, kind, added_at }) = row {
                 let missing = || PostgresError::damaged("a kind was not added");
                 added.ids.push(entry.cast_signed());
-                added.kinds.push(names.kind_id(kind).ok_or_else(missing)?);
+                added.kinds.push(names.kind_id(&kind).ok_or_else(missing)?);
                 added.added.push(added_at);
                 &mut added
             } else {

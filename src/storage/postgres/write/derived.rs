@@ -30,7 +30,7 @@ pub(in crate::storage::postgres) struct DerivedRows {
 
 impl DerivedRows {
     /// Adds the files of a capture.
-    pub(super) fn add_members(&mut self, capture: i64, members: &[Member]) {
+    pub(in crate::storage::postgres) fn add_members(&mut self, capture: i64, members: &[Member]) {
         for member in members {
             self.members.add(capture, member);
         }

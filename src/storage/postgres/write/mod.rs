@@ -115,6 +115,7 @@ impl<'c> RowChanges<'c> {
             && match change {
                 RowChange::Insert(row) | RowChange::Put(row) => match row {
                     Row::Link { source, target, .. } => is_removed(source) || is_removed(target),
+                    Row::Kind(_) => false,
                     Row::Artifact { core, .. }
                     | Row::Capture { core, .. }
                     | Row::Attribute { core, .. }
@@ -156,6 +157,8 @@ impl<'c> RowChanges<'c> {
 
     fn insert(&mut self, row: Row) {
         match row {
+            // The registry of names has it.
+            Row::Kind(_) => {}
             Row::Artifact { .. } => self.artifacts.insert(&row),
             Row::Attribute { .. } => {
                 self.artifacts.date(&row);

@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use crate::digest::BlobHash;
-use crate::storage::check::journal::JournalReader;
-use crate::storage::check::{CatalogCounts, Finding, JournalInspection};
+use crate::storage::check::{CatalogCounts, Finding, Inspection, JournalInspection};
 use crate::storage::interface::{BackupError, BackupProgress};
 use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::{SqliteSnapshot, Store};
@@ -53,7 +52,8 @@ pub(super) fn verify(
         watch(BackupProgress::Checked { blobs: done, of });
     }
     let (artifacts, captures) = snapshot.counts()?;
-    let JournalInspection { counts: catalog, findings, .. } = store.inspect()?.inspect_journal(None)?;
+    let inspection: &dyn Inspection = &store.inspect()?;
+    let JournalInspection { counts: catalog, findings, .. } = inspection.compare_journal(None)?;
     Ok(BackupVerification { artifacts, captures, blobs: of, checked, catalog, findings })
 }
 

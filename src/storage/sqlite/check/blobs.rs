@@ -5,7 +5,7 @@ use rusqlite::{OptionalExtension, Row};
 use super::FileInspection;
 use crate::digest::BlobHash;
 use crate::storage::StoredMember;
-use crate::storage::check::finding::{BLOB_DAMAGED, BLOB_MISSING, Finding, SIZE_WRONG, Subject};
+use crate::storage::check::finding::{DAMAGED_BYTES, DIFFERENT_ROW, Finding, MISSING_BYTES, Subject};
 use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::error::{PayloadDefect, ReadFailure};
 use crate::storage::sqlite::ids::blob_id;
@@ -30,19 +30,19 @@ impl FileInspection<'_> {
         match self.payloads().bytes(file.blob, file.digest) {
             Ok(bytes) => {
                 if i64::try_from(bytes.len()) != Ok(file.size) {
-                    let detail = format!("it should be {} but is {}", bytes.len(), file.size);
-                    findings.push(Finding::new(SIZE_WRONG, subject, detail));
+                    let detail = format!("blob: size should be {} but is {}", bytes.len(), file.size);
+                    findings.push(Finding::new(DIFFERENT_ROW, subject, detail));
                 }
                 return Ok(Some(StoredMember { name: file.name.clone(), bytes }));
             }
             Err(ReadFailure::Defect(defect @ PayloadDefect::Missing { .. })) => {
-                findings.push(Finding::new(BLOB_MISSING, subject, defect.to_string()));
+                findings.push(Finding::new(MISSING_BYTES, subject, defect.to_string()));
             }
             Err(ReadFailure::Defect(defect)) => {
-                findings.push(Finding::new(BLOB_DAMAGED, subject, defect.to_string()));
+                findings.push(Finding::new(DAMAGED_BYTES, subject, defect.to_string()));
             }
             Err(ReadFailure::Database(error)) if is_damage(&error) => {
-                findings.push(Finding::new(BLOB_DAMAGED, subject, error.to_string()));
+                findings.push(Finding::new(DAMAGED_BYTES, subject, error.to_string()));
             }
             Err(ReadFailure::Database(error)) => return Err(StorageError::from_sqlite(self.path, error)),
         }
@@ -71,7 +71,7 @@ impl FileInspection<'_> {
     }
 
     /// Returns the bytes with this hash, if the vault has them undamaged.
-    pub(super) fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
+    pub(super) fn intact_bytes(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
         let mut findings = Vec::new();
         let subject = Subject::Blob(blob);
         let id = self.look(subject.clone(), &mut findings, || blob_id(&*self.connection, blob))?.flatten();
@@ -85,7 +85,7 @@ impl FileInspection<'_> {
     }
 
     /// Returns whether the blob with this hash is stored as a delta.
-    pub(super) fn is_difference(&self, blob: BlobHash) -> Result<bool> {
+    pub(super) fn is_stored_as_delta(&self, blob: BlobHash) -> Result<bool> {
         let base = self.look(Subject::Blob(blob), &mut Vec::new(), || {
             let id = blob_id(&*self.connection, blob)?;
             let sql = "SELECT base IS NOT NULL FROM payload WHERE blob = ?1";

@@ -1,15 +1,17 @@
 //! Captures as stored, read without trusting the rows that refer to them.
 
+use rusqlite::OptionalExtension;
+
 use super::FileInspection;
 use super::blobs::{NamedBlobRow, file};
 use super::scan::TableScan;
-use crate::artifact::{is_capture_of, is_manifest};
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
-use crate::storage::check::capture::CaptureRow;
-use crate::storage::check::finding::CAPTURE_DAMAGED;
+use crate::artifact::parse_manifest;
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::storage::StoredMember;
+use crate::storage::check::finding::{DAMAGED_BYTES, DIFFERENT_ROW, MISSING_BYTES};
 use crate::storage::check::{CaptureId, CheckedArtifact, Finding, ReadCapture, Subject};
 use crate::storage::seal::seal;
-use crate::storage::sqlite::ids::capture_id;
+use crate::storage::sqlite::ids::{blob_id, capture_id};
 use crate::storage::sqlite::signatures::signature;
 use crate::storage::sqlite::{Result, StorageError};
 
@@ -19,7 +21,7 @@ pub(super) const ARTIFACT_IDS: &str =
 
 impl FileInspection<'_> {
     /// Returns all artifacts, or those of one kind, ordered by core hash. An unreadable part of the table is a finding.
-    pub(super) fn artifacts(
+    pub(super) fn all_artifacts(
         &self,
         kind: Option<&str>,
         findings: &mut Vec<Finding>,
@@ -45,7 +47,7 @@ impl FileInspection<'_> {
     }
 
     /// Returns the ids of an artifact's captures in the order in which they were added.
-    pub(super) fn capture_ids(
+    pub(super) fn captures_of(
         &self,
         artifact: &CheckedArtifact,
         findings: &mut Vec<Finding>,
@@ -58,143 +60,120 @@ impl FileInspection<'_> {
         Ok(ids.unwrap_or_default())
     }
 
-    /// Returns the artifacts that captures refer to and that are missing from the vault, or whose rows have no hash. Their
-    /// hashes are not known.
-    pub(super) fn lost_artifacts(&self, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
-        let artifacts = self.look(Subject::Table("capture".to_owned()), findings, || {
-            let sql = "SELECT DISTINCT artifact FROM capture WHERE artifact NOT IN
-                         (SELECT id FROM artifact WHERE typeof(core) = 'blob' AND length(core) = 32)
-                        ORDER BY artifact";
-            let mut statement = self.connection.prepare(sql)?;
-            let core = CoreHash(Digest::from_bytes([0; 32]));
-            statement
-                .query_map([], |row| Ok(CheckedArtifact { id: row.get(0)?, core, kind: None }))?
-                .collect()
-        })?;
-        Ok(artifacts.unwrap_or_default())
+    /// Returns whether the vault contains this capture of the artifact `core`.
+    pub(super) fn contains(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
+        let id = capture_id(&self.connection, core, capture)
+            .map_err(|error| StorageError::from_sqlite(self.path, error))?;
+        Ok(id.is_some())
     }
 
     /// Returns the captures whose seals bind them to `core`, whatever artifact their rows refer to.
     pub(super) fn sealed_for(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
-        let table = Subject::Table("capture".to_owned());
-        let sealed = self.look(table, &mut Vec::new(), || {
-            let sql = "SELECT b.digest, c.seal FROM capture c LEFT JOIN blob b ON b.id = c.blob";
-            let mut statement = self.connection.prepare(sql)?;
-            let mut rows = statement.query([])?;
-            let mut sealed = Vec::new();
-            while let Some(row) = rows.next()? {
-                // A row that cannot be read does not have the seal.
-                let (Ok(capture), Ok(stored)) = (row.get::<_, CaptureHash>(0), row.get_ref(1)?.as_blob())
-                else {
-                    continue;
-                };
-                if stored == seal(core, capture) {
-                    sealed.push(capture);
-                }
+        let mut sealed = Vec::new();
+        let sql = "SELECT b.digest, c.seal FROM capture c JOIN blob b ON b.id = c.blob";
+        self.each_row(sql, Subject::Table("capture".to_owned()), &mut Vec::new(), |row| {
+            let capture = row.get(0)?;
+            if row.get_ref(1)?.as_blob()? == seal(core, capture) {
+                sealed.push(capture);
             }
-            Ok(sealed)
+            Ok(())
         })?;
-        Ok(sealed.unwrap_or_default())
+        Ok(sealed)
     }
 
-    /// Returns the names and hashes of the files of every set of files that may be the capture with this hash: of the
-    /// captures that have it, and of those that are lost.
-    pub(super) fn file_lists(&self, capture: CaptureHash) -> Result<Vec<Vec<(String, BlobHash)>>> {
-        let lists = self.look(Subject::Capture(capture), &mut Vec::new(), || {
-            let sql = "SELECT c.id FROM capture c JOIN blob b ON b.id = c.blob WHERE b.digest = ?1
-                        UNION SELECT capture FROM member WHERE capture NOT IN (SELECT id FROM capture)";
-            let mut statement = self.connection.prepare(sql)?;
-            let ids = statement.query_map([capture.0.as_bytes()], |row| row.get(0).map(CaptureId))?;
-            let list = |id: rusqlite::Result<CaptureId>| {
-                let files = self.files_of(id?, None)?.into_iter();
-                Ok(files.map(|file| (file.name, file.digest)).collect())
-            };
-            ids.map(list).collect()
-        })?;
-        Ok(lists.unwrap_or_default())
-    }
-
-    /// Returns whether the vault contains this capture of the artifact `core`, with its files.
-    pub(in crate::storage::sqlite) fn has_capture(
-        &self,
-        core: CoreHash,
-        capture: CaptureHash,
-    ) -> Result<bool> {
-        let id = capture_id(&self.connection, core, capture)
-            .map_err(|error| StorageError::from_sqlite(self.path, error))?;
-        let Some(id) = id.map(CaptureId) else { return Ok(false) };
-        let has_files = self.look(Subject::Capture(capture), &mut Vec::new(), || {
-            let files = self.files_of(id, None)?;
-            let named: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.digest)).collect();
-            let sql =
-                "SELECT 1 FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
-                        WHERE c.id = ?1 AND k.member IS NULL";
-            let is_directory = self.connection.prepare_cached(sql)?.exists([id.0])?;
-            Ok(!is_directory || is_capture_of(capture, &named))
-        })?;
-        Ok(has_files.unwrap_or(false))
-    }
-
-    /// Reads a capture of `artifact` and hashes every byte again. Returns `None` and adds a finding if its row cannot
-    /// be read.
-    pub(super) fn read(
+    /// Reads a capture of `artifact` and hashes every byte again.
+    pub(super) fn read_capture(
         &self,
         artifact: &CheckedArtifact,
         id: CaptureId,
+        is_directory: Option<bool>,
         findings: &mut Vec<Finding>,
     ) -> Result<Option<ReadCapture>> {
         let row = self.look(Subject::Artifact(artifact.core), findings, || self.capture_row(id))?;
-        let Some((row, own)) = row else { return Ok(None) };
-        let mut found = Vec::new();
-        let mut files =
-            |blob| self.look(Subject::Capture(row.capture), &mut found, || self.files_of(row.id, blob));
-        let (document, listed) = (files(Some(own))?.unwrap_or_default(), files(None)?.unwrap_or_default());
-        let mut members = Vec::new();
-        for file in &document {
-            members.extend(self.bytes(file, &mut found)?);
-        }
-        // The kind, which may be damaged, is checked elsewhere.
-        let is_directory = match members.as_slice() {
-            [own] => is_manifest(artifact.core, &own.bytes),
-            _ => !listed.is_empty(),
-        };
-        let files = if is_directory { listed } else { document };
-        if is_directory {
-            members.clear();
-            for file in &files {
-                members.extend(self.bytes(file, &mut found)?);
+        let Some((own, mut read, size)) = row else { return Ok(None) };
+        let found = &mut read.findings;
+        let Some(bytes) = self.bytes(&own, found)? else { return Ok(Some(read)) };
+        let manifest = if is_directory == Some(false) { None } else { parse_manifest(&bytes.bytes) };
+        read.is_directory = is_directory.unwrap_or(manifest.is_some());
+        let subject = || Subject::Capture(read.capture);
+        read.files = match manifest {
+            Some(files) => self.files_of(id, &files, found)?,
+            None if read.is_directory => {
+                found.push(Finding::new(DAMAGED_BYTES, subject(), "its bytes are not those of a manifest"));
+                None
             }
+            None => Some(vec![bytes]),
+        };
+        let length =
+            read.files.iter().flatten().map(|file| file.bytes.len().cast_signed() as i64).sum::<i64>();
+        if read.files.is_some() && length != size {
+            let detail = format!("capture: size should be {length} but is {size}");
+            found.push(Finding::new(DIFFERENT_ROW, subject(), detail));
         }
-        let named: Vec<_> = files.iter().map(|file| (file.name.as_str(), file.digest)).collect();
-        if !is_capture_of(row.capture, &named) {
-            let detail = if named.is_empty() { "it has no files" } else { "its files have different hashes" };
-            found.push(Finding::new(CAPTURE_DAMAGED, Subject::Capture(row.capture), detail));
-        }
-        let is_whole = members.len() == files.len() && !files.is_empty();
-        Ok(Some(row.examine(artifact, is_directory, is_whole.then_some(members), found)))
+        Ok(Some(read))
     }
 
-    /// Returns the row of a capture and the number of its blob.
-    fn capture_row(&self, id: CaptureId) -> rusqlite::Result<(CaptureRow, i64)> {
-        let sql = "SELECT b.digest, c.size, c.warnings, c.seal, c.blob, s.state, s.key_id
-                     FROM capture c LEFT JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id
+    /// Returns the blob of a capture, what its row has, and the size that it has.
+    fn capture_row(&self, id: CaptureId) -> rusqlite::Result<(NamedBlobRow, ReadCapture, i64)> {
+        let sql = "SELECT '', b.id, b.digest, b.size, c.size, c.warnings, s.state, s.key_id
+                     FROM capture c JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id
                     WHERE c.id = ?1";
         self.connection.prepare_cached(sql)?.query_row([id.0], |row| {
-            let (capture, size, warnings, seal) = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-            let signature = signature(row, 5)?;
-            Ok((CaptureRow { id, capture, size, warnings, signature, seal }, row.get(4)?))
+            let own = file(row)?;
+            let warnings: Option<String> = row.get(5)?;
+            let read = ReadCapture {
+                id,
+                capture: CaptureHash(own.digest.0),
+                is_directory: false,
+                warnings: serde_json::from_str(warnings.as_deref().unwrap_or("[]")).ok(),
+                signature: signature(row, 6)?,
+                files: None,
+                findings: Vec::new(),
+            };
+            Ok((own, read, row.get(4)?))
         })
     }
 
-    fn files_of(&self, capture: CaptureId, blob: Option<i64>) -> rusqlite::Result<Vec<NamedBlobRow>> {
-        let (sql, id) = match blob {
-            Some(blob) => ("SELECT '', id, digest, size FROM blob WHERE id = ?1", blob),
-            None => (
-                "SELECT m.name, b.id, b.digest, b.size FROM member m JOIN blob b ON b.id = m.blob
-                  WHERE m.capture = ?1 ORDER BY m.name",
-                capture.0,
-            ),
-        };
-        self.connection.prepare_cached(sql)?.query_map([id], file)?.collect()
+    /// Returns the files of a directory, which its manifest names; `None` and findings if one of them cannot be read. Compares
+    /// the rows of the table `member` with them.
+    fn files_of(
+        &self,
+        capture: CaptureId,
+        manifest: &[(String, BlobHash)],
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<Vec<StoredMember>>> {
+        let mut files = Vec::new();
+        for (name, blob) in manifest {
+            let row = self.look(Subject::Blob(*blob), findings, || {
+                let Some(id) = blob_id(&*self.connection, *blob)? else { return Ok(None) };
+                let sql = "SELECT ?2, id, digest, size FROM blob WHERE id = ?1";
+                self.connection.prepare_cached(sql)?.query_row((id, name), file).optional()
+            })?;
+            match row {
+                Some(Some(row)) => files.extend(self.bytes(&row, findings)?),
+                Some(None) => {
+                    let detail = "a manifest names it, and it is not stored";
+                    findings.push(Finding::new(MISSING_BYTES, Subject::Blob(*blob), detail));
+                }
+                None => {}
+            }
+        }
+        let table = Subject::Table("member".to_owned());
+        let stored = self.look(table, findings, || {
+            let sql = "SELECT m.name, b.digest FROM member m LEFT JOIN blob b ON b.id = m.blob
+                        WHERE m.capture = ?1 ORDER BY m.name";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let rows = statement.query_map([capture.0], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, Option<_>>(1)?.map(BlobHash)))
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        })?;
+        let expected = manifest.iter().map(|(name, blob)| (name.clone(), Some(*blob)));
+        if stored.is_some_and(|stored| !stored.into_iter().eq(expected)) {
+            let subject = Subject::Table("member".to_owned());
+            let detail = format!("the files of capture {} are not those of its manifest", capture.0);
+            findings.push(Finding::new(DIFFERENT_ROW, subject, detail));
+        }
+        Ok((files.len() == manifest.len()).then_some(files))
     }
 }

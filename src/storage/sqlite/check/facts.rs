@@ -10,13 +10,13 @@ use crate::storage::check::CheckedArtifact;
 use crate::storage::check::facts::{
     ArtifactFacts, AttributeFact, MentionFact, NameFact, ReferenceFact, RoleFact,
 };
-use crate::storage::check::finding::{Finding, MENTIONS_MISSING, Subject};
+use crate::storage::check::finding::{Finding, INDEX_DIFFERS, Subject};
 use crate::storage::sqlite::lists::MentionRow;
 use crate::storage::sqlite::{Result, mention_index};
 
 impl FileInspection<'_> {
     /// Returns the indexed facts of an artifact, or `None` and a finding if they cannot be read.
-    pub(super) fn facts(
+    pub(super) fn indexed_facts(
         &self,
         artifact: &CheckedArtifact,
         findings: &mut Vec<Finding>,
@@ -48,7 +48,11 @@ impl FileInspection<'_> {
     }
 
     /// Adds a finding if the artifact's captures mention digests that are missing from the mention index.
-    pub(super) fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()> {
+    pub(super) fn unlisted_mentions(
+        &self,
+        artifact: &CheckedArtifact,
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
         let mut unlisted = 0;
         let subject = || Subject::Artifact(artifact.core);
         self.look(subject(), findings, || {
@@ -65,7 +69,7 @@ impl FileInspection<'_> {
         })?;
         if unlisted > 0 {
             findings.push(Finding::new(
-                MENTIONS_MISSING,
+                INDEX_DIFFERS,
                 subject(),
                 format!("{unlisted} of the digests it mentions"),
             ));

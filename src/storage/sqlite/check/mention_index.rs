@@ -1,7 +1,7 @@
 //! Comparison of the mention index with the lists that it points to.
 
 use super::FileInspection;
-use crate::storage::check::finding::{Finding, MENTION_INDEX_UNSORTED, MENTIONS_SURPLUS, Subject};
+use crate::storage::check::finding::{Finding, INDEX_DIFFERS, SURPLUS_ROW, Subject};
 use crate::storage::check::sum::IndexFingerprint;
 use crate::storage::sqlite::{Result, mention_index};
 
@@ -16,7 +16,7 @@ impl FileInspection<'_> {
     /// Checks that the segments can be read and are sorted, and whether they have exactly one entry for every digest
     /// that a capture mentions. If the returned flag is false, [`FileInspection::unlisted`] should be called for every
     /// artifact.
-    pub(super) fn mentions_index(&self) -> Result<(Vec<Finding>, bool)> {
+    pub(super) fn compare_mentions(&self) -> Result<(Vec<Finding>, bool)> {
         let mut findings = Vec::new();
         let mut captures: Vec<i64> = Vec::new();
         let mut listed = IndexFingerprint::default();
@@ -58,7 +58,7 @@ impl FileInspection<'_> {
         })?;
         let surplus = indexed.count().saturating_sub(listed.count());
         if surplus > 0 && unread == 0 {
-            findings.push(Finding::new(MENTIONS_SURPLUS, Subject::Mentions, format!("{surplus} entries")));
+            findings.push(Finding::new(SURPLUS_ROW, Subject::Mentions, format!("{surplus} entries")));
         }
         self.unresolved_references(&mut findings)?;
         Ok((findings, indexed == listed))
@@ -70,7 +70,7 @@ impl FileInspection<'_> {
             problems = mention_index::check(&self.connection, |(key, capture)| visit(key, capture))?;
             Ok(())
         })?;
-        let finding = |problem| Finding::new(MENTION_INDEX_UNSORTED, Subject::Mentions, problem);
+        let finding = |problem| Finding::new(INDEX_DIFFERS, Subject::Mentions, problem);
         findings.extend(problems.into_iter().map(finding));
         Ok(())
     }

@@ -3,20 +3,15 @@
 //! Each check returns findings. Damage that prevents reading is also a finding, and the other checks continue; an error
 //! means that the check could not run, for example because of an I/O failure.
 
-mod annotations;
 mod blobs;
 mod captures;
-mod catalog;
 mod facts;
-mod inspection;
-mod journal;
-mod labels;
 mod logs;
 mod mention_index;
 mod pages;
 mod permissions;
 mod removed;
-mod replay;
+mod rows;
 mod scan;
 mod search;
 mod structure;
@@ -31,10 +26,16 @@ use super::payload::PayloadReader;
 use super::pool::SqlitePooledConnection;
 use super::store::Store;
 use super::{Result, StorageError};
-use crate::storage::check::finding::{Finding, INDEX_UNREADABLE, Subject, UNREADABLE};
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::storage::catalog::Row;
+use crate::storage::check::finding::{Finding, INDEX_DIFFERS, Subject, UNREADABLE};
+use crate::storage::check::{
+    ArtifactFacts, CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable,
+    KindFacts, ReadCapture, UnreadRows,
+};
 
 pub(super) use permissions::restrict_permissions;
-pub(super) use replay::{entry as journal_entry, replay};
+pub(super) use rows::replay;
 pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 
 /// A vault at one point in time, for checking.
@@ -77,13 +78,104 @@ impl<'s> FileInspection<'s> {
             Ok(seen) => Ok(Some(seen)),
             Err(error) if is_damage(&error) => {
                 findings.push(match index_damage_in(&error) {
-                    Some(damage) => Finding::new(INDEX_UNREADABLE, subject, damage),
+                    Some(damage) => Finding::new(INDEX_DIFFERS, subject, damage),
                     None => Finding::new(UNREADABLE, subject, error.to_string()),
                 });
                 Ok(None)
             }
             Err(error) => Err(StorageError::from_sqlite(self.path, error)),
         }
+    }
+}
+
+impl Inspection for FileInspection<'_> {
+    fn structures(&self, integrity: IntegrityLevel) -> Result<Vec<Finding>> {
+        let mut findings = self.permissions();
+        findings.append(&mut self.integrity(integrity)?);
+        findings.append(&mut self.structure()?);
+        Ok(findings)
+    }
+
+    fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
+        self.stored_kinds(findings)
+    }
+
+    fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool> {
+        self.entries(take, findings)
+    }
+
+    fn rows(
+        &self,
+        table: JournaledTable,
+        take: &mut dyn FnMut(Row),
+        findings: &mut Vec<Finding>,
+    ) -> Result<UnreadRows> {
+        self.rows_of(table, take, findings)
+    }
+
+    fn removed(&self) -> Result<Vec<Finding>> {
+        self.undeleted()
+    }
+
+    fn unreferenced(&self) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        for blob in self.unreferenced_blobs(&mut findings)? {
+            findings.append(&mut self.blob(blob)?);
+        }
+        Ok(findings)
+    }
+
+    fn mentions_index(&self, integrity: IntegrityLevel) -> Result<(Vec<Finding>, bool)> {
+        match integrity {
+            IntegrityLevel::Quick => self.order_of_mentions().map(|findings| (findings, true)),
+            IntegrityLevel::Full => self.compare_mentions(),
+        }
+    }
+
+    fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()> {
+        self.unlisted_mentions(artifact, findings)
+    }
+
+    fn artifacts(&self, kind: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
+        self.all_artifacts(kind, findings)
+    }
+
+    fn capture_ids(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Vec<CaptureId>> {
+        self.captures_of(artifact, findings)
+    }
+
+    fn read(
+        &self,
+        artifact: &CheckedArtifact,
+        id: CaptureId,
+        is_directory: Option<bool>,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<ReadCapture>> {
+        self.read_capture(artifact, id, is_directory, findings)
+    }
+
+    fn facts(
+        &self,
+        artifact: &CheckedArtifact,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<ArtifactFacts>> {
+        self.indexed_facts(artifact, findings)
+    }
+
+    fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
+        self.contains(core, capture)
+    }
+
+    fn sealed(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
+        self.sealed_for(core)
+    }
+
+    fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
+        self.intact_bytes(blob)
+    }
+
+    fn is_difference(&self, blob: BlobHash) -> Result<bool> {
+        self.is_stored_as_delta(blob)
     }
 }
 

@@ -3,6 +3,7 @@
 use rusqlite::Row;
 
 use super::FileInspection;
+use crate::storage::check::UnreadRows;
 use crate::storage::check::finding::{Finding, Subject, UNREADABLE};
 use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::{Result, StorageError};
@@ -17,14 +18,6 @@ pub(super) struct TableScan {
     pub(super) sql: &'static str,
     /// The query for the row ids from `?1` on, which reads an index: those in the table may be out of reach.
     pub(super) ids: &'static str,
-}
-
-/// The rows that a scan could not read.
-#[derive(Default)]
-pub(super) struct UnreadRows {
-    pub(super) ids: Vec<i64>,
-    /// Whether there may be others, whose row ids are not known.
-    pub(super) are_incomplete: bool,
 }
 
 impl FileInspection<'_> {
@@ -78,7 +71,7 @@ impl FileInspection<'_> {
                 let id: i64 = row.get(0)?;
                 next = id.saturating_add(1);
                 if let Some(error) = damage(take(row))? {
-                    unread.ids.push(id);
+                    unread.numbers.push(id);
                     cause.get_or_insert(error);
                 }
             }
@@ -102,13 +95,17 @@ impl FileInspection<'_> {
                     rows.next()?.map_or(Ok(()), &mut take)
                 });
                 if let Some(error) = damage(row).map_err(failed)? {
-                    unread.ids.push(id);
+                    unread.numbers.push(id);
                     cause.get_or_insert(error);
                 }
             }
         }
         if let Some(error) = cause {
-            findings.push(Finding::new(UNREADABLE, subject(), format!("{}: {error}", named(&unread.ids))));
+            findings.push(Finding::new(
+                UNREADABLE,
+                subject(),
+                format!("{}: {error}", named(&unread.numbers)),
+            ));
         }
         Ok(unread)
     }

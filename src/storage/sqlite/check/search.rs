@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::FileInspection;
-use crate::storage::check::finding::{Finding, SEARCH_DAMAGED, SEARCH_DIFFERS, Subject};
+use crate::storage::check::finding::{Finding, INDEX_DIFFERS, Subject};
 use crate::storage::sqlite::{Result, schema, search};
 
 /// The prefix of the names of the search index's tables in the output of SQLite's integrity check.
@@ -12,7 +12,7 @@ const TABLES: &str = "search_";
 impl FileInspection<'_> {
     /// Returns a finding for a line of SQLite's integrity check, if the line is about the search index.
     pub(super) fn of_search_index(line: &str) -> Option<Finding> {
-        line.contains(TABLES).then(|| Finding::new(SEARCH_DAMAGED, Subject::Search, line))
+        line.contains(TABLES).then(|| Finding::new(INDEX_DIFFERS, Subject::Search, line))
     }
 
     /// Returns the arguments for SQLite's integrity check: a number of lines, to check everything; or single tables, if
@@ -48,7 +48,7 @@ impl FileInspection<'_> {
     ) -> Result<Option<T>> {
         let mut found = Vec::new();
         let seen = self.look(Subject::Search, &mut found, look)?;
-        findings.extend(found.into_iter().map(|finding| Finding { info: SEARCH_DAMAGED, ..finding }));
+        findings.extend(found.into_iter().map(|finding| Finding { info: INDEX_DIFFERS, ..finding }));
         Ok(seen)
     }
 
@@ -70,7 +70,7 @@ impl FileInspection<'_> {
                 Some(_) => "is defined differently",
                 None => "is missing",
             };
-            findings.push(Finding::new(SEARCH_DAMAGED, Subject::Search, format!("{name} {detail}")));
+            findings.push(Finding::new(INDEX_DIFFERS, Subject::Search, format!("{name} {detail}")));
         }
         Ok(())
     }
@@ -85,12 +85,12 @@ impl FileInspection<'_> {
             for (sql, detail) in QUESTIONS {
                 let count: i64 = self.connection.prepare(sql)?.query_row([], |row| row.get(0))?;
                 if count > 0 {
-                    found.push(Finding::new(SEARCH_DIFFERS, Subject::Search, format!("{detail}: {count}")));
+                    found.push(Finding::new(INDEX_DIFFERS, Subject::Search, format!("{detail}: {count}")));
                 }
             }
             if !search::has_right_totals(&self.connection)? {
                 let detail = "the totals used for ranking do not match its rows";
-                found.push(Finding::new(SEARCH_DIFFERS, Subject::Search, detail));
+                found.push(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
             }
             Ok(())
         })?;

@@ -5,18 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{ErrorCode, Row};
 
 use super::FileInspection;
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::storage::check::finding::{
-    ARTIFACT_EMPTY, BASE_WRONG, BLOB_MISSING, BLOB_UNREFERENCED, DICTIONARY_DAMAGED, DUPLICATE_ARTIFACT,
-    DUPLICATE_BLOB, DUPLICATE_CAPTURE, FILE_DAMAGED, FILE_SURPLUS, Finding, FindingInfo, PAGE_SHARED,
-    PAYLOAD_SURPLUS, REFERENCE_BROKEN, ROW_NUMBER_INVALID, SCHEMA_DIFFERS, Subject,
+    DAMAGED_BYTES, DIFFERENT_ROW, FILE_DAMAGED, Finding, FindingInfo, MISSING_BYTES, PAGE_SHARED,
+    SCHEMA_DIFFERS, SURPLUS_ROW, Subject,
 };
 use crate::storage::check::{IntegrityLevel, KindFacts};
 use crate::storage::sqlite::dictionaries::DictionarySeal;
 use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::ids::MAX_ROW;
 use crate::storage::sqlite::schema;
-use crate::storage::{PayloadDefect, Result, StorageError};
+use crate::storage::{Result, StorageError};
 
 /// Maximum number of lines of SQLite's integrity check that become findings; a damaged file can produce any number.
 const LINES: usize = 100;
@@ -142,48 +141,52 @@ impl FileInspection<'_> {
                 (row.get(0)?, row.get(1)?, row.get(2)?);
             let parent = parent.unwrap_or_default();
             let detail = format!("{count} of its rows refer to rows of {parent} that do not exist");
-            Ok(Finding::new(REFERENCE_BROKEN, Subject::Table(table), detail))
+            Ok(Finding::new(SURPLUS_ROW, Subject::Table(table), detail))
         })
     }
 
-    /// Finds duplicate and incomplete rows.
+    /// Finds rows about stored bytes that contradict each other, and files of documents.
     pub(super) fn structure(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();
-        let artifact = |row: &Row<'_>| row.get::<_, CoreHash>(0).map(Subject::Artifact);
-        let blob = |row: &Row<'_>| row.get::<_, Digest>(0).map(|digest| Subject::Blob(BlobHash(digest)));
-        let times = |info: FindingInfo, subject: Subject, row: &Row<'_>| {
-            Ok(Finding::new(info, subject, format!("{} times", row.get::<_, i64>(1)?)))
-        };
         let table = |name: &str| Subject::Table(name.to_owned());
-        for name in ["artifact", "blob", "capture"] {
-            let sql =
-                format!("SELECT id FROM {name} NOT INDEXED WHERE id NOT BETWEEN 1 AND {MAX_ROW} ORDER BY id");
-            self.each(&sql, table(name), &mut findings, |row| {
-                let detail = format!("{} is the number of a row", row.get::<_, i64>(0)?);
-                Ok(Finding::new(ROW_NUMBER_INVALID, table(name), detail))
+        let ids = format!("SELECT id FROM blob NOT INDEXED WHERE id NOT BETWEEN 1 AND {MAX_ROW} ORDER BY id");
+        self.each(&ids, table("blob"), &mut findings, |row| {
+            let detail = format!("{} is the number of a row", row.get::<_, i64>(0)?);
+            Ok(Finding::new(DIFFERENT_ROW, table("blob"), detail))
+        })?;
+        let unused = format!(
+            "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob
+              WHERE {SURPLUS_DIGESTS} OR {SURPLUS_DICTIONARY} ORDER BY b.digest"
+        );
+        let unreferenced = UNREFERENCED.replace("b.id, b.digest", "b.digest");
+        let checks: [(FindingInfo, &str, &str); 5] = [
+            // Not through indexes, which may be what is wrong.
+            (
+                SURPLUS_ROW,
+                "blob: it is there more than once",
+                "SELECT digest FROM blob NOT INDEXED GROUP BY digest HAVING count(*) > 1 ORDER BY digest",
+            ),
+            (SURPLUS_ROW, "blob: no capture has it", &unreferenced),
+            (
+                MISSING_BYTES,
+                "payload: there is none",
+                "SELECT digest FROM blob NOT INDEXED WHERE id NOT IN (SELECT blob FROM payload) ORDER BY digest",
+            ),
+            (
+                DAMAGED_BYTES,
+                "payload: its delta base is not stored whole or not recorded",
+                "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob LEFT JOIN payload w ON w.blob = p.base
+                  WHERE (p.encoding = 3) <> (p.base IS NOT NULL) OR w.encoding = 3
+                     OR (p.base IS NOT NULL AND w.blob IS NULL)
+                  ORDER BY b.digest",
+            ),
+            (DIFFERENT_ROW, "payload: its encoding does not use its digests or dictionary", &unused),
+        ];
+        for (info, detail, sql) in checks {
+            self.each(sql, table("blob"), &mut findings, |row| {
+                Ok(Finding::new(info, Subject::Blob(BlobHash(row.get(0)?)), detail))
             })?;
         }
-        // Not through indexes, which may be what is wrong.
-        self.each(
-            "SELECT core, count(*) FROM artifact NOT INDEXED GROUP BY core HAVING count(*) > 1 ORDER BY core",
-            table("artifact"),
-            &mut findings,
-            |row| times(DUPLICATE_ARTIFACT, artifact(row)?, row),
-        )?;
-        self.each(
-            "SELECT digest, count(*) FROM blob NOT INDEXED GROUP BY digest HAVING count(*) > 1 ORDER BY digest",
-            table("blob"),
-            &mut findings,
-            |row| times(DUPLICATE_BLOB, blob(row)?, row),
-        )?;
-        self.each(
-            "SELECT b.digest, count(*) FROM capture c NOT INDEXED JOIN blob b ON b.id = c.blob
-               LEFT JOIN artifact a ON a.id = c.artifact
-              GROUP BY b.id, a.kind HAVING count(*) > 1 ORDER BY b.digest",
-            table("capture"),
-            &mut findings,
-            |row| times(DUPLICATE_CAPTURE, blob(row)?, row),
-        )?;
         self.each(
             "SELECT b.digest, count(*) FROM member m JOIN capture c ON c.id = m.capture JOIN blob b ON b.id = c.blob
                JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
@@ -191,49 +194,10 @@ impl FileInspection<'_> {
             table("member"),
             &mut findings,
             |row| {
-                let capture = Subject::Capture(CaptureHash(row.get(0)?));
-                Ok(Finding::new(FILE_SURPLUS, capture, format!("{} files", row.get::<_, i64>(1)?)))
+                let detail = format!("member: {} files of a document", row.get::<_, i64>(1)?);
+                Ok(Finding::new(SURPLUS_ROW, Subject::Capture(CaptureHash(row.get(0)?)), detail))
             },
         )?;
-        self.each(
-            "SELECT core FROM artifact NOT INDEXED
-              WHERE id NOT IN (SELECT artifact FROM capture) ORDER BY core",
-            table("artifact"),
-            &mut findings,
-            |row| Ok(Finding::new(ARTIFACT_EMPTY, artifact(row)?, "no capture belongs to it")),
-        )?;
-        self.each(UNREFERENCED, table("blob"), &mut findings, |row| {
-            let subject = Subject::Blob(BlobHash(row.get(1)?));
-            Ok(Finding::new(BLOB_UNREFERENCED, subject, "no capture has it"))
-        })?;
-        self.each(
-            "SELECT digest FROM blob NOT INDEXED WHERE id NOT IN (SELECT blob FROM payload) ORDER BY digest",
-            table("payload"),
-            &mut findings,
-            |row| {
-                let missing = PayloadDefect::Missing { blob: BlobHash(row.get(0)?) };
-                Ok(Finding::new(BLOB_MISSING, blob(row)?, missing.to_string()))
-            },
-        )?;
-        self.each(
-            "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob LEFT JOIN payload w ON w.blob = p.base
-              WHERE (p.encoding = 3) <> (p.base IS NOT NULL) OR w.encoding = 3
-                 OR (p.base IS NOT NULL AND w.blob IS NULL)
-              ORDER BY b.digest",
-            table("payload"),
-            &mut findings,
-            |row| {
-                let detail = "its delta base is not stored whole or not recorded";
-                Ok(Finding::new(BASE_WRONG, blob(row)?, detail))
-            },
-        )?;
-        let sql = format!(
-            "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob
-              WHERE {SURPLUS_DIGESTS} OR {SURPLUS_DICTIONARY} ORDER BY b.digest"
-        );
-        self.each(&sql, table("payload"), &mut findings, |row| {
-            Ok(Finding::new(PAYLOAD_SURPLUS, blob(row)?, "its digests or dictionary are unused"))
-        })?;
         self.dictionaries(&mut findings)?;
         Ok(findings)
     }
@@ -253,8 +217,12 @@ impl FileInspection<'_> {
                 let sealed = DictionarySeal { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
                 let actual = sealed.digest(&content);
                 if actual != digest {
-                    let detail = format!("its digest should be {digest} but is {actual}");
-                    damaged.push(Finding::new(DICTIONARY_DAMAGED, Subject::Dictionary(id), detail));
+                    let detail = format!("the digest of row {id} should be {digest} but is {actual}");
+                    damaged.push(Finding::new(
+                        DAMAGED_BYTES,
+                        Subject::Table("dictionary".to_owned()),
+                        detail,
+                    ));
                 }
             }
             Ok(())
@@ -264,7 +232,7 @@ impl FileInspection<'_> {
     }
 
     /// Returns the kinds as the vault records them.
-    pub(super) fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
+    pub(super) fn stored_kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
         let mut kinds = Vec::new();
         let sql = "SELECT name, stated_by, member FROM kind ORDER BY name";
         self.each_row(sql, Subject::Table("kind".to_owned()), findings, |row| {

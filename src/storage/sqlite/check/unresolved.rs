@@ -1,7 +1,7 @@
 //! Comparison of the table of unresolved references with the lists that it follows from.
 
 use super::FileInspection;
-use crate::storage::check::finding::{Finding, FindingInfo, Subject, UNRESOLVED_MISSING, UNRESOLVED_SURPLUS};
+use crate::storage::check::finding::{Finding, FindingInfo, MISSING_ROW, SURPLUS_ROW, Subject};
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::unresolved::ReferenceReader;
 
@@ -30,9 +30,9 @@ impl FileInspection<'_> {
                 findings.push(Finding::new(info, subject(), format!("{count} {rows}")));
             }
         };
-        add(UNRESOLVED_MISSING, rows.missing);
+        add(MISSING_ROW, rows.missing);
         let surplus = if rows.is_unknown { 0 } else { rows.all.saturating_sub(rows.present) };
-        add(UNRESOLVED_SURPLUS, surplus);
+        add(SURPLUS_ROW, surplus);
         Ok(())
     }
 

@@ -1,211 +1,219 @@
-//! Repairs of stored bytes and of the dictionaries that they are compressed with.
+//! Repairs of stored bytes, and of the rows that say which bytes are stored.
+
+use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension, Transaction};
 
-use crate::artifact::is_capture_of;
-use crate::digest::{BlobHash, CaptureHash, Digest};
-use crate::storage::check::journal::JournalReader;
-use crate::storage::check::{DictionaryCopy, Inspection, RecordedCapture, Repair, Subject};
-use crate::storage::seal::seal;
+use crate::artifact::parse_manifest;
+use crate::digest::{BlobHash, Digest};
+use crate::storage::PayloadDefect;
+use crate::storage::check::{Repair, Subject};
 use crate::storage::sqlite::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
 use crate::storage::sqlite::content::as_bytes;
 use crate::storage::sqlite::dictionaries::{DecompressionDictionaryCache, DictionarySeal};
+use crate::storage::sqlite::digest_stripping;
 use crate::storage::sqlite::error::ReadFailure;
-use crate::storage::sqlite::ids::blob_id;
+use crate::storage::sqlite::ids::{BLOBS, MAX_ROW, blob_id, next_row};
 use crate::storage::sqlite::payload::{self, Payload, PayloadBody, PayloadReader};
-use crate::storage::sqlite::{Store, digest_stripping};
-use crate::storage::{PayloadDefect, Result};
-
-pub(super) const RESIZED: &str = "given its size again";
 
 /// Size in bytes that no blob exceeds.
-const LARGEST: usize = 1 << 30;
+const LARGEST: i64 = 1 << 30;
 
-impl Store {
-    /// Replaces the damaged or missing bytes of `blob` with `bytes`. Deltas against them become readable again. Repairs
-    /// nothing if `bytes` have another hash, or the vault has no such blob.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    pub fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>> {
-        if BlobHash(Digest::from_content(bytes)) != blob {
-            return Ok(Vec::new());
-        }
-        self.repair(|transaction| {
-            let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
-            restore(transaction, id, bytes)?;
-            Ok(vec![Repair { subject: Subject::Blob(blob), did: "restored" }])
-        })
-    }
-
-    /// Restores the lost rows of blobs of documents. The journal records the hash of such a blob, and the seal of the
-    /// capture that refers to it proves which one it is.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    pub fn repair_blob_rows(&self) -> Result<Vec<Repair>> {
-        let lost = self.inspect()?.captures_lost()?;
-        self.repair(|transaction| {
-            let mut repaired = Vec::new();
-            for RecordedCapture { core, capture, .. } in lost {
-                let blob = BlobHash(capture.0);
-                if blob_id(transaction, blob)?.is_some() {
-                    continue;
-                }
-                let inserted = transaction.execute(
-                    "INSERT INTO blob (id, digest, size)
-                     SELECT c.blob, ?3, c.size FROM capture c JOIN artifact a ON a.id = c.artifact
-                      WHERE a.core = ?1 AND c.seal = ?2 AND c.blob NOT IN (SELECT id FROM blob) LIMIT 1",
-                    (core.0.as_bytes(), seal(core, capture), capture.0.as_bytes()),
-                )?;
-                if inserted > 0 {
-                    repaired.push(Repair { subject: Subject::Blob(blob), did: "restored to its table" });
-                }
-            }
-            Ok(repaired)
-        })
-    }
-
-    /// Corrects the recorded size of a blob with which its bytes cannot be read, and its recorded hash if its stored bytes
-    /// have another hash that the seal or the hash of a capture proves.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    pub fn repair_digest(&self, blob: BlobHash) -> Result<Vec<Repair>> {
-        self.repair(|transaction| {
-            let Some(id) = blob_id(transaction, blob)? else { return Ok(Vec::new()) };
-            if repair_size(transaction, id, blob)? {
-                return Ok(vec![Repair { subject: Subject::Blob(blob), did: RESIZED }]);
-            }
-            let readers = DecompressionDictionaryCache::default();
-            let payloads = PayloadReader { connection: transaction, readers: &readers };
-            let Err(ReadFailure::Defect(PayloadDefect::Hash { actual, .. })) = payloads.bytes(id, blob)
-            else {
-                return Ok(Vec::new());
-            };
-            if blob_id(transaction, actual)?.is_some() || !is_proven(transaction, id, actual)? {
-                return Ok(Vec::new());
-            }
-            transaction.execute("UPDATE blob SET digest = ?2 WHERE id = ?1", (id, actual.0.as_bytes()))?;
-            Ok(vec![Repair { subject: Subject::Blob(actual), did: "given its hash again" }])
-        })
-    }
-
-    /// Restores damaged dictionaries that `other` has undamaged. Without `other`, corrects the fields stored with their
-    /// bytes if their digests prove them, and drops damaged dictionaries that no payload needs.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    pub fn repair_dictionaries(&self, other: Option<&dyn Inspection>) -> Result<Vec<Repair>> {
-        let damaged = self.with_connection(|connection| damaged_dictionaries(connection))?;
-        if damaged.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut found = Vec::new();
-        for (id, digest) in damaged {
-            let whole = match other {
-                Some(other) => other.dictionary(&digest)?,
-                None => None,
-            };
-            found.push((id, digest, whole));
-        }
-        self.repair(|transaction| {
-            let mut repaired = Vec::new();
-            for (id, digest, whole) in found {
-                let subject = Subject::Dictionary(id);
-                let (changed, did) = if let Some(DictionaryCopy { bytes, begun, kind }) = whole {
-                    let sql = "UPDATE dictionary SET bytes = ?2, begun = ?3,
-                                      kind = coalesce((SELECT id FROM kind WHERE name = ?4), kind) WHERE id = ?1";
-                    (transaction.execute(sql, (id, bytes, begun, kind))?, "restored")
-                } else if let Some((begun, kind)) = proven_seal(transaction, id, &digest)? {
-                    let sql = "UPDATE dictionary SET begun = ?2, kind = ?3 WHERE id = ?1";
-                    (transaction.execute(sql, (id, begun, kind))?, "restored")
-                } else {
-                    let sql = "DELETE FROM dictionary WHERE id = ?1
-                                 AND id NOT IN (SELECT dictionary FROM payload WHERE dictionary IS NOT NULL)";
-                    (transaction.execute(sql, [id])?, "dropped")
-                };
-                if changed > 0 {
-                    repaired.push(Repair { subject, did });
-                }
-            }
-            Ok(repaired)
-        })
-    }
-
-    /// Removes digests and dictionaries from payloads whose encoding does not use them, and files from captures of documents.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be written.
-    pub fn drop_surplus(&self) -> Result<Vec<Repair>> {
-        self.repair(|transaction| {
-            let digests = format!("UPDATE payload SET digests = NULL WHERE {SURPLUS_DIGESTS}");
-            let dictionaries = format!("UPDATE payload SET dictionary = NULL WHERE {SURPLUS_DICTIONARY}");
-            let changed = transaction.execute(&digests, [])? + transaction.execute(&dictionaries, [])?;
-            let subject = Subject::Table("payload".to_owned());
-            let repaired = Repair { subject, did: "removed what no encoding uses" };
-            let mut repairs: Vec<Repair> = (changed > 0).then_some(repaired).into_iter().collect();
-            let sql = "DELETE FROM member WHERE capture IN
-                         (SELECT c.id FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
-                           WHERE k.member IS NOT NULL)";
-            if transaction.execute(sql, [])? > 0 {
-                let subject = Subject::Table("member".to_owned());
-                repairs.push(Repair { subject, did: "removed files that belong to no directory" });
-            }
-            Ok(repairs)
-        })
-    }
-
-    /// Drops unreferenced blobs.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be read or written.
-    pub fn drop_unreferenced(&self) -> Result<Vec<Repair>> {
-        self.repair(|transaction| {
-            let mut repaired = Vec::new();
-            loop {
-                let blobs: Vec<(i64, Digest)> = transaction
-                    .prepare(UNREFERENCED)?
-                    .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-                    .collect::<rusqlite::Result<_>>()?;
-                let before = repaired.len();
-                for (id, digest) in blobs {
-                    transaction.execute("UPDATE mention_list SET blob = NULL WHERE blob = ?1", [id])?;
-                    transaction.execute("DELETE FROM payload WHERE blob = ?1", [id])?;
-                    // If rows are out of order, a row that was read may not be found.
-                    if transaction.execute("DELETE FROM blob WHERE id = ?1", [id])? > 0 {
-                        repaired.push(Repair { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
-                    }
-                }
-                // Blobs needed only by dropped ones are dropped in the next round.
-                if repaired.len() == before {
-                    return Ok(repaired);
-                }
-            }
-        })
-    }
+/// Stores bytes as the blob with their hash, unless it is there undamaged. Returns whether it was changed.
+pub(super) fn store(transaction: &Transaction<'_>, blob: BlobHash, bytes: &[u8]) -> rusqlite::Result<bool> {
+    let id = match blob_id(transaction, blob)? {
+        Some(id) if read(transaction, id, blob).is_ok() => return Ok(false),
+        Some(id) => id,
+        None => insert(transaction, blob)?,
+    };
+    restore(transaction, id, bytes)?;
+    Ok(true)
 }
 
-/// Corrects the size of the blob `id` if its bytes, whose hash is `blob`, are only readable without it: it limits what is
-/// decompressed. Returns whether it was changed.
-pub(super) fn repair_size(transaction: &Transaction<'_>, id: i64, blob: BlobHash) -> rusqlite::Result<bool> {
-    let bytes = || {
-        let readers = DecompressionDictionaryCache::default();
-        PayloadReader { connection: transaction, readers: &readers }.bytes(id, blob)
+/// Inserts the row of a blob whose bytes are not stored, and returns its number.
+pub(super) fn insert(transaction: &Transaction<'_>, blob: BlobHash) -> rusqlite::Result<i64> {
+    let id = next_row(transaction, BLOBS)?;
+    transaction
+        .prepare_cached("INSERT INTO blob (id, digest, size) VALUES (?1, ?2, 0)")?
+        .execute((id, blob.0.as_bytes()))?;
+    Ok(id)
+}
+
+fn read(connection: &Connection, id: i64, blob: BlobHash) -> Result<Vec<u8>, ReadFailure> {
+    let readers = DecompressionDictionaryCache::default();
+    PayloadReader { connection, readers: &readers }.bytes(id, blob)
+}
+
+/// Makes the rows of blobs those of the stored bytes: their hashes and sizes, if the hash is one that the vault should have.
+/// Removes from payloads what their encodings do not use, and dictionaries that are damaged and that nothing needs.
+pub(super) fn settle(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlite::Result<()> {
+    let digests = format!("UPDATE payload SET digests = NULL WHERE {SURPLUS_DIGESTS}");
+    let dictionaries = format!("UPDATE payload SET dictionary = NULL WHERE {SURPLUS_DICTIONARY}");
+    if transaction.execute(&digests, [])? + transaction.execute(&dictionaries, [])? > 0 {
+        let subject = Subject::Table("payload".to_owned());
+        repaired.push(Repair { subject, did: "removed what no encoding uses" });
+    }
+    renumber_impossible(transaction)?;
+    // Bytes that are stored whole come first: others are differences to them.
+    let payloads: Vec<i64> = transaction
+        .prepare("SELECT blob FROM payload ORDER BY base IS NOT NULL, blob")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut known = None;
+    for id in payloads {
+        if let Some(digest) = settle_blob(transaction, id, &mut known)? {
+            let did = "given the hash and size of its bytes again";
+            repaired.push(Repair { subject: Subject::Blob(digest), did });
+        }
+    }
+    let sql = "DELETE FROM blob WHERE id NOT IN (SELECT blob FROM payload) AND EXISTS
+                 (SELECT 1 FROM blob o JOIN payload p ON p.blob = o.id WHERE o.digest = blob.digest)";
+    transaction.execute(sql, [])?;
+    drop_damaged_dictionaries(transaction, repaired)
+}
+
+/// Gives blobs with numbers that no addition assigns the next ones that are free.
+fn renumber_impossible(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let numbers = |sql: &str| -> rusqlite::Result<Vec<i64>> {
+        transaction.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
     };
-    let resize = |size| transaction.execute("UPDATE blob SET size = ?2 WHERE id = ?1", (id, size));
-    if bytes().is_ok() {
-        return Ok(false);
+    let valid = format!("BETWEEN 1 AND {MAX_ROW}");
+    let impossible = numbers(&format!(
+        "SELECT id FROM blob WHERE id NOT {valid} UNION SELECT blob FROM payload WHERE blob NOT {valid}"
+    ))?;
+    let last = numbers(&format!(
+        "SELECT id FROM (SELECT max(id) AS id FROM blob WHERE id {valid} UNION SELECT max(blob) FROM payload WHERE blob {valid})
+          WHERE id IS NOT NULL ORDER BY id DESC LIMIT 1"
+    ))?;
+    let last = last.first().copied().unwrap_or_default();
+    for (id, next) in impossible.into_iter().zip(last + 1..) {
+        for (table, column) in BLOBS {
+            let sql = format!("UPDATE {table} SET {column} = ?2 WHERE {column} = ?1");
+            transaction.prepare_cached(&sql)?.execute((id, next))?;
+        }
     }
-    transaction.execute_batch("SAVEPOINT size")?;
-    resize(LARGEST)?;
-    if let Ok(bytes) = bytes() {
-        resize(bytes.len())?;
-        transaction.execute_batch("RELEASE size")?;
-        return Ok(true);
+    Ok(())
+}
+
+/// Makes the row of a blob that of its stored bytes. Returns its hash if the row was changed.
+fn settle_blob(
+    transaction: &Transaction<'_>,
+    id: i64,
+    known: &mut Option<BTreeSet<BlobHash>>,
+) -> rusqlite::Result<Option<BlobHash>> {
+    let row = transaction
+        .prepare_cached("SELECT digest, size FROM blob WHERE id = ?1")?
+        .query_row([id], |row| Ok((row.get::<_, Digest>(0).ok().map(BlobHash), row.get::<_, i64>(1).ok())))
+        .optional()?;
+    let (digest, size) = row.unwrap_or_default();
+    let is_right = |bytes: &[u8]| size == i64::try_from(bytes.len()).ok();
+    if digest.is_some_and(|digest| read(transaction, id, digest).is_ok_and(|bytes| is_right(&bytes))) {
+        return Ok(None);
     }
-    transaction.execute_batch("ROLLBACK TO size; RELEASE size")?;
-    Ok(false)
+    // The size limits what is decompressed.
+    transaction.execute_batch("SAVEPOINT settling")?;
+    let write = |digest: BlobHash, size: i64| {
+        transaction
+            .prepare_cached("INSERT OR REPLACE INTO blob (id, digest, size) VALUES (?1, ?2, ?3)")?
+            .execute((id, digest.0.as_bytes(), size))
+    };
+    let recorded = digest.unwrap_or(BlobHash(Digest::from_bytes([0; 32])));
+    write(recorded, LARGEST)?;
+    let found = match read(transaction, id, recorded) {
+        Ok(bytes) => Some((recorded, bytes)),
+        Err(ReadFailure::Defect(PayloadDefect::Hash { actual, .. })) => {
+            let known = match known {
+                Some(known) => known,
+                None => known.insert(known_blobs(transaction)?),
+            };
+            // Bytes that were changed have some hash, too.
+            let is_known = known.contains(&actual);
+            is_known.then(|| read(transaction, id, actual).ok()).flatten().map(|bytes| (actual, bytes))
+        }
+        Err(_) => None,
+    };
+    let Some((digest, bytes)) = found else {
+        transaction.execute_batch("ROLLBACK TO settling; RELEASE settling")?;
+        return Ok(None);
+    };
+    write(digest, bytes.len().cast_signed() as i64)?;
+    transaction.execute_batch("RELEASE settling")?;
+    Ok(Some(digest))
+}
+
+/// Returns the hashes of all bytes that the vault should have: those of captures in the journal, of the files in manifests,
+/// and those that rows have.
+fn known_blobs(connection: &Connection) -> rusqlite::Result<BTreeSet<BlobHash>> {
+    let digests = |sql: &str| {
+        let mut statement = connection.prepare(sql)?;
+        // A hash that cannot be read is none.
+        let read = statement.query_map([], |row| Ok(row.get::<_, Digest>(0).ok().map(BlobHash)))?;
+        read.filter_map(Result::transpose).collect::<rusqlite::Result<BTreeSet<_>>>()
+    };
+    let mut known =
+        digests("SELECT capture FROM journal WHERE capture IS NOT NULL UNION SELECT digest FROM blob")?;
+    for manifest in digests(
+        "SELECT DISTINCT j.capture FROM journal j JOIN kind k ON k.name = j.kind WHERE k.member IS NULL",
+    )? {
+        let Some(id) = blob_id(connection, manifest)? else { continue };
+        let files = read(connection, id, manifest).ok().and_then(|bytes| parse_manifest(&bytes));
+        known.extend(files.into_iter().flatten().map(|(_, file)| file));
+    }
+    Ok(known)
+}
+
+/// Stores the bytes that damaged dictionaries were used for without them, as far as they can be read, and drops those that
+/// nothing needs.
+pub(super) fn drop_damaged_dictionaries(
+    transaction: &Transaction<'_>,
+    repaired: &mut Vec<Repair>,
+) -> rusqlite::Result<()> {
+    for (dictionary, _) in damaged_dictionaries(transaction)? {
+        let users: Vec<(i64, Digest)> = transaction
+            .prepare(
+                "SELECT b.id, b.digest FROM payload p JOIN blob b ON b.id = p.blob WHERE p.dictionary = ?1",
+            )?
+            .query_map([dictionary], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        for (id, digest) in users {
+            if let Ok(bytes) = read(transaction, id, BlobHash(digest)) {
+                restore(transaction, id, &bytes)?;
+            }
+        }
+        let sql = "DELETE FROM dictionary WHERE id = ?1
+                     AND id NOT IN (SELECT dictionary FROM payload WHERE dictionary IS NOT NULL)";
+        if transaction.execute(sql, [dictionary])? > 0 {
+            repaired.push(Repair {
+                subject: Subject::Table("dictionary".to_owned()),
+                did: "dropped a damaged row",
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Drops blobs that nothing refers to.
+pub(super) fn drop_unreferenced(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<Repair>> {
+    let mut repaired = Vec::new();
+    loop {
+        let blobs: Vec<(i64, Digest)> = transaction
+            .prepare(UNREFERENCED)?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        let before = repaired.len();
+        for (id, digest) in blobs {
+            transaction.execute("UPDATE mention_list SET blob = NULL WHERE blob = ?1", [id])?;
+            transaction.execute("DELETE FROM payload WHERE blob = ?1", [id])?;
+            // If rows are out of order, a row that was read may not be found.
+            if transaction.execute("DELETE FROM blob WHERE id = ?1", [id])? > 0 {
+                repaired.push(Repair { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
+            }
+        }
+        // Blobs needed only by dropped ones are dropped in the next round.
+        if repaired.len() == before {
+            return Ok(repaired);
+        }
+    }
 }
 
 /// Stores `bytes` whole as the blob with this row id, in the form from which its deltas can be read.
@@ -267,40 +275,6 @@ fn write_payload(
     Ok(())
 }
 
-/// Whether the seal or the hash of a capture with the blob `id` proves that `actual` is its hash.
-pub(super) fn is_proven(transaction: &Transaction<'_>, id: i64, actual: BlobHash) -> rusqlite::Result<bool> {
-    let mut documents = transaction.prepare(
-        "SELECT a.core, c.seal FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.blob = ?1",
-    )?;
-    let mut documents = documents.query([id])?;
-    while let Some(row) = documents.next()? {
-        if row.get_ref(1)?.as_blob()? == seal(row.get(0)?, CaptureHash(actual.0)) {
-            return Ok(true);
-        }
-    }
-    let captures: Vec<(i64, Option<CaptureHash>)> = transaction
-        .prepare(
-            "SELECT c.id, b.digest FROM capture c JOIN member m ON m.capture = c.id LEFT JOIN blob b ON b.id = c.blob
-              WHERE m.blob = ?1",
-        )?
-        .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<_>>()?;
-    for (capture, digest) in captures {
-        let files: Vec<(String, BlobHash)> = transaction
-            .prepare("SELECT m.name, b.id, b.digest FROM member m JOIN blob b ON b.id = m.blob WHERE m.capture = ?1")?
-            .query_map([capture], |row| {
-                let digest = if row.get::<_, i64>(1)? == id { actual } else { BlobHash(row.get(2)?) };
-                Ok((row.get(0)?, digest))
-            })?
-            .collect::<rusqlite::Result<_>>()?;
-        let files: Vec<(&str, BlobHash)> = files.iter().map(|(name, blob)| (name.as_str(), *blob)).collect();
-        if digest.is_some_and(|digest| is_capture_of(digest, &files)) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
 fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, Digest)>> {
     let mut damaged = Vec::new();
     let mut statement = connection.prepare(
@@ -317,23 +291,4 @@ fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, D
         }
     }
     Ok(damaged)
-}
-
-/// Returns the journal entry and the row id of the kind that the digest of a dictionary proves, out of the existing
-/// ones.
-fn proven_seal(connection: &Connection, id: i64, digest: &Digest) -> rusqlite::Result<Option<(i64, i64)>> {
-    let bytes: Vec<u8> =
-        connection.query_row("SELECT bytes FROM dictionary WHERE id = ?1", [id], |row| row.get(0))?;
-    let content = Digest::from_content(&bytes);
-    let last: Option<i64> = connection.query_row("SELECT max(seq) FROM journal", [], |row| row.get(0))?;
-    let mut kinds = connection.prepare("SELECT id, name FROM kind ORDER BY id")?;
-    let mut kinds = kinds.query([])?;
-    while let Some(row) = kinds.next()? {
-        let kind = row.get_ref(1)?.as_str()?;
-        let is_proven = |begun: &i64| DictionarySeal { begun: *begun, kind }.digest(&content) == *digest;
-        if let Some(begun) = (0..=last.unwrap_or(0)).find(is_proven) {
-            return Ok(Some((begun, row.get(0)?)));
-        }
-    }
-    Ok(None)
 }

@@ -46,27 +46,20 @@ const JOURNALED: &[(&str, &str)] = &[
 ];
 
 /// Deletes rows with damaged texts that the journal has undamaged. None of them can be read, and with one of them a whole table.
-pub(super) fn drop_unreadable(
-    transaction: &Transaction<'_>,
-    repaired: &mut Vec<Repair>,
-) -> rusqlite::Result<()> {
-    // Labels of deleted values are deleted in a later step.
+pub(super) fn drop_unreadable(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.pragma_update(None, "defer_foreign_keys", true)?;
     for (table, column) in JOURNALED {
-        let mut changed = 0;
         for text in unreadable(transaction, table, column)? {
             let sql = format!("DELETE FROM {table} WHERE CAST({column} AS BLOB) IS ?1");
-            changed += transaction.execute(&sql, [text])?;
-        }
-        if changed > 0 {
-            let subject = Subject::Table((*table).to_owned());
-            repaired.push(Repair { subject, did: "removed rows that cannot be read" });
+            transaction.execute(&sql, [text])?;
         }
     }
     // SQLite takes IS NULL to be false for these columns.
     let sql = "DELETE FROM label_value WHERE typeof(key) = 'null' OR typeof(value) = 'null'";
     transaction.execute(sql, [])?;
-    Ok(())
+    // New values could get the numbers of deleted ones.
+    let sql = "DELETE FROM label WHERE value NOT IN (SELECT id FROM label_value)";
+    transaction.execute(sql, []).map(drop)
 }
 
 /// Gives kinds whose names cannot be read names that no kind has. Their artifacts are given their kinds when they are indexed

@@ -14,7 +14,7 @@ use crate::storage::{Prepared, sqlite::unresolved};
 
 impl SqliteWriter<'_> {
     /// Executes a change. Rows of artifacts that the vault does not have are left out.
-    pub(super) fn execute(&mut self, change: RowChange<'_>) -> rusqlite::Result<()> {
+    pub(in crate::storage::sqlite) fn execute(&mut self, change: RowChange<'_>) -> rusqlite::Result<()> {
         match change {
             RowChange::Insert(row) => self.insert(&row),
             RowChange::Put(row) => self.put(row),
@@ -64,13 +64,14 @@ impl SqliteWriter<'_> {
 
     fn insert(&mut self, row: &Row) -> rusqlite::Result<()> {
         match row {
+            Row::Kind(kind) => self.kind(*kind).map(drop),
             Row::Artifact { core, entry, kind, added_at, seen_at, arrival } => {
                 if self.artifact(*core)?.is_none() {
                     // In a damaged vault, a row may have a higher number than its entry.
                     let id = self.next_artifact.max(entry.cast_signed());
                     self.next_artifact = after(id, "artifact")?;
                     self.new_artifact = Some(id);
-                    let kind = self.kind(*kind)?;
+                    let kind = self.kind_named(kind)?;
                     self.statements.with(
                         "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival)
                          VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

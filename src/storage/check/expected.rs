@@ -1,0 +1,614 @@
+//! The rows of the catalog that follow from the journal alone, and their comparison with those that are stored.
+//!
+//! They are made by [`journaled`] of every entry, as the rows of an engine are. Memory grows with the number of artifacts:
+//! about 300 bytes for each with one capture.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::CatalogCounts;
+use super::finding::{self, DIFFERENT_ROW, Finding, MISSING_ROW, SURPLUS_ROW, Subject, UNREADABLE};
+use crate::artifact::{Signature, SignatureState};
+use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::storage::CaptureTarget;
+use crate::storage::catalog::{Row, RowChange, RowKey, journaled};
+use crate::storage::entry::Entry;
+
+/// The tables whose rows follow from the journal alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JournaledTable {
+    /// Artifacts.
+    Artifact,
+    /// Captures.
+    Capture,
+    /// Signatures of captures.
+    Signature,
+    /// Tags.
+    Tag,
+    /// Notes.
+    Note,
+    /// Pins.
+    Pin,
+    /// Labels.
+    Label,
+    /// Manual links.
+    Link,
+    /// Tombstones.
+    Tombstone,
+}
+
+impl JournaledTable {
+    /// All of them, in the order in which they are compared.
+    pub const ALL: [Self; 9] = [
+        Self::Artifact,
+        Self::Capture,
+        Self::Signature,
+        Self::Tag,
+        Self::Note,
+        Self::Pin,
+        Self::Label,
+        Self::Link,
+        Self::Tombstone,
+    ];
+
+    /// Returns its name, which is the same in every engine that has tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Artifact => "artifact",
+            Self::Capture => "capture",
+            Self::Signature => "signature",
+            Self::Tag => "tag",
+            Self::Note => "note",
+            Self::Pin => "pin",
+            Self::Label => "label",
+            Self::Link => "link",
+            Self::Tombstone => "tombstone",
+        }
+    }
+}
+
+/// The rows of a table that could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnreadRows {
+    /// The numbers of those that have one.
+    pub numbers: Vec<i64>,
+    /// Whether there may be others.
+    pub are_incomplete: bool,
+}
+
+/// The rows that follow from the journal.
+#[derive(Default)]
+pub struct ExpectedCatalog {
+    artifacts: HashMap<CoreHash, ExpectedArtifact>,
+    annotations: BTreeMap<RowKey, ExpectedAnnotation>,
+    /// The digests that were removed with each artifact, each with the entry that says so.
+    tombstones: BTreeMap<CoreHash, Vec<(Digest, u64)>>,
+    /// Texts that many rows have.
+    texts: HashSet<Arc<str>>,
+}
+
+struct ExpectedArtifact {
+    entry: u64,
+    kind: Arc<str>,
+    added_at: i64,
+    seen_at: i64,
+    arrival: i64,
+    captures: Vec<ExpectedCapture>,
+    /// Whether the row was found.
+    is_stored: bool,
+}
+
+struct ExpectedCapture {
+    capture: CaptureHash,
+    entry: u64,
+    size: u64,
+    added_at: i64,
+    seen_at: i64,
+    source_path: Option<Box<str>>,
+    signature: Option<Box<ExpectedSignature>>,
+    is_stored: bool,
+}
+
+/// The name of the state of a signature, and the id of its key.
+type ExpectedSignature = (String, Option<String>);
+
+/// A tag, note, pin, label or manual link.
+#[derive(PartialEq, Eq)]
+struct ExpectedAnnotation {
+    core: CoreHash,
+    text: Option<Arc<str>>,
+    at: i64,
+}
+
+impl ExpectedCatalog {
+    /// Adds what follows from an entry. It has the number `seq` and the time `at` in milliseconds since 1970.
+    pub(in crate::storage) fn apply(&mut self, seq: u64, at: i64, entry: &Entry) {
+        for change in journaled(seq, at, entry) {
+            self.execute(change);
+        }
+    }
+
+    fn execute(&mut self, change: RowChange<'_>) {
+        match change {
+            RowChange::Insert(row) | RowChange::Put(row) => self.put(row),
+            RowChange::Delete(RowKey::Signature(core, capture)) => {
+                if let Some(known) = self.capture_mut(core, capture) {
+                    known.signature = None;
+                }
+            }
+            RowChange::Delete(key) => drop(self.annotations.remove(&key)),
+            RowChange::Arrive { core, at, arrival } => {
+                if let Some(known) = self.artifacts.get_mut(&core) {
+                    (known.seen_at, known.arrival) = (at, arrival);
+                }
+            }
+            RowChange::See { core, capture, at } => {
+                if let Some(known) = self.capture_mut(core, capture) {
+                    known.seen_at = at;
+                }
+            }
+            RowChange::Remove { core } => drop(self.artifacts.remove(&core)),
+            RowChange::Readmit { core } => drop(self.tombstones.remove(&core)),
+            RowChange::Store { .. } => {}
+        }
+    }
+
+    /// Adds a row. Those of artifacts that the vault does not have are left out.
+    fn put(&mut self, row: Row) {
+        match row {
+            Row::Artifact { core, entry, kind, added_at, seen_at, arrival } => {
+                let kind = self.shared(&kind);
+                let (captures, is_stored) = (Vec::new(), false);
+                let new = ExpectedArtifact { entry, kind, added_at, seen_at, arrival, captures, is_stored };
+                self.artifacts.entry(core).or_insert(new);
+            }
+            Row::Capture { core, capture, entry, size, added_at, seen_at, source_path } => {
+                let Some(artifact) = self.artifacts.get_mut(&core) else { return };
+                let known = artifact.captures.iter().position(|known| known.capture == capture);
+                let known = known.map(|at| artifact.captures.remove(at));
+                artifact.captures.push(ExpectedCapture {
+                    capture,
+                    // A capture that was lost and added again keeps its number.
+                    entry: known.map_or(entry, |known| known.entry),
+                    size,
+                    added_at,
+                    seen_at,
+                    source_path: source_path.map(String::into_boxed_str),
+                    signature: None,
+                    is_stored: false,
+                });
+            }
+            Row::Signature { core, capture, state, key_id } => {
+                if let Some(known) = self.capture_mut(core, capture) {
+                    known.signature = Some(Box::new((state, key_id)));
+                }
+            }
+            Row::Tombstone { digest, core, entry } => {
+                let removed = self.tombstones.entry(core).or_default();
+                // The core hash of a document may be that of its capture.
+                if !removed.contains(&(digest, entry)) {
+                    removed.push((digest, entry));
+                }
+            }
+            row => {
+                let has = |core: &CoreHash| self.artifacts.contains_key(core);
+                let is_known = match &row {
+                    Row::Link { source, target, .. } => has(source) && has(target),
+                    Row::Tag { core, .. }
+                    | Row::Note { core, .. }
+                    | Row::Pin { core, .. }
+                    | Row::Label { core, .. } => has(core),
+                    _ => false,
+                };
+                match self.annotation(row) {
+                    Some((key, annotation)) if is_known => drop(self.annotations.insert(key, annotation)),
+                    // A tag of an artifact that the vault does not have is no longer that of another one.
+                    Some((key, _)) => drop(self.annotations.remove(&key)),
+                    None => {}
+                }
+            }
+        }
+    }
+
+    /// Returns the key of an annotation, and the rest of it.
+    fn annotation(&mut self, row: Row) -> Option<(RowKey, ExpectedAnnotation)> {
+        let (key, core, text, at) = match row {
+            Row::Tag { name, core, at } => (RowKey::Tag(name), core, None, at),
+            Row::Note { core, text, at } => (RowKey::Note(core), core, Some(text), at),
+            Row::Pin { core, note, at } => (RowKey::Pin(core), core, note, at),
+            Row::Label { core, key, value, at } => (RowKey::Label(core, key), core, Some(value), at),
+            Row::Link { source, relation, target, note, at } => {
+                (RowKey::Link(source, relation, target), source, note, at)
+            }
+            _ => return None,
+        };
+        let text = text.map(|text| self.shared(&text));
+        Some((key, ExpectedAnnotation { core, text, at }))
+    }
+
+    fn shared(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return known.clone();
+        }
+        let text: Arc<str> = text.into();
+        self.texts.insert(text.clone());
+        text
+    }
+
+    fn capture_mut(&mut self, core: CoreHash, capture: CaptureHash) -> Option<&mut ExpectedCapture> {
+        self.artifacts.get_mut(&core)?.captures.iter_mut().find(|known| known.capture == capture)
+    }
+
+    /// Returns the rows of all tables, those of artifacts and their captures first, in the order in which they were added.
+    pub(in crate::storage) fn rows(&self) -> impl Iterator<Item = Row> {
+        let mut artifacts: Vec<_> = self.artifacts.iter().collect();
+        artifacts.sort_unstable_by_key(|(_, artifact)| artifact.entry);
+        let artifacts = artifacts.into_iter().flat_map(|(core, artifact)| artifact.rows(*core));
+        let annotations = self.annotations.iter().map(|(key, annotation)| annotation.row(key));
+        let tombstones = self.tombstones.iter().flat_map(|(core, digests)| {
+            let row = |(digest, entry): &(Digest, u64)| Row::Tombstone {
+                digest: *digest,
+                core: *core,
+                entry: *entry,
+            };
+            digests.iter().map(row)
+        });
+        artifacts.chain(annotations).chain(tombstones)
+    }
+
+    /// Returns the captures that were added and not removed, and that have `digest` or belong to the artifact with this core
+    /// hash, with the names of their kinds and in the order in which they were added.
+    #[must_use]
+    pub fn captures_with(&self, digest: Digest) -> Vec<(CaptureTarget, &str)> {
+        let mut found: Vec<(u64, CaptureTarget, &str)> = Vec::new();
+        for (core, artifact) in &self.artifacts {
+            let is_match = |known: &&ExpectedCapture| core.0 == digest || known.capture.0 == digest;
+            found.extend(artifact.captures.iter().filter(is_match).map(|known| {
+                let target = CaptureTarget { capture: known.capture, artifact: *core };
+                (known.entry, target, &*artifact.kind)
+            }));
+        }
+        found.sort_unstable_by_key(|(entry, ..)| *entry);
+        found.into_iter().map(|(_, target, kind)| (target, kind)).collect()
+    }
+
+    /// Returns the signature of a capture that was recorded last.
+    #[must_use]
+    pub fn signature(&self, target: CaptureTarget) -> Option<Signature> {
+        let artifact = self.artifacts.get(&target.artifact)?;
+        let known = artifact.captures.iter().find(|known| known.capture == target.capture)?;
+        let (state, key_id) = known.signature.as_deref()?;
+        Some(Signature { state: SignatureState::named(state)?, key_id: key_id.clone() })
+    }
+
+    /// Returns the core hashes and capture hashes of what was removed.
+    #[must_use]
+    pub fn removed(&self) -> BTreeSet<Digest> {
+        self.tombstones.values().flatten().map(|(digest, _)| *digest).collect()
+    }
+}
+
+impl ExpectedArtifact {
+    fn row(&self, core: CoreHash) -> Row {
+        let Self { entry, added_at, seen_at, arrival, .. } = *self;
+        Row::Artifact { core, entry, kind: self.kind.to_string(), added_at, seen_at, arrival }
+    }
+
+    fn rows(&self, core: CoreHash) -> impl Iterator<Item = Row> {
+        let captures = self.captures.iter().flat_map(move |known| {
+            let signature = known.signature.as_deref().map(|(state, key_id)| Row::Signature {
+                core,
+                capture: known.capture,
+                state: state.clone(),
+                key_id: key_id.clone(),
+            });
+            std::iter::once(known.row(core)).chain(signature)
+        });
+        std::iter::once(self.row(core)).chain(captures)
+    }
+}
+
+impl ExpectedCapture {
+    fn row(&self, core: CoreHash) -> Row {
+        let Self { capture, entry, size, added_at, seen_at, .. } = *self;
+        let source_path = self.source_path.as_deref().map(str::to_owned);
+        Row::Capture { core, capture, entry, size, added_at, seen_at, source_path }
+    }
+}
+
+impl ExpectedAnnotation {
+    fn row(&self, key: &RowKey) -> Row {
+        let Self { core, at, .. } = *self;
+        let text = self.text.as_deref().map(str::to_owned);
+        match key.clone() {
+            RowKey::Tag(name) => Row::Tag { name, core, at },
+            RowKey::Note(core) => Row::Note { core, text: text.unwrap_or_default(), at },
+            RowKey::Label(core, key) => Row::Label { core, key, value: text.unwrap_or_default(), at },
+            RowKey::Link(source, relation, target) => Row::Link { source, relation, target, note: text, at },
+            RowKey::Pin(core) | RowKey::Signature(core, _) => Row::Pin { core, note: text, at },
+        }
+    }
+}
+
+/// The comparison of stored rows with those that follow from the journal.
+pub(in crate::storage) struct CatalogComparison {
+    expected: ExpectedCatalog,
+    findings: Vec<Finding>,
+    pub(in crate::storage) counts: CatalogCounts,
+}
+
+impl CatalogComparison {
+    pub(in crate::storage) fn new(expected: ExpectedCatalog) -> Self {
+        Self { expected, findings: Vec::new(), counts: CatalogCounts::default() }
+    }
+
+    /// Compares a stored row.
+    pub(in crate::storage) fn take(&mut self, stored: Row) {
+        match stored {
+            Row::Artifact { core, .. } => {
+                let found = self.expected.artifacts.get_mut(&core).filter(|known| !known.is_stored);
+                let expected = found.map(|known| {
+                    known.is_stored = true;
+                    known.row(core)
+                });
+                self.compare(Subject::Artifact(core), "artifact", &stored, expected);
+            }
+            Row::Capture { core, capture, .. } => {
+                let found = self.expected.capture_mut(core, capture).filter(|known| !known.is_stored);
+                let expected = found.map(|known| {
+                    known.is_stored = true;
+                    known.row(core)
+                });
+                self.compare(Subject::Capture(capture), "capture", &stored, expected);
+            }
+            Row::Signature { core, capture, .. } => {
+                let found = self.expected.capture_mut(core, capture).and_then(|known| known.signature.take());
+                let expected =
+                    found.map(|known| Row::Signature { core, capture, state: known.0, key_id: known.1 });
+                self.compare(Subject::Capture(capture), "signature", &stored, expected);
+            }
+            Row::Tombstone { digest, core, entry } => {
+                let recorded = self.expected.tombstones.get_mut(&core);
+                let known = recorded.and_then(|recorded| {
+                    let at = recorded.iter().position(|known| *known == (digest, entry))?;
+                    Some(recorded.swap_remove(at))
+                });
+                let expected = known.map(|(digest, entry)| Row::Tombstone { digest, core, entry });
+                self.compare(Subject::Tombstone(digest), "tombstone", &stored, expected);
+            }
+            stored => {
+                let Some((key, _)) = self.expected.annotation(stored.clone()) else { return };
+                let expected = self.expected.annotations.remove(&key).map(|known| known.row(&key));
+                let (subject, row) = annotation_subject(&key);
+                self.compare(subject, &row, &stored, expected);
+            }
+        }
+    }
+
+    fn compare(&mut self, subject: Subject, row: &str, stored: &Row, expected: Option<Row>) {
+        let Some(expected) = expected else {
+            let detail = format!("{row}: the journal does not record it");
+            return self.findings.push(Finding::new(SURPLUS_ROW, subject, detail));
+        };
+        self.counts.count(stored);
+        if *stored != expected {
+            let detail = format!("{row}: {} differs from the journal", different_columns(stored, &expected));
+            self.findings.push(Finding::new(DIFFERENT_ROW, subject, detail));
+        }
+    }
+
+    /// Reports the rows of a table that follow from the journal and were not among those that were compared. `unread` are
+    /// those that could not be read.
+    pub(in crate::storage) fn finish_table(&mut self, table: JournaledTable, unread: &UnreadRows) {
+        let missing = self.missing(table);
+        let (unreadable, missing): (Vec<_>, Vec<_>) = missing.into_iter().partition(|(number, ..)| {
+            unread.are_incomplete
+                || number.is_some_and(|number| unread.numbers.contains(&number.cast_signed()))
+        });
+        if !unreadable.is_empty() {
+            let detail = match unreadable.len() {
+                1 => "1 row that follows from the journal is not in the part that can be read".to_owned(),
+                rows => {
+                    format!("{rows} rows that follow from the journal are not in the part that can be read")
+                }
+            };
+            self.findings.push(Finding::new(UNREADABLE, Subject::Table(table.name().to_owned()), detail));
+        }
+        for (_, subject, detail) in missing {
+            self.findings.push(Finding::new(MISSING_ROW, subject, detail));
+        }
+    }
+
+    /// Returns the numbers of the missing rows that have one, their subjects, and details.
+    fn missing(&self, table: JournaledTable) -> Vec<(Option<u64>, Subject, String)> {
+        let named = |row: &str| format!("{row}: the journal records it");
+        let artifacts = self.expected.artifacts.iter();
+        match table {
+            JournaledTable::Artifact => artifacts
+                .filter(|(_, known)| !known.is_stored)
+                .map(|(core, known)| (Some(known.entry), Subject::Artifact(*core), named("artifact")))
+                .collect(),
+            JournaledTable::Capture | JournaledTable::Signature => artifacts
+                .flat_map(|(core, artifact)| {
+                    artifact.captures.iter().map(move |known| (core, artifact, known))
+                })
+                .filter(|(.., known)| match table {
+                    JournaledTable::Signature => known.signature.is_some(),
+                    _ => !known.is_stored,
+                })
+                .map(|(core, artifact, known)| {
+                    let detail = format!("{} (artifact {core}, kind {})", named(table.name()), artifact.kind);
+                    (Some(known.entry), Subject::Capture(known.capture), detail)
+                })
+                .collect(),
+            JournaledTable::Tombstone => {
+                let digests = self.expected.tombstones.values().flatten();
+                let missing = |(digest, entry): &(Digest, u64)| {
+                    let detail = format!("tombstone: entry {entry} removed it");
+                    (None, Subject::Tombstone(*digest), detail)
+                };
+                digests.map(missing).collect()
+            }
+            JournaledTable::Tag
+            | JournaledTable::Note
+            | JournaledTable::Pin
+            | JournaledTable::Label
+            | JournaledTable::Link => {
+                let keys = self.expected.annotations.keys().filter(|key| key.table() == table.name());
+                let missing = |key| {
+                    let (subject, row) = annotation_subject(key);
+                    (None, subject, named(&row))
+                };
+                keys.map(missing).collect()
+            }
+        }
+    }
+
+    /// Returns the findings, sorted.
+    pub(in crate::storage) fn into_findings(mut self) -> (CatalogCounts, Vec<Finding>) {
+        finding::sort(&mut self.findings);
+        (self.counts, self.findings)
+    }
+}
+
+/// Returns the subject of findings about an annotation, and the name of its row.
+fn annotation_subject(key: &RowKey) -> (Subject, String) {
+    match key {
+        RowKey::Tag(name) => (Subject::Tag(name.clone()), "tag".to_owned()),
+        RowKey::Note(core) => (Subject::Artifact(*core), "note".to_owned()),
+        RowKey::Pin(core) => (Subject::Artifact(*core), "pin".to_owned()),
+        RowKey::Label(core, key) => (Subject::Artifact(*core), format!("label {key:?}")),
+        RowKey::Link(source, relation, target) => {
+            (Subject::Artifact(*source), format!("link {relation:?} to {target}"))
+        }
+        RowKey::Signature(_, capture) => (Subject::Capture(*capture), "signature".to_owned()),
+    }
+}
+
+/// Returns the names of the columns in which two rows of one table differ.
+fn different_columns(stored: &Row, expected: &Row) -> String {
+    let pairs = [(columns(stored), columns(expected))];
+    let pairs = pairs.iter().flat_map(|(stored, expected)| stored.iter().zip(expected));
+    let differ = pairs.filter(|(stored, expected)| stored != expected).map(|((name, _), _)| *name);
+    differ.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the columns of a row that are not part of its key, with their values as text.
+fn columns(row: &Row) -> Vec<(&'static str, String)> {
+    let text = |text: &Option<String>| format!("{text:?}");
+    match row {
+        Row::Artifact { entry, kind, added_at, seen_at, arrival, .. } => vec![
+            ("id", entry.to_string()),
+            ("kind", kind.clone()),
+            ("added_at", added_at.to_string()),
+            ("seen_at", seen_at.to_string()),
+            ("arrival", arrival.to_string()),
+        ],
+        Row::Capture { entry, size, added_at, seen_at, source_path, .. } => vec![
+            ("id", entry.to_string()),
+            ("size", size.to_string()),
+            ("added_at", added_at.to_string()),
+            ("seen_at", seen_at.to_string()),
+            ("source_path", text(source_path)),
+        ],
+        Row::Signature { state, key_id, .. } => vec![("state", state.clone()), ("key_id", text(key_id))],
+        Row::Tag { core, at, .. } => vec![("artifact", core.to_string()), ("at", at.to_string())],
+        Row::Note { text, at, .. } => vec![("text", text.clone()), ("at", at.to_string())],
+        Row::Pin { note, at, .. } => vec![("note", text(note)), ("at", at.to_string())],
+        Row::Label { value, at, .. } => vec![("value", value.clone()), ("at", at.to_string())],
+        Row::Link { note, at, .. } => vec![("note", text(note)), ("stated_at", at.to_string())],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::entry::EntryText;
+
+    fn digest(text: &str) -> Digest {
+        Digest::from_content(text.as_bytes())
+    }
+
+    fn catalog_after(entries: &[String]) -> ExpectedCatalog {
+        let mut catalog = ExpectedCatalog::default();
+        for (seq, text) in (1..).zip(entries) {
+            let entry = EntryText::parse(text).unwrap();
+            catalog.apply(seq, entry.milliseconds().unwrap(), &entry.change);
+        }
+        catalog
+    }
+
+    fn entry_of(action: &str, members: &str) -> String {
+        format!(r#"{{"action":"{action}","actor":"a","at":"2026-01-01T00:00:00.000Z",{members}}}"#)
+    }
+
+    fn add(core: &Digest, capture: &Digest) -> String {
+        entry_of("add", &format!(r#""capture":"{capture}","core":"{core}","kind":"trace","size":1"#))
+    }
+
+    /// What is found if no row is stored.
+    fn missing(entries: &[String]) -> Vec<String> {
+        let mut compared = CatalogComparison::new(catalog_after(entries));
+        for table in JournaledTable::ALL {
+            compared.finish_table(table, &UnreadRows::default());
+        }
+        let (_, findings) = compared.into_findings();
+        findings.into_iter().map(|finding| format!("{} {}", finding.subject, finding.detail)).collect()
+    }
+
+    #[test]
+    fn stored_rows_are_those_that_follow_from_the_journal() {
+        let (one, two) = (digest("one"), digest("two"));
+        let entries = [
+            add(&one, &two),
+            entry_of("tag", &format!(r#""core":"{one}","name":"a""#)),
+            entry_of("note", &format!(r#""core":"{one}","note":"n""#)),
+            entry_of("pin", &format!(r#""core":"{one}""#)),
+            entry_of("label", &format!(r#""cores":["{one}"],"labels":{{"a":"x","b":"y"}}"#)),
+            entry_of("link", &format!(r#""relation":"r","source":"{one}","target":"{one}""#)),
+            entry_of("gc", r#""blobs":0,"bytes_after":0,"bytes_before":0,"dictionaries":0,"recompressed":0"#),
+        ];
+        let mut compared = CatalogComparison::new(catalog_after(&entries));
+        let rows: Vec<Row> = catalog_after(&entries).rows().collect();
+        rows.into_iter().for_each(|row| compared.take(row));
+        JournaledTable::ALL
+            .into_iter()
+            .for_each(|table| compared.finish_table(table, &UnreadRows::default()));
+        let (counts, findings) = compared.into_findings();
+        assert_eq!(findings, []);
+        assert_eq!((counts.artifacts, counts.captures, counts.labels, counts.links), (1, 1, 2, 1));
+        assert_eq!(missing(&entries).len(), 8);
+    }
+
+    #[test]
+    fn annotations_of_artifacts_that_are_not_stored_are_no_rows() {
+        let (one, two) = (digest("one"), digest("two"));
+        let tag = |core| entry_of("tag", &format!(r#""core":"{core}","name":"a""#));
+        assert_eq!(missing(&[add(&one, &one), tag(one), tag(two)]).len(), 2);
+    }
+
+    #[test]
+    fn a_changed_row_names_its_columns() {
+        let one = digest("one");
+        let entries = [add(&one, &one), entry_of("note", &format!(r#""core":"{one}","note":"n""#))];
+        let mut compared = CatalogComparison::new(catalog_after(&entries));
+        compared.take(Row::Note { core: CoreHash(one), text: "m".to_owned(), at: 0 });
+        let (_, findings) = compared.into_findings();
+        assert_eq!(findings[0].detail, "note: text, at differs from the journal");
+        assert_eq!(findings[0].info, DIFFERENT_ROW);
+    }
+
+    #[test]
+    fn what_was_removed_is_a_tombstone_until_it_is_added_again() {
+        let (core, capture) = (digest("core"), digest("capture"));
+        let members = format!(r#""captures":["{capture}"],"core":"{core}","kind":"trace","left":0,"size":1"#);
+        let remove = entry_of("remove", &members);
+        let removed = catalog_after(&[add(&core, &capture), remove.clone()]);
+        assert_eq!(removed.removed(), BTreeSet::from([core, capture]));
+        assert!(removed.captures_with(core).is_empty());
+        let again = catalog_after(&[add(&core, &capture), remove, add(&core, &capture)]);
+        assert!(again.removed().is_empty() && again.captures_with(core).len() == 1);
+    }
+}
