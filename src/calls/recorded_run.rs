@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 
+use super::at;
 use super::call::{CallResponse, Chunk, CompleteRequest, ResponseForm, RetryHeaders};
-use super::values::at;
 use crate::digest::Digest;
 use crate::formats;
 use crate::json::reader::{self, Limits};
@@ -198,7 +198,7 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
         body: if attached_answer.is_some() { String::new() } else { output("content")? },
         chunks: chunks(response),
     };
-    let form = ResponseForm::requested(&input("path")?, body?).unwrap_or_else(|| answer.form());
+    let form = ResponseForm::requested(&input("path")?, None, body?).unwrap_or_else(|| answer.form());
     let failure = match attached_answer {
         // What it was found to be when it was stored.
         Some(_) => at(response, &["output", "error"])

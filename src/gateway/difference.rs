@@ -1,5 +1,6 @@
 //! Differences between two requests.
 
+use crate::calls::providers::is_named;
 use crate::json::{Value, compact};
 
 /// Maximum number of characters of a value in a difference.
@@ -7,9 +8,6 @@ const SHOWN: usize = 80;
 
 /// Maximum number of lines for locations that differ only in their indexes.
 const MAX_ALIKE: usize = 2;
-
-/// The members of requests with what a model is asked.
-const CONVERSATION: [&str; 4] = ["messages", "input", "contents", "prompt"];
 
 /// The differences between a recorded request and the one that was made.
 #[derive(Debug)]
@@ -109,7 +107,7 @@ impl Difference<'_, '_> {
     pub(super) fn rank(&self) -> Rank {
         match (self.path.first(), self.path.last()) {
             (_, Some(RequestStep::Member(last))) if is_id(last) => Rank::Id,
-            (Some(RequestStep::Member(first)), _) if CONVERSATION.contains(&first.as_str()) => {
+            (Some(RequestStep::Member(first)), _) if is_named(first, |names| names.conversation) => {
                 Rank::Conversation
             }
             _ => Rank::Other,

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::spool::Spool;
 use crate::calls::call::{CallOutcome, StoredCall};
-use crate::calls::head::{RunHead, TooManyLabels};
-use crate::calls::origin::CallOrigin;
+use crate::calls::run::CallOrigin;
+use crate::calls::run::{RunHead, TooManyLabels};
 use crate::calls::run_parts::{self, PartLimits, RunPartError, RunSink};
 use crate::calls::session;
 use crate::digest::{CoreHash, Digest};

@@ -29,10 +29,10 @@ use super::route::Route;
 use super::run::GatewayRun;
 use super::secrets::has_secrets;
 use super::shared::GatewayState;
-use super::stream_end::StreamEnd;
 use crate::calls::call::{
     CallOutcome, CallRecord, CallResponse, Chunk, CompleteRequest, ResponseForm, RetryHeaders,
 };
+use crate::calls::events::StreamEnd;
 use crate::calls::matching::MatchingRules;
 use crate::secrets::SecretPolicy;
 

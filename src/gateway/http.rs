@@ -33,8 +33,8 @@ use super::run::GatewayRun;
 use super::shared::{GatewayMode, GatewayState};
 use super::usage::replayed_calls;
 use crate::calls::call::{CompleteRequest, ResponseForm};
-use crate::calls::provider::{self, Endpoint};
-use crate::calls::url;
+use crate::calls::providers::{self, Endpoint};
+use crate::calls::target::query_digest;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::json::compact;
@@ -164,8 +164,8 @@ async fn command_of(
 
 /// Returns the mode, the variables that point clients at the gateway, and those in which they expect a key.
 fn status(shared: &GatewayState) -> Json {
-    let variables: BTreeMap<&str, String> = provider::base_url_variables(shared.address).collect();
-    let keys: Vec<&str> = provider::key_variables().collect();
+    let variables: BTreeMap<&str, String> = providers::base_url_variables(shared.address).collect();
+    let keys: Vec<&str> = providers::key_variables().collect();
     json!({"mode": shared.mode.name(), "variables": variables, "keys": keys})
 }
 
@@ -358,12 +358,10 @@ impl ParsedApiRequest {
         let prompt =
             shared.rules.prompt(endpoint, &path, &stored).ok_or("the request has no canonical form")?;
         let url_query = route.query.as_deref().unwrap_or_default();
-        // Without this parameter, Gemini sends the events as one JSON array.
-        let is_stream = url_query.split('&').any(|parameter| parameter == "alt=sse");
-        let of_query = || if is_stream { ResponseForm::Stream } else { ResponseForm::Whole };
-        let form = ResponseForm::requested(&route.path, &value).unwrap_or_else(of_query);
+        let form = ResponseForm::requested(&route.path, Some(url_query), &value);
+        let form = form.unwrap_or(ResponseForm::Whole);
         let compared = Some(shared.rules.redacted(url_query)).filter(|_| endpoint.compares_urls());
-        let query = compared.and_then(|compared| url::query_digest(&compared));
+        let query = compared.and_then(|compared| query_digest(&compared));
         Ok(Self { endpoint, path, query, prompt, request: compact::text(&stored), form })
     }
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use axum::body::Body;
 use axum::http::{Method, Response, StatusCode};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use super::problem::{json_response, not_retried, problem_for};
 use super::recordings::{RecordedRunPack, RunPackCache};
 use super::route::Route;
-use crate::calls::provider::{MODELS, Provider};
+use crate::calls::providers::{MODELS, Provider, metadata_form};
 use crate::digest::CoreHash;
 use crate::json::Value;
 use crate::json::reader::{self, Limits};
@@ -64,13 +64,17 @@ impl MetadataRequest {
             Self::Head => return Ok(Response::new(Body::empty())),
             Self::Models | Self::Model(_) => models(vault, recordings, only, provider)?,
         };
+        let form = metadata_form(provider);
         Ok(match self {
             Self::Model(name) if !models.contains(&name) => {
                 let reason = format!("no call of the model {name} was recorded");
                 not_retried(problem_for(provider, StatusCode::NOT_FOUND, "not recorded", &reason))
             }
-            Self::Model(name) => json_response(StatusCode::OK, &model(provider, &name)),
-            _ => json_response(StatusCode::OK, &list(provider, &models)),
+            Self::Model(name) => json_response(StatusCode::OK, &(form.model)(provider, &name)),
+            _ => {
+                let all = models.iter().map(|name| (form.model)(provider, name)).collect();
+                json_response(StatusCode::OK, &(form.models)(all, &models))
+            }
         })
     }
 }
@@ -100,31 +104,6 @@ fn models(
         None => recordings.visit(vault, None, &mut add)?,
     }
     Ok(models)
-}
-/// Returns a list of models in the form of a provider.
-fn list(provider: &str, models: &BTreeSet<String>) -> Json {
-    let all: Vec<Json> = models.iter().map(|name| model(provider, name)).collect();
-    match provider {
-        "gemini" => json!({"models": all}),
-        "anthropic" => {
-            json!({"data": all, "first_id": models.first(), "last_id": models.last(), "has_more": false})
-        }
-        _ => json!({"object": "list", "data": all}),
-    }
-}
-
-/// Returns a model in the form of a provider, with the members that are known.
-fn model(provider: &str, name: &str) -> Json {
-    match provider {
-        "gemini" => {
-            let methods = ["generateContent", "countTokens", "embedContent"];
-            json!({"name": format!("{MODELS}/{name}"), "displayName": name, "supportedGenerationMethods": methods})
-        }
-        "anthropic" => {
-            json!({"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"})
-        }
-        _ => json!({"id": name, "object": "model", "created": 0, "owned_by": provider}),
-    }
 }
 
 /// Returns the answer to a request for the number of tokens that was not recorded: an estimate, in the member `count`.

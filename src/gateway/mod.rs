@@ -42,7 +42,6 @@ mod run;
 mod secrets;
 mod shared;
 mod spool;
-mod stream_end;
 mod suggestion;
 mod usage;
 

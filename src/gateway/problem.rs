@@ -5,6 +5,8 @@ use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, UPGR
 use axum::http::{Response, StatusCode};
 use serde_json::{Value as Json, json};
 
+use crate::calls::providers::metadata_form;
+
 /// Returns a response with a problem document (RFC 9457).
 pub(super) fn problem(status: StatusCode, title: &str, detail: &str) -> Response<Body> {
     json_problem(status, &document(status, title, detail))
@@ -27,25 +29,8 @@ fn document(status: StatusCode, title: &str, detail: &str) -> Json {
 
 /// Adds the members without which some clients of a provider do not show the message of an error.
 pub(super) fn for_clients(provider: &str, status: StatusCode, mut document: Json) -> Json {
-    let (location, added) = match provider {
-        "anthropic" => ("", json!({"type": "error"})),
-        "gemini" => ("/error", json!({"code": status.as_u16(), "status": code_of_gemini(status)})),
-        _ => return document,
-    };
-    if let (Some(Json::Object(members)), Json::Object(added)) = (document.pointer_mut(location), added) {
-        members.extend(added);
-    }
+    (metadata_form(provider).complete_error)(&mut document, status.as_u16());
     document
-}
-
-/// Returns the name that the API of Gemini has for a status.
-fn code_of_gemini(status: StatusCode) -> &'static str {
-    match status {
-        StatusCode::BAD_REQUEST => "INVALID_ARGUMENT",
-        StatusCode::NOT_FOUND => "NOT_FOUND",
-        StatusCode::BAD_GATEWAY => "UNAVAILABLE",
-        _ => "INTERNAL",
-    }
 }
 
 /// Returns a response with a problem document.

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::call::{CompleteRequest, ResponseForm};
 use crate::calls::matching::MatchingRules;
-use crate::calls::origin::{SOURCE, SOURCES};
-use crate::calls::provider::{ANY, Endpoint, PathIdentity, Provider};
+use crate::calls::providers::{Endpoint, PathIdentity, endpoint};
 use crate::calls::recorded_run::{self, AnsweredCall, KIND, RecordedCalls, UnansweredCall};
+use crate::calls::run::{SOURCE, SOURCES};
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{self, Limits, excerpt};
 use crate::storage::{Condition, ErrorKind, Filter, Order, Page, TimeBasis};
@@ -300,8 +300,8 @@ impl RunPackCache {
     }
 
     fn own_prompt(&self, provider: &str, path: &str, request: &str) -> Option<String> {
-        let endpoint = Provider::named(provider).and_then(|provider| provider.endpoint(path)).unwrap_or(&ANY);
         let request = reader::read(request.as_bytes(), &Limits::most()).ok()?;
+        let endpoint = endpoint(provider, path);
         let (path, request) = (self.rules.redacted_path(path), self.rules.redacted_value(&request));
         self.rules.prompt(endpoint, &path, &request)
     }
@@ -441,9 +441,9 @@ mod tests {
 
     use super::*;
     use crate::calls::call::{CallOutcome, CallRecord, CallResponse, RetryHeaders};
-    use crate::calls::head::RunHead;
-    use crate::calls::origin::CallOrigin;
     use crate::calls::request_store::RequestStore;
+    use crate::calls::run::CallOrigin;
+    use crate::calls::run::RunHead;
     use crate::calls::run_parts::{self, PartLimits, RunSink};
     use crate::intake::ExamineOptions;
     use crate::vault::list::ListRequest;

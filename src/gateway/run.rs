@@ -11,7 +11,7 @@ use super::finish::FinishError;
 use super::spool::{Spool, SpoolContent, SpoolDirectory, UNSTORED};
 use super::usage::RecordingUsage;
 use crate::calls::call::{CallRecord, ResponseForm, StoredCall};
-use crate::calls::head::{RunHead, TooManyLabels};
+use crate::calls::run::{RunHead, TooManyLabels};
 use crate::digest::{CoreHash, Digest};
 
 /// A request that was asked before in a run: how often decides which recording answers it.

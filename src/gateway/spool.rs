@@ -11,8 +11,8 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::call::{CallRecord, StoredCall};
-use crate::calls::head::RunHead;
 use crate::calls::request_store::RequestStore;
+use crate::calls::run::RunHead;
 use crate::files;
 
 /// The ending of the names of the files of runs.

@@ -5,7 +5,7 @@ use std::fmt;
 use super::difference::{Difference, Rank, RequestStep, each_difference};
 use crate::calls::matching::MatchingRules;
 use crate::calls::normalize;
-use crate::calls::provider::ANY;
+use crate::calls::providers::{Endpoint, is_named};
 use crate::json::Value;
 
 /// Maximum number of differences for which rules are looked for.
@@ -16,19 +16,6 @@ const MAX_TEXTS: usize = 1 << 20;
 
 /// Members of a conversation without which it is another one.
 const CONTENT: [&str; 6] = ["content", "name", "parts", "role", "text", "tool_calls"];
-
-/// Members of a conversation in which everything is what a tool is called with, or returned.
-const VALUES: [&str; 9] = [
-    "args",
-    "arguments",
-    "data",
-    "functionCall",
-    "functionResponse",
-    "input",
-    "output",
-    "response",
-    "result",
-];
 
 /// A rule of comparison that would make a request match a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +85,7 @@ impl SuggestionCollector {
                 RuleSuggestion::Normalize(name) => rules.normalize(name).is_ok(),
             };
         }
-        let prompt = |request| rules.prompt(&ANY, "", request);
+        let prompt = |request| rules.prompt(&Endpoint::ANY, "", request);
         let is_same = is_valid && prompt(recorded) == prompt(requested);
         Some(self.rules).filter(|_| is_same).unwrap_or_default()
     }
@@ -130,14 +117,17 @@ fn rules_for(difference: &Difference<'_, '_>) -> Option<Vec<RuleSuggestion>> {
 /// Returns whether a difference in a conversation is one of what is said in it.
 fn is_content(difference: &Difference<'_, '_>) -> bool {
     let inside = difference.path.get(1..).unwrap_or_default();
-    let is_named = |step: &RequestStep, names: &[&str]| matches!(step, RequestStep::Member(name) if names.contains(&name.as_str()));
+    let name = |step: &RequestStep| match step {
+        RequestStep::Member(name) => Some(name.clone()),
+        RequestStep::Index(_) => None,
+    };
     let is_scalar = |value: &Value<'_>| matches!(value, Value::Number(_) | Value::Bool(_));
     let values = [difference.recorded, difference.requested];
     let is_other_value = values.iter().all(|value| value.is_none_or(is_scalar)) || values.contains(&None);
     inside.is_empty()
         || !is_other_value
-        || inside.iter().any(|step| is_named(step, &VALUES))
-        || inside.last().is_some_and(|last| is_named(last, &CONTENT))
+        || inside.iter().filter_map(name).any(|name| is_named(&name, |names| names.tool_values))
+        || inside.last().and_then(name).is_some_and(|last| CONTENT.contains(&last.as_str()))
 }
 
 #[cfg(test)]

@@ -3,18 +3,17 @@
 use std::convert::Infallible;
 use std::fmt::Write;
 
-use super::error::{ConvertError, Fault, RecorderResult, SHAPE};
-use super::exchange::ImportedExchange;
+use super::exchange::{ConvertInput, ImportedExchange, ImportedRun, ImportedRuns};
 use super::format::RecorderFormat;
-use super::recording::{ConvertInput, ImportedRun, ImportedRuns};
+use super::reading::{ConvertError, Fault, RecorderResult, SHAPE};
 use super::{inspect, jsonl, otel, vcr};
 use crate::artifact::AdmitOptions;
 use crate::calls::call::StoredCall;
-use crate::calls::head::RunHead;
 use crate::calls::matching::MatchingRules;
-use crate::calls::origin::{CallOrigin, ImportSource};
 use crate::calls::recorded_run::KIND;
 use crate::calls::request_store::RequestStore;
+use crate::calls::run::RunHead;
+use crate::calls::run::{CallOrigin, ImportSource};
 use crate::calls::run_parts::{self, PartLimits, RunSink};
 use crate::calls::session;
 use crate::digest::Digest;

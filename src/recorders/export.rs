@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use chrono::SecondsFormat;
 
-use crate::calls::provider::Provider;
+use crate::calls::providers::Provider;
 use crate::calls::recorded_run::{self, AnsweredCall};
 use crate::digest::Digest;
 use crate::json::reader::{self, Limits};
@@ -184,9 +184,9 @@ fn line(call: &AnsweredCall, request: &str, out: &mut dyn Write) -> io::Result<(
 mod tests {
     use super::*;
     use crate::calls::call::{CallResponse, ResponseForm, RetryHeaders};
+    use crate::recorders::exchange::ConvertInput;
     use crate::recorders::exchange::ImportedResponse;
     use crate::recorders::jsonl;
-    use crate::recorders::recording::ConvertInput;
 
     #[test]
     fn texts_are_quoted_for_all_versions_of_yaml() {
