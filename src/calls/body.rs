@@ -5,71 +5,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::events;
+use super::providers::{PROVIDERS, is_named};
 use crate::json::Value;
 
 /// The members with which events say to which part of an answer they belong.
 const INDEXES: [&str; 4] = ["index", "output_index", "content_index", "item_id"];
-
-/// The members that all events of a stream repeat, or that name something. Their values are not parts of a longer text.
-const REPEATED: [&str; 18] = [
-    "call_id",
-    "created_at",
-    "finish_reason",
-    "finishReason",
-    "id",
-    "item_id",
-    "model",
-    "modelVersion",
-    "name",
-    "obfuscation",
-    "object",
-    "responseId",
-    "role",
-    "status",
-    "stop_reason",
-    "system_fingerprint",
-    "tool_call_id",
-    "type",
-];
-
-/// The members whose texts continue each other although their names differ: the messages of a conversation.
-const MESSAGES: [&str; 8] =
-    ["content", "delta", "input_text", "output_text", "prompt", "refusal", "text", "transcript"];
-
-/// The members that describe tools and answers. Their strings are not parts of a conversation.
-const DESCRIPTIONS: [&str; 9] = [
-    "functions",
-    "input_schema",
-    "json_schema",
-    "metadata",
-    "parameters",
-    "responseSchema",
-    "response_format",
-    "schema",
-    "tools",
-];
-
-/// The members with the probabilities of tokens, which spell the text of an answer again.
-pub(super) const PROBABILITIES: [&str; 2] = ["logprobs", "logprobsResult"];
-
-/// The lists of the answers to a request, each of which is a conversation of its own.
-const ALTERNATIVES: [&str; 2] = ["candidates", "choices"];
-
-/// The members that say why an answer ended, and what they say if it was cut off.
-const END_REASONS: [&str; 6] =
-    ["done_reason", "finishReason", "finish_reason", "reason", "stopReason", "stop_reason"];
-const CUT_OFF: [&str; 6] = [
-    "MAX_TOKENS",
-    "length",
-    "max_output_tokens",
-    "max_tokens",
-    "model_context_window_exceeded",
-    "model_length",
-];
-
-/// The types of the events that end a stream.
-const LAST_EVENTS: [&str; 4] =
-    ["message_stop", "response.completed", "response.failed", "response.incomplete"];
 
 /// A part of a body: all of it, or a line of a stream.
 pub(crate) struct BodyPart<'b> {
@@ -236,7 +176,8 @@ impl Locations {
     fn member<'p>(&mut self, place: &Place<'p>, name: &'p str) -> Place<'p> {
         // The beginning of a block is continued by its deltas.
         let step = self.name(if name == "content_block" { "delta" } else { name });
-        let is_apart = [&DESCRIPTIONS[..], &PROBABILITIES].iter().any(|names| names.contains(&name));
+        let is_apart =
+            is_named(name, |names| names.descriptions) || is_named(name, |names| names.probabilities);
         Place {
             location: self.inside(place.location, Step::Name(step)),
             form: self.inside(place.form, Step::Name(step)),
@@ -328,7 +269,7 @@ impl<'l, 'p> StringReader<'l, 'p> {
         if !stated.is_empty() {
             place.location = self.locations.inside(place.location, Step::Stated(stated));
         }
-        if ALTERNATIVES.contains(&place.name) {
+        if is_named(place.name, |names| names.alternatives) {
             place.alternative = place.location;
         }
         place
@@ -336,13 +277,13 @@ impl<'l, 'p> StringReader<'l, 'p> {
 
     fn read_text(&mut self, text: Cow<'p, str>, place: Place<'p>) {
         let Place { location, form, alternative, name, is_apart } = place;
-        let class = if MESSAGES.contains(&name) { "text" } else { name };
+        let class = if is_named(name, |names| names.messages) { "text" } else { name };
         // Events state a text in several forms, each of which is complete.
         let owner = match alternative {
             0 if self.is_stream => form,
             alternative => alternative,
         };
-        let is_continued = !is_apart && !REPEATED.contains(&name);
+        let is_continued = !is_apart && !is_named(name, |names| names.repeated);
         let conversation = is_continued.then(|| (owner, self.locations.name(class)));
         self.found.push(BodyString { location, conversation, name, text });
     }
@@ -560,22 +501,21 @@ fn unescaped_once(text: &str) -> String {
 
 /// Returns whether a body says that its text was cut off, or is a stream of a known form that does not say that it ended.
 pub(super) fn is_cut_off(parts: &[BodyPart<'_>], strings: &[BodyString<'_>]) -> bool {
-    let states = |names: &[&str], values: &[&str]| {
-        strings.iter().any(|string| names.contains(&string.name) && values.contains(&string.text.as_ref()))
-    };
-    if states(&END_REASONS, &CUT_OFF) {
-        return true;
+    let mut has_reason = false;
+    for string in strings.iter().filter(|string| is_named(string.name, |names| names.end_reasons)) {
+        if is_named(&string.text, |names| names.cut_off) {
+            return true;
+        }
+        has_reason = true;
     }
-    let is_event = |string: &BodyString<'_>| {
-        string.name == "object" && string.text.ends_with(".chunk")
-            || string.name == "type"
-                && ["content_block_", "message_start", "response."]
-                    .iter()
-                    .any(|beginning| string.text.starts_with(beginning))
-    };
-    let has_reason = strings.iter().any(|string| END_REASONS.contains(&string.name));
-    let is_done = parts.iter().any(|part| part.text.trim() == "[DONE]");
-    strings.iter().any(is_event) && !has_reason && !is_done && !states(&["type"], &LAST_EVENTS)
+    let types = || strings.iter().filter(|string| string.name == "type");
+    let begins = |start: &&str| types().any(|string| string.text.starts_with(start));
+    let is_stream = PROVIDERS.iter().any(|provider| provider.answers.event_types.iter().any(begins))
+        || strings.iter().any(|string| string.name == "object" && string.text.ends_with(".chunk"));
+    let ends = |last: &&str| types().any(|string| string.text == *last);
+    let has_ended = PROVIDERS.iter().any(|provider| provider.answers.last_events.iter().any(ends))
+        || parts.iter().any(|part| part.text.trim() == "[DONE]");
+    is_stream && !has_reason && !has_ended
 }
 
 #[cfg(test)]

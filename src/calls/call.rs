@@ -202,12 +202,14 @@ impl ResponseForm {
         if is_stream { Self::Stream } else { Self::Whole }
     }
 
-    /// Returns the form in which a request asks for its answer; `None` if its path and query say that.
-    pub(crate) fn requested(path: &str, body: &Value<'_>) -> Option<Self> {
-        if path.contains(":stream") {
-            return None;
-        }
-        let is_stream = body.get("stream") == Some(&Value::Bool(true));
+    /// Returns the form in which a request asks for its answer; `None` if its query says that, and is not known.
+    pub(crate) fn requested(path: &str, query: Option<&str>, body: &Value<'_>) -> Option<Self> {
+        let is_stream = if path.contains(":stream") {
+            // Without this parameter, Gemini sends the events as one JSON array.
+            query?.split('&').any(|parameter| parameter == "alt=sse")
+        } else {
+            body.get("stream") == Some(&Value::Bool(true))
+        };
         Some(if is_stream { Self::Stream } else { Self::Whole })
     }
 }

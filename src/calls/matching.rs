@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use regex::Regex;
 
 use super::normalize;
-use super::provider::Endpoint;
+use super::providers::Endpoint;
 use super::redaction::{Redaction, Unredactable};
-use super::values::{object, text};
+use super::{object, text};
 use crate::json::canonical::rfc8785;
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value};
@@ -223,7 +223,7 @@ impl MatchingRules {
         });
         object([
             ("ignored", Value::Array(ignored)),
-            ("redacted", super::values::integer(self.redacted.count() as u64)),
+            ("redacted", super::integer(self.redacted.count() as u64)),
             ("replaced", Value::Array(replaced.collect())),
         ])
     }
@@ -267,13 +267,12 @@ fn compiled(pattern: &str) -> Result<Regex, InvalidRule> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::provider::{ANY, Provider};
+    use crate::calls::providers::endpoint;
     use crate::json::reader::{self, Limits};
 
     fn prompt(rules: &MatchingRules, provider: &str, path: &str, request: &str) -> String {
-        let endpoint = Provider::named(provider).and_then(|provider| provider.endpoint(path)).unwrap_or(&ANY);
         let request = reader::read(request.as_bytes(), &Limits::default()).unwrap();
-        rules.prompt(endpoint, path, &request).unwrap()
+        rules.prompt(endpoint(provider, path), path, &request).unwrap()
     }
 
     #[test]

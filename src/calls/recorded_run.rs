@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 
+use super::at;
 use super::call::{CallResponse, Chunk, CompleteRequest, ResponseForm, RetryHeaders};
-use super::values::at;
 use crate::digest::Digest;
 use crate::formats;
 use crate::json::reader::{self, Limits};
@@ -40,9 +40,9 @@ pub(super) const ATTACHED: &str = "attached";
 /// The member that says whether a request whose body is attached asked for a stream.
 pub(super) const STREAM: &str = "stream";
 
-/// A recorded answer and the request that it answers.
+/// A recorded request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AnsweredCall {
+pub(crate) struct RecordedRequest {
     /// The position of the run pack among those of its run that were read, from 0.
     pub(crate) pack: usize,
     /// The number of the step with the request.
@@ -53,12 +53,18 @@ pub(crate) struct AnsweredCall {
     pub(crate) path: String,
     /// The digest of the query without keys, if requests of the API are compared by it.
     pub(crate) query: Option<String>,
+    /// The digest of the text that the request was compared by when it was recorded.
+    pub(crate) prompt: Digest,
+}
+
+/// A recorded answer and the request that it answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AnsweredCall {
+    pub(crate) request: RecordedRequest,
     pub(crate) requested_at: Option<DateTime<Utc>>,
     pub(crate) latency_ms: Option<u64>,
     /// The model that was asked, or the name of the API if the request names none.
     pub(crate) model: String,
-    /// The digest of the text that the request was compared by when it was recorded.
-    pub(crate) prompt: Digest,
     /// The digest of the body of the request, if it is an attachment.
     pub(crate) attached_request: Option<Digest>,
     /// The form in which the request asked for its answer.
@@ -76,15 +82,7 @@ pub(crate) struct AnsweredCall {
 /// A request without a complete answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UnansweredCall {
-    /// The position of the run pack among those of its run that were read, from 0.
-    pub(crate) pack: usize,
-    /// The number of the step with the request.
-    pub(crate) step: usize,
-    pub(crate) provider: String,
-    pub(crate) endpoint: String,
-    pub(crate) path: String,
-    pub(crate) query: Option<String>,
-    pub(crate) prompt: Digest,
+    pub(crate) request: RecordedRequest,
     /// Why there is no answer.
     pub(crate) reason: String,
 }
@@ -161,19 +159,24 @@ pub(crate) fn read_all(document: &[u8]) -> Option<RecordedCalls> {
 }
 
 fn read_unanswered(step: usize, request: &Value<'_>, event: &Value<'_>) -> Option<UnansweredCall> {
-    let input = |name: &str| text_at(request, &["input", name]);
     let reason = text_at(event, &["output", "message"])?;
-    let (provider, endpoint, prompt) = (input("provider")?, input("endpoint")?, prompt(request)?);
-    let (path, query) = (input("path")?, input(QUERY));
-    Some(UnansweredCall { pack: 0, step, provider, endpoint, path, query, prompt, reason })
+    Some(UnansweredCall { request: read_request(step, request)?, reason })
 }
 
-/// Returns the digest of the text that a request was compared by, which profile 1 states as such.
-fn prompt(request: &Value<'_>) -> Option<Digest> {
-    let stated =
-        at(request, &["input", "prompt_hash"]).and_then(Value::as_str).and_then(Digest::parse_prefixed);
-    let text = || at(request, &["input", "prompt"]).and_then(Value::as_str);
-    stated.or_else(|| text().map(|prompt| Digest::from_content(prompt.as_bytes())))
+fn read_request(step: usize, request: &Value<'_>) -> Option<RecordedRequest> {
+    let input = |name: &str| text_at(request, &["input", name]);
+    let stated = input("prompt_hash").and_then(|stated| Digest::parse_prefixed(&stated));
+    // Profile 1 states the text.
+    let of_text = || input("prompt").map(|prompt| Digest::from_content(prompt.as_bytes()));
+    Some(RecordedRequest {
+        pack: 0,
+        step,
+        provider: input("provider")?,
+        endpoint: input("endpoint")?,
+        path: input("path")?,
+        query: input(QUERY),
+        prompt: stated.or_else(of_text)?,
+    })
 }
 
 fn attached(step: &Value<'_>, member: &str) -> Option<Digest> {
@@ -181,7 +184,7 @@ fn attached(step: &Value<'_>, member: &str) -> Option<Digest> {
 }
 
 fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<AnsweredCall> {
-    let input = |name: &str| text_at(request, &["input", name]);
+    let recorded = read_request(step, request)?;
     let output = |name: &str| text_at(response, &["output", name]);
     let status = number(at(response, &["output", "status_code"])?)?;
     let (attached_request, attached_answer) = (attached(request, "input"), attached(response, "output"));
@@ -198,7 +201,7 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
         body: if attached_answer.is_some() { String::new() } else { output("content")? },
         chunks: chunks(response),
     };
-    let form = ResponseForm::requested(&input("path")?, body?).unwrap_or_else(|| answer.form());
+    let form = ResponseForm::requested(&recorded.path, None, body?).unwrap_or_else(|| answer.form());
     let failure = match attached_answer {
         // What it was found to be when it was stored.
         Some(_) => at(response, &["output", "error"])
@@ -206,20 +209,14 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
         None => answer.failure().map(|failure| failure.to_string()),
     };
     Some(AnsweredCall {
-        pack: 0,
-        step,
-        provider: input("provider")?,
-        endpoint: input("endpoint")?,
-        path: input("path")?,
-        query: input(QUERY),
+        model: text_at(request, &["input", "model"]).unwrap_or_else(|| recorded.endpoint.clone()),
+        request: recorded,
         requested_at: request
             .get("timestamp")
             .and_then(Value::as_str)
             .and_then(|time| DateTime::parse_from_rfc3339(time).ok())
             .map(|time| time.to_utc()),
         latency_ms: at(response, &["metadata", "latency_ms"]).and_then(number),
-        model: input("model").or(input("endpoint"))?,
-        prompt: prompt(request)?,
         attached_request,
         form,
         replayed_before: at(request, &["metadata", REPLAYED_BEFORE]).and_then(number).unwrap_or(0),
@@ -265,7 +262,7 @@ mod tests {
             r#"{{"metadata":{{"gateway":{{"profile":1}}}},"payload":{{"run":{{"id":"r","steps":{steps}}}}}}}"#
         );
         let recorded = read(pack.as_bytes()).unwrap().remove(0);
-        assert_eq!(recorded.prompt, Digest::from_content(br#"{"input":"hi"}"#));
+        assert_eq!(recorded.request.prompt, Digest::from_content(br#"{"input":"hi"}"#));
         assert_eq!(recorded.form, ResponseForm::Stream);
         let request = requests(pack.as_bytes()).remove(&0).unwrap();
         assert_eq!(

@@ -7,11 +7,13 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use regex::Regex;
+use regex_automata::nfa::thompson::{NFA, State};
+use regex_automata::util::primitives::StateID;
 
-use super::body::{self, BodyPart, BodyString, Conversation, PROBABILITIES, PartData};
+use super::body::{self, BodyPart, BodyString, Conversation, PartData};
 use super::events;
-use super::unfinished::UnfinishedSearch;
-use super::url::percent_decoded;
+use super::providers::is_named;
+use super::target::percent_decoded;
 use crate::json::{Object, Value, compact};
 
 /// The replacement of text that must not be stored.
@@ -303,10 +305,10 @@ impl BodyWriter<'_> {
     }
 
     fn member(&mut self, name: &str, member: &Value<'_>) -> Value<'static> {
-        let written = self.write(member);
-        match written {
-            Value::Array(_) if self.has_matches && PROBABILITIES.contains(&name) => Value::Array(Vec::new()),
-            Value::Object(_) if self.has_matches && PROBABILITIES.contains(&name) => Value::Null,
+        let spells_text = self.has_matches && is_named(name, |names| names.probabilities);
+        match self.write(member) {
+            Value::Array(_) if spells_text => Value::Array(Vec::new()),
+            Value::Object(_) if spells_text => Value::Null,
             other => other,
         }
     }
@@ -396,6 +398,88 @@ fn replaced(text: &str, places: &[Range<usize>], matches: &[Range<usize>]) -> Ve
         parts.push(part);
     }
     parts
+}
+
+/// How much of the end of a text is searched. No secret is longer.
+const SEARCHED: usize = 1 << 20;
+
+/// A pattern as an automaton, which knows after each character whether a match is still possible.
+#[derive(Clone, Debug)]
+struct UnfinishedSearch(NFA);
+
+impl UnfinishedSearch {
+    /// Returns `None` if the pattern cannot be compiled.
+    fn new(pattern: &str) -> Option<Self> {
+        NFA::new(pattern).ok().map(Self)
+    }
+
+    /// Returns where the longest end of a text begins that another text could continue to a match. Conditions about
+    /// the characters around a match, such as `\b`, count as met.
+    fn start(&self, text: &str) -> Option<usize> {
+        let skipped = text.len().saturating_sub(SEARCHED);
+        let (mut current, mut next) = (Threads::new(&self.0), Threads::new(&self.0));
+        for (at, byte) in text.bytes().enumerate().skip(skipped) {
+            if text.is_char_boundary(at) {
+                current.add(&self.0, self.0.start_anchored(), at);
+            }
+            next.clear();
+            for (state, start) in &current.active {
+                let after = match self.0.state(*state) {
+                    State::ByteRange { trans } => trans.matches_byte(byte).then_some(trans.next),
+                    State::Sparse(transitions) => transitions.matches_byte(byte),
+                    State::Dense(transitions) => transitions.matches_byte(byte),
+                    _ => None,
+                };
+                if let Some(after) = after {
+                    next.add(&self.0, after, *start);
+                }
+            }
+            std::mem::swap(&mut current, &mut next);
+        }
+        // Those that began first are first.
+        current.active.first().map(|(_, start)| *start)
+    }
+}
+
+/// The states in which an automaton can be, each with where the match began, the earliest first.
+struct Threads {
+    /// The states that read a character.
+    active: Vec<(StateID, usize)>,
+    /// The round in which each state was added.
+    added: Vec<u32>,
+    round: u32,
+    waiting: Vec<StateID>,
+}
+
+impl Threads {
+    fn new(nfa: &NFA) -> Self {
+        Self { active: Vec::new(), added: vec![0; nfa.states().len()], round: 1, waiting: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        self.active.clear();
+        self.round += 1;
+    }
+
+    /// Adds the states that follow from one without reading a character.
+    fn add(&mut self, nfa: &NFA, state: StateID, start: usize) {
+        self.waiting.push(state);
+        while let Some(state) = self.waiting.pop() {
+            match self.added.get_mut(state.as_usize()) {
+                Some(added) if *added != self.round => *added = self.round,
+                _ => continue,
+            }
+            match nfa.state(state) {
+                State::ByteRange { .. } | State::Sparse(_) | State::Dense(_) => {
+                    self.active.push((state, start));
+                }
+                State::Look { next, .. } | State::Capture { next, .. } => self.waiting.push(*next),
+                State::Union { alternates } => self.waiting.extend(alternates.iter()),
+                State::BinaryUnion { alt1, alt2 } => self.waiting.extend([*alt1, *alt2]),
+                State::Fail | State::Match { .. } => {}
+            }
+        }
+    }
 }
 
 #[cfg(test)]

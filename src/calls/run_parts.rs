@@ -4,15 +4,16 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use super::assembled::{self, AnswerContent, AnswerFailure};
+use super::assembled;
 use super::call::{CallDifference, CallOutcome, CallResponse, RetryHeaders, StoredCall};
-use super::head::RunHead;
-use super::origin::{CallOrigin, PROFILE, SOURCE};
+use super::providers::{AnswerContent, AnswerFailure};
 use super::recorded_run::{
     ATTACHED, CHUNK_TIMES, GATEWAY, IMPORT, PART, PREVIOUS, QUERY, REPLAYED_BEFORE, STREAM,
 };
 use super::request_store::RequestRestorer;
-use super::values::{integer, object, text};
+use super::run::RunHead;
+use super::run::{CallOrigin, PROFILE, SOURCE};
+use super::{integer, object, text};
 use crate::digest::Digest;
 use crate::json::canonical::replaykit::{self, VolatilePolicy};
 use crate::json::reader::{self, Limits};
@@ -79,45 +80,90 @@ pub(crate) trait RunSink {
     fn run_pack(&mut self, document: Vec<u8>, core: Digest) -> Result<bool, Self::Error>;
 }
 
-/// Passes the run packs of a run on, of which each states the one before it. Large answers are passed on as attachments
-/// first, and `calls` do not have them afterwards.
-pub(crate) fn write<S: RunSink>(
-    (origin, head, limits): (CallOrigin<'_>, &RunHead, &PartLimits),
-    calls: &mut [StoredCall],
-    sink: &mut S,
-) -> Result<(), RunPartError<S::Error>> {
-    let attached = attach_answers(limits, calls, sink).map_err(RunPartError::Sink)?;
-    let calls: &[StoredCall] = calls;
-    let mut restorer = RequestRestorer::new(calls);
-    let mut queue = VecDeque::from([(calls, false)]);
-    let mut position = PartPosition { number: 1, previous: None, is_last: true };
-    while let Some((calls, are_bodies_attached)) = queue.pop_front() {
-        let mut writer = PartWriter::new(limits, &attached, &mut restorer, are_bodies_attached);
-        let count = writer.take(calls).ok_or(RunPartError::NonCanonical)?;
-        let PartWriter { steps, attachments, .. } = writer;
-        let (these, others) = calls.split_at(count);
-        if !others.is_empty() {
-            queue.push_front((others, are_bodies_attached));
-        }
-        position.is_last = queue.is_empty();
-        let (document, core) = document(origin, head, steps, &position).ok_or(RunPartError::NonCanonical)?;
-        for bytes in attachments {
-            sink.attachment(bytes).map_err(RunPartError::Sink)?;
-        }
-        if sink.run_pack(document, core).map_err(RunPartError::Sink)? {
-            position = PartPosition { number: position.number + 1, previous: Some(core), is_last: true };
-        } else if let [only] = these {
-            if are_bodies_attached {
-                return Err(RunPartError::Rejected(only.number));
+/// A run that becomes run packs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunDocuments<'r> {
+    pub(crate) origin: CallOrigin<'r>,
+    pub(crate) head: &'r RunHead,
+    pub(crate) limits: PartLimits,
+}
+
+impl RunDocuments<'_> {
+    /// Passes the run packs on, of which each states the one before it. Large answers are passed on as attachments
+    /// first, and `calls` do not have them afterwards.
+    pub(crate) fn write<S: RunSink>(
+        &self,
+        calls: &mut [StoredCall],
+        sink: &mut S,
+    ) -> Result<(), RunPartError<S::Error>> {
+        let limits = &self.limits;
+        let attached = attach_answers(limits, calls, sink).map_err(RunPartError::Sink)?;
+        let calls: &[StoredCall] = calls;
+        let mut restorer = RequestRestorer::new(calls);
+        let mut queue = VecDeque::from([(calls, false)]);
+        let mut position = PartPosition { number: 1, previous: None, is_last: true };
+        while let Some((calls, are_bodies_attached)) = queue.pop_front() {
+            let mut writer = PartWriter::new(limits, &attached, &mut restorer, are_bodies_attached);
+            let count = writer.take(calls).ok_or(RunPartError::NonCanonical)?;
+            let PartWriter { steps, attachments, .. } = writer;
+            let (these, others) = calls.split_at(count);
+            if !others.is_empty() {
+                queue.push_front((others, are_bodies_attached));
             }
-            queue.push_front((these, true));
-        } else {
-            let (first, second) = these.split_at(these.len() / 2);
-            queue.push_front((second, are_bodies_attached));
-            queue.push_front((first, are_bodies_attached));
+            position.is_last = queue.is_empty();
+            let (document, core) = self.document(steps, &position).ok_or(RunPartError::NonCanonical)?;
+            for bytes in attachments {
+                sink.attachment(bytes).map_err(RunPartError::Sink)?;
+            }
+            if sink.run_pack(document, core).map_err(RunPartError::Sink)? {
+                position = PartPosition { number: position.number + 1, previous: Some(core), is_last: true };
+            } else if let [only] = these {
+                if are_bodies_attached {
+                    return Err(RunPartError::Rejected(only.number));
+                }
+                queue.push_front((these, true));
+            } else {
+                let (first, second) = these.split_at(these.len() / 2);
+                queue.push_front((second, are_bodies_attached));
+                queue.push_front((first, are_bodies_attached));
+            }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// Returns a run pack, and its core hash.
+    fn document(&self, steps: Vec<Value<'_>>, position: &PartPosition) -> Option<(Vec<u8>, Digest)> {
+        let Self { origin, head, .. } = *self;
+        let rules = reader::read(head.rules.as_bytes(), &Limits::most()).ok()?;
+        let PartPosition { number, previous, is_last } = position;
+        let part = (*number > 1 || !is_last).then(|| (PART, integer(*number)));
+        let previous = previous.map(|previous| (PREVIOUS, text(previous.to_string())));
+        let profile = [("matching", rules)].into_iter().chain(part).chain(previous);
+        let profile = object(profile.chain([("profile", integer(PROFILE))]));
+        let metadata = [("created_at", text(time_or_unknown(head.started_at))), (GATEWAY, profile)];
+        let import = origin.import(PROFILE).map(|import| (IMPORT, import));
+        let metadata = object(metadata.into_iter().chain(import).chain([("run_id", text(head.id.as_str()))]));
+        let run = object([
+            ("capture_mode", text(origin.capture_mode())),
+            ("environment_fingerprint", origin.environment()),
+            ("id", text(head.id.as_str())),
+            ("runtime_versions", origin.versions()),
+            (SOURCE, text(origin.source())),
+            ("steps", Value::Array(steps)),
+            ("timestamp", text(time_or_unknown(head.started_at))),
+        ]);
+        let payload = object([("run", run)]);
+        let version = text("1.0");
+        let core = [("version", &version), ("metadata", &metadata), ("payload", &payload)];
+        let checksum = digest(&core, VolatilePolicy::Include)?;
+        let pack = object([
+            ("checksum", text(checksum.to_string())),
+            ("metadata", metadata),
+            ("payload", payload),
+            ("version", version),
+        ]);
+        Some((compact::text(&pack).into_bytes(), checksum))
+    }
 }
 
 /// What steps state of an answer that is an attachment.
@@ -171,44 +217,6 @@ struct PartPosition {
     /// The core hash of the one before it.
     previous: Option<Digest>,
     is_last: bool,
-}
-
-/// Returns a run pack, and its core hash.
-fn document(
-    origin: CallOrigin<'_>,
-    head: &RunHead,
-    steps: Vec<Value<'_>>,
-    position: &PartPosition,
-) -> Option<(Vec<u8>, Digest)> {
-    let rules = reader::read(head.rules.as_bytes(), &Limits::most()).ok()?;
-    let PartPosition { number, previous, is_last } = position;
-    let part = (*number > 1 || !is_last).then(|| (PART, integer(*number)));
-    let previous = previous.map(|previous| (PREVIOUS, text(previous.to_string())));
-    let profile = [("matching", rules)].into_iter().chain(part).chain(previous);
-    let profile = object(profile.chain([("profile", integer(PROFILE))]));
-    let metadata = [("created_at", text(time_or_unknown(head.started_at))), (GATEWAY, profile)];
-    let import = origin.import(PROFILE).map(|import| (IMPORT, import));
-    let metadata = object(metadata.into_iter().chain(import).chain([("run_id", text(head.id.as_str()))]));
-    let run = object([
-        ("capture_mode", text(origin.capture_mode())),
-        ("environment_fingerprint", origin.environment()),
-        ("id", text(head.id.as_str())),
-        ("runtime_versions", origin.versions()),
-        (SOURCE, text(origin.source())),
-        ("steps", Value::Array(steps)),
-        ("timestamp", text(time_or_unknown(head.started_at))),
-    ]);
-    let payload = object([("run", run)]);
-    let version = text("1.0");
-    let core = [("version", &version), ("metadata", &metadata), ("payload", &payload)];
-    let checksum = digest(&core, VolatilePolicy::Include)?;
-    let pack = object([
-        ("checksum", text(checksum.to_string())),
-        ("metadata", metadata),
-        ("payload", payload),
-        ("version", version),
-    ]);
-    Some((compact::text(&pack).into_bytes(), checksum))
 }
 
 fn time(at: DateTime<Utc>) -> String {
@@ -314,8 +322,15 @@ impl<'w, 'c> PartWriter<'w, 'c> {
         let replayed = replayed.map(|count| (REPLAYED_BEFORE, integer(count)));
         let metadata = step_metadata(call, replayed);
         let output = object([("status", text("sent"))]);
-        let step =
-            step(call.number * 2, "model.request", call.requested_at, [object(input), output, metadata]);
+        let step = NewStep {
+            number: call.number * 2,
+            step_type: "model.request",
+            at: call.requested_at,
+            input: object(input),
+            output,
+            metadata,
+        };
+        let step = step.into_value();
         if step.is_none() {
             self.payloads.remove(&call.number);
             self.prompts.remove(&call.number);
@@ -410,7 +425,8 @@ impl<'w, 'c> PartWriter<'w, 'c> {
         let latency = call.latency_ms.map(|latency| ("latency_ms", integer(latency)));
         let details = [("chunks", object([(CHUNK_TIMES, Value::Array(arrived.collect()))]))];
         let details = details.into_iter().chain(latency);
-        step(call.number * 2 + 1, step_type, call.ended_at(), [input, output, step_metadata(call, details)])
+        let (number, at, metadata) = (call.number * 2 + 1, call.ended_at(), step_metadata(call, details));
+        NewStep { number, step_type, at, input, output, metadata }.into_value()
     }
 
     /// Returns the body of the answer of a call.
@@ -497,26 +513,34 @@ fn step_id(number: u64) -> String {
     format!("step-{number:06}")
 }
 
-/// Makes a step of its input, output and metadata. Returns `None` if it has no canonical form.
-fn step<'v>(
+/// A step of a run pack.
+struct NewStep<'v> {
     number: u64,
     step_type: &'static str,
     at: Option<DateTime<Utc>>,
-    [input, output, metadata]: [Value<'v>; 3],
-) -> Option<Value<'v>> {
-    let step_type = text(step_type);
-    let members = [("type", &step_type), ("input", &input), ("output", &output), ("metadata", &metadata)];
-    let hash = digest(&members, VolatilePolicy::Omit)?;
-    digest(&members, VolatilePolicy::Include)?;
-    let members = [
-        ("hash", text(hash.to_string())),
-        ("id", text(step_id(number))),
-        ("input", input),
-        ("metadata", metadata),
-        ("output", output),
-    ];
-    let timestamp = at.map(|at| ("timestamp", text(time(at))));
-    Some(object(members.into_iter().chain(timestamp).chain([("type", step_type)])))
+    input: Value<'v>,
+    output: Value<'v>,
+    metadata: Value<'v>,
+}
+
+impl<'v> NewStep<'v> {
+    /// Returns the step with its hash; `None` if it has no canonical form.
+    fn into_value(self) -> Option<Value<'v>> {
+        let Self { number, step_type, at, input, output, metadata } = self;
+        let step_type = text(step_type);
+        let members = [("type", &step_type), ("input", &input), ("output", &output), ("metadata", &metadata)];
+        let hash = digest(&members, VolatilePolicy::Omit)?;
+        digest(&members, VolatilePolicy::Include)?;
+        let members = [
+            ("hash", text(hash.to_string())),
+            ("id", text(step_id(number))),
+            ("input", input),
+            ("metadata", metadata),
+            ("output", output),
+        ];
+        let timestamp = at.map(|at| ("timestamp", text(time(at))));
+        Some(object(members.into_iter().chain(timestamp).chain([("type", step_type)])))
+    }
 }
 
 /// Returns the number of values in a value.
@@ -617,7 +641,8 @@ mod tests {
         let head = RunHead::new(Some("nightly"), 3, DateTime::UNIX_EPOCH, "{}".to_owned());
         let mut calls = RequestStore::store_all(calls).unwrap();
         let mut received = Received { packs: Vec::new(), attachments: Vec::new(), is_accepted };
-        write((CallOrigin::Gateway, &head, limits), &mut calls, &mut received).unwrap();
+        let run = RunDocuments { origin: CallOrigin::Gateway, head: &head, limits: *limits };
+        run.write(&mut calls, &mut received).unwrap();
         received
     }
 
@@ -651,11 +676,11 @@ mod tests {
         let read = recorded_run::read(&pack).unwrap();
         let answers: Vec<_> = read.iter().map(|recorded| recorded.answer.clone()).collect();
         assert_eq!(answers, [stream, whole, error]);
-        assert_eq!((read[2].step, read[2].replayed_before), (6, 3));
+        assert_eq!((read[2].request.step, read[2].replayed_before), (6, 3));
         let requests = recorded_run::requests(&pack);
         for recorded in &read {
-            assert_eq!(requests[&recorded.step], request);
-            assert_eq!(recorded.prompt, Digest::from_content(request.prompt.as_bytes()));
+            assert_eq!(requests[&recorded.request.step], request);
+            assert_eq!(recorded.request.prompt, Digest::from_content(request.prompt.as_bytes()));
         }
         // Each body is there once.
         let text = String::from_utf8(pack).unwrap();
@@ -680,7 +705,10 @@ mod tests {
         let of_pack = |pack: &Vec<u8>| {
             let mut requests = recorded_run::requests(pack);
             let calls = recorded_run::read(pack).unwrap();
-            calls.into_iter().map(move |call| requests.remove(&call.step).unwrap()).collect::<Vec<_>>()
+            calls
+                .into_iter()
+                .map(move |call| requests.remove(&call.request.step).unwrap())
+                .collect::<Vec<_>>()
         };
         packs.iter().flat_map(of_pack).collect()
     }
@@ -744,7 +772,7 @@ mod tests {
             let recorded = recorded_run::read(&packs[0]).unwrap().remove(0);
             let digest = Some(Digest::from_content(attached.as_bytes()));
             assert!([recorded.attached_request, recorded.attached_answer].contains(&digest));
-            assert_eq!(recorded.prompt, Digest::from_content(payload.as_bytes()));
+            assert_eq!(recorded.request.prompt, Digest::from_content(payload.as_bytes()));
         }
         // A run pack that is not accepted although nothing in it is beyond a known limit.
         let received =

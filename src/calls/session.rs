@@ -4,8 +4,8 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value as Json, json};
 
 use super::call::{CallResponse, StoredCall};
-use super::head::RunHead;
-use super::origin::{CallOrigin, SESSION_PROFILE};
+use super::run::RunHead;
+use super::run::{CallOrigin, SESSION_PROFILE};
 use crate::digest::Digest;
 use crate::json::compact;
 

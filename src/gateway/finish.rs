@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::spool::Spool;
 use crate::calls::call::{CallOutcome, StoredCall};
-use crate::calls::head::{RunHead, TooManyLabels};
-use crate::calls::origin::CallOrigin;
-use crate::calls::run_parts::{self, PartLimits, RunPartError, RunSink};
+use crate::calls::run::CallOrigin;
+use crate::calls::run::{RunHead, TooManyLabels};
+use crate::calls::run_parts::{PartLimits, RunDocuments, RunPartError, RunSink};
 use crate::calls::session;
 use crate::digest::{CoreHash, Digest};
 use crate::files::VaultIdentity;
@@ -122,72 +122,69 @@ impl RunDestination {
         let (vault, calls) = (self.vault.path().to_owned(), calls.path().to_owned());
         Err(FinishError::VaultReplaced { vault, calls })
     }
-}
 
-/// Stores what was recorded in `spool`, if the vault is still at its path. Returns `None` if there are no calls.
-/// `warn` receives what could not be done besides that.
-pub(super) fn store(
-    destination: &RunDestination,
-    (spool, head, mut calls): (&Spool, &RunHead, Vec<StoredCall>),
-    warn: &dyn Fn(&str),
-) -> Result<Option<FinishedRun>, FinishError> {
-    calls.sort_unstable_by_key(|call| call.number);
-    if calls.is_empty() {
-        return Ok(None);
-    }
-    destination.check(spool)?;
-    let vault = &destination.vault;
-    // The same answers as those of a session that was removed are stored again.
-    let options = ExamineOptions { allow_removed: true, ..ExamineOptions::default() };
-    let mut sessions = Vec::new();
-    for document in session::documents(CallOrigin::Gateway, head, &calls) {
-        sessions.push(vault.add_document(document, &options)?.core);
-    }
-    let mut sink = VaultSink { vault, options, run_packs: Vec::new(), rejected: None };
-    let limits = PartLimits::new(&sink.options.admit.limits);
-    match run_parts::write((CallOrigin::Gateway, head, &limits), &mut calls, &mut sink) {
-        Ok(()) => {}
-        Err(RunPartError::Sink(error)) => return Err(error.into()),
-        Err(RunPartError::NonCanonical) => return Err(FinishError::Uncanonical(head.id.clone())),
-        Err(error @ RunPartError::Rejected(_)) => {
-            return Err(sink
-                .rejected
-                .map_or_else(|| FinishError::Calls(io::Error::other(error.to_string())), Into::into));
+    /// Stores what was recorded in `spool`, if the vault is still at its path. Returns `None` if there are no calls.
+    /// `warn` receives what could not be done besides that.
+    pub(super) fn store(
+        &self,
+        spool: &Spool,
+        head: &RunHead,
+        mut calls: Vec<StoredCall>,
+        warn: &dyn Fn(&str),
+    ) -> Result<Option<FinishedRun>, FinishError> {
+        calls.sort_unstable_by_key(|call| call.number);
+        if calls.is_empty() {
+            return Ok(None);
         }
-    }
-    let run_packs = sink.run_packs;
-    label(vault, head, (&run_packs, &sessions), warn)?;
-    let failed =
-        calls.iter().filter(|call| matches!(call.outcome, CallOutcome::Failed { .. })).count() as u64;
-    destination.check(spool)?;
-    let calls = calls.len() as u64;
-    let (run_id, name) = (head.id.clone(), head.name.clone());
-    let run_pack = *run_packs.first().ok_or_else(|| FinishError::Uncanonical(run_id.clone()))?;
-    Ok(Some(FinishedRun { run_id, name, run_pack, run_packs, sessions, calls, failed }))
-}
-
-/// Sets the labels of a run. A session with the same answers can have other labels already, and too many together.
-fn label(
-    vault: &Vault,
-    head: &RunHead,
-    (run_packs, sessions): (&[CoreHash], &[CoreHash]),
-    warn: &dyn Fn(&str),
-) -> Result<(), FinishError> {
-    let labels = head.all_labels();
-    if labels.is_empty() {
-        return Ok(());
-    }
-    vault.run(&SetLabelsRequest { core_hashes: run_packs.to_vec(), labels: labels.clone() })?;
-    for session in sessions {
-        match vault.run(&SetLabelsRequest { core_hashes: vec![*session], labels: labels.clone() }) {
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::Invalid => {
-                warn(&format!("the session {session} has other labels already: {error}"));
+        self.check(spool)?;
+        let vault = &*self.vault;
+        // The same answers as those of a session that was removed are stored again.
+        let options = ExamineOptions { allow_removed: true, ..ExamineOptions::default() };
+        let mut sessions = Vec::new();
+        for document in session::documents(CallOrigin::Gateway, head, &calls) {
+            sessions.push(vault.add_document(document, &options)?.core);
+        }
+        let mut sink = VaultSink { vault, options, run_packs: Vec::new(), rejected: None };
+        let limits = PartLimits::new(&sink.options.admit.limits);
+        match (RunDocuments { origin: CallOrigin::Gateway, head, limits }).write(&mut calls, &mut sink) {
+            Ok(()) => {}
+            Err(RunPartError::Sink(error)) => return Err(error.into()),
+            Err(RunPartError::NonCanonical) => return Err(FinishError::Uncanonical(head.id.clone())),
+            Err(error @ RunPartError::Rejected(_)) => {
+                return Err(sink
+                    .rejected
+                    .map_or_else(|| FinishError::Calls(io::Error::other(error.to_string())), Into::into));
             }
-            Err(error) => return Err(error.into()),
         }
+        let run_packs = sink.run_packs;
+        let failed =
+            calls.iter().filter(|call| matches!(call.outcome, CallOutcome::Failed { .. })).count() as u64;
+        let (run_id, name, calls) = (head.id.clone(), head.name.clone(), calls.len() as u64);
+        let run_pack = *run_packs.first().ok_or_else(|| FinishError::Uncanonical(run_id.clone()))?;
+        let finished = FinishedRun { run_id, name, run_pack, run_packs, sessions, calls, failed };
+        self.label(head, &finished, warn)?;
+        self.check(spool)?;
+        Ok(Some(finished))
     }
-    Ok(())
+
+    /// Sets the labels of a run. A session with the same answers can have other labels already, and too many together.
+    fn label(&self, head: &RunHead, run: &FinishedRun, warn: &dyn Fn(&str)) -> Result<(), FinishError> {
+        let labels = head.all_labels();
+        if labels.is_empty() {
+            return Ok(());
+        }
+        self.vault.run(&SetLabelsRequest { core_hashes: run.run_packs.clone(), labels: labels.clone() })?;
+        for session in &run.sessions {
+            match self.vault.run(&SetLabelsRequest { core_hashes: vec![*session], labels: labels.clone() }) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Invalid => {
+                    warn(&format!("the session {session} has other labels already: {error}"));
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Stores what a run becomes.

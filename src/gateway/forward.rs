@@ -1,6 +1,5 @@
 //! Forwards requests, and records the answers on their way to the client.
 
-use std::borrow::Cow;
 use std::future::poll_fn;
 use std::io;
 use std::pin::pin;
@@ -11,7 +10,6 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::http::{Method, Request, Response, StatusCode};
-use chrono::{DateTime, Utc};
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Frame, Incoming};
@@ -23,18 +21,12 @@ use tokio::time::timeout;
 use super::connection::{described, forwarded, returned};
 use super::decoding::{BodyDecoder, DecodingFailure};
 use super::events::GatewayEvent;
-use super::open_calls::OpenCallEntry;
-use super::problem::problem_for;
+use super::recording::PendingCall;
+use super::responses::problem_for;
 use super::route::Route;
-use super::run::GatewayRun;
-use super::secrets::has_secrets;
 use super::shared::GatewayState;
-use super::stream_end::StreamEnd;
-use crate::calls::call::{
-    CallOutcome, CallRecord, CallResponse, Chunk, CompleteRequest, ResponseForm, RetryHeaders,
-};
-use crate::calls::matching::MatchingRules;
-use crate::secrets::SecretPolicy;
+use crate::calls::call::{CallOutcome, CallResponse, Chunk, ResponseForm, RetryHeaders};
+use crate::calls::events::StreamEnd;
 
 /// Number of chunks that wait for a slow client.
 const WAITING: usize = 16;
@@ -51,34 +43,6 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 /// The reason for a record of a call for which the client did not wait.
 const CLIENT_LEFT: &str = "the client closed the connection";
 
-/// A call that is being recorded.
-pub(super) struct PendingCallRecord {
-    pub(super) run: OpenCall,
-    /// The call in the list of those that are lost if the process is killed. It is there until the call is on disk.
-    pub(super) entry: Option<OpenCallEntry>,
-    pub(super) requested_at: DateTime<Utc>,
-    pub(super) endpoint: &'static str,
-    /// The path, as it is stored.
-    pub(super) path: String,
-    /// The digest of the query without keys, if requests of the API are compared by it.
-    pub(super) query: Option<String>,
-    pub(super) request: CompleteRequest,
-    /// Number of earlier requests of the run with the same prompt that were answered from recordings.
-    pub(super) replayed_before: u64,
-}
-
-/// A call that a run waits for.
-pub(super) struct OpenCall {
-    pub(super) run: Arc<GatewayRun>,
-    pub(super) number: u64,
-}
-
-impl Drop for OpenCall {
-    fn drop(&mut self) {
-        self.run.end();
-    }
-}
-
 /// A request as it arrived.
 pub(super) struct ReceivedRequest {
     pub(super) method: Method,
@@ -91,7 +55,7 @@ pub(super) async fn forward(
     shared: Arc<GatewayState>,
     route: Route,
     received: ReceivedRequest,
-    recording: Option<PendingCallRecord>,
+    recording: Option<PendingCall>,
 ) -> Response<Body> {
     let started = Instant::now();
     let mut relay = Relay {
@@ -134,7 +98,7 @@ pub(super) async fn forward(
 struct Relay {
     shared: Arc<GatewayState>,
     route: Route,
-    recording: Option<PendingCallRecord>,
+    recording: Option<PendingCall>,
     started: Instant,
     /// It decodes what is recorded. The client gets the body as it arrives.
     decoder: BodyDecoder,
@@ -321,8 +285,7 @@ impl Relay {
         let is_damaged = matches!(unreadable, Some(DecodingFailure::Damaged { .. }));
         let unreadable = unreadable.map(|failure| format!("the answer {failure}"));
         if let Some(reason) = unreadable.as_deref().filter(|_| is_damaged) {
-            let call = self.failure(recording, reason);
-            return written(&self.shared, call).await.map(drop);
+            return self.failed(recording, reason).write_on_thread(&self.shared).await.map(drop);
         }
         let body = std::mem::take(&mut self.body);
         let reason = if body.len() > MAX_ANSWER {
@@ -347,60 +310,41 @@ impl Relay {
             body,
             chunks: std::mem::take(&mut self.chunks),
         };
-        if !self.record(recording, CallOutcome::Answered(answer)).await? {
-            return Ok(());
+        let call = self.ended(recording, CallOutcome::Answered(answer));
+        if call.write_on_thread(&self.shared).await? {
+            let Route { provider, path, .. } = &self.route;
+            self.shared.report(&GatewayEvent::Recorded { provider, path, status: status.as_u16() });
         }
-        let Route { provider, path, .. } = &self.route;
-        self.shared.report(&GatewayEvent::Recorded { provider, path, status: status.as_u16() });
         Ok(())
     }
 
     /// Records that there was no answer, or no complete one.
     async fn not_answered(&mut self, reason: String) {
-        let Some(recording) = self.recording.take() else { return };
-        let call = self.failure(recording, &reason);
-        let shared = Arc::clone(&self.shared);
-        // A failure of this is a panic, which is reported as such.
-        let _ = task::spawn_blocking(move || write_failure(&shared, call)).await;
+        if let Some(write) = self.failure_to_write(&reason) {
+            // A failure of this is a panic, which is reported as such.
+            let _ = task::spawn_blocking(write).await;
+        }
     }
 
-    /// Reports that there was no complete answer, and returns the record of that.
-    fn failure(&mut self, recording: PendingCallRecord, reason: &str) -> UnwrittenCall {
+    /// Returns what writes that there was no complete answer, and reports that; `None` if the call is not recorded.
+    fn failure_to_write(&mut self, reason: &str) -> Option<impl FnOnce() + Send + 'static> {
+        let recording = self.recording.take()?;
+        let call = self.failed(recording, reason);
+        let shared = Arc::clone(&self.shared);
+        Some(move || call.write_failure(&shared))
+    }
+
+    /// Reports that there was no complete answer, and returns the call with that.
+    fn failed(&mut self, recording: PendingCall, reason: &str) -> PendingCall {
         self.report(reason);
         let partial = String::from_utf8_lossy(&std::mem::take(&mut self.body)).into_owned();
-        self.unwritten(recording, CallOutcome::Failed { reason: reason.to_owned(), partial })
+        self.ended(recording, CallOutcome::Failed { reason: reason.to_owned(), partial })
     }
 
-    /// Records a call, and returns whether its outcome was recorded.
-    async fn record(&mut self, recording: PendingCallRecord, outcome: CallOutcome) -> io::Result<bool> {
-        let call = self.unwritten(recording, outcome);
-        written(&self.shared, call).await
-    }
-
-    fn unwritten(&self, recording: PendingCallRecord, outcome: CallOutcome) -> UnwrittenCall {
-        let PendingCallRecord {
-            run: open,
-            entry,
-            requested_at,
-            endpoint,
-            path,
-            query,
-            request,
-            replayed_before,
-        } = recording;
-        let call = CallRecord {
-            number: open.number,
-            requested_at: Some(requested_at),
-            provider: self.route.provider.clone(),
-            endpoint: endpoint.to_owned(),
-            path,
-            query,
-            request,
-            latency_ms: u64::try_from(self.started.elapsed().as_millis()).ok(),
-            replayed_before,
-            outcome,
-        };
-        UnwrittenCall { open, entry, call }
+    fn ended(&self, mut recording: PendingCall, outcome: CallOutcome) -> PendingCall {
+        recording.record.latency_ms = u64::try_from(self.started.elapsed().as_millis()).ok();
+        recording.record.outcome = outcome;
+        recording
     }
 
     fn report(&self, reason: &str) {
@@ -417,78 +361,9 @@ pub(super) fn not_recorded(reason: &str) -> String {
 impl Drop for Relay {
     /// Records a call of which the client closed the connection before the answer began: nothing else ends then.
     fn drop(&mut self) {
-        let Some(recording) = self.recording.take() else { return };
-        let call = self.failure(recording, CLIENT_LEFT);
-        let shared = Arc::clone(&self.shared);
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn_blocking(move || write_failure(&shared, call));
+        if let (Some(write), Ok(runtime)) = (self.failure_to_write(CLIENT_LEFT), Handle::try_current()) {
+            runtime.spawn_blocking(write);
         }
-    }
-}
-
-/// A call that is not on disk, and that its run waits for until it is.
-struct UnwrittenCall {
-    open: OpenCall,
-    entry: Option<OpenCallEntry>,
-    call: CallRecord,
-}
-
-/// Writes a call to disk on another thread, as [`write()`] does.
-async fn written(shared: &Arc<GatewayState>, call: UnwrittenCall) -> io::Result<bool> {
-    let shared = Arc::clone(shared);
-    let recorded = task::spawn_blocking(move || write(&shared, call)).await;
-    recorded.unwrap_or_else(|error| Err(io::Error::other(error)))
-}
-
-/// Writes a call to disk as it may be stored, and returns whether its outcome was written: not if secrets are refused and
-/// it has one, nor if its answer must not be stored. To redact an answer can take long.
-fn write(
-    shared: &GatewayState,
-    UnwrittenCall { open, entry: _entry, mut call }: UnwrittenCall,
-) -> io::Result<bool> {
-    let (outcome, unredactable) = redacted(&shared.rules, call.outcome);
-    call.outcome = outcome;
-    if let Some(reason) = &unredactable {
-        let CallRecord { provider, path, .. } = &call;
-        shared.report(&GatewayEvent::NotRecorded { provider, path, reason });
-    }
-    let has_secrets = has_secrets(&call, shared.secrets, &*shared.receiver);
-    if has_secrets && shared.secrets == SecretPolicy::Refuse {
-        return Ok(false);
-    }
-    open.run.record(&shared.spool, call).map(|()| unredactable.is_none())
-}
-
-/// Returns the outcome of a call as it may be stored, and why the answer is not stored if it must not be.
-fn redacted(rules: &MatchingRules, outcome: CallOutcome) -> (CallOutcome, Option<String>) {
-    let text = |text: String| rules.redacted(&text).into_owned();
-    let answer = match outcome {
-        CallOutcome::Answered(answer) => answer,
-        CallOutcome::Failed { reason, partial } => {
-            let partial = rules.redacted_beginning(&partial);
-            return (CallOutcome::Failed { reason: text(reason), partial }, None);
-        }
-    };
-    let body = match rules.redacted_body(&answer.body) {
-        Ok(Cow::Borrowed(_)) => None,
-        Ok(Cow::Owned(body)) => Some(body),
-        Err(unredactable) => {
-            let reason = format!("the answer is not stored: {unredactable}");
-            return (CallOutcome::Failed { reason: reason.clone(), partial: String::new() }, Some(reason));
-        }
-    };
-    let CallResponse { status, content_type, retry, body: unchanged, chunks } = answer;
-    let (content_type, retry) =
-        (content_type.map(text), retry.map(|value| rules.redacted(value).into_owned()));
-    let body = body.unwrap_or(unchanged);
-    (CallOutcome::Answered(CallResponse { status, content_type, retry, body, chunks }), None)
-}
-
-/// Writes a call without a complete answer to disk.
-fn write_failure(shared: &GatewayState, call: UnwrittenCall) {
-    if let Err(error) = write(shared, call) {
-        let reason = format!("the failure of a call could not be recorded: {error}");
-        shared.report(&GatewayEvent::Failed { reason: &reason });
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
@@ -25,87 +24,17 @@ use super::finish::{FinishError, FinishedRun, RunDestination};
 use super::http;
 use super::open_calls::{self, OpenCallJournal, OpenCallRecord};
 use super::recordings::RunPackCache;
-use super::recovery::recover_at_start;
-use super::replay::pack_of;
-use super::route::{Upstream, Upstreams};
-use super::shared::{GatewayEventHandler, GatewayMode, GatewayState, Pace};
+use super::recovery::Recoverer;
+use super::route::Upstreams;
+use super::run::ReplayedCalls;
+use super::shared::{GatewayMode, GatewayOptions, GatewayState, ReplaySource};
 use super::spool::SpoolDirectory;
-use super::suggestion::RuleSuggestion;
-use super::usage::{ReplayedCalls, replayed_calls};
-use crate::calls::matching::MatchingRules;
 use crate::digest::CoreHash;
-use crate::secrets::SecretPolicy;
-use crate::server::{self, ConnectionLimits, HEAD_TIMEOUT};
+use crate::server::{self, ConnectionLimits};
 use crate::vault::{LookupError, Vault};
 
 /// How often idle runs are looked for.
 const IDLE_CHECK: Duration = Duration::from_millis(500);
-
-/// The default of [`GatewayOptions::idle`].
-const IDLE: Duration = Duration::from_mins(5);
-
-/// The recordings that calls are replayed from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReplaySource {
-    /// All of the vault, last seen first.
-    #[default]
-    All,
-    /// The run that a gateway recorded last.
-    Latest,
-    /// A run pack that a gateway recorded, or its session.
-    Artifact(CoreHash),
-}
-
-/// The options of a gateway.
-#[derive(Clone)]
-pub struct GatewayOptions {
-    /// The mode: how it handles calls.
-    pub mode: GatewayMode,
-    /// The recordings that calls are replayed from.
-    pub source: ReplaySource,
-    /// How fast streams are replayed.
-    pub pace: Pace,
-    /// How requests are compared, and what is not stored.
-    pub rules: MatchingRules,
-    /// Servers, in addition to those of the known providers or in their place.
-    pub upstreams: Vec<Upstream>,
-    /// The directory with the calls of runs that are not finished. It is created when a call is recorded.
-    pub spool: PathBuf,
-    /// The policy for text in calls that looks like a key or a card number. A call that is refused is answered, and not
-    /// recorded.
-    pub secrets: SecretPolicy,
-    /// Labels of all recorded runs.
-    pub labels: BTreeMap<String, String>,
-    /// A run is finished when it had no call for so long.
-    pub idle: Duration,
-    /// A connection is closed when no complete head of a request arrived on it for so long.
-    pub head_timeout: Duration,
-    /// Returns a rule of comparison in the form in which it is given to the program.
-    pub rule_format: fn(&RuleSuggestion) -> String,
-    /// Receives what the gateway reports.
-    pub report: GatewayEventHandler,
-}
-
-impl GatewayOptions {
-    /// Returns the default options for a mode, with a directory for the calls of runs that are not finished.
-    #[must_use]
-    pub fn new(mode: GatewayMode, spool: &Path) -> Self {
-        Self {
-            mode,
-            source: ReplaySource::All,
-            pace: Pace::Fast,
-            rules: MatchingRules::default(),
-            upstreams: Vec::new(),
-            spool: spool.to_owned(),
-            secrets: SecretPolicy::Report,
-            labels: BTreeMap::new(),
-            idle: IDLE,
-            head_timeout: HEAD_TIMEOUT,
-            rule_format: ToString::to_string,
-            report: Arc::new(|_| {}),
-        }
-    }
-}
 
 /// The reason that a gateway did not start.
 #[derive(Debug, thiserror::Error)]
@@ -160,10 +89,13 @@ impl Gateway {
         let address = listener.local_addr().map_err(failed)?;
         let destination = RunDestination::new(Arc::clone(&vault));
         let spool = SpoolDirectory::new(options.spool.clone());
-        recover_at_start(&destination, &spool, (options.secrets, &*options.report));
+        let recoverer =
+            Recoverer { destination, directory: spool, secrets: options.secrets, report: &*options.report };
+        recoverer.recover_at_start();
+        let Recoverer { destination, directory: spool, .. } = recoverer;
         report_lost(&options);
-        let recordings = RunPackCache::new(options.rules.clone());
-        let only = only(&vault, &recordings, options.source)?;
+        let recordings = RunPackCache::new(Arc::clone(&vault), options.rules.clone());
+        let only = only(&recordings, options.source)?;
         let upstream = if options.mode == GatewayMode::Replay {
             None
         } else {
@@ -173,20 +105,13 @@ impl Gateway {
             vault,
             destination,
             address,
-            mode: options.mode,
-            pace: options.pace,
             only,
-            rules: options.rules,
             upstreams: Upstreams::new(&options.upstreams, options.mode == GatewayMode::Replay),
             upstream,
             open_calls: OpenCallJournal::new(&options.spool),
             spool,
             recordings,
-            secrets: options.secrets,
-            labels: options.labels,
-            idle: options.idle,
-            rule_format: options.rule_format,
-            receiver: options.report,
+            options,
             runs: Mutex::new(HashMap::new()),
             usage: Mutex::default(),
             numbers: AtomicU64::new(0),
@@ -195,7 +120,7 @@ impl Gateway {
         let (handle, stop) = (runtime.handle().clone(), Arc::new(Notify::new()));
         let (for_thread, stopped) = (Arc::clone(&shared), Arc::clone(&stop));
         let thread = thread::Builder::new().name("gateway".to_owned());
-        let limits = ConnectionLimits::new(options.head_timeout);
+        let limits = ConnectionLimits::new(shared.options.head_timeout);
         let thread =
             thread.spawn(move || serve(&runtime, listener, &for_thread, limits, &stopped)).map_err(failed)?;
         Ok(Self { shared, handle, stop, thread: Some(thread) })
@@ -229,8 +154,7 @@ impl Gateway {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     pub fn replayed(&self, run: Option<&str>) -> Result<ReplayedCalls, LookupError> {
-        let GatewayState { vault, recordings, .. } = &*self.shared;
-        replayed_calls(vault, recordings, self.shared.scope(None), self.shared.usage(run))
+        self.shared.replayed(None, self.shared.usage(run))
     }
 
     /// Returns what all runs replayed so far, including those that are finished, and the recordings that none of them used.
@@ -238,8 +162,7 @@ impl Gateway {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     pub fn replayed_in_all_runs(&self) -> Result<ReplayedCalls, LookupError> {
-        let GatewayState { vault, recordings, .. } = &*self.shared;
-        replayed_calls(vault, recordings, self.shared.scope(None), self.shared.total_usage())
+        self.shared.replayed(None, self.shared.total_usage())
     }
 
     /// Finishes all runs, and stops.
@@ -291,19 +214,15 @@ fn report_lost(options: &GatewayOptions) {
 }
 
 /// Returns the only run pack to replay from, if one was chosen.
-fn only(
-    vault: &Vault,
-    recordings: &RunPackCache,
-    source: ReplaySource,
-) -> Result<Option<CoreHash>, StartError> {
+fn only(recordings: &RunPackCache, source: ReplaySource) -> Result<Option<CoreHash>, StartError> {
     let mut found = None;
     match source {
         ReplaySource::All => return Ok(None),
-        ReplaySource::Latest => recordings.visit(vault, None, &mut |pack| {
+        ReplaySource::Latest => recordings.visit(None, None, &mut |pack| {
             found = pack.core(0);
             false
         })?,
-        ReplaySource::Artifact(core) => found = pack_of(vault, recordings, core)?,
+        ReplaySource::Artifact(core) => found = recordings.pack_of(core)?,
     }
     if found.is_none() {
         let missing = match source {
@@ -340,10 +259,10 @@ async fn handle(State(shared): State<Arc<GatewayState>>, request: Request<Body>)
 /// Finishes runs that had no call for a while.
 async fn finish_idle(shared: Arc<GatewayState>) {
     loop {
-        sleep(IDLE_CHECK.min(shared.idle)).await;
+        sleep(IDLE_CHECK.min(shared.options.idle)).await;
         let idle: Vec<Option<String>> = {
             let runs = shared.lock_runs();
-            let idle = runs.iter().filter(|(_, run)| run.is_idle(shared.idle));
+            let idle = runs.iter().filter(|(_, run)| run.is_idle(shared.options.idle));
             idle.map(|(name, _)| name.clone()).collect()
         };
         for name in idle {

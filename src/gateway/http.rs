@@ -17,24 +17,22 @@ use super::connection::asks_for_web_socket;
 use super::decoding::decoded;
 use super::events::GatewayEvent;
 use super::finish::FinishError;
-use super::forward::{OpenCall, PendingCallRecord, ReceivedRequest, forward, not_recorded};
-use super::metadata::{MetadataRequest, estimated_count};
+use super::forward::{ReceivedRequest, forward, not_recorded};
 use super::miss::{MISSED, RecordingMiss};
 use super::open_calls::OpenCallRecord;
-use super::play::play;
-use super::problem::{
-    for_clients, json_problem, json_response, not_retried, problem, problem_for, upgrade_refused,
-};
+use super::recording::{OpenCall, PendingCall};
 use super::recordings::RecordingLookup;
-use super::refusal::refusal;
-use super::replay::{self, RecordingMatch, ReplayFailure, UnmatchedRequest};
+use super::replay::{self, RecordingMatch, ReplayFailure, UnmatchedRequest, play};
+use super::responses::{
+    MetadataRequest, estimated_count, for_clients, json_problem, json_response, not_retried, problem,
+    problem_for, refusal, upgrade_refused,
+};
 use super::route::{Destination, GatewayPath, Route, target};
 use super::run::GatewayRun;
 use super::shared::{GatewayMode, GatewayState};
-use super::usage::replayed_calls;
-use crate::calls::call::{CompleteRequest, ResponseForm};
-use crate::calls::provider::{self, Endpoint};
-use crate::calls::url;
+use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest, ResponseForm};
+use crate::calls::providers::{self, Endpoint};
+use crate::calls::target::query_digest;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::json::compact;
@@ -164,9 +162,9 @@ async fn command_of(
 
 /// Returns the mode, the variables that point clients at the gateway, and those in which they expect a key.
 fn status(shared: &GatewayState) -> Json {
-    let variables: BTreeMap<&str, String> = provider::base_url_variables(shared.address).collect();
-    let keys: Vec<&str> = provider::key_variables().collect();
-    json!({"mode": shared.mode.name(), "variables": variables, "keys": keys})
+    let variables: BTreeMap<&str, String> = providers::base_url_variables(shared.address).collect();
+    let keys: Vec<&str> = providers::key_variables().collect();
+    json!({"mode": shared.options.mode.name(), "variables": variables, "keys": keys})
 }
 
 /// Finishes a run. The response states what was recorded, and what was replayed.
@@ -174,19 +172,11 @@ async fn finish(shared: &Arc<GatewayState>, client: &ClientRunProperties) -> Res
     let failed = |reason: &str| problem(StatusCode::INTERNAL_SERVER_ERROR, "not finished", reason);
     let usage = shared.usage(client.run.as_deref());
     let (for_thread, only) = (Arc::clone(shared), client.only);
-    let replayed = task::spawn_blocking(move || {
-        let GatewayState { vault, recordings, .. } = &*for_thread;
-        let chosen = match only {
-            Some(core) => replay::pack_of(vault, recordings, core)?,
-            None => None,
-        };
-        replayed_calls(vault, recordings, for_thread.scope(chosen), usage)
-    });
     // A request that fails can be repeated, so the run is finished last.
-    let replayed = match replayed.await {
-        Ok(Ok(replayed)) => replayed,
-        Ok(Err(error)) => return failed(&error.to_string()),
-        Err(error) => return failed(&error.to_string()),
+    let replayed = blocking(move || for_thread.replayed(for_thread.chosen(only)?, usage)).await;
+    let replayed = match replayed {
+        Ok(replayed) => replayed,
+        Err(reason) => return failed(&reason),
     };
     match shared.finish(client.run.as_deref(), &client.labels).await {
         Ok(finished) => json_response(StatusCode::OK, &json!({"finished": finished, "replayed": replayed})),
@@ -214,57 +204,69 @@ async fn call(
     let arrived = Instant::now();
     let received = ReceivedRequest { method: parts.method, headers: parts.headers, body };
     let only_replays = shared.only_replays(client.only);
-    let (route, received, parsed) = match parsed(&shared, route, received).await {
-        Ok(parsed) => parsed,
-        Err(reason) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "not read", &reason),
-    };
-    let request = match parsed {
-        Some(Ok(request)) if only_replays || shared.mode != GatewayMode::Pass => request,
-        other => {
+    let for_thread = Arc::clone(&shared);
+    // To redact a request can take long.
+    let parsed = task::spawn_blocking(move || {
+        let comparable = route.endpoint.filter(|_| received.method == Method::POST);
+        let parsed =
+            comparable.map(|endpoint| ParsedApiRequest::new(&for_thread, endpoint, &route, &received));
+        (route, received, parsed)
+    });
+    let (route, received, request) = match parsed.await {
+        Ok((route, received, Some(Ok(request))))
+            if only_replays || shared.options.mode != GatewayMode::Pass =>
+        {
+            (route, received, request)
+        }
+        Ok((route, received, other)) => {
             return not_compared(shared, route, received, client.only, other.and_then(Result::err)).await;
         }
+        Err(error) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "not read", &error.to_string()),
     };
     let Ok((run, number)) = shared.begin(client.run.as_deref(), &client.labels) else {
         return too_many_labels(&route.provider);
     };
-    let open = OpenCall { run: Arc::clone(&run), number };
+    let open = OpenCall(Arc::clone(&run));
     let mut replayed_before = 0;
-    if only_replays || shared.mode == GatewayMode::Auto {
-        let (shared, route, request, run) = (&shared, &route, &request, &run);
-        let call = ComparedCall { shared, route, request, run, only: client.only };
-        match call.answer(arrived).await {
+    if only_replays || shared.options.mode == GatewayMode::Auto {
+        let lookup = Arc::clone(&request.lookup);
+        let call = ComparedCall { shared: Arc::clone(&shared), lookup, run, only: client.only };
+        match call.answer(&route.path, arrived).await {
             ControlFlow::Break(answer) => return answer,
             ControlFlow::Continue(count) => replayed_before = count,
         }
     }
-    let ParsedApiRequest { endpoint, path, query, prompt, request, .. } = request;
-    let (requested_at, endpoint) = (clock::now(), endpoint.name);
-    let begun = OpenCallRecord { provider: route.provider.clone(), path: path.clone(), requested_at };
+    let RecordingLookup { provider, endpoint, path, query, prompt, .. } =
+        Arc::unwrap_or_clone(request.lookup);
+    let requested_at = clock::now();
+    let begun = OpenCallRecord { provider: provider.clone(), path: path.clone(), requested_at };
     // That the directory cannot be written is reported when the call is to be recorded.
     let entry = shared.open_calls.begin(begun).ok();
-    let request = CompleteRequest { prompt, payload: request };
-    let recording =
-        PendingCallRecord { run: open, entry, requested_at, endpoint, path, query, request, replayed_before };
-    forward(shared, route, received, Some(recording)).await
+    let record = CallRecord {
+        number,
+        requested_at: Some(requested_at),
+        provider,
+        endpoint: endpoint.name.to_owned(),
+        path,
+        query,
+        request: CompleteRequest { prompt, payload: request.body },
+        latency_ms: None,
+        replayed_before,
+        outcome: CallOutcome::Failed { reason: String::new(), partial: String::new() },
+    };
+    forward(shared, route, received, Some(PendingCall { open, entry, record })).await
 }
 
-/// A request, and what it is in the API of its provider if that compares requests, or why it cannot be read.
-type ParsedCall = (Route, ReceivedRequest, Option<Result<ParsedApiRequest, String>>);
-
-/// Reads a request. The error says why that could not be tried.
-async fn parsed(
-    shared: &Arc<GatewayState>,
-    route: Route,
-    received: ReceivedRequest,
-) -> Result<ParsedCall, String> {
-    let shared = Arc::clone(shared);
-    // To redact a request can take long.
-    let parsed = task::spawn_blocking(move || {
-        let comparable = route.endpoint.filter(|_| received.method == Method::POST);
-        let parsed = comparable.map(|endpoint| ParsedApiRequest::new(&shared, endpoint, &route, &received));
-        (route, received, parsed)
-    });
-    parsed.await.map_err(|error| error.to_string())
+/// Does what can take long on a thread of its own. The error says why that was not possible.
+async fn blocking<T, E>(work: impl FnOnce() -> Result<T, E> + Send + 'static) -> Result<T, String>
+where
+    T: Send + 'static,
+    E: ToString + Send + 'static,
+{
+    match task::spawn_blocking(work).await {
+        Ok(done) => done.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Answers a request that is not compared with recordings.
@@ -286,7 +288,7 @@ async fn not_compared(
         shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
         return not_retried(problem_for(provider, status, "not recorded", &reason));
     }
-    match unreadable.filter(|_| shared.mode != GatewayMode::Pass) {
+    match unreadable.filter(|_| shared.options.mode != GatewayMode::Pass) {
         Some(reason) => {
             let reason = not_recorded(&reason);
             shared.report(&GatewayEvent::NotRecorded { provider, path, reason: &reason });
@@ -303,34 +305,20 @@ async fn described(
     only: Option<CoreHash>,
     route: Route,
 ) -> Response<Body> {
-    let for_thread = Arc::clone(shared);
-    let answered = task::spawn_blocking(move || {
-        let GatewayState { vault, recordings, .. } = &*for_thread;
-        let chosen = match only {
-            Some(core) => replay::pack_of(vault, recordings, core)?,
-            None => None,
-        };
-        metadata.answer(vault, recordings, for_thread.scope(chosen).only, &route.provider)
+    let shared = Arc::clone(shared);
+    let answered = blocking(move || {
+        let scope = shared.scope(shared.chosen(only)?);
+        metadata.answer(&shared.recordings, scope.only, &route.provider)
     });
-    let failed = |reason: &str| problem(StatusCode::INTERNAL_SERVER_ERROR, "not replayed", reason);
-    match answered.await {
-        Ok(Ok(answer)) => answer,
-        Ok(Err(error)) => failed(&error.to_string()),
-        Err(error) => failed(&error.to_string()),
-    }
+    let failed = |reason: String| problem(StatusCode::INTERNAL_SERVER_ERROR, "not replayed", &reason);
+    answered.await.unwrap_or_else(failed)
 }
 
 /// A parsed request.
 struct ParsedApiRequest {
-    endpoint: &'static Endpoint,
-    /// The path, as it is stored.
-    path: String,
-    /// The digest of the query without keys, if requests of the API are compared by it.
-    query: Option<String>,
-    prompt: String,
+    lookup: Arc<RecordingLookup>,
     /// The body, as it is stored.
-    request: String,
-    form: ResponseForm,
+    body: String,
 }
 
 impl ParsedApiRequest {
@@ -341,30 +329,27 @@ impl ParsedApiRequest {
         route: &Route,
         received: &ReceivedRequest,
     ) -> Result<Self, String> {
+        let rules = &shared.options.rules;
         let body = decoded(&received.headers, &received.body, MAX_REQUEST)
             .map_err(|failure| format!("the request {failure}"))?;
         let value = reader::read(&body, &Limits::default()).map_err(|error| {
             // The error can quote a name of the request.
-            shared
-                .rules
-                .redacted(&format!("the request is not JSON that can be compared: {error}"))
-                .into_owned()
+            let reason = format!("the request is not JSON that can be compared: {error}");
+            rules.redacted(&reason).into_owned()
         })?;
         if value.as_object().is_none() {
             return Err("the request is not a JSON object".to_owned());
         }
-        let stored = shared.rules.redacted_value(&value);
-        let path = shared.rules.redacted_path(&route.path);
-        let prompt =
-            shared.rules.prompt(endpoint, &path, &stored).ok_or("the request has no canonical form")?;
-        let url_query = route.query.as_deref().unwrap_or_default();
-        // Without this parameter, Gemini sends the events as one JSON array.
-        let is_stream = url_query.split('&').any(|parameter| parameter == "alt=sse");
-        let of_query = || if is_stream { ResponseForm::Stream } else { ResponseForm::Whole };
-        let form = ResponseForm::requested(&route.path, &value).unwrap_or_else(of_query);
-        let compared = Some(shared.rules.redacted(url_query)).filter(|_| endpoint.compares_urls());
-        let query = compared.and_then(|compared| url::query_digest(&compared));
-        Ok(Self { endpoint, path, query, prompt, request: compact::text(&stored), form })
+        let stored = rules.redacted_value(&value);
+        let path = rules.redacted_path(&route.path);
+        let prompt = rules.prompt(endpoint, &path, &stored).ok_or("the request has no canonical form")?;
+        let query = route.query.as_deref().unwrap_or_default();
+        let form = ResponseForm::requested(&route.path, Some(query), &value).unwrap_or(ResponseForm::Whole);
+        let compared = Some(rules.redacted(query)).filter(|_| endpoint.compares_urls());
+        let query = compared.and_then(|compared| query_digest(&compared));
+        let (provider, digest) = (route.provider.clone(), OnceLock::new());
+        let lookup = RecordingLookup { provider, endpoint, path, query, prompt, digest, form };
+        Ok(Self { lookup: Arc::new(lookup), body: compact::text(&stored) })
     }
 }
 
@@ -377,35 +362,36 @@ enum ReplayResult {
 }
 
 /// A call that is compared with recordings.
-struct ComparedCall<'c> {
-    shared: &'c Arc<GatewayState>,
-    route: &'c Route,
-    request: &'c ParsedApiRequest,
-    run: &'c Arc<GatewayRun>,
+struct ComparedCall {
+    shared: Arc<GatewayState>,
+    lookup: Arc<RecordingLookup>,
+    run: Arc<GatewayRun>,
     /// The only recording to replay from.
     only: Option<CoreHash>,
 }
 
-impl ComparedCall<'_> {
-    /// Returns the answer, or if the server is to be asked, the number of earlier requests of the run with the same prompt
-    /// that were answered from recordings.
-    async fn answer(&self, arrived: Instant) -> ControlFlow<Response<Body>, u64> {
-        let Self { shared, route: Route { provider, path, .. }, request, run, .. } = self;
-        ControlFlow::Break(match self.find().await {
+impl ComparedCall {
+    /// Returns the answer to the call with this path, or if the server is to be asked, the number of earlier requests of the
+    /// run with the same prompt that were answered from recordings.
+    async fn answer(self, path: &str, arrived: Instant) -> ControlFlow<Response<Body>, u64> {
+        let (shared, run, lookup) =
+            (Arc::clone(&self.shared), Arc::clone(&self.run), Arc::clone(&self.lookup));
+        let (provider, format) = (lookup.provider.as_str(), shared.options.rule_format);
+        ControlFlow::Break(match blocking(move || self.find()).await {
             Ok(ReplayResult::Found(found)) => {
-                let (from, step) = (found.from, found.recorded.step);
-                shared.count(run, |usage| usage.replayed(from, step));
+                let (from, step) = (found.from, found.recorded.request.step);
+                shared.count(&run, |usage| usage.replayed(from, step));
                 shared.report(&GatewayEvent::Replayed { provider, path, from, step });
-                play(*found, shared.pace, arrived)
+                play(*found, shared.options.pace, arrived)
             }
-            Ok(ReplayResult::Missed(_)) if let Some(count) = request.endpoint.count => {
-                estimated_count(count, &request.prompt)
+            Ok(ReplayResult::Missed(_)) if let Some(count) = lookup.endpoint.count => {
+                estimated_count(count, &lookup.prompt)
             }
             Ok(ReplayResult::Missed(miss)) => {
-                let reason = miss.reason(shared.rule_format);
+                let reason = miss.reason(format);
                 shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
-                shared.count(run, |usage| usage.missed(reason.clone()));
-                let problem = for_clients(provider, MISSED, miss.problem(shared.rule_format));
+                shared.count(&run, |usage| usage.missed(reason.clone()));
+                let problem = for_clients(provider, MISSED, miss.problem(format));
                 not_retried(json_problem(MISSED, &problem))
             }
             Ok(ReplayResult::ToForward(unmatched)) => {
@@ -414,44 +400,25 @@ impl ComparedCall<'_> {
                 }
                 return ControlFlow::Continue(unmatched.replayed_before);
             }
-            Err(failure) => {
-                let (status, reason) = (StatusCode::INTERNAL_SERVER_ERROR, failure.to_string());
-                problem_for(provider, status, "not replayed", &reason)
-            }
+            Err(reason) => problem_for(provider, StatusCode::INTERNAL_SERVER_ERROR, "not replayed", &reason),
         })
     }
 
     /// Looks for the recorded answer.
-    async fn find(&self) -> Result<ReplayResult, ReplayFailure> {
-        let request = self.request;
-        let lookup = RecordingLookup {
-            provider: self.route.provider.clone(),
-            endpoint: request.endpoint,
-            path: request.path.clone(),
-            query: request.query.clone(),
-            prompt: request.prompt.clone(),
-            digest: OnceLock::new(),
-            form: request.form,
-        };
-        let (shared, run, only) = (Arc::clone(self.shared), Arc::clone(self.run), self.only);
-        let found = task::spawn_blocking(move || {
-            let GatewayState { vault, recordings, .. } = &*shared;
-            let chosen = match only {
-                Some(core) => match replay::pack_of(vault, recordings, core)? {
-                    Some(pack) => Some(pack),
-                    None => return Ok(ReplayResult::Missed(RecordingMiss::NoRecording(core))),
-                },
-                None => None,
-            };
-            let scope = shared.scope(chosen);
-            match replay::find(vault, recordings, scope, (&run, &lookup))? {
-                Ok(found) => Ok(ReplayResult::Found(Box::new(found))),
-                Err(unmatched) if !shared.only_replays(only) => Ok(ReplayResult::ToForward(unmatched)),
-                Err(unmatched) => replay::miss(vault, recordings, scope.only, (&lookup, unmatched))
-                    .map(ReplayResult::Missed),
+    fn find(&self) -> Result<ReplayResult, ReplayFailure> {
+        let Self { shared, lookup, run, only } = self;
+        let chosen = shared.chosen(*only)?;
+        if let (Some(core), None) = (only, chosen) {
+            return Ok(ReplayResult::Missed(RecordingMiss::NoRecording(*core)));
+        }
+        let scope = shared.scope(chosen);
+        match replay::find(&shared.recordings, scope, run, lookup)? {
+            Ok(found) => Ok(ReplayResult::Found(Box::new(found))),
+            Err(unmatched) if !shared.only_replays(*only) => Ok(ReplayResult::ToForward(unmatched)),
+            Err(unmatched) => {
+                replay::miss(&shared.recordings, scope.only, lookup, unmatched).map(ReplayResult::Missed)
             }
-        });
-        found.await.unwrap_or_else(|error| Err(ReplayFailure(error.to_string())))
+        }
     }
 }
 
@@ -459,7 +426,7 @@ impl ComparedCall<'_> {
 mod tests {
     use super::*;
     use crate::gateway::connection::OWN_HEADERS;
-    use crate::gateway::play::REPLAYED;
+    use crate::gateway::replay::REPLAYED;
 
     #[test]
     fn headers_for_the_gateway_have_one_beginning() {

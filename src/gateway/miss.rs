@@ -3,9 +3,8 @@
 use axum::http::StatusCode;
 use serde_json::{Value as Json, json};
 
-use super::difference::{Differences, differences};
+use super::difference::{Differences, RuleFormat, RuleSuggestion, differences, suggestions};
 use super::recordings::{RecordedFailure, RecordingLookup};
-use super::suggestion::{RuleFormat, RuleSuggestion, suggestions};
 use crate::calls::call::ResponseForm;
 use crate::calls::recorded_run::AnsweredCall;
 use crate::digest::CoreHash;
@@ -47,12 +46,13 @@ impl RecordingMiss {
     /// be read.
     pub(super) fn compared(
         run: CoreHash,
-        (recorded, prompt): (&AnsweredCall, &str),
+        recorded: &AnsweredCall,
+        prompt: &str,
         lookup: &RecordingLookup,
     ) -> Option<(usize, Self)> {
-        let step = recorded.step;
-        let url = lookup.url_difference(recorded);
-        if recorded.prompt == lookup.digest() {
+        let step = recorded.request.step;
+        let url = lookup.url_difference(&recorded.request);
+        if recorded.request.prompt == lookup.digest() {
             return Some((
                 0,
                 match url {
@@ -75,11 +75,12 @@ impl RecordingMiss {
     /// Adds the rules with which a request would be the same as the recorded one with this prompt.
     pub(super) fn with_rules(
         mut self,
-        (recorded, prompt): (&AnsweredCall, &str),
+        recorded: &AnsweredCall,
+        prompt: &str,
         lookup: &RecordingLookup,
     ) -> Self {
         if let Self::Different { rules, .. } = &mut self
-            && lookup.url_difference(recorded).is_none()
+            && lookup.url_difference(&recorded.request).is_none()
             && recorded.form == lookup.form
             && let (Some(one), Some(other)) = (read(prompt), read(&lookup.prompt))
         {

@@ -2,16 +2,15 @@
 //! the end of each call. A process that is killed leaves the calls that were not complete, so that the next one can name them.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::files;
+use super::spool::LockedFile;
 
 /// The ending of the names of the files.
 const ENDING: &str = "open";
@@ -43,7 +42,7 @@ pub(super) struct OpenCallJournal {
 #[derive(Debug, Default)]
 struct OpenCallList {
     /// It exists once a call was forwarded.
-    file: Option<(PathBuf, File)>,
+    file: Option<LockedFile>,
     next: u64,
     open: u64,
 }
@@ -69,7 +68,7 @@ impl OpenCallJournal {
         let mut state = self.lock();
         let number = state.next;
         if state.file.is_none() {
-            state.file = Some(create(&self.directory)?);
+            state.file = Some(LockedFile::create(&self.directory, ENDING)?);
         }
         state.write(&JournalLine::Begun(number, call))?;
         state.next += 1;
@@ -81,7 +80,7 @@ impl OpenCallJournal {
 
 impl OpenCallList {
     fn write(&mut self, line: &JournalLine) -> io::Result<()> {
-        let Some((_, file)) = &mut self.file else { return Ok(()) };
+        let Some(LockedFile { file, .. }) = &mut self.file else { return Ok(()) };
         file.write_all(format!("{}\n", serde_json::to_string(line)?).as_bytes())
     }
 }
@@ -92,39 +91,9 @@ impl Drop for OpenCallEntry {
         state.open -= 1;
         // A line that cannot be written only makes the next start name a call that is complete.
         let _ = match &state.file {
-            Some((_, file)) if state.open == 0 => file.set_len(0),
+            Some(LockedFile { file, .. }) if state.open == 0 => file.set_len(0),
             _ => state.write(&JournalLine::Ended(self.number)),
         };
-    }
-}
-
-impl Drop for OpenCallJournal {
-    fn drop(&mut self) {
-        if let Some((path, _)) = self.lock().file.take() {
-            // One that is left is empty.
-            let _ = fs::remove_file(path);
-        }
-    }
-}
-
-/// Creates and locks the file of this process.
-fn create(directory: &Path) -> io::Result<(PathBuf, File)> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    files::create_dir_all(directory)?;
-    loop {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!("{}-{number}.{ENDING}", std::process::id()));
-        let mut options = OpenOptions::new();
-        options.append(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        match options.open(&path) {
-            // A process that looks for files that were left can have it for a moment, and removes it.
-            Ok(file) if file.try_lock().is_ok() && path.exists() => return Ok((path, file)),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
     }
 }
 

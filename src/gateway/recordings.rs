@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::call::{CompleteRequest, ResponseForm};
 use crate::calls::matching::MatchingRules;
-use crate::calls::origin::{SOURCE, SOURCES};
-use crate::calls::provider::{ANY, Endpoint, PathIdentity, Provider};
-use crate::calls::recorded_run::{self, AnsweredCall, KIND, RecordedCalls, UnansweredCall};
+use crate::calls::providers::{Endpoint, PathIdentity, endpoint};
+use crate::calls::recorded_run::{self, AnsweredCall, KIND, RecordedCalls, RecordedRequest, UnansweredCall};
+use crate::calls::run::{SOURCE, SOURCES};
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{self, Limits, excerpt};
 use crate::storage::{Condition, ErrorKind, Filter, Order, Page, TimeBasis};
+use crate::vault::links::{Direction, LinksRequest};
 use crate::vault::{LookupError, Vault};
 
 /// Maximum number of run packs that are kept in memory.
@@ -49,13 +50,12 @@ pub fn recorded_calls(vault: &Vault, run_pack: CoreHash) -> Result<Option<Vec<Re
     let document = vault.get(&run_pack.0.into())?;
     let Some(recorded) = recorded_run::read(&document) else { return Ok(None) };
     let mut requests = recorded_run::requests(&document);
-    let call = |AnsweredCall { step, provider, endpoint, .. }| RecordedCall {
-        step,
-        provider,
-        endpoint,
-        prompt: requests.remove(&step).map(|request| request.prompt).unwrap_or_default(),
-    };
-    Ok(Some(recorded.into_iter().map(call).collect()))
+    let calls = recorded.into_iter().map(|call| {
+        let RecordedRequest { step, provider, endpoint, .. } = call.request;
+        let prompt = requests.remove(&step).map(|request| request.prompt).unwrap_or_default();
+        RecordedCall { step, provider, endpoint, prompt }
+    });
+    Ok(Some(calls.collect()))
 }
 
 /// A run pack that a gateway recorded, or that was imported; or all run packs of a run that has several.
@@ -79,7 +79,7 @@ impl RecordedRunPack {
 
     /// Returns the recorded calls, each with the core hash of its run pack.
     pub(super) fn recorded(&self) -> impl Iterator<Item = (CoreHash, &AnsweredCall)> {
-        self.recorded.iter().filter_map(|recorded| Some((self.core(recorded.pack)?, recorded)))
+        self.recorded.iter().filter_map(|recorded| Some((self.core(recorded.request.pack)?, recorded)))
     }
 }
 
@@ -149,41 +149,29 @@ impl RecordingLookup {
     }
 
     pub(super) fn is_answered_by(&self, recorded: &AnsweredCall) -> bool {
-        self.is_same_api(recorded)
-            && recorded.prompt == self.digest()
-            && self.has_resources(&recorded.path, recorded.query.as_deref())
-            // Errors are sent in one piece, also to clients that expect a stream.
-            && (!recorded.answer.has_success_status() || recorded.form == self.form && self.has_method(&recorded.path))
+        // One method asks for a document, another for an array of events.
+        let method = |path| self.endpoint.path_identity(path).method;
+        let has_form = || recorded.form == self.form && method(&recorded.request.path) == method(&self.path);
+        // Errors are sent in one piece, also to clients that expect a stream.
+        self.is(&recorded.request) && (!recorded.answer.has_success_status() || has_form())
     }
 
-    /// Returns whether it is a request that was recorded without an answer.
-    pub(super) fn is(&self, unanswered: &UnansweredCall) -> bool {
-        let UnansweredCall { provider, endpoint, path, query, prompt, .. } = unanswered;
-        *provider == self.provider
-            && endpoint == self.endpoint.name
-            && *prompt == self.digest()
-            && self.has_resources(path, query.as_deref())
+    /// Returns whether a recorded request has the same prompt, and asked the same model or server as far as its path says.
+    pub(super) fn is(&self, recorded: &RecordedRequest) -> bool {
+        let resources = |path| self.endpoint.path_identity(path).resources;
+        self.is_same_api(recorded)
+            && recorded.prompt == self.digest()
+            && resources(&recorded.path) == resources(&self.path)
+            && recorded.query == self.query
     }
 
     /// Returns whether a recorded request is one of the same API.
-    pub(super) fn is_same_api(&self, recorded: &AnsweredCall) -> bool {
+    pub(super) fn is_same_api(&self, recorded: &RecordedRequest) -> bool {
         recorded.provider == self.provider && recorded.endpoint == self.endpoint.name
     }
 
-    /// Returns whether a recorded request asked the same model or server, as far as its path says that.
-    fn has_resources(&self, path: &str, query: Option<&str>) -> bool {
-        let identity = |path| self.endpoint.path_identity(path).resources;
-        identity(path) == identity(&self.path) && query == self.query.as_deref()
-    }
-
-    /// Returns whether a recorded path has the same method: one asks for a document, another for an array of events.
-    fn has_method(&self, path: &str) -> bool {
-        let identity = |path| self.endpoint.path_identity(path).method;
-        identity(path) == identity(&self.path)
-    }
-
     /// Returns in which way the URL of a recorded request differs, if requests are compared by that.
-    pub(super) fn url_difference(&self, recorded: &AnsweredCall) -> Option<String> {
+    pub(super) fn url_difference(&self, recorded: &RecordedRequest) -> Option<String> {
         let identity = |path| self.endpoint.path_identity(path);
         if identity(&recorded.path) != identity(&self.path) {
             let (one, other) = (excerpt(&recorded.path), excerpt(&self.path));
@@ -193,9 +181,9 @@ impl RecordingLookup {
     }
 }
 
-/// Reads run packs, and keeps those that were read last.
-#[derive(Debug, Default)]
+/// Reads the run packs of a vault, and keeps those that were read last.
 pub(super) struct RunPackCache {
+    vault: Arc<Vault>,
     kept: Mutex<VecDeque<RecordedRunPack>>,
     /// The rules by which prompts are made of the recorded requests. Without any, recordings have the prompts that they
     /// state.
@@ -206,37 +194,38 @@ pub(super) struct RunPackCache {
 
 impl RunPackCache {
     /// Creates a cache of run packs whose requests are compared by these rules.
-    pub(super) fn new(rules: MatchingRules) -> Self {
-        Self { rules, ..Self::default() }
+    pub(super) fn new(vault: Arc<Vault>, rules: MatchingRules) -> Self {
+        Self { vault, rules, kept: Mutex::default(), prompts: Mutex::default() }
     }
 
     /// Returns a run pack, or `None` if it does not have the profile of a gateway.
     ///
     /// # Errors
     /// Returns an error if it is not in the vault or cannot be read.
-    pub(super) fn pack(&self, vault: &Vault, core: CoreHash) -> Result<Option<RecordedRunPack>, LookupError> {
+    pub(super) fn pack(&self, core: CoreHash) -> Result<Option<RecordedRunPack>, LookupError> {
         let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pack) = lock().iter().find(|pack| pack.packs.contains(&core)) {
             return Ok(Some(pack.clone()));
         }
-        let document = vault.get(&core.0.into())?;
+        let document = self.vault.get(&core.0.into())?;
         let Some(run) = recorded_run::read_all(&document) else {
             if !self.rules.is_empty() {
                 self.lock_prompts().insert(core, HashSet::new());
             }
             return Ok(None);
         };
-        let packs = if run.part.is_some() { parts(vault, core, run)? } else { vec![(core, run)] };
+        let packs = if run.part.is_some() { self.parts(core, run)? } else { vec![(core, run)] };
         let (mut cores, mut recorded, mut unanswered) = (Vec::new(), Vec::new(), Vec::new());
         for (position, (core, mut run)) in packs.into_iter().enumerate() {
             if !self.rules.is_empty() {
-                self.set_own_prompts(&vault.get(&core.0.into())?, &mut run);
-                self.lock_prompts().insert(core, prompt_digests(&run));
+                self.set_own_prompts(&self.vault.get(&core.0.into())?, &mut run);
+                let prompts = requests(&mut run).map(|request| request.prompt).collect();
+                self.lock_prompts().insert(core, prompts);
             }
+            requests(&mut run).for_each(|request| request.pack = position);
             cores.push(core);
-            recorded.extend(run.recorded.into_iter().map(|call| AnsweredCall { pack: position, ..call }));
-            unanswered
-                .extend(run.unanswered.into_iter().map(|call| UnansweredCall { pack: position, ..call }));
+            recorded.append(&mut run.recorded);
+            unanswered.append(&mut run.unanswered);
         }
         let pack = RecordedRunPack {
             packs: Arc::new(cores),
@@ -249,6 +238,11 @@ impl RunPackCache {
         Ok(Some(pack))
     }
 
+    /// Returns the bytes of a body that is an attachment.
+    pub(super) fn attachment(&self, body: Digest) -> Result<Vec<u8>, LookupError> {
+        self.vault.get(&body.into())
+    }
+
     /// A panic of another thread leaves nothing half changed.
     fn lock_prompts(&self) -> std::sync::MutexGuard<'_, HashMap<CoreHash, HashSet<Digest>>> {
         self.prompts.lock().unwrap_or_else(PoisonError::into_inner)
@@ -257,17 +251,12 @@ impl RunPackCache {
     /// Replaces the prompts of recordings by those that the rules make of their requests: what was recorded without these
     /// rules is compared by them, too.
     fn set_own_prompts(&self, document: &[u8], run: &mut RecordedCalls) {
-        let RecordedCalls { recorded, unanswered, .. } = run;
-        let recorded =
-            recorded.iter_mut().map(|call| (call.step, (&call.provider, &call.path, &mut call.prompt)));
-        let unanswered =
-            unanswered.iter_mut().map(|call| (call.step, (&call.provider, &call.path, &mut call.prompt)));
-        let mut calls: HashMap<_, _> = recorded.chain(unanswered).collect();
+        let mut recorded: HashMap<_, _> = requests(run).map(|request| (request.step, request)).collect();
         recorded_run::visit_requests(document, &mut |step, request| {
-            if let Some((provider, path, prompt)) = calls.get_mut(&step)
-                && let Some(own) = self.own_prompt(provider, path, &request().payload)
+            if let Some(recorded) = recorded.get_mut(&step)
+                && let Some(own) = self.own_prompt(recorded, &request().payload)
             {
-                **prompt = Digest::from_content(own.as_bytes());
+                recorded.prompt = Digest::from_content(own.as_bytes());
             }
         });
     }
@@ -276,22 +265,20 @@ impl RunPackCache {
     /// attachments are left out.
     pub(super) fn visit_prompts(
         &self,
-        vault: &Vault,
         pack: &RecordedRunPack,
         visit: &mut PromptVisitor<'_>,
     ) -> Result<(), LookupError> {
         for (position, core) in pack.packs.iter().enumerate() {
-            let document = vault.get(&core.0.into())?;
+            let document = self.vault.get(&core.0.into())?;
             recorded_run::visit_requests(&document, &mut |step, request| {
-                let is_this = |recorded: &&AnsweredCall| recorded.pack == position && recorded.step == step;
                 // The calls are in the order of their steps.
-                let first = pack.recorded.partition_point(|call| (call.pack, call.step) < (position, step));
-                let Some(recorded) = pack.recorded.get(first).filter(is_this) else { return };
+                let place = |call: &AnsweredCall| (call.request.pack, call.request.step);
+                let found = pack.recorded.binary_search_by_key(&(position, step), place);
+                let Some(recorded) = found.ok().and_then(|index| pack.recorded.get(index)) else { return };
                 visit(*core, recorded, &|| {
                     let CompleteRequest { prompt, payload } = request();
-                    let rules = Some(&self.rules).filter(|rules| !rules.is_empty());
-                    let own =
-                        rules.and_then(|_| self.own_prompt(&recorded.provider, &recorded.path, &payload));
+                    let has_rules = !self.rules.is_empty();
+                    let own = has_rules.then(|| self.own_prompt(&recorded.request, &payload)).flatten();
                     own.unwrap_or(prompt)
                 });
             });
@@ -299,22 +286,83 @@ impl RunPackCache {
         Ok(())
     }
 
-    fn own_prompt(&self, provider: &str, path: &str, request: &str) -> Option<String> {
-        let endpoint = Provider::named(provider).and_then(|provider| provider.endpoint(path)).unwrap_or(&ANY);
+    fn own_prompt(&self, recorded: &RecordedRequest, request: &str) -> Option<String> {
         let request = reader::read(request.as_bytes(), &Limits::most()).ok()?;
-        let (path, request) = (self.rules.redacted_path(path), self.rules.redacted_value(&request));
-        self.rules.prompt(endpoint, &path, &request)
+        let endpoint = endpoint(&recorded.provider, &recorded.path);
+        let path = self.rules.redacted_path(&recorded.path);
+        self.rules.prompt(endpoint, &path, &self.rules.redacted_value(&request))
     }
 
-    /// Calls `visit` with recordings until it returns false: those that have a prompt, last seen first; or all, those of
-    /// gateways before those that were imported.
+    /// Returns the run packs of a run that has several, in their order; `core` is one of them.
+    fn parts(
+        &self,
+        core: CoreHash,
+        run: RecordedCalls,
+    ) -> Result<Vec<(CoreHash, RecordedCalls)>, LookupError> {
+        let has_id = Condition::Attribute { name: RUN_ID.to_owned(), value: run.run_id.clone() };
+        let filter = Filter { kinds: vec![KIND.to_owned()], conditions: vec![has_id], ..Filter::default() };
+        let hits = self.vault.snapshot()?.find(&filter, Order::Newest(TimeBasis::LastSeen), &Page::all())?;
+        let mut others = HashMap::new();
+        for hit in hits.items.into_iter().map(|hit| hit.artifact.core).filter(|other| *other != core) {
+            let document = match self.vault.get(&hit.0.into()) {
+                Ok(document) => document,
+                Err(LookupError::Store(error)) if error.kind() == ErrorKind::Gone => continue,
+                Err(error) => return Err(error),
+            };
+            others.extend(recorded_run::read_all(&document).map(|run| (hit, run)));
+        }
+        let mut parts = VecDeque::from([(core, run)]);
+        while let Some(previous) = parts.front().and_then(|(_, run)| run.previous).map(CoreHash)
+            && let Some(run) = others.remove(&previous)
+        {
+            parts.push_front((previous, run));
+        }
+        while let Some(last) = parts.back().map(|(core, _)| core.0)
+            && let Some(next) =
+                others.iter().find(|(_, run)| run.previous == Some(last)).map(|(core, _)| *core)
+            && let Some(run) = others.remove(&next)
+        {
+            parts.push_back((next, run));
+        }
+        Ok(parts.into())
+    }
+
+    /// Returns the run pack from which a recording is replayed: itself, or that of a session that a gateway recorded.
+    ///
+    /// # Errors
+    /// Returns an error if the artifact is not in the vault or cannot be read.
+    pub(super) fn pack_of(&self, core: CoreHash) -> Result<Option<CoreHash>, LookupError> {
+        if self.pack(core)?.is_some() {
+            return Ok(Some(core));
+        }
+        let request = LinksRequest {
+            relation: Some("replays".to_owned()),
+            direction: Some(Direction::In),
+            ..LinksRequest::new(core)
+        };
+        for node in self.vault.run(&request)?.nodes {
+            if let Some(other) = node.target.core_hash.filter(|other| *other != core)
+                && self.pack(other)?.is_some()
+            {
+                return Ok(Some(other));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Calls `visit` with the recording `only`; or with recordings until it returns false: those that have a prompt, last seen
+    /// first; or all, those of gateways before those that were imported.
     pub(super) fn visit(
         &self,
-        vault: &Vault,
+        only: Option<CoreHash>,
         prompt: Option<Digest>,
         visit: &mut dyn FnMut(RecordedRunPack) -> bool,
     ) -> Result<(), LookupError> {
-        if !vault.is_created() {
+        if let Some(core) = only {
+            self.pack(core)?.map(visit);
+            return Ok(());
+        }
+        if !self.vault.is_created() {
             return Ok(());
         }
         if let Some(prompt) = prompt {
@@ -324,18 +372,12 @@ impl RunPackCache {
                 // The index has only the prompts that run packs state.
                 (filter(None, None), LONG_PAGE)
             };
-            self.visit_those(
-                vault,
-                &filter,
-                Page::first(page),
-                &mut |core| self.may_have(core, prompt),
-                visit,
-            )?;
-            return Ok(());
+            let mut may_have = |core| self.may_have(core, prompt);
+            return self.visit_those(&filter, Page::first(page), &mut may_have, visit).map(drop);
         }
         for source in SOURCES {
             let filter = filter(None, Some(source));
-            if !self.visit_those(vault, &filter, Page::first(PAGE), &mut |_| true, visit)? {
+            if !self.visit_those(&filter, Page::first(PAGE), &mut |_| true, visit)? {
                 break;
             }
         }
@@ -351,7 +393,6 @@ impl RunPackCache {
     /// returned true.
     fn visit_those(
         &self,
-        vault: &Vault,
         filter: &Filter,
         mut page: Page,
         is_wanted: &mut dyn FnMut(CoreHash) -> bool,
@@ -362,9 +403,9 @@ impl RunPackCache {
         loop {
             // It is not open while run packs are read, each of which needs a connection of its own. Every request waits for
             // this, so that no more is read than is needed, such as how many others there are.
-            let found = vault.snapshot()?.find(filter, Order::Newest(TimeBasis::LastSeen), &page)?;
+            let found = self.vault.snapshot()?.find(filter, Order::Newest(TimeBasis::LastSeen), &page)?;
             for hit in found.items.into_iter().filter(|hit| is_wanted(hit.artifact.core)) {
-                match self.pack(vault, hit.artifact.core) {
+                match self.pack(hit.artifact.core) {
                     Ok(Some(pack)) => {
                         let is_new = pack.packs.len() == 1 || visited.insert(pack.core(0));
                         if is_new && !visit(pack) {
@@ -385,42 +426,11 @@ impl RunPackCache {
     }
 }
 
-fn prompt_digests(run: &RecordedCalls) -> HashSet<Digest> {
-    let recorded = run.recorded.iter().map(|recorded| recorded.prompt);
-    recorded.chain(run.unanswered.iter().map(|unanswered| unanswered.prompt)).collect()
-}
-
-/// Returns the run packs of a run that has several, in their order; `core` is one of them.
-fn parts(
-    vault: &Vault,
-    core: CoreHash,
-    run: RecordedCalls,
-) -> Result<Vec<(CoreHash, RecordedCalls)>, LookupError> {
-    let has_id = Condition::Attribute { name: RUN_ID.to_owned(), value: run.run_id.clone() };
-    let filter = Filter { kinds: vec![KIND.to_owned()], conditions: vec![has_id], ..Filter::default() };
-    let hits = vault.snapshot()?.find(&filter, Order::Newest(TimeBasis::LastSeen), &Page::all())?;
-    let mut others = HashMap::new();
-    for hit in hits.items.into_iter().map(|hit| hit.artifact.core).filter(|other| *other != core) {
-        let document = match vault.get(&hit.0.into()) {
-            Ok(document) => document,
-            Err(LookupError::Store(error)) if error.kind() == ErrorKind::Gone => continue,
-            Err(error) => return Err(error),
-        };
-        others.extend(recorded_run::read_all(&document).map(|run| (hit, run)));
-    }
-    let mut parts = VecDeque::from([(core, run)]);
-    while let Some(previous) = parts.front().and_then(|(_, run)| run.previous).map(CoreHash)
-        && let Some(run) = others.remove(&previous)
-    {
-        parts.push_front((previous, run));
-    }
-    while let Some(last) = parts.back().map(|(core, _)| core.0)
-        && let Some(next) = others.iter().find(|(_, run)| run.previous == Some(last)).map(|(core, _)| *core)
-        && let Some(run) = others.remove(&next)
-    {
-        parts.push_back((next, run));
-    }
-    Ok(parts.into())
+/// Returns the requests of a run pack.
+fn requests(run: &mut RecordedCalls) -> impl Iterator<Item = &mut RecordedRequest> {
+    let RecordedCalls { recorded, unanswered, .. } = run;
+    let recorded = recorded.iter_mut().map(|call| &mut call.request);
+    recorded.chain(unanswered.iter_mut().map(|call| &mut call.request))
 }
 
 /// Other run packs that state the prompt are found too; they do not have the profile.
@@ -441,10 +451,10 @@ mod tests {
 
     use super::*;
     use crate::calls::call::{CallOutcome, CallRecord, CallResponse, RetryHeaders};
-    use crate::calls::head::RunHead;
-    use crate::calls::origin::CallOrigin;
     use crate::calls::request_store::RequestStore;
-    use crate::calls::run_parts::{self, PartLimits, RunSink};
+    use crate::calls::run::CallOrigin;
+    use crate::calls::run::RunHead;
+    use crate::calls::run_parts::{PartLimits, RunDocuments, RunSink};
     use crate::intake::ExamineOptions;
     use crate::vault::list::ListRequest;
     use crate::vault::resolve::ResolveRequest;
@@ -482,20 +492,21 @@ mod tests {
     #[test]
     fn the_parts_of_a_run_are_replayed_and_listed_as_one() {
         let directory = tempfile::tempdir().unwrap();
-        let vault = Vault::open_or_create(&directory.path().join("runs.vault")).unwrap();
+        let vault = Arc::new(Vault::open_or_create(&directory.path().join("runs.vault")).unwrap());
         let mut calls = RequestStore::store_all((0..6).map(call)).unwrap();
         let head = RunHead::new(Some("nightly"), 0, DateTime::UNIX_EPOCH, "{}".to_owned());
         let limits = PartLimits::new(&Limits { values: 120, ..Limits::default() });
         let mut packs = Packs(Vec::new());
-        run_parts::write((CallOrigin::Gateway, &head, &limits), &mut calls, &mut packs).unwrap();
+        let run = RunDocuments { origin: CallOrigin::Gateway, head: &head, limits };
+        run.write(&mut calls, &mut packs).unwrap();
         assert!(packs.0.len() > 2, "{}", packs.0.len());
         // In whichever order they are added.
         let add = |pack| vault.add_document(pack, &ExamineOptions::default()).unwrap().core;
         let mut cores: Vec<CoreHash> = packs.0.into_iter().rev().map(add).collect();
         cores.reverse();
-        let cache = RunPackCache::default();
+        let cache = RunPackCache::new(Arc::clone(&vault), MatchingRules::default());
         for core in &cores {
-            let pack = cache.pack(&vault, *core).unwrap().unwrap();
+            let pack = cache.pack(*core).unwrap().unwrap();
             assert_eq!(*pack.packs, cores);
             let answers: Vec<String> =
                 pack.recorded().map(|(_, recorded)| recorded.answer.body.clone()).collect();
@@ -507,7 +518,7 @@ mod tests {
             visited += 1;
             true
         };
-        cache.visit(&vault, None, &mut visit).unwrap();
+        cache.visit(None, None, &mut visit).unwrap();
         assert_eq!(visited, 1);
         assert_eq!(vault.run(&ListRequest::default()).unwrap().rows.len(), 1);
         let named = ResolveRequest { text: head.id.clone(), any_artifact: false };

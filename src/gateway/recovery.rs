@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::events::GatewayEvent;
-use super::finish::{self, FinishError, FinishedRun, RunDestination};
-use super::secrets::is_refused;
+use super::finish::{FinishError, FinishedRun, RunDestination};
+use super::recording::is_refused;
 use super::spool::{self, DAMAGED, LeftSpool, SpoolContent, SpoolDirectory, UNSTORED};
 use crate::calls::call::{CallRecord, StoredCall};
 use crate::calls::request_store::{RequestRestorer, RequestStore};
@@ -50,27 +50,24 @@ pub fn recover_runs(
     directory: &Path,
     secrets: SecretPolicy,
 ) -> io::Result<Recovery> {
-    let directory = SpoolDirectory::new(directory.to_owned());
     let recoverer = Recoverer {
-        destination: &RunDestination::new(vault.into()),
-        directory: &directory,
+        destination: RunDestination::new(vault.into()),
+        directory: SpoolDirectory::new(directory.to_owned()),
         secrets,
         report: &|_| {},
     };
-    let (runs, aside) = directory.files()?;
+    let (runs, aside) = recoverer.directory.files()?;
     let mut recovery = Recovery::default();
     for path in runs.into_iter().chain(aside) {
-        let (stored, reason) = match recoverer.store(path.clone()) {
-            Ok(Recovered { stored, kept: None }) => (stored, None),
-            Ok(Recovered { stored, kept: Some((path, reason)) }) => (stored, Some((path, reason))),
-            Err(error) => (None, Some((path, error.to_string()))),
-        };
+        let Recovered { stored, kept } = recoverer
+            .store(path.clone())
+            .unwrap_or_else(|error| Recovered { stored: None, kept: Some((path, error.to_string())) });
         recovery.stored.extend(stored);
-        if let Some((path, reason)) = reason {
+        if let Some((path, reason)) = kept {
             recovery.left.push(UnstoredRun { reason: Some(reason), ..unstored(path)? });
         }
     }
-    directory.remove_owners()?;
+    recoverer.directory.remove_owners()?;
     Ok(recovery)
 }
 
@@ -81,50 +78,6 @@ pub fn recover_runs(
 pub fn unstored_runs(directory: &Path) -> io::Result<Vec<UnstoredRun>> {
     let (_, aside) = SpoolDirectory::new(directory.to_owned()).files()?;
     aside.into_iter().map(unstored).collect()
-}
-
-/// Stores the runs that no process works on, sets those aside that cannot be stored, and reports all that were set aside.
-pub(super) fn recover_at_start(
-    destination: &RunDestination,
-    directory: &SpoolDirectory,
-    (secrets, report): (SecretPolicy, &dyn Fn(&GatewayEvent<'_>)),
-) {
-    let failed = |reason: String| report(&GatewayEvent::Failed { reason: &reason });
-    let recoverer = Recoverer { destination, directory, secrets, report };
-    let (runs, _) = directory.files().unwrap_or_else(|error| {
-        failed(format!("the runs that were not finished cannot be looked for: {error}"));
-        Default::default()
-    });
-    for path in runs {
-        // A file that cannot be stored must not keep others from it, nor the gateway from its start.
-        match recoverer.store(path.clone()) {
-            Ok(Recovered { stored, kept }) => {
-                if let Some((kept, damage)) = kept {
-                    let count = stored.as_ref().map_or(0, |run| run.calls);
-                    failed(format!(
-                        "{}: {damage}; other calls of this file that were stored: {count}; it is kept as {}",
-                        path.display(),
-                        kept.display()
-                    ));
-                }
-                if let Some(run) = stored {
-                    report(&GatewayEvent::Finished(&run));
-                }
-            }
-            Err(FinishError::SetAside { .. }) => {}
-            Err(error) => failed(format!("{}: {error}; the next start tries again", path.display())),
-        }
-    }
-    let aside = directory.files().map(|(_, aside)| aside).unwrap_or_default();
-    for path in aside {
-        let reason = match unstored(path.clone()) {
-            Ok(run) => run.describe(),
-            Err(error) => error.to_string(),
-        };
-        report(&GatewayEvent::SetAside { file: &path, reason: &reason });
-    }
-    // Those that are left are removed by the next start.
-    let _ = directory.remove_owners();
 }
 
 impl UnstoredRun {
@@ -142,14 +95,55 @@ struct Recovered {
     kept: Option<(PathBuf, String)>,
 }
 
-struct Recoverer<'r> {
-    destination: &'r RunDestination,
-    directory: &'r SpoolDirectory,
-    secrets: SecretPolicy,
-    report: &'r dyn Fn(&GatewayEvent<'_>),
+/// Stores the runs that processes left behind.
+pub(super) struct Recoverer<'r> {
+    pub(super) destination: RunDestination,
+    pub(super) directory: SpoolDirectory,
+    pub(super) secrets: SecretPolicy,
+    pub(super) report: &'r dyn Fn(&GatewayEvent<'_>),
 }
 
 impl Recoverer<'_> {
+    /// Stores the runs that no process works on, sets those aside that cannot be stored, and reports all that were set aside.
+    pub(super) fn recover_at_start(&self) {
+        let Self { directory, report, .. } = self;
+        let failed = |reason: String| report(&GatewayEvent::Failed { reason: &reason });
+        let (runs, _) = directory.files().unwrap_or_else(|error| {
+            failed(format!("the runs that were not finished cannot be looked for: {error}"));
+            Default::default()
+        });
+        for path in runs {
+            // A file that cannot be stored must not keep others from it, nor the gateway from its start.
+            match self.store(path.clone()) {
+                Ok(Recovered { stored, kept }) => {
+                    if let Some((kept, damage)) = kept {
+                        let count = stored.as_ref().map_or(0, |run| run.calls);
+                        failed(format!(
+                            "{}: {damage}; other calls of this file that were stored: {count}; it is kept as {}",
+                            path.display(),
+                            kept.display()
+                        ));
+                    }
+                    if let Some(run) = stored {
+                        report(&GatewayEvent::Finished(&run));
+                    }
+                }
+                Err(FinishError::SetAside { .. }) => {}
+                Err(error) => failed(format!("{}: {error}; the next start tries again", path.display())),
+            }
+        }
+        let aside = directory.files().map(|(_, aside)| aside).unwrap_or_default();
+        for path in aside {
+            let reason = match unstored(path.clone()) {
+                Ok(run) => run.describe(),
+                Err(error) => error.to_string(),
+            };
+            report(&GatewayEvent::SetAside { file: &path, reason: &reason });
+        }
+        // Those that are left are removed by the next start.
+        let _ = directory.remove_owners();
+    }
+
     /// Stores a run that no process works on. A file with damaged lines is kept under another name.
     fn store(&self, path: PathBuf) -> Result<Recovered, FinishError> {
         let is_aside = self.directory.is_aside(&path);
@@ -162,8 +156,7 @@ impl Recoverer<'_> {
         if let Some(head) = head {
             let calls = self.permitted(calls, &head.id)?;
             let warn = |reason: &str| (self.report)(&GatewayEvent::Failed { reason });
-            let result = finish::store(self.destination, (spool, &head, calls), &warn);
-            stored = match result {
+            stored = match self.destination.store(spool, &head, calls, &warn) {
                 Err(error) if error.is_permanent() && !is_aside => {
                     let calls = spool.set_aside(UNSTORED)?;
                     return Err(FinishError::SetAside { run: head.id, calls, source: Box::new(error) });

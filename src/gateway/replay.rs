@@ -1,16 +1,25 @@
-//! Finds the recorded answer to a request.
+//! Finds the recorded answer to a request, and sends it.
+
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{HeaderName, HeaderValue};
+use axum::http::{Response, StatusCode};
+use http_body_util::channel::{Channel, Sender};
+use tokio::task;
+use tokio::time::{Instant, sleep_until};
 
 use super::miss::RecordingMiss;
 use super::recordings::{
     RecordedFailure, RecordedRunPack, RecordingLookup, ReplayScope, ReplayedFailures, RunPackCache,
 };
 use super::run::GatewayRun;
-use crate::calls::recorded_run::{AnsweredCall, UnansweredCall};
+use super::shared::Pace;
+use crate::calls::call::{CallResponse, ResponseForm};
+use crate::calls::recorded_run::AnsweredCall;
 use crate::digest::CoreHash;
 use crate::storage::ErrorKind;
 use crate::vault::LookupError;
-use crate::vault::Vault;
-use crate::vault::links::{Direction, LinksRequest};
 
 /// The vault cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -47,12 +56,11 @@ pub(super) struct UnmatchedRequest {
 /// # Errors
 /// The outer error says that the vault cannot be read, the inner one that the answer was not recorded.
 pub(super) fn find(
-    vault: &Vault,
     recordings: &RunPackCache,
-    scope: ReplayScope,
-    (run, lookup): (&GatewayRun, &RecordingLookup),
+    ReplayScope { only, failures }: ReplayScope,
+    run: &GatewayRun,
+    lookup: &RecordingLookup,
 ) -> Result<Result<RecordingMatch, UnmatchedRequest>, ReplayFailure> {
-    let ReplayScope { only, failures } = scope;
     let key = (only, lookup.digest(), lookup.target(), lookup.form);
     let nth = run.count_request(key.clone());
     let (mut order, mut failure) = (RecordingOrder::default(), None);
@@ -70,28 +78,21 @@ pub(super) fn find(
         let own = own.collect();
         !order.add(pack, own).is_known(nth)
     };
-    match only {
-        Some(core) => {
-            if let Some(pack) = recordings.pack(vault, core)? {
-                look(pack);
-            }
-        }
-        None => recordings.visit(vault, Some(lookup.digest()), &mut look)?,
-    }
-    let recordings = order.count;
+    recordings.visit(only, Some(lookup.digest()), &mut look)?;
+    let count = order.count;
     // A number of tokens is the same each time.
     let repeats = lookup.endpoint.count.is_some() && failures != ReplayedFailures::None;
-    let nth = if repeats { nth.min(recordings.saturating_sub(1)) } else { nth };
+    let nth = if repeats { nth.min(count.saturating_sub(1)) } else { nth };
     if let Some(mut found) = order.nth(nth) {
         if let Some(body) = found.recorded.attached_answer {
-            let body = vault.get(&body.into())?;
+            let body = recordings.attachment(body)?;
             found.recorded.answer.body =
                 String::from_utf8(body).map_err(|error| ReplayFailure(error.to_string()))?;
         }
         return Ok(Ok(found));
     }
     run.was_not_answered(&key);
-    Ok(Err(UnmatchedRequest { recordings, replayed_before: nth as u64, failure }))
+    Ok(Err(UnmatchedRequest { recordings: count, replayed_before: nth as u64, failure }))
 }
 
 /// Returns the last failure of a request in a run pack that is not replayed.
@@ -103,23 +104,15 @@ fn recorded_failure(
     let answered = pack.recorded.iter().rev();
     let mut answered =
         answered.filter(|recorded| lookup.is_answered_by(recorded) && !failures.allow(recorded));
-    let answered = answered.next().and_then(|recorded| {
-        let failure = RecordedFailure {
-            run: pack.core(recorded.pack)?,
-            step: recorded.step,
-            reason: recorded.failure.clone().unwrap_or_default(),
-            is_complete: true,
-        };
-        Some((recorded.pack, failure))
+    let answered = answered.next().map(|call| {
+        let reason = call.failure.clone().unwrap_or_default();
+        (&call.request, reason, true)
     });
-    let unanswered = pack.unanswered.iter().rev().find(|unanswered| lookup.is(unanswered));
-    let unanswered = unanswered.and_then(|UnansweredCall { pack: position, step, reason, .. }| {
-        let run = pack.core(*position)?;
-        let failure = RecordedFailure { run, step: *step, reason: reason.clone(), is_complete: false };
-        Some((*position, failure))
-    });
-    let last = answered.into_iter().chain(unanswered).max_by_key(|(pack, failure)| (*pack, failure.step));
-    last.map(|(_, failure)| failure)
+    let unanswered = pack.unanswered.iter().rev().find(|unanswered| lookup.is(&unanswered.request));
+    let unanswered = unanswered.map(|call| (&call.request, call.reason.clone(), false));
+    let both = answered.into_iter().chain(unanswered);
+    let (request, reason, is_complete) = both.max_by_key(|(request, ..)| (request.pack, request.step))?;
+    Some(RecordedFailure { run: pack.core(request.pack)?, step: request.step, reason, is_complete })
 }
 
 /// The order of the recordings of a request in run packs, of which each comes before those that were seen earlier. The
@@ -169,7 +162,7 @@ impl RecordingOrder {
         }
         let (pack, recording) = order.get(nth)?;
         let recorded = pack.recorded.get(recording.index)?.clone();
-        Some(RecordingMatch { from: pack.core(recorded.pack)?, recorded })
+        Some(RecordingMatch { from: pack.core(recorded.request.pack)?, recorded })
     }
 }
 
@@ -179,39 +172,37 @@ const SEARCHED: usize = 32;
 /// Returns why a request has no recorded answer: for one that was not recorded, what differs from the recorded request
 /// that differs least.
 pub(super) fn miss(
-    vault: &Vault,
     recordings: &RunPackCache,
     only: Option<CoreHash>,
-    (lookup, unmatched): (&RecordingLookup, UnmatchedRequest),
+    lookup: &RecordingLookup,
+    unmatched: UnmatchedRequest,
 ) -> Result<RecordingMiss, ReplayFailure> {
     match unmatched {
         UnmatchedRequest { recordings: recordings @ 1.., .. } => Ok(RecordingMiss::Exhausted { recordings }),
         UnmatchedRequest { failure: Some(failure), .. } => Ok(RecordingMiss::Failed(failure)),
-        UnmatchedRequest { .. } => nearest(vault, recordings, only, lookup),
+        UnmatchedRequest { .. } => nearest(recordings, only, lookup),
     }
 }
 
 fn nearest(
-    vault: &Vault,
     recordings: &RunPackCache,
     only: Option<CoreHash>,
     lookup: &RecordingLookup,
 ) -> Result<RecordingMiss, ReplayFailure> {
-    let mut nearest: Option<(usize, RecordingMiss, (AnsweredCall, String))> = None;
+    let mut nearest: Option<(usize, RecordingMiss, AnsweredCall, String)> = None;
     let mut searched = 0;
     let mut failure = None;
     let mut look = |pack: RecordedRunPack| {
-        if pack.recorded.iter().any(|recorded| lookup.is_same_api(recorded)) {
-            let compared = recordings.visit_prompts(vault, &pack, &mut |core, recorded, prompt| {
-                if !lookup.is_same_api(recorded) {
+        if pack.recorded.iter().any(|recorded| lookup.is_same_api(&recorded.request)) {
+            let compared = recordings.visit_prompts(&pack, &mut |run, recorded, prompt| {
+                if !lookup.is_same_api(&recorded.request) {
                     return;
                 }
                 let prompt = prompt();
-                let compared = RecordingMiss::compared(core, (recorded, &prompt), lookup);
-                if let Some((count, miss)) = compared
+                if let Some((count, miss)) = RecordingMiss::compared(run, recorded, &prompt, lookup)
                     && nearest.as_ref().is_none_or(|(least, ..)| count < *least)
                 {
-                    nearest = Some((count, miss, (recorded.clone(), prompt)));
+                    nearest = Some((count, miss, recorded.clone(), prompt));
                 }
             });
             failure = compared.err();
@@ -219,14 +210,7 @@ fn nearest(
         searched += 1;
         searched < SEARCHED && failure.is_none()
     };
-    match only {
-        Some(core) => {
-            if let Some(pack) = recordings.pack(vault, core)? {
-                look(pack);
-            }
-        }
-        None => recordings.visit(vault, None, &mut look)?,
-    }
+    recordings.visit(only, None, &mut look)?;
     match failure {
         // It was removed since.
         Some(LookupError::Store(error)) if error.kind() == ErrorKind::Gone => {}
@@ -234,34 +218,61 @@ fn nearest(
         None => {}
     }
     Ok(match nearest {
-        Some((_, miss, (recorded, prompt))) => miss.with_rules((&recorded, &prompt), lookup),
+        Some((_, miss, recorded, prompt)) => miss.with_rules(&recorded, &prompt, lookup),
         None => RecordingMiss::Nothing,
     })
 }
 
-/// Returns the run pack from which a recording is replayed: itself, or that of a session that a gateway recorded.
-///
-/// # Errors
-/// Returns an error if the artifact is not in the vault or cannot be read.
-pub(super) fn pack_of(
-    vault: &Vault,
-    recordings: &RunPackCache,
-    core: CoreHash,
-) -> Result<Option<CoreHash>, LookupError> {
-    if recordings.pack(vault, core)?.is_some() {
-        return Ok(Some(core));
-    }
-    let request = LinksRequest {
-        relation: Some("replays".to_owned()),
-        direction: Some(Direction::In),
-        ..LinksRequest::new(core)
+/// The header of an answer that was replayed: the run pack that it is from.
+pub(super) const REPLAYED: &str = "x-runvault-replayed";
+
+/// How long before its time a part is sent at most: timers wake up to two milliseconds late.
+const EARLY: Duration = Duration::from_millis(1);
+
+/// Sends a recorded answer, a stream in the chunks in which it arrived. With the recorded pace, they are due as long after
+/// `arrived`, when the request arrived, as they were when they were recorded.
+pub(super) fn play(found: RecordingMatch, pace: Pace, arrived: Instant) -> Response<Body> {
+    let RecordingMatch { from, recorded } = found;
+    let CallResponse { status, content_type, retry, body, chunks } = recorded.answer;
+    let is_whole = ResponseForm::of(content_type.as_deref()) == ResponseForm::Whole;
+    let fits = chunks.iter().map(|chunk| chunk.bytes).sum::<u64>() == body.len() as u64;
+    let mut response = if is_whole || !fits {
+        Response::new(Body::from(body))
+    } else {
+        let (sender, channel) = Channel::<Bytes, std::io::Error>::new(1);
+        let chunks = chunks.into_iter().map(move |chunk| {
+            let wait = (pace == Pace::Recorded).then(|| Duration::from_micros(chunk.at_us));
+            // Offsets are those of a file: one that is too large for the clock is not waited for.
+            let at = wait.and_then(|wait| arrived.checked_add(wait)?.checked_sub(EARLY));
+            (at, usize::try_from(chunk.bytes).unwrap_or(usize::MAX))
+        });
+        task::spawn(send(Bytes::from(body), chunks, sender));
+        Response::new(Body::new(channel))
     };
-    for node in vault.run(&request)?.nodes {
-        if let Some(other) = node.target.core_hash.filter(|other| *other != core)
-            && recordings.pack(vault, other)?.is_some()
-        {
-            return Ok(Some(other));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    let headers = response.headers_mut();
+    let core = from.to_string();
+    let values = [("content-type", &content_type), (REPLAYED, &Some(core))];
+    for (name, value) in values.into_iter().chain(retry.iter()) {
+        if let Some(value) = value.as_deref().and_then(|value| HeaderValue::from_str(value).ok()) {
+            headers.insert(HeaderName::from_static(name), value);
         }
     }
-    Ok(None)
+    response
+}
+
+async fn send(
+    mut body: Bytes,
+    chunks: impl Iterator<Item = (Option<Instant>, usize)>,
+    mut sender: Sender<Bytes, std::io::Error>,
+) {
+    for (at, bytes) in chunks {
+        // A timer takes up to two milliseconds, also for a time that has passed.
+        if let Some(at) = at.filter(|at| *at > Instant::now()) {
+            sleep_until(at).await;
+        }
+        if sender.send_data(body.split_to(bytes.min(body.len()))).await.is_err() {
+            return;
+        }
+    }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use axum::http::Uri;
 
-use crate::calls::provider::{ANY, Endpoint, MODELS, PROVIDERS, Provider};
-use crate::calls::url::percent_decoded;
+use crate::calls::providers::{Endpoint, MODELS, PROVIDERS, Provider};
+use crate::calls::target::percent_decoded;
 use crate::json::reader::excerpt;
 
 /// The first segment of paths that are commands to the gateway.
@@ -254,9 +254,9 @@ fn first(path: &str) -> (&str, &str) {
 fn named(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> Option<Route> {
     let upstream = upstreams.by_name.get(name)?;
     // Other programs record requests of known providers that a gateway does not.
-    let other = || upstreams.only_replays.then_some(&ANY);
+    let other = || upstreams.only_replays.then_some(&Endpoint::ANY);
     let endpoint =
-        Provider::named(name).map_or(Some(&ANY), |provider| provider.endpoint(path).or_else(other));
+        Provider::named(name).map_or(Some(&Endpoint::ANY), |provider| provider.endpoint(path).or_else(other));
     Some(Route {
         provider: name.to_owned(),
         url: upstream.url(&with_query(path, query)),
@@ -278,7 +278,7 @@ fn recorded_elsewhere(upstreams: &Upstreams, name: &str, path: &str, query: Opti
         url: String::new(),
         path: path.to_owned(),
         query: query.map(str::to_owned),
-        endpoint: Some(&ANY),
+        endpoint: Some(&Endpoint::ANY),
     })
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,22 +12,22 @@ use tokio::task;
 use tokio::time::timeout;
 
 use super::connection::UpstreamClient;
+use super::difference::RuleSuggestion;
 use super::events::GatewayEvent;
-use super::finish::{self, FinishError, FinishedRun, RunDestination};
+use super::finish::{FinishError, FinishedRun, RunDestination};
 use super::open_calls::OpenCallJournal;
 use super::recordings::{ReplayScope, ReplayedFailures, RunPackCache};
-use super::route::Upstreams;
-use super::run::GatewayRun;
+use super::route::{Upstream, Upstreams};
+use super::run::{GatewayRun, RecordingUsage, ReplayedCalls, replayed_calls};
 use super::spool::SpoolDirectory;
-use super::suggestion::RuleFormat;
-use super::usage::RecordingUsage;
-use crate::calls::head::{RunHead, TooManyLabels};
 use crate::calls::matching::MatchingRules;
+use crate::calls::run::{RunHead, TooManyLabels};
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::json::compact;
 use crate::secrets::SecretPolicy;
-use crate::vault::Vault;
+use crate::server::HEAD_TIMEOUT;
+use crate::vault::{LookupError, Vault};
 
 /// How long calls that are being answered may take once their run is to be finished.
 const GRACE: Duration = Duration::from_secs(30);
@@ -68,30 +69,88 @@ pub enum Pace {
 }
 
 /// A receiver of what a gateway reports. It is called on the threads of the gateway.
-pub(super) type GatewayEventHandler = Arc<dyn Fn(&GatewayEvent<'_>) + Send + Sync>;
+type GatewayEventHandler = Arc<dyn Fn(&GatewayEvent<'_>) + Send + Sync>;
+
+/// The default of [`GatewayOptions::idle`].
+const IDLE: Duration = Duration::from_mins(5);
+
+/// The recordings that calls are replayed from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplaySource {
+    /// All of the vault, last seen first.
+    #[default]
+    All,
+    /// The run that a gateway recorded last.
+    Latest,
+    /// A run pack that a gateway recorded, or its session.
+    Artifact(CoreHash),
+}
+
+/// The options of a gateway.
+#[derive(Clone)]
+pub struct GatewayOptions {
+    /// The mode: how it handles calls.
+    pub mode: GatewayMode,
+    /// The recordings that calls are replayed from.
+    pub source: ReplaySource,
+    /// How fast streams are replayed.
+    pub pace: Pace,
+    /// How requests are compared, and what is not stored.
+    pub rules: MatchingRules,
+    /// Servers, in addition to those of the known providers or in their place.
+    pub upstreams: Vec<Upstream>,
+    /// The directory with the calls of runs that are not finished. It is created when a call is recorded.
+    pub spool: PathBuf,
+    /// The policy for text in calls that looks like a key or a card number. A call that is refused is answered, and not
+    /// recorded.
+    pub secrets: SecretPolicy,
+    /// Labels of all recorded runs.
+    pub labels: BTreeMap<String, String>,
+    /// A run is finished when it had no call for so long.
+    pub idle: Duration,
+    /// A connection is closed when no complete head of a request arrived on it for so long.
+    pub head_timeout: Duration,
+    /// Returns a rule of comparison in the form in which it is given to the program.
+    pub rule_format: fn(&RuleSuggestion) -> String,
+    /// Receives what the gateway reports.
+    pub report: GatewayEventHandler,
+}
+
+impl GatewayOptions {
+    /// Returns the default options for a mode, with a directory for the calls of runs that are not finished.
+    #[must_use]
+    pub fn new(mode: GatewayMode, spool: &Path) -> Self {
+        Self {
+            mode,
+            source: ReplaySource::All,
+            pace: Pace::Fast,
+            rules: MatchingRules::default(),
+            upstreams: Vec::new(),
+            spool: spool.to_owned(),
+            secrets: SecretPolicy::Report,
+            labels: BTreeMap::new(),
+            idle: IDLE,
+            head_timeout: HEAD_TIMEOUT,
+            rule_format: ToString::to_string,
+            report: Arc::new(|_| {}),
+        }
+    }
+}
 
 /// The state that all requests share.
 pub(super) struct GatewayState {
     pub(super) vault: Arc<Vault>,
     /// Where runs are stored: the same vault.
     pub(super) destination: RunDestination,
+    pub(super) options: GatewayOptions,
     pub(super) address: SocketAddr,
-    pub(super) mode: GatewayMode,
-    pub(super) pace: Pace,
     /// The only run pack to replay from, if there is one.
     pub(super) only: Option<CoreHash>,
-    pub(super) rules: MatchingRules,
     pub(super) upstreams: Upstreams,
     /// The client; there is none if only recordings are replayed.
     pub(super) upstream: Option<UpstreamClient>,
     pub(super) spool: SpoolDirectory,
     pub(super) recordings: RunPackCache,
-    pub(super) secrets: SecretPolicy,
-    /// Labels of all runs.
-    pub(super) labels: BTreeMap<String, String>,
-    pub(super) idle: Duration,
-    pub(super) rule_format: RuleFormat,
-    pub(super) receiver: GatewayEventHandler,
     pub(super) runs: Mutex<HashMap<Option<String>, Arc<GatewayRun>>>,
     /// What all runs replayed, including those that are finished.
     pub(super) usage: Mutex<RecordingUsage>,
@@ -101,7 +160,7 @@ pub(super) struct GatewayState {
 
 impl GatewayState {
     pub(super) fn report(&self, event: &GatewayEvent<'_>) {
-        (self.receiver)(event);
+        (self.options.report)(event);
     }
 
     /// A panic of another thread leaves nothing half changed.
@@ -148,12 +207,26 @@ impl GatewayState {
 
     /// Returns whether calls are answered from recordings alone; `only` is the one that a call names.
     pub(super) fn only_replays(&self, only: Option<CoreHash>) -> bool {
-        self.mode == GatewayMode::Replay || only.is_some()
+        self.options.mode == GatewayMode::Replay || only.is_some()
+    }
+
+    /// Returns the run pack that a call names; `None` if it names none, or no recording.
+    pub(super) fn chosen(&self, only: Option<CoreHash>) -> Result<Option<CoreHash>, LookupError> {
+        only.map_or(Ok(None), |core| self.recordings.pack_of(core))
+    }
+
+    /// Returns what calls replayed, of a run or of all, and what was not used of the recordings of a scope.
+    pub(super) fn replayed(
+        &self,
+        chosen: Option<CoreHash>,
+        usage: RecordingUsage,
+    ) -> Result<ReplayedCalls, LookupError> {
+        replayed_calls(&self.recordings, self.scope(chosen), usage)
     }
 
     /// Returns the recordings that calls are answered from; with `chosen`, only that run pack.
     pub(super) fn scope(&self, chosen: Option<CoreHash>) -> ReplayScope {
-        let failures = match self.mode {
+        let failures = match self.options.mode {
             GatewayMode::Auto if chosen.is_none() => ReplayedFailures::None,
             _ if chosen.or(self.only).is_some() => ReplayedFailures::All,
             _ => ReplayedFailures::ErrorStatus,
@@ -163,8 +236,8 @@ impl GatewayState {
 
     fn new_run(&self, name: Option<&str>) -> GatewayRun {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
-        let mut head = RunHead::new(name, number, clock::now(), compact::text(&self.rules.to_json()));
-        head.labels.clone_from(&self.labels);
+        let mut head = RunHead::new(name, number, clock::now(), compact::text(&self.options.rules.to_json()));
+        head.labels.clone_from(&self.options.labels);
         GatewayRun::new(head)
     }
 
@@ -197,7 +270,7 @@ impl GatewayState {
         let stored = task::spawn_blocking(move || {
             for_thread.store(|spool, head, calls| {
                 let warn = |reason: &str| shared.report(&GatewayEvent::Failed { reason });
-                finish::store(&shared.destination, (spool, head, calls), &warn)
+                shared.destination.store(spool, head, calls, &warn)
             })
         });
         let finished = match stored.await {

@@ -1,6 +1,7 @@
 //! The calls of a run that is not finished, on disk: a file in a directory, to which each call is appended and synced. A
 //! process locks one file of its own for all of them, so that those of processes that ended are taken over by the next one.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -11,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::call::{CallRecord, StoredCall};
-use crate::calls::head::RunHead;
 use crate::calls::request_store::RequestStore;
+use crate::calls::run::RunHead;
 use crate::files;
 
 /// The ending of the names of the files of runs.
@@ -33,10 +34,10 @@ const BUFFER: usize = 1 << 20;
 #[derive(Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum SpoolRecord<'l> {
-    Run(std::borrow::Cow<'l, RunHead>),
+    Run(Cow<'l, RunHead>),
     /// A call of an earlier build.
     Call(Box<CallRecord>),
-    StoredCall(Box<std::borrow::Cow<'l, StoredCall>>),
+    StoredCall(Box<Cow<'l, StoredCall>>),
 }
 
 /// The lines of a file that can be read.
@@ -57,12 +58,30 @@ pub(super) struct SpoolDirectory {
     owner: Mutex<Option<LockedFile>>,
 }
 
-/// A locked file. It is removed when it is dropped.
+/// A file that this process locks as long as it is open. It is removed when it is dropped.
 #[derive(Debug)]
-struct LockedFile {
+pub(super) struct LockedFile {
     path: PathBuf,
-    /// It is locked as long as it is open.
-    _file: File,
+    pub(super) file: File,
+}
+
+impl LockedFile {
+    /// Creates a file in a directory, which is created, too, with a name that no other file has.
+    pub(super) fn create(directory: &Path, ending: &str) -> io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        files::create_dir_all(directory).map_err(naming(directory))?;
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let path = directory.join(format!("{}-{number}.{ending}", std::process::id()));
+            match options().create_new(true).open(&path) {
+                // A process that looks for files that were left can have it for a moment, and removes it.
+                Ok(file) if file.try_lock().is_ok() && path.exists() => return Ok(Self { path, file }),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(naming(&path)(error)),
+            }
+        }
+    }
 }
 
 impl Drop for LockedFile {
@@ -79,21 +98,9 @@ impl SpoolDirectory {
 
     /// Returns the beginning of the names of the files of this process, for which it locks a file.
     fn owner(&self) -> io::Result<String> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
         let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
-        while owner.is_none() {
-            files::create_dir_all(&self.path).map_err(naming(&self.path))?;
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let path = self.path.join(format!("{}-{number}.{OWNER_ENDING}", std::process::id()));
-            match options().create_new(true).open(&path) {
-                // A process that looks for files to take over can have it for a moment, and removes it.
-                Ok(file) if file.try_lock().is_ok() && path.exists() => {
-                    *owner = Some(LockedFile { path, _file: file });
-                }
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(naming(&path)(error)),
-            }
+        if owner.is_none() {
+            *owner = Some(LockedFile::create(&self.path, OWNER_ENDING)?);
         }
         let name = owner.as_ref().and_then(|owner| owner.path.file_stem()).unwrap_or_default();
         Ok(name.to_string_lossy().into_owned())
@@ -207,7 +214,7 @@ impl Spool {
     /// Appends a call. It survives a crash when this function returns.
     pub(super) fn append(&mut self, call: CallRecord) -> io::Result<()> {
         let (call, request) = self.requests.store(call).map_err(io::Error::other)?;
-        self.write(&SpoolRecord::StoredCall(Box::new(std::borrow::Cow::Owned(call))))?;
+        self.write(&SpoolRecord::StoredCall(Box::new(Cow::Owned(call))))?;
         self.requests.add(request);
         Ok(())
     }
@@ -215,15 +222,14 @@ impl Spool {
     /// Records the labels and the name that a run has now, if they have changed.
     pub(super) fn update(&mut self, head: &RunHead) -> io::Result<()> {
         if self.head.as_ref() != Some(head) {
-            self.write(&SpoolRecord::Run(std::borrow::Cow::Borrowed(head)))?;
+            self.write(&SpoolRecord::Run(Cow::Borrowed(head)))?;
             self.head = Some(head.clone());
         }
         Ok(())
     }
 
     fn write(&mut self, line: &SpoolRecord<'_>) -> io::Result<()> {
-        let written = self.write_line(line);
-        written.map_err(naming(&self.path))
+        self.write_line(line).map_err(naming(&self.path))
     }
 
     fn write_line(&mut self, line: &SpoolRecord<'_>) -> io::Result<()> {
@@ -277,7 +283,7 @@ impl Spool {
 
     /// Reads the file. A last line that is not complete was not acknowledged.
     pub(super) fn read(&self) -> io::Result<SpoolContent> {
-        read(&self.path)
+        read_lines(&self.path).map_err(naming(&self.path))
     }
 }
 
@@ -295,11 +301,6 @@ pub(super) fn run_id(line: &[u8]) -> Option<String> {
         Ok(SpoolRecord::Run(run)) => Some(run.id.clone()),
         _ => None,
     }
-}
-
-/// Reads the file of a run.
-pub(super) fn read(path: &Path) -> io::Result<SpoolContent> {
-    read_lines(path).map_err(naming(path))
 }
 
 /// Reads to the end of a line, which can have as many bytes as an answer.

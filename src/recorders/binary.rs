@@ -4,7 +4,7 @@ use std::io::Read;
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-use super::error::{Fault, LIMITS, RecorderResult};
+use super::reading::{Fault, LIMITS, RecorderResult};
 
 /// The number of bytes that may still be decompressed.
 #[derive(Debug)]

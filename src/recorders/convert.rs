@@ -3,19 +3,18 @@
 use std::convert::Infallible;
 use std::fmt::Write;
 
-use super::error::{ConvertError, Fault, RecorderResult, SHAPE};
-use super::exchange::ImportedExchange;
+use super::exchange::{ConvertInput, ImportedExchange, ImportedRun, ImportedRuns};
 use super::format::RecorderFormat;
-use super::recording::{ConvertInput, ImportedRun, ImportedRuns};
+use super::reading::{ConvertError, Fault, RecorderResult, SHAPE};
 use super::{inspect, jsonl, otel, vcr};
 use crate::artifact::AdmitOptions;
 use crate::calls::call::StoredCall;
-use crate::calls::head::RunHead;
 use crate::calls::matching::MatchingRules;
-use crate::calls::origin::{CallOrigin, ImportSource};
 use crate::calls::recorded_run::KIND;
 use crate::calls::request_store::RequestStore;
-use crate::calls::run_parts::{self, PartLimits, RunSink};
+use crate::calls::run::RunHead;
+use crate::calls::run::{CallOrigin, ImportSource};
+use crate::calls::run_parts::{PartLimits, RunDocuments, RunSink};
 use crate::calls::session;
 use crate::digest::Digest;
 use crate::formats;
@@ -263,7 +262,8 @@ impl Converter<'_> {
         for session in session::documents(origin, head, calls) {
             sink.push(session, false);
         }
-        run_parts::write((origin, head, &PartLimits::new(&self.options.limits)), calls, &mut sink).ok()?;
+        let limits = PartLimits::new(&self.options.limits);
+        RunDocuments { origin, head, limits }.write(calls, &mut sink).ok()?;
         Some(sink.documents)
     }
 }

@@ -1,18 +1,51 @@
-//! A request and its response, as all formats state them, and the call that they become.
+//! The runs of a file: requests and their responses, as all formats state them, and the calls that they become.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-use super::node::LocatedValue;
-use super::target::ApiTarget;
+use super::reading::LocatedValue;
+use crate::calls::assembled;
 use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, CompleteRequest, RetryHeaders};
 use crate::calls::matching::MatchingRules;
-use crate::calls::{assembled, url};
+use crate::calls::providers::chat::Chat;
+use crate::calls::providers::{ChatResponse, FormedChat};
+use crate::calls::target::{ApiTarget, query_digest};
 use crate::json::compact;
 use crate::json::reader::{self, Limits};
 use crate::json::splice::{self, ValueDifference};
 use crate::json::{Object, Value};
+
+/// A file to convert.
+#[derive(Clone, Debug)]
+pub struct ConvertInput {
+    /// Its name, for reports.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// The runs read from files of a format.
+#[derive(Debug, Default)]
+pub(super) struct ImportedRuns {
+    pub(super) runs: Vec<ImportedRun>,
+    /// Values that cannot be mapped: the number of the file, the location and the reason.
+    pub(super) unmapped: Vec<(usize, String, String)>,
+}
+
+/// The calls of a run, in the order in which they were made.
+#[derive(Debug, Default)]
+pub(super) struct ImportedRun {
+    /// The name that distinguishes the run from others in the file.
+    pub(super) name: Option<String>,
+    /// Other properties of the run that the file states.
+    pub(super) details: Vec<(&'static str, Value<'static>)>,
+    /// The numbers of the files that it is from; all of them if it is empty.
+    pub(super) files: BTreeSet<usize>,
+    /// The calls, each with the number of its file.
+    pub(super) exchanges: Vec<(usize, ImportedExchange)>,
+}
 
 /// A request and its response.
 #[derive(Debug)]
@@ -73,6 +106,43 @@ impl ImportedResponse {
         let content_type = Some("text/event-stream".to_owned());
         let body = events.into_bytes();
         Self::Answer { status: 200, content_type, retry: RetryHeaders::default(), body }
+    }
+}
+
+/// A conversation as a request and its response.
+#[derive(Debug)]
+pub(super) struct ApiExchange {
+    pub(super) request: ImportedRequest,
+    pub(super) reply: ImportedResponse,
+    /// The values that the form of the API cannot represent.
+    pub(super) unmapped: Vec<String>,
+}
+
+impl ApiExchange {
+    /// Returns a conversation in the form of the API of its provider.
+    pub(super) fn new(chat: &Chat) -> Self {
+        Self::from_formed(chat, FormedChat::new(chat))
+    }
+
+    /// Returns the request for the embeddings of the texts in the messages of a conversation, without a response.
+    ///
+    /// # Errors
+    /// Returns why there is none.
+    pub(super) fn embedding(chat: &Chat) -> Result<Self, String> {
+        FormedChat::embedding(chat).map(|formed| Self::from_formed(chat, formed))
+    }
+
+    fn from_formed(chat: &Chat, formed: FormedChat) -> Self {
+        let FormedChat { provider, path, request: body, response, unmapped } = formed;
+        let known = provider.and_then(|provider| ApiTarget::from_provider(provider, &path));
+        let unknown = || ApiTarget::from_unknown_provider(&chat.provider, &path);
+        let request = ImportedRequest::Json { target: known.unwrap_or_else(unknown), body };
+        let reply = match response {
+            ChatResponse::Whole(body) => ImportedResponse::json(200, &body),
+            ChatResponse::Stream(events) => ImportedResponse::stream(events),
+            ChatResponse::Missing => ImportedResponse::Unmapped("there is no answer".to_owned()),
+        };
+        Self { request, reply, unmapped }
     }
 }
 
@@ -180,7 +250,7 @@ impl ImportedExchange {
             provider,
             endpoint: endpoint.name.to_owned(),
             path,
-            query: query.and_then(|query| url::query_digest(&rules.redacted(&query))),
+            query: query.and_then(|query| query_digest(&rules.redacted(&query))),
             request: CompleteRequest { prompt, payload: compact::text(&stored) },
             latency_ms,
             replayed_before: 0,

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use chrono::SecondsFormat;
 
-use crate::calls::provider::Provider;
+use crate::calls::providers::Provider;
 use crate::calls::recorded_run::{self, AnsweredCall};
 use crate::digest::Digest;
 use crate::json::reader::{self, Limits};
@@ -68,7 +68,7 @@ pub fn write(
                 let text = attachment(digest).and_then(|bytes| String::from_utf8(bytes).ok());
                 text.ok_or(CallExportError::Missing(digest))
             };
-            let request = requests.remove(&call.step).map(|request| Ok(request.payload));
+            let request = requests.remove(&call.request.step).map(|request| Ok(request.payload));
             let request = request.or(call.attached_request.map(attached)).transpose()?.unwrap_or_default();
             if let Some(digest) = call.attached_answer {
                 call.answer.body = attached(digest)?;
@@ -86,9 +86,9 @@ pub fn write(
 }
 
 fn url(call: &AnsweredCall) -> String {
-    match Provider::named(&call.provider) {
-        Some(provider) => format!("{}{}", provider.url, call.path),
-        None => format!("http://{}{}", call.provider, call.path),
+    match Provider::named(&call.request.provider) {
+        Some(provider) => format!("{}{}", provider.url, call.request.path),
+        None => format!("http://{}{}", call.request.provider, call.request.path),
     }
 }
 
@@ -184,9 +184,10 @@ fn line(call: &AnsweredCall, request: &str, out: &mut dyn Write) -> io::Result<(
 mod tests {
     use super::*;
     use crate::calls::call::{CallResponse, ResponseForm, RetryHeaders};
+    use crate::calls::recorded_run::RecordedRequest;
+    use crate::recorders::exchange::ConvertInput;
     use crate::recorders::exchange::ImportedResponse;
     use crate::recorders::jsonl;
-    use crate::recorders::recording::ConvertInput;
 
     #[test]
     fn texts_are_quoted_for_all_versions_of_yaml() {
@@ -205,16 +206,18 @@ mod tests {
     #[test]
     fn a_body_of_null_is_read_as_it_was_written() {
         let call = AnsweredCall {
-            pack: 0,
-            step: 0,
-            provider: "openai".to_owned(),
-            endpoint: "responses".to_owned(),
-            path: "/v1/responses".to_owned(),
-            query: None,
+            request: RecordedRequest {
+                pack: 0,
+                step: 0,
+                provider: "openai".to_owned(),
+                endpoint: "responses".to_owned(),
+                path: "/v1/responses".to_owned(),
+                query: None,
+                prompt: Digest::from_content(b""),
+            },
             requested_at: None,
             latency_ms: None,
             model: "m".to_owned(),
-            prompt: Digest::from_content(b""),
             attached_request: None,
             form: ResponseForm::of(None),
             replayed_before: 0,

@@ -7,14 +7,13 @@ use std::io::Cursor;
 
 use chrono::{DateTime, Utc};
 
-use super::chat::{Chat, ChatChoice, TokenCounts, message, tool, tool_call};
-use super::error::{Fault, LIMITS, RecorderResult, SHAPE, SYNTAX};
-use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse};
-use super::forms::{ApiExchange, formed};
-use super::node::LocatedValue;
-use super::recording::{ImportedRun, ImportedRuns};
-use super::target::ApiTarget;
-use crate::calls::values::text;
+use super::exchange::{
+    ApiExchange, ImportedExchange, ImportedRequest, ImportedResponse, ImportedRun, ImportedRuns,
+};
+use super::reading::{Fault, LIMITS, LocatedValue, RecorderResult, SHAPE, SYNTAX};
+use crate::calls::providers::chat::{Chat, ChatChoice, TokenCounts, message, tool, tool_call};
+use crate::calls::target::ApiTarget;
+use crate::calls::text;
 use crate::intake::archive::{self, ArchiveError, ArchiveFormat};
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value};
@@ -206,7 +205,7 @@ impl SamplePools<'_> {
             raw
         } else {
             let chat = self.chat(event, completed, recording)?;
-            let ApiExchange { request, reply, unmapped } = formed(&chat);
+            let ApiExchange { request, reply, unmapped } = ApiExchange::new(&chat);
             for reason in unmapped {
                 list(recording, event.location.clone(), reason);
             }

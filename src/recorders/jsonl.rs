@@ -5,14 +5,13 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 
-use super::documents::documents;
-use super::error::{ConvertError, Fault, RecorderResult};
-use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse};
-use super::node::LocatedValue;
-use super::recording::{ConvertInput, ImportedRun, ImportedRuns};
-use super::target::ApiTarget;
+use super::exchange::{
+    ConvertInput, ImportedExchange, ImportedRequest, ImportedResponse, ImportedRun, ImportedRuns,
+};
+use super::reading::{ConvertError, Fault, LocatedValue, RecorderResult, documents};
 use crate::calls::call::RetryHeaders;
 use crate::calls::events;
+use crate::calls::target::ApiTarget;
 use crate::json::reader::{self, Limits, excerpt};
 use crate::json::{Object, Value, compact};
 
@@ -224,7 +223,7 @@ impl JsonlReader {
     fn anthropic_request(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
         self.others(file, line, ANTHROPIC_INPUT);
         let params = line.required("params")?;
-        let target = ApiTarget::from_known_provider("anthropic", "/v1/messages");
+        let target = ApiTarget::from_name("anthropic", "/v1/messages");
         let request = request_of(params.value, target);
         self.add_batch_request(file, line, request)
     }

@@ -18,26 +18,18 @@
 //! ```
 
 mod binary;
-mod chat;
 mod convert;
-mod dates;
-mod documents;
-mod error;
 mod exchange;
 mod export;
-mod foreign;
 mod format;
-mod forms;
 mod inspect;
 mod jsonl;
-mod node;
 mod otel;
-mod recording;
-mod target;
+mod reading;
 mod vcr;
 
 pub use convert::{Conversion, ConvertOptions, convert};
-pub use error::{ConvertError, RULES};
+pub use exchange::ConvertInput;
 pub use export::{CallExportError, ExportFormat, has_calls, write};
 pub use format::RecorderFormat;
-pub use recording::ConvertInput;
+pub use reading::{ConvertError, RULES};

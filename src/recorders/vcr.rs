@@ -6,13 +6,10 @@ use std::collections::{BTreeSet, HashMap};
 use chrono::{DateTime, Utc};
 
 use super::binary::{DecodingBudget, base64};
-use super::dates;
-use super::error::{Fault, RecorderResult};
-use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse};
-use super::node::LocatedValue;
-use super::recording::{ImportedRun, ImportedRuns};
+use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse, ImportedRun, ImportedRuns};
+use super::reading::{Fault, LocatedValue, RecorderResult, parse_time};
+use crate::calls::at;
 use crate::calls::call::RetryHeaders;
-use crate::calls::values::at;
 use crate::json::Value;
 use crate::json::compact;
 use crate::json::reader::{self, Limits};
@@ -226,7 +223,7 @@ impl Cassette {
             match name.as_str() {
                 "content-type" => headers.content_type = text,
                 "content-encoding" => headers.content_encoding = text.unwrap_or_default(),
-                "date" => headers.date = text.as_deref().and_then(dates::parse),
+                "date" => headers.date = text.as_deref().and_then(parse_time),
                 other => {
                     if !headers.retry.set(other, text) && !HEADERS.contains(&other) {
                         self.headers.insert(name);

@@ -186,3 +186,20 @@ fn what_cannot_be_decoded_is_not_stored() {
     assert_eq!(redaction.body("{\"a\":\"sk\\u002d", true).unwrap(), "[REDACTED]");
     assert_eq!(Redaction::default().body("{\"a\":", false).unwrap(), "{\"a\":");
 }
+
+#[test]
+fn the_beginning_of_a_match_is_found_at_the_end_only() {
+    for (pattern, text, expected) in [
+        ("sk-[A-Z]{8}", "the key is sk-ABC", Some(11)),
+        ("sk-[A-Z]{8}", "the key is s", Some(11)),
+        ("sk-[A-Z]{8}", "the key is sk-ABC.", None),
+        ("sk-[A-Z]{8}", "sk-ABCDEFGH", None),
+        ("sk-[A-Z]{8}", "", None),
+        (r"\bM\u{fc}ller", "Herr M\u{fc}", Some(5)),
+        ("(?i)key: .*", "a KEY: b c", Some(2)),
+        (r"4\d{3}( \d{4}){3}", "card 4111 1111 11", Some(5)),
+        ("a|b+c", "xbb", Some(1)),
+    ] {
+        assert_eq!(UnfinishedSearch::new(pattern).unwrap().start(text), expected, "{pattern}: {text}");
+    }
+}

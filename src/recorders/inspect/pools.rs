@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::calls::values::at;
+use crate::calls::at;
 use crate::json::reader::{Limits, excerpt};
 use crate::json::{Object, Value};
-use crate::recorders::error::{Fault, LIMITS, RecorderResult};
-use crate::recorders::node::LocatedValue;
+use crate::recorders::reading::{Fault, LIMITS, LocatedValue, RecorderResult};
 
 /// The prefixes of the strings that refer to long texts; the second is that of transcripts.
 const ATTACHMENTS: [&str; 2] = ["attachment://", "tc://"];

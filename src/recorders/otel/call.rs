@@ -1,12 +1,14 @@
 //! The call of a model that a span is.
 
-use super::dialects;
-use super::messages::{choice_of, in_parts, listed, numbered, of_event, of_event_content, parsed};
+use super::messages::{
+    ai_sdk, choice_of, in_parts, listed, logfire, numbered, of_event, of_event_content, openinference,
+    parsed, parsed_value,
+};
 use super::reading::{OtelAttributes, OtelSpan};
+use crate::calls::providers::chat::{Chat, ChatChoice, TokenCounts};
+use crate::calls::target::ApiTarget;
 use crate::json::{Object, Value};
-use crate::recorders::chat::{Chat, ChatChoice, TokenCounts};
-use crate::recorders::exchange::{ImportedExchange, ImportedResponse};
-use crate::recorders::forms::{ApiExchange, embedding, formed};
+use crate::recorders::exchange::{ApiExchange, ImportedExchange, ImportedRequest, ImportedResponse};
 
 /// The attributes of requests that are members of chat completions.
 const OPTIONS: &[(&str, &str)] = &[
@@ -70,6 +72,13 @@ const EMBEDDINGS: &[&str] = &["embeddings", "embedding"];
 /// The attributes that say that the answer was streamed.
 const STREAMS: &[&str] = &["gen_ai.is_streaming", "llm.is_streaming", "gen_ai.request.stream"];
 
+/// The attribute with the sort of a span, and the sorts that are calls of a model.
+const SPAN_KIND: &str = "openinference.span.kind";
+const MODEL_SPANS: &[&str] = &["LLM", "EMBEDDING"];
+
+/// The attributes that name the provider.
+const OPENINFERENCE_PROVIDER: &[&str] = &["llm.system", "llm.provider"];
+
 impl OtelSpan {
     /// Returns whether it has the attributes of a call of a model.
     pub(super) fn is_call(&self) -> bool {
@@ -118,13 +127,12 @@ impl OtelSpan {
         let no_answer = self.why_none(RESPONSE_WORDS, "the answer", "the span has no answer of the model");
         let latency_ms = self.latency_ms();
         let Self { location, started, failure, .. } = self;
-        let (request, reply, mut unmapped) = if is_embedding {
+        let ApiExchange { request, mut reply, mut unmapped } =
+            if is_embedding { ApiExchange::embedding(&chat)? } else { ApiExchange::new(&chat) };
+        if is_embedding {
             let reason = "the span does not contain the vectors".to_owned();
-            (embedding(&chat)?, ImportedResponse::Failed(reason.clone()), vec![reason])
-        } else {
-            let ApiExchange { request, reply, unmapped } = formed(&chat);
-            (request, reply, unmapped)
-        };
+            (reply, unmapped) = (ImportedResponse::Failed(reason.clone()), vec![reason]);
+        }
         let reply = match failure {
             Some(reason) => ImportedResponse::Failed(reason),
             None if chat.choices.is_empty() && !is_embedding => return Err(no_answer),
@@ -205,13 +213,13 @@ impl OtelSpan {
         }
         numbered(&self.attributes, chat);
         if chat.messages.is_empty() {
-            dialects::ai_sdk(&self.attributes, chat)?;
+            ai_sdk(&self.attributes, chat)?;
         }
         if chat.messages.is_empty() {
-            dialects::openinference(&self.attributes, chat);
+            openinference(&self.attributes, chat);
         }
         if chat.messages.is_empty() {
-            dialects::logfire(&self.attributes, chat)?;
+            logfire(&self.attributes, chat)?;
         }
         if chat.messages.is_empty() && self.in_events(chat)?.is_none() {
             // A request without one of its messages is another request.
@@ -270,5 +278,59 @@ impl OtelSpan {
             chat.messages.push(of_event(role, attributes)?);
         }
         Some(())
+    }
+
+    /// Returns whether it is a call of a model in the form of `OpenInference`.
+    fn has_bodies(&self) -> bool {
+        self.text(SPAN_KIND).is_some_and(|kind| MODEL_SPANS.contains(&kind))
+    }
+
+    /// Returns whether it has the body of a request.
+    fn has_body_of_request(&self) -> bool {
+        self.document("input.value").is_some_and(|body| body.get("model").is_some())
+    }
+
+    /// Returns whether it has the messages of a request as attributes.
+    fn has_numbered_messages(&self) -> bool {
+        self.attributes.keys().any(|name| name.starts_with("llm.input_messages."))
+    }
+
+    /// Returns the exchange. The error says why there is none.
+    fn into_exchange_of_bodies(self) -> Result<ImportedExchange, String> {
+        let request = self.document("input.value").filter(|body| body.get("model").is_some());
+        let request = request.ok_or("the input of the span is not the body of a request")?;
+        let response = self.document("output.value");
+        let target = self.target(&request, response.as_ref());
+        let target = target.ok_or("the input of the span is not a request of a known API")?;
+        if self.is_streamed(&request) {
+            return Err("the answer was a stream, and the span does not contain its events".to_owned());
+        }
+        let latency_ms = self.latency_ms();
+        let Self { location, started, failure, .. } = self;
+        let reply = match (failure, response) {
+            (Some(reason), _) => ImportedResponse::Failed(reason),
+            (None, Some(response)) => ImportedResponse::json(200, &response),
+            (None, None) => return Err("the span has no answer of the model".to_owned()),
+        };
+        let request = ImportedRequest::Json { target, body: request };
+        Ok(ImportedExchange { location, request, reply, at: started, latency_ms })
+    }
+
+    /// Returns the object that an attribute is the text of.
+    fn document(&self, name: &str) -> Option<Value<'static>> {
+        parsed_value(self.text(name)?).filter(|document| document.as_object().is_some())
+    }
+
+    fn target(&self, request: &Value<'_>, response: Option<&Value<'_>>) -> Option<ApiTarget> {
+        if OPENINFERENCE_PROVIDER.iter().any(|name| self.text(name) == Some("anthropic")) {
+            return ApiTarget::from_name("anthropic", "/v1/messages");
+        }
+        ApiTarget::from_bodies(request, response)
+    }
+
+    fn is_streamed(&self, request: &Value<'_>) -> bool {
+        let asks = |body: &Value<'_>| body.get("stream") == Some(&Value::Bool(true));
+        asks(request)
+            || self.document("llm.invocation_parameters").is_some_and(|parameters| asks(&parameters))
     }
 }

@@ -1,19 +1,15 @@
 //! Spans of OpenTelemetry with the attributes and events of generative AI: `docs/import.md`, "OpenTelemetry".
 
-mod bodies;
 mod call;
-mod dialects;
 mod messages;
 mod reading;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::documents::documents;
-use super::error::{ConvertError, RecorderResult};
-use super::node::LocatedValue;
-use super::recording::{ConvertInput, ImportedRun, ImportedRuns};
-use crate::calls::values::text;
+use super::exchange::{ConvertInput, ImportedRun, ImportedRuns};
+use super::reading::{ConvertError, LocatedValue, RecorderResult, documents};
+use crate::calls::text;
 use crate::digest::Digest;
 use crate::json::compact;
 use crate::json::reader::Limits;

@@ -8,8 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::json::{Number, Object, Value};
 use crate::recorders::binary::base64;
-use crate::recorders::error::{Fault, RecorderResult, SHAPE};
-use crate::recorders::node::LocatedValue;
+use crate::recorders::reading::{Fault, LocatedValue, RecorderResult, SHAPE};
 
 /// Attributes by name.
 pub(super) type OtelAttributes = BTreeMap<String, Value<'static>>;

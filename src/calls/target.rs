@@ -1,134 +1,89 @@
-//! The API that a recorded request is of.
+//! The API that a request is of, by its URL or its bodies.
 
-use crate::calls::provider::{ANY, Endpoint, PROVIDERS, Provider};
-use crate::json::Value;
+use super::providers::{Endpoint, PROVIDERS, Provider, is_named};
+use crate::digest::Digest;
+use crate::json::{Object, Value};
 
 /// The request of an API.
 #[derive(Clone, Debug)]
-pub(super) struct ApiTarget {
-    pub(super) provider: String,
-    pub(super) endpoint: &'static Endpoint,
+pub(crate) struct ApiTarget {
+    pub(crate) provider: String,
+    pub(crate) endpoint: &'static Endpoint,
     /// The path in the API, without the query.
-    pub(super) path: String,
+    pub(crate) path: String,
     /// The query, which may contain a key: only its digest is stored, and only if requests are compared by it.
-    pub(super) query: Option<String>,
+    pub(crate) query: Option<String>,
 }
-
-/// The beginnings of hosts of other providers of models, without `api.` and the like, and how they are called.
-const HOSTS: &[(&str, &str)] =
-    &[("aiplatform.", "vertex"), ("bedrock-runtime", "bedrock"), ("bedrock-agent-runtime", "bedrock")];
-
-/// The paths of requests to models of other APIs, or of other requests to known ones: ends of paths.
-const PATHS: &[&str] = &[
-    "/api/chat",
-    "/api/embed",
-    "/api/embeddings",
-    "/api/generate",
-    "/audio/speech",
-    "/audio/transcriptions",
-    "/audio/translations",
-    "/complete",
-    "/converse",
-    "/converse-stream",
-    "/images/edits",
-    "/images/generations",
-    "/images/variations",
-    "/invoke",
-    "/invoke-with-response-stream",
-    "/moderations",
-    "/rerank",
-    ":predict",
-    ":rawPredict",
-    ":streamRawPredict",
-];
-
-/// The paths of the API of Ollama, which is a server of its own at any host.
-const OLLAMA: &[&str] = &["/api/chat", "/api/embed", "/api/embeddings", "/api/generate"];
-
-/// The members of which requests to models have one.
-const MODEL_MEMBERS: &[&str] = &["model", "messages", "contents", "prompt"];
 
 impl ApiTarget {
     /// Returns the request with this URL or path, and this body. The path says which API it is of, because many hosts have
     /// the API of another provider; the host only if several have the path. Requests to models of other APIs are of a
     /// provider that is called like their host. The error says why there is none.
-    pub(super) fn from_url(url: &str, body: &Value<'_>) -> Result<Self, String> {
+    pub(crate) fn from_url(url: &str, body: &Value<'_>) -> Result<Self, String> {
         let UrlParts { host, path, query } = split(url);
         let query = query.map(str::to_owned);
-        let is_of_model = MODEL_MEMBERS.iter().any(|name| body.get(name).is_some());
+        let members = || body.as_object().into_iter().flat_map(Object::iter).map(|(name, _)| name);
+        // Requests that are not to models have an input, too.
+        let is_of_model = members()
+            .any(|name| name == "model" || name != "input" && is_named(name, |names| names.conversation));
         let of_host = PROVIDERS.iter().find(|provider| split(provider.url).host == host && !host.is_empty());
-        let is_bare = body.as_object().is_none_or(|body| body.iter().len() == 0);
-        let has_path = |provider: &&Provider| {
-            provider.endpoint(path).is_some() && (is_of_model || is_bare || body.get("input").is_some())
-        };
-        let known = of_host.filter(|provider| provider.endpoint(path).is_some());
-        if let Some(provider) = known.or_else(|| PROVIDERS.iter().find(has_path))
+        let can_be_of_model = is_of_model || members().next().is_none() || body.get("input").is_some();
+        let has_path = |provider: &&Provider| provider.endpoint(path).is_some();
+        let others = || PROVIDERS.iter().filter(|_| can_be_of_model);
+        if let Some(provider) = of_host.into_iter().chain(others()).find(has_path)
             && let Some(endpoint) = provider.endpoint(path)
         {
             return Ok(Self { provider: provider.name.to_owned(), endpoint, path: path.to_owned(), query });
         }
-        let has_other_path = PATHS.iter().any(|end| path.ends_with(end));
-        let has_other_host = HOSTS.iter().any(|(part, _)| host.contains(part));
-        if !(has_other_path || has_other_host || is_of_model) {
+        let has_other_path = |provider: &&Provider| provider.paths.iter().any(|end| path.ends_with(end));
+        let has_other_host = |provider: &&Provider| provider.hosts.iter().any(|part| host.contains(part));
+        let of_other_path = PROVIDERS.iter().find(has_other_path);
+        let of_other_host = PROVIDERS.iter().find(has_other_host);
+        if !(of_other_path.is_some() || of_other_host.is_some() || is_of_model) {
             return Err(of_host.map_or_else(
                 || format!("{path} is not the path of a known API"),
                 |provider| format!("{path} is not a request to a model in the API of {}", provider.name),
             ));
         }
-        let provider = match of_host {
-            Some(provider) => provider.name,
-            None if OLLAMA.iter().any(|end| path.ends_with(end)) => "ollama",
-            None => name_of(host),
-        };
+        let of_path = of_other_path.filter(|provider| provider.is_at_any_host);
+        let provider = of_host.or(of_path).or(of_other_host).map_or_else(|| domain(host), |known| known.name);
         Ok(Self { query, ..Self::from_unknown_provider(provider, path) })
     }
 
     /// Returns the request with these bodies, if they have the form of one that is known.
-    pub(super) fn from_bodies(request: &Value<'_>, response: Option<&Value<'_>>) -> Option<Self> {
-        let object = response.and_then(|response| response.get("object")).and_then(Value::as_str);
-        let answers = |name: &str| response.is_some_and(|response| response.get(name).is_some());
-        let asks = |name: &str| request.get(name).is_some();
-        let is_message =
-            response.and_then(|response| response.get("type")).and_then(Value::as_str) == Some("message");
-        let (provider, path) = match object {
-            Some("chat.completion") => ("openai", "/v1/chat/completions"),
-            Some("text_completion") => ("openai", "/v1/completions"),
-            Some("response") => ("openai", "/v1/responses"),
-            Some("list") if asks("input") => ("openai", "/v1/embeddings"),
-            _ if is_message && asks("messages") => ("anthropic", "/v1/messages"),
-            _ if asks("messages") => ("openai", "/v1/chat/completions"),
-            _ if asks("prompt") && answers("choices") => ("openai", "/v1/completions"),
-            _ if asks("input") && answers("data") => ("openai", "/v1/embeddings"),
-            _ if asks("input") && answers("output") => ("openai", "/v1/responses"),
-            _ => return None,
-        };
-        Self::from_known_provider(provider, path)
+    pub(crate) fn from_bodies(request: &Value<'_>, response: Option<&Value<'_>>) -> Option<Self> {
+        // The first provider has what others have, too.
+        PROVIDERS
+            .iter()
+            .rev()
+            .find_map(|provider| Self::from_provider(provider, (provider.path_of_bodies)(request, response)?))
     }
 
-    /// Returns a request of a known provider.
-    pub(super) fn from_known_provider(provider: &str, path: &str) -> Option<Self> {
-        let provider = Provider::named(provider)?;
+    /// Returns a request of the provider with this name.
+    pub(crate) fn from_name(provider: &str, path: &str) -> Option<Self> {
+        Self::from_provider(Provider::named(provider)?, path)
+    }
+
+    /// Returns a request of a provider.
+    pub(crate) fn from_provider(provider: &Provider, path: &str) -> Option<Self> {
         let endpoint = provider.endpoint(path)?;
         Some(Self { provider: provider.name.to_owned(), endpoint, path: path.to_owned(), query: None })
     }
 
     /// Returns a request of a provider that is not known, with a path of the API of `OpenAI`.
-    pub(super) fn from_unknown_provider(provider: &str, path: &str) -> Self {
+    pub(crate) fn from_unknown_provider(provider: &str, path: &str) -> Self {
         let is_word = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         let word: String =
             provider.chars().map(|c| if is_word(&c) { c.to_ascii_lowercase() } else { '-' }).collect();
         let reserved =
             word.is_empty() || ["run", "label", "v1", "v1beta", "_runvault"].contains(&word.as_str());
         let provider = if reserved { format!("provider-{word}") } else { word };
-        Self { provider, endpoint: &ANY, path: path.to_owned(), query: None }
+        Self { provider, endpoint: &Endpoint::ANY, path: path.to_owned(), query: None }
     }
 }
 
-/// Returns how the provider with a host is called: by its domain, such as `cohere` for `api.cohere.com`.
-fn name_of(host: &str) -> &str {
-    if let Some((_, name)) = HOSTS.iter().find(|(part, _)| host.contains(part)) {
-        return name;
-    }
+/// Returns the name of a domain, such as `cohere` for `api.cohere.com`.
+fn domain(host: &str) -> &str {
     let mut labels = host.rsplit('.').skip(1);
     let is_name = |label: &&str| !label.bytes().all(|byte| byte.is_ascii_digit());
     labels.next().filter(is_name).unwrap_or("local")
@@ -154,6 +109,47 @@ fn split(url: &str) -> UrlParts<'_> {
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let host = authority.rsplit('@').next().unwrap_or_default();
     UrlParts { host: host.split(':').next().unwrap_or_default(), path, query }
+}
+
+/// The ends of the names of parameters that contain keys, without hyphens and underscores.
+const CREDENTIAL_ENDINGS: [&str; 8] =
+    ["key", "token", "secret", "password", "signature", "credential", "auth", "authorization"];
+
+/// Other names of such parameters.
+const CREDENTIALS: [&str; 3] = ["code", "pwd", "sig"];
+
+/// Decodes `%XX`. Bytes that are not UTF-8 are replaced.
+pub(crate) fn percent_decoded(segment: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = segment.as_bytes();
+    while let [first, after @ ..] = rest {
+        let code = after.get(..2).filter(|_| *first == b'%');
+        let code = code.and_then(|code| std::str::from_utf8(code).ok());
+        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Returns the digest of the parameters of a query that are not keys, sorted by their names; `None` if there are none. Queries are
+/// compared by their digests, so that they need not be stored.
+pub(crate) fn query_digest(query: &str) -> Option<String> {
+    let mut parameters: Vec<&str> =
+        query.split('&').filter(|parameter| !parameter.is_empty() && !is_credential(parameter)).collect();
+    parameters.sort_by_key(|parameter| name(parameter));
+    let query = parameters.join("&");
+    (!query.is_empty()).then(|| Digest::from_content(query.as_bytes()).to_string())
+}
+
+fn name(parameter: &str) -> &str {
+    parameter.split('=').next().unwrap_or_default()
+}
+
+fn is_credential(parameter: &str) -> bool {
+    let letters = name(parameter).chars().filter(char::is_ascii_alphanumeric);
+    let name: String = letters.map(|c| c.to_ascii_lowercase()).collect();
+    CREDENTIALS.contains(&name.as_str()) || CREDENTIAL_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 #[cfg(test)]
@@ -256,5 +252,16 @@ mod tests {
         assert_eq!(ApiTarget::from_unknown_provider("Mistral.AI", "/").provider, "mistral-ai");
         assert_eq!(ApiTarget::from_unknown_provider("run", "/").provider, "provider-run");
         assert_eq!(ApiTarget::from_unknown_provider("", "/").provider, "provider-");
+    }
+
+    #[test]
+    fn keys_are_not_compared() {
+        for query in ["", "key=1", "api-key=1&API_KEY=2", "access_token=1&X-Amz-Signature=2&sig=3"] {
+            assert_eq!(query_digest(query), None, "{query}");
+        }
+        assert!(query_digest("task=a").is_some());
+        assert_ne!(query_digest("task=a"), query_digest("task=b"));
+        assert_eq!(query_digest("task=a&n=1&key=x"), query_digest("n=1&key=y&task=a"));
+        assert_ne!(query_digest("a=1&a=2"), query_digest("a=2&a=1"));
     }
 }

@@ -1,11 +1,73 @@
-//! The messages of Anthropic.
+//! Anthropic: messages, and the completions before them.
 
-use super::turns::{ChatRole, Turn, TurnPart, turns};
-use crate::calls::values::{integer, object, text};
+use serde_json::json;
+
+use super::answer::{states, type_of};
+use super::chat::{
+    Chat, ChatChoice, ChatRole, TokenCounts, Turn, TurnPart, Turns, no_place, turns, unknown_part,
+};
+use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberNames, MetadataForm, Provider};
+use crate::calls::{integer, object, text};
 use crate::json::{Value, compact};
-use crate::recorders::chat::{Chat, ChatChoice, TokenCounts};
-use crate::recorders::exchange::{ImportedRequest, ImportedResponse};
-use crate::recorders::target::ApiTarget;
+
+/// Members of requests that do not change the answer.
+const TRANSPORT: &[&str] = &["metadata", "service_tier", "stream"];
+
+/// The path of messages.
+const MESSAGES: &str = "/v1/messages";
+
+pub(super) const ANTHROPIC: Provider = Provider {
+    name: "anthropic",
+    url: "https://api.anthropic.com",
+    version: "v1",
+    base_urls: &[("ANTHROPIC_BASE_URL", ""), ("ANTHROPIC_API_BASE", "")],
+    keys: &["ANTHROPIC_API_KEY"],
+    endpoints: &[
+        Endpoint::new("messages", "/messages", TRANSPORT),
+        Endpoint {
+            count: Some("input_tokens"),
+            ..Endpoint::new("messages.count_tokens", "/messages/count_tokens", TRANSPORT)
+        },
+    ],
+    aliases: &["anthropic"],
+    paths: &["/complete"],
+    path_of_bodies: |request, response| {
+        let is_message = type_of(response?) == "message" && request.get("messages").is_some();
+        is_message.then_some(MESSAGES)
+    },
+    names: MemberNames {
+        repeated: &["stop_reason"],
+        descriptions: &["input_schema"],
+        end_reasons: &["stop_reason"],
+        cut_off: &["max_tokens", "model_context_window_exceeded"],
+        tool_values: &["input"],
+        ..MemberNames::NONE
+    },
+    answers: AnswerForm {
+        texts: &[&["content"], &["completion"]],
+        deltas: &[&["delta", "text"], &["content_block", "text"]],
+        usages: &[&["message", "usage"]],
+        event_types: &["message_", "content_block_"],
+        last_events: &["message_stop"],
+        follow: |progress, event| {
+            let is_completion = type_of(event) == "completion";
+            progress.has_ended |= is_completion && states(event, "stop_reason");
+            is_completion
+        },
+        ..AnswerForm::NONE
+    },
+    chat: Some(ChatForm { path: |_| MESSAGES.to_owned(), request, response }),
+    metadata: MetadataForm {
+        model: |_, name| json!({"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}),
+        models: |all, names| json!({"data": all, "first_id": names.first(), "last_id": names.last(), "has_more": false}),
+        complete_error: |document, _| {
+            if let Some(members) = document.as_object_mut() {
+                members.insert("type".to_owned(), json!("error"));
+            }
+        },
+    },
+    ..Provider::UNKNOWN
+};
 
 /// The types of blocks that a file may state in the form of this API.
 const BLOCKS: &[&str] = &[
@@ -20,11 +82,9 @@ const BLOCKS: &[&str] = &[
     "web_search_tool_result",
 ];
 
-/// Returns the request. What has no place in it is added to `unmapped`.
-pub(super) fn request(chat: &Chat, target: ApiTarget, unmapped: &mut Vec<String>) -> ImportedRequest {
-    let turns = turns(&chat.messages);
-    let (system, turns): (Vec<_>, Vec<_>) = turns.into_iter().partition(|turn| turn.role == ChatRole::System);
-    let messages = messages(&turns, unmapped);
+fn request(chat: &Chat, unmapped: &mut Vec<String>) -> Value<'static> {
+    let Turns { system, others } = Turns::read(&chat.messages);
+    let messages = messages(&others, unmapped);
     let mut members = vec![("model", text(chat.model.clone())), ("messages", Value::Array(messages))];
     match system.as_slice() {
         [] => {}
@@ -42,7 +102,7 @@ pub(super) fn request(chat: &Chat, target: ApiTarget, unmapped: &mut Vec<String>
             "stop" => members.push(("stop_sequences", listed(value))),
             "tools" => members.push(("tools", tools(value))),
             "n" if value.as_number().is_some_and(|count| count.literal() == "1") => {}
-            _ => unmapped.push(format!("{name} has no place in a request to this API")),
+            _ => unmapped.push(no_place(name)),
         }
     }
     if !members.iter().any(|(name, _)| *name == "max_tokens") {
@@ -53,7 +113,7 @@ pub(super) fn request(chat: &Chat, target: ApiTarget, unmapped: &mut Vec<String>
     if chat.is_stream {
         members.push(("stream", Value::Bool(true)));
     }
-    ImportedRequest::Json { target, body: object(members) }
+    object(members)
 }
 
 /// Returns a value as a list.
@@ -106,11 +166,8 @@ fn block(part: &TurnPart<'_>, unmapped: &mut Vec<String>) -> Value<'static> {
             object([("type", text("tool_result")), ("tool_use_id", word(id)), ("content", word(content))])
         }
         TurnPart::Other(part) => {
-            let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
-            if !BLOCKS.contains(&kind) {
-                unmapped.push(format!(
-                    "a part of the type {kind:?} has no form in this API; it is kept as it is"
-                ));
+            if !BLOCKS.contains(&type_of(part)) {
+                unmapped.push(unknown_part(part));
             }
             (*part).clone()
         }
@@ -126,11 +183,8 @@ fn tools(tools: &Value<'static>) -> Value<'static> {
     Value::Array(tools.as_array().unwrap_or_default().iter().map(tool).collect())
 }
 
-/// Returns the response. What has no place in it is added to `unmapped`.
-pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> ImportedResponse {
-    let Some(choice) = chat.choices.first() else {
-        return ImportedResponse::Unmapped("there is no answer".to_owned());
-    };
+fn response(chat: &Chat, unmapped: &mut Vec<String>) -> ChatResponse {
+    let Some(choice) = chat.choices.first() else { return ChatResponse::Missing };
     if chat.choices.len() > 1 {
         unmapped.push("a message has one answer: the others are not mapped".to_owned());
     }
@@ -138,7 +192,7 @@ pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> ImportedResponse
     let parts = turns.iter().flat_map(|turn| &turn.parts);
     let blocks: Vec<_> = parts.map(|part| block(part, unmapped)).collect();
     if !chat.is_stream {
-        return ImportedResponse::json(200, &message(chat, Some(choice), blocks));
+        return ChatResponse::Whole(message(chat, Some(choice), blocks));
     }
     let mut events =
         vec![object([("type", text("message_start")), ("message", message(chat, None, Vec::new()))])];
@@ -150,10 +204,9 @@ pub(super) fn reply(chat: &Chat, unmapped: &mut Vec<String>) -> ImportedResponse
     let usage = object([("output_tokens", count(chat.usage.output))]);
     events.push(object([("type", text("message_delta")), ("delta", delta), ("usage", usage)]));
     events.push(object([("type", text("message_stop"))]));
-    let name = |event: &Value<'_>| event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     let events =
-        events.iter().map(|event| format!("event: {}\ndata: {}\n\n", name(event), compact::text(event)));
-    ImportedResponse::stream(events.collect())
+        events.iter().map(|event| format!("event: {}\ndata: {}\n\n", type_of(event), compact::text(event)));
+    ChatResponse::Stream(events.collect())
 }
 
 /// Returns a message; without an answer it is the beginning of a stream.
@@ -169,7 +222,7 @@ fn message(chat: &Chat, choice: Option<&ChatChoice>, blocks: Vec<Value<'static>>
         ("id", text(chat.id.clone().unwrap_or_else(|| "imported".to_owned()))),
         ("type", text("message")),
         ("role", text("assistant")),
-        ("model", text(chat.response_model.as_ref().unwrap_or(&chat.model).clone())),
+        ("model", text(chat.response_model().to_owned())),
         ("content", Value::Array(blocks)),
         ("stop_reason", reason),
         ("stop_sequence", Value::Null),
@@ -185,12 +238,12 @@ fn count(tokens: Option<u64>) -> Value<'static> {
 /// Returns the events of a block: its beginning, all of its content, and its end.
 fn in_events(index: u64, block: &Value<'static>) -> impl Iterator<Item = Value<'static>> {
     let at = |name: &str| block.get(name).cloned().unwrap_or(Value::Null);
-    let (begun, delta) = match block.get("type").and_then(Value::as_str) {
-        Some("text") => (
+    let (begun, delta) = match type_of(block) {
+        "text" => (
             object([("type", text("text")), ("text", text(""))]),
             Some(object([("type", text("text_delta")), ("text", at("text"))])),
         ),
-        Some("tool_use") => (
+        "tool_use" => (
             object([("type", at("type")), ("id", at("id")), ("name", at("name")), ("input", object([]))]),
             Some(object([
                 ("type", text("input_json_delta")),
@@ -220,4 +273,77 @@ fn stop_reason(reason: &str) -> String {
         other => other,
     }
     .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::assembled::read;
+    use crate::calls::assembled::testing::{answer, failure, stream, texts, usage};
+    use crate::calls::providers::AnswerFailure;
+
+    #[test]
+    fn chats_become_blocks() {
+        let (path, request, answer, unmapped) = Chat::sample("Anthropic", false).formed();
+        assert_eq!(path, "/v1/messages");
+        assert_eq!(
+            request,
+            "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"the weather?\"},{\"role\":\"assistant\",\
+             \"content\":[{\"type\":\"tool_use\",\"id\":\"w_0\",\"name\":\"w\",\"input\":{\"city\":\"Paris\"}}]},\
+             {\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"w_0\",\"content\":\"rain\"},\
+             {\"type\":\"text\",\"text\":\"so?\"}]}],\"system\":\"be short\",\"max_tokens\":9,\"stop_sequences\":[\"x\"],\
+             \"tools\":[{\"name\":\"w\",\"description\":\"Tells the weather\",\"input_schema\":{\"type\":\"object\"}}]}"
+        );
+        assert_eq!(
+            answer,
+            "{\"id\":\"imported\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[{\"type\":\"text\",\
+             \"text\":\"wait\"},{\"type\":\"tool_use\",\"id\":\"w_0\",\"name\":\"w\",\"input\":{\"city\":\"Paris\"}}],\
+             \"stop_reason\":\"tool_use\",\"stop_sequence\":null,\"usage\":{\"input_tokens\":1,\"output_tokens\":2}}"
+        );
+        assert_eq!(unmapped, ["seed has no place in a request to this API"]);
+        let (_, request, answer, _) = Chat::sample("anthropic", true).formed();
+        assert!(request.ends_with(",\"stream\":true}"), "{request}");
+        let input =
+            "\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"city\\\":\\\"Paris\\\"}\"}}";
+        assert!(
+            answer.contains(input)
+                && answer.ends_with("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"),
+            "{answer}"
+        );
+    }
+
+    #[test]
+    fn answers_have_texts_and_tokens() {
+        for body in [
+            r#"{"content":[{"type":"text","text":"a"},{"type":"tool_use"},{"type":"text","text":"b"}]}"#,
+            "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"ab\"}}\n\n",
+        ] {
+            assert_eq!(texts(body), ["ab"], "{body}");
+        }
+        let blocks = [(1, "c"), (0, "a"), (1, "d"), (0, "b")].map(|(index, text)| {
+            format!(r#"{{"type":"content_block_delta","index":{index},"delta":{{"text":"{text}"}}}}"#)
+        });
+        assert_eq!(read(&stream(&blocks.each_ref().map(String::as_str))).texts, ["abcd"]);
+        let events = [
+            r#"{"type":"message_start","message":{"content":[],"usage":{"input_tokens":10,"output_tokens":1}}}"#,
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}"#,
+        ];
+        assert_eq!(usage(&stream(&events)).unwrap(), r#"{"input_tokens":10,"output_tokens":4}"#);
+    }
+
+    #[test]
+    fn errors_and_ends_are_recognized() {
+        let start = r#"{"type":"message_start","message":{}}"#;
+        let error = r#"{"type":"error","error":{"message":"no"}}"#;
+        for response in [stream(&[start, error]), answer(200, None, error)] {
+            assert_eq!(failure(&response).as_deref(), Some("no"));
+        }
+        for events in [
+            &[start, r#"{"type":"content_block_stop","index":0}"#][..],
+            &[r#"{"type":"completion","completion":"a","stop_reason":null}"#],
+        ] {
+            assert_eq!(read(&stream(events)).failure, Some(AnswerFailure::NoEnd), "{events:?}");
+        }
+        assert_eq!(failure(&stream(&[start, r#"{"type":"message_stop"}"#])), None);
+    }
 }

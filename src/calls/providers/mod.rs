@@ -1,0 +1,150 @@
+//! The providers of models: a file for each, with its requests and paths, its answers, streams and errors, and the form in
+//! which it writes a conversation.
+//!
+//! What a body is can be recognized by its form alone, because many servers have the API of another provider.
+
+mod answer;
+mod anthropic;
+mod bedrock;
+pub(crate) mod chat;
+mod cohere;
+mod gemini;
+mod ollama;
+mod openai;
+mod provider;
+
+use std::net::SocketAddr;
+
+use crate::json::Value;
+use chat::Chat;
+use provider::ChatForm;
+
+pub(crate) use answer::{AnswerContent, AnswerFailure, AnswerReader, number, stated_error, type_of};
+pub(crate) use provider::{AnswerForm, ChatResponse, MODELS, MemberNames, MetadataForm, PathIdentity};
+pub use provider::{Endpoint, MemberPaths, Provider};
+
+/// The providers that are known. Those with endpoints are forwarded to and recorded; the requests of the others are read
+/// from the files of other programs.
+pub const PROVIDERS: &[Provider] = &[
+    openai::OPENAI,
+    anthropic::ANTHROPIC,
+    gemini::GEMINI,
+    gemini::VERTEX,
+    ollama::OLLAMA,
+    cohere::COHERE,
+    bedrock::BEDROCK,
+];
+
+/// The key of clients of which calls are only replayed: most clients do not start without one, and no server accepts it.
+pub const REPLAY_KEY: &str = "runvault-replay";
+
+/// Returns the environment variables that point the clients of each provider at a gateway, with their values.
+///
+/// ```
+/// # use runvault::calls::base_url_variables;
+/// let address = "127.0.0.1:4711".parse().unwrap();
+/// let found = base_url_variables(address).find(|(name, _)| *name == "OPENAI_BASE_URL");
+/// assert_eq!(found.unwrap().1, "http://127.0.0.1:4711/openai/v1");
+/// ```
+pub fn base_url_variables(address: SocketAddr) -> impl Iterator<Item = (&'static str, String)> {
+    PROVIDERS.iter().flat_map(move |provider| {
+        let url = move |path| format!("http://{address}/{}{path}", provider.name);
+        provider.base_urls.iter().map(move |(variable, path)| (*variable, url(path)))
+    })
+}
+
+/// Returns the environment variables in which the clients of each provider expect a key. Where only recordings are
+/// replayed, those that are not set can have the value [`REPLAY_KEY`].
+pub fn key_variables() -> impl Iterator<Item = &'static str> {
+    PROVIDERS.iter().flat_map(|provider| provider.keys).copied()
+}
+
+impl Provider {
+    /// Returns the provider with this name, if its requests can be recorded.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        PROVIDERS.iter().find(|provider| provider.name == name && !provider.endpoints.is_empty())
+    }
+}
+
+/// Returns the request with a path of a provider that may not be known.
+pub(crate) fn endpoint(provider: &str, path: &str) -> &'static Endpoint {
+    Provider::named(provider).and_then(|provider| provider.endpoint(path)).unwrap_or(&Endpoint::ANY)
+}
+
+/// Returns the form of what a gateway answers itself in the place of a provider.
+pub(crate) fn metadata_form(provider: &str) -> &'static MetadataForm {
+    Provider::named(provider).map_or(&MetadataForm::OPENAI, |provider| &provider.metadata)
+}
+
+/// Returns whether a member has one of the names that `of` selects.
+pub(crate) fn is_named(name: &str, of: fn(&MemberNames) -> &'static [&'static str]) -> bool {
+    PROVIDERS.iter().any(|provider| of(&provider.names).contains(&name))
+}
+
+/// A conversation in the form of an API.
+pub(crate) struct FormedChat {
+    /// The provider, if it is known.
+    pub(crate) provider: Option<&'static Provider>,
+    pub(crate) path: String,
+    pub(crate) request: Value<'static>,
+    pub(crate) response: ChatResponse,
+    /// The values that the form cannot represent.
+    pub(crate) unmapped: Vec<String>,
+}
+
+impl FormedChat {
+    /// Returns a conversation in the form of the API of its provider. One that is not known has the form of `OpenAI`.
+    pub(crate) fn new(chat: &Chat) -> Self {
+        let provider = called(&chat.provider);
+        let form = provider.and_then(|provider| provider.chat.as_ref()).unwrap_or(&openai::CHAT);
+        let ChatForm { path, request, response } = form;
+        let mut unmapped = Vec::new();
+        let (request, response) = (request(chat, &mut unmapped), response(chat, &mut unmapped));
+        unmapped.sort_unstable();
+        unmapped.dedup();
+        Self { provider, path: path(chat), request, response, unmapped }
+    }
+
+    /// Returns the request for the embeddings of the texts in the messages of a conversation.
+    ///
+    /// # Errors
+    /// Returns why there is none.
+    pub(crate) fn embedding(chat: &Chat) -> Result<Self, String> {
+        let provider = called(&chat.provider);
+        let path = "/v1/embeddings".to_owned();
+        if provider.is_some_and(|provider| provider.endpoint(&path).is_none()) {
+            return Err("embeddings of this provider are not mapped".to_owned());
+        }
+        let request = openai::embedding_request(chat)?;
+        Ok(Self { provider, path, request, response: ChatResponse::Missing, unmapped: Vec::new() })
+    }
+}
+
+/// Returns the provider that files call like this.
+fn called(name: &str) -> Option<&'static Provider> {
+    let name = name.to_ascii_lowercase();
+    PROVIDERS.iter().find(|provider| provider.aliases.contains(&name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chat::TokenCounts;
+    use super::*;
+    use crate::calls::assembled::testing::{answer, usage};
+
+    #[test]
+    fn tokens_that_a_file_does_not_state_have_no_number() {
+        for is_stream in [false, true] {
+            for provider in ["anthropic", "gemini", "openai"] {
+                let none = Chat { usage: TokenCounts::default(), ..Chat::sample(provider, is_stream) };
+                let content_type = if is_stream { "text/event-stream" } else { "application/json" };
+                let read_usage = |chat: &Chat| usage(&answer(200, Some(content_type), &chat.formed().2));
+                assert_eq!(read_usage(&none), None, "{provider}");
+                let output = TokenCounts { input: None, output: Some(5) };
+                let stated = read_usage(&Chat { usage: output, ..none }).unwrap();
+                assert!(stated.ends_with(":5}") && !stated.contains(','), "{stated}");
+            }
+        }
+    }
+}

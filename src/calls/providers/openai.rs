@@ -1,0 +1,436 @@
+//! `OpenAI`: chat completions, completions, responses and embeddings. Most other servers have its API.
+
+use std::borrow::Cow;
+
+use super::answer::{AnswerReader, StreamProgress, indexed, number, stated_error, states, type_of};
+use super::chat::{Chat, ChatChoice};
+use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberNames, Provider};
+use crate::calls::{integer, object, text};
+use crate::json::{Object, Value, compact};
+
+/// Members of requests that do not change the answer.
+const TRANSPORT: &[&str] = &[
+    "metadata",
+    "prompt_cache_key",
+    "safety_identifier",
+    "service_tier",
+    "store",
+    "stream",
+    "stream_options",
+    "user",
+];
+
+pub(super) const OPENAI: Provider = Provider {
+    name: "openai",
+    url: "https://api.openai.com",
+    version: "v1",
+    base_urls: &[("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_BASE", "/v1")],
+    keys: &["OPENAI_API_KEY"],
+    endpoints: &[
+        Endpoint::new("chat.completions", "/chat/completions", TRANSPORT),
+        Endpoint::new("completions", "/completions", TRANSPORT),
+        Endpoint::new("responses", "/responses", TRANSPORT),
+        Endpoint {
+            count: Some("input_tokens"),
+            ..Endpoint::new("responses.input_tokens", "/responses/input_tokens", TRANSPORT)
+        },
+        Endpoint::new("embeddings", "/embeddings", TRANSPORT),
+    ],
+    aliases: &["openai", "azure", "azure.ai.openai", "az.ai.openai", "openai-api"],
+    paths: &[
+        "/audio/speech",
+        "/audio/transcriptions",
+        "/audio/translations",
+        "/images/edits",
+        "/images/generations",
+        "/images/variations",
+        "/moderations",
+    ],
+    path_of_bodies,
+    names: MemberNames {
+        conversation: &["messages", "input", "prompt"],
+        messages: &[
+            "content",
+            "delta",
+            "input_text",
+            "output_text",
+            "prompt",
+            "refusal",
+            "text",
+            "transcript",
+        ],
+        repeated: &[
+            "call_id",
+            "created_at",
+            "finish_reason",
+            "id",
+            "item_id",
+            "model",
+            "name",
+            "obfuscation",
+            "object",
+            "role",
+            "status",
+            "system_fingerprint",
+            "tool_call_id",
+            "type",
+        ],
+        descriptions: &[
+            "functions",
+            "json_schema",
+            "metadata",
+            "parameters",
+            "response_format",
+            "schema",
+            "tools",
+        ],
+        probabilities: &["logprobs"],
+        alternatives: &["choices"],
+        end_reasons: &["finish_reason", "reason"],
+        cut_off: &["length", "max_output_tokens", "model_length"],
+        tool_values: &["arguments", "data", "output", "result"],
+    },
+    answers: AnswerForm {
+        read,
+        usages: &[&["usage"], &["response", "usage"]],
+        created: &[&["created"], &["created_at"], &["response", "created_at"]],
+        event_types: &["response."],
+        last_events: &["response.completed", "response.failed", "response.incomplete"],
+        follow,
+        ..AnswerForm::NONE
+    },
+    chat: Some(CHAT),
+    ..Provider::UNKNOWN
+};
+
+/// The form of chat completions, which is that of all providers without another one.
+pub(super) const CHAT: ChatForm =
+    ChatForm { path: |_| "/v1/chat/completions".to_owned(), request: chat_request, response: chat_response };
+
+fn path_of_bodies(request: &Value<'_>, response: Option<&Value<'_>>) -> Option<&'static str> {
+    let object = response.and_then(|response| response.get("object")).and_then(Value::as_str);
+    let answers = |name: &str| response.is_some_and(|response| response.get(name).is_some());
+    let asks = |name: &str| request.get(name).is_some();
+    Some(match object {
+        Some("chat.completion") => "/v1/chat/completions",
+        Some("text_completion") => "/v1/completions",
+        Some("response") => "/v1/responses",
+        Some("list") if asks("input") => "/v1/embeddings",
+        _ if asks("messages") => "/v1/chat/completions",
+        _ if asks("prompt") && answers("choices") => "/v1/completions",
+        _ if asks("input") && answers("data") => "/v1/embeddings",
+        _ if asks("input") && answers("output") => "/v1/responses",
+        _ => return None,
+    })
+}
+
+fn read(reader: &mut AnswerReader, document: &Value<'_>) -> bool {
+    if document.get("choices").is_some() {
+        read_choices(reader, document);
+    } else if type_of(document).starts_with("response.") {
+        read_response_event(reader, document);
+    } else if document.get("output").and_then(Value::as_array).is_some()
+        || document.get("object").and_then(Value::as_str) == Some("response")
+    {
+        read_response(reader, document);
+    } else {
+        return false;
+    }
+    true
+}
+
+/// Reads the choices of a chat or of a completion, whole or a part of a stream.
+fn read_choices(reader: &mut AnswerReader, document: &Value<'_>) {
+    for (index, choice) in indexed(document, "choices") {
+        let message = choice.get("delta").or_else(|| choice.get("message"));
+        let content = message.and_then(|message| message.get("content"));
+        reader.add((index, 0, 0), content.or_else(|| choice.get("text")));
+        let is_error = choice.get("finish_reason").and_then(Value::as_str) == Some("error");
+        if let Some(error) = stated_error(choice).or(is_error.then_some(choice)) {
+            reader.fail(error);
+        }
+    }
+}
+
+fn read_response_event(reader: &mut AnswerReader, event: &Value<'_>) {
+    let place = (0, number(event, "output_index").unwrap_or(0), number(event, "content_index").unwrap_or(0));
+    match (type_of(event), event.get("response")) {
+        ("response.output_text.delta", _) => reader.add(place, event.get("delta")),
+        ("response.failed" | "response.cancelled", response) => {
+            reader.fail(response.and_then(stated_error).unwrap_or(event));
+        }
+        ("response.completed" | "response.incomplete", Some(response)) if !reader.has_texts() => {
+            read_response(reader, response);
+        }
+        _ => {}
+    }
+}
+
+/// Reads the messages of a response.
+fn read_response(reader: &mut AnswerReader, response: &Value<'_>) {
+    let status = response.get("status").and_then(Value::as_str);
+    if matches!(status, Some("failed" | "cancelled")) {
+        reader.fail(stated_error(response).unwrap_or(response));
+    }
+    let items = response.get("output").and_then(Value::as_array).unwrap_or_default();
+    for (position, item) in (0..).zip(items).filter(|(_, item)| type_of(item) != "reasoning") {
+        reader.add((0, position, 0), item.get("content"));
+    }
+}
+
+/// Follows a stream of choices, which can also end with `[DONE]` alone.
+fn follow(progress: &mut StreamProgress, event: &Value<'_>) -> bool {
+    for (index, choice) in indexed(event, "choices") {
+        if states(choice, "finish_reason") {
+            progress.open.remove(&index);
+            progress.has_ended |= progress.open.is_empty();
+        } else {
+            progress.open.insert(index);
+            progress.has_ended = false;
+        }
+    }
+    event.get("choices").is_some()
+}
+
+fn chat_request(chat: &Chat, _: &mut Vec<String>) -> Value<'static> {
+    let stream = chat.is_stream.then_some(("stream", Value::Bool(true)));
+    let members = [("model", text(chat.model.clone())), ("messages", Value::Array(chat.messages.clone()))];
+    object(members.into_iter().chain(chat.members.clone()).chain(stream))
+}
+
+/// Returns the request for the embeddings of the texts in the messages of a chat. The error says why there is none.
+pub(super) fn embedding_request(chat: &Chat) -> Result<Value<'static>, String> {
+    let texts: Option<Vec<_>> = chat
+        .messages
+        .iter()
+        .map(|message| message.get("content").filter(|content| content.as_str().is_some()).cloned())
+        .collect();
+    let texts = texts.ok_or("the span does not contain the texts that were embedded")?;
+    let input = match <[_; 1]>::try_from(texts) {
+        Ok([only]) => only,
+        Err(texts) => Value::Array(texts),
+    };
+    let members = chat.members.iter().map(|(name, value)| match value {
+        Value::Array(formats) if *name == "encoding_format" => {
+            (*name, formats.first().cloned().unwrap_or(Value::Null))
+        }
+        other => (*name, other.clone()),
+    });
+    Ok(object([("model", text(chat.model.clone())), ("input", input)].into_iter().chain(members)))
+}
+
+fn chat_response(chat: &Chat, _: &mut Vec<String>) -> ChatResponse {
+    if !chat.is_stream {
+        let message = |choice: &ChatChoice| in_one_text(&choice.message);
+        return ChatResponse::Whole(completion(chat, "chat.completion", true, message));
+    }
+    let kind = "chat.completion.chunk";
+    let deltas = completion(chat, kind, false, |choice| as_delta(&in_one_text(&choice.message)));
+    // Clients that do not ask for it ignore the usage; one of them reads no chunk without a choice.
+    let ends = completion(chat, kind, true, |_| object([]));
+    let [deltas, ends] = [deltas, ends].map(|chunk| compact::text(&chunk));
+    ChatResponse::Stream(format!("data: {deltas}\n\ndata: {ends}\n\ndata: [DONE]\n\n"))
+}
+
+/// Returns a completion, or a part of a stream of one. The last part states why it ended, and the tokens.
+fn completion(
+    chat: &Chat,
+    kind: &'static str,
+    is_last: bool,
+    content: impl Fn(&ChatChoice) -> Value<'static>,
+) -> Value<'static> {
+    let name = if chat.is_stream { "delta" } else { "message" };
+    let choices = (0..).zip(&chat.choices).map(|(index, choice)| {
+        let reason = if is_last { text(choice.finish_reason.clone()) } else { Value::Null };
+        object([("index", integer(index)), (name, content(choice)), ("finish_reason", reason)])
+    });
+    let created = chat.ended_at.and_then(|at| u64::try_from(at.timestamp()).ok()).unwrap_or(0);
+    let members = [
+        ("id", text(chat.id.clone().unwrap_or_else(|| "imported".to_owned()))),
+        ("object", text(kind)),
+        ("created", integer(created)),
+        ("model", text(chat.response_model().to_owned())),
+        ("choices", Value::Array(choices.collect())),
+    ];
+    let usage = chat.usage.members(["prompt_tokens", "completion_tokens", "total_tokens"]);
+    object(members.into_iter().chain(usage.filter(|_| is_last).map(|usage| ("usage", usage))))
+}
+
+/// Returns an answer whose texts are one: answers of this API have no list of them.
+fn in_one_text(message: &Value<'static>) -> Value<'static> {
+    with_members(message, |name, value| {
+        let parts = value.as_array().filter(|_| name == "content")?;
+        let said: Option<String> = parts.iter().map(|part| part.get("text")?.as_str()).collect();
+        said.map(text)
+    })
+}
+
+/// Returns a message as the only part of a stream: tool calls are numbered there.
+fn as_delta(message: &Value<'static>) -> Value<'static> {
+    with_members(message, |name, value| {
+        let calls = value.as_array().filter(|_| name == "tool_calls")?;
+        let numbered = (0..).zip(calls).map(|(index, call)| {
+            let members = call.as_object().into_iter().flat_map(Object::iter);
+            let members = members.map(|(name, value)| (name, value.to_owned_value()));
+            object([("index", integer(index))].into_iter().chain(members)).into_owned_value()
+        });
+        Some(Value::Array(numbered.collect()))
+    })
+}
+
+/// Returns an object in which members have the values that `changed` returns for them.
+fn with_members(
+    message: &Value<'static>,
+    changed: impl Fn(&str, &Value<'static>) -> Option<Value<'static>>,
+) -> Value<'static> {
+    let Value::Object(members) = message else { return message.clone() };
+    let members = members.iter().map(|(name, value)| {
+        (Cow::Owned(name.to_owned()), changed(name, value).unwrap_or_else(|| value.clone()))
+    });
+    Value::Object(Object::from_members(members.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::assembled::read;
+    use crate::calls::assembled::testing::{answer, failure, stream, texts, usage};
+    use crate::calls::providers::AnswerFailure;
+    use crate::calls::providers::chat::{TokenCounts, message, tool_call};
+
+    fn chat(is_stream: bool) -> Chat {
+        let calls = vec![tool_call("c", "weather", &object([("city", text("Paris"))]))];
+        let answer = message("assistant", text(""), calls, None);
+        Chat {
+            provider: "OpenAI".to_owned(),
+            model: "m".to_owned(),
+            messages: vec![message("user", text("hi"), Vec::new(), None)],
+            choices: vec![ChatChoice { message: answer, finish_reason: "tool_calls".to_owned() }],
+            is_stream,
+            usage: TokenCounts { input: Some(1), output: Some(2) },
+            ..Chat::default()
+        }
+    }
+
+    #[test]
+    fn chats_have_the_form_of_chat_completions() {
+        let call = r#"{"id":"c","type":"function","function":{"name":"weather","arguments":"{\"city\":\"Paris\"}"}}"#;
+        let (path, _, answer, _) = chat(false).formed();
+        assert_eq!(path, "/v1/chat/completions");
+        assert_eq!(
+            answer,
+            format!(
+                "{{\"id\":\"imported\",\"object\":\"chat.completion\",\"created\":0,\"model\":\"m\",\"choices\":[{{\"index\":0,\
+                 \"message\":{{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{call}]}},\"finish_reason\":\"tool_calls\"}}],\
+                 \"usage\":{{\"prompt_tokens\":1,\"completion_tokens\":2,\"total_tokens\":3}}}}"
+            )
+        );
+        let (_, request, stream, _) = chat(true).formed();
+        assert!(
+            stream.contains("\"tool_calls\":[{\"index\":0,\"id\":\"c\"") && stream.ends_with("[DONE]\n\n"),
+            "{stream}"
+        );
+        assert_eq!(request, r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true}"#);
+    }
+
+    #[test]
+    fn answers_have_texts_and_tokens() {
+        for body in [
+            r#"{"choices":[{"message":{"content":"ab"}}]}"#,
+            r#"{"choices":[{"text":"ab"}]}"#,
+            r#"{"output":[{"type":"reasoning"},{"type":"message","content":[{"type":"output_text","text":"ab"}]}]}"#,
+            "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n\
+             data: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]}\n\ndata: [DONE]\n\n",
+            "event: x\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"a\"}\r\n\r\n\
+             data: {\"type\":\"response.output_text.delta\",\"delta\":\"b\"}\n\n\
+             data: {\"type\":\"response.completed\",\"response\":{}}\n\n",
+        ] {
+            assert_eq!(texts(body), ["ab"], "{body}");
+        }
+        assert_eq!(texts(r#"{"choices":[{"message":{"content":null}}]}"#), [""; 0]);
+        for (events, expected) in [
+            (
+                &[
+                    r#"{"choices":[{"delta":{"content":"a"}}],"usage":null}"#,
+                    r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":4}}"#,
+                ],
+                r#"{"completion_tokens":4,"prompt_tokens":10}"#,
+            ),
+            (
+                &[
+                    r#"{"type":"response.created","response":{"usage":null}}"#,
+                    r#"{"type":"response.completed","response":{"usage":{"input_tokens":10,"output_tokens":4}}}"#,
+                ],
+                r#"{"input_tokens":10,"output_tokens":4}"#,
+            ),
+        ] {
+            assert_eq!(usage(&stream(events)).as_deref(), Some(expected));
+        }
+        assert_eq!(usage(&stream(&[r#"{"choices":[]}"#])), None);
+    }
+
+    #[test]
+    fn choices_have_a_text_each() {
+        let chunk = |member: &str, choices: &[(u64, &str)]| {
+            let choices = choices.iter().map(|(index, text)| match member {
+                "text" => format!(r#"{{"index":{index},"text":"{text}"}}"#),
+                _ => format!(r#"{{"index":{index},"delta":{{"content":"{text}"}}}}"#),
+            });
+            format!(r#"{{"choices":[{}]}}"#, choices.collect::<Vec<_>>().join(","))
+        };
+        for member in ["text", "delta"] {
+            let alternating =
+                [(1, "Yes"), (0, "Not"), (0, " now."), (1, " sure.")].map(|choice| chunk(member, &[choice]));
+            let together = [[(0, "Not"), (1, "Yes")], [(1, " sure."), (0, " now.")]]
+                .map(|choices| chunk(member, &choices));
+            for events in [alternating.as_slice(), &together] {
+                let events: Vec<&str> = events.iter().map(String::as_str).chain(["[DONE]"]).collect();
+                let content = read(&stream(&events));
+                assert_eq!(
+                    (content.texts, content.failure),
+                    (vec!["Not now.".to_owned(), "Yes sure.".to_owned()], None)
+                );
+            }
+        }
+        let whole =
+            r#"{"choices":[{"index":1,"message":{"content":"b"}},{"index":0,"message":{"content":"a"}}]}"#;
+        assert_eq!(texts(whole), ["a", "b"]);
+    }
+
+    #[test]
+    fn errors_and_ends_are_recognized() {
+        for events in [
+            &[r#"{"choices":[{"delta":{"content":"a"}}]}"#, r#"{"error":{"message":"no"}}"#, "[DONE]"][..],
+            &[r#"{"type":"response.failed","response":{"status":"failed","error":{"message":"no"}}}"#],
+            &[r#"{"type":"response.created"}"#, r#"{"type":"error","message":"no"}"#],
+            &[r#"{"choices":[{"delta":{},"finish_reason":"error","error":{"message":"no"}}]}"#, "[DONE]"],
+        ] {
+            assert_eq!(failure(&stream(events)).as_deref(), Some("no"), "{events:?}");
+        }
+        for body in [
+            r#"{"object":"response","status":"failed","error":{"message":"no"},"output":[]}"#,
+            r#"{"choices":[{"message":{},"error":{"message":"no"}}]}"#,
+        ] {
+            assert_eq!(failure(&answer(200, None, body)).as_deref(), Some("no"), "{body}");
+        }
+        for events in [
+            r#"{"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}]}"#,
+            r#"{"choices":[{"index":0,"finish_reason":"stop"},{"index":1,"delta":{}}]}"#,
+            r#"{"type":"response.created"}"#,
+        ] {
+            assert_eq!(read(&stream(&[events])).failure, Some(AnswerFailure::NoEnd), "{events:?}");
+        }
+        for events in [
+            [r#"{"choices":[{"index":0,"delta":{"content":"a"}}]}"#, "[DONE]"],
+            [
+                r#"{"choices":[],"prompt_filter_results":[]}"#,
+                r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+            ],
+            [r#"{"type":"response.created"}"#, r#"{"type":"response.incomplete","response":{}}"#],
+        ] {
+            assert_eq!(failure(&stream(&events)), None, "{events:?}");
+        }
+        let completed = r#"{"error":null,"object":"response","status":"completed","output":[]}"#;
+        assert_eq!(failure(&answer(200, Some("application/json"), completed)), None);
+    }
+}
