@@ -7,9 +7,10 @@ use runvault::LookupError;
 use runvault::formats;
 #[cfg(feature = "gateway")]
 use runvault::gateway::RuleSuggestion;
+use runvault::json::reader::Limit;
 use runvault::recorders::ConvertError;
 use runvault::storage::{BackupError, ErrorKind, StorageError};
-use runvault::validation::Violation;
+use runvault::validation::{Remedy, Violation};
 use runvault::vault::bundle::BundleError;
 use runvault::vault::copy::CopyError;
 use runvault::vault::search::SearchError;
@@ -58,28 +59,26 @@ pub(crate) fn for_comparison(rule: &RuleSuggestion) -> String {
 /// Returns the message of a violation with the option that helps, if there is one.
 pub(crate) fn for_violation(violation: &Violation) -> Cow<'_, str> {
     let message = violation.message.as_str();
-    let ends = |end: &str| {
-        message.strip_suffix(end).is_some_and(|rest| rest.ends_with(|c: char| c.is_ascii_digit()))
-    };
-    let hint = match &*violation.rule_id {
-        "DOC4" if ends(" levels") => "raise the limit with --max-depth",
-        "DOC5" if ends(" values") => "raise the limit with --max-values",
-        "DOC5" if ends(" entries") => "raise the limit with --max-entries",
-        "DOC5" if OF_BYTES.iter().any(|begin| message.starts_with(begin)) => "raise it with --max-size",
-        "KIND" if UNRECOGNISED.contains(&message) => {
-            return format!("{message}; use --kind to require one of {}", formats::names()).into();
+    match violation.remedy {
+        // These messages end with the limit.
+        Some(Remedy::Raise(Limit::Bytes)) => format!("{message}; raise it with --max-size").into(),
+        Some(Remedy::Raise(limit)) => format!("{message}; raise the limit with {}", option_for(limit)).into(),
+        Some(Remedy::RequireKind) => {
+            format!("{message}; use --kind to require one of {}", formats::names()).into()
         }
-        _ => return message.into(),
-    };
-    format!("{message}; {hint}").into()
+        None => message.into(),
+    }
 }
 
-/// The messages for documents and archives that no kind recognizes.
-const UNRECOGNISED: [&str; 2] = ["no kind recognizes the document", "the archive is not an artifact"];
-
-/// The beginnings of messages about the limit of bytes. Other limits of bytes are fixed.
-const OF_BYTES: [&str; 4] =
-    ["the document has ", "the document exceeds ", "the files ", "with aliases expanded"];
+/// Returns the option that sets a limit.
+fn option_for(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Bytes => "--max-size",
+        Limit::Depth => "--max-depth",
+        Limit::Values => "--max-values",
+        Limit::Entries => "--max-entries",
+    }
+}
 
 /// Returns the violations with the options that help.
 pub(crate) fn for_violations(violations: &[Violation]) -> Vec<Violation> {
@@ -93,8 +92,8 @@ pub(crate) fn for_violations(violations: &[Violation]) -> Vec<Violation> {
 /// Returns the message of an error of a bundle with the option that helps, if there is one.
 pub(crate) fn for_bundle(error: &BundleError) -> String {
     match error {
-        BundleError::Broken { rule: "BU7", message, .. } if message.starts_with("the capture ") => {
-            format!("{error}; raise it with --max-size")
+        BundleError::Broken { limit: Some(limit), .. } => {
+            format!("{error}; raise it with {}", option_for(*limit))
         }
         _ => error.to_string(),
     }
@@ -102,11 +101,9 @@ pub(crate) fn for_bundle(error: &BundleError) -> String {
 
 /// Returns the message of an error of a recording with the option that helps, if there is one.
 pub(crate) fn for_recording(error: &ConvertError) -> String {
-    match error.rule {
-        "IM2" if error.message.contains(" levels") => format!("{error}; raise the limit with --max-depth"),
-        "IM2" if error.message.contains(" values") => format!("{error}; raise the limit with --max-values"),
-        "IM2" if error.message.contains(" bytes") => format!("{error}; raise the limit with --max-size"),
-        _ => error.to_string(),
+    match error.limit {
+        Some(limit) => format!("{error}; raise the limit with {}", option_for(limit)),
+        None => error.to_string(),
     }
 }
 

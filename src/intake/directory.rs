@@ -13,7 +13,7 @@ use super::tree::{self, FileId, FileKind, FoundPath, OpenDir};
 use crate::artifact::{Directory, DirectoryEntry, EntryContent, Kind, document};
 use crate::formats;
 use crate::intake::archive::ArchiveError;
-use crate::json::reader::Limits;
+use crate::json::reader::{Limit, Limits};
 use crate::validation::Report;
 
 /// Returns the kind of artifact that a directory with these entries is intended to be, if it is one.
@@ -70,7 +70,8 @@ pub(super) fn read(
         Err(error) => return Ok(kind.unreadable(&shown, &error.to_string()).into()),
     };
     if entries.len() > most {
-        return Ok(Report::from(document::too_much(ArchiveError::TooManyEntries(most).to_string())).into());
+        let message = ArchiveError::TooManyEntries(most).to_string();
+        return Ok(Report::from(document::beyond(Limit::Entries, message)).into());
     }
     let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
     let mut left = limit;

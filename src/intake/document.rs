@@ -161,8 +161,8 @@ pub(super) fn unrecognized(bytes: &[u8], options: &ExamineOptions) -> Violation 
     };
     let message = match (read, first) {
         (Err(error), _) => return document::violation(&error),
-        (Ok(()), None) => "the document is empty".to_owned(),
-        (Ok(()), _) => "no kind recognizes the document".to_owned(),
+        (Ok(()), None) => "the document is empty",
+        (Ok(()), _) => return document::unrecognized("no kind recognizes the document"),
     };
     Violation::new(document::UNRECOGNISED, "", message)
 }

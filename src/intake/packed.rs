@@ -7,7 +7,7 @@ use super::verdict::{DocumentVerdict, Rejection, admitted};
 use crate::artifact::{Admitted, Directory, DirectoryEntry, Kind, document};
 use crate::formats;
 use crate::intake::archive::{self, ArchiveContents, ArchiveError, ArchiveFormat};
-use crate::json::reader::Limits;
+use crate::json::reader::{Limit, Limits};
 use crate::validation::{Report, Violation};
 
 /// Examines an archive that is intended to be an artifact.
@@ -75,8 +75,7 @@ fn judge(
         return Err(Rejection::new(kind, report(&error)));
     }
     let Some(kind) = kind else {
-        let message = "the archive is not an artifact";
-        return Err(Rejection::new(None, Violation::new(document::UNRECOGNISED, "", message).into()));
+        return Err(Rejection::new(None, document::unrecognized("the archive is not an artifact").into()));
     };
     let directory = Directory { entries: contents.entries };
     admitted(kind, kind.admit_directory(directory, &options.admit))
@@ -93,11 +92,11 @@ fn recognize(entries: &[DirectoryEntry]) -> Option<Kind> {
 fn report(error: &ArchiveError) -> Report {
     match error {
         ArchiveError::Broken(_) => document::broken_archive(error.to_string()),
-        ArchiveError::TooLarge(_)
-        | ArchiveError::TooDense
-        | ArchiveError::TooManyEntries(_)
-        | ArchiveError::ListTooLarge
-        | ArchiveError::NameTooLong => document::too_much(error.to_string()),
+        ArchiveError::TooLarge(_) => document::beyond(Limit::Bytes, error.to_string()),
+        ArchiveError::TooManyEntries(_) => document::beyond(Limit::Entries, error.to_string()),
+        ArchiveError::TooDense | ArchiveError::ListTooLarge | ArchiveError::NameTooLong => {
+            document::too_much(error.to_string())
+        }
     }
     .into()
 }

@@ -23,7 +23,7 @@ use std::rc::Rc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use crate::json::reader::{Defect, Limits, MAX_NUMBER_DIGITS, ReadError, excerpt, too_deep};
+use crate::json::reader::{Defect, Limit, Limits, MAX_NUMBER_DIGITS, ReadError, excerpt, too_deep};
 use crate::json::{Number, Object, Value};
 
 use guard::GuardedText;
@@ -91,6 +91,7 @@ fn syntax_error(error: &ScanError) -> ReadError {
         line: error.marker().line(),
         column: error.marker().col() + 1,
         message: message.to_owned(),
+        limit: None,
     }
 }
 
@@ -98,11 +99,12 @@ fn syntax_error(error: &ScanError) -> ReadError {
 struct YamlEventError {
     defect: Defect,
     message: String,
+    limit: Option<Limit>,
 }
 
 impl YamlEventError {
     fn new(defect: Defect, message: impl Into<String>) -> Self {
-        Self { defect, message: message.into() }
+        Self { defect, message: message.into(), limit: None }
     }
 
     fn at(self, span: Span) -> ReadError {
@@ -111,6 +113,7 @@ impl YamlEventError {
             line: span.start.line(),
             column: span.start.col() + 1,
             message: self.message,
+            limit: self.limit,
         }
     }
 }
@@ -306,20 +309,22 @@ impl<'l> Builder<'l> {
         let limits = self.limits;
         let depth = limits.depth.min(Limits::MAX_DEPTH);
         if self.open.len() + node.height > depth {
-            return Err(YamlEventError::new(Defect::TooDeep, too_deep(depth)));
+            let error = YamlEventError::new(Defect::TooDeep, too_deep(depth));
+            return Err(YamlEventError { limit: Some(Limit::Depth), ..error });
         }
         if !self.at_key() {
             self.values = self.values.saturating_add(node.values);
         }
         self.bytes = self.bytes.saturating_add(node.bytes);
-        let message = if self.values > limits.values {
-            format!("the document has more than {} values", limits.values)
+        let (limit, message) = if self.values > limits.values {
+            (Limit::Values, format!("the document has more than {} values", limits.values))
         } else if self.bytes > limits.bytes {
-            format!("with aliases expanded, the document has more than {} bytes", limits.bytes)
+            let message = format!("with aliases expanded, the document has more than {} bytes", limits.bytes);
+            (Limit::Bytes, message)
         } else {
             return Ok(());
         };
-        Err(YamlEventError::new(Defect::TooLarge, message))
+        Err(YamlEventError { defect: Defect::TooLarge, message, limit: Some(limit) })
     }
 
     /// Adds a completed node to its parent.

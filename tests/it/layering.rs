@@ -20,7 +20,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("digest", &["sha2", "hmac", "ring"]),
     ("display", &["unicode_width"]),
     ("json", &["digest", "ryu_js", "serde_json", "serde_json_canonicalizer"]),
-    ("validation", &["utoipa"]),
+    ("validation", &["json", "utoipa"]),
     ("secrets", &["aho_corasick", "regex", "utoipa"]),
     ("artifact", &["digest", "json", "secrets", "validation", "utoipa"]),
     ("yaml", &["json", "saphyr_parser"]),

@@ -1,6 +1,8 @@
 //! The exit code of the process, and the messages that explain it.
 
+use std::error::Error;
 use std::ffi::OsString;
+use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
@@ -52,7 +54,7 @@ pub(crate) fn usage_exit_code(
     if error.kind() == clap::error::ErrorKind::UnknownArgument {
         suggest_option(&mut error, command, words);
     }
-    match suggestion(&error) {
+    match suggestion(&error, suggestions::named_command(command, words)) {
         Some(suggestion) => stdout::error(&suggestion),
         None => stdout::message(&usage_text(error)),
     }
@@ -70,11 +72,10 @@ fn suggest_option(error: &mut clap::Error, command: &clap::Command, words: &[OsS
 }
 
 /// Returns the error for a command that does not exist here but is known from other programs.
-fn suggestion(error: &clap::Error) -> Option<String> {
-    if let (Some(ContextValue::String(path)), Some(ContextValue::StyledStr(usage))) =
-        (error.get(ContextKind::InvalidArg), error.get(ContextKind::Usage))
+fn suggestion(error: &clap::Error, command: &clap::Command) -> Option<String> {
+    if let Some(ContextValue::String(path)) = error.get(ContextKind::InvalidArg)
         && !path.starts_with('-')
-        && usage.to_string().contains("runvault init ")
+        && command.get_name() == "init"
     {
         return Some(format!("the path of a vault is given with --vault: \"runvault init --vault {path}\""));
     }
@@ -82,17 +83,15 @@ fn suggestion(error: &clap::Error) -> Option<String> {
     Some(format!("there is no command {name}; {}", suggestions::for_command(name)?))
 }
 
-/// What the standard library says of text that is not a number, and what to say instead.
-const OF_NUMBERS: [(&str, &str); 4] = [
-    ("invalid digit found in string", "expected a whole number"),
-    ("cannot parse integer from empty string", "expected a whole number"),
-    ("number too large to fit in target type", "the number is too large"),
-    ("invalid float literal", "expected a number"),
-];
-
-/// Explains values of numeric arguments that are not valid.
-fn with_numbers_explained(text: String) -> String {
-    OF_NUMBERS.iter().fold(text, |text, (from, to)| text.replace(&format!(": {from}"), &format!(": {to}")))
+/// Returns the reason why the value of a numeric argument is not valid, in place of that of the standard library.
+fn number_expected(reason: &(dyn Error + 'static)) -> Option<&'static str> {
+    if reason.is::<ParseFloatError>() {
+        return Some("expected a number");
+    }
+    Some(match reason.downcast_ref::<ParseIntError>()?.kind() {
+        IntErrorKind::PosOverflow => "the number is too large",
+        _ => "expected a whole number",
+    })
 }
 
 /// Returns the text of a usage error. Arguments may be file names from untrusted sources, so they are escaped in place,
@@ -112,7 +111,12 @@ fn usage_text(mut error: clap::Error) -> String {
     for (kind, value) in context {
         error.insert(kind, value);
     }
-    let text = with_numbers_explained(error.to_string());
+    let mut text = error.to_string();
+    if let Some(reason) = error.source()
+        && let Some(expected) = number_expected(reason)
+    {
+        text = text.replace(&format!(": {reason}"), &format!(": {expected}"));
+    }
     let lines: Vec<String> = text.trim_end().lines().map(|line| escaped(line).to_string()).collect();
     let text = lines.join("\n");
     match text.strip_prefix("error:") {
