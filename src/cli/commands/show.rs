@@ -50,7 +50,8 @@ impl Args {
         if let Some(template) = &self.format {
             let (artifact, details) = description.into_details();
             let (now, by) = (clock::now(), TimeBasis::LastSeen);
-            let subject = ColumnContext { artifact: &artifact, details: &details, matches: &[], now, by };
+            let subject =
+                ColumnContext { artifact: &artifact, details: &details, matches: &[], now, by, row: None };
             writeln!(stdout::text(), "{}", template.fill(&subject))?;
         } else if self.json {
             json::line(&mut stdout::raw(), &description)?;

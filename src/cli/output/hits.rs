@@ -112,7 +112,7 @@ impl<'f> ArtifactListPrinter<'f> {
         listed: ArtifactListItem<'_>,
     ) -> Result<(), CommandError> {
         let ArtifactListItem { artifact, details, matches, below } = listed;
-        let subject = ColumnContext { artifact, details, matches, now: self.now, by: self.by };
+        let subject = ColumnContext { artifact, details, matches, now: self.now, by: self.by, row: None };
         match &mut self.form {
             ArtifactListLayout::Default(columns, table) => {
                 let cell = |column: &ArtifactColumn| match column {

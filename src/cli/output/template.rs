@@ -58,16 +58,11 @@ impl LineTemplate {
     /// Returns the text for an artifact. Values are always escaped: a pipe often ends at a terminal, and a line feed in
     /// a value would split the line. `--json` contains them unchanged.
     pub(crate) fn fill(&self, subject: &ColumnContext<'_>) -> String {
-        self.fill_with(|column| subject.text(column))
-    }
-
-    /// Like [`LineTemplate::fill`], with the values that `value` returns.
-    pub(crate) fn fill_with(&self, value: impl Fn(ArtifactColumn) -> String) -> String {
         let mut line = String::new();
         for piece in &self.0 {
             match piece {
                 TemplatePart::Text(text) => line.push_str(text),
-                TemplatePart::Column(column) => line.push_str(&whole(&value(*column))),
+                TemplatePart::Column(column) => line.push_str(&whole(&subject.text(*column))),
             }
         }
         line

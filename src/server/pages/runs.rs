@@ -270,7 +270,7 @@ fn shown(row: &ListRow) -> Markup {
             td { a.hash href=(address::artifact(row.artifact.core_hash)) { (line(&name)) } }
             td { (texts(&row.models)) }
             td { (texts(&row.agents)) }
-            (count(row.steps.or(row.interactions)))
+            (count(row.number(formats::STEPS)))
             td.right { @if let Some(took) = row.duration_ms { (display::duration(took)) } }
             (count(row.tokens))
             td.right { @if has_errors { span.bad { (number(row.errors.unwrap_or(0).unsigned_abs())) } } }
@@ -280,7 +280,7 @@ fn shown(row: &ListRow) -> Markup {
                 }
             }
             td { @for tag in &row.tags { span.tag { "@" (line(tag)) } " " } }
-            td { @for (key, values) in &row.labels { @for value in values { (parts::label(key, value)) " " } } }
+            td { @for (key, value) in row.each_label() { (parts::label(key, value)) " " } }
         }
     }
 }

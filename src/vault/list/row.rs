@@ -64,6 +64,68 @@ pub struct ListRow {
     pub members: Vec<ListMember>,
 }
 
+impl ListRow {
+    /// Returns the number that it states of an attribute. Those that rows do not always state must have been requested.
+    #[must_use]
+    pub fn number(&self, info: AttributeInfo) -> Option<i64> {
+        let largest = || info.values.number(self.requested(info.name).last()?);
+        self.stated_number(info.name).or_else(largest)
+    }
+
+    /// Returns the values that it states of an attribute. Those that rows do not always state must have been requested.
+    #[must_use]
+    pub fn values(&self, name: &str) -> Vec<String> {
+        match name {
+            "run_id" => self.run_id.iter().cloned().collect(),
+            "model_id" => self.models.clone(),
+            "agent" => self.agents.clone(),
+            "provider" => self.providers.clone(),
+            "result" => self.result.iter().cloned().collect(),
+            _ => match self.stated_number(name) {
+                Some(number) => vec![number.to_string()],
+                None => self.requested(name).to_vec(),
+            },
+        }
+    }
+
+    fn stated_number(&self, name: &str) -> Option<i64> {
+        match name {
+            "duration_ms" => self.duration_ms,
+            "latency_ms" => self.latency_ms,
+            "tool_calls" => self.tool_calls,
+            "tokens_input" => self.tokens_input,
+            "tokens_output" => self.tokens_output,
+            "tokens" => self.tokens,
+            "errors" => self.errors,
+            // A session has interactions in place of steps.
+            _ if name == formats::STEPS.name => self.steps.or(self.interactions),
+            _ => None,
+        }
+    }
+
+    fn requested(&self, name: &str) -> &[String] {
+        let attribute = self.attributes.iter().find(|attribute| attribute.name == name);
+        attribute.map(|attribute| attribute.values.as_slice()).unwrap_or_default()
+    }
+
+    /// Returns its labels, with each of the values of a key.
+    pub fn each_label(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.labels.iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value)))
+    }
+
+    /// Returns the kinds of its artifacts, the first artifact's first.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<&str> {
+        let mut kinds: Vec<&str> = Vec::new();
+        for member in &self.members {
+            if !kinds.contains(&member.artifact.kind.as_str()) {
+                kinds.push(&member.artifact.kind);
+            }
+        }
+        kinds
+    }
+}
+
 /// An artifact of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ListMember {
