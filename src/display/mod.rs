@@ -66,15 +66,16 @@ pub fn duration(milliseconds: i64) -> String {
         SECOND..MINUTE => {
             format!("{}.{} s", milliseconds / SECOND, milliseconds % SECOND / (SECOND / 10))
         }
-        MINUTE..HOUR => with_rest((milliseconds / MINUTE, "min"), (milliseconds % MINUTE / SECOND, "s")),
-        HOUR.. => with_rest((milliseconds / HOUR, "h"), (milliseconds % HOUR / MINUTE, "min")),
+        MINUTE..HOUR => {
+            with_rest(&format!("{} min", milliseconds / MINUTE), milliseconds % MINUTE / SECOND, "s")
+        }
+        HOUR.. => with_rest(&format!("{} h", milliseconds / HOUR), milliseconds % HOUR / MINUTE, "min"),
     }
 }
 
-/// Returns a number of units, and that of the next smaller ones unless it is zero.
-fn with_rest(whole: (i64, &str), rest: (i64, &str)) -> String {
-    let smaller = if rest.0 > 0 { format!(" {} {}", rest.0, rest.1) } else { String::new() };
-    format!("{} {}{smaller}", whole.0, whole.1)
+/// Returns a length in units, with the number of the next smaller ones unless it is zero.
+fn with_rest(whole: &str, rest: i64, unit: &str) -> String {
+    if rest > 0 { format!("{whole} {rest} {unit}") } else { whole.to_owned() }
 }
 
 #[cfg(test)]

@@ -138,13 +138,13 @@ fn form(parameters: &Parameters, problem: Option<&FieldProblem>) -> Markup {
                 "Kind"
                 (filters::kind_options(&formats::ALL, &parameters.kind))
             }
-            (input("Attribute", ("attribute", &parameters.attribute), "model_id=gpt-*", problem))
-            (input("Hash", ("mention", &parameters.mention), "sha256:…, @tag or run id", problem))
-            (input("Tag", ("tag", &parameters.tag), "* is any", problem))
-            (input("Label", ("label", &parameters.label), "branch=main", problem))
-            (input("Note", ("note", &parameters.note), "", problem))
-            (input("Since", ("since", &parameters.since), "2026-11-20, 7d, yesterday", problem))
-            (input("Until", ("until", &parameters.until), "2026-11-21", problem))
+            (input("Attribute", "attribute", &parameters.attribute, "model_id=gpt-*", problem))
+            (input("Hash", "mention", &parameters.mention, "sha256:…, @tag or run id", problem))
+            (input("Tag", "tag", &parameters.tag, "* is any", problem))
+            (input("Label", "label", &parameters.label, "branch=main", problem))
+            (input("Note", "note", &parameters.note, "", problem))
+            (input("Since", "since", &parameters.since, "2026-11-20, 7d, yesterday", problem))
+            (input("Until", "until", &parameters.until, "2026-11-21", problem))
             label { "Time" (options("by", &times, &parameters.by)) }
             label { "Order" (options("order", &orders, &parameters.order)) }
             button { "Filter" }

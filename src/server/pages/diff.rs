@@ -60,7 +60,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
         (form(&parameters))
         (summary(&answer))
         (changes(&answer, parameters.after.is_none()))
-        (pages(&parameters, (one, other), &answer))
+        (pages(&parameters, one, other, &answer))
     };
     Ok(ResponseContent::Page(HtmlPage { title, section: "/diff", body }))
 }
@@ -211,7 +211,7 @@ fn text(value: &JsonValue) -> String {
     }
 }
 
-fn pages(parameters: &Parameters, (one, other): (CoreHash, CoreHash), answer: &DiffAnswer) -> Markup {
+fn pages(parameters: &Parameters, one: CoreHash, other: CoreHash, answer: &DiffAnswer) -> Markup {
     let to = |after: Option<u64>| {
         let (one, other, after) = (one.to_string(), other.to_string(), after.map(|after| after.to_string()));
         let all = parameters.all.then_some("true");

@@ -48,7 +48,8 @@ fn invalid(field: &'static str, message: &impl ToString) -> PageError {
 /// Returns a field for text, with what is wrong with it.
 pub(super) fn input(
     title: &str,
-    (name, value): (&str, &str),
+    name: &str,
+    value: &str,
     placeholder: &str,
     problem: Option<&FieldProblem>,
 ) -> Markup {

@@ -127,7 +127,7 @@ fn drawing(answer: &LinksAnswer) -> Markup {
             svg.graph width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) role="group" aria-label="Graph of links" {
                 @for edge in &answer.edges { (edge_between(edge, &corners)) }
                 @for (index, (node, corner)) in answer.nodes.iter().zip(&corners).enumerate() {
-                    (node_at(&node.target, *corner, index == 0))
+                    (node_at(&node.target, corner.0, corner.1, index == 0))
                 }
             }
         }
@@ -159,7 +159,7 @@ fn edge_between(edge: &LinkEdge, corners: &[(i64, i64)]) -> Markup {
     }
 }
 
-fn node_at(end: &LinkEnd, (x, y): (i64, i64), is_root: bool) -> Markup {
+fn node_at(end: &LinkEnd, x: i64, y: i64, is_root: bool) -> Markup {
     let LinkEnd { kind, core_hash, digest, name, .. } = end;
     let noun = kind
         .as_deref()

@@ -217,14 +217,14 @@ fn form(parameters: &Parameters, problem: Option<&FieldProblem>) -> Markup {
     html! {
         form.filters action="/" {
             label { "Kind" (filters::kind_options(&recordings(), &parameters.kind)) }
-            (input("Model", ("model", &parameters.model), "gpt-*", problem))
-            (input("Agent", ("agent", &parameters.agent), "", problem))
-            (input("Tool", ("tool", &parameters.tool), "", problem))
-            (input("Tag", ("tag", &parameters.tag), "* is any", problem))
-            (input("Label", ("label", &parameters.label), "branch=main", problem))
+            (input("Model", "model", &parameters.model, "gpt-*", problem))
+            (input("Agent", "agent", &parameters.agent, "", problem))
+            (input("Tool", "tool", &parameters.tool, "", problem))
+            (input("Tag", "tag", &parameters.tag, "* is any", problem))
+            (input("Label", "label", &parameters.label, "branch=main", problem))
             label { "Errors" (options("errors", &errors, &parameters.errors)) }
-            (input("Created since", ("since", &parameters.since), "2026-11-20, 7d, yesterday", problem))
-            (input("Created until", ("until", &parameters.until), "2026-11-21", problem))
+            (input("Created since", "since", &parameters.since, "2026-11-20, 7d, yesterday", problem))
+            (input("Created until", "until", &parameters.until, "2026-11-21", problem))
             label { "Order" (options("order", &orders(), &parameters.order)) }
             button { "Filter" }
             a href="/" { "Clear" }

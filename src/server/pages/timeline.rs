@@ -39,7 +39,7 @@ pub(super) fn drawing(answer: &ViewAnswer) -> Markup {
             svg.timeline viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(summary) {
                 line.axis x1="0" x2=(WIDTH) y1=(height - 1) y2=(height - 1) {}
                 @for (at, step) in answer.steps.iter().enumerate() {
-                    (bar(step, span(step, at, answer.steps.len(), times.as_ref()), row(step)))
+                    (bar(step, &span(step, at, answer.steps.len(), times.as_ref()), row(step)))
                 }
             }
             figcaption.faint {
@@ -68,8 +68,14 @@ fn length(step: &ViewStep) -> i64 {
     i64::try_from(step.duration_ms.unwrap_or(0)).unwrap_or(i64::MAX)
 }
 
-/// Returns the beginning and the width of the bar of the step `at` this position on the page.
-fn span(step: &ViewStep, at: usize, count: usize, times: Option<&Range<i64>>) -> (i64, i64) {
+/// The beginning and the width of a bar.
+struct BarSpan {
+    x: i64,
+    width: i64,
+}
+
+/// Returns where the bar of the step `at` this position on the page is.
+fn span(step: &ViewStep, at: usize, count: usize, times: Option<&Range<i64>>) -> BarSpan {
     let scaled = |value: i64, all: i64| {
         let scaled = i128::from(value.max(0)) * i128::from(WIDTH) / i128::from(all.max(1));
         i64::try_from(scaled).unwrap_or(WIDTH).min(WIDTH)
@@ -86,15 +92,15 @@ fn span(step: &ViewStep, at: usize, count: usize, times: Option<&Range<i64>>) ->
         }
     };
     let width = width.max(NARROWEST);
-    (x.min(WIDTH - width), width)
+    BarSpan { x: x.min(WIDTH - width), width }
 }
 
-fn bar(step: &ViewStep, (x, width): (i64, i64), row: usize) -> Markup {
+fn bar(step: &ViewStep, span: &BarSpan, row: usize) -> Markup {
     let class = if step.failed { "failed" } else { class(step) };
     let y = i64::try_from(row).unwrap_or_default() * ROW + 1;
     let label = label(step);
     let drawn = html! {
-        rect class=(class) x=(x) y=(y) width=(width) height=(BAR) { title { (label) } }
+        rect class=(class) x=(span.x) y=(y) width=(span.width) height=(BAR) { title { (label) } }
     };
     svg::linked(Some(&format!("#step-{}", step.index)), &label, &drawn)
 }

@@ -128,6 +128,6 @@ impl Vault {
     ) -> Result<Summary, StorageError> {
         let without = options.without_source_path;
         let source_paths = if without { SourcePaths::LeftOut } else { SourcePaths::OfInputs };
-        add(&*self.storage, items, (options, Recorded { annotations, source_paths }), monitor)
+        add(&*self.storage, items, options, Recorded { annotations, source_paths }, monitor)
     }
 }

@@ -25,10 +25,10 @@ impl<A> Examination<A> {
     pub(super) fn new(
         path: OsString,
         items: Option<u64>,
-        examined: (DocumentVerdict, Option<InputLocation>),
+        verdict: DocumentVerdict,
+        place: Option<InputLocation>,
         make: &impl Fn(Admitted) -> A,
     ) -> Self {
-        let (verdict, place) = examined;
         let mut original = None;
         let verdict = match verdict {
             DocumentVerdict::Admitted(admitted) => {
@@ -136,7 +136,7 @@ pub(super) fn each<A: Send, E>(
         if stores {
             intake::attach(&mut verdict, place.as_ref(), options, room);
         }
-        Ok(Examination::new(path, items, (verdict, place), &make))
+        Ok(Examination::new(path, items, verdict, place, &make))
     };
     let mut passed_over = 0;
     pipeline::in_order(inputs, open, work, |event| match event {

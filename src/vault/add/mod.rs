@@ -41,7 +41,8 @@ const IDLE_BEFORE_STORING: u32 = 50;
 pub(in crate::vault) fn add(
     storage: &dyn Storage,
     inputs: impl Iterator<Item = InputResult> + Send,
-    (options, recorded): (&ExamineOptions, Recorded<'_>),
+    options: &ExamineOptions,
+    recorded: Recorded<'_>,
     monitor: &mut dyn AddMonitor,
 ) -> Result<Summary> {
     recorded.annotations.check()?;

@@ -16,62 +16,64 @@ const MAX_CUTS: usize = 12;
 /// Returns the pairs of indices of equal elements, ascending on both sides.
 pub(super) fn align<T: Copy + Eq + Hash>(one: &[T], other: &[T]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
-    cut(one, other, (0, 0), 0, &mut pairs);
+    Sublists { one, other, at: (0, 0) }.cut(0, &mut pairs);
     pairs
 }
 
-/// Aligns two sublists that start at the indices `at` of the whole lists.
-fn cut<T: Copy + Eq + Hash>(
-    one: &[T],
-    other: &[T],
+/// Two sublists that start at the indices `at` of the whole lists.
+struct Sublists<'l, T> {
+    one: &'l [T],
+    other: &'l [T],
     at: (usize, usize),
-    cuts: usize,
-    pairs: &mut Vec<(usize, usize)>,
-) {
-    let ends = |(one, other): &(&T, &T)| one == other;
-    let before = one.iter().zip(other).take_while(ends).count();
-    pairs.extend((0..before).map(|index| (at.0 + index, at.1 + index)));
-    let (one, other) = (one.get(before..).unwrap_or_default(), other.get(before..).unwrap_or_default());
-    let after = one.iter().rev().zip(other.iter().rev()).take_while(ends).count();
-    let (inner_one, inner_other) = (one.len() - after, other.len() - after);
-    let inner = (one.get(..inner_one).unwrap_or_default(), other.get(..inner_other).unwrap_or_default());
-    between(inner.0, inner.1, (at.0 + before, at.1 + before), cuts, pairs);
-    let end = (at.0 + before + inner_one, at.1 + before + inner_other);
-    pairs.extend((0..after).map(|index| (end.0 + index, end.1 + index)));
 }
 
-/// Aligns two sublists without a common prefix or suffix.
-fn between<T: Copy + Eq + Hash>(
-    one: &[T],
-    other: &[T],
-    at: (usize, usize),
-    cuts: usize,
-    pairs: &mut Vec<(usize, usize)>,
-) {
-    if one.is_empty() || other.is_empty() {
-        return;
+impl<T: Copy + Eq + Hash> Sublists<'_, T> {
+    /// Aligns the sublists.
+    fn cut(&self, cuts: usize, pairs: &mut Vec<(usize, usize)>) {
+        let Self { one, other, at } = *self;
+        let ends = |(one, other): &(&T, &T)| one == other;
+        let before = one.iter().zip(other).take_while(ends).count();
+        pairs.extend((0..before).map(|index| (at.0 + index, at.1 + index)));
+        let (one, other) = (one.get(before..).unwrap_or_default(), other.get(before..).unwrap_or_default());
+        let after = one.iter().rev().zip(other.iter().rev()).take_while(ends).count();
+        let (inner_one, inner_other) = (one.len() - after, other.len() - after);
+        let inner = (one.get(..inner_one).unwrap_or_default(), other.get(..inner_other).unwrap_or_default());
+        let inner = Sublists { one: inner.0, other: inner.1, at: (at.0 + before, at.1 + before) };
+        inner.between(cuts, pairs);
+        let end = (at.0 + before + inner_one, at.1 + before + inner_other);
+        pairs.extend((0..after).map(|index| (end.0 + index, end.1 + index)));
     }
-    if one.len().saturating_mul(other.len()) <= EXACT_CELLS {
-        let found = exact(one, other);
-        return pairs.extend(found.into_iter().map(|(index, other)| (at.0 + index, at.1 + other)));
-    }
-    if cuts == MAX_CUTS {
-        return;
-    }
-    let mut anchors = ascending(&unique(one, other));
-    if anchors.is_empty() {
-        anchors = ascending(&by_occurrence(one, other));
-    }
-    let mut begin = (0, 0);
-    for anchor in anchors.iter().copied().chain((!anchors.is_empty()).then_some((one.len(), other.len()))) {
-        let slices = (one.get(begin.0..anchor.0), other.get(begin.1..anchor.1));
-        if let (Some(one), Some(other)) = slices {
-            cut(one, other, (at.0 + begin.0, at.1 + begin.1), cuts + 1, pairs);
+
+    /// Aligns sublists without a common prefix or suffix.
+    fn between(&self, cuts: usize, pairs: &mut Vec<(usize, usize)>) {
+        let Self { one, other, at } = *self;
+        if one.is_empty() || other.is_empty() {
+            return;
         }
-        if anchor.0 < one.len() {
-            pairs.push((at.0 + anchor.0, at.1 + anchor.1));
+        if one.len().saturating_mul(other.len()) <= EXACT_CELLS {
+            let found = exact(one, other);
+            return pairs.extend(found.into_iter().map(|(index, other)| (at.0 + index, at.1 + other)));
         }
-        begin = (anchor.0 + 1, anchor.1 + 1);
+        if cuts == MAX_CUTS {
+            return;
+        }
+        let mut anchors = ascending(&unique(one, other));
+        if anchors.is_empty() {
+            anchors = ascending(&by_occurrence(one, other));
+        }
+        let mut begin = (0, 0);
+        for anchor in anchors.iter().copied().chain((!anchors.is_empty()).then_some((one.len(), other.len())))
+        {
+            let slices = (one.get(begin.0..anchor.0), other.get(begin.1..anchor.1));
+            if let (Some(one), Some(other)) = slices {
+                let inner = Sublists { one, other, at: (at.0 + begin.0, at.1 + begin.1) };
+                inner.cut(cuts + 1, pairs);
+            }
+            if anchor.0 < one.len() {
+                pairs.push((at.0 + anchor.0, at.1 + anchor.1));
+            }
+            begin = (anchor.0 + 1, anchor.1 + 1);
+        }
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn keep_dependencies(
         }
     }
     let groups = DependentGroups::new(&finder, &waiting, &leaving);
-    settle(snapshot, decisions, &finder, (waiting, groups))
+    settle(snapshot, decisions, &finder, &waiting, groups)
 }
 
 /// An artifact that is removed unless a kept artifact depends on it.
@@ -88,7 +88,8 @@ fn settle(
     snapshot: &dyn Snapshot,
     decisions: &mut [ArtifactDecision],
     finder: &DependentFinder,
-    (waiting, mut groups): (Vec<ForgetCandidate>, DependentGroups),
+    waiting: &[ForgetCandidate],
+    mut groups: DependentGroups,
 ) -> Result<()> {
     // Start with the artifacts that have a dependent kept by a rule, each with the first such reason.
     let mut due: VecDeque<(usize, usize, CoreHash)> = VecDeque::new();
