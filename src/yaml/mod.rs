@@ -13,8 +13,6 @@
 //! much memory or time.
 
 mod guard;
-mod indentation;
-mod node;
 mod scalar;
 
 use std::borrow::Cow;
@@ -27,8 +25,7 @@ use crate::json::reader::{Defect, Limit, Limits, MAX_NUMBER_DIGITS, ReadError, e
 use crate::json::{Number, Object, Value};
 
 use guard::GuardedText;
-use node::{YamlContent, YamlNode};
-use scalar::PlainScalar;
+use scalar::{PlainScalar, YamlContent, YamlNode};
 
 /// The parser's own limit on the nesting of `[` and `{`, which it may reach before it reports the first event.
 const FLOW_LIMIT_MESSAGE: &str = "recursion limit exceeded";
@@ -59,7 +56,7 @@ pub(crate) const BINARY: &str = "!!binary";
 pub(crate) fn read(text: &str, schema: YamlSchema, limits: &Limits) -> Result<Value<'static>, ReadError> {
     match read_as_written(text, schema, limits) {
         Err(error) if schema != YamlSchema::Core && error.defect == Defect::Syntax => {
-            let indented = indentation::indented(text);
+            let indented = guard::indented(text);
             let is_same = indented == text;
             let read = || read_as_written(&indented, schema, limits).ok();
             (!is_same).then(read).flatten().ok_or(error)
