@@ -146,7 +146,7 @@ pub struct VaultIdentity {
 }
 
 impl VaultIdentity {
-    /// Records the file_identity of the vault that was just opened at `path`. A database has none, and never changes.
+    /// Records the identity of the vault that was just opened at `path`. A database has none, and never changes.
     #[must_use]
     pub fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), identity: file_identity(path) }
@@ -165,7 +165,7 @@ impl VaultIdentity {
     }
 }
 
-/// Returns the file_identity of a file, independent of its name.
+/// Returns the identity of a file, independent of its name.
 #[cfg(unix)]
 fn file_identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;

@@ -4,11 +4,9 @@ use std::io::{self, Cursor};
 use std::path::Path;
 
 use super::archive::{self, ArchiveFormat};
-use super::continuation::Continuation;
 use super::file::{FileContents, OpenFile};
-use super::options::ExamineOptions;
 use super::packed;
-use super::verdict::{DocumentVerdict, Rejection, admitted};
+use super::verdict::{Continuation, DocumentVerdict, ExamineOptions, Rejection, admitted};
 use crate::artifact::{AdmitOptions, Admitted, Kind, document};
 use crate::formats::{self, recognize_all};
 use crate::json::reader::{self, Limits};

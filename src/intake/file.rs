@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::options::ExamineOptions;
 use super::tree::{self, FileId, FoundPath, OpenDir};
+use super::verdict::ExamineOptions;
 use crate::artifact::document;
 use crate::intake::archive::ArchiveFormat;
 use crate::json::reader::Limits;

@@ -4,10 +4,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::directory;
-use super::error::SourceError;
 use super::item::{Input, InputItem};
+use super::packed;
 use super::tree::{self, FileKind, FoundPath, OpenDir};
+use super::verdict::SourceError;
 use crate::artifact::Kind;
 
 /// An iterator over inputs: directories recursively in the order of names, links not followed.
@@ -110,7 +110,7 @@ impl Inputs {
     ) -> Result<Option<InputItem>, SourceError> {
         let mut entries = opened.all_entries(self.recovers).map_err(SourceError::at(&path))?;
         if self.kind.is_none_or(Kind::is_of_directories)
-            && let Some(kind) = directory::recognize(&opened, &entries)
+            && let Some(kind) = packed::recognize_directory(&opened, &entries)
         {
             return Ok(Some(InputItem::Directory { path, kind, named }));
         }

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::error::SourceError;
 use super::item::InputItem;
-use super::options::ExamineOptions;
 use super::tree::{FileId, FoundPath};
+use super::verdict::{ExamineOptions, SourceError};
 use crate::artifact::{Admitted, Completeness};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 

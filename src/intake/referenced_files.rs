@@ -10,10 +10,9 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 
-use super::options::ExamineOptions;
 use super::original::InputLocation;
 use super::tree::{self, OpenDir, ReopenResult};
-use super::verdict::{DocumentVerdict, Rejection};
+use super::verdict::{DocumentVerdict, ExamineOptions, Rejection};
 use crate::artifact::{AdmitOptions, Admitted, FileReference, document};
 use crate::formats;
 use crate::secrets::SecretPolicy;

@@ -4,10 +4,9 @@
 //! and timestamps in members with certain names, the order of a few lists. See `docs/formats.md`, "Canonical profiles".
 
 mod path;
-mod strip;
 mod timestamp;
 
-pub use strip::strip;
+pub use timestamp::strip;
 
 use std::borrow::Cow;
 
