@@ -4,14 +4,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::filters::{self, FieldProblem, given, input, one_of, options, point};
-use super::parts;
-use super::steps::place_in;
+use super::parts::{self, place_in};
 use crate::display::counted;
 use crate::formats;
 use crate::server::address;
-use crate::server::failure::PageError;
 use crate::server::text::{line, number, time};
-use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
+use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::{ArtifactSummary, TimeBasis};
 use crate::vault::find::{
     ArtifactFilter, ArtifactMatch, FindAnswer, FindCondition, FindPeriod, FindRequest, FoundArtifact,

@@ -7,9 +7,8 @@ use super::{locate, parts};
 use crate::digest::CoreHash;
 use crate::display::counted;
 use crate::server::address;
-use crate::server::failure::PageError;
 use crate::server::text::{block, line, long_line, number};
-use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
+use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::JsonValue;
 use crate::vault::diff::{
     ChangeType, ChangedValue, ComparedArtifact, DiffAnswer, DiffExtent, DiffRequest, PartChange,

@@ -8,11 +8,9 @@ use serde::Deserialize;
 use super::{locate, parts};
 use crate::display::counted;
 use crate::formats;
-use crate::server::address;
-use crate::server::failure::PageError;
-use crate::server::svg;
 use crate::server::text::{drawn_line, line, title_line};
-use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
+use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
+use crate::server::{address, assets};
 use crate::vault::links::{LinkEdge, LinkEnd, LinksAnswer, LinksRequest};
 
 /// Maximum number of links that are drawn.
@@ -181,7 +179,7 @@ fn node_at(end: &LinkEnd, x: i64, y: i64, is_root: bool) -> Markup {
         }
     };
     let label = format!("{noun} {label}");
-    svg::linked(core_hash.map(address::artifact).as_deref(), &label, &drawn)
+    assets::linked(core_hash.map(address::artifact).as_deref(), &label, &drawn)
 }
 
 /// Lists the links, for those who cannot see the drawing.

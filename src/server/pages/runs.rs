@@ -8,13 +8,13 @@ use super::filters::{self, FieldProblem, given, input, options, point};
 use super::parts;
 use crate::artifact::{AttributeInfo, Kind};
 use crate::clock;
+use crate::digest::CoreHash;
 use crate::display;
 use crate::formats;
 use crate::server::address;
-use crate::server::failure::PageError;
-use crate::server::svg::{self, Bar};
+use crate::server::assets::{self, Bar};
 use crate::server::text::{line, number, time};
-use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
+use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasis;
 use crate::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod};
 use crate::vault::list::{ListAnswer, ListRequest, ListRow};
@@ -206,7 +206,7 @@ fn days(
     let title = format!("recordings created by day, {first} to {last}");
     Ok(html! {
         @if bars.iter().any(|bar| bar.value > 0) {
-            (svg::bars(&title, &bars))
+            (assets::bars(&title, &bars))
             p.faint { "Recordings by the day of their creation in UTC, " (first) " to " (last) "." }
         }
     })
@@ -291,4 +291,19 @@ fn texts(values: &[String]) -> Markup {
         @for (index, value) in values.iter().take(VALUES).enumerate() { @if index > 0 { ", " } (line(value)) }
         @if more > 0 { " and " (more) " more" }
     }
+}
+
+/// Makes the page of these rows, and of the differences between two artifacts.
+pub(in crate::server) fn index_page(answer: &ListAnswer, pair: Option<(CoreHash, CoreHash)>) -> HtmlPage {
+    let body = html! {
+        h1 { "Exported artifacts" }
+        @if let Some((one, other)) = pair {
+            p {
+                a href=(address::diff(one, Some(other))) { "Differences" }
+                " between " (parts::hash(one)) " and " (parts::hash(other))
+            }
+        }
+        (table(answer))
+    };
+    HtmlPage { title: "Exported artifacts".to_owned(), section: "", body }
 }
