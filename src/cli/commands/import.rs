@@ -1,26 +1,24 @@
 //! `runvault import`
 
 mod inputs;
-mod labels;
 mod recordings;
 
 use std::fs::File;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::digest::CoreHash;
+use runvault::display::escaped;
 use runvault::intake::ExamineOptions;
 use runvault::vault::add::CommonAnnotations;
 use runvault::vault::bundle::{
-    self, Bundle, BundleImportResult, BundledLink, ImportedLinkSummary, ImportedNote, ImportedNoteSummary,
-    ImportedTag, ImportedTagSummary, LinkOutcome, NoteOutcome, TagOutcome,
+    self, Bundle, BundleImportResult, BundledLink, ImportedLabel, ImportedLabelSummary, ImportedLinkSummary,
+    ImportedNote, ImportedNoteSummary, ImportedTag, ImportedTagSummary, LabelOutcome, LinkOutcome,
+    NoteOutcome, TagOutcome,
 };
-
-use inputs::ImportTask;
-use runvault::display::escaped;
 
 use super::index;
 use crate::cli::args::inputs::{CheckArgs, SecretArgs, SourcePathArgs};
@@ -30,10 +28,11 @@ use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::fork_notes::ForkNotes;
+use crate::cli::output::notes::ForkNotes;
 use crate::cli::output::stdout::{self, CAUTION, GOOD, HASH, counted};
-use crate::cli::output::stop::Stop;
+use crate::cli::output::terminal::Stop;
 use crate::cli::output::{json, time};
+use inputs::ImportTask;
 
 /// Import a bundle, or recordings of other programs
 ///
@@ -142,7 +141,7 @@ impl Args {
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
         self.print_notes(&imported)?;
-        labels::print(&mut stdout::raw(), &imported.labels, self.json, &self.done("set"))?;
+        print(&mut stdout::raw(), &imported.labels, self.json, &self.done("set"))?;
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.report(&vault)?;
             time::warn_of_future(&vault)?;
@@ -276,4 +275,41 @@ fn report_note(note: &ImportedNote) {
         NoteOutcome::Missing => "it is not in the vault",
     };
     stdout::message(&format!("{CAUTION}not noted{CAUTION:#} {HASH}{:.12}{HASH:#}: {why}", note.core));
+}
+
+/// Prints the results. `done` is what was done to the labels that are set, or would be.
+fn print(
+    out: &mut dyn Write,
+    labels: &[ImportedLabel],
+    as_json: bool,
+    done: &str,
+) -> Result<(), CommandError> {
+    for label in labels {
+        if as_json {
+            json::line(out, &ImportedLabelSummary::from(label))?;
+        } else {
+            report(label);
+        }
+    }
+    if !labels.is_empty() {
+        let set = labels.iter().filter(|label| label.outcome == LabelOutcome::Set).count();
+        stdout::note(&format!("{} {done}", counted(set as u64, "label")));
+    }
+    Ok(())
+}
+
+/// Reports why a label was not set.
+fn report(label: &ImportedLabel) {
+    let why = match label.outcome {
+        LabelOutcome::Set | LabelOutcome::Present => return,
+        LabelOutcome::Other => "it has another value here",
+        LabelOutcome::TooMany => "it has too many labels",
+        LabelOutcome::Missing => "it is not in the vault",
+    };
+    let ImportedLabel { core, key, value, .. } = label;
+    stdout::message(&format!(
+        "{CAUTION}not labeled{CAUTION:#} {HASH}{core:.12}{HASH:#} {}={}: {why}",
+        escaped(key),
+        escaped(value)
+    ));
 }

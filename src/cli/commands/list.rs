@@ -11,20 +11,18 @@ use runvault::vault::details::Detail;
 use runvault::vault::find::FindOrder;
 use runvault::vault::list::{ListAnswer, ListRequest, ListRow};
 
-use crate::cli::args::attribute;
+use super::find::conditions::KindFilterArgs;
 use crate::cli::args::completing::CandidateSource;
-use crate::cli::args::help;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::args::{attribute, help};
 use crate::cli::commands::find::SCREENFUL;
 use crate::cli::commands::find::conditions::FindConditionArgs;
-use crate::cli::commands::find::what::KindFilterArgs;
 use crate::cli::output::columns::{self, ArtifactColumn, ColumnContext};
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
 use crate::cli::output::template::LineTemplate;
-use crate::cli::output::terminal;
+use crate::cli::output::{json, terminal};
 
 /// List artifacts, one row per run, with time, model and errors
 ///

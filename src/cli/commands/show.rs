@@ -22,7 +22,7 @@ use crate::cli::output::fields::Fields;
 use crate::cli::output::fit::TrailingLayout;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
 use crate::cli::output::template::LineTemplate;
-use crate::cli::output::{json, links, report, signature, time};
+use crate::cli::output::{json, links, matches, report, time};
 
 /// Show an artifact's metadata and links
 ///
@@ -180,7 +180,7 @@ fn print_capture(
         rest.push(format!("seen again {}", time::shown(capture.seen_at.0)));
     }
     if can_be_signed || capture.signature != SignatureName::Unsigned {
-        rest.push(signature::text_of(capture.signature.into(), capture.key_id.as_deref()));
+        rest.push(matches::text_of(capture.signature.into(), capture.key_id.as_deref()));
     }
     let rest = rest.join(", ");
     let whole = capture.capture_hash.to_string();

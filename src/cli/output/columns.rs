@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use runvault::artifact::{AttributeInfo, FINISHED_AT, ValueType};
 use runvault::clock;
+use runvault::display::brief;
 use runvault::formats;
 use runvault::storage::TimeBasis;
 use runvault::vault::api::ArtifactSummary;
@@ -14,12 +15,10 @@ use runvault::vault::find::ArtifactMatch;
 use runvault::vault::list::{ListMember, ListRow};
 use runvault::vault::show::AttributeSummary;
 
-use super::matches::{label, match_text};
-use super::signature::CaptureSignatureStatus;
+use super::matches::{CaptureSignatureStatus, label, match_text};
 use super::stdout::{self, FAINT, HASH, NAME};
 use super::table::{self, DIGITS, TextCell};
 use super::time;
-use runvault::display::brief;
 
 /// A property of an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! `runvault find`
 
 pub(crate) mod conditions;
-pub(crate) mod what;
 
 use std::io::{self, Write};
 
@@ -16,16 +15,13 @@ use runvault::vault::find::{FindAnswer, FindCondition, FindOrder, FindRequest};
 use crate::cli::args::attribute;
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::answers;
 use crate::cli::output::columns::{self, ArtifactColumn};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::hits::{ArtifactListItem, ArtifactListPrinter};
-use crate::cli::output::json;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::template::LineTemplate;
-use crate::cli::output::terminal;
-use conditions::FindConditionArgs;
-use what::KindFilterArgs;
+use crate::cli::output::{answers, json, terminal};
+use conditions::{FindConditionArgs, KindFilterArgs};
 
 /// Find artifacts by prompt, model, run id, time, label or hash
 ///

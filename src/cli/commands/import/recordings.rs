@@ -13,7 +13,7 @@ use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::commands::index;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, CAUTION, counted};
-use crate::cli::output::stop::Stop;
+use crate::cli::output::terminal::Stop;
 use crate::cli::output::{json, time};
 
 impl Args {

@@ -1,13 +1,17 @@
-//! Reports forks of added runs: different histories of a run that is already in the vault.
+//! Notes on what a command adds or uses: forks of added runs, which are different histories of a run that is already in the
+//! vault, and which of several captures is used.
 
-use runvault::digest::CoreHash;
+use runvault::Vault;
+use runvault::digest::{CaptureHash, CoreHash};
 use runvault::display::brief;
+use runvault::formats;
+use runvault::storage::StorageError;
 use runvault::vault::add::{DocumentOutcome, DocumentResult};
+use runvault::vault::captures::CapturesRequest;
 use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace, ForksOfRequest};
-use runvault::{Vault, formats};
 
-use crate::cli::output::exit::CommandError;
-use crate::cli::output::stdout::{self, HASH};
+use super::exit::CommandError;
+use super::stdout::{self, HASH, counted};
 
 /// Maximum number of forks reported.
 const LISTED: u64 = 10;
@@ -67,4 +71,16 @@ fn text(fork: &ForkSummary) -> String {
         ),
     };
     format!("{one} forks {other}: {shared}, first difference at {place}")
+}
+
+/// Reports which capture is used if the artifact has several: they may differ in what the core hash does not cover.
+pub(crate) fn say_which(vault: &Vault, core: CoreHash, hash: CaptureHash) -> Result<(), StorageError> {
+    let count = vault.run(&CapturesRequest { limit: Some(0), ..CapturesRequest::new(core) })?.count;
+    if count > 1 {
+        let count = counted(count, "capture");
+        stdout::note(&format!(
+            "{core:.12} has {count}; this is {HASH}{hash:.12}{HASH:#}, \"runvault diff --all {core:.12}\" shows how they differ"
+        ));
+    }
+    Ok(())
 }
