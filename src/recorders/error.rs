@@ -3,8 +3,8 @@
 use crate::json::reader::{Defect, Limit, ReadError};
 use crate::validation::RuleInfo;
 
-pub use crate::vault::imported::RULES;
-pub(super) use crate::vault::imported::{LIMITS, SHAPE, SYNTAX};
+pub use crate::vault::rules::RULES;
+pub(super) use crate::vault::rules::{LIMITS, SHAPE, SYNTAX};
 
 /// The reason that a file is not converted. Nothing of it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

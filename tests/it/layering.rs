@@ -265,7 +265,7 @@ const HASHING: &[&str] = &[
     "digest.rs",
     "vault/bundle",
     "artifact/directory.rs",
-    "formats/pack/hash.rs",
+    "formats/pack/members.rs",
     "storage/sqlite/journal.rs",
 ];
 
