@@ -3,7 +3,6 @@
 //! The rules are those of backup programs: artifacts are divided into groups, and an artifact is kept if any rule keeps
 //! it within its group. Pinned artifacts are kept, and so are artifacts that a kept artifact contains or links to.
 
-mod dependents;
 mod period;
 mod policy;
 mod reason;
@@ -80,7 +79,7 @@ impl Plan {
         for (group, artifacts) in groups {
             decisions.append(&mut decide(snapshot, &policy, now, &group, artifacts)?);
         }
-        dependents::keep_dependencies(snapshot, &mut decisions, policy.ignore_links)?;
+        reason::keep_dependencies(snapshot, &mut decisions, policy.ignore_links)?;
         Ok(Self { policy, decisions })
     }
 
