@@ -12,7 +12,6 @@ mod exchange;
 mod kind;
 mod mention;
 mod part;
-mod passage;
 mod references;
 mod signature;
 mod table;
@@ -43,8 +42,7 @@ pub use mention::{
     ArtifactLocation, FileReference, Mention, MentionedContent, REFERENCE, REFERS_TO, Relation, Role, group,
     relation,
 };
-pub use part::{Part, PartContent, PartKind, differ, same_place};
-pub use passage::{Field, Passage, PassageCollector, words_of};
+pub use part::{Field, Part, PartContent, PartKind, Passage, PassageCollector, differ, same_place, words_of};
 pub use signature::{
     KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
     SigningKey,

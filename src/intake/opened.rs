@@ -10,10 +10,9 @@ use super::archive::{self, ArchiveFormat};
 use super::document::{
     admit, ambiguous, examine_document, examine_named, file_name, owner, unread, unrecognized,
 };
-use super::file::{FileContents, OpenFile};
-use super::item::{self, InputItem};
+use super::file::{self, FileContents, OpenFile};
+use super::inputs::{self, InputItem};
 use super::original::InputLocation;
-use super::packed;
 use super::verdict::{DocumentVerdict, ExamineOptions, Rejection, SourceError, admitted};
 use crate::artifact::{Kind, Recognition, document};
 use crate::files;
@@ -56,7 +55,7 @@ impl OpenedInput {
     pub fn size(&self) -> u64 {
         match (&self.item, &self.file) {
             (_, Some(file)) => file.as_ref().map_or(0, OpenFile::weight),
-            (InputItem::Directory { path, kind, .. }, _) => packed::weigh(path, *kind),
+            (InputItem::Directory { path, kind, .. }, _) => file::weigh(path, *kind),
             (InputItem::Document { bytes, .. }, _) => bytes.len() as u64,
             (InputItem::Declared(declared), _) => declared.size(),
             (
@@ -81,7 +80,7 @@ impl OpenedInput {
     ) -> Result<(DocumentVerdict, Option<InputLocation>), SourceError> {
         match self.item {
             InputItem::Document { name, bytes } => Ok((examine_document(bytes, &name, options).into(), None)),
-            InputItem::Declared(declared) => Ok((item::examine(declared, options).into(), None)),
+            InputItem::Declared(declared) => Ok((inputs::examine(declared, options).into(), None)),
             InputItem::Named(path) => {
                 let at = SourceError::at(&path);
                 let file = self.file.unwrap_or_else(|| OpenFile::open_named(&path)).map_err(at)?;
@@ -103,7 +102,7 @@ impl OpenedInput {
             InputItem::NotAFile(path) => Ok((examine_other(&path, options), None)),
             InputItem::End { .. } => Ok((DocumentVerdict::NoArtifact, None)),
             InputItem::Directory { path, kind, .. } => {
-                let read = packed::read_directory(&path, kind, options)?;
+                let read = file::read_directory(&path, kind, options)?;
                 let verdict = match read.contents {
                     Ok(directory) => admitted(kind, kind.admit_directory(directory, &options.admit)).into(),
                     Err(report) => DocumentVerdict::Rejected(Rejection::new(Some(kind), report)),
@@ -157,7 +156,7 @@ pub(super) fn examine_found(
     if options.may_be_archive()
         && let Some(format) = ArchiveFormat::detect(&file.head)
     {
-        return Ok(packed::examine_found(format, file.file, options));
+        return Ok(file::examine_found(format, file.file, options));
     }
     if let Some(what) = archive::unread(&file.head) {
         return Ok(examine_unread(&file_name, what, options));

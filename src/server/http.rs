@@ -21,10 +21,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task;
 use tokio::time::timeout;
 
-use super::connections::{self, ConnectionLimits, GRACE, HEAD_TIMEOUT};
+use super::connections::{self, ConnectionLimits, DownloadBody, GRACE, HEAD_TIMEOUT, READ_TIMEOUT};
 use super::frame::{self, PageLayout};
 use super::pages;
-use super::sending::{DownloadBody, READ_TIMEOUT};
 use super::visit::{Download, Hint, Medium, PageError, PageRequest, ResponseContent};
 use crate::vault::Vault;
 

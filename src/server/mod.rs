@@ -24,7 +24,6 @@ mod files;
 mod frame;
 mod http;
 mod pages;
-mod sending;
 mod text;
 mod visit;
 
