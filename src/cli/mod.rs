@@ -5,7 +5,6 @@ mod args;
 mod commands;
 mod hints;
 mod output;
-mod remedies;
 mod suggestions;
 
 use std::error::Error;

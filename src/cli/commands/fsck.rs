@@ -22,11 +22,11 @@ use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::inputs::kind;
 use crate::cli::args::keys::KeyArgs;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::hints;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, counted};
 use crate::cli::output::{json, report};
-use crate::cli::remedies;
 
 /// Check the vault and optionally repair it
 ///
@@ -278,12 +278,7 @@ fn explain(report: &FsckReport) -> io::Result<()> {
     let mut out = stdout::text();
     for info in finding::ALL.iter().filter(|info| found.contains(info.id)) {
         writeln!(out, "\n{BAD}{}{BAD:#}: {}", info.id, info.summary)?;
-        writeln!(
-            out,
-            "  {}\n  {FAINT}What to do:{FAINT:#} {}",
-            info.meaning,
-            remedies::for_finding(info.id)
-        )?;
+        writeln!(out, "  {}\n  {FAINT}What to do:{FAINT:#} {}", info.meaning, hints::for_finding(info.id))?;
     }
     out.flush()
 }

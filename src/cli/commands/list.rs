@@ -19,9 +19,9 @@ use crate::cli::commands::find::SCREENFUL;
 use crate::cli::commands::find::conditions::FindConditionArgs;
 use crate::cli::output::columns::{self, ArtifactColumn, ColumnContext};
 use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::hits::LineTemplate;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
-use crate::cli::output::template::LineTemplate;
 use crate::cli::output::{json, terminal};
 
 /// List artifacts, one row per run, with time, model and errors

@@ -20,8 +20,8 @@ use crate::cli::output::columns::ColumnContext;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::fit::TrailingLayout;
+use crate::cli::output::hits::LineTemplate;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
-use crate::cli::output::template::LineTemplate;
 use crate::cli::output::{json, links, matches, report, time};
 
 /// Show an artifact's metadata and links

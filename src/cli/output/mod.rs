@@ -1,6 +1,5 @@
 //! Text, tables, JSON, progress and exit statuses: everything that is printed.
 
-pub(crate) mod answers;
 pub(crate) mod columns;
 pub(crate) mod disk;
 pub(crate) mod exit;
@@ -10,12 +9,10 @@ pub(crate) mod hits;
 pub(crate) mod json;
 pub(crate) mod links;
 pub(crate) mod matches;
-pub(crate) mod notes;
 pub(crate) mod pager;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod stdout;
 pub(crate) mod table;
-pub(crate) mod template;
 pub(crate) mod terminal;
 pub(crate) mod time;

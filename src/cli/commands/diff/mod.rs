@@ -22,7 +22,7 @@ use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::inputs::{LimitArgs, kind};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::notes::say_which;
+use crate::cli::output::report::say_which;
 use crate::cli::output::{json, report, stdout};
 use text::DiffOutput;
 

@@ -4,10 +4,10 @@ use runvault::Vault;
 use runvault::display::escaped;
 use runvault::recorders::{self, Conversion, ConvertOptions};
 use runvault::vault::add;
-use runvault::vault::imported::{ImportedValue, ValueOutcome};
+use runvault::vault::rules::{ImportedValue, ValueOutcome};
 
 use super::Args;
-use super::inputs::{ImportTask, RecordingInputs};
+use super::{ImportTask, RecordingInputs};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::commands::index;

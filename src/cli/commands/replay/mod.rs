@@ -29,7 +29,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fit::{self, TrailingLayout};
 use crate::cli::output::stdout::{self, FAINT, counted};
-use crate::cli::output::{json, notes, time};
+use crate::cli::output::{json, report, time};
 use protocol::ReplayRequestMode;
 use response_source::{AnyRecordingSource, SingleRecordingSource};
 use serve::{ReplayServeOptions, serve};
@@ -116,7 +116,7 @@ impl Args {
             return Err(CommandError::No(message));
         }
         if playback.is_some() && !named.is_capture(&located) {
-            notes::say_which(vault, core, capture)?;
+            report::say_which(vault, core, capture)?;
         }
         if let Some(prompt) = self.prompt.prompt(vault)? {
             let (artifact, capture_hash) = (Some(core), Some(capture));
@@ -172,7 +172,7 @@ impl Args {
         let ReplayAnswer { core_hash, capture_hash, index, response, occurrence, occurrences, .. } = answer;
         let is_any = matches!(self.recording, RecordingArg::Any);
         if is_any {
-            notes::say_which(vault, *core_hash, *capture_hash)?;
+            report::say_which(vault, *core_hash, *capture_hash)?;
         }
         if self.json {
             json::line(&mut stdout::raw(), answer)?;

@@ -16,7 +16,7 @@ use runvault::vault::replay::{Occurrence, PlayedResponse, Player, PlayerRequest,
 use crate::cli::args::hash::Prompt;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::matches::label;
-use crate::cli::output::notes;
+use crate::cli::output::report;
 use crate::cli::output::stdout::{self, HASH};
 
 /// Maximum number of other recordings named when a prompt is not found.
@@ -139,7 +139,7 @@ impl<'v> AnyRecordingSource<'v> {
             self.ready.push(ready);
         } else {
             let located = self.vault.locate(&core.0.into())?;
-            notes::say_which(self.vault, core, located.capture.capture)?;
+            report::say_which(self.vault, core, located.capture.capture)?;
             let player = self.vault.player(&located)?;
             self.ready.drain(..self.ready.len().saturating_sub(READY - 1));
             self.ready.push((core, player));

@@ -12,7 +12,7 @@ use runvault::vault::add::{AddMonitor, CommonAnnotations, DocumentResult, Summar
 
 use super::{AddPrinter, CommandError, Status};
 use crate::cli::hints;
-use crate::cli::output::notes::ForkNotes;
+use crate::cli::output::report::ForkNotes;
 use crate::cli::output::stdout;
 use crate::cli::output::terminal::Stop;
 

@@ -24,7 +24,7 @@ use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::commands::mover::{MoveArgs, Mover};
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::notes::ForkNotes;
+use crate::cli::output::report::ForkNotes;
 use crate::cli::output::terminal::Stop;
 use crate::cli::output::{stdout, time};
 
