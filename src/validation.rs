@@ -9,6 +9,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::json::reader::Limit;
+
 /// The severity of a rule: whether breaking it rejects the artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -72,12 +74,36 @@ pub struct Violation {
     pub message: String,
     /// Whether it rejects the artifact.
     pub severity: Severity,
+    /// What would admit the document. It is not part of the finding, so it is neither stored nor sent.
+    #[serde(skip)]
+    pub remedy: Option<Remedy>,
+}
+
+/// What a caller can do so that a document is admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Raise a limit.
+    Raise(Limit),
+    /// Require a kind.
+    RequireKind,
 }
 
 impl Violation {
     /// Creates a violation of `rule` at `path`.
     pub fn new(rule: RuleInfo, path: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { rule_id: rule.id.into(), path: path.into(), message: message.into(), severity: rule.severity }
+        Self {
+            rule_id: rule.id.into(),
+            path: path.into(),
+            message: message.into(),
+            severity: rule.severity,
+            remedy: None,
+        }
+    }
+
+    /// Returns the violation with what would admit the document.
+    #[must_use]
+    pub fn with_remedy(self, remedy: Remedy) -> Self {
+        Self { remedy: Some(remedy), ..self }
     }
 
     /// Compares violations in the order of reports: rule id, path, message, each by UTF-16 code units, like the
@@ -171,6 +197,12 @@ impl Report {
         *count <= limit && self.bytes <= Self::MAX_BYTES || severity == Severity::Error && *count == 1
     }
 
+    fn add(&mut self, violation: Violation) {
+        if self.count(violation.severity) {
+            self.list(violation);
+        }
+    }
+
     fn list(&mut self, violation: Violation) {
         self.bytes += violation.path.len() + violation.message.len();
         self.violations.push(violation);
@@ -180,8 +212,7 @@ impl Report {
 impl From<Violation> for Report {
     fn from(violation: Violation) -> Self {
         let mut report = Self::default();
-        report.count(violation.severity);
-        report.list(violation);
+        report.add(violation);
         report
     }
 }
@@ -201,6 +232,11 @@ fn place_after(path: &str, lines: usize) -> Option<String> {
 pub struct Findings(Report);
 
 impl Findings {
+    /// Reports a violation.
+    pub fn add(&mut self, violation: Violation) {
+        self.0.add(violation);
+    }
+
     /// Returns a collector of violations of `rule`.
     pub fn for_rule(&mut self, rule: RuleInfo) -> Finder<'_> {
         Finder { report: &mut self.0, rule }
@@ -244,9 +280,7 @@ impl Finder<'_> {
     }
 
     fn find(&mut self, rule: RuleInfo, path: impl Into<String>, message: impl Into<String>) {
-        if self.report.count(rule.severity) {
-            self.report.list(Violation::new(rule, path, message));
-        }
+        self.report.add(Violation::new(rule, path, message));
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::json::reader::{Defect, ReadError};
+use crate::json::reader::{Defect, Limit, ReadError};
 use crate::secrets::SecretMatch;
-use crate::validation::{Findings, Report, RuleInfo, Severity, Violation};
+use crate::validation::{Findings, Remedy, Report, RuleInfo, Severity, Violation};
 
 const fn rule(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { id, severity: Severity::Error, summary, why }
@@ -99,6 +99,12 @@ pub fn ambiguous(kinds: &[super::Kind]) -> Violation {
     Violation::new(AMBIGUOUS, "", message)
 }
 
+/// Returns the violation for a document or archive that a required kind could recognize.
+#[must_use]
+pub fn unrecognized(message: &str) -> Violation {
+    Violation::new(UNRECOGNISED, "", message).with_remedy(Remedy::RequireKind)
+}
+
 /// Returns the rules of all documents.
 #[must_use]
 pub fn rules() -> Vec<RuleInfo> {
@@ -123,29 +129,35 @@ pub fn rule_of(defect: Defect) -> RuleInfo {
 #[must_use]
 pub fn violation(error: &ReadError) -> Violation {
     let path = format!("line {} column {}", error.line, error.column);
-    Violation::new(rule_of(error.defect), path, error.message.clone())
+    let remedy = error.limit.map(Remedy::Raise);
+    Violation { remedy, ..Violation::new(rule_of(error.defect), path, error.message.clone()) }
 }
 
 /// Returns the violation for a document of `bytes` bytes, detected before reading it.
 #[must_use]
 pub fn too_large(bytes: u64, limit: u64) -> Violation {
-    Violation::new(SIZE, "", format!("the document has {bytes} bytes, more than the limit of {limit}"))
+    beyond(Limit::Bytes, format!("the document has {bytes} bytes, more than the limit of {limit}"))
 }
 
 /// Returns the violation for a document that was truncated after more than `limit` bytes.
 #[must_use]
 pub fn larger_than(limit: u64) -> Violation {
-    let message = format!("the document exceeds the limit of {limit} bytes");
-    Violation::new(SIZE, "", message)
+    beyond(Limit::Bytes, format!("the document exceeds the limit of {limit} bytes"))
 }
 
 /// Returns the violation for a directory or archive whose files exceed `limit` bytes in total.
 #[must_use]
 pub fn files_too_large(limit: u64) -> Violation {
-    Violation::new(SIZE, "", format!("the files exceed the total limit of {limit} bytes"))
+    beyond(Limit::Bytes, format!("the files exceed the total limit of {limit} bytes"))
 }
 
-/// Returns the violation for exceeding a limit, described by `message`.
+/// Returns the violation for exceeding a limit that callers set, described by `message`.
+#[must_use]
+pub fn beyond(limit: Limit, message: String) -> Violation {
+    too_much(message).with_remedy(Remedy::Raise(limit))
+}
+
+/// Returns the violation for exceeding a fixed limit, described by `message`.
 #[must_use]
 pub fn too_much(message: String) -> Violation {
     Violation::new(SIZE, "", message)
@@ -164,8 +176,7 @@ pub fn report_uncanonical(path: &str, error: &dyn fmt::Display, findings: &mut F
 
 /// Reports that a document cannot be read.
 pub fn report(error: &ReadError, findings: &mut Findings) {
-    let path = format!("line {} column {}", error.line, error.column);
-    findings.for_rule(rule_of(error.defect)).add(path, error.message.clone());
+    findings.add(violation(error));
 }
 
 /// Reports that a document states too many digests at deeply nested locations.

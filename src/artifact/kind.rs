@@ -241,7 +241,7 @@ impl Kind {
         let draft = self.0.examine(&document, options, &mut findings);
         drop(room);
         let known = draft.as_ref().filter(|_| self.takes_any_bytes()).map(|draft| BlobHash(draft.core.0));
-        self.admitted((draft, findings), options.secrets, || {
+        self.admitted(draft, findings, options.secrets, || {
             let member = match known {
                 Some(blob) => Member::hashed(member, document, blob),
                 None => Member::new(member, document),
@@ -296,7 +296,7 @@ impl Kind {
         let room = ValueReservation::take(files);
         let draft = self.0.examine_directory(&directory, options, &mut findings);
         drop(room);
-        self.admitted((draft, findings), options.secrets, || {
+        self.admitted(draft, findings, options.secrets, || {
             let files = directory.entries.into_iter().filter_map(|entry| match entry.content {
                 EntryContent::File(bytes) => {
                     names.iter().find(|name| **name == entry.name).map(|name| Member::new(name, bytes))
@@ -313,7 +313,8 @@ impl Kind {
 
     fn admitted(
         self,
-        (draft, mut findings): (Option<Draft>, Findings),
+        draft: Option<Draft>,
+        mut findings: Findings,
         policy: SecretPolicy,
         keep: impl FnOnce() -> (CaptureHash, Vec<Member>, Option<Member>),
     ) -> Result<Admitted, Report> {

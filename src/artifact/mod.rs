@@ -4,19 +4,15 @@
 //! admits documents, but cannot be matched on. Only [`Kind::admit`] and [`Kind::admit_directory`] create [`Admitted`]
 //! values, and only those can be stored: nothing unverified is stored.
 
-mod admitted;
 pub mod attribute;
 mod directory;
 pub mod document;
 mod draft;
 mod exchange;
-mod file_reference;
 mod kind;
 mod mention;
 mod part;
-mod passage;
 mod references;
-mod run_event;
 mod signature;
 mod table;
 mod timestamp;
@@ -32,22 +28,22 @@ use crate::json::reader::{Limits, MemberNames, ReadError};
 use crate::secrets::SecretPolicy;
 use crate::validation::{Findings, RuleInfo, Violation};
 
-pub use admitted::Admitted;
 pub use attribute::{Attribute, AttributeInfo, ValueType};
 pub use directory::{
     Directory, DirectoryEntry, EntryContent, HeadReader, Member, MemberBytes, is_capture_of, is_manifest,
     manifest_of, parse_manifest,
 };
-pub use draft::{Completeness, Draft, NameHandle};
-pub use exchange::{Arguments, Exchange, Playback, RecordedRequest, RequestVisitor, Responder};
-pub use file_reference::FileReference;
+pub use draft::{Admitted, Completeness, Draft, NameHandle};
+pub use exchange::{
+    Arguments, CallNames, EventVisitor, Exchange, Playback, RecordedRequest, RequestVisitor, Responder,
+    RunCall, RunCallResult, RunEvent,
+};
 pub use kind::{Kind, KindInfo};
 pub use mention::{
-    ArtifactLocation, Mention, MentionedContent, REFERENCE, REFERS_TO, Relation, Role, group, relation,
+    ArtifactLocation, FileReference, Mention, MentionedContent, REFERENCE, REFERS_TO, Relation, Role, group,
+    relation,
 };
-pub use part::{Part, PartContent, PartKind, differ, same_place};
-pub use passage::{Field, Passage, PassageCollector, words_of};
-pub use run_event::{CallNames, EventVisitor, RunCall, RunCallResult, RunEvent};
+pub use part::{Field, Part, PartContent, PartKind, Passage, PassageCollector, differ, same_place, words_of};
 pub use signature::{
     KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
     SigningKey,

@@ -1,8 +1,7 @@
 //! Collection of the digests that a document states anywhere.
 
 use super::draft::{Draft, MAX_POINTER_BYTES};
-use super::file_reference::FileReference;
-use super::mention::{ArtifactLocation, Mention, REFERENCE};
+use super::mention::{ArtifactLocation, FileReference, Mention, REFERENCE};
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::pointer::{self, Token};

@@ -6,27 +6,20 @@
 //! leaves its staging directory behind; the next write into the same directory removes it, and recovers the files that an
 //! interrupted move has renamed.
 
-mod directory;
 pub(crate) mod open_vaults;
-mod opened;
-mod protected;
 pub(crate) mod set_aside;
 mod staged;
 mod staging;
-mod vault_identity;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub use directory::{create_dir_all, sync_directory};
-pub(crate) use directory::{expect_readable, parent, sync_ancestors};
-pub use opened::open;
-pub(crate) use opened::{in_use, is_in_use};
-pub use protected::is_of_vault;
-pub use staged::{StagedDirectory, StagedFile, write, write_directory};
+pub use open_vaults::{VaultIdentity, open};
+pub(crate) use open_vaults::{in_use, is_in_use};
+pub use staged::{StagedDirectory, StagedFile, is_of_vault, write, write_directory};
 pub(crate) use staged::{check_target, staging_for};
-pub(crate) use staging::{ReplacePolicy, StagingDir, place};
-pub use vault_identity::VaultIdentity;
+pub(crate) use staging::{ReplacePolicy, StagingDir, expect_readable, parent, place, sync_ancestors};
+pub use staging::{create_dir_all, sync_directory};
 
 /// The permissions of a written file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,15 +1,19 @@
-//! Registry of the vaults that this process has open, so that no other code opens and closes their files.
+//! Registry of the vaults that this process has open, so that no other code opens and closes their files, and detection of
+//! their removal or replacement.
 //!
-//! POSIX releases all locks of a process on a file when the process closes the file, even if it has other handles of
-//! it. SQLite takes this into account for the files that it opens itself. If other code reads them, for example when
-//! adding a directory that contains the vault, other processes take this one for terminated: they delete the log that
-//! it writes to, and shrink the memory that it maps.
+//! SQLite coordinates processes with locks that belong to a process and a file, and the system releases all of them
+//! when the process closes the file, whichever handle it used. If a process that uses a vault also reads the vault's
+//! file in another way, for example when it searches the containing directory for artifacts, the next process takes the
+//! vault for unused and removes its log, and later writes to that log are lost.
 
 use std::collections::BTreeMap;
-#[cfg(unix)]
-use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[cfg(unix)]
+use std::ffi::OsStr;
 
 /// The identity of a file, regardless of its name.
 type DeviceInode = (u64, u64);
@@ -58,7 +62,7 @@ impl Registration {
         path: &Path,
         look: impl FnOnce(&Path) -> Result<T, E>,
     ) -> Result<(Self, Option<T>), E> {
-        let mut open = open();
+        let mut open = registry();
         let is_open = identity(path).is_some_and(|identity| open.contains_key(&identity));
         let path = target(path);
         let seen = if is_open { None } else { Some(look(&path)?) };
@@ -77,7 +81,7 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         let Some(identity) = self.identity else { return };
-        let mut open = open();
+        let mut open = registry();
         if let Some(vault) = open.get_mut(&identity) {
             vault.count -= 1;
             if vault.count == 0 {
@@ -94,7 +98,7 @@ fn target(path: &Path) -> PathBuf {
 
 /// Returns whether SQLite has the file at `path`, or the target of a link there, open in this process.
 pub(crate) fn has_open(path: &Path) -> bool {
-    let open = open();
+    let open = registry();
     if open.is_empty() {
         return false;
     }
@@ -107,17 +111,17 @@ pub(crate) fn has_open(path: &Path) -> bool {
 /// file with several hard links is refused.
 #[cfg(unix)]
 pub(crate) fn has_open_named(name: &OsStr) -> bool {
-    open().values().flat_map(|vault| &vault.files).any(|file| file.file_name() == Some(name))
+    registry().values().flat_map(|vault| &vault.files).any(|file| file.file_name() == Some(name))
 }
 
 /// Returns whether SQLite has the file with this device and inode number open in this process.
 #[cfg(unix)]
 pub(crate) fn has_open_file(device: u64, number: u64) -> bool {
-    let open = open();
+    let open = registry();
     open.values().flat_map(|vault| &vault.files).any(|file| identity(file) == Some((device, number)))
 }
 
-fn open() -> MutexGuard<'static, BTreeMap<DeviceInode, OpenVault>> {
+fn registry() -> MutexGuard<'static, BTreeMap<DeviceInode, OpenVault>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -132,6 +136,73 @@ fn identity(path: &Path) -> Option<DeviceInode> {
 fn identity(_: &Path) -> Option<DeviceInode> {
     None
 }
+
+/// The file of a vault that is open for a long time. If it is removed or replaced, artifacts would be stored in a file
+/// that is no longer reachable.
+#[derive(Clone, Debug)]
+pub struct VaultIdentity {
+    path: PathBuf,
+    identity: Option<(u64, u64)>,
+}
+
+impl VaultIdentity {
+    /// Records the identity of the vault that was just opened at `path`. A database has none, and never changes.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), identity: file_identity(path) }
+    }
+
+    /// Returns the path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns whether the same file is still at the path.
+    #[must_use]
+    pub fn is_unchanged(&self) -> bool {
+        self.identity == file_identity(&self.path)
+    }
+}
+
+/// Returns the identity of a file, independent of its name.
+#[cfg(unix)]
+fn file_identity(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+
+    fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+}
+
+/// Returns whether the file exists: on other systems an open file cannot be replaced.
+#[cfg(not(unix))]
+fn file_identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|_| (0, 0))
+}
+
+/// Opens a file for reading, unless it belongs to a vault that this process has open.
+///
+/// # Errors
+/// Returns an error if the file cannot be opened, or belongs to such a vault.
+pub fn open(path: &Path) -> io::Result<File> {
+    if has_open(path) {
+        return Err(in_use());
+    }
+    File::open(path)
+}
+
+/// Returns the error for opening a file of a vault that this process has open.
+pub(crate) fn in_use() -> io::Error {
+    io::Error::other(VaultFileInUse)
+}
+
+/// Returns whether an error is that of [`in_use`].
+pub(crate) fn is_in_use(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<VaultFileInUse>)
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("this is the vault itself, or one of its files")]
+struct VaultFileInUse;
 
 #[cfg(test)]
 mod tests {
@@ -155,5 +226,22 @@ mod tests {
             drop(registration);
         }
         assert!(!has_open(&path("v")));
+    }
+
+    #[test]
+    fn a_removed_file_and_another_one_are_detected() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("v");
+        fs::write(&path, "one").unwrap();
+        let file_identity = VaultIdentity::new(&path);
+        assert!(file_identity.is_unchanged());
+        let kept = directory.path().join("kept");
+        fs::rename(&path, &kept).unwrap();
+        assert!(!file_identity.is_unchanged());
+        if cfg!(unix) {
+            fs::write(&path, "two").unwrap();
+            assert!(!file_identity.is_unchanged());
+        }
+        assert!(VaultIdentity::new(Path::new("postgresql://host/database")).is_unchanged());
     }
 }

@@ -4,11 +4,8 @@ use std::io::{self, Cursor};
 use std::path::Path;
 
 use super::archive::{self, ArchiveFormat};
-use super::continuation::Continuation;
-use super::file::{FileContents, OpenFile};
-use super::options::ExamineOptions;
-use super::packed;
-use super::verdict::{DocumentVerdict, Rejection, admitted};
+use super::file::{self, FileContents, OpenFile};
+use super::verdict::{Continuation, DocumentVerdict, ExamineOptions, Rejection, admitted};
 use crate::artifact::{AdmitOptions, Admitted, Kind, document};
 use crate::formats::{self, recognize_all};
 use crate::json::reader::{self, Limits};
@@ -39,7 +36,7 @@ pub fn examine_document(
     if options.may_be_archive()
         && let Some(format) = ArchiveFormat::detect(&bytes).filter(|_| !is_too_large)
     {
-        return packed::examine(format, Cursor::new(bytes), options);
+        return file::examine(format, Cursor::new(bytes), options);
     }
     let any = options.kind_of_any_bytes();
     if let Some(what) = archive::unread(&bytes).filter(|_| !is_too_large && any.is_none()) {
@@ -69,7 +66,7 @@ pub(super) fn examine_named(
     }
     if options.may_be_archive() {
         if let Some(format) = ArchiveFormat::detect(&file.head) {
-            return Ok(packed::examine(format, file.file, options).into());
+            return Ok(file::examine(format, file.file, options).into());
         }
         if let Some(kind) = options.kind.filter(|kind| kind.is_of_directories()) {
             let message = "this is a file, neither a directory nor an archive";
@@ -161,8 +158,8 @@ pub(super) fn unrecognized(bytes: &[u8], options: &ExamineOptions) -> Violation 
     };
     let message = match (read, first) {
         (Err(error), _) => return document::violation(&error),
-        (Ok(()), None) => "the document is empty".to_owned(),
-        (Ok(()), _) => "no kind recognizes the document".to_owned(),
+        (Ok(()), None) => "the document is empty",
+        (Ok(()), _) => return document::unrecognized("no kind recognizes the document"),
     };
     Violation::new(document::UNRECOGNISED, "", message)
 }

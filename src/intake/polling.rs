@@ -9,12 +9,10 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::directory;
-use super::error::SourceError;
-use super::inputs::open_found;
-use super::item::InputItem;
-use super::packed::is_member;
+use super::file::{self, is_member};
+use super::inputs::{InputItem, open_found};
 use super::tree::{self, FileKind, FileState, FoundPath, OpenDir};
+use super::verdict::SourceError;
 use crate::artifact::Kind;
 
 /// A watcher that scans directories and remembers their state. Every scan queries the state of each file once, and
@@ -264,7 +262,7 @@ impl PollingWatcher {
         let stamp = FileStamp::from_files(files, entries.len());
         let known = self.directories.get(opened.path()).filter(|entered| entered.stamp == stamp);
         // Examining files in every scan would cost more than all the rest.
-        let kind = known.map_or_else(|| directory::recognize(opened, entries), |entered| entered.kind);
+        let kind = known.map_or_else(|| file::recognize_directory(opened, entries), |entered| entered.kind);
         self.directories.insert(opened.path().to_owned(), VisitedDirectory { stamp, kind, scan: self.scans });
         kind.map(|kind| (kind, stamp))
     }

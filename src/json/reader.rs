@@ -59,6 +59,19 @@ impl Default for Limits {
     }
 }
 
+/// One of the [`Limits`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// [`Limits::bytes`].
+    Bytes,
+    /// [`Limits::depth`].
+    Depth,
+    /// [`Limits::values`].
+    Values,
+    /// [`Limits::entries`].
+    Entries,
+}
+
 /// Maximum number of digits of a number.
 pub const MAX_NUMBER_DIGITS: usize = 4_300;
 
@@ -93,6 +106,8 @@ pub struct ReadError {
     pub column: usize,
     /// The description of the defect, without the location.
     pub message: String,
+    /// The limit that the text exceeds; `None` also if that limit is fixed.
+    pub limit: Option<Limit>,
 }
 
 impl ReadError {
@@ -106,6 +121,7 @@ impl ReadError {
                 .next()
                 .map_or(1, |line| lossy(line).chars().count() + 1),
             message: message.into(),
+            limit: None,
         }
     }
 }
@@ -134,7 +150,8 @@ pub fn utf8<'a>(bytes: &'a [u8], limits: &Limits) -> Result<&'a str, ReadError> 
     if bytes.len() as u64 > limits.bytes {
         let limit = limits.bytes;
         let message = format!("the document exceeds the limit of {limit} bytes");
-        return Err(ReadError::at(bytes, 0, Defect::TooLarge, message));
+        let error = ReadError::at(bytes, 0, Defect::TooLarge, message);
+        return Err(ReadError { limit: Some(Limit::Bytes), ..error });
     }
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return Err(ReadError::at(bytes, 0, Defect::Encoding, "the text is UTF-16; save it as UTF-8"));
@@ -212,7 +229,8 @@ impl<'a, 'l> JsonReader<'a, 'l> {
         if self.values > self.limits.values {
             let limit = self.limits.values;
             let message = format!("the document has more than {limit} values");
-            return Err(self.defect(Defect::TooLarge, message));
+            let error = self.defect(Defect::TooLarge, message);
+            return Err(ReadError { limit: Some(Limit::Values), ..error });
         }
         match self.peek() {
             Some(b'{') => self.nested(Self::object),
@@ -229,7 +247,8 @@ impl<'a, 'l> JsonReader<'a, 'l> {
     fn nested(&mut self, read: fn(&mut Self) -> JsonReadResult<Value<'a>>) -> JsonReadResult<Value<'a>> {
         let limit = self.limits.depth.min(Limits::MAX_DEPTH);
         if self.depth >= limit {
-            return Err(self.defect(Defect::TooDeep, too_deep(limit)));
+            let error = self.defect(Defect::TooDeep, too_deep(limit));
+            return Err(ReadError { limit: Some(Limit::Depth), ..error });
         }
         self.depth += 1;
         self.offset += 1;

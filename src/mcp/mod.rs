@@ -4,13 +4,9 @@
 //! operations of [`vault::api`](crate::vault::api), and returns their answers as JSON in pages of limited size
 //! ([`MAX_RESULT_BYTES`]). Everything is read only unless [`McpOptions::allow_write`] is set.
 
-mod failure;
-mod method;
 mod page;
-mod recent;
 mod resource;
 mod server;
-mod text;
 mod tools;
 mod transport;
 mod work;

@@ -10,11 +10,8 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-use super::failure::ToolError;
-use super::page::{self, MAX_RESULT_BYTES, McpCursor};
-use super::recent::RecentBytes;
-use super::text::NOTICE;
-use super::work::ToolContext;
+use super::page::{self, MAX_RESULT_BYTES, McpCursor, NOTICE};
+use super::work::{RecentBytes, ToolContext, ToolError};
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, DigestPrefix};
 use crate::display::brief;

@@ -19,12 +19,10 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::failure::ToolError;
 use super::page::{bounded_message, error_result};
-use super::recent::RecentReads;
-use super::transport::LineTransport;
-use super::work::ToolContext;
-use super::{method, resource, tools};
+use super::transport::{self, LineTransport};
+use super::work::{RecentReads, ToolContext, ToolError};
+use super::{resource, tools};
 use crate::display::brief;
 use crate::vault::Vault;
 
@@ -223,6 +221,6 @@ impl ServerHandler for McpServer {
         request: CustomRequest,
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(method::error(&request.method))
+        Err(transport::error(&request.method))
     }
 }

@@ -4,14 +4,14 @@
 use std::io;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader, Empty, empty};
 use tokio::task::{JoinHandle, spawn};
 
-use super::method;
+use crate::display::brief;
 
 /// Maximum size of a message with the end of its line. Larger ones are ignored.
 const MAX_MESSAGE: usize = 16 << 20;
@@ -111,10 +111,31 @@ fn refusal(line: &[u8]) -> Option<ServerJsonRpcMessage> {
     let id = id.filter(|_| !is_response).and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
     let is_version = message.get("jsonrpc").is_some_and(|version| version == "2.0");
     let error = match method {
-        Some(method) if id.is_some() && is_version => method::error(method),
+        Some(method) if id.is_some() && is_version => error(method),
         _ => ErrorData::invalid_request("Invalid request", None),
     };
     Some(ServerJsonRpcMessage::error(error, id))
+}
+
+/// The methods that are answered, with what their parameters are.
+const PARAMETERS: [(&str, &str); 7] = [
+    ("initialize", "protocolVersion is a string, capabilities and clientInfo are objects"),
+    ("ping", "they are an object, or omitted"),
+    ("tools/list", "cursor is a string, or omitted"),
+    ("tools/call", "name is a string, and arguments are an object, or omitted"),
+    ("resources/list", "cursor is a string, or omitted"),
+    ("resources/templates/list", "cursor is a string, or omitted"),
+    ("resources/read", "uri is a string"),
+];
+
+/// Returns the error of a request that no handler of its method accepts: there is no such method, or its parameters are
+/// not valid.
+pub(super) fn error(method: &str) -> ErrorData {
+    if let Some((_, expected)) = PARAMETERS.iter().find(|(known, _)| *known == method) {
+        let message = format!("the parameters of {method} are not valid: {expected}");
+        return ErrorData::invalid_params(message, None);
+    }
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("there is no method \"{}\"", brief(method)), None)
 }
 
 #[cfg(test)]

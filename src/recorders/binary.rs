@@ -4,7 +4,8 @@ use std::io::Read;
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-use super::reading::{Fault, LIMITS, RecorderResult};
+use super::reading::{Fault, RecorderResult};
+use crate::json::reader::Limit;
 
 /// The number of bytes that may still be decompressed.
 #[derive(Debug)]
@@ -45,11 +46,8 @@ impl DecodingBudget {
             let read = reader.take(self.left.saturating_add(1)).read_to_end(&mut plain);
             self.left = self.left.checked_sub(plain.len() as u64).ok_or_else(|| {
                 let limit = self.limit;
-                Fault::new(
-                    LIMITS,
-                    location,
-                    format!("the decompressed bodies exceed the limit of {limit} bytes"),
-                )
+                let message = format!("the decompressed bodies exceed the limit of {limit} bytes");
+                Fault::beyond(Limit::Bytes, location, message)
             })?;
             if let Err(error) = read {
                 return Ok(Err(format!("its {encoding} data is damaged: {error}")));

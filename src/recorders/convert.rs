@@ -22,7 +22,7 @@ use crate::intake::{DeclaredCapture, InputItem};
 use crate::json::compact;
 use crate::json::reader::Limits;
 use crate::vault::add::InputResult;
-use crate::vault::imported::{ImportedValue, ValueOutcome};
+use crate::vault::rules::{ImportedValue, ValueOutcome};
 
 /// The fewest bytes of a run pack that is examined before it is used: what it states can be beyond a limit of the format.
 const EXAMINED: usize = 8 << 20;

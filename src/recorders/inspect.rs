@@ -15,7 +15,7 @@ use crate::calls::providers::chat::{Chat, ChatChoice, TokenCounts, message, tool
 use crate::calls::target::ApiTarget;
 use crate::calls::text;
 use crate::intake::archive::{self, ArchiveError, ArchiveFormat};
-use crate::json::reader::{self, Limits};
+use crate::json::reader::{self, Limit, Limits};
 use crate::json::{Object, Value};
 use pools::{ReferenceBudget, SamplePools};
 
@@ -75,8 +75,12 @@ fn read_zip(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
     let files =
         archive::read_files(ArchiveFormat::Zip, Cursor::new(bytes), &|name| name.ends_with(ENDING), bounds);
     let files = files.map_err(|error| {
-        let rule = if matches!(error, ArchiveError::Broken(_)) { SYNTAX } else { LIMITS };
-        Fault::new(rule, "the archive", error.to_string())
+        let message = error.to_string();
+        match error {
+            ArchiveError::Broken(_) => Fault::new(SYNTAX, "the archive", message),
+            ArchiveError::TooLarge(_) => Fault::beyond(Limit::Bytes, "the archive", message),
+            _ => Fault::new(LIMITS, "the archive", message),
+        }
     })?;
     let find = |name: &str| files.iter().find(|(path, _)| path == name);
     let Some((name, header)) = find("header.json").or_else(|| find("_journal/start.json")) else {

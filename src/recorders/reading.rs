@@ -3,12 +3,12 @@
 use chrono::{DateTime, Datelike, TimeDelta, Utc, Weekday};
 
 use crate::artifact::{MissingOffset, parse_timestamp};
-use crate::json::reader::{self, Defect, Limits, ReadError};
+use crate::json::reader::{self, Defect, Limit, Limits, ReadError};
 use crate::json::{Object, Value};
 use crate::validation::RuleInfo;
 
-pub use crate::vault::imported::RULES;
-pub(super) use crate::vault::imported::{LIMITS, SHAPE, SYNTAX};
+pub use crate::vault::rules::RULES;
+pub(super) use crate::vault::rules::{LIMITS, SHAPE, SYNTAX};
 
 /// The reason that a file is not converted. Nothing of it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +22,8 @@ pub struct ConvertError {
     pub rule: &'static str,
     /// The message.
     pub message: String,
+    /// The limit that the file exceeds; `None` also if that limit is fixed.
+    pub limit: Option<Limit>,
 }
 
 /// A defect, before the name of the file is known.
@@ -30,20 +32,26 @@ pub(super) struct Fault {
     location: String,
     rule: RuleInfo,
     message: String,
+    limit: Option<Limit>,
 }
 
 pub(super) type RecorderResult<T> = std::result::Result<T, Fault>;
 
 impl Fault {
     pub(super) fn new(rule: RuleInfo, location: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { location: location.into(), rule, message: message.into() }
+        Self { location: location.into(), rule, message: message.into(), limit: None }
+    }
+
+    /// Returns the fault of a file that exceeds a limit that callers set.
+    pub(super) fn beyond(limit: Limit, location: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { limit: Some(limit), ..Self::new(LIMITS, location, message) }
     }
 
     /// Returns the fault of a text that begins at line `first` of the file.
     pub(super) fn of_text(error: &ReadError, first: usize) -> Self {
         let rule = if matches!(error.defect, Defect::TooLarge | Defect::TooDeep) { LIMITS } else { SYNTAX };
         let location = format!("line {} column {}", error.line + first - 1, error.column);
-        Self::new(rule, location, error.message.clone())
+        Self { limit: error.limit, ..Self::new(rule, location, error.message.clone()) }
     }
 
     /// Returns the fault of a file in an archive.
@@ -52,8 +60,8 @@ impl Fault {
     }
 
     pub(super) fn in_file(self, file: &str) -> ConvertError {
-        let Self { location, rule, message } = self;
-        ConvertError { file: file.to_owned(), location, rule: rule.id, message }
+        let Self { location, rule, message, limit } = self;
+        ConvertError { file: file.to_owned(), location, rule: rule.id, message, limit }
     }
 }
 

@@ -7,8 +7,6 @@
 mod card;
 mod place;
 mod rules;
-mod search;
-mod span;
 mod words;
 
 use std::collections::HashSet;
@@ -17,7 +15,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use span::SecretSpan;
+use card::SecretSpan;
 
 /// What is done about secrets in what is to be stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +71,7 @@ const SHOWN: usize = 4;
 /// Returns what looks like a secret in `bytes`, at most 20 different ones, in the order of the document.
 #[must_use]
 pub fn find(bytes: &[u8]) -> Vec<SecretMatch> {
-    let mut spans = search::spans(bytes);
+    let mut spans = words::spans(bytes);
     if spans.is_empty() {
         return Vec::new();
     }

@@ -1,6 +1,6 @@
 //! The place of a byte of a document, for people.
 
-use super::search::is_found;
+use super::words::is_found;
 
 /// Longer names are not shown in full.
 const NAME: usize = 60;

@@ -5,9 +5,8 @@ use std::path::Path;
 use maud::{DOCTYPE, Markup, html};
 
 use super::address;
-use super::failure::PageError;
 use super::text::{line, long_line, title_line};
-use super::visit::HtmlPage;
+use super::visit::{HtmlPage, PageError};
 
 /// The pages that every page leads to: path and name.
 const SECTIONS: [(&str, &str); 5] = [

@@ -1,7 +1,7 @@
 //! The HTTP server.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +9,11 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, LOCATION, RETRY_AFTER};
-use axum::http::{HeaderValue, Response, StatusCode, Uri};
+use axum::http::header::{
+    ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION,
+    REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::routing::{MethodRouter, get};
 use tokio::net::TcpListener;
@@ -18,12 +21,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task;
 use tokio::time::timeout;
 
-use super::connections::{self, ConnectionLimits, GRACE, HEAD_TIMEOUT};
-use super::failure::PageError;
+use super::connections::{self, ConnectionLimits, DownloadBody, GRACE, HEAD_TIMEOUT, READ_TIMEOUT};
 use super::frame::{self, PageLayout};
-use super::sending::{DownloadBody, READ_TIMEOUT};
-use super::visit::{Download, Hint, Medium, PageRequest, ResponseContent};
-use super::{guard, pages};
+use super::pages;
+use super::visit::{Download, Hint, Medium, PageError, PageRequest, ResponseContent};
 use crate::vault::Vault;
 
 /// Number of pages that are made at once. Each may have a whole artifact in memory, in several forms.
@@ -202,13 +203,13 @@ fn not_text(_: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
 
 /// Refuses requests that are not for this server, and adds the headers of every response.
 async fn guarded(State(app): State<App>, request: Request, next: Next) -> Response<Body> {
-    let mut response = match guard::refusal(app.address, request.method(), request.headers()) {
+    let mut response = match refusal(app.address, request.method(), request.headers()) {
         Some((status, why)) => plain(status, why),
         None => next.run(request).await,
     };
     let status = response.status();
-    guard::add_allowed(status, response.headers_mut());
-    guard::add_headers(response.headers_mut());
+    add_allowed(status, response.headers_mut());
+    add_headers(response.headers_mut());
     response
 }
 
@@ -283,4 +284,107 @@ fn attachment(body: DownloadBody, file_name: &str) -> Response<Body> {
         headers.insert(CONTENT_DISPOSITION, disposition);
     }
     response
+}
+
+/// Pages load only the style sheet and the script of this server, and nothing in them runs.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
+    form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The headers of every response. Nothing is cached: pages contain what agents did, and the vault changes.
+const HEADERS: [(HeaderName, &str); 6] = [
+    (CONTENT_SECURITY_POLICY, POLICY),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "no-referrer"),
+    (CACHE_CONTROL, "no-store"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+];
+
+/// Adds the headers of every response.
+pub(super) fn add_headers(headers: &mut HeaderMap) {
+    for (name, value) in HEADERS {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+}
+
+/// Returns why a request is refused, or `None` if it is not.
+pub(super) fn refusal(
+    listening: SocketAddr,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Option<(StatusCode, &'static str)> {
+    if *method != Method::GET && *method != Method::HEAD {
+        return Some((StatusCode::METHOD_NOT_ALLOWED, "pages can only be read"));
+    }
+    let mut hosts = headers.get_all(HOST).iter();
+    let host = hosts.next().and_then(|host| host.to_str().ok());
+    if hosts.next().is_some() || !host.is_some_and(|host| is_own(host, listening)) {
+        return Some((
+            StatusCode::MISDIRECTED_REQUEST,
+            "this server is not at the address that the request names",
+        ));
+    }
+    None
+}
+
+/// Adds the header that a refusal with this status needs.
+pub(super) fn add_allowed(status: StatusCode, headers: &mut HeaderMap) {
+    if status == StatusCode::METHOD_NOT_ALLOWED {
+        headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    }
+}
+
+/// Returns whether `host` names the address at which the server listens. A page of another site can give a name of its
+/// own this address and then read the response; it cannot do so with a numeric address or `localhost`.
+pub(crate) fn is_own(host: &str, listening: SocketAddr) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, parsed(port)),
+        _ => (host, Some(80)),
+    };
+    if port != Some(listening.port()) {
+        return false;
+    }
+    let is_any = listening.ip().is_unspecified();
+    if name.eq_ignore_ascii_case("localhost") {
+        return is_any || listening.ip().is_loopback();
+    }
+    let numeric = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    numeric.parse::<IpAddr>().is_ok_and(|address| is_any || address == listening.ip())
+}
+
+/// Returns the number of a port: digits alone, unlike what numbers are parsed from.
+fn parsed(port: &str) -> Option<u16> {
+    port.parse().ok().filter(|_| port.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_own_address_is_served() {
+        let own = |host: &str, listening: &str| is_own(host, listening.parse().unwrap());
+        for host in ["127.0.0.1:8080", "localhost:8080", "LocalHost:8080"] {
+            assert!(own(host, "127.0.0.1:8080"), "{host}");
+        }
+        for host in [
+            "evil.example:8080",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "localhost",
+            "127.0.0.1.evil.example:8080",
+            "127.0.0.2:8080",
+            "[::1]:8080",
+            "",
+            ":8080",
+            "localhost:8080:8080",
+            "127.0.0.1:+8080",
+            "user@localhost:8080",
+        ] {
+            assert!(!own(host, "127.0.0.1:8080"), "{host}");
+        }
+        assert!(own("[::1]:9", "[::1]:9") && own("localhost", "127.0.0.1:80"));
+        assert!(own("192.0.2.7:9", "0.0.0.0:9") && !own("vault.example:9", "0.0.0.0:9"));
+        assert!(!own("localhost:9", "192.0.2.7:9"));
+    }
 }

@@ -20,14 +20,10 @@
 mod address;
 mod assets;
 mod connections;
-mod failure;
 mod files;
 mod frame;
-mod guard;
 mod http;
 mod pages;
-mod sending;
-mod svg;
 mod text;
 mod visit;
 
@@ -35,6 +31,6 @@ mod visit;
 pub(crate) use connections::{ConnectionLimits, HEAD_TIMEOUT, serve};
 pub use files::{PageSelection, WritePagesError, WrittenPages, write_pages};
 #[cfg(feature = "gateway")]
-pub(crate) use guard::is_own as is_own_host;
+pub(crate) use http::is_own as is_own_host;
 pub use http::{ServerOptions, WebServer};
 pub use visit::Hint;

@@ -19,7 +19,6 @@ pub mod forget;
 pub mod forks;
 pub mod fsck;
 mod handle;
-pub mod imported;
 pub mod journal;
 pub mod links;
 pub mod list;

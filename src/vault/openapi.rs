@@ -13,8 +13,8 @@ use super::add::{AddedDocument, CheckedDocument};
 use super::api::{FindingSummary, Operation};
 use super::bundle::{ImportedLabelSummary, ImportedLinkSummary, ImportedNoteSummary, ImportedTagSummary};
 use super::fsck::RepairSummary;
-use super::imported::ImportedValue;
 use super::links::FoundLink;
+use super::rules::ImportedValue;
 use super::sql::{SqlSaveAnswer, SqlViewSummary};
 
 /// A visitor of the types of all operations.

@@ -13,8 +13,6 @@
 //! much memory or time.
 
 mod guard;
-mod indentation;
-mod node;
 mod scalar;
 
 use std::borrow::Cow;
@@ -23,12 +21,11 @@ use std::rc::Rc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 
-use crate::json::reader::{Defect, Limits, MAX_NUMBER_DIGITS, ReadError, excerpt, too_deep};
+use crate::json::reader::{Defect, Limit, Limits, MAX_NUMBER_DIGITS, ReadError, excerpt, too_deep};
 use crate::json::{Number, Object, Value};
 
 use guard::GuardedText;
-use node::{YamlContent, YamlNode};
-use scalar::PlainScalar;
+use scalar::{PlainScalar, YamlContent, YamlNode};
 
 /// The parser's own limit on the nesting of `[` and `{`, which it may reach before it reports the first event.
 const FLOW_LIMIT_MESSAGE: &str = "recursion limit exceeded";
@@ -59,7 +56,7 @@ pub(crate) const BINARY: &str = "!!binary";
 pub(crate) fn read(text: &str, schema: YamlSchema, limits: &Limits) -> Result<Value<'static>, ReadError> {
     match read_as_written(text, schema, limits) {
         Err(error) if schema != YamlSchema::Core && error.defect == Defect::Syntax => {
-            let indented = indentation::indented(text);
+            let indented = guard::indented(text);
             let is_same = indented == text;
             let read = || read_as_written(&indented, schema, limits).ok();
             (!is_same).then(read).flatten().ok_or(error)
@@ -91,6 +88,7 @@ fn syntax_error(error: &ScanError) -> ReadError {
         line: error.marker().line(),
         column: error.marker().col() + 1,
         message: message.to_owned(),
+        limit: None,
     }
 }
 
@@ -98,11 +96,12 @@ fn syntax_error(error: &ScanError) -> ReadError {
 struct YamlEventError {
     defect: Defect,
     message: String,
+    limit: Option<Limit>,
 }
 
 impl YamlEventError {
     fn new(defect: Defect, message: impl Into<String>) -> Self {
-        Self { defect, message: message.into() }
+        Self { defect, message: message.into(), limit: None }
     }
 
     fn at(self, span: Span) -> ReadError {
@@ -111,6 +110,7 @@ impl YamlEventError {
             line: span.start.line(),
             column: span.start.col() + 1,
             message: self.message,
+            limit: self.limit,
         }
     }
 }
@@ -306,20 +306,22 @@ impl<'l> Builder<'l> {
         let limits = self.limits;
         let depth = limits.depth.min(Limits::MAX_DEPTH);
         if self.open.len() + node.height > depth {
-            return Err(YamlEventError::new(Defect::TooDeep, too_deep(depth)));
+            let error = YamlEventError::new(Defect::TooDeep, too_deep(depth));
+            return Err(YamlEventError { limit: Some(Limit::Depth), ..error });
         }
         if !self.at_key() {
             self.values = self.values.saturating_add(node.values);
         }
         self.bytes = self.bytes.saturating_add(node.bytes);
-        let message = if self.values > limits.values {
-            format!("the document has more than {} values", limits.values)
+        let (limit, message) = if self.values > limits.values {
+            (Limit::Values, format!("the document has more than {} values", limits.values))
         } else if self.bytes > limits.bytes {
-            format!("with aliases expanded, the document has more than {} bytes", limits.bytes)
+            let message = format!("with aliases expanded, the document has more than {} bytes", limits.bytes);
+            (Limit::Bytes, message)
         } else {
             return Ok(());
         };
-        Err(YamlEventError::new(Defect::TooLarge, message))
+        Err(YamlEventError { defect: Defect::TooLarge, message, limit: Some(limit) })
     }
 
     /// Adds a completed node to its parent.

@@ -20,7 +20,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("digest", &["sha2", "hmac", "ring"]),
     ("display", &["unicode_width"]),
     ("json", &["digest", "ryu_js", "serde_json", "serde_json_canonicalizer"]),
-    ("validation", &["utoipa"]),
+    ("validation", &["json", "utoipa"]),
     ("secrets", &["aho_corasick", "regex", "utoipa"]),
     ("artifact", &["digest", "json", "secrets", "validation", "utoipa"]),
     ("yaml", &["json", "saphyr_parser"]),
@@ -265,7 +265,7 @@ const HASHING: &[&str] = &[
     "digest.rs",
     "vault/bundle",
     "artifact/directory.rs",
-    "formats/pack/hash.rs",
+    "formats/pack/members.rs",
     "storage/sqlite/journal.rs",
 ];
 

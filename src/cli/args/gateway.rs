@@ -10,13 +10,14 @@ use runvault::Vault;
 use runvault::display::{counted, escaped};
 use runvault::gateway::{GatewayEvent, GatewayMode, GatewayOptions, Pace, ReplaySource, Upstream};
 
+use super::bounds::length;
+use super::environment;
 use super::inputs::{self, SecretArgs};
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::label::LabelArgs;
-use crate::cli::args::length::length;
 use crate::cli::args::matching::{MatchingArgs, configured};
+use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
-use crate::cli::args::{default_vault, settings};
 use crate::cli::hints;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::{stdout, terminal};
@@ -165,7 +166,7 @@ pub(crate) fn default_spool(args: &VaultArgs) -> Result<PathBuf, CommandError> {
             name.push("-gateway");
             Ok(PathBuf::from(name))
         }
-        None => Ok(default_vault::default()?.with_file_name("gateway")),
+        None => Ok(environment::default_path()?.with_file_name("gateway")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Selection of the vault.
+//! Options of every command: the vault, and the amount and form of output.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,10 @@ use runvault::Vault;
 use runvault::display::escaped;
 use runvault::storage::{Actor, ActorError, ErrorKind, StorageError};
 
-use super::host::user_and_machine;
-use super::{default_vault, settings};
+use super::environment::{self, user_and_machine};
+use super::settings;
 use crate::cli::output::exit::CommandError;
-use crate::cli::output::{stdout, terminal};
+use crate::cli::output::{pager, stdout, terminal};
 
 /// Which vault to use.
 #[derive(Args)]
@@ -41,7 +41,7 @@ impl VaultArgs {
     pub(crate) fn path(&self) -> Result<PathBuf, CommandError> {
         match &self.vault {
             Some(path) => Ok(path.clone()),
-            None => settings::VAULT.get_path()?.map_or_else(default_vault::default, Ok),
+            None => settings::VAULT.get_path()?.map_or_else(environment::default_path, Ok),
         }
     }
 
@@ -133,4 +133,36 @@ pub(crate) fn actor(given: Option<&str>) -> Result<Actor, CommandError> {
     }
     let set = settings::ACTOR.get()?;
     set.map_or_else(|| Actor::new(user_and_machine()).map_err(refused), Ok)
+}
+
+/// Options of the output of every command.
+#[derive(Args)]
+pub(crate) struct OutputArgs {
+    /// Print only results, warnings and errors
+    ///
+    /// Summaries, notes and progress are omitted. "add", "import" and "watch" list only what is rejected; "verify"
+    /// still prints one line for each file.
+    #[arg(short, long, global = true, help_heading = "Output", conflicts_with = "verbose")]
+    quiet: bool,
+
+    /// Print details: the vault, every file, signatures
+    ///
+    /// Names the vault that is used. "add", "import", "verify" and "watch" also list files that are already stored and
+    /// files that are not artifacts, and the states of signatures.
+    #[arg(short, long, global = true, help_heading = "Output")]
+    verbose: bool,
+
+    /// Do not show long output with a pager
+    #[arg(long, global = true, help_heading = "Output", hide_short_help = true)]
+    no_pager: bool,
+}
+
+impl OutputArgs {
+    /// Applies the options to this process.
+    pub(crate) fn apply(&self, command: &str) {
+        terminal::set(self.quiet, self.verbose);
+        if !self.no_pager {
+            pager::allow_for(command);
+        }
+    }
 }

@@ -24,11 +24,11 @@ use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::args::{hash, settings};
 use crate::cli::commands::mover::{MoveArgs, Mover};
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::fork_notes::ForkNotes;
 use crate::cli::output::progress::CommandProgress;
+use crate::cli::output::report::ForkNotes;
 use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, GOOD, HASH, counted};
-use crate::cli::output::stop::Stop;
-use crate::cli::output::{json, report, signature, terminal, time};
+use crate::cli::output::terminal::Stop;
+use crate::cli::output::{json, matches, report, terminal, time};
 
 /// Verify artifacts and store them
 ///
@@ -397,7 +397,7 @@ impl AddPrinter {
         if terminal::is_verbose() {
             let can_be_signed = examined.kind.is_some_and(runvault::artifact::Kind::can_be_signed);
             if can_be_signed && examined.core.is_some() {
-                writeln!(out, "  {}", signature::text(examined.signature.as_ref()))?;
+                writeln!(out, "  {}", matches::text(examined.signature.as_ref()))?;
             }
             report::write(out, &examined.report, self.most())?;
         }

@@ -158,7 +158,7 @@ fn print(out: &mut dyn Write, audit: &RunAudit) -> io::Result<()> {
 /// Prints what an audit found besides the verdicts.
 pub(crate) fn print_findings(out: &mut dyn Write, audit: &RunAudit) -> io::Result<()> {
     for AuditFinding { violation, .. } in &audit.findings {
-        let Violation { rule_id, path, message, severity } = violation;
+        let Violation { rule_id, path, message, severity, .. } = violation;
         let (word, style) = match severity {
             Severity::Error => ("finding", BAD),
             Severity::Warning => ("not checked", CAUTION),

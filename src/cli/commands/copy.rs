@@ -16,7 +16,7 @@ use crate::cli::hints;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, HASH, counted};
-use crate::cli::output::stop::Stop;
+use crate::cli::output::terminal::Stop;
 use crate::cli::output::{json, time};
 
 /// Copy everything in a vault into another one

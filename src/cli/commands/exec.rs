@@ -1,27 +1,29 @@
 //! `runvault exec`
 
-mod program;
-mod summary;
-
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args as ClapArgs;
+use runvault::display::{counted, escaped};
 use runvault::gateway::{
-    Gateway, GatewayMode, PROVIDERS, Provider, REPLAY_KEY, Upstream, base_url_variables, key_variables,
+    Gateway, GatewayEvent, GatewayMode, GatewayOptions, PROVIDERS, Provider, REPLAY_KEY, ReplayedCalls,
+    UnusedRecording, Upstream, base_url_variables, key_variables,
 };
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 
-use runvault::display::escaped;
-use summary::{CallCounts, CallSummary, FailureArgs};
-
+use crate::cli::args::environment::variable;
 use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::help;
-use crate::cli::args::variable::variable;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::stop::Stop;
+use crate::cli::output::stdout;
+use crate::cli::output::terminal::Stop;
 
 /// Run a program and record or replay its model calls
 ///
@@ -80,7 +82,7 @@ impl Args {
                 key_variables().filter(|key| std::env::var_os(key).is_none()).map(|key| (key, REPLAY_KEY)),
             );
         }
-        let status = program::run(&mut command).map_err(|error| {
+        let status = run(&mut command).map_err(|error| {
             let program = program.to_string_lossy();
             CommandError::CouldNotRun(format!("cannot run {}: {error}", escaped(&program)))
         })?;
@@ -157,4 +159,171 @@ fn code(status: ExitStatus) -> u8 {
         return u8::try_from(128 + signal).unwrap_or(u8::MAX);
     }
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+/// Runs a program. SIGTERM, which `timeout` and supervisors send to a process, is passed on to the program; Ctrl-C, which
+/// a terminal sends to both, is left to it.
+fn run(command: &mut Command) -> io::Result<ExitStatus> {
+    flag::register(SIGINT, Arc::default())?;
+    system::run(command)
+}
+
+#[cfg(unix)]
+mod system {
+    use std::io::{self, Read};
+    use std::os::unix::net::UnixStream;
+    use std::process::{Command, ExitStatus};
+    use std::sync::{Arc, Mutex, PoisonError};
+    use std::thread;
+
+    use rustix::io::retry_on_intr;
+    use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+    use signal_hook::consts::SIGTERM;
+    use signal_hook::low_level::pipe;
+
+    /// The program, until it has ended: its identifier may then be that of another one.
+    type Running = Mutex<Option<Pid>>;
+
+    pub(super) fn run(command: &mut Command) -> io::Result<ExitStatus> {
+        let (signals, sender) = UnixStream::pair()?;
+        pipe::register(SIGTERM, sender)?;
+        let mut child = command.spawn()?;
+        let pid = Pid::from_child(&child);
+        let running = Arc::new(Running::new(Some(pid)));
+        let for_thread = Arc::clone(&running);
+        thread::Builder::new().spawn(move || pass_on(signals, &for_thread))?;
+        // It stays a process that has ended until the call of `wait`.
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        retry_on_intr(|| waitid(WaitId::Pid(pid), ended))?;
+        running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        child.wait()
+    }
+
+    /// Sends the program a signal for each byte.
+    fn pass_on(mut signals: UnixStream, running: &Running) {
+        while signals.read_exact(&mut [0]).is_ok() {
+            if let Some(pid) = *running.lock().unwrap_or_else(PoisonError::into_inner) {
+                // It can have ended by itself.
+                let _ = kill_process(pid, Signal::TERM);
+            }
+        }
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    use std::io;
+    use std::process::{Command, ExitStatus};
+
+    pub(super) fn run(command: &mut Command) -> io::Result<ExitStatus> {
+        command.status()
+    }
+}
+
+/// Maximum number of recordings that are listed.
+const LISTED: usize = 10;
+
+/// When the status is not that of the program.
+#[derive(ClapArgs)]
+struct FailureArgs {
+    /// Exit with status 1 if a call that was to be replayed has no recording
+    #[arg(long)]
+    fail_on_miss: bool,
+
+    /// Exit with status 1 if a recording was not used
+    #[arg(long, hide_short_help = true)]
+    fail_unused: bool,
+
+    /// Exit with status 1 if no call arrived
+    #[arg(long)]
+    fail_if_empty: bool,
+}
+
+/// The number of requests so far, by what became of them.
+#[derive(Default)]
+struct CallCounts {
+    recorded: AtomicU64,
+    not_recorded: AtomicU64,
+    forwarded: AtomicU64,
+}
+
+impl CallCounts {
+    /// Counts the requests that a gateway with these options reports.
+    fn of_events(options: &mut GatewayOptions) -> Arc<Self> {
+        let counts = Arc::new(Self::default());
+        let (for_gateway, report) = (Arc::clone(&counts), Arc::clone(&options.report));
+        options.report = Arc::new(move |event| {
+            match event {
+                GatewayEvent::Recorded { .. } => for_gateway.recorded.fetch_add(1, Ordering::Relaxed),
+                GatewayEvent::NotRecorded { .. } => for_gateway.not_recorded.fetch_add(1, Ordering::Relaxed),
+                GatewayEvent::Forwarded { .. } => for_gateway.forwarded.fetch_add(1, Ordering::Relaxed),
+                _ => 0,
+            };
+            report(event);
+        });
+        counts
+    }
+}
+
+/// The calls of a program that has ended.
+struct CallSummary {
+    counts: Arc<CallCounts>,
+    replayed: ReplayedCalls,
+}
+
+impl CallSummary {
+    /// Prints what became of the calls; if none arrived, the variables by which the program could find the gateway.
+    fn print(&self, variables: &[String]) {
+        if self.is_empty() {
+            stdout::note(&format!("no call arrived; the program had {}", variables.join(", ")));
+            return;
+        }
+        let [recorded, not_recorded, forwarded] =
+            [&self.counts.recorded, &self.counts.not_recorded, &self.counts.forwarded]
+                .map(|count| count.load(Ordering::Relaxed));
+        let ReplayedCalls { replayed, missed, unused, .. } = &self.replayed;
+        let if_any = |count: u64, what: &str| {
+            if count > 0 { format!(", {count} {what}") } else { String::new() }
+        };
+        let not_recorded = if_any(not_recorded, "without a recorded answer");
+        let forwarded = if_any(forwarded, "only forwarded");
+        let unused = counted(unused.len() as u64, "recording");
+        stdout::note(&format!(
+            "calls: {recorded} recorded, {replayed} replayed, {missed} missed{not_recorded}{forwarded}; {unused} unused"
+        ));
+    }
+
+    /// Prints why the status is one of failure. Returns false if it is that of the program.
+    fn fails(&self, failures: &FailureArgs) -> bool {
+        let ReplayedCalls { missed, unused, .. } = &self.replayed;
+        let mut fails = false;
+        let mut fail = |reason: String| {
+            stdout::error(&reason);
+            fails = true;
+        };
+        if failures.fail_on_miss && *missed > 0 {
+            fail(format!("{} was not recorded", counted(*missed, "call")));
+        }
+        if failures.fail_unused && !unused.is_empty() {
+            let listed: String = unused.iter().take(LISTED).map(unused_line).collect();
+            let more = unused.len().saturating_sub(LISTED);
+            let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+            fail(format!("{} was not used:{listed}{more}", counted(unused.len() as u64, "recording")));
+        }
+        if failures.fail_if_empty && self.is_empty() {
+            fail("no call arrived".to_owned());
+        }
+        fails
+    }
+
+    fn is_empty(&self) -> bool {
+        let CallCounts { recorded, not_recorded, forwarded } = &*self.counts;
+        let arrived = [recorded, not_recorded, forwarded].map(|count| count.load(Ordering::Relaxed));
+        arrived == [0; 3] && self.replayed.replayed == 0 && self.replayed.missed == 0
+    }
+}
+
+fn unused_line(recording: &UnusedRecording) -> String {
+    let UnusedRecording { core_hash, step, provider, endpoint, prompt } = recording;
+    format!("\n  {core_hash:.12} step {step}, {provider} {endpoint}: {}", escaped(prompt))
 }

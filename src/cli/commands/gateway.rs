@@ -15,7 +15,7 @@ use crate::cli::args::help;
 use crate::cli::args::inputs::SecretArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::stop::Stop;
+use crate::cli::output::terminal::Stop;
 use crate::cli::output::{json, stdout};
 
 /// How often the command checks whether it is to stop.

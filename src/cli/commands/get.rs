@@ -14,15 +14,12 @@ use runvault::vault::resolve::RequestedHashes;
 use runvault::{LocatedCapture, Vault};
 
 use crate::cli::args::completing::CandidateSource;
-use crate::cli::args::hash;
-use crate::cli::args::hash::ArtifactArg;
+use crate::cli::args::hash::{self, ArtifactArg};
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::disk;
 use crate::cli::output::disk::ModeArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::signature;
-use crate::cli::output::stdout;
 use crate::cli::output::stdout::{HASH, counted};
+use crate::cli::output::{disk, matches, stdout};
 
 /// Write an artifact's bytes exactly as they were received
 ///
@@ -167,7 +164,7 @@ fn say_which(vault: &Vault, located: &LocatedCapture) -> Result<(), CommandError
     let preferred = SignatureName::from(capture.signature.as_ref().map(|signature| signature.state));
     if captures.iter().any(|capture| capture.signature != preferred) {
         let (count, hash) = (counted(captures.len() as u64, "capture"), capture.capture);
-        let said = signature::text(capture.signature.as_ref());
+        let said = matches::text(capture.signature.as_ref());
         stdout::note(&format!(
             "{:.12} has {count} whose signatures differ; this is {HASH}{hash}{HASH:#}, {said}; --capture HASH selects another",
             artifact.core

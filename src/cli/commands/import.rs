@@ -1,39 +1,38 @@
 //! `runvault import`
 
-mod inputs;
-mod labels;
 mod recordings;
 
 use std::fs::File;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, BufReader, Read, StdinLock, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::digest::CoreHash;
+use runvault::display::escaped;
+use runvault::formats;
 use runvault::intake::ExamineOptions;
+use runvault::recorders::{ConvertInput, RecorderFormat};
 use runvault::vault::add::CommonAnnotations;
 use runvault::vault::bundle::{
-    self, Bundle, BundleImportResult, BundledLink, ImportedLinkSummary, ImportedNote, ImportedNoteSummary,
-    ImportedTag, ImportedTagSummary, LinkOutcome, NoteOutcome, TagOutcome,
+    self, Bundle, BundleImportResult, BundledLink, ImportedLabel, ImportedLabelSummary, ImportedLinkSummary,
+    ImportedNote, ImportedNoteSummary, ImportedTag, ImportedTagSummary, LabelOutcome, LinkOutcome,
+    NoteOutcome, TagOutcome,
 };
 
-use inputs::ImportTask;
-use runvault::display::escaped;
-
+use super::add::{AddOutputOptions, AddPrinter};
 use super::index;
 use crate::cli::args::inputs::{CheckArgs, SecretArgs, SourcePathArgs};
 use crate::cli::args::label::LabelArgs;
 use crate::cli::args::matching::MatchingArgs;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
-use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::fork_notes::ForkNotes;
+use crate::cli::output::report::ForkNotes;
 use crate::cli::output::stdout::{self, CAUTION, GOOD, HASH, counted};
-use crate::cli::output::stop::Stop;
-use crate::cli::output::{json, time};
+use crate::cli::output::terminal::Stop;
+use crate::cli::output::{disk, json, time};
 
 /// Import a bundle, or recordings of other programs
 ///
@@ -99,7 +98,7 @@ impl Args {
         options.admit.secrets = self.secrets.policy()?;
         let annotations = CommonAnnotations { labels: self.labels.labels()?, note: None };
         let search = settings::search()?;
-        if let Some(inputs) = inputs::read(&self.files, options.admit.limits.bytes)? {
+        if let Some(inputs) = read(&self.files, options.admit.limits.bytes)? {
             let task = ImportTask { started, options, annotations, search };
             return self.import_recordings(inputs, vault, task);
         }
@@ -142,7 +141,7 @@ impl Args {
         self.print_links(&imported)?;
         self.print_tags(&imported)?;
         self.print_notes(&imported)?;
-        labels::print(&mut stdout::raw(), &imported.labels, self.json, &self.done("set"))?;
+        print(&mut stdout::raw(), &imported.labels, self.json, &self.done("set"))?;
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.report(&vault)?;
             time::warn_of_future(&vault)?;
@@ -154,7 +153,7 @@ impl Args {
     fn read(path: &Path, options: &ExamineOptions) -> Result<Bundle, CommandError> {
         let limit = options.admit.limits.bytes;
         if path == Path::new("-") {
-            return Ok(bundle::read(inputs::standard_input(), "-", limit)?);
+            return Ok(bundle::read(standard_input(), "-", limit)?);
         }
         let name = path.to_string_lossy();
         if path.is_dir() {
@@ -276,4 +275,134 @@ fn report_note(note: &ImportedNote) {
         NoteOutcome::Missing => "it is not in the vault",
     };
     stdout::message(&format!("{CAUTION}not noted{CAUTION:#} {HASH}{:.12}{HASH:#}: {why}", note.core));
+}
+
+/// Prints the results. `done` is what was done to the labels that are set, or would be.
+fn print(
+    out: &mut dyn Write,
+    labels: &[ImportedLabel],
+    as_json: bool,
+    done: &str,
+) -> Result<(), CommandError> {
+    for label in labels {
+        if as_json {
+            json::line(out, &ImportedLabelSummary::from(label))?;
+        } else {
+            report(label);
+        }
+    }
+    if !labels.is_empty() {
+        let set = labels.iter().filter(|label| label.outcome == LabelOutcome::Set).count();
+        stdout::note(&format!("{} {done}", counted(set as u64, "label")));
+    }
+    Ok(())
+}
+
+/// Reports why a label was not set.
+fn report(label: &ImportedLabel) {
+    let why = match label.outcome {
+        LabelOutcome::Set | LabelOutcome::Present => return,
+        LabelOutcome::Other => "it has another value here",
+        LabelOutcome::TooMany => "it has too many labels",
+        LabelOutcome::Missing => "it is not in the vault",
+    };
+    let ImportedLabel { core, key, value, .. } = label;
+    stdout::message(&format!(
+        "{CAUTION}not labeled{CAUTION:#} {HASH}{core:.12}{HASH:#} {}={}: {why}",
+        escaped(key),
+        escaped(value)
+    ));
+}
+
+/// Returns standard input, of which [`read`] has consumed nothing.
+fn standard_input() -> StdinLock<'static> {
+    io::stdin().lock()
+}
+
+/// The files that can be recordings.
+struct RecordingInputs {
+    recordings: Vec<ConvertInput>,
+    /// Why other files are not imported.
+    failures: Vec<CommandError>,
+}
+
+/// Reads recordings of other programs. Returns `None` if the only file can be a bundle, which is then not consumed.
+fn read(files: &[PathBuf], limit: u64) -> Result<Option<RecordingInputs>, CommandError> {
+    let mut inputs = RecordingInputs { recordings: Vec::new(), failures: Vec::new() };
+    for path in files {
+        match read_one(path, limit) {
+            Ok(Some(input)) => inputs.recordings.push(input),
+            Ok(None) if files.len() == 1 => return Ok(None),
+            Ok(None) => {
+                let name = path.to_string_lossy();
+                let message = format!("{} is not a recording; give a bundle alone", escaped(&name));
+                inputs.failures.push(CommandError::Usage(message));
+            }
+            Err(error) if files.len() == 1 => return Err(error),
+            Err(error) => inputs.failures.push(error),
+        }
+    }
+    Ok(Some(inputs))
+}
+
+fn read_one(path: &Path, limit: u64) -> Result<Option<ConvertInput>, CommandError> {
+    let name = path.to_string_lossy().into_owned();
+    let failed =
+        |error: io::Error| CommandError::CouldNotRun(format!("cannot read {}: {error}", escaped(&name)));
+    if path == Path::new("-") {
+        let Some(bytes) = candidate(standard_input(), limit).map_err(failed)? else { return Ok(None) };
+        return recording(ConvertInput { name, bytes }).map(Some);
+    }
+    disk::expect_path(path)?;
+    // A directory is reported when it is read as a bundle.
+    if path.is_dir() {
+        return Ok(None);
+    }
+    let file = File::open(path).map_err(failed)?;
+    let bytes = candidate(BufReader::new(file), limit).map_err(failed)?;
+    bytes.map(|bytes| recording(ConvertInput { name, bytes })).transpose()
+}
+
+/// Returns a text or a zip file if it is a recording. Bundles are neither.
+fn recording(input: ConvertInput) -> Result<ConvertInput, CommandError> {
+    if RecorderFormat::recognize(&input.bytes).is_some() {
+        return Ok(input);
+    }
+    let name = escaped(&input.name);
+    let add = format!("\"runvault add {name}\" adds artifacts");
+    Err(CommandError::No(if input.bytes.trim_ascii().is_empty() {
+        format!("{name} is empty")
+    } else if let Some(reason) = RecorderFormat::unsupported(&input.bytes) {
+        format!("{name}: {reason}")
+    } else if let Some((kind, _)) = formats::recognize(&input.bytes) {
+        format!("{name} is a {}, not a bundle; {add}", kind.noun())
+    } else {
+        format!(
+            "{name} is neither a bundle nor a recording of VCR.py, Inspect or OpenTelemetry, nor requests and responses as \
+             JSON Lines; {add}"
+        )
+    }))
+}
+
+/// Reads what can be a recording: a text or a zip file. One byte more than allowed is enough to reject it.
+fn candidate(mut input: impl BufRead, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    let head = input.fill_buf()?;
+    let is_zip = head.starts_with(b"PK\x03\x04");
+    let is_text = !head.contains(&0) && !head.starts_with(b"\x28\xb5\x2f\xfd");
+    let is_named = || RecorderFormat::unsupported(head).is_some();
+    if !is_zip && !is_text && !is_named() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    input.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// What is done with what files become.
+struct ImportTask {
+    started: Instant,
+    options: ExamineOptions,
+    annotations: CommonAnnotations,
+    /// Whether the search index is to be built.
+    search: bool,
 }

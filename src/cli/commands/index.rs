@@ -20,7 +20,7 @@ use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, CAUTION, counted};
-use crate::cli::output::{change, json, report};
+use crate::cli::output::{json, report};
 
 super::verbs! {
     /// Build, check or rebuild indexes
@@ -57,7 +57,7 @@ fn build(vault: &Vault, as_json: bool) -> Result<Status, CommandError> {
         captures = format!("{} of {captures}", indexed.captures.saturating_sub(indexed.damaged_captures));
     }
     let note = format!("{captures} indexed, index size {}; {seconds:.2} s", stdout::size(indexed.bytes));
-    change::print(as_json, &indexed, &note)?;
+    json::print_change(as_json, &indexed, &note)?;
     Ok(if indexed.damaged_captures == 0 { Status::Done } else { Status::Incomplete })
 }
 
@@ -254,9 +254,9 @@ impl DropIndexArgs {
         let answer = vault.open()?.run(&DropSearchIndexRequest {})?;
         if answer.changed {
             let note = "removed the search index; \"runvault gc\" reclaims the space";
-            return change::print(self.json, &answer, note);
+            return json::print_change(self.json, &answer, note);
         }
-        change::print(self.json, &answer, "there is no search index")?;
+        json::print_change(self.json, &answer, "there is no search index")?;
         Ok(Status::No)
     }
 }

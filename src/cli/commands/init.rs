@@ -5,8 +5,8 @@ use runvault::display::escaped;
 use runvault::vault::api::PathName;
 
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::change;
 use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::json;
 
 /// Create an empty vault
 ///
@@ -22,6 +22,6 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.create()?;
         let note = format!("created {}", escaped(&vault.path().to_string_lossy()));
-        change::print(self.json, &PathName::from(vault.path()), &note)
+        json::print_change(self.json, &PathName::from(vault.path()), &note)
     }
 }

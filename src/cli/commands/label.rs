@@ -14,7 +14,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{FAINT, NAME, counted};
 use crate::cli::output::table::{TextCell, TextColumn};
-use crate::cli::output::{change, list, time};
+use crate::cli::output::{json, time};
 
 super::verbs! {
     /// Set, remove or list labels
@@ -49,7 +49,7 @@ impl SetLabelsArgs {
         let vault = vault.open()?;
         let core_hashes = vec![self.hash.locate_artifact(&vault)?.artifact.core];
         let answer = vault.run(&SetLabelsRequest { core_hashes, labels })?;
-        change::print(self.json, &answer, if answer.changed { "labeled" } else { "already labeled" })
+        json::print_change(self.json, &answer, if answer.changed { "labeled" } else { "already labeled" })
     }
 }
 
@@ -86,7 +86,7 @@ impl RemoveLabelsArgs {
         let request =
             RemoveLabelsRequest { core_hashes: vec![core], keys: self.keys.iter().cloned().collect() };
         let answer = vault.run(&request)?;
-        let status = change::print_removal(self.json, answer, "label removed", none)?;
+        let status = json::print_removal(self.json, answer, "label removed", none)?;
         if missing.is_empty() { Ok(status) } else { Err(none()) }
     }
 }
@@ -125,7 +125,7 @@ impl ListLabelsArgs {
                     TextCell::plain(&counted(*values, "value")),
                 ]
             };
-            return list::print(&keys, self.json, columns, row, &counted(keys.len() as u64, "key"));
+            return json::print_list(&keys, self.json, columns, row, &counted(keys.len() as u64, "key"));
         };
         let request = LabelValuesRequest { key: key.clone(), prefix: String::new(), limit: None };
         let values = vault.run(&request)?.values;
@@ -141,7 +141,7 @@ impl ListLabelsArgs {
             ]
         };
         let columns = vec![TextColumn::new("label"), number("artifacts")];
-        list::print(&values, self.json, columns, row, &counted(values.len() as u64, "value"))
+        json::print_list(&values, self.json, columns, row, &counted(values.len() as u64, "value"))
     }
 
     fn print_labels_of(&self, named: &ArtifactArg, vault: &Vault) -> Result<Status, CommandError> {
@@ -154,6 +154,6 @@ impl ListLabelsArgs {
             ]
         };
         let columns = vec![TextColumn::new("label"), TextColumn::new("set").whole()];
-        list::print(&labels, self.json, columns, row, &counted(labels.len() as u64, "label"))
+        json::print_list(&labels, self.json, columns, row, &counted(labels.len() as u64, "label"))
     }
 }

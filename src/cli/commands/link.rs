@@ -9,8 +9,8 @@ use super::links as list;
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::change;
 use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::json;
 
 super::verbs! {
     /// Add, remove or list links between artifacts
@@ -72,7 +72,7 @@ impl AddLinkArgs {
         let (source, target) = self.ends.locate(&vault)?;
         let relation = self.ends.relation.clone();
         let answer = vault.run(&AddLinkRequest { source, relation, target, note: self.note.clone() })?;
-        change::print(self.json, &answer, if answer.changed { "linked" } else { "already linked" })
+        json::print_change(self.json, &answer, if answer.changed { "linked" } else { "already linked" })
     }
 }
 
@@ -105,7 +105,7 @@ impl RemoveLinkArgs {
         let (source, target) = self.ends.locate(&vault)?;
         let relation = &self.ends.relation;
         let answer = vault.run(&RemoveLinkRequest { source, relation: relation.clone(), target })?;
-        change::print_removal(self.json, answer, "unlinked", || {
+        json::print_removal(self.json, answer, "unlinked", || {
             CommandError::No(format!(
                 "there is no manual link {source:.12} {relation} {target:.12}; \"runvault links\" lists links"
             ))

@@ -5,28 +5,24 @@ use std::io::{self, Write};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::AttributeInfo;
-use runvault::clock;
 use runvault::formats;
 use runvault::storage::TimeBasis;
 use runvault::vault::details::Detail;
 use runvault::vault::find::FindOrder;
-use runvault::vault::list::{ListAnswer, ListMember, ListRequest, ListRow};
+use runvault::vault::list::{ListAnswer, ListRequest, ListRow};
 
-use crate::cli::args::attribute;
+use super::find::conditions::KindFilterArgs;
 use crate::cli::args::completing::CandidateSource;
-use crate::cli::args::help;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::args::{attribute, help};
 use crate::cli::commands::find::SCREENFUL;
 use crate::cli::commands::find::conditions::FindConditionArgs;
-use crate::cli::commands::find::what::KindFilterArgs;
 use crate::cli::output::columns::{self, ArtifactColumn, ColumnContext};
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::json;
+use crate::cli::output::hits::LineTemplate;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
-use crate::cli::output::template::LineTemplate;
-use crate::cli::output::terminal;
-use crate::cli::output::time;
+use crate::cli::output::{json, terminal};
 
 /// List artifacts, one row per run, with time, model and errors
 ///
@@ -124,8 +120,8 @@ impl Args {
         }
         if let Some(template) = &self.format {
             let mut out = io::BufWriter::new(stdout::text());
-            for row in rows {
-                writeln!(out, "{}", template.fill_with(|column| value(row, column)))?;
+            for row in rows.iter().filter_map(ColumnContext::of_row) {
+                writeln!(out, "{}", template.fill(&row))?;
             }
             return Ok(out.flush()?);
         }
@@ -136,10 +132,9 @@ impl Args {
     }
 
     fn print(&self, rows: &[ListRow], mut columns: Vec<ArtifactColumn>) -> Result<(), CommandError> {
-        let cells = |row: &ListRow| {
-            columns.iter().map(|column| columns::cell(*column, &value(row, *column))).collect()
-        };
-        let mut cells: Vec<Vec<TextCell>> = rows.iter().map(cells).collect();
+        let cells = |row: ColumnContext<'_>| columns.iter().map(|column| row.cell(*column)).collect();
+        let rows = rows.iter().filter_map(ColumnContext::of_row);
+        let mut cells: Vec<Vec<TextCell>> = rows.map(cells).collect();
         if self.columns.is_empty() && terminal::is_terminal() {
             // Most vaults have no values for some of the default columns.
             let is_used =
@@ -150,7 +145,7 @@ impl Args {
             cells = cells.into_iter().map(|row| select_by_index(row, is_used)).collect();
         }
         let mut table = TextTable::new(columns.iter().map(|column| layout(*column)).collect());
-        if terminal::is_terminal() && !rows.is_empty() {
+        if terminal::is_terminal() && !cells.is_empty() {
             table = table.titled();
         }
         for row in cells {
@@ -197,77 +192,5 @@ fn layout(column: ArtifactColumn) -> TextColumn {
         ArtifactColumn::Attribute(name) if DETAILS.contains(&name) => layout.minor(),
         ArtifactColumn::Short(_) => layout.minor(),
         _ => layout,
-    }
-}
-
-/// Returns the value of a column in a row.
-fn value(row: &ListRow, column: ArtifactColumn) -> String {
-    let created = || row.created_at.map(|time| time.0);
-    match column {
-        ArtifactColumn::Kind => kinds(row).join("+"),
-        ArtifactColumn::Created => created().map(time::display).unwrap_or_default(),
-        ArtifactColumn::Age => columns::age_text(created(), &row.artifact, clock::now()),
-        ArtifactColumn::Tags => columns::tags_text(&row.tags),
-        ArtifactColumn::Labels => columns::labels_text(
-            row.labels.iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value))),
-        ),
-        ArtifactColumn::Attribute(name) => text(row, name),
-        ArtifactColumn::Short(info) => {
-            let values = row.attributes.iter().find(|attribute| attribute.name == info.name);
-            let number = values.and_then(|attribute| info.values.number(attribute.values.last()?));
-            let number = number_of(row, info.name).or(number);
-            number.map(|number| columns::short_text(info, number)).unwrap_or_default()
-        }
-        other => {
-            let Some(ListMember { artifact, details, .. }) = row.members.first() else {
-                return String::new();
-            };
-            let by = TimeBasis::default();
-            ColumnContext { artifact, details, matches: &[], now: clock::now(), by }.text(other)
-        }
-    }
-}
-
-/// Returns the kinds of the artifacts of a row, the first artifact's first.
-fn kinds(row: &ListRow) -> Vec<&str> {
-    let mut kinds: Vec<&str> = Vec::new();
-    for member in &row.members {
-        if !kinds.contains(&member.artifact.kind.as_str()) {
-            kinds.push(&member.artifact.kind);
-        }
-    }
-    kinds
-}
-
-/// Returns the number that a row states, which is that of one of its artifacts.
-fn number_of(row: &ListRow, name: &str) -> Option<i64> {
-    match name {
-        "duration_ms" => row.duration_ms,
-        "latency_ms" => row.latency_ms,
-        "tool_calls" => row.tool_calls,
-        "tokens_input" => row.tokens_input,
-        "tokens_output" => row.tokens_output,
-        "tokens" => row.tokens,
-        "errors" => row.errors,
-        // A session has interactions in place of steps.
-        _ if name == formats::STEPS.name => row.steps.or(row.interactions),
-        _ => None,
-    }
-}
-
-fn text(row: &ListRow, name: &str) -> String {
-    match name {
-        "run_id" => row.run_id.clone().unwrap_or_default(),
-        "model_id" => row.models.join(", "),
-        "agent" => row.agents.join(", "),
-        "provider" => row.providers.join(", "),
-        "result" => row.result.clone().unwrap_or_default(),
-        _ => {
-            let requested = || {
-                let attribute = row.attributes.iter().find(|attribute| attribute.name == name);
-                attribute.map(|attribute| attribute.values.join(", ")).unwrap_or_default()
-            };
-            number_of(row, name).map_or_else(requested, |number| number.to_string())
-        }
     }
 }

@@ -6,7 +6,7 @@ use runvault::mcp::{McpError, McpOptions, McpServer};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::stop::Stop;
+use crate::cli::output::terminal::Stop;
 
 /// Give models tools to read the vault
 ///

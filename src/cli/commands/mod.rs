@@ -3,7 +3,6 @@
 pub(crate) mod add;
 pub(crate) mod audit;
 mod backup;
-pub(crate) mod captures;
 mod completions;
 pub(crate) mod config;
 mod copy;

@@ -14,7 +14,7 @@ use runvault::validation::Report;
 use runvault::vault::add::{DocumentOutcome, DocumentResult};
 use runvault::{Vault, clock};
 
-use crate::cli::args::length::length;
+use crate::cli::args::bounds::length;
 use crate::cli::args::settings;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::{stdout, time};

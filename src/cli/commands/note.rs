@@ -12,7 +12,7 @@ use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::{change, json, stdout};
+use crate::cli::output::{json, stdout};
 
 super::verbs! {
     /// Set, show or remove an artifact's note
@@ -51,7 +51,7 @@ impl SetNoteArgs {
         let vault = vault.open()?;
         let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
         let answer = vault.run(&SetNoteRequest { core_hash, text })?;
-        change::print(self.json, &answer, if answer.changed { "note set" } else { "note unchanged" })
+        json::print_change(self.json, &answer, if answer.changed { "note set" } else { "note unchanged" })
     }
 }
 
@@ -138,6 +138,6 @@ impl RemoveNoteArgs {
         let vault = vault.open()?;
         let artifact = self.hash.locate_artifact(&vault)?.artifact;
         let answer = vault.run(&RemoveNoteRequest { core_hash: artifact.core })?;
-        change::print_removal(self.json, answer, "note removed", || has_none(&artifact))
+        json::print_removal(self.json, answer, "note removed", || has_none(&artifact))
     }
 }

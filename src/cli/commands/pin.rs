@@ -12,7 +12,7 @@ use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{FAINT, HASH, counted};
 use crate::cli::output::table::{TextCell, TextColumn};
-use crate::cli::output::{change, list, time};
+use crate::cli::output::{json, time};
 
 super::verbs! {
     /// Protect artifacts from removal
@@ -45,7 +45,7 @@ impl AddPinArgs {
         let vault = vault.open()?;
         let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
         let answer = vault.run(&PinRequest { core_hash, note: self.note.clone() })?;
-        change::print(self.json, &answer, if answer.changed { "pinned" } else { "already pinned" })
+        json::print_change(self.json, &answer, if answer.changed { "pinned" } else { "already pinned" })
     }
 }
 
@@ -67,7 +67,7 @@ impl RemovePinArgs {
         let vault = vault.open()?;
         let core_hash = self.hash.locate_artifact(&vault)?.artifact.core;
         let answer = vault.run(&UnpinRequest { core_hash })?;
-        change::print_removal(self.json, answer, "unpinned", || {
+        json::print_removal(self.json, answer, "unpinned", || {
             CommandError::No(format!(
                 "{core_hash:.12} is not pinned; \"runvault pin list\" lists pinned artifacts"
             ))
@@ -105,6 +105,6 @@ impl ListPinsArgs {
             ]
         };
         let ending = format!("{} pinned", counted(pins.len() as u64, "artifact"));
-        list::print(&pins, self.json, columns, row, &ending)
+        json::print_list(&pins, self.json, columns, row, &ending)
     }
 }

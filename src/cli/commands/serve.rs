@@ -13,7 +13,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout;
-use crate::cli::output::stop::Stop;
+use crate::cli::output::terminal::Stop;
 
 /// Show the vault in a browser
 ///

@@ -20,9 +20,9 @@ use crate::cli::output::columns::ColumnContext;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::fit::TrailingLayout;
+use crate::cli::output::hits::LineTemplate;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
-use crate::cli::output::template::LineTemplate;
-use crate::cli::output::{json, links, report, signature, time};
+use crate::cli::output::{json, links, matches, report, time};
 
 /// Show an artifact's metadata and links
 ///
@@ -50,7 +50,8 @@ impl Args {
         if let Some(template) = &self.format {
             let (artifact, details) = description.into_details();
             let (now, by) = (clock::now(), TimeBasis::LastSeen);
-            let subject = ColumnContext { artifact: &artifact, details: &details, matches: &[], now, by };
+            let subject =
+                ColumnContext { artifact: &artifact, details: &details, matches: &[], now, by, row: None };
             writeln!(stdout::text(), "{}", template.fill(&subject))?;
         } else if self.json {
             json::line(&mut stdout::raw(), &description)?;
@@ -179,7 +180,7 @@ fn print_capture(
         rest.push(format!("seen again {}", time::shown(capture.seen_at.0)));
     }
     if can_be_signed || capture.signature != SignatureName::Unsigned {
-        rest.push(signature::text_of(capture.signature.into(), capture.key_id.as_deref()));
+        rest.push(matches::text_of(capture.signature.into(), capture.key_id.as_deref()));
     }
     let rest = rest.join(", ");
     let whole = capture.capture_hash.to_string();

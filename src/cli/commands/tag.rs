@@ -15,7 +15,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{FAINT, HASH, NAME, counted};
 use crate::cli::output::table::{TextCell, TextColumn};
-use crate::cli::output::{change, list, time};
+use crate::cli::output::{json, time};
 
 super::verbs! {
     /// Set, remove or list tags
@@ -95,7 +95,7 @@ impl SetTagArgs {
             ErrorKind::Invalid => CommandError::Usage(error.to_string()),
             _ => error.into(),
         })?;
-        change::print(self.json, &answer, &note(&answer, &name))
+        json::print_change(self.json, &answer, &note(&answer, &name))
     }
 
     /// Returns the argument that is the artifact, and the one that is the tag.
@@ -148,7 +148,7 @@ impl RemoveTagArgs {
     fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let name = &self.name;
         let answer = vault.open()?.run(&RemoveTagRequest { name: name.clone() })?;
-        change::print_removal(self.json, answer, "untagged", || {
+        json::print_removal(self.json, answer, "untagged", || {
             CommandError::No(format!("there is no tag {name}; \"runvault tag list\" lists the tags"))
         })
     }
@@ -175,6 +175,6 @@ impl ListTagsArgs {
                 TextCell::new(&format!("@{name}"), NAME),
             ]
         };
-        list::print(&tags, self.json, columns, row, &counted(tags.len() as u64, "tag"))
+        json::print_list(&tags, self.json, columns, row, &counted(tags.len() as u64, "tag"))
     }
 }

@@ -12,7 +12,7 @@ use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{FAINT, HASH, counted};
 use crate::cli::output::table::{TextCell, TextColumn};
-use crate::cli::output::{list, time};
+use crate::cli::output::{json, time};
 
 /// List removed artifacts
 ///
@@ -52,6 +52,6 @@ impl Args {
             ]
         };
         let ending = format!("{} removed", counted(removed.len() as u64, "artifact"));
-        list::print(&removed, self.json, columns, row, &ending)
+        json::print_list(&removed, self.json, columns, row, &ending)
     }
 }

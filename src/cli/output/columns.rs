@@ -4,20 +4,21 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use runvault::artifact::{AttributeInfo, FINISHED_AT, ValueType};
+use runvault::clock;
+use runvault::display::brief;
 use runvault::formats;
 use runvault::storage::TimeBasis;
 use runvault::vault::api::ArtifactSummary;
 use runvault::vault::captures::CaptureSummary;
 use runvault::vault::details::{ArtifactDetails, Detail};
 use runvault::vault::find::ArtifactMatch;
+use runvault::vault::list::{ListMember, ListRow};
 use runvault::vault::show::AttributeSummary;
 
-use super::matches::{label, match_text};
-use super::signature::CaptureSignatureStatus;
+use super::matches::{CaptureSignatureStatus, label, match_text};
 use super::stdout::{self, FAINT, HASH, NAME};
 use super::table::{self, DIGITS, TextCell};
 use super::time;
-use runvault::display::brief;
 
 /// A property of an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +81,7 @@ pub(crate) fn attributes() -> Vec<&'static str> {
 }
 
 /// Returns a value as people write it.
-pub(crate) fn short_text(info: AttributeInfo, number: i64) -> String {
+fn short_text(info: AttributeInfo, number: i64) -> String {
     match info.values {
         ValueType::Time => DateTime::from_timestamp_millis(number).map(time::display).unwrap_or_default(),
         ValueType::Duration => time::duration(number),
@@ -172,7 +173,7 @@ impl ArtifactColumn {
 }
 
 /// Returns the cell of a column with this text. Kinds, of which runs have several, are joined by `+`.
-pub(crate) fn cell(column: ArtifactColumn, text: &str) -> TextCell {
+fn cell(column: ArtifactColumn, text: &str) -> TextCell {
     match column {
         ArtifactColumn::Kind => {
             let nouns: Vec<&str> = text.split('+').map(formats::bare_noun).collect();
@@ -187,22 +188,8 @@ pub(crate) fn cell(column: ArtifactColumn, text: &str) -> TextCell {
     }
 }
 
-/// Returns the texts of tags in a cell.
-pub(crate) fn tags_text<'t>(tags: impl IntoIterator<Item = &'t String>) -> String {
-    tags.into_iter().map(|tag| format!("@{tag}")).collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the texts of labels in a cell.
-pub(crate) fn labels_text<'l>(labels: impl IntoIterator<Item = (&'l String, &'l String)>) -> String {
-    labels.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
-}
-
 /// Returns the age of an artifact that has the time `time`. The time of arrival is not that of the run.
-pub(crate) fn age_text(
-    time: Option<DateTime<Utc>>,
-    artifact: &ArtifactSummary,
-    now: DateTime<Utc>,
-) -> String {
+fn age_text(time: Option<DateTime<Utc>>, artifact: &ArtifactSummary, now: DateTime<Utc>) -> String {
     match time {
         Some(time) => time::ago(time, now),
         None => format!("added {}", time::ago(artifact.added_at.0, now)),
@@ -215,7 +202,7 @@ fn is_number(name: &str) -> bool {
     values.is_some_and(|values| values.is_ordered() && values != ValueType::Time)
 }
 
-/// An artifact whose properties are shown.
+/// An artifact, or a row of several, whose properties are shown.
 #[derive(Clone, Copy)]
 pub(crate) struct ColumnContext<'s> {
     pub(crate) artifact: &'s ArtifactSummary,
@@ -225,16 +212,26 @@ pub(crate) struct ColumnContext<'s> {
     pub(crate) now: DateTime<Utc>,
     /// The time from which its age is computed.
     pub(crate) by: TimeBasis,
+    /// The row of which it is the first artifact. What the row states of all its artifacts is shown in place of what this
+    /// one states.
+    pub(crate) row: Option<&'s ListRow>,
 }
 
-impl ColumnContext<'_> {
+impl<'s> ColumnContext<'s> {
+    /// Returns a row of a list; `None` if it has no artifacts.
+    pub(crate) fn of_row(row: &'s ListRow) -> Option<Self> {
+        let ListMember { artifact, details, .. } = row.members.first()?;
+        let (by, now) = (TimeBasis::Created, clock::now());
+        Some(Self { artifact, details, matches: &[], now, by, row: Some(row) })
+    }
+
     /// Returns the text of a column, not yet escaped for terminals.
     pub(crate) fn text(&self, column: ArtifactColumn) -> String {
         let Self { artifact, details, now, by, .. } = self;
         match column {
             ArtifactColumn::Core => artifact.core_hash.to_string(),
             ArtifactColumn::Hash => format!("{:.*}", DIGITS, artifact.core_hash),
-            ArtifactColumn::Kind => artifact.kind.clone(),
+            ArtifactColumn::Kind => self.row.map_or(vec![&*artifact.kind], ListRow::kinds).join("+"),
             ArtifactColumn::Seen => time::display(artifact.seen_at.0),
             ArtifactColumn::Added => time::display(artifact.added_at.0),
             ArtifactColumn::Created => self.time(TimeBasis::Created).map(time::display).unwrap_or_default(),
@@ -258,20 +255,42 @@ impl ColumnContext<'_> {
                 paths.into_iter().collect::<Vec<_>>().join(", ")
             }
             ArtifactColumn::Label => label(self.attributes()),
-            ArtifactColumn::Tags => tags_text(details.tags.iter().flatten()),
-            ArtifactColumn::Labels => labels_text(details.labels.iter().flatten()),
+            ArtifactColumn::Tags => self.tags_text(),
+            ArtifactColumn::Labels => self.labels_text(),
             ArtifactColumn::Note => details.note.clone().unwrap_or_default(),
             ArtifactColumn::Matches => self.matches.iter().map(match_text).collect::<Vec<_>>().join(", "),
-            ArtifactColumn::Attribute(name) => {
-                let values = self.attributes().iter().filter(|attribute| attribute.name == name);
-                values.map(|attribute| attribute.value.as_str()).collect::<Vec<_>>().join(", ")
-            }
+            ArtifactColumn::Attribute(name) => self.values(name).join(", "),
             ArtifactColumn::Short(info) => {
-                let values = self.attributes().iter().filter(|attribute| attribute.name == info.name);
-                let largest = values.filter_map(|attribute| info.values.number(&attribute.value)).max();
-                largest.map(|number| short_text(info, number)).unwrap_or_default()
+                let number = match self.row {
+                    Some(row) => row.number(info),
+                    None => self.values(info.name).iter().filter_map(|value| info.values.number(value)).max(),
+                };
+                number.map(|number| short_text(info, number)).unwrap_or_default()
             }
         }
+    }
+
+    /// Returns the values of an attribute.
+    fn values(&self, name: &str) -> Vec<String> {
+        if let Some(row) = self.row {
+            return row.values(name);
+        }
+        let values = self.attributes().iter().filter(|attribute| attribute.name == name);
+        values.map(|attribute| attribute.value.clone()).collect()
+    }
+
+    fn tags_text(&self) -> String {
+        let tags = self.row.map_or(self.details.tags.as_deref().unwrap_or_default(), |row| &row.tags);
+        tags.iter().map(|tag| format!("@{tag}")).collect::<Vec<_>>().join(" ")
+    }
+
+    fn labels_text(&self) -> String {
+        let text = |(key, value): (&String, &String)| format!("{key}={value}");
+        let labels: Vec<String> = match self.row {
+            Some(row) => row.each_label().map(text).collect(),
+            None => self.details.labels.iter().flatten().map(text).collect(),
+        };
+        labels.join(" ")
     }
 
     /// Returns the cell of a column.
@@ -284,7 +303,9 @@ impl ColumnContext<'_> {
         match basis {
             TimeBasis::FirstSeen => Some(self.artifact.added_at.0),
             TimeBasis::LastSeen => Some(self.artifact.seen_at.0),
-            TimeBasis::Created => self.details.created_at.map(|time| time.0),
+            TimeBasis::Created => {
+                self.row.map_or(self.details.created_at, |row| row.created_at).map(|time| time.0)
+            }
             TimeBasis::Finished => {
                 let end_times = self.attributes().iter().filter(|attribute| attribute.name == FINISHED_AT);
                 let latest = end_times.map(|attribute| attribute.value.as_str()).max()?;

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use anstyle::Style;
+use runvault::display::whole;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 use super::terminal;
-use runvault::display::whole;
 
 /// The mark at the end of truncated text.
 pub(crate) const CUT: &str = "…";

@@ -4,9 +4,13 @@ use std::io::{self, Write};
 
 use runvault::display::is_hidden;
 use runvault::vault::add::ExaminedDocument;
+use runvault::vault::annotate::AnnotateAnswer;
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter};
 
+use super::exit::{CommandError, Status};
+use super::stdout;
+use super::table::{TextCell, TextColumn, TextTable};
 use crate::cli::hints;
 
 pub(crate) use runvault::vault::api::bytes_of;
@@ -55,6 +59,59 @@ impl Formatter for EscapingFormatter {
     fn write_char_escape<W: ?Sized + Write>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {
         serde_json::ser::CompactFormatter.write_char_escape(out, escape)
     }
+}
+
+/// Prints `answer` as JSON, or `note` as text.
+pub(crate) fn print_change(
+    as_json: bool,
+    answer: &impl Serialize,
+    note: &str,
+) -> Result<Status, CommandError> {
+    if as_json {
+        line(&mut stdout::raw(), answer)?;
+    } else {
+        stdout::note(note);
+    }
+    Ok(Status::Done)
+}
+
+/// Prints the answer of a removal, as [`print`] does. Returns `missing` if there was nothing to remove.
+pub(crate) fn print_removal(
+    as_json: bool,
+    answer: AnnotateAnswer,
+    note: &str,
+    missing: impl FnOnce() -> CommandError,
+) -> Result<Status, CommandError> {
+    if answer.changed {
+        return print_change(as_json, &answer, note);
+    }
+    if as_json {
+        line(&mut stdout::raw(), &answer)?;
+    }
+    Err(missing())
+}
+
+/// Prints `items` as a table of `columns` that ends with the line `ending`, or as JSON.
+pub(crate) fn print_list<T: Serialize>(
+    items: &[T],
+    as_json: bool,
+    columns: Vec<TextColumn>,
+    row: impl Fn(&T) -> Vec<TextCell>,
+    ending: &str,
+) -> Result<Status, CommandError> {
+    let mut out = io::BufWriter::new(stdout::text());
+    if as_json {
+        items.iter().try_for_each(|item| line(&mut out, item))?;
+        return Ok(out.flush().map(|()| Status::Done)?);
+    }
+    let mut table = TextTable::new(columns);
+    for item in items {
+        table.push(row(item));
+    }
+    table.write(&mut out)?;
+    out.flush()?;
+    stdout::note(ending);
+    Ok(Status::Done)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::digest::CoreHash;
+use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::vault::LinkOrigin;
 use runvault::vault::links::{
@@ -15,7 +16,6 @@ use super::columns::KIND_WIDTH;
 use super::fit::{self, TrailingLayout};
 use super::stdout::{CAUTION, FAINT, HASH};
 use super::terminal;
-use runvault::display::{brief, escaped};
 
 /// Writes the heading of an artifact on its own line.
 pub(crate) fn heading(out: &mut dyn Write, kind: &str, core: CoreHash) -> io::Result<()> {

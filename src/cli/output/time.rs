@@ -3,12 +3,11 @@
 use chrono::{DateTime, Duration, Utc};
 use clap::ValueEnum;
 use runvault::storage::TimeBasis;
+use runvault::{Vault, clock};
 
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
 use crate::cli::output::terminal;
-
-use runvault::{Vault, clock};
 
 pub(crate) use runvault::display::{ago, duration, time as display};
 

@@ -6,11 +6,8 @@ mod dialect;
 mod key_field;
 mod key_path;
 mod read;
-mod recognize;
 mod rules;
-mod schema;
 mod shape;
-mod statement;
 mod terms;
 mod transcript;
 
@@ -31,8 +28,9 @@ use read::{ContractCore, ContractMembers};
 
 pub(crate) use dialect::foreign_language;
 pub use key_path::KeyPath;
-pub use statement::{Bounds, ParsedMember, RangeBound, comparable};
-pub use terms::{ContractTerms, Effect, Evidence, IoRef, SchemaSource};
+pub use terms::{
+    Bounds, ContractTerms, Effect, Evidence, IoRef, ParsedMember, RangeBound, SchemaSource, comparable,
+};
 
 /// The kind `contract`.
 pub struct Contract;
@@ -63,10 +61,10 @@ impl Artifact for Contract {
     }
 
     fn recognizes(&self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
-        let has_effects = recognize::has_member(text, names, &["io_refs", "effects"]);
+        let has_effects = read::has_member(text, names, &["io_refs", "effects"]);
         // Other documents have effects too, but do not state whether they can be repeated.
         let is_one = has_effects
-            && (recognize::has_member(text, names, &["io_refs"]) || recognize::has_key(text, "idempotency"));
+            && (read::has_member(text, names, &["io_refs"]) || read::has_key(text, "idempotency"));
         Recognition::from_flags(is_one, has_effects)
     }
 

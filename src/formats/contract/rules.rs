@@ -4,9 +4,8 @@ use super::dialect::foreign_language;
 use super::key_field::{KeyFields, Presence};
 use super::key_path::KeyPath;
 use super::read::ContractMembers;
-use super::statement::ParsedMember;
-use super::terms::Effect;
-use super::{schema, shape, statement};
+use super::shape;
+use super::terms::{self, Effect, ParsedMember};
 use crate::json::Value;
 use crate::json::reader::excerpt;
 use crate::validation::{Finder, Rule, RuleInfo, Severity};
@@ -174,7 +173,7 @@ fn schemas(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
         let mut at = format!("/io_refs/{index}/schema");
         match foreign_language(schema) {
             Some(language) => found.warn(at, format!("not checked: the schema is {language}")),
-            None => schema::check(schema, &mut at, found),
+            None => shape::check_schemas(schema, &mut at, found),
         }
     }
 }
@@ -263,7 +262,7 @@ fn statements(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
         let Some(evidence) = non_null_member(effect, "evidence") else { continue };
         for name in ["success", "failure"] {
             for (place, value) in [("/evidence", evidence.get(name)), ("", effect.get(name))] {
-                if let ParsedMember::Unreadable(why) = statement::values(value) {
+                if let ParsedMember::Unreadable(why) = terms::values(value) {
                     found.add(format!("/effects/{index}{place}/{name}"), why);
                 }
             }
@@ -272,7 +271,7 @@ fn statements(contract: &ContractMembers<'_>, found: &mut Finder<'_>) {
         if evidence.get("path").is_none() && evidence.get("metric").is_none() {
             found.add(at.as_str(), "has neither a path nor a metric; an audit cannot find the value");
         }
-        if let ParsedMember::Unreadable(why) = statement::bounds(evidence) {
+        if let ParsedMember::Unreadable(why) = terms::bounds(evidence) {
             found.add(at.as_str(), format!("invalid bounds: {why}"));
         }
         for name in ["path", "of"] {

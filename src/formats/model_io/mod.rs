@@ -1,7 +1,6 @@
 //! `model_io`: recorded model sessions. Rules: the Model IO specification, section 5; `docs/formats.md`, "`model_io`".
 
 mod attributes;
-mod metrics;
 mod rules;
 mod session;
 mod transcript;
@@ -163,7 +162,7 @@ fn describe(root: &Value<'_>, view: &SessionMembers<'_>, core: CoreHash) -> Draf
         draft.attribute(name, value.as_str().unwrap_or_default());
     }
     draft.count(INTERACTIONS, view.interactions.len());
-    metrics::describe(root, view.interactions, &mut draft);
+    attributes::describe(root, view.interactions, &mut draft);
     draft
 }
 

@@ -1,7 +1,7 @@
 //! The rules of `bundle.json`.
 
-use super::hash;
 use super::inner::{PackMemberFinder, PackMemberRule, SCHEMA, info, required, type_name, version};
+use super::members;
 use crate::artifact::SupportedMajors;
 use crate::json::reader::excerpt;
 use crate::json::{Value, ecmascript};
@@ -83,7 +83,7 @@ pub(super) static CONTENT: [PackMemberRule; 6] = [
             "A number that overflows to infinity cannot be written canonically, so the bundle would have no hash.",
         ),
         check: |bundle, found| {
-            if hash::canonical_hash(bundle).is_err() {
+            if members::canonical_hash(bundle).is_err() {
                 found.add("a number overflows to infinity; the bundle has no canonical form");
             }
         },

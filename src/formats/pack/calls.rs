@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::hash::RUNNER_CORE;
+use super::members::RUNNER_CORE;
 use crate::artifact::{CallNames, EventVisitor, MemberBytes, RunCall, RunCallResult, RunEvent};
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value};

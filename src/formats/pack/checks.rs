@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::inner::PackMemberFinder;
-use super::members::{NAMES, PackContents, SESSION, not_json};
-use super::{hash, ledger, patch, runner};
+use super::inner::{self, PackMemberFinder};
+use super::members::{self, NAMES, PackContents, SESSION, not_json};
+use super::runner;
 use crate::artifact::SupportedMajors;
 use crate::digest::Digest;
 use crate::json::Value;
@@ -112,7 +112,7 @@ pub(super) fn bundle_hash(members: &PackContents<'_>, found: &mut Finder<'_>) {
     let reference = members.value("run.json").and_then(|run| run.get("bundle"));
     let text = |name: &str| reference.and_then(|reference| reference.get(name)).and_then(Value::as_str);
     let (Some(_), Some(declared)) = (text("bundle_id"), text("sha256")) else { return };
-    let actual = bundle.ok().and_then(|bundle| hash::canonical_hash(bundle).ok());
+    let actual = bundle.ok().and_then(|bundle| members::canonical_hash(bundle).ok());
     if actual.is_none_or(|actual| actual.to_string() != declared) {
         let is = actual.map_or_else(|| "which has none".to_owned(), |actual| format!("which is {actual}"));
         found.add("bundle.json", format!("run.json's bundle.sha256 is not the hash of the bundle, {is}"));
@@ -128,7 +128,7 @@ pub(super) fn plain_names(members: &PackContents<'_>, found: &mut Finder<'_>) {
 }
 
 pub(super) fn optional_members(members: &PackContents<'_>, found: &mut Finder<'_>) {
-    inner(members, "patch.json", found, patch::check);
+    inner(members, "patch.json", found, inner::check);
     inner(members, "runner.json", found, runner::check);
     required(members, "evidence.json", "evidence", &EVIDENCE_FIELDS, found);
     policy(members, found);
@@ -208,7 +208,7 @@ pub(super) fn check(members: &PackContents<'_>, found: &mut Finder<'_>) {
         let Ok(entry) = entry else { continue };
         for name in STATED_IN_LEDGER {
             if let Some(message) = entry.get(name).and_then(objection) {
-                found.add(ledger::NAME, format!("line {number}: {name} {message}"));
+                found.add(members::NAME, format!("line {number}: {name} {message}"));
             }
         }
     }

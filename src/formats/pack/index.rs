@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::members::{PackContents, SESSION};
-use super::{hash, ledger};
+use super::members::{self, PackContents, SESSION};
 use crate::artifact::{
     ArtifactLocation, ArtifactView, AttributeInfo, Column, Draft, Mention, MissingOffset, NameHandle,
     REFERS_TO, Relation, Role, group, parse_timestamp, relation,
@@ -87,7 +86,7 @@ pub(super) const COLUMNS: [Column; 12] = [
 const MAX_POLICY_BYTES: usize = 256;
 
 pub(super) fn describe(members: PackContents<'_>, digests: BTreeMap<&'static str, Digest>) -> Draft {
-    let mut draft = Draft::new(CoreHash(Digest::from_content(&hash::core(&digests))));
+    let mut draft = Draft::new(CoreHash(Digest::from_content(&members::core(&digests))));
     let bundle = digests.get("bundle.json").copied();
     for (name, digest) in digests {
         mention(&MEMBER, name.to_owned(), digest, &mut draft);
@@ -175,7 +174,7 @@ fn describe_policy(policy: &Value<'_>, draft: &mut Draft) {
 fn describe_ledger(members: &PackContents<'_>, draft: &mut Draft) {
     for (number, entry) in members.ledger() {
         let Ok(entry) = entry else { continue };
-        let prefix = format!("{} line {number} ", ledger::NAME);
+        let prefix = format!("{} line {number} ", members::NAME);
         for (name, pointer, role) in INDEXED_IN_LEDGER {
             let declared = entry.get(name).and_then(Value::as_str).and_then(Digest::parse_prefixed);
             if let Some(digest) = declared {

@@ -3,14 +3,52 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::{hash, ledger};
 use crate::artifact::{AdmitOptions, Admitted, Directory, EntryContent, Kind, document, unreadable};
 use crate::digest::Digest;
 use crate::formats;
+use crate::json::canonical::rfc8785::{self, CanonicalInput};
 use crate::json::reader::{self, Limits, ReadError};
-use crate::json::{Value, pointer};
+use crate::json::{Value, ecmascript, pointer};
 use crate::secrets::SecretPolicy;
-use crate::validation::Report;
+use crate::validation::{Finder, Report};
+
+/// Returns the digest of the canonical form of `value` and a line feed.
+///
+/// # Errors
+/// Returns an error for a number that overflows to infinity, which has no canonical form.
+pub(super) fn canonical_hash<'v>(value: impl Into<CanonicalInput<'v>>) -> io::Result<Digest> {
+    rfc8785::digest(value, b"\n")
+}
+
+/// Returns the canonical bytes whose digest is the core hash of a pack whose members have these `digests`.
+pub(super) fn core(digests: &BTreeMap<&'static str, Digest>) -> Vec<u8> {
+    rfc8785::object_of_texts(digests.iter().map(|(name, digest)| (*name, digest.to_string())))
+}
+
+/// The members of a runner record that are hashed. Others describe a single execution.
+pub(super) const RUNNER_CORE: [&str; 11] = [
+    "runner_schema_version",
+    "runner_id",
+    "runner_version",
+    "platform",
+    "sandbox",
+    "limits",
+    "commands",
+    "write_roots",
+    "context",
+    "exit",
+    "warnings",
+];
+
+/// The hashed part of a runner record.
+pub(super) struct RunnerCore<'v>(pub(super) &'v Value<'v>);
+
+impl<'v> From<RunnerCore<'v>> for CanonicalInput<'v> {
+    fn from(core: RunnerCore<'v>) -> Self {
+        let members = RUNNER_CORE.iter().filter_map(|name| Some((*name, Self::Value(core.0.get(name)?))));
+        Self::Object(members.collect())
+    }
+}
 
 /// The file names that a pack can contain.
 pub(super) const NAMES: [&str; 9] = [
@@ -18,7 +56,7 @@ pub(super) const NAMES: [&str; 9] = [
     "bundle.json",
     "patch.json",
     "evidence.json",
-    ledger::NAME,
+    NAME,
     "policy.json",
     SESSION,
     "runner.json",
@@ -29,7 +67,7 @@ pub(super) const NAMES: [&str; 9] = [
 pub(super) const SESSION: &str = "model_io.json";
 
 /// Documents that are not parsed as plain JSON.
-const OTHERWISE_READ: [&str; 2] = [ledger::NAME, SESSION];
+const OTHERWISE_READ: [&str; 2] = [NAME, SESSION];
 
 /// Documents with a rule of their own for numbers that overflow.
 const WITH_OVERFLOW_RULE: [&str; 2] = ["bundle.json", "runner.json"];
@@ -79,8 +117,8 @@ impl<'d> PackContents<'d> {
 
     /// Returns the lines of the ledger that are entries, numbered from 1; none if it is not text.
     pub(super) fn ledger(&self) -> impl Iterator<Item = (usize, Result<Value<'d>, ReadError>)> {
-        let text = self.file(ledger::NAME).and_then(|bytes| std::str::from_utf8(bytes).ok());
-        text.into_iter().flat_map(|text| ledger::entries(text, self.limits))
+        let text = self.file(NAME).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        text.into_iter().flat_map(|text| entries(text, self.limits))
     }
 
     /// Returns a member, or the error of parsing it, or `None` if it is missing.
@@ -108,13 +146,13 @@ impl<'d> PackContents<'d> {
         for (name, value) in self.json.iter().filter(|(name, _)| **name != "meta.json") {
             let value = value.as_ref().map_err(|error| unreadable(error.clone()))?;
             let digest = match *name {
-                "runner.json" => hash::canonical_hash(hash::RunnerCore(value))?,
-                _ => hash::canonical_hash(value)?,
+                "runner.json" => canonical_hash(RunnerCore(value))?,
+                _ => canonical_hash(value)?,
             };
             digests.insert(*name, digest);
         }
-        if let Some(bytes) = self.file(ledger::NAME) {
-            digests.insert(ledger::NAME, Digest::from_content(bytes));
+        if let Some(bytes) = self.file(NAME) {
+            digests.insert(NAME, Digest::from_content(bytes));
         }
         match &self.session {
             None => {}
@@ -182,6 +220,51 @@ impl LargeIntegers {
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}
+
+/// The name of the ledger in a pack.
+pub(super) const NAME: &str = "ledger.jsonl";
+
+const FIELDS: [&str; 7] =
+    ["run_id", "timestamp", "intent_sha256", "result_kind", "accepted", "mode", "policy"];
+
+/// Returns the lines that are entries, numbered from 1 and parsed. Lines of white space are skipped.
+pub(super) fn entries<'t, 'l>(
+    text: &'t str,
+    limits: &'l Limits,
+) -> impl Iterator<Item = (usize, Result<Value<'t>, ReadError>)> + use<'t, 'l> {
+    let lines = text.split('\n').enumerate().filter(|(_, line)| !ecmascript::trim(line).is_empty());
+    lines.map(|(index, line)| (index + 1, reader::read(line.as_bytes(), limits)))
+}
+
+pub(super) fn check(bytes: &[u8], limits: &Limits, found: &mut Finder<'_>) {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let offset = error.valid_up_to();
+            found.add(NAME, format!("not UTF-8 at byte {offset} (rule DOC1)"));
+            return;
+        }
+    };
+    for (number, entry) in entries(text, limits) {
+        match entry {
+            Err(ReadError { defect, column, message, .. }) => {
+                let rule = document::rule_of(defect).id;
+                found.add(NAME, format!("line {number}: not JSON: column {column}: {message} (rule {rule})"));
+            }
+            Ok(entry @ (Value::Object(_) | Value::Array(_))) => {
+                for name in FIELDS.into_iter().filter(|name| entry.get(name).is_none()) {
+                    found.add(NAME, format!("line {number}: the required member {name} is missing"));
+                }
+            }
+            Ok(other) => {
+                found.add(
+                    NAME,
+                    format!("line {number}: an entry must be an object, not {}", other.type_name()),
+                );
+            }
         }
     }
 }

@@ -4,15 +4,13 @@
 mod bundle;
 mod calls;
 mod checks;
-mod hash;
 mod index;
 mod inner;
-mod ledger;
 mod members;
-mod patch;
-mod recognize;
 mod rules;
 mod runner;
+#[cfg(test)]
+mod tests;
 mod transcript;
 
 use std::io::{self, Write};
@@ -21,9 +19,9 @@ use crate::artifact::{
     AdmitOptions, Artifact, Directory, DirectoryEntry, Draft, EntryContent, EventVisitor, HeadReader,
     KindInfo, MemberBytes, Part, Passage, StepVisitor, document,
 };
-use crate::json::reader::{Limits, ReadError};
+use crate::formats;
+use crate::json::reader::{self, Limits, MemberNames, ReadError};
 use crate::validation::{Findings, RuleInfo, Violation, apply};
-
 use members::PackContents;
 
 /// The kind `pack`.
@@ -53,12 +51,12 @@ impl Artifact for Pack {
     }
 
     fn recognizes_directory(&self, names: &[&str], peek: &mut HeadReader<'_>) -> bool {
-        recognize::is_pack(names, peek)
+        is_pack(names, peek)
     }
 
     fn orphan(&self, name: &str, head: &[u8]) -> Option<Violation> {
         let message = || format!("the required file run.json is missing; {name} is a file of a pack");
-        recognize::is_member(name, head).then(|| Violation::new(rules::REQUIRED_FILES, "run.json", message()))
+        is_member(name, head).then(|| Violation::new(rules::REQUIRED_FILES, "run.json", message()))
     }
 
     fn examine_directory(
@@ -93,7 +91,7 @@ impl Artifact for Pack {
         });
         let directory = Directory { entries: entries.collect() };
         let options = AdmitOptions { limits: *limits, ..AdmitOptions::default() };
-        out.write_all(&hash::core(&PackContents::new(&directory, &options).digests()?))
+        out.write_all(&members::core(&PackContents::new(&directory, &options).digests()?))
     }
 
     fn run_events(
@@ -123,5 +121,63 @@ impl Artifact for Pack {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Members that are unlikely to occur in other directories. Sessions and metadata are not among them: a directory of
+/// sessions is not a pack.
+const TELLING: [&str; 7] =
+    ["run.json", "bundle.json", "patch.json", "evidence.json", "ledger.jsonl", "policy.json", "runner.json"];
+
+/// Members that describe what happened. Every useful pack contains at least one of them.
+const CENTRAL: [&str; 3] = ["run.json", "bundle.json", "ledger.jsonl"];
+
+/// The member names that distinguish the files of packs from others with the same file name: any of these groups at the
+/// root.
+const CONTENTS: [(&str, &[&[&str]]); 6] = [
+    ("run.json", &[&["run_schema_version"], &["kernel_result_kind"]]),
+    (
+        "bundle.json",
+        &[
+            &["schema_version", "kernel_version"],
+            &["kernel_version", "terminal_nodes"],
+            &["root_node", "terminal_nodes"],
+        ],
+    ),
+    ("patch.json", &[&["patch_schema_version"], &["source_proposal_hash"]]),
+    (
+        "evidence.json",
+        &[
+            &["proposal_id", "proposal_hash"],
+            &["proposal_id", "action_results"],
+            &["proposal_hash", "action_results"],
+        ],
+    ),
+    ("ledger.jsonl", &[&["intent_sha256"]]),
+    ("runner.json", &[&["runner_schema_version"]]),
+];
+
+/// Returns whether a directory with entries of these names is a pack: if its `run.json` has a member that only the runs
+/// of packs have, or if two of the distinctive names are present, one of which is central, and one of the files has
+/// content that only files of packs have. Documents of other kinds do not count, whatever their names.
+fn is_pack(names: &[&str], peek: &mut HeadReader<'_>) -> bool {
+    if !names.iter().any(|name| CENTRAL.contains(name)) {
+        return false;
+    }
+    if names.contains(&"run.json") && is_member("run.json", &peek("run.json")) {
+        return true;
+    }
+    let mut candidates: Vec<&str> = names.iter().copied().filter(|name| TELLING.contains(name)).collect();
+    candidates.dedup();
+    candidates.len() > 1 && {
+        candidates.retain(|name| formats::recognize(&peek(name)).is_none());
+        candidates.len() > 1
+            && candidates.iter().any(|name| CENTRAL.contains(name))
+            && candidates.iter().any(|name| is_member(name, &peek(name)))
+    }
+}
+
+/// Returns whether a file with this name that begins with `head` has content that only files of packs have.
+fn is_member(name: &str, head: &[u8]) -> bool {
+    let Some((_, groups)) = CONTENTS.into_iter().find(|(member, _)| *member == name) else { return false };
+    let text = reader::lossy(head);
+    let mut names = MemberNames::new(&text);
+    groups.iter().any(|group| group.iter().all(|name| names.has(name)))
+}

@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::hash::RUNNER_CORE;
-use super::ledger;
-use super::members::{NAMES, SESSION};
+use super::members::{self, NAMES, RUNNER_CORE, SESSION};
 use crate::artifact::{
     BodyContent, BodyRole, Field, MemberBytes, Part, PartKind, Passage, PassageCollector, StepClass,
     StepVisitor, TranscriptStep, differ, same_place, words_of,
@@ -23,7 +21,7 @@ pub(super) fn visit(
 ) -> Result<(), ReadError> {
     let present = NAMES.into_iter().filter_map(|name| members.iter().find(|member| member.name == name));
     for (index, member) in present.enumerate() {
-        if member.name == ledger::NAME {
+        if member.name == members::NAME {
             visit(describe(index, member, BodyContent::from_bytes(member.bytes)));
         } else {
             let value = reader::read_keeping_overflow(member.bytes, limits)?;
@@ -49,7 +47,7 @@ const ORDER: [&str; 9] = [
     "bundle.json",
     "patch.json",
     "evidence.json",
-    ledger::NAME,
+    members::NAME,
     "runner.json",
     "run.json",
     "meta.json",
@@ -88,7 +86,7 @@ pub(super) fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<
         let Some(member) = members.iter().find(|member| member.name == name) else { continue };
         match name {
             SESSION => parts.extend(session_parts(member, limits)?),
-            ledger::NAME => parts.extend(ledger_parts(member.bytes, limits)?),
+            members::NAME => parts.extend(ledger_parts(member.bytes, limits)?),
             name => {
                 let value = reader::read_keeping_overflow(member.bytes, limits)?;
                 let sort = match name {
@@ -114,11 +112,11 @@ fn session_parts<'d>(member: &MemberBytes<'d>, limits: &Limits) -> Result<Vec<Pa
 
 fn ledger_parts<'d>(bytes: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
     let text = reader::utf8(bytes, limits)?;
-    let entries = ledger::entries(text, limits).map(|(number, entry)| {
+    let entries = members::entries(text, limits).map(|(number, entry)| {
         let entry = entry?;
         let run = entry.get("run_id").and_then(Value::as_str).unwrap_or_default();
         let keys = [same_place(&["ledger", run]), same_place(&["ledger"])];
-        Ok(Part::new(format!("member {}: line {number}", ledger::NAME), keys, entry, &FILE))
+        Ok(Part::new(format!("member {}: line {number}", members::NAME), keys, entry, &FILE))
     });
     entries.collect()
 }
@@ -130,7 +128,7 @@ pub(super) const FIELD: Field = Field::new("pack");
 pub(super) fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
     let mut passages = PassageCollector::default();
     for member in members.iter().filter(|member| member.name != SESSION) {
-        if member.name == ledger::NAME {
+        if member.name == members::NAME {
             ledger_passages(member.bytes, limits, &mut passages)?;
             continue;
         }
@@ -149,8 +147,8 @@ pub(super) fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<V
 
 fn ledger_passages(bytes: &[u8], limits: &Limits, passages: &mut PassageCollector) -> Result<(), ReadError> {
     let text = reader::utf8(bytes, limits)?;
-    for (number, entry) in ledger::entries(text, limits) {
-        passages.add_pointer(FIELD, format!("{} line {number}", ledger::NAME), words_of(&entry?));
+    for (number, entry) in members::entries(text, limits) {
+        passages.add_pointer(FIELD, format!("{} line {number}", members::NAME), words_of(&entry?));
     }
     Ok(())
 }

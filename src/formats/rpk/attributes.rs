@@ -1,9 +1,9 @@
 //! The attributes of runs, the roles of their digests, their SQL view, and the table of their steps.
 
 use super::calls::TOOL_PLACES;
-use super::members::{at, steps};
+use super::envelope::{at, steps};
 use super::metrics::{self, HTTP_HOST, HTTP_METHOD, PLATFORM, REDACTION_POLICY, REDACTION_PROFILE};
-use super::provider_shapes::StepTextRole;
+use super::texts::StepTextRole;
 use super::{requests, texts};
 use crate::artifact::ColumnType::{Hash, Json, Number, Text, Time};
 use crate::artifact::{

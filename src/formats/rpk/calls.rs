@@ -1,7 +1,7 @@
 //! The call that a step belongs to: its responder, its request, and the ids that connect its steps.
 
-use super::members::{at, texts_at};
-use super::provider_shapes::StepTextRole;
+use super::envelope::{at, texts_at};
+use super::texts::StepTextRole;
 use super::{requests, texts};
 use crate::artifact::{Arguments, Responder};
 use crate::digest::Digest;

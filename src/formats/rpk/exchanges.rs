@@ -1,10 +1,9 @@
 //! The recorded responses of a run and the requests that they answer.
 
 use super::calls::{self, CallIds, StepCall};
-use super::members::at;
+use super::envelope::at;
 use super::pending_requests::{IdMatch, PendingRequests};
-use super::provider_shapes::StepTextRole;
-use super::texts;
+use super::texts::{self, StepTextRole};
 use crate::artifact::{Exchange, Responder};
 use crate::digest::Digest;
 use crate::json::Value;

@@ -3,10 +3,9 @@
 
 use chrono::{DateTime, Utc};
 
+use super::envelope::{at, step_type};
 use super::exchanges::states_error;
-use super::members::{at, step_type};
-use super::provider_shapes::{BODIES, StepTextRole};
-use super::texts;
+use super::texts::{self, BODIES, StepTextRole};
 use crate::artifact::attribute::{OptionalSum, TimeSpan, parse_count, parse_millionths, parse_milliseconds};
 use crate::artifact::{AttributeInfo, Draft, MissingOffset, parse_timestamp};
 use crate::json::{Object, Value};
@@ -209,7 +208,7 @@ mod tests {
         let text = json!({"payload": {"run": {"steps": steps}}}).to_string();
         let root = reader::read(text.as_bytes(), &Limits::default()).unwrap();
         let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
-        describe(&root, super::super::members::steps(&root), &mut draft);
+        describe(&root, crate::formats::rpk::envelope::steps(&root), &mut draft);
         let attributes = draft.attributes.iter().filter(|attribute| attribute.value != "0");
         attributes.map(|attribute| format!("{} {}", attribute.name, attribute.value)).collect()
     }

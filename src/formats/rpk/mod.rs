@@ -1,20 +1,15 @@
 //! `rpk`: ReplayKit run packs and their `.bundle` exports. Rules: the format specification, version 1;
 //! `docs/formats.md`, "rpk".
 
-mod arguments;
 mod attributes;
 mod calls;
 mod envelope;
 mod exchanges;
-mod members;
 mod metrics;
-mod pairs;
 mod pending_requests;
-mod provider_shapes;
 mod requests;
 mod rules;
 mod run_events;
-mod shape;
 mod texts;
 mod transcript;
 
@@ -32,11 +27,10 @@ use crate::json::{Object, Value, compact};
 use crate::validation::{Findings, RuleInfo, apply};
 
 use attributes::{DERIVED_FROM, INDEXED, PREVIOUS, PREVIOUS_AT, PROMPT, RESPONSE, STEP, STEP_ATTRIBUTES};
-use envelope::{Envelope, core_text};
-use members::{at, steps};
+use envelope::{Envelope, at, core_text, steps};
 
 pub use attributes::STEPS;
-pub use provider_shapes::{BODIES, ProviderShape, ROLES_NOT_ASKED, SHAPES, StepTextRole, TYPES_PASSED_OVER};
+pub use texts::{BODIES, ProviderShape, ROLES_NOT_ASKED, SHAPES, StepTextRole, TYPES_PASSED_OVER};
 
 /// Members that occur together only in runs.
 const OF_RUNS: [&str; 2] = ["environment_fingerprint", "runtime_versions"];
@@ -82,7 +76,7 @@ impl Artifact for Rpk {
         let is_cut = || {
             has_lost_beginning(text)
                 && OF_STEPS.into_iter().all(|name| has_key(text, name))
-                && shape::STEP_TYPES.into_iter().any(|name| text.contains(&format!("\"{name}\"")))
+                && rules::STEP_TYPES.into_iter().any(|name| text.contains(&format!("\"{name}\"")))
         };
         Recognition::from_flags(is_one || is_cut(), three)
     }

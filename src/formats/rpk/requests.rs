@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::members::{at, step_type, steps};
+use super::envelope::{at, step_type, steps};
 use crate::artifact::{RecordedRequest, RequestVisitor};
 use crate::digest::Digest;
 use crate::json::canonical::rfc8785;

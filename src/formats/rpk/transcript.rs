@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::arguments::arguments;
 use super::attributes::STEP;
 use super::calls::{URLS, is_of_policy, tools};
-use super::members::{at, canonical_members, texts_at};
+use super::envelope::{at, canonical_members, texts_at};
 use super::pending_requests::RequestMatcher;
-use super::provider_shapes::StepTextRole;
+use super::run_events::arguments;
+use super::texts::StepTextRole;
 use super::{exchanges, metrics, requests, texts};
 use crate::artifact::{
     BodyContent, BodyRole, Field, Part, PartKind, Passage, PassageCollector, StepClass, StepVisitor,

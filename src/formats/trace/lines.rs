@@ -106,12 +106,10 @@ impl<'a> TraceLine<'a> {
     pub(super) fn value(&self, limits: &Limits, findings: &mut Findings) -> Option<Value<'a>> {
         let error = match reader::read(self.text.as_bytes(), limits) {
             Ok(value) if value.as_object().is_some() => return Some(value),
-            Ok(value) => ReadError {
-                defect: reader::Defect::Syntax,
-                line: 1,
-                column: 1,
-                message: format!("a record must be an object, not {}", value.type_name()),
-            },
+            Ok(value) => {
+                let message = format!("a record must be an object, not {}", value.type_name());
+                ReadError::at(&[], 0, reader::Defect::Syntax, message)
+            }
             Err(error) => error,
         };
         document::report(&ReadError { line: self.number, ..error }, findings);

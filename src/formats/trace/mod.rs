@@ -4,12 +4,10 @@
 
 mod attributes;
 mod calls;
-mod control;
 mod growth;
 mod lines;
 mod record;
 mod rules;
-mod step_result;
 mod time;
 mod transcript;
 

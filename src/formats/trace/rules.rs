@@ -1,7 +1,6 @@
 use super::growth::BEGINNING;
-use super::record::{TraceRecord, digest_of};
+use super::record::{self, TraceRecord, digest_of};
 use super::time::{self, TimestampClass};
-use super::{control, step_result};
 use crate::artifact::{SupportedMajors, is_semver};
 use crate::json::reader::excerpt;
 use crate::json::{Number, Value};
@@ -67,7 +66,7 @@ pub(super) static RULES: [Rule<TraceRecordCheck>; 10] = [
             "success has an output and no errors, failed has errors and no output, skipped has neither; \
              versions and timestamps are well-formed; a step does not finish before it started.",
         ),
-        check: step_result::check,
+        check: record::check_result,
     },
     Rule {
         info: info(
@@ -76,7 +75,7 @@ pub(super) static RULES: [Rule<TraceRecordCheck>; 10] = [
             "control_type is loop; action is repeat, stop or max_iterations_reached; loop_iteration counts from 1; the \
              stop condition compares a path with a string, an integer or a boolean.",
         ),
-        check: control::check,
+        check: record::check_control,
     },
     Rule {
         info: RuleInfo {
@@ -86,7 +85,7 @@ pub(super) static RULES: [Rule<TraceRecordCheck>; 10] = [
             why: "The format leaves output_hash to the writer, so this is a warning. In the traces of the original \
                   engine it always holds; where it does not, the output may have been edited.",
         },
-        check: step_result::output_hash,
+        check: record::output_hash,
     },
     Rule { info: BEGINNING, check: beginning },
     Rule {

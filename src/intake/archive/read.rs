@@ -5,9 +5,11 @@ use std::rc::Rc;
 use flate2::read::MultiGzDecoder;
 use zip::ZipArchive;
 
-use super::error::{ArchiveError, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RATIO, MAX_ZIP_LIST_BYTES, broken};
 use super::flat::{self, RawEntry};
-use super::format::{ArchiveFormat, zstd_decoder};
+use super::format::{
+    ArchiveError, ArchiveFormat, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RATIO, MAX_ZIP_LIST_BYTES, broken,
+    zstd_decoder,
+};
 use super::zip_end::ZipEndScan;
 use crate::artifact::{DirectoryEntry, EntryContent};
 

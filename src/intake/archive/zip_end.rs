@@ -2,7 +2,7 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use super::error::{ArchiveError, broken};
+use super::format::{ArchiveError, broken};
 
 const SIGNATURE: &[u8] = b"PK\x05\x06";
 const RECORD_BYTES: usize = 22;

@@ -8,9 +8,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::tool::ToolArguments;
-use crate::mcp::failure::ToolError;
 use crate::mcp::page::ResultPage;
-use crate::mcp::work::ToolContext;
+use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::annotate::{SetLabelsRequest, SetNoteRequest};
 
 /// What to note.

@@ -7,10 +7,8 @@ use serde_json::{Value, json};
 
 use super::tool::ToolArguments;
 use crate::digest::CoreHash;
-use crate::mcp::failure::ToolError;
-use crate::mcp::page::{self, McpCursor, ResultPage};
-use crate::mcp::text::remove_empty;
-use crate::mcp::work::ToolContext;
+use crate::mcp::page::{self, McpCursor, ResultPage, remove_empty};
+use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::audit::{AuditRequest, RunAudit};
 
 /// Maximum number of runs that are audited for a result.

@@ -6,9 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::tool::ToolArguments;
-use crate::mcp::failure::ToolError;
 use crate::mcp::page::{self, McpCursor, ResultPage};
-use crate::mcp::work::ToolContext;
+use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
 
 /// Maximum number of changes of a result.

@@ -6,10 +6,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::tool::ToolArguments;
-use crate::mcp::failure::ToolError;
-use crate::mcp::page::{self, McpCursor, ResultPage};
-use crate::mcp::text::remove_empty;
-use crate::mcp::work::ToolContext;
+use crate::mcp::page::{self, McpCursor, ResultPage, remove_empty};
+use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::links::{Direction, LinksRequest};
 
 /// Maximum number of links that are followed.

@@ -44,9 +44,9 @@ mod tests {
 
     use super::*;
     use crate::intake::ExamineOptions;
-    use crate::mcp::failure::ToolError;
-    use crate::mcp::recent::RecentReads;
+    use crate::mcp::work::RecentReads;
     use crate::mcp::work::ToolContext;
+    use crate::mcp::work::ToolError;
     use crate::vault::Vault;
 
     /// A vault with examples, and the core hashes of a session and a contract.

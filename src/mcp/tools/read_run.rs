@@ -6,10 +6,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tool::ToolArguments;
-use crate::mcp::failure::ToolError;
-use crate::mcp::page::{self, McpCursor, ResultPage, fitting_page, fitting_text};
-use crate::mcp::text::remove_empty;
-use crate::mcp::work::ToolContext;
+use crate::mcp::page::{self, McpCursor, ResultPage, fitting_page, fitting_text, remove_empty};
+use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::view::{ViewBody, ViewFilter, ViewRequest, ViewStep};
 
 /// Maximum number of steps of an outline.

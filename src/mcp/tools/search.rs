@@ -7,10 +7,8 @@ use serde_json::json;
 
 use super::find_runs::kind;
 use super::tool::ToolArguments;
-use crate::mcp::failure::ToolError;
-use crate::mcp::page::{self, McpCursor, ResultPage};
-use crate::mcp::text::remove_empty;
-use crate::mcp::work::ToolContext;
+use crate::mcp::page::{self, McpCursor, ResultPage, remove_empty};
+use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::find::ArtifactFilter;
 use crate::vault::search::SearchRequest;
 

@@ -6,8 +6,7 @@ use rmcp::schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::mcp::failure::ToolError;
-use crate::mcp::work::ToolContext;
+use crate::mcp::work::{ToolContext, ToolError};
 
 /// The arguments of a tool. Their documentation describes them to clients.
 pub(super) trait ToolArguments: DeserializeOwned + JsonSchema + 'static {

@@ -8,10 +8,8 @@ use serde_json::{Value, json};
 use super::tool::ToolArguments;
 use crate::artifact::group;
 use crate::digest::{Digest, DigestPrefix};
-use crate::mcp::failure::ToolError;
-use crate::mcp::page::{self, McpCursor, fitting_page};
-use crate::mcp::text::remove_empty;
-use crate::mcp::work::ToolContext;
+use crate::mcp::page::{self, McpCursor, fitting_page, remove_empty};
+use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::digests::DigestsRequest;
 use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindRequest, FoundArtifact};
 

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
 use crate::calls::at;
-use crate::json::reader::{Limits, excerpt};
+use crate::json::reader::{Limit, Limits, excerpt};
 use crate::json::{Object, Value};
-use crate::recorders::reading::{Fault, LIMITS, LocatedValue, RecorderResult};
+use crate::recorders::reading::{Fault, LocatedValue, RecorderResult};
 
 /// The prefixes of the strings that refer to long texts; the second is that of transcripts.
 const ATTACHMENTS: [&str; 2] = ["attachment://", "tc://"];
@@ -43,10 +43,10 @@ impl Remaining {
         Self { bytes: limits.bytes.saturating_mul(times), values }
     }
 
-    /// Takes a number of bytes and of values from what is left. Returns the noun of what is exceeded.
-    fn take(&mut self, (bytes, values): (u64, u64)) -> Result<(), &'static str> {
-        self.bytes = self.bytes.checked_sub(bytes).ok_or("bytes")?;
-        self.values = self.values.checked_sub(values).ok_or("values")?;
+    /// Takes a number of bytes and of values from what is left. Returns the limit that is exceeded.
+    fn take(&mut self, (bytes, values): (u64, u64)) -> Result<(), Limit> {
+        self.bytes = self.bytes.checked_sub(bytes).ok_or(Limit::Bytes)?;
+        self.values = self.values.checked_sub(values).ok_or(Limit::Values)?;
         Ok(())
     }
 }
@@ -77,11 +77,14 @@ impl ReferenceBudget {
         self.checked(taken, KEPT, location)
     }
 
-    fn checked(&self, taken: Result<(), &str>, times: u64, location: &str) -> RecorderResult<()> {
-        let Err(noun) = taken else { return Ok(()) };
+    fn checked(&self, taken: Result<(), Limit>, times: u64, location: &str) -> RecorderResult<()> {
+        let Err(limit) = taken else { return Ok(()) };
         let Remaining { bytes, values } = Remaining::new(&self.limits, times);
-        let limit = if noun == "bytes" { bytes } else { values };
-        Err(Fault::new(LIMITS, location, format!("its references expand to more than {limit} {noun}")))
+        let message = match limit {
+            Limit::Bytes => format!("its references expand to more than {bytes} bytes"),
+            _ => format!("its references expand to more than {values} values"),
+        };
+        Err(Fault::beyond(limit, location, message))
     }
 }
 

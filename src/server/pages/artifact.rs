@@ -2,19 +2,18 @@
 
 use maud::{Markup, html};
 
-use super::{audits, locate, parts, recovered, transcript};
+use super::{audits, locate, parts, transcript};
 use crate::clock;
-use crate::digest::CoreHash;
+use crate::digest::{CoreHash, Digest};
 use crate::display::{counted, size};
 use crate::formats;
 use crate::server::address;
-use crate::server::failure::PageError;
 use crate::server::text::{block, exact_time, line, long_line, number, time};
-use crate::server::visit::{HtmlPage, Medium, PageRequest, ResponseContent};
+use crate::server::visit::{HtmlPage, Medium, PageError, PageRequest, ResponseContent};
 use crate::storage::ErrorKind;
 use crate::vault::captures::CaptureSummary;
 use crate::vault::details::RUN_IDS;
-use crate::vault::resolve::ResolveRequest;
+use crate::vault::resolve::{RecoveredFiles, ResolveRequest};
 use crate::vault::show::{AttributeSummary, ShowAnswer, ShowRequest};
 use crate::vault::{LocatedCapture, LookupError};
 
@@ -38,7 +37,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     let request = ResolveRequest::new(visit.name);
     let page = request.or_recovered(visit.vault, found, |recovered| {
         let hash = request.prefix()?.whole()?;
-        recovered::page(hash, &recovered, &reason).map(ResponseContent::Page)
+        recovered_page(hash, &recovered, &reason).map(ResponseContent::Page)
     });
     Ok(page?)
 }
@@ -330,4 +329,35 @@ fn downloads(answer: &ShowAnswer, capture: &CaptureSummary) -> Markup {
             }
         }
     }
+}
+
+/// Makes the page of the artifact that was found by a hash; `None` if only a file was. `reason` says why the catalog does
+/// not lead there.
+pub(super) fn recovered_page(hash: Digest, recovered: &RecoveredFiles, reason: &str) -> Option<HtmlPage> {
+    let (core, kind) = recovered.artifact?;
+    let noun = kind.noun();
+    let body = html! {
+        h1 { span.kind { (noun) } " " (format!("{hash:.12}")) }
+        p.identity { code.copy { (hash) } }
+        p.badge.caution {
+            strong { "Recovered" }
+            " The catalog does not lead to these bytes: " (long_line(reason)) ". They were found by their hash, and were read and hashed for this page."
+        }
+        @if core.0 != hash {
+            p { "They are a capture of the artifact " (parts::hash(core)) "." }
+        }
+        p.faint { "Links, attributes and annotations are not shown. Check the vault to find the damage." }
+        ul {
+            @for file in &recovered.files {
+                li {
+                    @let name = Some(file.name.as_str()).filter(|name| !name.is_empty());
+                    a href=(address::recovered_bytes(hash, name)) download="" {
+                        @if let Some(name) = name { (line(name)) } @else { "Download the bytes" }
+                    }
+                    " " (size(file.bytes.len() as u64))
+                }
+            }
+        }
+    };
+    Some(HtmlPage { title: format!("{noun} {hash:.12}"), section: "/artifacts", body })
 }

@@ -4,14 +4,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::filters::{self, FieldProblem, given, input, one_of, options, point};
-use super::parts;
-use super::steps::place_in;
+use super::parts::{self, place_in};
 use crate::display::counted;
 use crate::formats;
 use crate::server::address;
-use crate::server::failure::PageError;
 use crate::server::text::{line, number, time};
-use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
+use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::{ArtifactSummary, TimeBasis};
 use crate::vault::find::{
     ArtifactFilter, ArtifactMatch, FindAnswer, FindCondition, FindPeriod, FindRequest, FoundArtifact,
@@ -138,13 +136,13 @@ fn form(parameters: &Parameters, problem: Option<&FieldProblem>) -> Markup {
                 "Kind"
                 (filters::kind_options(&formats::ALL, &parameters.kind))
             }
-            (input("Attribute", ("attribute", &parameters.attribute), "model_id=gpt-*", problem))
-            (input("Hash", ("mention", &parameters.mention), "sha256:…, @tag or run id", problem))
-            (input("Tag", ("tag", &parameters.tag), "* is any", problem))
-            (input("Label", ("label", &parameters.label), "branch=main", problem))
-            (input("Note", ("note", &parameters.note), "", problem))
-            (input("Since", ("since", &parameters.since), "2026-11-20, 7d, yesterday", problem))
-            (input("Until", ("until", &parameters.until), "2026-11-21", problem))
+            (input("Attribute", "attribute", &parameters.attribute, "model_id=gpt-*", problem))
+            (input("Hash", "mention", &parameters.mention, "sha256:…, @tag or run id", problem))
+            (input("Tag", "tag", &parameters.tag, "* is any", problem))
+            (input("Label", "label", &parameters.label, "branch=main", problem))
+            (input("Note", "note", &parameters.note, "", problem))
+            (input("Since", "since", &parameters.since, "2026-11-20, 7d, yesterday", problem))
+            (input("Until", "until", &parameters.until, "2026-11-21", problem))
             label { "Time" (options("by", &times, &parameters.by)) }
             label { "Order" (options("order", &orders, &parameters.order)) }
             button { "Filter" }

@@ -2,8 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::parts;
-use super::steps::place_in;
+use super::parts::{self, place_in};
 use super::transcript::Parameters;
 use crate::artifact::Kind;
 use crate::digest::CoreHash;

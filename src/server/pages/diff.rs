@@ -7,9 +7,8 @@ use super::{locate, parts};
 use crate::digest::CoreHash;
 use crate::display::counted;
 use crate::server::address;
-use crate::server::failure::PageError;
 use crate::server::text::{block, line, long_line, number};
-use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
+use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::JsonValue;
 use crate::vault::diff::{
     ChangeType, ChangedValue, ComparedArtifact, DiffAnswer, DiffExtent, DiffRequest, PartChange,
@@ -60,7 +59,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
         (form(&parameters))
         (summary(&answer))
         (changes(&answer, parameters.after.is_none()))
-        (pages(&parameters, (one, other), &answer))
+        (pages(&parameters, one, other, &answer))
     };
     Ok(ResponseContent::Page(HtmlPage { title, section: "/diff", body }))
 }
@@ -211,7 +210,7 @@ fn text(value: &JsonValue) -> String {
     }
 }
 
-fn pages(parameters: &Parameters, (one, other): (CoreHash, CoreHash), answer: &DiffAnswer) -> Markup {
+fn pages(parameters: &Parameters, one: CoreHash, other: CoreHash, answer: &DiffAnswer) -> Markup {
     let to = |after: Option<u64>| {
         let (one, other, after) = (one.to_string(), other.to_string(), after.map(|after| after.to_string()));
         let all = parameters.all.then_some("true");

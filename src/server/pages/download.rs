@@ -6,8 +6,7 @@ use serde::Deserialize;
 
 use crate::digest::DigestPrefix;
 use crate::server::assets;
-use crate::server::failure::PageError;
-use crate::server::visit::{Download, PageRequest, ResponseContent};
+use crate::server::visit::{Download, PageError, PageRequest, ResponseContent};
 use crate::vault::resolve::{RecoveredFiles, RequestedHashes, ResolveRequest};
 use crate::vault::{LocatedCapture, LookupError, Vault};
 

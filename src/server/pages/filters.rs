@@ -8,9 +8,8 @@ use crate::clock;
 use crate::digest::{Digest, ParseDigestError};
 use crate::display::similar;
 use crate::formats;
-use crate::server::failure::PageError;
 use crate::server::text::line;
-use crate::server::visit::PageRequest;
+use crate::server::visit::{PageError, PageRequest};
 use crate::vault::LookupError;
 use crate::vault::api::Timestamp;
 use crate::vault::digests::DigestsRequest;
@@ -48,7 +47,8 @@ fn invalid(field: &'static str, message: &impl ToString) -> PageError {
 /// Returns a field for text, with what is wrong with it.
 pub(super) fn input(
     title: &str,
-    (name, value): (&str, &str),
+    name: &str,
+    value: &str,
     placeholder: &str,
     problem: Option<&FieldProblem>,
 ) -> Markup {

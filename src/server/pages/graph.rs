@@ -8,11 +8,9 @@ use serde::Deserialize;
 use super::{locate, parts};
 use crate::display::counted;
 use crate::formats;
-use crate::server::address;
-use crate::server::failure::PageError;
-use crate::server::svg;
 use crate::server::text::{drawn_line, line, title_line};
-use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
+use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
+use crate::server::{address, assets};
 use crate::vault::links::{LinkEdge, LinkEnd, LinksAnswer, LinksRequest};
 
 /// Maximum number of links that are drawn.
@@ -127,7 +125,7 @@ fn drawing(answer: &LinksAnswer) -> Markup {
             svg.graph width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) role="group" aria-label="Graph of links" {
                 @for edge in &answer.edges { (edge_between(edge, &corners)) }
                 @for (index, (node, corner)) in answer.nodes.iter().zip(&corners).enumerate() {
-                    (node_at(&node.target, *corner, index == 0))
+                    (node_at(&node.target, corner.0, corner.1, index == 0))
                 }
             }
         }
@@ -159,7 +157,7 @@ fn edge_between(edge: &LinkEdge, corners: &[(i64, i64)]) -> Markup {
     }
 }
 
-fn node_at(end: &LinkEnd, (x, y): (i64, i64), is_root: bool) -> Markup {
+fn node_at(end: &LinkEnd, x: i64, y: i64, is_root: bool) -> Markup {
     let LinkEnd { kind, core_hash, digest, name, .. } = end;
     let noun = kind
         .as_deref()
@@ -181,7 +179,7 @@ fn node_at(end: &LinkEnd, (x, y): (i64, i64), is_root: bool) -> Markup {
         }
     };
     let label = format!("{noun} {label}");
-    svg::linked(core_hash.map(address::artifact).as_deref(), &label, &drawn)
+    assets::linked(core_hash.map(address::artifact).as_deref(), &label, &drawn)
 }
 
 /// Lists the links, for those who cannot see the drawing.

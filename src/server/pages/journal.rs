@@ -4,14 +4,13 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::steps::{class, label};
+use super::parts::{step_class, step_label};
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
-use crate::server::failure::PageError;
 use crate::server::text::{exact_time, line, number};
-use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
-use crate::server::{address, svg};
+use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
+use crate::server::{address, assets};
 use crate::vault::journal::{JournalEntry, JournalHead, JournalHeadRequest, JournalRequest};
 use crate::vault::view::{ViewAnswer, ViewStep};
 
@@ -164,8 +163,8 @@ fn joint(at: usize) -> Markup {
 
 fn record(at: usize, step: &ViewStep, hash: &str) -> Markup {
     let (x, y) = center(at);
-    let class = if step.failed { "failed" } else { class(step) };
-    let label = format!("{} {hash}", label(step));
+    let class = if step.failed { "failed" } else { step_class(step) };
+    let label = format!("{} {hash}", step_label(step));
     let drawn = html! {
         g {
             title { (label) }
@@ -173,5 +172,5 @@ fn record(at: usize, step: &ViewStep, hash: &str) -> Markup {
             text.hash x=(x) y=(y + RADIUS + 14) text-anchor="middle" { (hash) }
         }
     };
-    svg::linked(Some(&format!("#step-{}", step.index)), &label, &drawn)
+    assets::linked(Some(&format!("#step-{}", step.index)), &label, &drawn)
 }

@@ -4,8 +4,7 @@ use serde::Deserialize;
 
 use crate::artifact::group;
 use crate::server::address;
-use crate::server::failure::PageError;
-use crate::server::visit::{PageRequest, ResponseContent};
+use crate::server::visit::{PageError, PageRequest, ResponseContent};
 use crate::vault::find::{ArtifactFilter, FindCondition};
 use crate::vault::resolve::ResolveRequest;
 use crate::vault::{LocatedCapture, LookupError};

@@ -6,9 +6,8 @@ use super::{filters, parts, transcript};
 use crate::artifact::group;
 use crate::display::counted;
 use crate::server::address;
-use crate::server::failure::PageError;
 use crate::server::text::{exact_time, line, number};
-use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
+use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::answers::{AnswersAnswer, AnswersRequest, DistinctAnswer, GivenAnswer, PromptAnswers};
 use crate::vault::api::TimeBasis;
 

@@ -8,13 +8,13 @@ use super::filters::{self, FieldProblem, given, input, options, point};
 use super::parts;
 use crate::artifact::{AttributeInfo, Kind};
 use crate::clock;
+use crate::digest::CoreHash;
 use crate::display;
 use crate::formats;
 use crate::server::address;
-use crate::server::failure::PageError;
-use crate::server::svg::{self, Bar};
+use crate::server::assets::{self, Bar};
 use crate::server::text::{line, number, time};
-use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
+use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasis;
 use crate::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod};
 use crate::vault::list::{ListAnswer, ListRequest, ListRow};
@@ -206,7 +206,7 @@ fn days(
     let title = format!("recordings created by day, {first} to {last}");
     Ok(html! {
         @if bars.iter().any(|bar| bar.value > 0) {
-            (svg::bars(&title, &bars))
+            (assets::bars(&title, &bars))
             p.faint { "Recordings by the day of their creation in UTC, " (first) " to " (last) "." }
         }
     })
@@ -217,14 +217,14 @@ fn form(parameters: &Parameters, problem: Option<&FieldProblem>) -> Markup {
     html! {
         form.filters action="/" {
             label { "Kind" (filters::kind_options(&recordings(), &parameters.kind)) }
-            (input("Model", ("model", &parameters.model), "gpt-*", problem))
-            (input("Agent", ("agent", &parameters.agent), "", problem))
-            (input("Tool", ("tool", &parameters.tool), "", problem))
-            (input("Tag", ("tag", &parameters.tag), "* is any", problem))
-            (input("Label", ("label", &parameters.label), "branch=main", problem))
+            (input("Model", "model", &parameters.model, "gpt-*", problem))
+            (input("Agent", "agent", &parameters.agent, "", problem))
+            (input("Tool", "tool", &parameters.tool, "", problem))
+            (input("Tag", "tag", &parameters.tag, "* is any", problem))
+            (input("Label", "label", &parameters.label, "branch=main", problem))
             label { "Errors" (options("errors", &errors, &parameters.errors)) }
-            (input("Created since", ("since", &parameters.since), "2026-11-20, 7d, yesterday", problem))
-            (input("Created until", ("until", &parameters.until), "2026-11-21", problem))
+            (input("Created since", "since", &parameters.since, "2026-11-20, 7d, yesterday", problem))
+            (input("Created until", "until", &parameters.until, "2026-11-21", problem))
             label { "Order" (options("order", &orders(), &parameters.order)) }
             button { "Filter" }
             a href="/" { "Clear" }
@@ -270,7 +270,7 @@ fn shown(row: &ListRow) -> Markup {
             td { a.hash href=(address::artifact(row.artifact.core_hash)) { (line(&name)) } }
             td { (texts(&row.models)) }
             td { (texts(&row.agents)) }
-            (count(row.steps.or(row.interactions)))
+            (count(row.number(formats::STEPS)))
             td.right { @if let Some(took) = row.duration_ms { (display::duration(took)) } }
             (count(row.tokens))
             td.right { @if has_errors { span.bad { (number(row.errors.unwrap_or(0).unsigned_abs())) } } }
@@ -280,7 +280,7 @@ fn shown(row: &ListRow) -> Markup {
                 }
             }
             td { @for tag in &row.tags { span.tag { "@" (line(tag)) } " " } }
-            td { @for (key, values) in &row.labels { @for value in values { (parts::label(key, value)) " " } } }
+            td { @for (key, value) in row.each_label() { (parts::label(key, value)) " " } }
         }
     }
 }
@@ -291,4 +291,19 @@ fn texts(values: &[String]) -> Markup {
         @for (index, value) in values.iter().take(VALUES).enumerate() { @if index > 0 { ", " } (line(value)) }
         @if more > 0 { " and " (more) " more" }
     }
+}
+
+/// Makes the page of these rows, and of the differences between two artifacts.
+pub(in crate::server) fn index_page(answer: &ListAnswer, pair: Option<(CoreHash, CoreHash)>) -> HtmlPage {
+    let body = html! {
+        h1 { "Exported artifacts" }
+        @if let Some((one, other)) = pair {
+            p {
+                a href=(address::diff(one, Some(other))) { "Differences" }
+                " between " (parts::hash(one)) " and " (parts::hash(other))
+            }
+        }
+        (table(answer))
+    };
+    HtmlPage { title: "Exported artifacts".to_owned(), section: "", body }
 }

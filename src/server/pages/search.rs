@@ -3,12 +3,11 @@
 use maud::{Markup, Render, html};
 use serde::Deserialize;
 
-use super::steps::place_in;
+use super::parts::place_in;
 use super::{filters, parts};
 use crate::formats;
-use crate::server::failure::PageError;
 use crate::server::text::{line, time, whole};
-use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
+use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::find::ArtifactFilter;
 use crate::vault::search::{FieldMatch, SearchAnswer, SearchError, SearchRequest};
 

@@ -6,10 +6,9 @@ use maud::{Markup, html};
 use super::parts;
 use crate::display::{counted, size};
 use crate::server::address;
-use crate::server::failure::PageError;
-use crate::server::svg::{self, Bar};
+use crate::server::assets::{self, Bar};
 use crate::server::text::{number, time};
-use crate::server::visit::{HtmlPage, PageRequest, ResponseContent};
+use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasis;
 use crate::vault::stats::{EngineStatistics, KindTotals, StatsAnswer, StatsRequest};
 
@@ -84,7 +83,7 @@ fn days(answer: &StatsAnswer) -> Markup {
     html! {
         section {
             h2 { "Growth" }
-            (svg::bars(&title, &bars))
+            (assets::bars(&title, &bars))
             p.faint {
                 "Artifacts by the day of their creation in UTC, " (shown) " to " (last.date) "."
                 @if *undated > 0 { " " (counted(*undated, "artifact")) " without a creation time." }

@@ -1,24 +1,123 @@
 //! Storing of examined documents in batches.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::annotations::{CommonAnnotations, SourcePaths};
 use super::continuation_joiner::FirstPart;
-use super::examination::{Examination, ExaminationResult, ExaminedItem, ends_directory};
-use super::read_back::{ReadBack, read_back};
+use super::examination::{Examination, ExaminationResult, ExaminedItem, ends_directory, unreadable};
 use super::report::{AddReporter, DocumentOutcome, outcome_of};
-use super::rules::unreadable;
 use crate::artifact::Admitted;
 use crate::clock;
-use crate::digest::CoreHash;
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::formats;
 use crate::intake::{ArtifactSource, Predecessor};
 use crate::storage::{
-    self, ErrorKind, Filter, Order, Page, Prepared, PutOptions, PutOutcome, PutResult, RemovedPolicy, Result,
-    Storage, StorageError, TimeBasis,
+    self, Annotation, BUSY_TIMEOUT, ErrorKind, Filter, MAX_NOTE_BYTES, Order, Page, PayloadDefect, Prepared,
+    PutOptions, PutOutcome, PutResult, RemovedPolicy, Result, Snapshot, SourcePath, Storage, StorageError,
+    TimeBasis, Transaction, check_labels, is_note,
 };
 use crate::validation::Report;
+use crate::vault::fsck;
+
+/// Annotations for all artifacts of an addition, whether they are new or were stored before. What is embedded in an
+/// artifact, such as the session of a pack, does not get them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommonAnnotations {
+    /// The labels, by key. They replace the values of the same keys.
+    pub labels: BTreeMap<String, String>,
+    /// The note. It replaces any other.
+    pub note: Option<String>,
+}
+
+impl CommonAnnotations {
+    /// No annotations.
+    pub(crate) const NONE: Self = Self { labels: BTreeMap::new(), note: None };
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty() && self.note.is_none()
+    }
+
+    /// Checks that the labels and the note are valid.
+    ///
+    /// # Errors
+    /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if a label or the note is not
+    /// valid.
+    pub fn check(&self) -> Result<()> {
+        check_labels(&self.labels)?;
+        if self.note.as_ref().is_some_and(|note| !is_note(note)) {
+            let message = format!("a note must not be blank, and has at most {MAX_NOTE_BYTES} bytes");
+            return Err(StorageError::invalid(message));
+        }
+        Ok(())
+    }
+
+    /// Sets them on artifacts at the time `at`, in one transaction. Those that were removed in the meantime are skipped.
+    pub(super) fn set(&self, storage: &dyn Storage, of: &[CoreHash], at: DateTime<Utc>) -> Result<()> {
+        if self.is_empty() || of.is_empty() {
+            return Ok(());
+        }
+        let mut change = storage.transaction(at, BUSY_TIMEOUT)?;
+        let stored = change.snapshot().stored_artifacts(of)?;
+        let cores: Vec<CoreHash> = stored.into_iter().map(|artifact| artifact.core).collect();
+        if self.annotate(&mut *change, &cores)? {
+            change.commit()?;
+        }
+        Ok(())
+    }
+
+    fn annotate(&self, change: &mut dyn Transaction, cores: &[CoreHash]) -> Result<bool> {
+        let mut is_changed = change.annotate(&Annotation::SetLabels { cores, labels: &self.labels })?;
+        if let Some(text) = self.note.as_deref() {
+            for core in cores.iter().copied() {
+                is_changed |= change.annotate(&Annotation::SetNote { core, text: Some(text) })?;
+            }
+        }
+        Ok(is_changed)
+    }
+}
+
+/// The source paths that an addition records with new captures.
+#[derive(Clone, Copy)]
+pub(in crate::vault) enum SourcePaths<'a> {
+    /// None.
+    LeftOut,
+    /// Those of the inputs. What is embedded in an artifact, or stored with it, has the path of that artifact.
+    OfInputs,
+    /// Those that were recorded elsewhere.
+    Of(&'a HashMap<(CoreHash, CaptureHash), SourcePath>),
+    /// Those that were recorded elsewhere, which are taken out when they are set.
+    Once(&'a Mutex<HashMap<(CoreHash, CaptureHash), SourcePath>>),
+}
+
+impl SourcePaths<'_> {
+    /// Sets the paths of an artifact that was read from `path`.
+    pub(super) fn set(self, path: &OsStr, prepared: &mut Prepared) {
+        match self {
+            Self::LeftOut => {}
+            Self::OfInputs => {
+                let path = SourcePath::new(path);
+                prepared.set_source_paths(&|_| path.clone());
+            }
+            Self::Of(paths) => {
+                let key = |admitted: &Admitted| (admitted.core(), admitted.capture());
+                prepared.set_source_paths(&|admitted| paths.get(&key(admitted)).cloned());
+            }
+            Self::Once(paths) => {
+                let key = |admitted: &Admitted| (admitted.core(), admitted.capture());
+                let take = |admitted: &Admitted| {
+                    paths.lock().unwrap_or_else(PoisonError::into_inner).remove(&key(admitted))
+                };
+                prepared.set_source_paths(&take);
+            }
+        }
+    }
+}
 
 /// A batch is stored when it reaches this number of documents or bytes. A commit costs about as much as storing some
 /// hundred artifacts.
@@ -287,4 +386,97 @@ fn additions(storage: &dyn Storage) -> Result<u64> {
     let newest = Order::Newest(TimeBasis::FirstSeen);
     let last = storage.snapshot()?.find(&Filter::default(), newest, &Page::first(1))?.items.pop();
     Ok(last.map_or(0, |hit| hit.artifact.addition))
+}
+
+/// What was found when an artifact was read back.
+pub(super) enum ReadBack {
+    /// The vault returns exactly the bytes that were added.
+    Intact,
+    /// It did not, and does now.
+    Restored,
+    /// It does not, for this reason, and what was added could not restore it.
+    Damaged(StorageError),
+}
+
+/// Reads artifacts back that were added, with those embedded in them, and compares every byte. Those that differ are
+/// restored.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read or written for a reason other than damage.
+pub(super) fn read_back(storage: &dyn Storage, artifacts: &[&Prepared]) -> Result<Vec<ReadBack>> {
+    // A vault that is created when something is stored need not exist yet.
+    if artifacts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let snapshot = storage.snapshot()?;
+    let found: Vec<_> =
+        artifacts.iter().map(|artifact| defect(&*snapshot, artifact)).collect::<Result<_>>()?;
+    drop(snapshot);
+    let damaged: Vec<&Prepared> =
+        artifacts.iter().zip(&found).filter(|(_, defect)| defect.is_some()).map(|(one, _)| *one).collect();
+    if damaged.is_empty() {
+        return Ok(found.iter().map(|_| ReadBack::Intact).collect());
+    }
+    match restore(storage, &damaged) {
+        // What could be restored is found below.
+        Err(error) if error.is_of_damage() || error.kind() == ErrorKind::Unsupported => {}
+        restored => restored?,
+    }
+    let snapshot = storage.snapshot()?;
+    let state = |(artifact, before): (&&Prepared, Option<StorageError>)| match before {
+        None => Ok(ReadBack::Intact),
+        Some(_) => Ok(defect(&*snapshot, artifact)?.map_or(ReadBack::Restored, ReadBack::Damaged)),
+    };
+    artifacts.iter().zip(found).map(state).collect()
+}
+
+/// Returns why the vault does not return an artifact, or one embedded in it, as it was added; `None` if it does.
+fn defect(snapshot: &dyn Snapshot, artifact: &Prepared) -> Result<Option<StorageError>> {
+    for part in artifact.parts() {
+        if let Some(defect) = own_defect(snapshot, part)? {
+            return Ok(Some(defect));
+        }
+    }
+    Ok(None)
+}
+
+fn own_defect(snapshot: &dyn Snapshot, artifact: &Prepared) -> Result<Option<StorageError>> {
+    let admitted = artifact.admitted();
+    let (core, capture) = (admitted.core(), admitted.capture());
+    let stored = match snapshot.read_members(core, capture) {
+        Err(error) if error.is_of_damage() => return Ok(Some(error)),
+        stored => stored?,
+    };
+    // The hash of the capture binds the names.
+    let mut stored: Vec<&[u8]> = stored.iter().map(|member| &member.bytes[..]).collect();
+    let mut added: Vec<&[u8]> = admitted.members().iter().map(crate::artifact::Member::bytes).collect();
+    stored.sort_unstable();
+    added.sort_unstable();
+    Ok((stored != added).then(|| StorageError::damaged(core, capture, PayloadDefect::NotItsOwn)))
+}
+
+/// Restores what the vault has of artifacts: first the bytes, then the captures that still cannot be read.
+fn restore(storage: &dyn Storage, artifacts: &[&Prepared]) -> Result<()> {
+    let maintenance = storage.maintenance();
+    if maintenance.check_pages()?.is_some() {
+        return Ok(());
+    }
+    let steps = maintenance.repairs()?;
+    let parts: Vec<&Prepared> = artifacts.iter().flat_map(|artifact| artifact.parts()).collect();
+    let members = parts.iter().flat_map(|part| part.admitted().stored());
+    let files: BTreeMap<BlobHash, &[u8]> = members.map(|member| (member.blob(), member.bytes())).collect();
+    fsck::restore_bytes(storage, &files.keys().copied().collect(), &mut |missing, restore| {
+        missing
+            .iter()
+            .filter_map(|blob| Some((blob, files.get(blob)?)))
+            .try_for_each(|(blob, bytes)| restore(*blob, bytes))
+    })?;
+    let snapshot = storage.snapshot()?;
+    let defects = parts.iter().map(|part| own_defect(&*snapshot, part)).collect::<Result<Vec<_>>>()?;
+    drop(snapshot);
+    if defects.iter().any(Option::is_some) {
+        steps.rebuild(&formats::ALL)?;
+    }
+    let cores: BTreeSet<CoreHash> = parts.iter().map(|part| part.admitted().core()).collect();
+    fsck::reindex_artifacts(storage, &cores)
 }

@@ -192,8 +192,8 @@ impl<'o, M> ContinuationJoiner<'o, M> {
                 is_end: false,
             });
         };
-        let examined = item.open().examine_in_place(self.options)?;
-        Ok(Examination::new(path, None, examined, &self.make))
+        let (verdict, place) = item.open().examine_in_place(self.options)?;
+        Ok(Examination::new(path, None, verdict, place, &self.make))
     }
 
     /// Joins `rest` to `beginning`, and returns the result with its core hash.

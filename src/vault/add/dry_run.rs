@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::continuation_joiner::{self, ContinuationJoiner, DocumentSink, FirstPart, GrowingDocuments};
-use super::examination::{Examination, ExaminationResult, ExaminedItem, InputResult, each};
+use super::examination::{
+    Examination, ExaminationResult, ExaminedItem, InputResult, conflicting, each, removed,
+};
 use super::report::{AddMonitor, AddReporter, DocumentOutcome, ReportedArtifact, Summary};
-use super::rules::{conflicting, removed};
 use crate::artifact::Admitted;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::PipelineEvent;

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::examination::{ContinuingDocument, Examination, ExaminationResult, ExaminedItem};
-use super::rules::{conflicting, removed};
+use super::examination::{
+    ContinuingDocument, Examination, ExaminationResult, ExaminedItem, conflicting, removed,
+};
 use crate::artifact::{Admitted, Kind, Signature};
 use crate::digest::{CoreHash, hex};
 use crate::intake::{ArtifactSource, Rejection, SourceError};

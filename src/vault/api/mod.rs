@@ -5,21 +5,27 @@
 //! OpenAPI 3.1; `docs/api.json` is that document.
 
 mod json_value;
-mod types;
 
-pub use super::openapi::{OperationVisitor, document, visit_operations};
-pub use json_value::{JsonText, JsonValue};
-pub use types::{
-    ArtifactName, ArtifactSummary, FindingSummary, PathName, PlaceSummary, SignatureName, Timestamp, bytes_of,
-};
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::Path;
 
-pub use crate::storage::TimeBasis;
-
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use utoipa::ToSchema;
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::de::{self, DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::handle::Vault;
+use crate::artifact::{ArtifactLocation, SignatureState};
+use crate::digest::{self, CaptureHash, CoreHash, Digest, DigestPrefix};
+use crate::storage::ArtifactRecord;
+use crate::storage::check::finding::Finding;
+
+pub use super::openapi::{OperationVisitor, document, visit_operations};
+pub use crate::storage::TimeBasis;
+pub use json_value::{JsonText, JsonValue};
 
 /// An operation of a vault: a request, which runs and returns its answer.
 pub trait Operation: Serialize + DeserializeOwned + ToSchema {
@@ -49,5 +55,229 @@ impl Vault {
     /// Same as [`Operation::run`] of the request.
     pub fn run<O: Operation>(&self, request: &O) -> Result<O::Answer, O::Error> {
         request.run(self)
+    }
+}
+
+/// A time in UTC with milliseconds, written as RFC 3339.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timestamp(pub DateTime<Utc>);
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0.to_rfc3339_opts(SecondsFormat::Millis, true))
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        DateTime::parse_from_rfc3339(&text).map(|time| Self(time.to_utc())).map_err(de::Error::custom)
+    }
+}
+
+impl From<DateTime<Utc>> for Timestamp {
+    fn from(time: DateTime<Utc>) -> Self {
+        Self(time)
+    }
+}
+
+impl PartialSchema for Timestamp {
+    fn schema() -> RefOr<Schema> {
+        let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(format))
+            .description(Some("A time in UTC with milliseconds, as RFC 3339."))
+            .into()
+    }
+}
+
+impl ToSchema for Timestamp {}
+
+/// Implements the schema of types that are written as a digest.
+macro_rules! digests {
+    ($($name:ident: $description:literal),+ $(,)?) => {$(
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                ObjectBuilder::new()
+                    .schema_type(Type::String)
+                    .pattern(Some("^sha256:[0-9a-f]{64}$"))
+                    .description(Some($description))
+                    .into()
+            }
+        }
+
+        impl ToSchema for $name {}
+    )+};
+}
+
+digests! {
+    Digest: "A SHA-256 digest.",
+    CoreHash: "The core hash of an artifact.",
+    CaptureHash: "The hash of a capture: one exact byte form of an artifact.",
+}
+
+impl PartialSchema for DigestPrefix {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some("^(sha256:)?[0-9a-f]{6,64}$"))
+            .description(Some("The first digits of a SHA-256 digest, at least 6."))
+            .into()
+    }
+}
+
+impl ToSchema for DigestPrefix {}
+
+/// An artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ArtifactSummary {
+    /// Its core hash.
+    pub core_hash: CoreHash,
+    /// The name of its kind.
+    pub kind: String,
+    /// The time at which its first capture was added.
+    pub added_at: Timestamp,
+    /// The time at which one of its captures was last added or seen again.
+    pub seen_at: Timestamp,
+}
+
+impl From<&ArtifactRecord> for ArtifactSummary {
+    fn from(artifact: &ArtifactRecord) -> Self {
+        Self {
+            core_hash: artifact.core,
+            kind: artifact.kind.clone(),
+            added_at: artifact.added_at.into(),
+            seen_at: artifact.seen_at.into(),
+        }
+    }
+}
+
+/// An artifact by its core hash and kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ArtifactName {
+    /// Its core hash.
+    pub core_hash: CoreHash,
+    /// The id of its kind.
+    pub kind: String,
+}
+
+impl From<ArtifactRecord> for ArtifactName {
+    fn from(artifact: ArtifactRecord) -> Self {
+        Self { core_hash: artifact.core, kind: artifact.kind }
+    }
+}
+
+/// The path of a file, which need not be UTF-8.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PathName {
+    /// The path. Bytes that are not UTF-8 are replaced by U+FFFD.
+    pub path: String,
+    /// All bytes of the path as lowercase hex digits; missing if it is UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_bytes: Option<String>,
+}
+
+impl From<&Path> for PathName {
+    fn from(path: &Path) -> Self {
+        Self { path: path.to_string_lossy().into_owned(), path_bytes: bytes_of(path.as_os_str()) }
+    }
+}
+
+/// Returns the bytes of a name as hex digits if it is not UTF-8. JSON cannot represent it: the name itself then
+/// contains replacement characters.
+#[must_use]
+pub fn bytes_of(name: &OsStr) -> Option<String> {
+    name.to_str().is_none().then(|| digest::hex(name.as_encoded_bytes()))
+}
+
+/// A defect that a check found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FindingSummary {
+    /// Its type, such as `damaged-bytes`.
+    pub finding: String,
+    /// The type of its subject, such as `artifact`.
+    pub about: String,
+    /// The name or hash of its subject.
+    pub subject: String,
+    /// The details.
+    pub detail: String,
+    /// What findings of this type mean.
+    pub meaning: String,
+}
+
+impl From<&Finding> for FindingSummary {
+    fn from(finding: &Finding) -> Self {
+        Self {
+            finding: finding.info.id.to_owned(),
+            about: finding.subject.type_name().to_owned(),
+            subject: finding.subject.name(),
+            detail: finding.detail.clone(),
+            meaning: finding.info.meaning.to_owned(),
+        }
+    }
+}
+
+/// The state of the signature of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignatureName {
+    /// The signature was verified with a key.
+    Verified,
+    /// The capture is not signed.
+    Unsigned,
+    /// The signature was not checked: there was no key for it.
+    Unchecked,
+    /// The signature is not that of the content.
+    Wrong,
+}
+
+impl From<Option<SignatureState>> for SignatureName {
+    fn from(state: Option<SignatureState>) -> Self {
+        match state {
+            Some(SignatureState::Verified) => Self::Verified,
+            None => Self::Unsigned,
+            Some(SignatureState::Unchecked) => Self::Unchecked,
+            Some(SignatureState::Wrong) => Self::Wrong,
+        }
+    }
+}
+
+/// A location in an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum PlaceSummary {
+    /// A numbered part.
+    Index {
+        /// The unit, such as `step`.
+        unit: String,
+        /// The number, from 0.
+        index: u32,
+    },
+    /// A part of the document.
+    Pointer {
+        /// A JSON Pointer; in JSON Lines, `line 7` and a pointer into it.
+        pointer: String,
+    },
+}
+
+impl PlaceSummary {
+    /// Creates the description of a place that is counted in `unit`.
+    #[must_use]
+    pub fn new(unit: &str, place: &ArtifactLocation) -> Self {
+        match place {
+            ArtifactLocation::Index(index) => Self::Index { unit: unit.to_owned(), index: *index },
+            ArtifactLocation::Pointer(pointer) => Self::Pointer { pointer: pointer.clone() },
+        }
+    }
+}
+
+/// Formats the location, such as `step 3`, or a pointer.
+impl fmt::Display for PlaceSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Index { unit, index } => write!(f, "{unit} {index}"),
+            Self::Pointer { pointer } => f.write_str(pointer),
+        }
     }
 }

@@ -6,14 +6,11 @@
 
 mod collect;
 mod decimal;
-mod digests;
 mod judge;
 mod payloads;
 mod pools;
 mod refs;
 mod request;
-mod retries;
-mod rules;
 mod run;
 mod schema;
 mod schema_check;
@@ -36,16 +33,16 @@ use crate::validation::Findings;
 
 use collect::EvidenceCollector;
 use payloads::PayloadValidator;
-use rules::{CONTENTS, EFFECTS};
+use refs::{CONTENTS, EFFECTS};
 
 pub use crate::formats::{
     Bounds, ContractTerms, Effect, Evidence, IoRef, KeyPath, ParsedMember, RangeBound, SchemaSource,
 };
 pub use judge::{FAILURE, SUCCESS};
+pub use refs::RULES;
 pub use request::{
     AuditAnswer, AuditFinding, AuditRequest, EffectAudit, LastAudit, OmittedFindings, RunAudit,
 };
-pub use rules::RULES;
 pub use run::{AuditError, AuditedRun, DeclaredDigest, ResolvedContent};
 pub use verdict::{Audit, AuditedEffect, EvidenceSource, Verdict};
 
@@ -68,7 +65,7 @@ pub fn audit<E>(
     }
     let mut collector = EvidenceCollector::new(terms, run.digests, PayloadValidator::new(terms, schemas));
     run.kind.run_events(run.members, &Limits::most(), &mut |event| collector.take(&event))?;
-    let known = digests::resolve_digests(&verdict::digests(&collector), run, held)?;
+    let known = run::resolve_digests(&verdict::digests(&collector), run, held)?;
     let effects = verdict::audited_effects(&collector, &known);
     let mut findings = Findings::default();
     if terms.effects.is_empty() {

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::Value as Json;
 
-use super::refs::is_reading;
-use super::rules::{SCHEMAS, UNCHECKED};
+use super::refs::{SCHEMAS, UNCHECKED, is_reading};
 use super::run::ResolvedContent;
 use super::schema::PayloadSchema;
 use super::schema_work::SchemaCheckError;

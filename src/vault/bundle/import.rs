@@ -101,7 +101,7 @@ fn add(
     let (options, annotations) = options;
     let source_paths = if options.without_source_path { HashMap::new() } else { source_paths(bundle) };
     let recorded = Recorded { annotations, source_paths: SourcePaths::Of(&source_paths) };
-    let summary = add::add(storage, items, (options, recorded), monitor)?;
+    let summary = add::add(storage, items, options, recorded, monitor)?;
     if is_interrupted.into_inner() {
         let (links, tags, notes, labels) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         return Ok(BundleImportResult { summary, links, tags, notes, labels, is_interrupted: true });

@@ -129,8 +129,8 @@ impl Manifest {
         serde_json::to_vec(self)
     }
 
-    /// Parses and validates the bytes of the manifest entry. No capture may exceed `limit` bytes.
-    pub(super) fn read(bytes: &[u8], limit: u64) -> Result<Self, ManifestDefect> {
+    /// Parses and validates the bytes of the manifest entry.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, ManifestDefect> {
         let malformed = |error: serde_json::Error| (FORM, error.to_string());
         let head: BundleManifestHeader = serde_json::from_slice(bytes).map_err(malformed)?;
         if head.format != FORMAT {
@@ -144,12 +144,12 @@ impl Manifest {
         if manifest.to_bytes().map_err(malformed)? != bytes {
             return refuse(FORM, "it is not in RFC 8785 form");
         }
-        manifest.check(limit)?;
+        manifest.check()?;
         Ok(manifest)
     }
 
-    /// Checks that the manifest is consistent, and that no capture has more than `limit` bytes.
-    pub(super) fn check(&self, limit: u64) -> Result<(), ManifestDefect> {
+    /// Checks that the manifest is consistent.
+    pub(super) fn check(&self) -> Result<(), ManifestDefect> {
         let cores: BTreeSet<CoreHash> = self.artifacts.iter().map(|artifact| artifact.core_hash).collect();
         if !is_sorted(&self.artifacts, |artifact| artifact.core_hash) {
             return refuse(CONTENT, "the artifacts are not sorted by core hash, or have duplicates");
@@ -158,7 +158,7 @@ impl Manifest {
         for artifact in &self.artifacts {
             artifact.check()?;
             for capture in &artifact.captures {
-                capture.check(limit)?;
+                capture.check()?;
                 // Artifacts of different kinds may have the same bytes.
                 if !captures.insert((artifact.core_hash, capture.capture_hash)) {
                     return refuse(CONTENT, format!("the capture {} is listed twice", capture.capture_hash));
@@ -236,7 +236,7 @@ impl BundledArtifact {
 }
 
 impl BundledCapture {
-    fn check(&self, limit: u64) -> Result<(), ManifestDefect> {
+    fn check(&self) -> Result<(), ManifestDefect> {
         let hash = self.capture_hash;
         check_name("a time", &self.added_at)?;
         self.members.iter().try_for_each(|member| check_name("the name of a member", &member.name))?;
@@ -252,11 +252,6 @@ impl BundledCapture {
         let sum = self.members.iter().try_fold(0_u64, |sum, member| sum.checked_add(member.size));
         if sum != Some(self.size) {
             return refuse(CONTENT, format!("the size of the capture {hash} does not match its members"));
-        }
-        if self.size > limit {
-            let size = self.size;
-            let message = format!("the capture {hash} has {size} bytes, more than the limit of {limit}");
-            return refuse(LIMITS, message);
         }
         let files: Vec<_> = self.members.iter().map(|member| (member.name.as_str(), member.blob)).collect();
         if files.is_empty() || !is_capture_of(hash, &files) {

@@ -12,6 +12,7 @@ use super::write::{MANIFEST, entry_of};
 use crate::digest::{BlobHash, Digest, Hasher};
 use crate::files;
 use crate::intake::{DeclaredCapture, InputItem, SourceError};
+use crate::json::reader::Limit;
 use crate::validation::RuleInfo;
 use crate::vault::add::InputResult;
 
@@ -29,6 +30,8 @@ pub enum BundleError {
         rule: &'static str,
         /// The message.
         message: String,
+        /// The limit that it exceeds; `None` also if that limit is fixed.
+        limit: Option<Limit>,
     },
     /// It cannot be read.
     #[error("{bundle}: {}", files::describe(source))]
@@ -85,7 +88,15 @@ struct BundleReadContext<'b> {
 impl BundleReadContext<'_> {
     fn broken(&self, rule: RuleInfo, message: impl Into<String>) -> BundleError {
         let (bundle, entry) = (self.bundle.to_owned(), self.entry.clone());
-        BundleError::Broken { bundle, entry, rule: rule.id, message: message.into() }
+        BundleError::Broken { bundle, entry, rule: rule.id, message: message.into(), limit: None }
+    }
+
+    /// Returns the error for a capture of more bytes than captures may have.
+    fn capture_too_large(&self, capture: &BundledCapture) -> BundleError {
+        let BundledCapture { capture_hash: hash, size, .. } = capture;
+        let message = format!("the capture {hash} has {size} bytes, more than the limit of {}", self.limit);
+        let (bundle, entry) = (self.bundle.to_owned(), self.entry.clone());
+        BundleError::Broken { bundle, entry, rule: LIMITS.id, message, limit: Some(Limit::Bytes) }
     }
 
     fn io(&self, source: io::Error) -> BundleError {
@@ -123,7 +134,12 @@ impl BundleReadContext<'_> {
         }
         let mut text = Vec::new();
         unpacker.copy(&head, &mut text).map_err(|error| self.failed(error))?;
-        Manifest::read(&text, self.limit).map_err(|(rule, message)| self.broken(rule, message))
+        let manifest = Manifest::read(&text).map_err(|(rule, message)| self.broken(rule, message))?;
+        let mut captures = manifest.artifacts.iter().flat_map(|artifact| &artifact.captures);
+        match captures.find(|capture| capture.size > self.limit) {
+            Some(capture) => Err(self.capture_too_large(capture)),
+            None => Ok(manifest),
+        }
     }
 
     fn blob(

@@ -135,7 +135,7 @@ fn write(
     }
     let manifest = Manifest::new(bundled, links(snapshot, by_core.values().copied())?);
     // Do not write a bundle that an import would reject.
-    manifest.check(u64::MAX).map_err(|(_, message)| BundleWriteError::Inconsistent(message))?;
+    manifest.check().map_err(|(_, message)| BundleWriteError::Inconsistent(message))?;
     let text = manifest.to_bytes().map_err(io::Error::from)?;
     if text.len() as u64 > manifest::MAX_BYTES {
         return Err(BundleWriteError::TooLarge(text.len() as u64));

@@ -78,7 +78,7 @@ pub(super) fn copy(
     let mut adding = CopyAddMonitor { answer, progress, reached: &reached, of };
     let recorded =
         Recorded { annotations: &CommonAnnotations::NONE, source_paths: SourcePaths::Once(&source_paths) };
-    add::add(to, items.flatten().map(Ok), (&options, recorded), &mut adding)?;
+    add::add(to, items.flatten().map(Ok), &options, recorded, &mut adding)?;
     let CopyAddMonitor { mut answer, progress, .. } = adding;
     answer.present += present.into_inner();
     if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {

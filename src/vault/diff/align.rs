@@ -16,62 +16,64 @@ const MAX_CUTS: usize = 12;
 /// Returns the pairs of indices of equal elements, ascending on both sides.
 pub(super) fn align<T: Copy + Eq + Hash>(one: &[T], other: &[T]) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
-    cut(one, other, (0, 0), 0, &mut pairs);
+    Sublists { one, other, at: (0, 0) }.cut(0, &mut pairs);
     pairs
 }
 
-/// Aligns two sublists that start at the indices `at` of the whole lists.
-fn cut<T: Copy + Eq + Hash>(
-    one: &[T],
-    other: &[T],
+/// Two sublists that start at the indices `at` of the whole lists.
+struct Sublists<'l, T> {
+    one: &'l [T],
+    other: &'l [T],
     at: (usize, usize),
-    cuts: usize,
-    pairs: &mut Vec<(usize, usize)>,
-) {
-    let ends = |(one, other): &(&T, &T)| one == other;
-    let before = one.iter().zip(other).take_while(ends).count();
-    pairs.extend((0..before).map(|index| (at.0 + index, at.1 + index)));
-    let (one, other) = (one.get(before..).unwrap_or_default(), other.get(before..).unwrap_or_default());
-    let after = one.iter().rev().zip(other.iter().rev()).take_while(ends).count();
-    let (inner_one, inner_other) = (one.len() - after, other.len() - after);
-    let inner = (one.get(..inner_one).unwrap_or_default(), other.get(..inner_other).unwrap_or_default());
-    between(inner.0, inner.1, (at.0 + before, at.1 + before), cuts, pairs);
-    let end = (at.0 + before + inner_one, at.1 + before + inner_other);
-    pairs.extend((0..after).map(|index| (end.0 + index, end.1 + index)));
 }
 
-/// Aligns two sublists without a common prefix or suffix.
-fn between<T: Copy + Eq + Hash>(
-    one: &[T],
-    other: &[T],
-    at: (usize, usize),
-    cuts: usize,
-    pairs: &mut Vec<(usize, usize)>,
-) {
-    if one.is_empty() || other.is_empty() {
-        return;
+impl<T: Copy + Eq + Hash> Sublists<'_, T> {
+    /// Aligns the sublists.
+    fn cut(&self, cuts: usize, pairs: &mut Vec<(usize, usize)>) {
+        let Self { one, other, at } = *self;
+        let ends = |(one, other): &(&T, &T)| one == other;
+        let before = one.iter().zip(other).take_while(ends).count();
+        pairs.extend((0..before).map(|index| (at.0 + index, at.1 + index)));
+        let (one, other) = (one.get(before..).unwrap_or_default(), other.get(before..).unwrap_or_default());
+        let after = one.iter().rev().zip(other.iter().rev()).take_while(ends).count();
+        let (inner_one, inner_other) = (one.len() - after, other.len() - after);
+        let inner = (one.get(..inner_one).unwrap_or_default(), other.get(..inner_other).unwrap_or_default());
+        let inner = Sublists { one: inner.0, other: inner.1, at: (at.0 + before, at.1 + before) };
+        inner.between(cuts, pairs);
+        let end = (at.0 + before + inner_one, at.1 + before + inner_other);
+        pairs.extend((0..after).map(|index| (end.0 + index, end.1 + index)));
     }
-    if one.len().saturating_mul(other.len()) <= EXACT_CELLS {
-        let found = exact(one, other);
-        return pairs.extend(found.into_iter().map(|(index, other)| (at.0 + index, at.1 + other)));
-    }
-    if cuts == MAX_CUTS {
-        return;
-    }
-    let mut anchors = ascending(&unique(one, other));
-    if anchors.is_empty() {
-        anchors = ascending(&by_occurrence(one, other));
-    }
-    let mut begin = (0, 0);
-    for anchor in anchors.iter().copied().chain((!anchors.is_empty()).then_some((one.len(), other.len()))) {
-        let slices = (one.get(begin.0..anchor.0), other.get(begin.1..anchor.1));
-        if let (Some(one), Some(other)) = slices {
-            cut(one, other, (at.0 + begin.0, at.1 + begin.1), cuts + 1, pairs);
+
+    /// Aligns sublists without a common prefix or suffix.
+    fn between(&self, cuts: usize, pairs: &mut Vec<(usize, usize)>) {
+        let Self { one, other, at } = *self;
+        if one.is_empty() || other.is_empty() {
+            return;
         }
-        if anchor.0 < one.len() {
-            pairs.push((at.0 + anchor.0, at.1 + anchor.1));
+        if one.len().saturating_mul(other.len()) <= EXACT_CELLS {
+            let found = exact(one, other);
+            return pairs.extend(found.into_iter().map(|(index, other)| (at.0 + index, at.1 + other)));
         }
-        begin = (anchor.0 + 1, anchor.1 + 1);
+        if cuts == MAX_CUTS {
+            return;
+        }
+        let mut anchors = ascending(&unique(one, other));
+        if anchors.is_empty() {
+            anchors = ascending(&by_occurrence(one, other));
+        }
+        let mut begin = (0, 0);
+        for anchor in anchors.iter().copied().chain((!anchors.is_empty()).then_some((one.len(), other.len())))
+        {
+            let slices = (one.get(begin.0..anchor.0), other.get(begin.1..anchor.1));
+            if let (Some(one), Some(other)) = slices {
+                let inner = Sublists { one, other, at: (at.0 + begin.0, at.1 + begin.1) };
+                inner.cut(cuts + 1, pairs);
+            }
+            if anchor.0 < one.len() {
+                pairs.push((at.0 + anchor.0, at.1 + anchor.1));
+            }
+            begin = (anchor.0 + 1, anchor.1 + 1);
+        }
     }
 }
 
@@ -167,6 +169,72 @@ fn exact<T: Eq>(one: &[T], other: &[T]) -> Vec<(usize, usize)> {
     pairs
 }
 
+/// A span of two compared texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextDiffSpan<'t> {
+    /// In both.
+    Same(&'t str),
+    /// Only in the first.
+    Removed(&'t str),
+    /// Only in the second.
+    Added(&'t str),
+}
+
+/// Returns the spans that turn `one` into `other`: without the added spans they form `one`, and without the removed
+/// spans `other`.
+#[must_use]
+pub fn words<'t>(one: &'t str, other: &'t str) -> Vec<TextDiffSpan<'t>> {
+    let (one_words, other_words) = (split(one), split(other));
+    let (one_texts, other_texts) = (texts(one, &one_words), texts(other, &other_words));
+    let pairs = align(&one_texts, &other_texts);
+    let end_of = |words: &[usize], index: usize| words.get(index).copied().unwrap_or_default();
+    let (mut spans, mut at) = (Vec::new(), (0, 0));
+    let mut pairs = pairs.into_iter().peekable();
+    loop {
+        let next = pairs.peek().copied().unwrap_or((one_texts.len(), other_texts.len()));
+        let (one_end, other_end) = (end_of(&one_words, next.0), end_of(&other_words, next.1));
+        spans.push(TextDiffSpan::Removed(one.get(end_of(&one_words, at.0)..one_end).unwrap_or_default()));
+        spans.push(TextDiffSpan::Added(other.get(end_of(&other_words, at.1)..other_end).unwrap_or_default()));
+        let mut end = next;
+        while pairs.next_if_eq(&end).is_some() {
+            end = (end.0 + 1, end.1 + 1);
+        }
+        spans.push(TextDiffSpan::Same(one.get(one_end..end_of(&one_words, end.0)).unwrap_or_default()));
+        at = end;
+        if next == (one_texts.len(), other_texts.len()) {
+            break;
+        }
+    }
+    spans.retain(|span| {
+        !matches!(span, TextDiffSpan::Same("") | TextDiffSpan::Removed("") | TextDiffSpan::Added(""))
+    });
+    spans
+}
+
+/// Returns the start of each word, and the end of the text. A word is a run of letters and digits, or of white space.
+fn split(text: &str) -> Vec<usize> {
+    let sort = |character: char| match character {
+        character if character.is_alphanumeric() || character == '_' => Some(true),
+        character if character.is_whitespace() => Some(false),
+        _ => None,
+    };
+    let mut begins = Vec::new();
+    let mut last = None;
+    for (at, character) in text.char_indices() {
+        let this = sort(character);
+        if at == 0 || this.is_none() || this != last {
+            begins.push(at);
+        }
+        last = this;
+    }
+    begins.push(text.len());
+    begins
+}
+
+fn texts<'t>(text: &'t str, begins: &[usize]) -> Vec<&'t str> {
+    begins.windows(2).filter_map(|ends| text.get(*ends.first()?..*ends.last()?)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,5 +271,33 @@ mod tests {
         assert_eq!(valid(&same, &same[..99_000]), 99_000);
         let noisy = |step: u32| -> Vec<u32> { (0..count).map(|at| at.wrapping_mul(step) % 11).collect() };
         assert!(valid(&noisy(7), &noisy(5)) > 10_000);
+    }
+
+    #[test]
+    fn pieces_make_both_texts() {
+        for (one, other) in [
+            ("", ""),
+            ("", "a b"),
+            ("a fix is on its way", "a fix will come"),
+            ("é😀, x", "é😁; x y"),
+            ("same", "same"),
+        ] {
+            let spans = words(one, other);
+            let put = |skip: fn(&TextDiffSpan<'_>) -> bool| -> String {
+                let left = spans.iter().filter(|span| !skip(span));
+                left.map(|span| match span {
+                    TextDiffSpan::Same(text) | TextDiffSpan::Removed(text) | TextDiffSpan::Added(text) => {
+                        *text
+                    }
+                })
+                .collect()
+            };
+            assert_eq!(put(|span| matches!(span, TextDiffSpan::Added(_))), one);
+            assert_eq!(put(|span| matches!(span, TextDiffSpan::Removed(_))), other);
+        }
+        assert_eq!(
+            words("one two", "one 2"),
+            [TextDiffSpan::Same("one "), TextDiffSpan::Removed("two"), TextDiffSpan::Added("2")]
+        );
     }
 }

@@ -25,9 +25,7 @@
 
 mod align;
 mod request;
-mod side;
 mod values;
-mod words;
 
 use std::collections::{HashMap, HashSet};
 
@@ -40,13 +38,12 @@ use crate::json::Value;
 
 use align::align;
 
+pub use align::{TextDiffSpan, words};
 pub use request::{
     ArtifactComparison, ChangedValue, ComparedArtifact, ComparedSide, DiffAnswer, DiffExtent, DiffRequest,
-    PartChange,
+    PartChange, Side,
 };
-pub use side::Side;
 pub use values::ValueChange;
-pub use words::{TextDiffSpan, words};
 
 /// The alignment of two artifacts.
 #[derive(Debug)]

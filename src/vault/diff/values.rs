@@ -1,6 +1,7 @@
 //! Differences between two JSON values.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use super::align::align;
 use crate::artifact::PartKind;
@@ -57,7 +58,7 @@ impl<'v> ValueComparison<'_, 'v> {
                 if !self.is_same(elements, others) {
                     self.arrays(elements, others);
                 } else if self.all && elements != others {
-                    self.spelled_arrays((one, elements), (other, others));
+                    self.spelled_arrays(one, other);
                 }
             }
             _ if self.sort.is_same(self.name(), one, other) => {
@@ -70,11 +71,8 @@ impl<'v> ValueComparison<'_, 'v> {
     }
 
     /// Compares lists with the same canonical form: the elements may be spelled differently, or be in another order.
-    fn spelled_arrays(
-        &mut self,
-        (one, elements): (&'v Value<'_>, &'v [Value<'_>]),
-        (other, others): (&'v Value<'_>, &'v [Value<'_>]),
-    ) {
+    fn spelled_arrays(&mut self, one: &'v Value<'_>, other: &'v Value<'_>) {
+        let (Some(elements), Some(others)) = (one.as_array(), other.as_array()) else { return };
         let mut pairs = elements.iter().zip(others);
         let is_in_order =
             elements.len() == others.len() && pairs.all(|(one, other)| self.sort.is_same("", one, other));
@@ -134,7 +132,7 @@ impl<'v> ValueComparison<'_, 'v> {
         let pairs = align(&digests(one), &digests(other));
         let mut begin = (0, 0);
         for end in pairs.into_iter().chain([(one.len(), other.len())]) {
-            self.elements((one, begin.0, end.0), (other, begin.1, end.1));
+            self.elements(one, begin.0..end.0, other, begin.1..end.1);
             if let (true, Some(element), Some(other)) = (self.all, one.get(end.0), other.get(end.1)) {
                 self.at.push(Token::Index(end.0));
                 self.values(element, other);
@@ -147,20 +145,21 @@ impl<'v> ValueComparison<'_, 'v> {
     /// Compares unaligned elements: as many as there are on both sides are paired in order.
     fn elements(
         &mut self,
-        (one, mut at, end): (&'v [Value<'_>], usize, usize),
-        (other, mut other_at, other_end): (&'v [Value<'_>], usize, usize),
+        one: &'v [Value<'_>],
+        of_one: Range<usize>,
+        other: &'v [Value<'_>],
+        of_other: Range<usize>,
     ) {
-        while at < end || other_at < other_end {
-            let old = one.get(at).filter(|_| at < end);
-            let new = other.get(other_at).filter(|_| other_at < other_end);
+        for offset in 0..of_one.len().max(of_other.len()) {
+            let (at, other_at) = (of_one.start + offset, of_other.start + offset);
+            let old = one.get(at).filter(|_| at < of_one.end);
+            let new = other.get(other_at).filter(|_| other_at < of_other.end);
             self.at.push(Token::Index(if old.is_some() { at } else { other_at }));
             match (old, new) {
                 (Some(old), Some(new)) => self.values(old, new),
                 (old, new) => self.change(old, new),
             }
             self.at.pop();
-            at += usize::from(old.is_some());
-            other_at += usize::from(new.is_some());
         }
     }
 

@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::exchanges::{identified_by, location};
 use super::links::{Direction, Link, LinkOrigin, LinkTarget};
-use super::location::{identified_by, location};
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
 

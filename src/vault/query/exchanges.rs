@@ -2,11 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, btree_map};
 
-use super::location::location;
 use crate::artifact::group;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::interface::{DigestPair, MentionRecord, Sharers, SharersQuery};
-use crate::storage::{ArtifactRecord, Result, Snapshot};
+use crate::storage::interface::{DigestPair, Sharers, SharersQuery};
+use crate::storage::{ArtifactRecord, MentionRecord, Result, Snapshot};
+
+/// Formats the location of a mention: `interaction 3`, or its pointer.
+pub(super) fn location(mention: &MentionRecord) -> String {
+    match mention.unit.as_str() {
+        "" => mention.place.to_string(),
+        unit => format!("{unit} {}", mention.place),
+    }
+}
+
+/// Describes a name by which artifacts are linked, such as `run:17`.
+pub(super) fn identified_by(handle: &str) -> String {
+    match handle.split_once(':') {
+        Some((namespace, name)) => format!("{namespace} id {name}"),
+        None => handle.to_owned(),
+    }
+}
 
 pub(super) type ExchangeDigests = (Digest, Digest);
 

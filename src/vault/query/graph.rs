@@ -114,7 +114,7 @@ pub(crate) fn traverse(
             reader.read(snapshot, &near.collect::<Vec<_>>(), selection.fact_selection())?;
         }
         for link in links_knowing(&reader, &artifact, &mut selection)? {
-            walker.take((number, depth), link);
+            walker.take(number, depth, link);
         }
     }
     Ok(walker.into_graph())
@@ -160,7 +160,7 @@ impl GraphBuilder<'_> {
     }
 
     /// Adds a link of the node with this number and distance, unless the limit is reached.
-    fn take(&mut self, (here, depth): (usize, usize), link: Link) {
+    fn take(&mut self, here: usize, depth: usize, link: Link) {
         let is_full = self.is_full();
         let key = link.target.key();
         let number = match self.numbers.get(&key) {

@@ -15,10 +15,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::exchanges::ExchangeDigests;
+use super::exchanges::{ExchangeDigests, identified_by, location};
 use super::facts::{LinkFactSelection, LinkFacts, LinkReader};
 use super::histories::{Fork, HistoryIdentity};
-use super::location::{identified_by, location};
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
 use crate::formats;

@@ -6,30 +6,25 @@
 mod dependents;
 mod exchanges;
 mod facts;
-mod find;
 mod forks;
 mod graph;
 mod groups;
 mod histories;
 mod links;
-mod location;
 mod stated;
-mod versions;
 
 pub use dependents::ContainedArtifact;
 pub(crate) use dependents::{
     BATCH as DEPENDENTS_BATCH, Dependency, DependentFinder, GroupDependency, all_containers, contained,
 };
-pub use find::HashTarget;
-pub(crate) use find::{FindQuery, Hit, Match, find_until, resolve, resolve_mentioned};
 pub(crate) use forks::{forks, forks_of};
 pub use graph::MAX_SEARCHED;
 pub(crate) use graph::{Graph, LinkPathStep, TraversalOptions, reachable, shortest_path, traverse};
-pub(crate) use groups::RunGroups;
+pub(crate) use groups::{
+    Extension, RunGroups, continuing, extended, extended_by_matching, from_first, longest_extensions,
+};
 pub(crate) use histories::{Fork, HistoryIdentity};
 pub(crate) use links::{Direction, Linker, links};
 pub use links::{Link, LinkOrigin, LinkStrength, LinkTarget};
-pub(crate) use stated::stated;
-pub(crate) use versions::{
-    Extension, continuing, extended, extended_by_matching, from_first, longest_extensions,
-};
+pub use stated::HashTarget;
+pub(crate) use stated::{FindQuery, Hit, Match, find_until, resolve, resolve_mentioned, stated};

@@ -1,10 +1,8 @@
 //! Resolves what a person pastes: a hash, a prefix of one, a tag, a run id, or `latest`.
 
 mod error;
-mod locate;
 mod lookup;
 mod read;
-mod recover;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -17,12 +15,11 @@ use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PREFIX, pasted}
 use crate::storage::{ArtifactRecord, Snapshot, StorageError, StoredMember};
 
 pub use error::{LookupError, MentionedHash, MentioningArtifact};
-pub use locate::LocatedCapture;
-pub use recover::{RecoveredFiles, RequestedHashes};
+pub use lookup::LocatedCapture;
+pub use read::{RecoveredFiles, RequestedHashes};
 
-use locate::locate_bytes;
-pub(super) use locate::{locate, with_preferred_capture};
-use lookup::{is_run_id, latest, mentioned, no_such_name, of_run, tagged};
+use lookup::{is_run_id, latest, locate_bytes, mentioned, no_such_name, of_run, tagged};
+pub(super) use lookup::{locate, with_preferred_capture};
 pub(super) use read::{core_of, document, expect_kind};
 
 /// A request for what a text refers to.

@@ -1,14 +1,174 @@
 //! Reading of located artifacts, hashed again.
 
 use super::error::LookupError;
-use super::locate::{LocatedCapture, locate, locate_bytes};
-use super::recover::{RecoveredFiles, RequestedHashes};
-use crate::artifact::Kind;
-use crate::digest::{CoreHash, Digest, DigestPrefix};
+use super::lookup::{LocatedCapture, locate, locate_bytes};
+use crate::artifact::{Admitted, Kind, Member, parse_manifest};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::formats::{self, Session};
 use crate::json::reader::Limits;
-use crate::storage::{ArtifactRecord, Snapshot, StorageError, StoredMember};
+use crate::storage::{
+    ArtifactRecord, Capability, CaptureTarget, Snapshot, StorageError, StoredMember, preference,
+};
+use crate::vault::fsck;
 use crate::vault::handle::Vault;
+
+/// Intact bytes that were found by their hash, although the catalog of the vault is damaged or does not name them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoveredFiles {
+    /// The artifact that they were proven to be, and its kind. `None` if the bytes themselves have the hash, and no
+    /// artifact is known to consist of them.
+    pub artifact: Option<(CoreHash, Kind)>,
+    /// The files. The only one of a document has no name.
+    pub files: Vec<StoredMember>,
+}
+
+/// The hashes by which bytes are requested.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RequestedHashes<'p> {
+    /// The hash of the artifact or of a capture, or a prefix of it; `None` if it is requested by another name.
+    pub artifact: Option<&'p DigestPrefix>,
+    /// The hash of one of its captures, if that is requested.
+    pub capture: Option<&'p DigestPrefix>,
+    /// Whether the canonical core is requested.
+    pub is_core: bool,
+}
+
+impl Vault {
+    /// Finds intact bytes by a full hash without trusting the catalog: those of the artifact with this core hash, of a
+    /// capture, or of any file. What is found was hashed, and an artifact was verified again. Returns `None` if there are
+    /// none, if what had the hash was removed, and if the engine of this vault cannot be checked.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn recover(&self, digest: Digest) -> Result<Option<RecoveredFiles>, StorageError> {
+        if !self.has(Capability::Check) || self.was_removed(digest)? {
+            return Ok(None);
+        }
+        let inspection = self.storage.maintenance().inspect()?;
+        let replay = inspection.replay(None, &mut Vec::new())?;
+        let catalog = replay.map(|replay| replay.catalog).unwrap_or_default();
+        let recorded = catalog.captures_with(digest).into_iter();
+        let mut recorded: Vec<_> = recorded.map(|(target, kind)| (target, Some(kind))).collect();
+        // A seal says which artifact a capture belongs to if the journal does not.
+        for capture in inspection.sealed(CoreHash(digest))? {
+            let target = CaptureTarget { capture, artifact: CoreHash(digest) };
+            if !recorded.iter().any(|(known, _)| *known == target) {
+                recorded.push((target, None));
+            }
+        }
+        let is_core = recorded.iter().any(|(target, _)| target.artifact.0 == digest);
+        if is_core {
+            // A core hash stands for the preferred capture, and for no other byte form if that is damaged.
+            recorded.retain(|(target, _)| target.artifact.0 == digest);
+            recorded.sort_by_key(|(target, _)| preference(catalog.signature(*target).as_ref()));
+            recorded.truncate(1);
+        }
+        for (target, kind) in recorded {
+            if let Some(admitted) = fsck::admit_target(&*inspection, target, kind)? {
+                return Ok(Some(RecoveredFiles::from_admitted(&admitted)));
+            }
+        }
+        if is_core {
+            return Ok(None);
+        }
+        let Some(bytes) = inspection.bytes_of(BlobHash(digest))? else { return Ok(None) };
+        if parse_manifest(&bytes).is_none() {
+            let files = vec![StoredMember { name: String::new(), bytes }];
+            return Ok(Some(RecoveredFiles { artifact: None, files }));
+        }
+        // The bytes are those of a manifest, which stands for the directory.
+        let directory = fsck::admit_directory(&*inspection, CaptureHash(digest))?;
+        Ok(directory.as_ref().map(RecoveredFiles::from_admitted))
+    }
+
+    /// Returns `found`, or if that is an error, what `take` makes of intact bytes that have a hash by which they were
+    /// requested, although the catalog does not lead to them.
+    ///
+    /// # Errors
+    /// Returns the error of `found` if there are none, and another one if the vault cannot be read.
+    pub fn or_recovered<T>(
+        &self,
+        found: Result<T, LookupError>,
+        requested: &RequestedHashes<'_>,
+        take: impl FnOnce(RecoveredFiles) -> Option<T>,
+    ) -> Result<T, LookupError> {
+        match found {
+            Err(error) if may_be_recovered(&error) => {
+                self.recover_requested(requested)?.and_then(take).ok_or(error)
+            }
+            found => found,
+        }
+    }
+
+    /// Finds intact bytes by the full hashes by which they were requested, as [`Vault::recover`] does.
+    ///
+    /// # Errors
+    /// Same as [`Vault::recover`].
+    pub fn recover_requested(
+        &self,
+        requested: &RequestedHashes<'_>,
+    ) -> Result<Option<RecoveredFiles>, StorageError> {
+        let prefix = requested.capture.or(requested.artifact);
+        let Some(digest) = prefix.and_then(DigestPrefix::whole) else { return Ok(None) };
+        let recovered = self.recover(digest)?;
+        let is_of = |core: CoreHash| requested.artifact.is_some_and(|prefix| prefix.matches(&core.0));
+        // A capture hash does not say which artifact is meant if several have the same bytes.
+        let needs_core = requested.is_core || requested.capture.is_some();
+        Ok(recovered
+            .filter(|recovered| !needs_core || recovered.artifact.is_some_and(|(core, _)| is_of(core))))
+    }
+
+    fn was_removed(&self, digest: Digest) -> Result<bool, StorageError> {
+        match self.snapshot().and_then(|snapshot| snapshot.resolve(&DigestPrefix::from(digest), 1)) {
+            Err(error) if error.is_of_damage() => Ok(false),
+            resolved => resolved.map(|found| !found.tombstones.is_empty()),
+        }
+    }
+}
+
+impl RecoveredFiles {
+    fn from_admitted(admitted: &Admitted) -> Self {
+        let is_directory = admitted.kind().is_of_directories();
+        let file = |member: &Member| StoredMember {
+            name: if is_directory { member.name().to_owned() } else { String::new() },
+            bytes: member.bytes().to_vec(),
+        };
+        let files = admitted.members().iter().map(file).collect();
+        Self { artifact: Some((admitted.core(), admitted.kind())), files }
+    }
+
+    /// Returns the bytes of the only file.
+    #[must_use]
+    pub fn into_document(mut self) -> Option<Vec<u8>> {
+        let is_directory = self.artifact.is_some_and(|(_, kind)| kind.is_of_directories());
+        let only = self.files.pop().filter(|_| !is_directory && self.files.is_empty())?;
+        Some(only.bytes)
+    }
+
+    /// Returns the bytes of the file `name`.
+    #[must_use]
+    pub fn into_member(self, name: &str) -> Option<Vec<u8>> {
+        self.files.into_iter().find(|file| file.name == name).map(|file| file.bytes)
+    }
+
+    /// Returns the canonical bytes whose SHA-256 is the core hash of the artifact; `None` if it is not known.
+    #[must_use]
+    pub fn core(&self) -> Option<Vec<u8>> {
+        let (core, kind) = self.artifact?;
+        let mut text = Vec::new();
+        kind.write_core(&StoredMember::borrowed(&self.files), &Limits::most(), &mut text).ok()?;
+        (Digest::from_content(&text) == core.0).then_some(text)
+    }
+}
+
+/// Returns whether bytes that cannot be looked up or read for this reason may be found without the catalog.
+fn may_be_recovered(error: &LookupError) -> bool {
+    match error {
+        LookupError::Removed(_) => false,
+        LookupError::Store(error) => !error.is_transient(),
+        _ => true,
+    }
+}
 
 impl Vault {
     /// Returns the exact bytes that `prefix` identifies, hashed again: those of a document's preferred capture, or of a

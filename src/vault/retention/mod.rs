@@ -3,7 +3,6 @@
 //! The rules are those of backup programs: artifacts are divided into groups, and an artifact is kept if any rule keeps
 //! it within its group. Pinned artifacts are kept, and so are artifacts that a kept artifact contains or links to.
 
-mod dependents;
 mod period;
 mod policy;
 mod reason;
@@ -78,9 +77,9 @@ impl Plan {
         }
         let mut decisions = Vec::new();
         for (group, artifacts) in groups {
-            decide(snapshot, (&policy, now), (group, artifacts), &mut decisions)?;
+            decisions.append(&mut decide(snapshot, &policy, now, &group, artifacts)?);
         }
-        dependents::keep_dependencies(snapshot, &mut decisions, policy.ignore_links)?;
+        reason::keep_dependencies(snapshot, &mut decisions, policy.ignore_links)?;
         Ok(Self { policy, decisions })
     }
 
@@ -136,10 +135,12 @@ fn group(
 /// Decides on the artifacts of a group, which are sorted newest first.
 fn decide(
     snapshot: &dyn Snapshot,
-    (policy, now): (&Policy, DateTime<Utc>),
-    (group, artifacts): (RetentionGroup, Vec<TimedArtifact>),
-    decisions: &mut Vec<ArtifactDecision>,
-) -> Result<()> {
+    policy: &Policy,
+    now: DateTime<Utc>,
+    group: &RetentionGroup,
+    artifacts: Vec<TimedArtifact>,
+) -> Result<Vec<ArtifactDecision>> {
+    let mut decisions = Vec::with_capacity(artifacts.len());
     let dated: Vec<DateTime<Utc>> = artifacts.iter().filter_map(|artifact| artifact.at).collect();
     // Artifacts without a time come last.
     let mut verdicts = policy.by_time(&dated, now).into_iter();
@@ -168,7 +169,7 @@ fn decide(
         let size = captures.iter().map(|capture| capture.size).sum();
         decisions.push(ArtifactDecision { artifact, group: group.clone(), at, size, reasons, misses });
     }
-    Ok(())
+    Ok(decisions)
 }
 
 /// The result of the time rules for an artifact.

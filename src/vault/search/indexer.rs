@@ -133,14 +133,17 @@ impl<'k> SearchIndexer<'k> {
             read.map(SearchableCaptureData::passages)
         };
         pipeline::in_order(reading, weighed, work, |event| match event {
-            PipelineEvent::Result(passages) => self.take(passages?),
+            PipelineEvent::Result(read) => {
+                let (passages, damaged) = read?;
+                self.take(passages, damaged)
+            }
             PipelineEvent::Idle => Ok(()),
         })?;
         self.write()?;
         Ok(true)
     }
 
-    fn take(&mut self, (passages, damaged): (CapturePassages, Option<CoreHash>)) -> Result<(), StorageError> {
+    fn take(&mut self, passages: CapturePassages, damaged: Option<CoreHash>) -> Result<(), StorageError> {
         if self.is_late {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::tables::{TITLE, saved_tables};
+use super::{TITLE, saved_tables};
 use crate::artifact::Column;
 use crate::files::{self, FileWriteError, WriteOptions};
 use crate::storage::{RowProgress, SaveSummary, SavedTable, SqlError, SqlReader, StorageError};

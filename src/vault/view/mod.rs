@@ -1,10 +1,9 @@
 //! Reads an artifact as a transcript.
 
-mod resolve;
 mod step;
 
 pub use crate::artifact::{BodyRole, StepClass};
-pub(super) use resolve::prompt_texts;
+pub(super) use step::prompt_texts;
 pub use step::{BodyFormat, BodySource, ViewBody, ViewStep};
 
 use std::collections::BTreeMap;
@@ -159,7 +158,7 @@ impl ViewRequest {
                 self.add_steps(snapshot, &located, first_index, &mut page)?;
             }
             let added = page.steps.get_mut(shown..).unwrap_or_default();
-            resolve::resolve(snapshot, *part, added, self.max_text())?;
+            step::resolve(snapshot, *part, added, self.max_text())?;
         }
         let states_terms = kind == formats::TERMS;
         let audit = states_terms.then(|| LastAudit::new(snapshot, &located.artifact)).transpose()?;

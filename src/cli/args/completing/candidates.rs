@@ -16,7 +16,7 @@ use runvault::vault::rules::RulesRequest;
 use runvault::{Vault, formats};
 
 use crate::cli::args::settings::{self, SettingType};
-use crate::cli::args::{default_vault, help};
+use crate::cli::args::{environment, help};
 use crate::cli::output::matches::label;
 use crate::cli::output::table::DIGITS;
 use crate::cli::output::{columns, time};
@@ -355,7 +355,7 @@ impl CompletionLine {
         let set = || settings::VAULT.get_path().ok();
         let path = match &self.vault {
             Some(path) => path.clone(),
-            None => set()?.map_or_else(|| default_vault::default().ok(), Some)?,
+            None => set()?.map_or_else(|| environment::default_path().ok(), Some)?,
         };
         Vault::open(&path).ok()
     }

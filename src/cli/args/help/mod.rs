@@ -1,19 +1,17 @@
 //! Additions to `--help`, the manual pages and docs/commands/: groups of commands, and examples.
 
 mod examples;
-mod short;
 #[cfg(test)]
 mod tests;
 
 use std::ffi::OsString;
 
-use clap::{Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory};
 
 use crate::cli::Cli;
 use crate::cli::output::{fit, terminal};
 
 pub(crate) use examples::for_command as examples_of;
-pub(crate) use short::rarely;
 
 /// Returns the commands with their complete help.
 pub(crate) fn command() -> Command {
@@ -30,7 +28,7 @@ pub(crate) fn command_for(words: &[OsString]) -> Command {
     let width = terminal::width().unwrap_or(DOCUMENTED_WIDTH);
     let listed: &[_] = if asks_for_summary { &SUMMARY } else { &GROUPS };
     let command = fitted(arranged(extended(Cli::command()), listed, width), width);
-    if asks_for_summary { short::with_common_in_one_line(command) } else { command }
+    if asks_for_summary { with_common_in_one_line(command) } else { command }
 }
 
 fn extended(root: Command) -> Command {
@@ -187,4 +185,30 @@ fn grouped(root: &Command, groups: &'static [CommandGroup]) -> Vec<(&'static str
 
 fn about_of(command: &Command) -> String {
     command.get_about().map(ToString::to_string).unwrap_or_default()
+}
+
+/// Returns a function that leaves options of these names out of the short help of a command, which shares them with
+/// commands where they are common.
+pub(crate) fn rarely(names: &'static [&'static str]) -> impl Fn(Arg) -> Arg {
+    move |argument| {
+        let is_rare = argument.get_long().is_some_and(|name| names.contains(&name));
+        if is_rare { argument.hide_short_help(true) } else { argument }
+    }
+}
+
+/// Options of every command, which the short help lists in one line.
+const COMMON: [&str; 5] = ["vault", "quiet", "verbose", "help", "version"];
+
+/// Describes the options of every command in one line of their short help. The commands must have been built.
+fn with_common_in_one_line(command: Command) -> Command {
+    command.mut_subcommands(|inner| {
+        let hidden = |argument: Arg| {
+            let is_common = COMMON.contains(&argument.get_id().as_str());
+            if is_common { argument.hide_short_help(true) } else { argument }
+        };
+        let inner = inner
+            .mut_args(hidden)
+            .after_help("Global options: --vault, -q, -v. --help shows all options and examples.");
+        with_common_in_one_line(inner)
+    })
 }

@@ -181,7 +181,7 @@ fn shown(command: &Command, width: usize, is_long: bool) -> String {
 #[test]
 fn short_help_fits_one_screen() {
     let root = super::fitted(super::arranged(super::extended(Cli::command()), &super::SUMMARY, 80), 80);
-    let root = super::short::with_common_in_one_line(root);
+    let root = super::with_common_in_one_line(root);
     for (path, command) in all(&root, "").into_iter().chain([(String::new(), root.clone())]) {
         let help = shown(&command, 80, false);
         // The list of the everyday commands is longer than the options of each.

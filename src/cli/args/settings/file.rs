@@ -11,9 +11,8 @@ use etcetera::BaseStrategy;
 use runvault::files::{self, FileWriteError, WriteOptions};
 use toml_edit::{Document, DocumentMut, Item, TomlError};
 
-use super::entry::SettingType;
-use super::list::named;
-use crate::cli::args::variable::variable;
+use super::list::{SettingType, named};
+use crate::cli::args::environment::variable;
 use crate::cli::output::exit::CommandError;
 
 /// Maximum size of the file, larger than any plausible configuration.

@@ -1,14 +1,148 @@
-//! The list of all settings.
+//! The settings: the list, and what is known of each.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use runvault::calls::MatchingRules;
+#[cfg(feature = "gateway")]
+use runvault::gateway::Upstream;
 use runvault::storage::Actor;
 
-use super::entry::{AnySetting, DefaultValue, Setting, SettingType};
-use super::gateway;
-use crate::cli::args::length::length;
-use crate::cli::args::{bounds, default_vault, host};
+use crate::cli::args::bounds::{self, length};
+use crate::cli::args::environment;
+
+/// A description of a setting.
+pub(crate) struct SettingInfo {
+    /// The name in the file and of `config`, and of the argument that takes precedence over it.
+    pub(crate) name: &'static str,
+    pub(super) argument: Argument,
+    /// One sentence, in Markdown with code marks.
+    pub(crate) about: &'static str,
+    pub(super) default: DefaultValue,
+    pub(crate) values: SettingType,
+}
+
+/// The argument of a setting.
+pub(super) enum Argument {
+    /// It has the name of the setting and takes precedence over it.
+    SameName,
+    /// It has another name, and adds to the setting.
+    Adds(&'static str),
+    /// There is none.
+    None,
+}
+
+/// The default of a setting.
+pub(super) enum DefaultValue {
+    Value(&'static str),
+    /// A description of a value that depends on the system, and the value.
+    Computed(&'static str, fn() -> Option<String>),
+    /// A description of what applies without a value.
+    Without(&'static str),
+}
+
+/// What the values of a setting are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SettingType {
+    Text,
+    /// The address of a vault: a path, which must be resolved against a directory and may follow `sqlite:`, or a URL.
+    VaultAddress,
+    /// Paths, separated as in `PATH`.
+    Paths,
+    /// Texts, one on each line; in the file, an array of strings.
+    List,
+}
+
+/// A setting with the type of its values.
+pub(crate) struct Setting<T: 'static> {
+    pub(crate) entry: SettingInfo,
+    pub(super) parse: fn(&str) -> Result<T, String>,
+}
+
+/// A setting of any type.
+pub(crate) trait AnySetting: Sync {
+    fn entry(&self) -> &SettingInfo;
+
+    /// Returns an error if `text` is not a valid value.
+    fn check(&self, text: &str) -> Result<(), String>;
+}
+
+impl<T> AnySetting for Setting<T> {
+    fn entry(&self) -> &SettingInfo {
+        &self.entry
+    }
+
+    fn check(&self, text: &str) -> Result<(), String> {
+        (self.parse)(text).map(drop)
+    }
+}
+
+impl<T> Setting<T> {
+    pub(super) const fn new(
+        name: &'static str,
+        about: &'static str,
+        default: DefaultValue,
+        parse: fn(&str) -> Result<T, String>,
+    ) -> Self {
+        Self {
+            entry: SettingInfo {
+                name,
+                argument: Argument::SameName,
+                about,
+                default,
+                values: SettingType::Text,
+            },
+            parse,
+        }
+    }
+
+    pub(super) const fn of(mut self, values: SettingType) -> Self {
+        self.entry.values = values;
+        self
+    }
+
+    pub(super) const fn without_argument(mut self) -> Self {
+        self.entry.argument = Argument::None;
+        self
+    }
+
+    pub(super) const fn added_to_by(mut self, argument: &'static str) -> Self {
+        self.entry.argument = Argument::Adds(argument);
+        self
+    }
+}
+
+impl SettingInfo {
+    /// Returns the name of the variable.
+    pub(crate) fn variable(&self) -> String {
+        format!("RUNVAULT_{}", self.name.replace('-', "_").to_uppercase())
+    }
+
+    /// Returns the argument that takes precedence over it or adds to it, if there is one.
+    pub(crate) fn argument(&self) -> Option<String> {
+        match self.argument {
+            Argument::SameName => Some(format!("--{}", self.name)),
+            Argument::Adds(argument) => Some(argument.to_owned()),
+            Argument::None => None,
+        }
+    }
+
+    /// Returns the default as a value, if it has one.
+    pub(crate) fn default(&self) -> Option<String> {
+        match self.default {
+            DefaultValue::Value(value) => Some(value.to_owned()),
+            DefaultValue::Computed(_, value) => value(),
+            DefaultValue::Without(_) => None,
+        }
+    }
+
+    /// Returns the default for display.
+    pub(crate) fn default_text(&self) -> &'static str {
+        match self.default {
+            DefaultValue::Value(text) | DefaultValue::Computed(text, _) | DefaultValue::Without(text) => text,
+        }
+    }
+}
 
 /// Every setting, in listing order.
 pub(crate) static ALL: [&dyn AnySetting; 16] = [
@@ -34,7 +168,7 @@ pub(crate) static VAULT: Setting<PathBuf> = Setting::new(
     "vault",
     "Path of the vault, or `postgres://` URL of one in a database.",
     DefaultValue::Computed("`runvault/default.vault` in the user's data directory", || {
-        default_vault::default().ok().map(|path| path.to_string_lossy().into_owned())
+        environment::default_path().ok().map(|path| path.to_string_lossy().into_owned())
     }),
     some_path,
 )
@@ -43,7 +177,7 @@ pub(crate) static VAULT: Setting<PathBuf> = Setting::new(
 pub(crate) static ACTOR: Setting<Actor> = Setting::new(
     "actor",
     "Name recorded in the journal.",
-    DefaultValue::Computed("USER@HOST", || Some(host::user_and_machine())),
+    DefaultValue::Computed("USER@HOST", || Some(environment::user_and_machine())),
     |text| Actor::new(text).map_err(|error| error.to_string()),
 );
 
@@ -92,7 +226,7 @@ pub(crate) static GATEWAY_UPSTREAM: Setting<Vec<String>> = Setting::new(
     "Servers to which a gateway forwards calls: `NAME=URL`, one on each line; in the file, an array of strings. The \
      command-line option replaces those of the same name.",
     DefaultValue::Without("those of the providers"),
-    gateway::upstreams,
+    upstreams,
 )
 .of(SettingType::List)
 .added_to_by("--upstream");
@@ -102,7 +236,7 @@ pub(crate) static GATEWAY_IGNORE: Setting<Vec<String>> = Setting::new(
     "Members of requests that a gateway leaves out of comparisons: names or JSON Pointers, one on each line or \
      separated by commas; in the file, an array of strings. The command-line option adds to it.",
     DefaultValue::Without("none"),
-    gateway::ignored,
+    ignored,
 )
 .of(SettingType::List)
 .added_to_by("--ignore");
@@ -112,7 +246,7 @@ pub(crate) static GATEWAY_NORMALIZE: Setting<Vec<String>> = Setting::new(
     "Rules by which a gateway replaces text before it compares requests, one on each line; in the file, an array of \
      strings. The command-line option adds to it.",
     DefaultValue::Without("none"),
-    gateway::normalized,
+    normalized,
 )
 .of(SettingType::List)
 .added_to_by("--normalize");
@@ -122,7 +256,7 @@ pub(crate) static GATEWAY_REDACT: Setting<Vec<String>> = Setting::new(
     "Regular expressions of text that a gateway does not store, one on each line; in the file, an array of strings. The \
      command-line option adds to it.",
     DefaultValue::Without("none"),
-    gateway::redacted,
+    redacted,
 )
 .of(SettingType::List)
 .added_to_by("--redact");
@@ -175,11 +309,43 @@ fn on_or_off(text: &str) -> Result<bool, String> {
     }
 }
 
+/// Returns servers. In a build without gateway, they are not checked: nothing uses them.
+#[cfg_attr(not(feature = "gateway"), expect(clippy::unnecessary_wraps, reason = "gateways check it"))]
+pub(super) fn upstreams(text: &str) -> Result<Vec<String>, String> {
+    #[cfg(feature = "gateway")]
+    check(text, |line| Upstream::parse(line).map(drop))?;
+    Ok(lines(text))
+}
+
+/// Returns members. As in the argument, commas can be between them.
+pub(super) fn ignored(text: &str) -> Result<Vec<String>, String> {
+    let text = text.replace(',', "\n");
+    check(&text, |line| MatchingRules::default().ignore(line))?;
+    Ok(lines(&text))
+}
+
+pub(super) fn normalized(text: &str) -> Result<Vec<String>, String> {
+    check(text, |line| MatchingRules::default().normalize(line))?;
+    Ok(lines(text))
+}
+
+pub(super) fn redacted(text: &str) -> Result<Vec<String>, String> {
+    check(text, |line| MatchingRules::default().redact(line))?;
+    Ok(lines(text))
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+fn check<E: ToString>(text: &str, check: impl Fn(&str) -> Result<(), E>) -> Result<(), String> {
+    lines(text).iter().try_for_each(|line| check(line).map_err(|error| error.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
-    use runvault::json::reader::Limits;
-
     use super::*;
+    use runvault::json::reader::Limits;
 
     #[test]
     fn defaults_are_values_that_could_be_set() {
@@ -200,5 +366,11 @@ mod tests {
         assert_eq!(bounds::depth(&default(&MAX_DEPTH)), Ok(limits.depth));
         assert_eq!(bounds::values(&default(&MAX_VALUES)), Ok(limits.values));
         assert_eq!(bounds::entries(&default(&MAX_ENTRIES)), Ok(limits.entries));
+    }
+
+    #[test]
+    fn ignored_members_are_separated_by_commas_or_lines() {
+        assert_eq!(ignored("seed,/messages/*/name\nuser").unwrap(), ["seed", "/messages/*/name", "user"]);
+        assert!(ignored("seed,a/b").is_err());
     }
 }

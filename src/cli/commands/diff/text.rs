@@ -1,4 +1,4 @@
-//! Text output of `diff`.
+//! Text and JSON output of `diff`.
 
 use std::io::{self, Write};
 
@@ -7,12 +7,24 @@ use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::json::Value;
 use runvault::vault::api::JsonValue;
-use runvault::vault::diff::{ChangeType, ChangedValue, DiffExtent, PartChange, TextDiffSpan, words};
+use runvault::vault::diff::{
+    ArtifactComparison, ChangeType, ChangedValue, DiffAnswer, DiffExtent, PartChange, TextDiffSpan, words,
+};
+use serde::ser::{Serialize, Serializer};
 
-use super::outcome::DiffOutput;
 use crate::cli::output::links::fitting;
 use crate::cli::output::stdout::{BAD, CAUTION, FAINT, GOOD, HASH};
-use crate::cli::output::{fit, terminal};
+use crate::cli::output::{fit, json, terminal};
+
+/// The comparison to print.
+pub(super) struct DiffOutput<'d> {
+    pub(super) comparison: &'d ArtifactComparison<'d>,
+    /// Everything except the changes.
+    pub(super) answer: &'d DiffAnswer,
+    /// Whether the first artifact is the expected one.
+    pub(super) expected: bool,
+    pub(super) extent: DiffExtent,
+}
 
 /// Maximum number of differences listed; `--json` lists all.
 const LISTED: usize = 200;
@@ -303,4 +315,36 @@ fn write_value(value: &Value<'_>, out: &mut String) {
             out.push('}');
         }
     }
+}
+
+/// The answer, with its changes computed during output.
+#[derive(serde::Serialize)]
+struct DiffDocument<'d> {
+    #[serde(flatten)]
+    answer: &'d DiffAnswer,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Changes<'d>>,
+}
+
+/// The changes, computed one at a time during output, because there may be very many.
+struct Changes<'d> {
+    comparison: &'d ArtifactComparison<'d>,
+    most: usize,
+}
+
+impl Serialize for Changes<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.comparison.changes().take(self.most))
+    }
+}
+
+/// Writes the document, or the requested part of it.
+pub(super) fn print_json(out: &mut dyn Write, outcome: &DiffOutput<'_>) -> io::Result<()> {
+    let DiffOutput { answer, comparison, .. } = outcome;
+    let most = match outcome.extent {
+        DiffExtent::All => Some(usize::MAX),
+        DiffExtent::First => Some(1),
+        DiffExtent::Counts => None,
+    };
+    json::line(out, &DiffDocument { answer, changes: most.map(|most| Changes { comparison, most }) })
 }

@@ -1,8 +1,6 @@
 //! `runvault export`
 
-mod calls;
-#[cfg(feature = "server")]
-mod html;
+mod other_formats;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -99,7 +99,7 @@ impl Args {
         if self.dry_run {
             let removed = || planned.decisions.iter().filter(|decision| !decision.keep);
             let size = removed().map(|decision| decision.size).sum();
-            self.sum_up((removed().count(), size), "to be removed", kept);
+            self.sum_up(removed().count(), size, "to be removed", kept);
             self.note_undated(undated);
             return Ok(Status::Done);
         }
@@ -110,7 +110,7 @@ impl Args {
         // The decisions of many artifacts take much memory.
         let plan = planned.plan();
         drop(planned);
-        let status = self.remove(&vault, (dry_run.policy, plan), kept)?;
+        let status = self.remove(&vault, dry_run.policy, plan, kept)?;
         self.note_undated(undated);
         Ok(status)
     }
@@ -119,14 +119,15 @@ impl Args {
     fn remove(
         &self,
         vault: &Vault,
-        (policy, plan): (Policy, ForgetPlan),
+        policy: Policy,
+        plan: ForgetPlan,
         kept: usize,
     ) -> Result<Status, CommandError> {
         let reason = self.reason.clone().unwrap_or_else(|| self.format_rules());
         let request = ForgetRequest { policy, plan: Some(plan), reason: Some(reason), dry_run: false };
         let ForgetAnswer { removal, .. } = vault.run(&request).map_err(rm::refusal)?;
         let ForgetRemoval { removed, size, spared, erasure } = removal.unwrap_or_default();
-        self.sum_up((removed.len(), size), "removed", kept + spared.len());
+        self.sum_up(removed.len(), size, "removed", kept + spared.len());
         if !spared.is_empty() {
             let spared = counted(spared.len() as u64, "artifact");
             stdout::note(&format!(
@@ -157,7 +158,7 @@ impl Args {
     }
 
     /// Prints how many artifacts of which size were removed, or would be, and how many are kept.
-    fn sum_up(&self, (count, size): (usize, u64), did: &str, kept: usize) {
+    fn sum_up(&self, count: usize, size: u64, did: &str, kept: usize) {
         if !self.json {
             let (removed, size) = (counted(count as u64, "artifact"), stdout::size(size));
             stdout::note(&format!("{removed} {did} ({size}), {kept} kept"));

@@ -4,16 +4,16 @@ use runvault::Vault;
 use runvault::display::escaped;
 use runvault::recorders::{self, Conversion, ConvertOptions};
 use runvault::vault::add;
-use runvault::vault::imported::{ImportedValue, ValueOutcome};
+use runvault::vault::rules::{ImportedValue, ValueOutcome};
 
 use super::Args;
-use super::inputs::{ImportTask, RecordingInputs};
+use super::{ImportTask, RecordingInputs};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::commands::index;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, CAUTION, counted};
-use crate::cli::output::stop::Stop;
+use crate::cli::output::terminal::Stop;
 use crate::cli::output::{json, time};
 
 impl Args {

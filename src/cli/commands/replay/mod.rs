@@ -1,33 +1,35 @@
 //! `runvault replay`
 
-mod arguments;
-mod miss;
 mod protocol;
 mod response_source;
 mod serve;
 
 use std::io::{self, Write};
+use std::num::NonZeroUsize;
 
 use anstyle::Style;
-use clap::{ArgGroup, Args as ClapArgs};
+use chrono::{DateTime, Utc};
+use clap::{ArgGroup, Args as ClapArgs, ValueEnum};
+use runvault::Vault;
 use runvault::artifact::{Kind, Playback};
 use runvault::display::{brief, escaped};
+use runvault::formats;
+use runvault::vault::api::Timestamp;
+use runvault::vault::recordings::RecordingFilter;
 use runvault::vault::replay::{
-    RecordedResponse, ReplayAnswer, ReplayError, ReplayMiss, ReplayMode, ReplayRequest, ResponsesRequest,
+    RecordedResponse, Repeat, ReplayAnswer, ReplayError, ReplayMiss, ReplayMode, ReplayRequest,
+    ResponsesRequest,
 };
-use runvault::{Vault, formats};
+use runvault::vault::show::AttributeSummary;
 
-use super::captures;
+use crate::cli::args::attribute;
 use crate::cli::args::completing::CandidateSource;
-use crate::cli::args::hash::ArtifactArg;
-use crate::cli::args::prompt::{Prompt, PromptArgs};
+use crate::cli::args::hash::{ArtifactArg, Prompt, PromptArgs};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fit::{self, TrailingLayout};
-use crate::cli::output::json;
 use crate::cli::output::stdout::{self, FAINT, counted};
-
-use arguments::{OrderArgs, RecordingArg, ServeArgs, SessionFilterArgs, recording};
+use crate::cli::output::{json, report, time};
 use protocol::ReplayRequestMode;
 use response_source::{AnyRecordingSource, SingleRecordingSource};
 use serve::{ReplayServeOptions, serve};
@@ -114,7 +116,7 @@ impl Args {
             return Err(CommandError::No(message));
         }
         if playback.is_some() && !named.is_capture(&located) {
-            captures::say_which(vault, core, capture)?;
+            report::say_which(vault, core, capture)?;
         }
         if let Some(prompt) = self.prompt.prompt(vault)? {
             let (artifact, capture_hash) = (Some(core), Some(capture));
@@ -159,7 +161,7 @@ impl Args {
                     (Some(core), ReplayMiss::RecordedError { exchange, .. }) => {
                         stdout::error(&format!("{core:.12}: {}", escaped(&exchange.response)));
                     }
-                    (_, miss) => miss::report(vault, miss, prompt, core)?,
+                    (_, miss) => response_source::report(vault, miss, prompt, core)?,
                 }
                 Ok(Status::No)
             }
@@ -170,7 +172,7 @@ impl Args {
         let ReplayAnswer { core_hash, capture_hash, index, response, occurrence, occurrences, .. } = answer;
         let is_any = matches!(self.recording, RecordingArg::Any);
         if is_any {
-            captures::say_which(vault, *core_hash, *capture_hash)?;
+            report::say_which(vault, *core_hash, *capture_hash)?;
         }
         if self.json {
             json::line(&mut stdout::raw(), answer)?;
@@ -231,4 +233,117 @@ fn print(out: &mut dyn Write, unit: &str, exchange: &RecordedResponse) -> io::Re
         &response.to_string(),
         Style::new(),
     )
+}
+
+/// The recording to replay.
+#[derive(Clone)]
+enum RecordingArg {
+    Any,
+    One(ArtifactArg),
+}
+
+fn recording(text: &str) -> Result<RecordingArg, String> {
+    if text == "any" { Ok(RecordingArg::Any) } else { text.parse().map(RecordingArg::One) }
+}
+
+/// Which recording of a prompt.
+#[derive(ClapArgs)]
+struct OrderArgs {
+    /// Which recording of the prompt, from 1, if there are several
+    #[arg(long, value_name = "N", requires = "asked", conflicts_with_all = ["sequential", "serve_stdio"], hide_short_help = true)]
+    occurrence: Option<NonZeroUsize>,
+    /// Require requests in recorded order
+    #[arg(long, requires = "call")]
+    sequential: bool,
+    /// Index of the call, from 0
+    #[arg(
+        long,
+        value_name = "N",
+        group = "call",
+        requires_all = ["sequential", "asked"],
+        conflicts_with = "serve_stdio"
+    )]
+    index: Option<usize>,
+}
+
+/// Many requests in one process.
+#[derive(ClapArgs)]
+struct ServeArgs {
+    /// Serve requests from standard input, one JSON object per line, until end of input
+    #[arg(long, groups = ["asked", "call"])]
+    serve_stdio: bool,
+    /// What to do when a prompt is requested more often than it was recorded: "never" refuses it, "last" repeats the
+    /// last recording
+    #[arg(
+        long,
+        value_name = "WHICH",
+        value_enum,
+        default_value_t,
+        requires = "serve_stdio",
+        conflicts_with = "sequential",
+        hide_short_help = true
+    )]
+    repeat: RepeatArg,
+    /// Exit with status 1 if a recording was not used
+    #[arg(long, requires = "serve_stdio", hide_short_help = true)]
+    fail_unused: bool,
+}
+
+/// What is repeated.
+#[derive(Clone, Copy, Default, ValueEnum)]
+enum RepeatArg {
+    /// Refuse the request
+    #[default]
+    Never,
+    /// Repeat the last recording
+    Last,
+}
+
+impl From<RepeatArg> for Repeat {
+    fn from(repeat: RepeatArg) -> Self {
+        match repeat {
+            RepeatArg::Never => Self::Never,
+            RepeatArg::Last => Self::Last,
+        }
+    }
+}
+
+/// Which sessions are any.
+#[derive(ClapArgs)]
+struct SessionFilterArgs {
+    /// With "any": only sessions that used this model
+    #[arg(long, value_name = "ID", add = CandidateSource::Values("model_id").completer())]
+    model: Option<String>,
+    /// With "any": only sessions that used this adapter
+    #[arg(long, value_name = "ID", add = CandidateSource::Values("adapter_id").completer(), hide_short_help = true)]
+    adapter: Option<String>,
+    /// With "any": only sessions with this attribute; "show" lists attributes
+    #[arg(long, value_name = "NAME=VALUE", value_parser = attribute::pair, add = CandidateSource::Attributes.completer(), hide_short_help = true)]
+    attr: Vec<(String, String)>,
+    /// With "any": only sessions last seen at this time or later, as for "find"
+    #[arg(long, value_name = "TIME", value_parser = time::point)]
+    since: Option<DateTime<Utc>>,
+    /// With "any": only sessions last seen before this time
+    #[arg(long, value_name = "TIME", value_parser = time::point, hide_short_help = true)]
+    until: Option<DateTime<Utc>>,
+}
+
+impl SessionFilterArgs {
+    /// Returns whether any of them was given.
+    fn narrow(&self) -> bool {
+        let attribute = self.model.is_some() || self.adapter.is_some() || !self.attr.is_empty();
+        attribute || self.since.is_some() || self.until.is_some()
+    }
+
+    fn recording_filter(&self) -> RecordingFilter {
+        let named = [("model_id", &self.model), ("adapter_id", &self.adapter)];
+        let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
+        let attributes =
+            named.chain(self.attr.iter().cloned()).map(|(name, value)| AttributeSummary { name, value });
+        RecordingFilter {
+            attributes: attributes.collect(),
+            since: self.since.map(Timestamp),
+            until: self.until.map(Timestamp),
+        }
+    }
 }

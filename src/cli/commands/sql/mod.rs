@@ -1,33 +1,31 @@
 //! `runvault sql`
 
-mod cell;
-mod csv;
 mod rows;
-mod tables;
-mod vertical;
+mod text;
 
 use std::fs;
 use std::io::{self, BufWriter, Read, Write};
 use std::path::PathBuf;
 
+use self::rows::RowPrinter;
 use clap::Args as ClapArgs;
 use runvault::artifact::Cell;
 use runvault::digest::hex;
 use runvault::display::{escaped, is_plain};
 use runvault::vault::sql::{
-    self, SaveForm, SaveOptions, SqlError, SqlSaveAnswer, VaultSqlReader, VaultSqlStatement,
+    self, SaveForm, SaveOptions, SqlError, SqlSaveAnswer, SqlView, SqlViewSummary, VaultSqlReader,
+    VaultSqlStatement,
 };
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use self::rows::RowPrinter;
-use self::vertical::VerticalMode;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::progress::CommandProgress;
-use crate::cli::output::stdout::{self, counted};
-use crate::cli::output::stop::Stop;
-use crate::cli::output::{disk, json, terminal};
+use crate::cli::output::stdout::{self, FAINT, HASH, counted, plain};
+use crate::cli::output::terminal::{self, Stop};
+use crate::cli::output::{disk, fit, json};
+use text::VerticalMode;
 
 /// Query the vault with SQL
 ///
@@ -99,7 +97,7 @@ fn parameter(text: &str) -> Result<(String, String), String> {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         if self.tables {
-            return tables::print(self.json);
+            return print(self.json);
         }
         if let Some(path) = &self.save {
             disk::expect_file(path)?;
@@ -194,7 +192,7 @@ impl Args {
 
 /// Writes a record. It is data, so nothing in it is escaped; on a terminal, control characters are an error.
 fn write_record(out: &mut dyn Write, cells: &[Cell]) -> Result<(), CommandError> {
-    let record = csv::record(cells);
+    let record = text::record(cells);
     if terminal::is_terminal() && !is_plain(record.as_bytes()) {
         out.flush()?;
         let message = "the result contains terminal control characters; use --json, a file or a pipe";
@@ -296,6 +294,37 @@ impl From<SqlError> for CommandError {
             SqlError::Interrupted => Self::Interrupted,
         }
     }
+}
+
+fn print(as_json: bool) -> Result<Status, CommandError> {
+    let views = sql::views();
+    if as_json {
+        let mut out = stdout::raw();
+        views.iter().try_for_each(|view| json::line(&mut out, &SqlViewSummary::from(view)))?;
+        return Ok(Status::Done);
+    }
+    let mut out = BufWriter::new(stdout::text());
+    writeln!(out, "{FAINT}in the vault file, for any program that reads SQLite{FAINT:#}")?;
+    views.iter().filter(|view| view.is_plain).try_for_each(|view| block(&mut out, view))?;
+    writeln!(out, "\n{FAINT}in \"runvault sql\" and the files it saves{FAINT:#}")?;
+    views.iter().filter(|view| !view.is_plain).try_for_each(|view| block(&mut out, view))?;
+    out.flush()?;
+    Ok(Status::Done)
+}
+
+/// The column at which descriptions start.
+const BESIDE: usize = 20;
+
+fn block(out: &mut dyn Write, view: &SqlView) -> io::Result<()> {
+    writeln!(out, "\n{HASH}{}{HASH:#}: {}", view.name, plain(view.about))?;
+    let room = terminal::width().unwrap_or(usize::MAX).saturating_sub(BESIDE + 2);
+    for column in &view.columns {
+        for (index, line) in fit::fold(&plain(column.about), room).into_iter().enumerate() {
+            let name = if index == 0 { column.name } else { "" };
+            writeln!(out, "  {name:BESIDE$}{FAINT}{line}{FAINT:#}")?;
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

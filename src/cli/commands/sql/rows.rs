@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use runvault::artifact::Cell;
 
-use super::cell::{is_hash, plain};
-use super::vertical::{VerticalMode, VerticalPrinter};
+use super::text::{VerticalMode, VerticalPrinter, is_hash, plain};
 use crate::cli::output::stdout::{FAINT, HASH};
 use crate::cli::output::table::{self, TextColumn, TextTable};
 

@@ -12,9 +12,9 @@ use runvault::vault::add::{AddMonitor, CommonAnnotations, DocumentResult, Summar
 
 use super::{AddPrinter, CommandError, Status};
 use crate::cli::hints;
-use crate::cli::output::fork_notes::ForkNotes;
+use crate::cli::output::report::ForkNotes;
 use crate::cli::output::stdout;
-use crate::cli::output::stop::Stop;
+use crate::cli::output::terminal::Stop;
 
 /// The watcher, and the results so far.
 pub(super) struct Adder {

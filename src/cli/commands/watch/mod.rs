@@ -15,17 +15,17 @@ use runvault::intake::{ExamineOptions, PollingWatcher, Scan};
 use runvault::vault::add::CommonAnnotations;
 
 use super::index;
+use crate::cli::args::bounds::length;
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::inputs::{CheckArgs, SecretArgs, SourcePathArgs, kind};
 use crate::cli::args::label::LabelArgs;
-use crate::cli::args::length::length;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
 use crate::cli::commands::mover::{MoveArgs, Mover};
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::fork_notes::ForkNotes;
-use crate::cli::output::stop::Stop;
+use crate::cli::output::report::ForkNotes;
+use crate::cli::output::terminal::Stop;
 use crate::cli::output::{stdout, time};
 
 use adder::{Adder, WatchRetry};

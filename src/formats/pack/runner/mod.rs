@@ -1,16 +1,14 @@
 //! The rules of `runner.json`.
 
-mod members;
 mod timing;
 
-use super::hash;
-use super::inner::{PackMemberFinder, PackMemberRule, SCHEMA, filled, info, text, type_name};
-use super::patch::is_absolute;
+use super::inner::{PackMemberFinder, PackMemberRule, SCHEMA, filled, info, is_absolute, text, type_name};
+use super::members::canonical_hash;
 use crate::json::Value;
 use crate::json::reader::excerpt;
 use crate::validation::utf16_order;
 
-use members::{boolean, number, object, one_of};
+use timing::{boolean, number, object, one_of};
 
 /// The objects of a runner record.
 const OBJECTS: [&str; 7] = ["platform", "sandbox", "limits", "commands", "context", "timing", "exit"];
@@ -123,7 +121,7 @@ pub(super) static CANONICAL: [PackMemberRule; 1] = [PackMemberRule {
         "A number that overflows to infinity cannot be written canonically, even where it is not hashed.",
     ),
     check: |runner, found| {
-        if hash::canonical_hash(runner).is_err() {
+        if canonical_hash(runner).is_err() {
             found.add("a number overflows to infinity; the record has no canonical form");
         }
     },

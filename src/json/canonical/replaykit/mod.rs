@@ -3,17 +3,15 @@
 //! Normalization depends on the name of the member that directly contains a value: line endings in all strings, paths
 //! and timestamps in members with certain names, the order of a few lists. See `docs/formats.md`, "Canonical profiles".
 
-mod path;
-mod strip;
 mod timestamp;
-
-pub use strip::strip;
 
 use std::borrow::Cow;
 
 use crate::json::Value;
 use crate::json::number::round_to_12_digits;
 use crate::json::pointer::{self, Token};
+
+pub use timestamp::strip;
 
 /// Members that [`VolatilePolicy::Omit`] omits, by their lower-case names, at any depth.
 pub const VOLATILE_NAMES: [&str; 10] = [
@@ -243,7 +241,7 @@ fn normalized<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Cano
         return Ok(text);
     };
     if PATH_NAMES.contains(&&*key) || PATH_ENDINGS.iter().any(|ending| key.ends_with(ending)) {
-        Ok(Cow::Owned(path::normalize(&text)))
+        Ok(Cow::Owned(normalize(&text)))
     } else if TIMESTAMP_NAMES.contains(&&*key) {
         match timestamp::normalize(&text) {
             Ok(utc) => Ok(Cow::Owned(utc)),
@@ -252,6 +250,59 @@ fn normalized<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Cano
         }
     } else {
         Ok(text)
+    }
+}
+
+/// Returns `text` with forward slashes, a drive letter as first component, and no redundant components. A trailing
+/// slash is kept.
+fn normalize(text: &str) -> String {
+    let mut text = with_drive_as_component(text.replace('\\', "/"));
+    while text.contains("//") {
+        text = text.replace("//", "/");
+    }
+    let root = if text.starts_with('/') { "/" } else { "" };
+    let mut path = root.to_owned();
+    // The prefix that `..` cannot remove: the root, and earlier `..` components that were kept.
+    let mut fixed = path.len();
+    for component in text.split('/') {
+        match component {
+            "" | "." => {}
+            ".." if path.len() > fixed => {
+                let end = path.rfind('/').unwrap_or(0);
+                path.truncate(end.max(fixed));
+            }
+            ".." if !root.is_empty() => {}
+            other => {
+                if !path.is_empty() && !path.ends_with('/') {
+                    path.push('/');
+                }
+                path.push_str(other);
+                if other == ".." {
+                    fixed = path.len();
+                }
+            }
+        }
+    }
+    if path.is_empty() {
+        path.push('.');
+    }
+    if text.ends_with('/') && path != "/" {
+        path.push('/');
+    }
+    path
+}
+
+/// Converts `C:/rest` to `/c/rest` if the rest is one line; a line feed at its end is removed.
+fn with_drive_as_component(text: String) -> String {
+    let Some((drive, rest)) = text.split_once(":/") else {
+        return text;
+    };
+    let rest = rest.strip_suffix('\n').unwrap_or(rest);
+    match drive.as_bytes() {
+        [letter] if letter.is_ascii_alphabetic() && !rest.contains('\n') => {
+            format!("/{}/{rest}", drive.to_ascii_lowercase())
+        }
+        _ => text,
     }
 }
 
@@ -300,5 +351,27 @@ mod tests {
                 "/ended_at: the timestamp \"9999-12-31T23:00:00-01:00\" is outside years 1 to 9999 in UTC",
             ]
         );
+    }
+
+    #[test]
+    fn paths_of_all_systems() {
+        for (text, expected) in [
+            ("", "."),
+            ("./", "./"),
+            ("x/../", "./"),
+            ("/..", "/"),
+            ("../../a/..", "../.."),
+            ("C:\\", "/c/"),
+            ("C:", "C:"),
+            ("C:foo", "C:foo"),
+            ("D:/a/b\n", "/d/a/b"),
+            ("D:/a\nb", "D:/a\nb"),
+            ("\\\\srv\\x", "/srv/x"),
+            ("a//b/./c/", "a/b/c/"),
+            ("/", "/"),
+            ("é:/x", "é:/x"),
+        ] {
+            assert_eq!(normalize(text), expected, "{text:?}");
+        }
     }
 }

@@ -5,7 +5,11 @@
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, SecondsFormat, TimeDelta, Weekday};
 
-use super::strip::strip;
+/// Returns `text` without surrounding white space, like Python's `str.strip`.
+#[must_use]
+pub fn strip(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
+}
 
 /// The error for a timestamp outside the years 1 to 9999 after conversion to UTC.
 #[derive(Debug, PartialEq, Eq)]
@@ -186,8 +190,9 @@ fn offset(bytes: NulTerminatedBytes<'_>, zone: usize) -> Option<TimeDelta> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn what_is_converted_and_what_is_only_stripped() {

@@ -1,0 +1,244 @@
+use std::io;
+use std::path::Path;
+
+use runvault::Vault;
+use runvault::digest::{CoreHash, Digest};
+use runvault::display::escaped;
+use runvault::files::{FileWriteError, StagedDirectory};
+use runvault::recorders::{self, CallExportError};
+use runvault::server::{PageSelection, WritePagesError, WrittenPages, write_pages};
+use runvault::vault::bundle::{ArtifactSelection, LinkScope};
+use runvault::vault::links::{Direction, LinksRequest};
+
+use super::{Args, FormatName};
+use crate::cli::output::disk;
+use crate::cli::output::exit::{CommandError, Status};
+use crate::cli::output::stdout::{self, counted};
+
+/// The relation of a run pack to the session that has its prompts and responses.
+const REPLAYS: &str = "replays";
+
+/// The relation of a part of a run to the part before it.
+const CONTINUES: &str = "continues";
+
+impl Args {
+    /// Writes the calls of the selected run packs.
+    pub(super) fn write_calls(&self, vault: &Vault, format: FormatName) -> Result<Status, CommandError> {
+        let Some(output) = &self.output else { return Err(CommandError::Usage("give -o FILE".to_owned())) };
+        let packs = self.packs(vault)?;
+        let attachment = |digest: Digest| vault.get(&digest.into()).ok();
+        let write =
+            |out: &mut dyn std::io::Write| match recorders::write(format.into(), &packs, &attachment, out) {
+                Ok(calls) => Ok(calls),
+                Err(CallExportError::Io(error)) => Err(CommandError::from(error)),
+                Err(error) => Err(CommandError::No(error.to_string())),
+            };
+        let calls = if output == Path::new("-") {
+            write(&mut stdout::raw())?
+        } else {
+            disk::write_with(output, &self.mode.options(self.force, vault.path()), write)?
+        };
+        let runs = counted(packs.len() as u64, "run");
+        stdout::note(&format!("exported {} of {runs}", counted(calls, "call")));
+        Ok(Status::Done)
+    }
+
+    /// Returns the run packs that are selected, or whose sessions are. What conditions select besides is left out.
+    fn packs(&self, vault: &Vault) -> Result<Vec<Vec<u8>>, CommandError> {
+        let mut selected = super::selected(vault, &self.selection(vault)?)?;
+        let is_named = !self.hashes.is_empty();
+        if !is_named {
+            // They are in the order in which they were seen, like their calls.
+            selected.reverse();
+        }
+        let mut packs: Vec<(CoreHash, Vec<u8>)> = Vec::new();
+        let mut others = 0;
+        for core in &selected {
+            match pack_of(vault, *core, &selected) {
+                Ok((pack, _)) if packs.iter().any(|(other, _)| *other == pack) => {}
+                Ok(found) => packs.push(found),
+                Err(CommandError::No(_)) if !is_named => others += 1,
+                Err(failure) => return Err(failure),
+            }
+        }
+        if packs.is_empty() {
+            return Err(CommandError::No(format!("nothing to export: {}", CallExportError::NoCalls)));
+        }
+        if others > 0 {
+            let are = if others == 1 { "artifact has" } else { "artifacts have" };
+            stdout::note(&format!("{others} selected {are} no recorded calls, or those of several runs"));
+        }
+        let mut documents = Vec::new();
+        for (core, document) in &packs {
+            documents.push(document.clone());
+            for (part, document) in following(vault, *core)? {
+                if packs.iter().all(|(other, _)| *other != part) {
+                    documents.push(document);
+                }
+            }
+        }
+        Ok(documents)
+    }
+}
+
+/// Returns the run packs with the parts of a run after one of them, in their order.
+fn following(vault: &Vault, core: CoreHash) -> Result<Vec<(CoreHash, Vec<u8>)>, CommandError> {
+    let mut parts: Vec<(CoreHash, Vec<u8>)> = Vec::new();
+    loop {
+        let last = parts.last().map_or(core, |(part, _)| *part);
+        let request = LinksRequest {
+            relation: Some(CONTINUES.to_owned()),
+            direction: Some(Direction::In),
+            ..LinksRequest::new(last)
+        };
+        let nodes = vault.run(&request)?.nodes;
+        let is_known = |other: &CoreHash| *other == core || parts.iter().any(|(part, _)| part == other);
+        let next = nodes.into_iter().filter_map(|node| node.target.core_hash).find(|other| !is_known(other));
+        let Some(next) = next else { return Ok(parts) };
+        let document = vault.get(&next.0.into())?;
+        parts.push((next, document));
+    }
+}
+
+/// Returns the run pack with the calls of an artifact: itself, or the only one that has the calls of a session, or the only
+/// one of those that is selected.
+fn pack_of(
+    vault: &Vault,
+    core: CoreHash,
+    selected: &[CoreHash],
+) -> Result<(CoreHash, Vec<u8>), CommandError> {
+    let document = vault.get(&core.0.into())?;
+    if recorders::has_calls(&document) {
+        return Ok((core, document));
+    }
+    let request = LinksRequest {
+        relation: Some(REPLAYS.to_owned()),
+        direction: Some(Direction::In),
+        ..LinksRequest::new(core)
+    };
+    let mut packs = Vec::new();
+    for node in vault.run(&request)?.nodes {
+        if let Some(other) = node.target.core_hash.filter(|other| *other != core) {
+            let document = vault.get(&other.0.into())?;
+            if recorders::has_calls(&document) {
+                packs.push((other, document));
+            }
+        }
+    }
+    if packs.len() > 1 && packs.iter().any(|(pack, _)| selected.contains(pack)) {
+        packs.retain(|(pack, _)| selected.contains(pack));
+    }
+    // Of the parts of a run, the others follow the first.
+    let mut continued = Vec::new();
+    for (pack, _) in &packs {
+        continued.extend(following(vault, *pack)?.into_iter().map(|(part, _)| part));
+    }
+    packs.retain(|(pack, _)| !continued.contains(pack));
+    <[_; 1]>::try_from(packs).map(|[pack]| pack).map_err(|packs| not_one(core, &packs))
+}
+
+fn not_one(core: CoreHash, packs: &[(CoreHash, Vec<u8>)]) -> CommandError {
+    if packs.is_empty() {
+        let of = "a run pack of recorded or imported calls";
+        return CommandError::No(format!("{core:.12} is neither {of} nor the session of one"));
+    }
+    let hashes: Vec<String> = packs.iter().map(|(pack, _)| format!("{pack:.12}")).collect();
+    let (count, hashes) = (hashes.len(), hashes.join(", "));
+    CommandError::No(format!(
+        "{core:.12}: it is the session of {count} run packs; name one of them: {hashes}"
+    ))
+}
+
+/// How often pages are written until the vault was not changed meanwhile.
+const ATTEMPTS: usize = 5;
+
+impl Args {
+    /// Writes the pages of the selected artifacts to a directory.
+    pub(super) fn write_pages(&self, vault: &Vault, directory: &Path) -> Result<Status, CommandError> {
+        for _ in 1..ATTEMPTS {
+            match self.try_to_write(vault, directory) {
+                Err(HtmlExportError::Pages(WritePagesError::Changed)) => {}
+                tried => return Ok(reported(directory, &tried?)),
+            }
+        }
+        Ok(reported(directory, &self.try_to_write(vault, directory)?))
+    }
+
+    fn try_to_write(&self, vault: &Vault, directory: &Path) -> Result<WrittenPages, HtmlExportError> {
+        let selection = self.pages(vault)?;
+        let options = self.mode.options(false, vault.path());
+        let mut staged = StagedDirectory::create_or_fill(directory, &options).map_err(existing)?;
+        let written = write_pages(vault, &selection, &mut |name, bytes| {
+            staged.write(name, bytes).map_err(io::Error::other)
+        })?;
+        staged.commit().map_err(existing)?;
+        Ok(written)
+    }
+
+    fn pages(&self, vault: &Vault) -> Result<PageSelection, CommandError> {
+        let selection = self.selection(vault)?;
+        let links = selection.links;
+        let selection = ArtifactSelection { links: LinkScope::None, ..selection };
+        let artifacts = super::selected(vault, &selection)?;
+        let others = if links == LinkScope::None {
+            Vec::new()
+        } else {
+            vault.select(&ArtifactSelection { artifacts: artifacts.clone(), links, ..selection })?
+        };
+        Ok(PageSelection { artifacts, others })
+    }
+}
+
+/// The reason why pages were not written.
+enum HtmlExportError {
+    Pages(WritePagesError),
+    Other(CommandError),
+}
+
+impl From<WritePagesError> for HtmlExportError {
+    fn from(error: WritePagesError) -> Self {
+        Self::Pages(error)
+    }
+}
+
+impl From<CommandError> for HtmlExportError {
+    fn from(failure: CommandError) -> Self {
+        Self::Other(failure)
+    }
+}
+
+impl From<HtmlExportError> for CommandError {
+    fn from(failed: HtmlExportError) -> Self {
+        match failed {
+            HtmlExportError::Other(failure) => failure,
+            HtmlExportError::Pages(WritePagesError::Store(error)) => error.into(),
+            HtmlExportError::Pages(WritePagesError::Changed) => {
+                Self::CouldNotRun(format!("{}; try again", WritePagesError::Changed))
+            }
+            HtmlExportError::Pages(error) => Self::CouldNotRun(error.to_string()),
+        }
+    }
+}
+
+/// Returns the failure to write a directory, which nothing replaces.
+fn existing(error: FileWriteError) -> CommandError {
+    match error {
+        FileWriteError::Exists { .. } => {
+            CommandError::CouldNotRun(format!("{error} and is not an empty directory; choose another"))
+        }
+        error => error.into(),
+    }
+}
+
+fn reported(directory: &Path, written: &WrittenPages) -> Status {
+    let WrittenPages { artifacts, files, bytes } = *written;
+    stdout::note(&format!(
+        "wrote the pages of {} to {}: {}, {}; open {}",
+        counted(artifacts, "artifact"),
+        escaped(&directory.display().to_string()),
+        counted(files, "file"),
+        stdout::size(bytes),
+        escaped(&directory.join("index.html").display().to_string()),
+    ));
+    Status::Done
+}
