@@ -41,7 +41,7 @@ impl PostgresJournalWriter {
     ) -> PostgresResult<(Self, bool)> {
         // What changes the schema locks the same rows. Under the lock, the version is what it is, not what it was when the
         // transaction began.
-        let sql = "SELECT h.seq, h.at, h.chain, v.schema_version, h.is_incomplete FROM head h, vault v WHERE h.id = 1 AND v.id = 1
+        let sql = "SELECT h.seq, h.at, h.chain, v.format_version, h.is_incomplete FROM head h, vault v WHERE h.id = 1 AND v.id = 1
                       FOR UPDATE OF h FOR SHARE OF v";
         let _wait = Wait::begin(|| format!("another writer of {}", session.server().name()));
         Self::read(session, sql, actor, at)

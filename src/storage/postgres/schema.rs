@@ -102,24 +102,30 @@ pub(super) fn expect_current(name: &str, version: i32) -> Result<()> {
     }
 }
 
+/// The columns in which builds before the first release have the versions of their schemas.
+const EARLIER: [&str; 2] = ["version", "schema_version"];
+
 /// Returns the error for a vault of a build before the first release, if the server has one.
 fn earlier(server: &PostgresServer) -> PostgresResult<Option<StorageError>> {
-    let sql = format!("SELECT version FROM \"{}\".vault", server.schema());
-    match server.lease()?.query_typed(&sql, &[]) {
-        Ok(rows) => {
-            let version: i32 = rows.first().map_or(Ok(0), |row| value(row, 0))?;
-            let message = format!("{} {}", server.name(), StorageError::earlier_build(version.into()));
-            Ok(Some(StorageError::new(ErrorKind::Older, message)))
+    for column in EARLIER {
+        let sql = format!("SELECT {column} FROM \"{}\".vault", server.schema());
+        match server.lease()?.query_typed(&sql, &[]) {
+            Ok(rows) => {
+                let version: i32 = rows.first().map_or(Ok(0), |row| value(row, 0))?;
+                let message = format!("{} {}", server.name(), StorageError::earlier_build(version.into()));
+                return Ok(Some(StorageError::new(ErrorKind::Older, message)));
+            }
+            Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => {}
+            Err(error) => return Err(error.into()),
         }
-        Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => Ok(None),
-        Err(error) => Err(error.into()),
     }
+    Ok(None)
 }
 
 /// Returns the version of the vault, or `None` if there is none.
 fn version(server: &PostgresServer) -> PostgresResult<Option<i32>> {
     let mut client = server.lease()?;
-    let sql = format!("SELECT schema_version FROM \"{}\".vault", server.schema());
+    let sql = format!("SELECT format_version FROM \"{}\".vault", server.schema());
     match client.query_typed(&sql, &[]) {
         Ok(rows) => rows.first().map(|row| value(row, 0)).transpose(),
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => {
@@ -180,14 +186,14 @@ fn try_to_create(server: &PostgresServer, blobs: Option<&NewBlobStore>) -> Postg
     let mut transaction = client.transaction()?;
     transaction.batch_execute(&format!(
         "CREATE SCHEMA IF NOT EXISTS \"{schema}\";
-         CREATE TABLE IF NOT EXISTS \"{schema}\".vault (id smallint PRIMARY KEY CHECK (id = 1), schema_version integer NOT NULL);
-         SET LOCAL search_path TO \"{schema}\"; INSERT INTO vault (id, schema_version) VALUES (1, 0) ON CONFLICT DO NOTHING"
+         CREATE TABLE IF NOT EXISTS \"{schema}\".vault (id smallint PRIMARY KEY CHECK (id = 1), format_version integer NOT NULL);
+         SET LOCAL search_path TO \"{schema}\"; INSERT INTO vault (id, format_version) VALUES (1, 0) ON CONFLICT DO NOTHING"
     ))?;
-    let row = transaction.query_typed_one("SELECT schema_version FROM vault WHERE id = 1 FOR UPDATE", &[])?;
+    let row = transaction.query_typed_one("SELECT format_version FROM vault WHERE id = 1 FOR UPDATE", &[])?;
     let found: i32 = value(&row, 0)?;
     if found == 0 {
         transaction.batch_execute(VAULT)?;
-        transaction.execute_typed("UPDATE vault SET schema_version = $1", &[(&VERSION, Type::INT4)])?;
+        transaction.execute_typed("UPDATE vault SET format_version = $1", &[(&VERSION, Type::INT4)])?;
         if let Some(NewBlobStore { vault, url }) = blobs {
             let sql = "INSERT INTO blob_store (id, vault, url, is_claimed) VALUES (1, $1, $2, false)";
             transaction.execute_typed(sql, &[(&&vault[..], Type::BYTEA), (url, Type::TEXT)])?;
@@ -269,7 +275,7 @@ mod tests {
         let server = server(&schema);
         prepare(&server, PostgresCreatePolicy::Create, None).unwrap();
         let writing = DatabaseTransaction::to_write(&server, BUSY_TIMEOUT).unwrap();
-        schema.client().batch_execute("UPDATE vault SET schema_version = schema_version + 1").unwrap();
+        schema.client().batch_execute("UPDATE vault SET format_version = format_version + 1").unwrap();
         assert!(is_newer(PostgresJournalWriter::lock(&writing, None, chrono::DateTime::UNIX_EPOCH)));
         assert!(is_newer(DatabaseTransaction::to_write(&server, BUSY_TIMEOUT)));
         assert!(is_newer(DatabaseTransaction::to_read(&server)));
@@ -285,14 +291,17 @@ mod tests {
     fn a_vault_of_an_earlier_build_is_refused_naming_its_version() {
         let Some(schema) = Schema::new() else { return };
         let name = schema.name();
-        let earlier = format!(
-            "CREATE SCHEMA {name}; CREATE TABLE {name}.vault (id smallint, version integer); INSERT INTO {name}.vault VALUES (1, 7)"
-        );
-        schema.client().batch_execute(&earlier).unwrap();
-        for policy in [PostgresCreatePolicy::Open, PostgresCreatePolicy::OpenOrCreate] {
-            let error = prepare(&server(&schema), policy, None).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Older);
-            assert!(error.to_string().contains("schema version 7"), "{error}");
+        for column in EARLIER {
+            let earlier = format!(
+                "DROP SCHEMA IF EXISTS {name} CASCADE; CREATE SCHEMA {name};
+                 CREATE TABLE {name}.vault (id smallint, {column} integer); INSERT INTO {name}.vault VALUES (1, 7)"
+            );
+            schema.client().batch_execute(&earlier).unwrap();
+            for policy in [PostgresCreatePolicy::Open, PostgresCreatePolicy::OpenOrCreate] {
+                let error = prepare(&server(&schema), policy, None).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Older);
+                assert!(error.to_string().contains("schema version 7"), "{error}");
+            }
         }
     }
 }

@@ -90,7 +90,7 @@ impl<'s> DatabaseTransaction<'s> {
             let count = if prepares { client.count_of_prepared() } else { "0".to_owned() };
             let read = match checked {
                 Checked::Nothing => String::new(),
-                _ => format!("SELECT schema_version, {count} FROM vault"),
+                _ => format!("SELECT format_version, {count} FROM vault"),
             };
             let opening = format!(
                 "BEGIN ISOLATION LEVEL {kind}; SET LOCAL search_path TO \"{}\"; {SETTINGS}; {statements}; {read}",

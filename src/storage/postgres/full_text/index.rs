@@ -31,7 +31,7 @@ pub(super) fn state(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<
 /// Waits for others that change the index, and returns its state.
 fn lock(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<PostgresSearchState>> {
     let sql =
-        "SELECT s.version, s.capture, v.schema_version FROM search_state s, vault v WHERE s.id = 1 AND v.id = 1
+        "SELECT s.version, s.capture, v.format_version FROM search_state s, vault v WHERE s.id = 1 AND v.id = 1
                   FOR UPDATE OF s FOR SHARE OF v";
     let Some(row) = session.row(sql, &[])? else { return Ok(None) };
     expect_current(session.server().name(), value(&row, 2)?)?;
