@@ -22,15 +22,16 @@ use crate::vault::LookupError;
 
 /// Returns a response with a problem document (RFC 9457).
 pub(super) fn problem(status: StatusCode, title: &str, detail: &str) -> Response<Body> {
-    json_problem(status, &document(status, title, detail))
+    json_problem(status, &problem_document(status, title, detail))
 }
 
 /// Returns a response with a problem document that clients of a provider can show.
 pub(super) fn problem_for(provider: &str, status: StatusCode, title: &str, detail: &str) -> Response<Body> {
-    json_problem(status, &for_clients(provider, status, document(status, title, detail)))
+    json_problem(status, &for_clients(provider, status, problem_document(status, title, detail)))
 }
 
-fn document(status: StatusCode, title: &str, detail: &str) -> Json {
+/// Returns a problem document. The member `error` is where clients of providers look for a message.
+pub(super) fn problem_document(status: StatusCode, title: &str, detail: &str) -> Json {
     json!({
         "type": "about:blank",
         "title": title,
