@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::call::{CompleteRequest, ResponseForm};
 use crate::calls::matching::MatchingRules;
-use crate::calls::providers::{Endpoint, PathIdentity, endpoint};
+use crate::calls::providers::provider::PathIdentity;
+use crate::calls::providers::{Endpoint, endpoint};
 use crate::calls::recorded_run::{self, AnsweredCall, KIND, RecordedCalls, RequestRecord, UnansweredCall};
 use crate::calls::run::{SOURCE, SOURCES};
 use crate::digest::{CoreHash, Digest};

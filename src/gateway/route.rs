@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use axum::http::Uri;
 
-use crate::calls::providers::{Endpoint, MODELS, PROVIDERS, Provider};
+use crate::calls::providers::provider::MODELS;
+use crate::calls::providers::{Endpoint, PROVIDERS, Provider};
 use crate::calls::target::percent_decoded;
 use crate::json::reader::excerpt;
 

@@ -11,7 +11,7 @@ mod cohere;
 mod gemini;
 mod ollama;
 mod openai;
-mod provider;
+pub(crate) mod provider;
 
 use std::net::SocketAddr;
 
@@ -20,7 +20,7 @@ use chat::Chat;
 use provider::ChatForm;
 
 pub(crate) use answer::{AnswerContent, AnswerFailure, AnswerReader, number, stated_error, type_of};
-pub(crate) use provider::{AnswerForm, ChatResponse, MODELS, MemberRoles, MetadataForm, PathIdentity};
+pub(crate) use provider::{AnswerForm, ChatResponse, MemberRoles, MetadataForm};
 pub use provider::{Endpoint, Provider};
 
 /// The providers that are known. Those with endpoints are forwarded to and recorded; the requests of the others are read
