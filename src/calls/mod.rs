@@ -26,9 +26,7 @@ use std::borrow::Cow;
 use crate::json::{Number, Object, Value};
 
 pub use matching::{InvalidRule, MatchingRules};
-pub use providers::{
-    Endpoint, MemberPaths, PROVIDERS, Provider, REPLAY_KEY, base_url_variables, key_variables,
-};
+pub use providers::{Endpoint, PROVIDERS, Provider, REPLAY_KEY, base_url_variables, key_variables};
 
 /// Returns a string.
 pub(crate) fn text<'v>(text: impl Into<Cow<'v, str>>) -> Value<'v> {
@@ -44,6 +42,11 @@ pub(crate) fn integer(number: u64) -> Value<'static> {
 pub(crate) fn object<'v, 'n: 'v>(members: impl IntoIterator<Item = (&'n str, Value<'v>)>) -> Value<'v> {
     let members = members.into_iter().map(|(name, value)| (Cow::Borrowed(name), value));
     Value::Object(Object::from_members(members.collect()))
+}
+
+/// Returns the text that is a member.
+pub(crate) fn word<'v>(value: &'v Value<'_>, name: &str) -> Option<&'v str> {
+    value.get(name).and_then(Value::as_str)
 }
 
 /// Returns the value at a path of member names and array indexes.

@@ -42,7 +42,7 @@ pub(super) const STREAM: &str = "stream";
 
 /// A recorded request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RecordedRequest {
+pub(crate) struct RequestRecord {
     /// The position of the run pack among those of its run that were read, from 0.
     pub(crate) pack: usize,
     /// The number of the step with the request.
@@ -60,7 +60,7 @@ pub(crate) struct RecordedRequest {
 /// A recorded answer and the request that it answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AnsweredCall {
-    pub(crate) request: RecordedRequest,
+    pub(crate) request: RequestRecord,
     pub(crate) requested_at: Option<DateTime<Utc>>,
     pub(crate) latency_ms: Option<u64>,
     /// The model that was asked, or the name of the API if the request names none.
@@ -82,7 +82,7 @@ pub(crate) struct AnsweredCall {
 /// A request without a complete answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UnansweredCall {
-    pub(crate) request: RecordedRequest,
+    pub(crate) request: RequestRecord,
     /// Why there is no answer.
     pub(crate) reason: String,
 }
@@ -163,12 +163,12 @@ fn read_unanswered(step: usize, request: &Value<'_>, event: &Value<'_>) -> Optio
     Some(UnansweredCall { request: read_request(step, request)?, reason })
 }
 
-fn read_request(step: usize, request: &Value<'_>) -> Option<RecordedRequest> {
+fn read_request(step: usize, request: &Value<'_>) -> Option<RequestRecord> {
     let input = |name: &str| text_at(request, &["input", name]);
     let stated = input("prompt_hash").and_then(|stated| Digest::parse_prefixed(&stated));
     // Profile 1 states the text.
     let of_text = || input("prompt").map(|prompt| Digest::from_content(prompt.as_bytes()));
-    Some(RecordedRequest {
+    Some(RequestRecord {
         pack: 0,
         step,
         provider: input("provider")?,

@@ -99,18 +99,8 @@ mod tests {
         let retry = RetryHeaders::default();
         let request = format!("{{\"input\":{number},\"model\":\"m\"}}");
         let answer = CallResponse { status, content_type: None, retry, body, chunks: Vec::new() };
-        CallRecord {
-            number,
-            requested_at: Some(DateTime::UNIX_EPOCH),
-            provider: "openai".to_owned(),
-            endpoint: "responses".to_owned(),
-            path: "/v1/responses".to_owned(),
-            query: None,
-            request: CompleteRequest { prompt: request.clone(), payload: request },
-            latency_ms: Some(5),
-            replayed_before: 0,
-            outcome: CallOutcome::Answered(answer),
-        }
+        let request = CompleteRequest { prompt: request.clone(), payload: request };
+        CallRecord::sample(number, request, CallOutcome::Answered(answer))
     }
 
     fn sessions(calls: &[CallRecord]) -> Vec<Vec<u8>> {

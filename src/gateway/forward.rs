@@ -20,11 +20,10 @@ use tokio::time::timeout;
 
 use super::connection::{described, forwarded, returned};
 use super::decoding::{BodyDecoder, DecodingFailure};
-use super::events::GatewayEvent;
 use super::recording::PendingCall;
 use super::responses::problem_for;
 use super::route::Route;
-use super::shared::GatewayState;
+use super::shared::{GatewayEvent, GatewayState};
 use crate::calls::call::{CallOutcome, CallResponse, Chunk, ResponseForm, RetryHeaders};
 use crate::calls::events::StreamEnd;
 

@@ -19,7 +19,6 @@ use tokio::task;
 use tokio::time::sleep;
 
 use super::connection::UpstreamClient;
-use super::events::GatewayEvent;
 use super::finish::{FinishError, FinishedRun, RunDestination};
 use super::http;
 use super::open_calls::{self, OpenCallJournal, OpenCallRecord};
@@ -27,7 +26,7 @@ use super::recordings::RunPackCache;
 use super::recovery::Recoverer;
 use super::route::Upstreams;
 use super::run::ReplayedCalls;
-use super::shared::{GatewayMode, GatewayOptions, GatewayState, ReplaySource};
+use super::shared::{GatewayEvent, GatewayMode, GatewayOptions, GatewayState, ReplaySource};
 use super::spool::SpoolDirectory;
 use crate::digest::CoreHash;
 use crate::server::{self, ConnectionLimits};

@@ -15,7 +15,6 @@ use tokio::time::Instant;
 
 use super::connection::asks_for_web_socket;
 use super::decoding::decoded;
-use super::events::GatewayEvent;
 use super::finish::FinishError;
 use super::forward::{ReceivedRequest, forward, not_recorded};
 use super::miss::{MISSED, RecordingMiss};
@@ -29,7 +28,7 @@ use super::responses::{
 };
 use super::route::{Destination, GatewayPath, Route, target};
 use super::run::GatewayRun;
-use super::shared::{GatewayMode, GatewayState};
+use super::shared::{GatewayEvent, GatewayMode, GatewayState};
 use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest, ResponseForm};
 use crate::calls::providers::{self, Endpoint};
 use crate::calls::target::query_digest;

@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::difference::{Differences, RuleFormat, RuleSuggestion, differences, suggestions};
 use super::recordings::{RecordedFailure, RecordingLookup};
+use super::responses::problem_document;
 use crate::calls::call::ResponseForm;
 use crate::calls::recorded_run::AnsweredCall;
 use crate::digest::CoreHash;
@@ -126,29 +127,23 @@ impl RecordingMiss {
     /// Returns the problem document (RFC 9457) for the client. The member `error` is where clients of providers look for a
     /// message.
     pub(super) fn problem(&self, format: RuleFormat) -> Json {
-        let reason = self.reason(format);
-        let mut problem = json!({
-            "type": "about:blank",
-            "title": "not recorded",
-            "status": MISSED.as_u16(),
-            "detail": reason,
-            "error": {"message": format!("not recorded: {reason}"), "type": "not_recorded"},
-        });
+        let mut problem = problem_document(MISSED, "not recorded", &self.reason(format));
         let nearest = match self {
             Self::Different { run, step, .. }
             | Self::OtherForm { run, step, .. }
             | Self::Failed(RecordedFailure { run, step, .. }) => Some((run, step)),
             _ => None,
         };
-        if let (Some((run, step)), Some(members)) = (nearest, problem.as_object_mut()) {
-            members.insert("nearest".to_owned(), json!({"core_hash": run.to_string(), "step": step}));
-        }
-        if let (Self::Different { lines, count, rules, .. }, Some(members)) = (self, problem.as_object_mut())
-        {
+        let nearest =
+            nearest.map(|(run, step)| ("nearest", json!({"core_hash": run.to_string(), "step": step})));
+        let mut more: Vec<(&str, Json)> = nearest.into_iter().collect();
+        if let Self::Different { lines, count, rules, .. } = self {
             let rules: Vec<String> = rules.iter().map(format).collect();
-            members.insert("differences".to_owned(), json!(lines));
-            members.insert("differences_count".to_owned(), json!(count));
-            members.insert("rules".to_owned(), json!(rules));
+            let stated = [("differences", json!(lines)), ("differences_count", json!(count))];
+            more.extend(stated.into_iter().chain([("rules", json!(rules))]));
+        }
+        if let Some(members) = problem.as_object_mut() {
+            members.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
         }
         problem
     }

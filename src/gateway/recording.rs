@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use tokio::task;
 
-use super::events::GatewayEvent;
 use super::open_calls::OpenCallEntry;
 use super::run::GatewayRun;
-use super::shared::GatewayState;
+use super::shared::{GatewayEvent, GatewayState};
 use crate::calls::body;
 use crate::calls::call::{CallOutcome, CallRecord, CallResponse};
 use crate::calls::matching::MatchingRules;

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::calls::call::{CompleteRequest, ResponseForm};
 use crate::calls::matching::MatchingRules;
-use crate::calls::providers::{Endpoint, PathIdentity, endpoint};
-use crate::calls::recorded_run::{self, AnsweredCall, KIND, RecordedCalls, RecordedRequest, UnansweredCall};
+use crate::calls::providers::provider::PathIdentity;
+use crate::calls::providers::{Endpoint, endpoint};
+use crate::calls::recorded_run::{self, AnsweredCall, KIND, RecordedCalls, RequestRecord, UnansweredCall};
 use crate::calls::run::{SOURCE, SOURCES};
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{self, Limits, excerpt};
@@ -51,7 +52,7 @@ pub fn recorded_calls(vault: &Vault, run_pack: CoreHash) -> Result<Option<Vec<Re
     let Some(recorded) = recorded_run::read(&document) else { return Ok(None) };
     let mut requests = recorded_run::requests(&document);
     let calls = recorded.into_iter().map(|call| {
-        let RecordedRequest { step, provider, endpoint, .. } = call.request;
+        let RequestRecord { step, provider, endpoint, .. } = call.request;
         let prompt = requests.remove(&step).map(|request| request.prompt).unwrap_or_default();
         RecordedCall { step, provider, endpoint, prompt }
     });
@@ -157,7 +158,7 @@ impl RecordingLookup {
     }
 
     /// Returns whether a recorded request has the same prompt, and asked the same model or server as far as its path says.
-    pub(super) fn is(&self, recorded: &RecordedRequest) -> bool {
+    pub(super) fn is(&self, recorded: &RequestRecord) -> bool {
         let resources = |path| self.endpoint.path_identity(path).resources;
         self.is_same_api(recorded)
             && recorded.prompt == self.digest()
@@ -166,12 +167,12 @@ impl RecordingLookup {
     }
 
     /// Returns whether a recorded request is one of the same API.
-    pub(super) fn is_same_api(&self, recorded: &RecordedRequest) -> bool {
+    pub(super) fn is_same_api(&self, recorded: &RequestRecord) -> bool {
         recorded.provider == self.provider && recorded.endpoint == self.endpoint.name
     }
 
     /// Returns in which way the URL of a recorded request differs, if requests are compared by that.
-    pub(super) fn url_difference(&self, recorded: &RecordedRequest) -> Option<String> {
+    pub(super) fn url_difference(&self, recorded: &RequestRecord) -> Option<String> {
         let identity = |path| self.endpoint.path_identity(path);
         if identity(&recorded.path) != identity(&self.path) {
             let (one, other) = (excerpt(&recorded.path), excerpt(&self.path));
@@ -286,7 +287,7 @@ impl RunPackCache {
         Ok(())
     }
 
-    fn own_prompt(&self, recorded: &RecordedRequest, request: &str) -> Option<String> {
+    fn own_prompt(&self, recorded: &RequestRecord, request: &str) -> Option<String> {
         let request = reader::read(request.as_bytes(), &Limits::most()).ok()?;
         let endpoint = endpoint(&recorded.provider, &recorded.path);
         let path = self.rules.redacted_path(&recorded.path);
@@ -427,7 +428,7 @@ impl RunPackCache {
 }
 
 /// Returns the requests of a run pack.
-fn requests(run: &mut RecordedCalls) -> impl Iterator<Item = &mut RecordedRequest> {
+fn requests(run: &mut RecordedCalls) -> impl Iterator<Item = &mut RequestRecord> {
     let RecordedCalls { recorded, unanswered, .. } = run;
     let recorded = recorded.iter_mut().map(|call| &mut call.request);
     recorded.chain(unanswered.iter_mut().map(|call| &mut call.request))

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::events::GatewayEvent;
 use super::finish::{FinishError, FinishedRun, RunDestination};
 use super::recording::is_refused;
+use super::shared::GatewayEvent;
 use super::spool::{self, DAMAGED, LeftSpool, SpoolContent, SpoolDirectory, UNSTORED};
 use crate::calls::call::{CallRecord, StoredCall};
 use crate::calls::request_store::{RequestRestorer, RequestStore};

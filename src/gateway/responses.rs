@@ -13,7 +13,8 @@ use serde_json::{Value as Json, json};
 
 use super::recordings::{RecordedRunPack, RunPackCache};
 use super::route::Route;
-use crate::calls::providers::{MODELS, Provider, metadata_form};
+use crate::calls::providers::provider::MODELS;
+use crate::calls::providers::{Provider, metadata_form};
 use crate::digest::CoreHash;
 use crate::json::Value;
 use crate::json::reader::{self, Limits};
@@ -22,15 +23,16 @@ use crate::vault::LookupError;
 
 /// Returns a response with a problem document (RFC 9457).
 pub(super) fn problem(status: StatusCode, title: &str, detail: &str) -> Response<Body> {
-    json_problem(status, &document(status, title, detail))
+    json_problem(status, &problem_document(status, title, detail))
 }
 
 /// Returns a response with a problem document that clients of a provider can show.
 pub(super) fn problem_for(provider: &str, status: StatusCode, title: &str, detail: &str) -> Response<Body> {
-    json_problem(status, &for_clients(provider, status, document(status, title, detail)))
+    json_problem(status, &for_clients(provider, status, problem_document(status, title, detail)))
 }
 
-fn document(status: StatusCode, title: &str, detail: &str) -> Json {
+/// Returns a problem document. The member `error` is where clients of providers look for a message.
+pub(super) fn problem_document(status: StatusCode, title: &str, detail: &str) -> Json {
     json!({
         "type": "about:blank",
         "title": title,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use axum::http::Uri;
 
-use crate::calls::providers::{Endpoint, MODELS, PROVIDERS, Provider};
+use crate::calls::providers::provider::MODELS;
+use crate::calls::providers::{Endpoint, PROVIDERS, Provider};
 use crate::calls::target::percent_decoded;
 use crate::json::reader::excerpt;
 
@@ -137,6 +138,12 @@ impl Upstreams {
         let all = known.chain(given.iter().cloned());
         Self { by_name: all.map(|upstream| (upstream.name.clone(), upstream)).collect(), only_replays }
     }
+
+    /// Returns whether there can be recordings of a server with this name, which is not known.
+    fn can_have_recorded(&self, name: &str) -> bool {
+        let is_of_api = PROVIDERS.iter().any(|provider| provider.begins_with(name));
+        self.only_replays && is_name(name) && !is_of_api
+    }
 }
 
 /// The parts of the path of a request.
@@ -208,7 +215,6 @@ pub(super) fn target(upstreams: &Upstreams, uri: &Uri) -> GatewayPath {
         Destination::Own(after.trim_matches('/').to_owned())
     } else {
         let route = named(upstreams, name, after, uri.query());
-        let route = route.or_else(|| recorded_elsewhere(upstreams, name, after, uri.query()));
         let route = route.or_else(|| by_path(upstreams, rest, uri.query()));
         route.map_or(Destination::Unknown, within_server)
     };
@@ -250,36 +256,20 @@ fn first(path: &str) -> (&str, &str) {
     path.split_at(path.find('/').unwrap_or(path.len()))
 }
 
-/// Returns the route of a request whose path begins with the name of a server.
+/// Returns the route of a request whose path begins with the name of a server. It need not be known if nothing is forwarded
+/// to it.
 fn named(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> Option<Route> {
-    let upstream = upstreams.by_name.get(name)?;
+    let url = match upstreams.by_name.get(name) {
+        Some(upstream) => upstream.url(&with_query(path, query)),
+        None if upstreams.can_have_recorded(name) => String::new(),
+        None => return None,
+    };
     // Other programs record requests of known providers that a gateway does not.
     let other = || upstreams.only_replays.then_some(&Endpoint::ANY);
-    let endpoint =
-        Provider::named(name).map_or(Some(&Endpoint::ANY), |provider| provider.endpoint(path).or_else(other));
-    Some(Route {
-        provider: name.to_owned(),
-        url: upstream.url(&with_query(path, query)),
-        path: path.to_owned(),
-        query: query.map(str::to_owned),
-        endpoint,
-    })
-}
-
-/// Returns the route of a request whose path begins with the name of a server that is not known, and need not be: nothing
-/// is forwarded to it.
-fn recorded_elsewhere(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> Option<Route> {
-    let is_of_api = PROVIDERS.iter().any(|provider| provider.begins_with(name));
-    if !upstreams.only_replays || !is_name(name) || is_of_api {
-        return None;
-    }
-    Some(Route {
-        provider: name.to_owned(),
-        url: String::new(),
-        path: path.to_owned(),
-        query: query.map(str::to_owned),
-        endpoint: Some(&Endpoint::ANY),
-    })
+    let known = Provider::named(name);
+    let endpoint = known.map_or(Some(&Endpoint::ANY), |provider| provider.endpoint(path).or_else(other));
+    let (provider, path, query) = (name.to_owned(), path.to_owned(), query.map(str::to_owned));
+    Some(Route { provider, url, path, query, endpoint })
 }
 
 /// Returns the route of a request whose path is that of an API, without the name of a server.

@@ -336,17 +336,8 @@ mod tests {
     }
 
     fn call(number: u64) -> CallRecord {
-        CallRecord {
-            number,
-            requested_at: Some(clock::now()),
-            provider: "openai".to_owned(),
-            endpoint: "chat".to_owned(),
-            path: "/v1/chat/completions".to_owned(),
-            query: None,
-            request: CompleteRequest { prompt: "{}".to_owned(), payload: "{}".to_owned() },
-            latency_ms: Some(0),
-            replayed_before: 0,
-            outcome: CallOutcome::Failed { reason: String::new(), partial: String::new() },
-        }
+        let request = CompleteRequest { prompt: "{}".to_owned(), payload: "{}".to_owned() };
+        let outcome = CallOutcome::Failed { reason: String::new(), partial: String::new() };
+        CallRecord::sample(number, request, outcome)
     }
 }

@@ -2,6 +2,9 @@
 
 use std::io::Read;
 
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 use super::reading::{Fault, RecorderResult};
@@ -34,7 +37,7 @@ impl DecodingBudget {
         body: Vec<u8>,
         encodings: &str,
         location: &str,
-    ) -> RecorderResult<std::result::Result<Vec<u8>, DecodeFailure>> {
+    ) -> RecorderResult<Result<Vec<u8>, DecodeFailure>> {
         let mut body = body;
         for encoding in encodings.rsplit(',').map(|encoding| encoding.trim().to_ascii_lowercase()) {
             let reader = match decoder(&encoding, &body) {
@@ -85,40 +88,14 @@ fn zstd_reader(body: &[u8]) -> std::io::Result<impl Read + '_> {
     Ok(decoder)
 }
 
+/// Base64 with padding. The last bits that belong to no byte can have any value.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
+
 /// Decodes Base64 with padding; white space is ignored. Returns `None` if it is damaged.
 pub(super) fn base64(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
-    let (mut bits, mut count, mut padding) = (0_u32, 0, 0);
-    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace()) {
-        let digit = match byte {
-            b'A'..=b'Z' => byte - b'A',
-            b'a'..=b'z' => byte - b'a' + 26,
-            b'0'..=b'9' => byte - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            b'=' => {
-                padding += 1;
-                continue;
-            }
-            _ => return None,
-        };
-        if padding > 0 {
-            return None;
-        }
-        bits = (bits << 6) | u32::from(digit);
-        count += 1;
-        if count % 4 == 0 {
-            bytes.extend_from_slice(bits.to_be_bytes().get(1..)?);
-            bits = 0;
-        }
-    }
-    match (count % 4, padding) {
-        (0, 0) => {}
-        (2, 2) => bytes.extend_from_slice((bits << 12).to_be_bytes().get(1..2)?),
-        (3, 1) => bytes.extend_from_slice((bits << 6).to_be_bytes().get(1..3)?),
-        _ => return None,
-    }
-    Some(bytes)
+    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    BASE64.decode(digits).ok()
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Makes documents of files.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Write;
 
 use super::exchange::{ConvertInput, ImportedExchange, ImportedRun, ImportedRuns};
 use super::format::RecorderFormat;
-use super::reading::{ConvertError, Fault, RecorderResult, SHAPE};
+use super::reading::{ConvertError, Fault, SHAPE};
 use super::{inspect, jsonl, otel, vcr};
 use crate::artifact::AdmitOptions;
 use crate::calls::call::StoredCall;
@@ -65,31 +66,21 @@ struct ConvertedDocument {
 /// Converts files. Lines of requests and of responses that refer to each other may be in several files; they become one
 /// run. So may the spans and log records of a trace. Every other file is converted on its own. A file that cannot be converted does not keep others from it, except
 /// those with which it would become a run.
-pub fn convert(
-    inputs: Vec<ConvertInput>,
-    options: &ConvertOptions,
-) -> Vec<std::result::Result<Conversion, ConvertError>> {
-    let mut groups: Vec<std::result::Result<(RecorderFormat, Vec<ConvertInput>), ConvertError>> = Vec::new();
+#[must_use]
+pub fn convert(inputs: Vec<ConvertInput>, options: &ConvertOptions) -> Vec<Result<Conversion, ConvertError>> {
+    let mut groups: Vec<Result<(RecorderFormat, Vec<ConvertInput>), ConvertError>> = Vec::new();
     let are_several = inputs.len() > 1;
     for input in inputs {
         let Some(format) = RecorderFormat::recognize(&input.bytes) else {
             groups.push(Err(unknown(&input.name, &input.bytes)));
             continue;
         };
-        let only = std::slice::from_ref(&input);
-        let read = match format {
-            // A file that cannot be read is in no group with others.
-            RecorderFormat::Jsonl if are_several => jsonl::read(only, &options.limits).map(Some),
-            RecorderFormat::Otel if are_several => otel::read(only, &options.limits).map(Some),
-            _ => Ok(None),
-        };
-        let is_joined = match read {
-            Ok(read) => read.is_some(),
-            Err(error) => {
-                groups.push(Err(error));
-                continue;
-            }
-        };
+        let is_joined = are_several && matches!(format, RecorderFormat::Jsonl | RecorderFormat::Otel);
+        // A file that cannot be read is in no group with others.
+        if is_joined && let Err(error) = read(format, std::slice::from_ref(&input), &options.limits) {
+            groups.push(Err(error));
+            continue;
+        }
         let mut same = groups.iter_mut().flatten();
         match same.find(|(other, _)| *other == format && is_joined) {
             Some((_, group)) => group.push(input),
@@ -106,6 +97,22 @@ pub fn convert(
     converted.collect()
 }
 
+/// Reads files of a format, of which some are read one at a time.
+fn read(
+    format: RecorderFormat,
+    inputs: &[ConvertInput],
+    limits: &Limits,
+) -> Result<ImportedRuns, ConvertError> {
+    let read_one = match format {
+        RecorderFormat::Jsonl => return jsonl::read(inputs, limits),
+        RecorderFormat::Otel => return otel::read(inputs, limits),
+        RecorderFormat::Vcr => vcr::read,
+        RecorderFormat::Inspect => inspect::read,
+    };
+    let [input] = inputs else { return Ok(ImportedRuns::default()) };
+    read_one(&input.bytes, limits).map_err(|fault| fault.in_file(&input.name))
+}
+
 struct Converter<'c> {
     format: RecorderFormat,
     inputs: &'c [ConvertInput],
@@ -115,8 +122,8 @@ struct Converter<'c> {
 }
 
 impl Converter<'_> {
-    fn run(&self) -> std::result::Result<Conversion, ConvertError> {
-        let recording = self.read()?;
+    fn run(&self) -> Result<Conversion, ConvertError> {
+        let recording = read(self.format, self.inputs, &self.options.limits)?;
         let unmapped = recording.unmapped.into_iter();
         let mut converted = Conversion {
             format: self.format,
@@ -140,22 +147,6 @@ impl Converter<'_> {
             converted.documents.splice(0..0, originals);
         }
         Ok(converted)
-    }
-
-    fn read(&self) -> std::result::Result<ImportedRuns, ConvertError> {
-        let limits = &self.options.limits;
-        match self.format {
-            RecorderFormat::Jsonl => return jsonl::read(self.inputs, limits),
-            RecorderFormat::Otel => return otel::read(self.inputs, limits),
-            RecorderFormat::Vcr | RecorderFormat::Inspect => {}
-        }
-        let [input] = self.inputs else { return Ok(ImportedRuns::default()) };
-        let recording: RecorderResult<ImportedRuns> = match self.format {
-            RecorderFormat::Vcr => vcr::read(&input.bytes, limits),
-            RecorderFormat::Inspect => inspect::read(&input.bytes, limits),
-            RecorderFormat::Otel | RecorderFormat::Jsonl => Ok(ImportedRuns::default()),
-        };
-        recording.map_err(|fault| fault.in_file(&input.name))
     }
 
     fn unmapped(&self, file: usize, location: String, reason: String) -> ImportedValue {
@@ -241,7 +232,7 @@ impl Converter<'_> {
             id,
             name: None,
             started_at,
-            labels: std::collections::BTreeMap::new(),
+            labels: BTreeMap::new(),
             rules: compact::text(&self.options.rules.to_json()),
         }
     }

@@ -184,7 +184,7 @@ fn line(call: &AnsweredCall, request: &str, out: &mut dyn Write) -> io::Result<(
 mod tests {
     use super::*;
     use crate::calls::call::{CallResponse, ResponseForm, RetryHeaders};
-    use crate::calls::recorded_run::RecordedRequest;
+    use crate::calls::recorded_run::RequestRecord;
     use crate::recorders::exchange::ConvertInput;
     use crate::recorders::exchange::ImportedResponse;
     use crate::recorders::jsonl;
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_body_of_null_is_read_as_it_was_written() {
         let call = AnsweredCall {
-            request: RecordedRequest {
+            request: RequestRecord {
                 pack: 0,
                 step: 0,
                 provider: "openai".to_owned(),

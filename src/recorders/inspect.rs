@@ -271,7 +271,7 @@ impl SamplePools<'_> {
         let output = event.required("output")?;
         chat.response_model =
             output.member("model").and_then(|model| model.value.as_str().map(str::to_owned));
-        for choice in output.member("choices").iter().flat_map(LocatedValue::elements).flatten() {
+        for choice in output.list("choices") {
             let resolved = self.resolved(choice.required("message")?.value)?;
             let message = in_chat(&LocatedValue::new(&resolved, format!("{}.message", choice.location)))?;
             let reason = choice.member("stop_reason").map_or(Ok("stop"), |reason| reason.text())?;
@@ -387,7 +387,7 @@ fn in_chat(node: &LocatedValue<'_>) -> RecorderResult<Value<'static>> {
     let role = node.required("role")?.text()?;
     let content = node.member("content").map_or(Ok(text("")), |content| said(&content))?;
     let mut calls = Vec::new();
-    for call in node.member("tool_calls").iter().flat_map(LocatedValue::elements).flatten() {
+    for call in node.list("tool_calls") {
         let arguments = call.member("arguments").map_or(&Value::Null, |arguments| arguments.value);
         calls.push(tool_call(call.required("id")?.text()?, call.required("function")?.text()?, arguments));
     }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use super::exchange::{
     ConvertInput, ImportedExchange, ImportedRequest, ImportedResponse, ImportedRun, ImportedRuns,
 };
-use super::reading::{ConvertError, Fault, LocatedValue, RecorderResult, documents};
+use super::reading::{ConvertError, LocatedValue, RecorderResult, documents};
 use crate::calls::call::RetryHeaders;
 use crate::calls::events;
 use crate::calls::target::ApiTarget;
@@ -68,6 +68,9 @@ const RESPONSE_ENVELOPE: &[&str] = &[
 /// The members of errors that are kept: programs also state requests with their headers in them.
 const ERROR: &[&str] = &["code", "error", "message", "param", "status", "type"];
 
+/// The reason for which other lines are not mapped.
+const NEITHER: &str = "it is neither a request nor a response";
+
 /// The members of which a line of a batch has one beside `custom_id`.
 const BATCH: &[&str] = &["body", "response", "error", "params", "result"];
 
@@ -84,211 +87,189 @@ pub(super) fn is_line(document: &Value<'_>) -> bool {
 
 /// Reads files of lines. Lines of the batch API with the same `custom_id` are a request and its response, in any order
 /// and in any of the files.
-pub(super) fn read(
-    inputs: &[ConvertInput],
-    limits: &Limits,
-) -> std::result::Result<ImportedRuns, ConvertError> {
+pub(super) fn read(inputs: &[ConvertInput], limits: &Limits) -> Result<ImportedRuns, ConvertError> {
     let mut lines = JsonlReader::default();
     for (file, input) in inputs.iter().enumerate() {
-        let mut read = || {
-            for (number, document) in documents(&input.bytes, limits)? {
-                lines.line(file, &LocatedValue::new(&document, format!("line {number}")))?;
-            }
-            Ok(())
-        };
-        read().map_err(|fault: Fault| fault.in_file(&input.name))?;
+        lines.file = file;
+        lines.read(&input.bytes, limits).map_err(|fault| fault.in_file(&input.name))?;
     }
     Ok(lines.finish())
 }
 
-/// A response by the identifier of its request: the number of its file, its location, and what it says.
-type BatchResponse = (usize, String, ImportedResponse);
+/// A response of the batch API: the number of its file, its location, and what it says.
+struct BatchResponse {
+    file: usize,
+    location: String,
+    reply: ImportedResponse,
+}
 
 #[derive(Default)]
 struct JsonlReader {
+    /// The number of the file that is read.
+    file: usize,
     /// In the order of the requests.
     entries: Vec<JsonlEntry>,
     /// The number of the entry of each request of the batch API.
     entry_by_id: HashMap<String, usize>,
-    /// The responses of the batch API.
+    /// The responses of the batch API by the identifiers of their requests.
     replies: HashMap<String, BatchResponse>,
     unmapped: Vec<(usize, String, String)>,
 }
 
+/// A request, or why it cannot be mapped.
+type JsonlRequest = Result<ImportedRequest, String>;
+
 struct JsonlEntry {
     file: usize,
     location: String,
-    request: std::result::Result<ImportedRequest, String>,
+    request: JsonlRequest,
     /// The response, or the name by which it refers to the request.
-    reply: std::result::Result<ImportedResponse, String>,
+    reply: Result<ImportedResponse, String>,
     at: Option<DateTime<Utc>>,
     latency_ms: Option<u64>,
 }
 
 impl JsonlReader {
-    fn line(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
+    fn read(&mut self, bytes: &[u8], limits: &Limits) -> RecorderResult<()> {
+        for (number, document) in documents(bytes, limits)? {
+            self.line(&LocatedValue::new(&document, format!("line {number}")))?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &LocatedValue<'_>) -> RecorderResult<()> {
         let has = |name: &str| line.member(name).is_some();
         let has_outcome = has("response") || has("error");
         if let Value::Array(_) = line.value {
-            return self.pair_in_list(file, line);
+            return self.pair_in_list(line);
         }
-        match (has("request") && has_outcome, has("custom_id") && has("body")) {
-            (true, _) => self.pair(file, line),
-            (false, true) => self.batch_request(file, line),
-            (false, false) if has("custom_id") && has_outcome => self.batch_reply(file, line),
-            (false, false) if has("custom_id") && has("params") => self.anthropic_request(file, line),
-            (false, false) if has("custom_id") && has("result") => self.anthropic_reply(file, line),
-            _ => {
-                self.list(file, line, "it is neither a request nor a response");
-                Ok(())
-            }
+        if has("request") && has_outcome {
+            return self.pair(line);
         }
+        if !has("custom_id") {
+            self.list(line, NEITHER);
+        } else if has("body") {
+            self.others(line, INPUT);
+            let request = self.request(line, None)?;
+            return self.add_batch_request(line, request);
+        } else if has_outcome {
+            self.others(line, OUTPUT);
+            let reply = self.outcome(line)?;
+            return self.add_batch_reply(line, reply);
+        } else if has("params") {
+            self.others(line, ANTHROPIC_INPUT);
+            let target = ApiTarget::from_name("anthropic", "/v1/messages");
+            return self.add_batch_request(line, request_of(line.required("params")?.value, target));
+        } else if has("result") {
+            self.others(line, ANTHROPIC_OUTPUT);
+            let reply = anthropic_reply(&line.required("result")?)?;
+            return self.add_batch_reply(line, reply);
+        } else {
+            self.list(line, NEITHER);
+        }
+        Ok(())
     }
 
-    fn list(&mut self, file: usize, node: &LocatedValue<'_>, reason: impl Into<String>) {
-        self.unmapped.push((file, node.location.clone(), reason.into()));
+    fn list(&mut self, node: &LocatedValue<'_>, reason: impl Into<String>) {
+        self.unmapped.push((self.file, node.location.clone(), reason.into()));
+    }
+
+    /// Returns an entry with its response, or with the name by which that refers to the request.
+    fn entry(
+        &self,
+        line: &LocatedValue<'_>,
+        request: JsonlRequest,
+        reply: Result<ImportedResponse, String>,
+    ) -> JsonlEntry {
+        let (file, location) = (self.file, line.location.clone());
+        JsonlEntry { file, location, request, reply, at: None, latency_ms: None }
     }
 
     /// Lists members that are not known.
-    fn others(&mut self, file: usize, node: &LocatedValue<'_>, known: &[&str]) {
+    fn others(&mut self, node: &LocatedValue<'_>, known: &[&str]) {
         for name in node.others(known) {
-            self.list(file, node, format!("the member {} is not mapped", excerpt(name)));
+            self.list(node, format!("the member {} is not mapped", excerpt(name)));
         }
     }
 
     /// Reads a line with a request, its response and what a program stored with them.
-    fn pair_in_list(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
+    fn pair_in_list(&mut self, line: &LocatedValue<'_>) -> RecorderResult<()> {
         let mut elements = line.elements()?;
         let (Some(request), Some(response)) = (elements.next(), elements.next()) else {
-            self.list(file, line, "it is neither a request nor a response");
+            self.list(line, NEITHER);
             return Ok(());
         };
         for other in elements {
-            self.list(file, &other, "it is not mapped");
+            self.list(&other, "it is not mapped");
         }
         let reply = match response.value {
             Value::Array(_) => failed(&response),
-            _ => self.response(file, &response)?,
+            _ => self.response(&response)?,
         };
-        let imported_request = self.request(file, &request, Some(response.value))?;
-        let location = line.location.clone();
-        self.entries.push(JsonlEntry {
-            file,
-            location,
-            request: imported_request,
-            reply: Ok(reply),
-            at: None,
-            latency_ms: None,
-        });
+        let imported_request = self.request(&request, Some(response.value))?;
+        let entry = self.entry(line, imported_request, Ok(reply));
+        self.entries.push(entry);
         Ok(())
     }
 
     /// Reads a line with a request and its response.
-    fn pair(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
-        self.others(file, line, PAIR);
+    fn pair(&mut self, line: &LocatedValue<'_>) -> RecorderResult<()> {
+        self.others(line, PAIR);
         let (request, response) = (line.required("request")?, line.member("response"));
-        let reply = self.outcome(file, line)?;
+        let reply = self.outcome(line)?;
         let body = response.map(|response| {
             RESPONSE_BODIES
                 .iter()
                 .find_map(|name| response.member(name))
                 .map_or(response.value, |body| body.value)
         });
-        let imported_request = self.request(file, &request, body)?;
+        let imported_request = self.request(&request, body)?;
         let timestamp = line.member("timestamp").or_else(|| line.member("created_at"));
-        let at = timestamp.and_then(|time| time.time());
         let latency = line.member("latency_ms");
         let latency_ms = latency.as_ref().and_then(LocatedValue::rounded);
         if let (Some(latency), None) = (&latency, latency_ms) {
-            self.list(file, latency, "it is not a number of milliseconds");
+            self.list(latency, "it is not a number of milliseconds");
         }
-        let location = line.location.clone();
-        self.entries.push(JsonlEntry {
-            file,
-            location,
-            request: imported_request,
-            reply: Ok(reply),
-            at,
-            latency_ms,
-        });
+        let at = timestamp.and_then(|time| time.time());
+        let entry = self.entry(line, imported_request, Ok(reply));
+        self.entries.push(JsonlEntry { at, latency_ms, ..entry });
         Ok(())
     }
 
-    fn batch_request(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
-        self.others(file, line, INPUT);
-        let request = self.request(file, line, None)?;
-        self.add_batch_request(file, line, request)
-    }
-
-    fn anthropic_request(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
-        self.others(file, line, ANTHROPIC_INPUT);
-        let params = line.required("params")?;
-        let target = ApiTarget::from_name("anthropic", "/v1/messages");
-        let request = request_of(params.value, target);
-        self.add_batch_request(file, line, request)
-    }
-
-    fn add_batch_request(
-        &mut self,
-        file: usize,
-        line: &LocatedValue<'_>,
-        request: std::result::Result<ImportedRequest, String>,
-    ) -> RecorderResult<()> {
+    fn add_batch_request(&mut self, line: &LocatedValue<'_>, request: JsonlRequest) -> RecorderResult<()> {
         let id = line.required("custom_id")?.text()?.to_owned();
         if self.entry_by_id.contains_key(&id) {
-            self.list(file, line, format!("the custom_id {} occurs more than once", excerpt(&id)));
+            self.list(line, format!("the custom_id {} occurs more than once", excerpt(&id)));
             return Ok(());
         }
         self.entry_by_id.insert(id.clone(), self.entries.len());
-        let location = line.location.clone();
-        self.entries.push(JsonlEntry { file, location, request, reply: Err(id), at: None, latency_ms: None });
+        let entry = self.entry(line, request, Err(id));
+        self.entries.push(entry);
         Ok(())
     }
 
-    fn batch_reply(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
-        self.others(file, line, OUTPUT);
-        let reply = self.outcome(file, line)?;
-        self.replied_in_batch(file, line, reply)
-    }
-
     /// Reads the response of a line, or why there is none.
-    fn outcome(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<ImportedResponse> {
+    fn outcome(&mut self, line: &LocatedValue<'_>) -> RecorderResult<ImportedResponse> {
         match (line.member("response"), line.member("error")) {
             (Some(response), error) => {
                 if let Some(error) = error {
-                    self.list(file, &error, "it is not mapped: there is a response");
+                    self.list(&error, "it is not mapped: there is a response");
                 }
-                self.response(file, &response)
+                self.response(&response)
             }
             (None, Some(error)) => Ok(failed(&error)),
             (None, None) => Err(line.fault("the required member response is missing")),
         }
     }
 
-    /// Reads a result, which has no status of HTTP.
-    fn anthropic_reply(&mut self, file: usize, line: &LocatedValue<'_>) -> RecorderResult<()> {
-        self.others(file, line, ANTHROPIC_OUTPUT);
-        let result = line.required("result")?;
-        let reply = match (result.required("type")?.text()?, result.member("error")) {
-            ("succeeded", _) => reply(200, None, RetryHeaders::default(), result.required("message")?.value),
-            (_, Some(error)) => failed(&error),
-            (outcome, None) => ImportedResponse::Failed(format!("the request was {outcome}")),
-        };
-        self.replied_in_batch(file, line, reply)
-    }
-
-    fn replied_in_batch(
-        &mut self,
-        file: usize,
-        line: &LocatedValue<'_>,
-        reply: ImportedResponse,
-    ) -> RecorderResult<()> {
+    fn add_batch_reply(&mut self, line: &LocatedValue<'_>, reply: ImportedResponse) -> RecorderResult<()> {
         let id = line.required("custom_id")?.text()?.to_owned();
         if self.replies.contains_key(&id) {
-            self.list(file, line, format!("the custom_id {} occurs more than once", excerpt(&id)));
+            self.list(line, format!("the custom_id {} occurs more than once", excerpt(&id)));
             return Ok(());
         }
-        self.replies.insert(id, (file, line.location.clone(), reply));
+        let (file, location) = (self.file, line.location.clone());
+        self.replies.insert(id, BatchResponse { file, location, reply });
         Ok(())
     }
 
@@ -296,20 +277,19 @@ impl JsonlReader {
     /// bodies says which API it is of. The inner error says why it cannot be mapped.
     fn request(
         &mut self,
-        file: usize,
         node: &LocatedValue<'_>,
         response: Option<&Value<'_>>,
-    ) -> RecorderResult<std::result::Result<ImportedRequest, String>> {
+    ) -> RecorderResult<JsonlRequest> {
         if !has_one(node, REQUEST_ENVELOPE) && !is_only(node, REQUEST_BODIES) {
             let target = ApiTarget::from_bodies(node.value, response);
             return Ok(request_of(node.value, target));
         }
         let url = ["url", "uri", "path", "endpoint"].into_iter().find_map(|name| node.member(name));
         if node.member("custom_id").is_none() {
-            self.others(file, node, REQUEST);
-            for (name, value) in self.headers(file, node)? {
+            self.others(node, REQUEST);
+            for (name, value) in self.headers(node)? {
                 if name != "content-type" {
-                    self.list(file, &value, "this header is not mapped");
+                    self.list(&value, "this header is not mapped");
                 }
             }
         }
@@ -338,21 +318,17 @@ impl JsonlReader {
     }
 
     /// Returns the headers of a request or a response, with their names in lower case.
-    fn headers<'v>(
-        &mut self,
-        file: usize,
-        node: &LocatedValue<'v>,
-    ) -> RecorderResult<Vec<(String, LocatedValue<'v>)>> {
+    fn headers<'v>(&mut self, node: &LocatedValue<'v>) -> RecorderResult<Vec<(String, LocatedValue<'v>)>> {
         let Some(headers) = node.member("headers") else { return Ok(Vec::new()) };
         if headers.value.as_object().is_none() {
-            self.list(file, &headers, "it is not mapped");
+            self.list(&headers, "it is not mapped");
             return Ok(Vec::new());
         }
         Ok(headers.members()?.map(|(name, value)| (name.to_ascii_lowercase(), value)).collect())
     }
 
     /// Reads a response: its body, or an object with the status and the body.
-    fn response(&mut self, file: usize, node: &LocatedValue<'_>) -> RecorderResult<ImportedResponse> {
+    fn response(&mut self, node: &LocatedValue<'_>) -> RecorderResult<ImportedResponse> {
         let status = node.member("status_code").or_else(|| node.member("status"));
         let is_status = status.as_ref().is_some_and(|status| status.status().is_ok());
         // A response that failed often has no body.
@@ -360,16 +336,16 @@ impl JsonlReader {
         if !has_one(node, RESPONSE_ENVELOPE) && !is_bare {
             return Ok(reply(200, None, RetryHeaders::default(), node.value));
         }
-        self.others(file, node, RESPONSE);
+        self.others(node, RESPONSE);
         let status = status.map_or(Ok(200), |status| status.status())?;
         let (mut content_type, mut retry) = (None, RetryHeaders::default());
-        for (name, value) in self.headers(file, node)? {
+        for (name, value) in self.headers(node)? {
             match name.as_str() {
                 "content-type" => content_type = Some(value.text()?.to_owned()),
                 other => {
                     let text = value.text().ok().map(str::to_owned);
                     if text.is_none() || !retry.set(other, text) {
-                        self.list(file, &value, "this header is not mapped");
+                        self.list(&value, "this header is not mapped");
                     }
                 }
             }
@@ -386,7 +362,7 @@ impl JsonlReader {
             let JsonlEntry { file, location, request, reply, at, latency_ms } = entry;
             let reply = match reply {
                 Ok(reply) => Some(reply),
-                Err(id) => self.replies.remove(&id).map(|(_, _, reply)| reply),
+                Err(id) => self.replies.remove(&id).map(|found| found.reply),
             };
             match (request, reply) {
                 (Ok(request), Some(reply)) => {
@@ -398,8 +374,8 @@ impl JsonlReader {
                 }
             }
         }
-        let mut left: Vec<_> =
-            self.replies.into_values().map(|(file, location, ..)| (file, location)).collect();
+        let left = self.replies.into_values();
+        let mut left: Vec<_> = left.map(|BatchResponse { file, location, .. }| (file, location)).collect();
         left.sort_unstable();
         let without =
             "there is no request for this response; import the file with the requests together with this one";
@@ -411,7 +387,16 @@ impl JsonlReader {
     }
 }
 
-fn request_of(body: &Value<'_>, target: Option<ApiTarget>) -> std::result::Result<ImportedRequest, String> {
+/// Reads a result of the batch API of Anthropic, which has no status of HTTP.
+fn anthropic_reply(result: &LocatedValue<'_>) -> RecorderResult<ImportedResponse> {
+    Ok(match (result.required("type")?.text()?, result.member("error")) {
+        ("succeeded", _) => reply(200, None, RetryHeaders::default(), result.required("message")?.value),
+        (_, Some(error)) => failed(&error),
+        (outcome, None) => ImportedResponse::Failed(format!("the request was {outcome}")),
+    })
+}
+
+fn request_of(body: &Value<'_>, target: Option<ApiTarget>) -> JsonlRequest {
     let target = target.ok_or("it has no URL, and its form is not that of a known API")?;
     Ok(ImportedRequest::Json { target, body: body.to_owned_value() })
 }

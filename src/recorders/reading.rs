@@ -35,7 +35,7 @@ pub(super) struct Fault {
     limit: Option<Limit>,
 }
 
-pub(super) type RecorderResult<T> = std::result::Result<T, Fault>;
+pub(super) type RecorderResult<T> = Result<T, Fault>;
 
 impl Fault {
     pub(super) fn new(rule: RuleInfo, location: impl Into<String>, message: impl Into<String>) -> Self {
@@ -141,6 +141,12 @@ impl<'v> LocatedValue<'v> {
         let elements = self.value.as_array().ok_or_else(|| self.is_not("an array"))?;
         let elements = elements.iter().enumerate();
         Ok(elements.map(|(index, value)| Self { value, location: format!("{}[{index}]", self.location) }))
+    }
+
+    /// Returns the elements of a member that is a list; none if it is missing or something else.
+    pub(super) fn list(&self, name: &str) -> Vec<Self> {
+        let list = self.member(name);
+        list.iter().flat_map(Self::elements).flatten().collect()
     }
 
     pub(super) fn text(&self) -> RecorderResult<&'v str> {

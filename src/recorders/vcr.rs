@@ -153,17 +153,15 @@ impl Cassette {
         self.others(&request, REQUEST);
         self.others(&response, RESPONSE);
         let headers = self.headers(&request)?;
-        let http_request = ImportedRequest::Http {
-            method: request.required("method")?.text()?.to_owned(),
-            url: request.required("uri")?.text()?.to_owned(),
-            body: Vec::new(),
-        };
+        let method = request.required("method")?.text()?.to_owned();
+        let url = request.required("uri")?.text()?.to_owned();
         let location = node.location.clone();
         let body = self.body(&request, &["body", PARSED])?;
-        let (request, request_error) = match self.plain(body, &headers, &location)? {
-            Ok(body) => (with_body(http_request, body.unwrap_or_default()), None),
-            Err(reason) => (http_request, Some(format!("the body of the request: {reason}"))),
+        let (body, request_error) = match self.plain(body, &headers, &location)? {
+            Ok(body) => (body.unwrap_or_default(), None),
+            Err(reason) => (Vec::new(), Some(format!("the body of the request: {reason}"))),
         };
+        let request = ImportedRequest::Http { method, url, body };
         let headers = self.headers(&response)?;
         let status = match (response.member("status"), response.member("status_code")) {
             (Some(status), _) => status.required("code")?.status()?,
@@ -204,7 +202,7 @@ impl Cassette {
         body: RecordedBody,
         headers: &Headers,
         location: &str,
-    ) -> RecorderResult<std::result::Result<Option<Vec<u8>>, String>> {
+    ) -> RecorderResult<Result<Option<Vec<u8>>, String>> {
         Ok(match body {
             RecordedBody::Missing => Ok(None),
             RecordedBody::Bytes(body) => {
@@ -232,13 +230,6 @@ impl Cassette {
             }
         }
         Ok(headers)
-    }
-}
-
-fn with_body(request: ImportedRequest, body: Vec<u8>) -> ImportedRequest {
-    match request {
-        ImportedRequest::Http { method, url, .. } => ImportedRequest::Http { method, url, body },
-        other @ (ImportedRequest::Json { .. } | ImportedRequest::Repeating { .. }) => other,
     }
 }
 

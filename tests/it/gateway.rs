@@ -4,19 +4,15 @@ mod auto;
 mod client;
 pub(crate) mod clients;
 mod compressed;
-mod connections;
 #[cfg(unix)]
 mod environment;
 mod interruptions;
 mod limits;
-mod metadata;
-mod paths;
 mod problems;
-#[cfg(unix)]
-mod program;
 mod proxy;
 mod recordings;
 mod redaction;
+mod requests;
 mod rules;
 mod scripted;
 mod tls;

@@ -6,7 +6,7 @@ use super::answer::{states, type_of};
 use super::chat::{
     Chat, ChatChoice, ChatRole, TokenCounts, Turn, TurnPart, Turns, no_place, turns, unknown_part,
 };
-use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberNames, MetadataForm, Provider};
+use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, MetadataForm, Provider};
 use crate::calls::{integer, object, text};
 use crate::json::{Value, compact};
 
@@ -35,13 +35,13 @@ pub(super) const ANTHROPIC: Provider = Provider {
         let is_message = type_of(response?) == "message" && request.get("messages").is_some();
         is_message.then_some(MESSAGES)
     },
-    names: MemberNames {
+    names: MemberRoles {
         repeated: &["stop_reason"],
         descriptions: &["input_schema"],
         end_reasons: &["stop_reason"],
         cut_off: &["max_tokens", "model_context_window_exceeded"],
         tool_values: &["input"],
-        ..MemberNames::NONE
+        ..MemberRoles::NONE
     },
     answers: AnswerForm {
         texts: &[&["content"], &["completion"]],

@@ -1,12 +1,12 @@
 //! Bedrock of Amazon: Converse, and the forms of models that are invoked.
 
-use super::provider::{AnswerForm, MemberNames, Provider};
+use super::provider::{AnswerForm, MemberRoles, Provider};
 
 pub(super) const BEDROCK: Provider = Provider {
     name: "bedrock",
     hosts: &["bedrock-runtime", "bedrock-agent-runtime"],
     paths: &["/converse", "/converse-stream", "/invoke", "/invoke-with-response-stream"],
-    names: MemberNames { end_reasons: &["stopReason"], ..MemberNames::NONE },
+    names: MemberRoles { end_reasons: &["stopReason"], ..MemberRoles::NONE },
     answers: AnswerForm {
         texts: &[&["output", "message", "content"], &["generated_text"], &["results", "0", "outputText"]],
         ..AnswerForm::NONE

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use chrono::{DateTime, Utc};
 
 use super::answer::type_of;
-use crate::calls::{at, integer, object, text};
+use crate::calls::{at, integer, object, text, word};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 
@@ -26,6 +26,14 @@ pub(crate) struct Chat {
 }
 
 impl Chat {
+    /// Adds the tools that the model may call, if there are any.
+    pub(crate) fn add_tools(&mut self, tools: impl Iterator<Item = Value<'static>>) {
+        let tools: Vec<_> = tools.collect();
+        if !tools.is_empty() {
+            self.members.push(("tools", Value::Array(tools)));
+        }
+    }
+
     /// Returns the model that answered, as far as that is stated.
     pub(crate) fn response_model(&self) -> &str {
         self.response_model.as_ref().unwrap_or(&self.model)
@@ -55,6 +63,12 @@ impl TokenCounts {
 pub(crate) struct ChatChoice {
     pub(crate) message: Value<'static>,
     pub(crate) finish_reason: String,
+}
+
+impl ChatChoice {
+    pub(crate) fn new(message: Value<'static>, finish_reason: &str) -> Self {
+        Self { message, finish_reason: finish_reason.to_owned() }
+    }
 }
 
 /// Returns a message.
@@ -87,6 +101,13 @@ pub(crate) fn tool(name: &str, description: Option<&str>, parameters: Option<&Va
     let parameters = parameters.map(|parameters| ("parameters", parameters.to_owned_value()));
     let members = [("name", text(name.to_owned()))].into_iter().chain(description).chain(parameters);
     object([("type", text("function")), ("function", object(members))])
+}
+
+/// Returns a tool that an object describes, in one of the forms of several programs; `None` if it has no name.
+pub(crate) fn tool_of(stated: &Value<'_>) -> Option<Value<'static>> {
+    let schemas = ["parameters", "input_schema", "inputSchema"];
+    let parameters = schemas.into_iter().find_map(|name| stated.get(name));
+    Some(tool(word(stated, "name")?, word(stated, "description"), parameters))
 }
 
 /// A message.
@@ -164,8 +185,7 @@ pub(crate) fn turns<'c>(messages: &'c [Value<'static>]) -> Vec<Turn<'c>> {
     let mut called: Vec<(&str, &str)> = Vec::new();
     let mut read = Vec::new();
     for message in messages {
-        let word = |name: &str| message.get(name).and_then(Value::as_str);
-        let role = match word("role").unwrap_or("user") {
+        let role = match word(message, "role").unwrap_or("user") {
             "system" | "developer" => ChatRole::System,
             "assistant" | "model" => ChatRole::Assistant,
             "tool" | "function" => ChatRole::Tool,
@@ -173,7 +193,7 @@ pub(crate) fn turns<'c>(messages: &'c [Value<'static>]) -> Vec<Turn<'c>> {
         };
         let content = message.get("content").unwrap_or(&Value::Null);
         if role == ChatRole::Tool {
-            let id = word("tool_call_id").unwrap_or_default();
+            let id = word(message, "tool_call_id").unwrap_or_default();
             // Calls without an id are answered in their order.
             let number = called.iter().position(|(other, _)| *other == id);
             let name = number.map_or("", |number| called.remove(number).1);
@@ -207,10 +227,9 @@ fn parts<'c>(content: &'c Value<'static>) -> Vec<TurnPart<'c>> {
 
 /// Returns a part in the form of chat completions, of OpenTelemetry or of Inspect.
 fn part<'c>(value: &'c Value<'static>) -> TurnPart<'c> {
-    let word = |name: &str| value.get(name).and_then(Value::as_str);
-    let kind = word("type").unwrap_or_default();
+    let word = |name: &str| word(value, name);
     let media_type = word("mime_type");
-    let found = match kind {
+    let found = match type_of(value) {
         "text" if value.get("cache_control").is_none() => {
             word("text").or_else(|| word("content")).map(TurnPart::Text)
         }
@@ -235,31 +254,22 @@ fn linked(url: &str) -> TurnPart<'_> {
 }
 
 fn called_tool<'c>(call: &'c Value<'static>) -> TurnPart<'c> {
-    let word = |path: &[&str]| at(call, path).and_then(Value::as_str);
-    let Some(name) = word(&["function", "name"]) else { return TurnPart::Other(call) };
-    let arguments_text = word(&["function", "arguments"]).unwrap_or_default();
-    let arguments = reader::read(arguments_text.as_bytes(), &Limits::default()).ok();
-    let arguments = arguments.filter(|arguments| arguments.as_object().is_some());
-    let arguments =
-        arguments.map_or_else(|| arguments_of(arguments_text), |arguments| arguments.to_owned_value());
-    TurnPart::Call { id: word(&["id"]).unwrap_or_default(), name, arguments }
-}
-
-/// Returns arguments that are not an object.
-fn arguments_of(arguments_text: &str) -> Value<'static> {
-    if arguments_text.is_empty() || arguments_text == "null" {
-        return object([]);
-    }
-    object([("arguments", text(arguments_text.to_owned()))])
+    let Some(function) = call.get("function") else { return TurnPart::Other(call) };
+    let Some(name) = word(function, "name") else { return TurnPart::Other(call) };
+    let stated = word(function, "arguments").unwrap_or_default();
+    let arguments = match reader::read(stated.as_bytes(), &Limits::default()) {
+        Ok(arguments @ Value::Object(_)) => arguments.to_owned_value(),
+        _ if stated.is_empty() || stated == "null" => object([]),
+        _ => object([("arguments", text(stated.to_owned()))]),
+    };
+    TurnPart::Call { id: word(call, "id").unwrap_or_default(), name, arguments }
 }
 
 /// Returns a text, or the texts of parts.
 fn said<'c>(content: &'c Value<'static>) -> Cow<'c, str> {
     match content {
         Value::String(text) => Cow::Borrowed(text),
-        Value::Array(parts) => {
-            parts.iter().filter_map(|part| part.get("text").and_then(Value::as_str)).collect()
-        }
+        Value::Array(parts) => parts.iter().filter_map(|part| word(part, "text")).collect(),
         Value::Null => Cow::Borrowed(""),
         other => Cow::Owned(compact::text(other)),
     }

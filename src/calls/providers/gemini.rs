@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::answer::{AnswerReader, StreamProgress, indexed, states};
 use super::chat::{Chat, ChatChoice, ChatRole, Turn, TurnPart, Turns, no_place, turns, unknown_part};
 use super::provider::{
-    AnswerForm, ChatForm, ChatResponse, Endpoint, MODELS, MemberNames, MetadataForm, Provider,
+    AnswerForm, ChatForm, ChatResponse, Endpoint, MODELS, MemberRoles, MetadataForm, Provider,
 };
 use crate::calls::{at, integer, object, text};
 use crate::json::reader::{self, Limits};
@@ -34,7 +34,7 @@ pub(super) const GEMINI: Provider = Provider {
         "vertex_ai",
         "vertexai",
     ],
-    names: MemberNames {
+    names: MemberRoles {
         conversation: &["contents"],
         repeated: &["finishReason", "modelVersion", "responseId"],
         descriptions: &["responseSchema"],
@@ -43,7 +43,7 @@ pub(super) const GEMINI: Provider = Provider {
         end_reasons: &["finishReason"],
         cut_off: &["MAX_TOKENS"],
         tool_values: &["args", "functionCall", "functionResponse"],
-        ..MemberNames::NONE
+        ..MemberRoles::NONE
     },
     answers: AnswerForm { read, usages: &[&["usageMetadata"]], follow, ..AnswerForm::NONE },
     chat: Some(ChatForm { path, request, response }),

@@ -11,7 +11,7 @@ mod cohere;
 mod gemini;
 mod ollama;
 mod openai;
-mod provider;
+pub(crate) mod provider;
 
 use std::net::SocketAddr;
 
@@ -20,8 +20,8 @@ use chat::Chat;
 use provider::ChatForm;
 
 pub(crate) use answer::{AnswerContent, AnswerFailure, AnswerReader, number, stated_error, type_of};
-pub(crate) use provider::{AnswerForm, ChatResponse, MODELS, MemberNames, MetadataForm, PathIdentity};
-pub use provider::{Endpoint, MemberPaths, Provider};
+pub(crate) use provider::{AnswerForm, ChatResponse, MemberRoles, MetadataForm};
+pub use provider::{Endpoint, Provider};
 
 /// The providers that are known. Those with endpoints are forwarded to and recorded; the requests of the others are read
 /// from the files of other programs.
@@ -78,7 +78,7 @@ pub(crate) fn metadata_form(provider: &str) -> &'static MetadataForm {
 }
 
 /// Returns whether a member has one of the names that `of` selects.
-pub(crate) fn is_named(name: &str, of: fn(&MemberNames) -> &'static [&'static str]) -> bool {
+pub(crate) fn is_named(name: &str, of: fn(&MemberRoles) -> &'static [&'static str]) -> bool {
     PROVIDERS.iter().any(|provider| of(&provider.names).contains(&name))
 }
 

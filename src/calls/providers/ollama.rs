@@ -1,13 +1,13 @@
 //! Ollama, a server of its own at any host.
 
-use super::provider::{AnswerForm, MemberNames, Provider};
+use super::provider::{AnswerForm, MemberRoles, Provider};
 use crate::json::Value;
 
 pub(super) const OLLAMA: Provider = Provider {
     name: "ollama",
     paths: &["/api/chat", "/api/embed", "/api/embeddings", "/api/generate"],
     is_at_any_host: true,
-    names: MemberNames { end_reasons: &["done_reason"], tool_values: &["response"], ..MemberNames::NONE },
+    names: MemberRoles { end_reasons: &["done_reason"], tool_values: &["response"], ..MemberRoles::NONE },
     answers: AnswerForm {
         texts: &[&["message", "content"], &["response"]],
         counts: &[("prompt_eval_count", "input_tokens"), ("eval_count", "output_tokens")],

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::answer::{AnswerReader, StreamProgress, indexed, number, stated_error, states, type_of};
 use super::chat::{Chat, ChatChoice};
-use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberNames, Provider};
+use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, Provider};
 use crate::calls::{integer, object, text};
 use crate::json::{Object, Value, compact};
 
@@ -47,7 +47,7 @@ pub(super) const OPENAI: Provider = Provider {
         "/moderations",
     ],
     path_of_bodies,
-    names: MemberNames {
+    names: MemberRoles {
         conversation: &["messages", "input", "prompt"],
         messages: &[
             "content",

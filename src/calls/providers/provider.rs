@@ -1,4 +1,4 @@
-//! What a provider of models is described by.
+//! The description of a provider of models.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ pub struct Provider {
     pub(crate) is_at_any_host: bool,
     /// Returns the path of a request that has the form of the API, by its body and that of its response.
     pub(crate) path_of_bodies: fn(&Value<'_>, Option<&Value<'_>>) -> Option<&'static str>,
-    pub(crate) names: MemberNames,
+    pub(crate) names: MemberRoles,
     pub(crate) answers: AnswerForm,
     /// How a conversation that a file states in its own form is written; `None` if it has the form of `OpenAI`.
     pub(crate) chat: Option<ChatForm>,
@@ -52,7 +52,7 @@ pub struct Endpoint {
     /// The members of the body that are not part of the prompt: they say how the answer is sent or accounted for.
     pub transport: &'static [&'static str],
     /// The members inside the body that are not part of the prompt, as paths in which `*` is any index.
-    pub transport_inside: MemberPaths,
+    pub transport_inside: &'static [&'static [&'static str]],
     /// Whether the path contains the model, between the last slash and the end.
     pub has_model_in_path: bool,
     /// The member of the answer with the number of tokens, if that is all that is asked for.
@@ -60,12 +60,12 @@ pub struct Endpoint {
 }
 
 /// Paths of names and indexes to members.
-pub type MemberPaths = &'static [&'static [&'static str]];
+type MemberPaths = &'static [&'static [&'static str]];
 
 /// The names of members, by what their strings are. Because many servers have the API of another provider, a name has
 /// the same meaning in all bodies.
 #[derive(Debug)]
-pub(crate) struct MemberNames {
+pub(crate) struct MemberRoles {
     /// What a model is asked, in requests.
     pub(crate) conversation: &'static [&'static str],
     /// The messages of a conversation: their texts continue each other although their names differ.
@@ -151,7 +151,7 @@ impl Provider {
         paths: &[],
         is_at_any_host: false,
         path_of_bodies: |_, _| None,
-        names: MemberNames::NONE,
+        names: MemberRoles::NONE,
         answers: AnswerForm::NONE,
         chat: None,
         metadata: MetadataForm::OPENAI,
@@ -169,7 +169,7 @@ impl Provider {
     }
 }
 
-impl MemberNames {
+impl MemberRoles {
     pub(super) const NONE: Self = Self {
         conversation: &[],
         messages: &[],

@@ -31,7 +31,7 @@ pub(super) struct ReferenceBudget {
 }
 
 /// A number of bytes, and of values.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Remaining {
     bytes: u64,
     values: u64,
@@ -43,10 +43,32 @@ impl Remaining {
         Self { bytes: limits.bytes.saturating_mul(times), values }
     }
 
+    /// Returns the number of bytes of the texts, names and numbers of a value, and of the values in it.
+    fn of(value: &Value<'_>) -> Self {
+        let (bytes, inside) = match value {
+            Value::Null | Value::Bool(_) => (0, Self::default()),
+            Value::Number(number) => (number.literal().len(), Self::default()),
+            Value::String(text) => (text.len(), Self::default()),
+            Value::Array(elements) => (0, Self::sum(elements.iter())),
+            Value::Object(members) => {
+                let names = members.iter().map(|(name, _)| name.len()).sum();
+                (names, Self::sum(members.iter().map(|(_, value)| value)))
+            }
+        };
+        Self { bytes: inside.bytes + bytes as u64, values: inside.values + 1 }
+    }
+
+    fn sum<'v>(values: impl Iterator<Item = &'v Value<'v>>) -> Self {
+        values.map(Self::of).fold(Self::default(), |sum, one| Self {
+            bytes: sum.bytes + one.bytes,
+            values: sum.values + one.values,
+        })
+    }
+
     /// Takes a number of bytes and of values from what is left. Returns the limit that is exceeded.
-    fn take(&mut self, (bytes, values): (u64, u64)) -> Result<(), Limit> {
-        self.bytes = self.bytes.checked_sub(bytes).ok_or(Limit::Bytes)?;
-        self.values = self.values.checked_sub(values).ok_or(Limit::Values)?;
+    fn take(&mut self, size: Self) -> Result<(), Limit> {
+        self.bytes = self.bytes.checked_sub(size.bytes).ok_or(Limit::Bytes)?;
+        self.values = self.values.checked_sub(size.values).ok_or(Limit::Values)?;
         Ok(())
     }
 }
@@ -64,7 +86,7 @@ impl ReferenceBudget {
 
     /// Takes a value that an event refers to from what is left.
     fn take(&mut self, value: &Value<'_>, location: &str) -> RecorderResult<()> {
-        let size = size(value);
+        let size = Remaining::of(value);
         let taken = self.event.take(size);
         self.checked(taken, 1, location)?;
         let taken = self.all.take(size);
@@ -73,7 +95,7 @@ impl ReferenceBudget {
 
     /// Takes what remains of the request of an event from what is left.
     pub(super) fn keep(&mut self, rest: &Value<'_>, location: &str) -> RecorderResult<()> {
-        let taken = self.kept.take(size(rest));
+        let taken = self.kept.take(Remaining::of(rest));
         self.checked(taken, KEPT, location)
     }
 
@@ -85,20 +107,6 @@ impl ReferenceBudget {
             _ => format!("its references expand to more than {values} values"),
         };
         Err(Fault::beyond(limit, location, message))
-    }
-}
-
-/// Returns the number of bytes of the texts, names and numbers of a value, and of the values in it.
-fn size(value: &Value<'_>) -> (u64, u64) {
-    let add = |(bytes, values): (u64, u64), (more, others): (u64, u64)| (bytes + more, values + others);
-    match value {
-        Value::Null | Value::Bool(_) => (0, 1),
-        Value::Number(number) => (number.literal().len() as u64, 1),
-        Value::String(text) => (text.len() as u64, 1),
-        Value::Array(elements) => elements.iter().map(size).fold((0, 1), add),
-        Value::Object(members) => members
-            .iter()
-            .fold((0, 1), |sum, (name, value)| add(add(sum, size(value)), (name.len() as u64, 0))),
     }
 }
 

@@ -1,12 +1,10 @@
 //! The call of a model that a span is.
 
-use super::messages::{
-    ai_sdk, choice_of, in_parts, listed, logfire, numbered, of_event, of_event_content, openinference,
-    parsed, parsed_value,
-};
-use super::reading::{OtelAttributes, OtelSpan};
-use crate::calls::providers::chat::{Chat, ChatChoice, TokenCounts};
+use super::messages::{ai_sdk, in_events, in_parts, logfire, numbered, openinference, parsed, parsed_value};
+use super::{OtelAttributes, OtelSpan};
+use crate::calls::providers::chat::{Chat, TokenCounts};
 use crate::calls::target::ApiTarget;
+use crate::calls::word;
 use crate::json::{Object, Value};
 use crate::recorders::exchange::{ApiExchange, ImportedExchange, ImportedRequest, ImportedResponse};
 
@@ -201,17 +199,17 @@ impl OtelSpan {
 
     /// Reads the messages in the first form that the span has.
     fn messages(&self, chat: &mut Chat) -> Result<(), String> {
-        let details =
-            self.events.iter().find(|(name, _)| name == "gen_ai.client.inference.operation.details");
-        for attributes in
-            [Some(&self.attributes), details.map(|(_, attributes)| attributes)].into_iter().flatten()
+        let has_details =
+            |event: &&(String, OtelAttributes)| event.0 == "gen_ai.client.inference.operation.details";
+        in_parts(&self.attributes, chat)?;
+        if chat.messages.is_empty()
+            && let Some((_, attributes)) = self.events.iter().find(has_details)
         {
             in_parts(attributes, chat)?;
-            if !chat.messages.is_empty() {
-                return Ok(());
-            }
         }
-        numbered(&self.attributes, chat);
+        if chat.messages.is_empty() {
+            numbered(&self.attributes, chat);
+        }
         if chat.messages.is_empty() {
             ai_sdk(&self.attributes, chat)?;
         }
@@ -221,7 +219,7 @@ impl OtelSpan {
         if chat.messages.is_empty() {
             logfire(&self.attributes, chat)?;
         }
-        if chat.messages.is_empty() && self.in_events(chat)?.is_none() {
+        if chat.messages.is_empty() && in_events(&self.all_events()?, chat).is_none() {
             // A request without one of its messages is another request.
             chat.messages.clear();
         }
@@ -233,51 +231,10 @@ impl OtelSpan {
         let mut events = self.events.clone();
         for event in parsed(&self.attributes, "events")? {
             let members = event.as_object().into_iter().flat_map(Object::iter);
-            let attributes: OtelAttributes =
-                members.map(|(name, value)| (name.to_owned(), value.to_owned_value())).collect();
-            if let Some(name) = attributes.get("event.name").and_then(Value::as_str) {
-                events.push((name.to_owned(), attributes));
-            }
+            let attributes = members.map(|(name, value)| (name.to_owned(), value.clone())).collect();
+            events.extend(word(&event, "event.name").map(|name| (name.to_owned(), attributes)));
         }
         Ok(events)
-    }
-
-    /// Reads the events with a message each, and those with all messages as JSON. Returns `None` if the content of one of
-    /// them was not recorded.
-    fn in_events(&self, chat: &mut Chat) -> Result<Option<()>, String> {
-        Ok(Self::of_events(&self.all_events()?, chat))
-    }
-
-    fn of_events(events: &[(String, OtelAttributes)], chat: &mut Chat) -> Option<()> {
-        for (name, attributes) in events {
-            let attributes = &*of_event_content(attributes);
-            let role = match name.as_str() {
-                "gen_ai.system.message" => "system",
-                "gen_ai.user.message" => "user",
-                "gen_ai.assistant.message" => "assistant",
-                "gen_ai.tool.message" => "tool",
-                "gen_ai.choice" => {
-                    chat.choices.push(choice_of(attributes)?);
-                    continue;
-                }
-                "gen_ai.content.prompt" => {
-                    for one in listed(attributes.get("gen_ai.prompt")) {
-                        chat.messages.push(one);
-                    }
-                    continue;
-                }
-                "gen_ai.content.completion" => {
-                    for one in listed(attributes.get("gen_ai.completion")) {
-                        chat.choices.push(ChatChoice { message: one, finish_reason: "stop".to_owned() });
-                    }
-                    continue;
-                }
-                _ => continue,
-            };
-            let role = attributes.get("role").and_then(Value::as_str).unwrap_or(role);
-            chat.messages.push(of_event(role, attributes)?);
-        }
-        Some(())
     }
 
     /// Returns whether it is a call of a model in the form of `OpenInference`.
