@@ -1,4 +1,4 @@
-//! What is compared and what is searched: the parts of a document, and its text in fields.
+//! The parts of a document, by which it is compared, and its text in fields, which is searched.
 
 use std::borrow::Cow;
 

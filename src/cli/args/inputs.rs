@@ -10,11 +10,13 @@ use runvault::formats;
 use runvault::intake::{ExamineOptions, Input, Inputs};
 use runvault::json::reader::Limits;
 use runvault::secrets::{SecretMatch, SecretPolicy};
+use runvault::vault::add::CommonAnnotations;
 
 use super::bounds::{bytes, depth, entries, values, violations};
 use super::completing::CandidateSource;
 use super::hash::ArtifactArg;
 use super::keys::KeyArgs;
+use super::label::LabelArgs;
 use super::settings;
 use super::vault::VaultArgs;
 use crate::cli::output::exit::CommandError;
@@ -219,21 +221,35 @@ pub(crate) fn warn_of_secrets(name: &str, secrets: &[SecretMatch]) {
     }
 }
 
-/// Whether source paths are recorded.
+/// What is recorded with everything that is added.
 #[derive(Args)]
-pub(crate) struct SourcePathArgs {
+pub(crate) struct RecordedArgs {
+    #[command(flatten)]
+    labels: LabelArgs,
+
     /// Do not record source paths
     ///
     /// Without this, each new capture is stored with the path that it was read from, as it was given or found. The
     /// setting source-path changes the default.
     #[arg(long, hide_short_help = true)]
     no_source_path: bool,
+
+    #[command(flatten)]
+    secrets: SecretArgs,
 }
 
-impl SourcePathArgs {
-    /// Returns whether paths are left out.
-    pub(crate) fn leaves_out(&self) -> Result<bool, CommandError> {
-        Ok(self.no_source_path || !settings::source_path()?)
+impl RecordedArgs {
+    /// Returns the options with what is recorded.
+    pub(crate) fn options(&self, options: ExamineOptions) -> Result<ExamineOptions, CommandError> {
+        let without_source_path = self.no_source_path || !settings::source_path()?;
+        let mut options = ExamineOptions { without_source_path, ..options };
+        options.admit.secrets = self.secrets.policy()?;
+        Ok(options)
+    }
+
+    /// Returns the annotations, with this note.
+    pub(crate) fn annotations(&self, note: Option<String>) -> Result<CommonAnnotations, CommandError> {
+        Ok(CommonAnnotations { labels: self.labels.labels()?, note })
     }
 }
 

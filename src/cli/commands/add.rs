@@ -11,15 +11,13 @@ use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::display::escaped;
 use runvault::intake::{ArtifactSource, ExamineOptions, SourceError};
-use runvault::vault::add::{
-    self, AddMonitor, AddedDocument, CommonAnnotations, DocumentOutcome, DocumentResult, Summary,
-};
+use runvault::vault::add::{self, AddMonitor, AddedDocument, DocumentOutcome, DocumentResult, Summary};
 use runvault::vault::annotate::SetTagRequest;
 use serde::Serialize;
 
 use super::index;
-use crate::cli::args::inputs::{self, InputArgs, SecretArgs, SourcePathArgs};
-use crate::cli::args::label::{LabelArgs, note};
+use crate::cli::args::inputs::{self, InputArgs, RecordedArgs};
+use crate::cli::args::label::note;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::args::{hash, settings};
 use crate::cli::commands::mover::{MoveArgs, Mover};
@@ -49,13 +47,7 @@ pub(crate) struct Args {
     moving: MoveArgs,
 
     #[command(flatten)]
-    labels: LabelArgs,
-
-    #[command(flatten)]
-    source_path: SourcePathArgs,
-
-    #[command(flatten)]
-    secrets: SecretArgs,
+    recorded: RecordedArgs,
 
     /// Set this tag on the artifact; it must be the only one that is given
     #[arg(long, value_name = "NAME", value_parser = hash::new_tag, hide_short_help = true)]
@@ -89,11 +81,9 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let started = Instant::now();
-        let without_source_path = self.source_path.leaves_out()?;
         let allow_removed = self.allow_removed;
-        let mut options = ExamineOptions { allow_removed, without_source_path, ..self.input.options()? };
-        options.admit.secrets = self.secrets.policy()?;
-        let annotations = CommonAnnotations { labels: self.labels.labels()?, note: self.note.clone() };
+        let options = ExamineOptions { allow_removed, ..self.recorded.options(self.input.options()?)? };
+        let annotations = self.recorded.annotations(self.note.clone())?;
         let search = settings::search()?;
         let listed = self.input.checks.listed()?;
         let shown = AddOutputOptions { dry_run: self.dry_run, json: self.json, listed };

@@ -23,8 +23,7 @@ use runvault::vault::bundle::{
 
 use super::add::{AddOutputOptions, AddPrinter};
 use super::index;
-use crate::cli::args::inputs::{CheckArgs, SecretArgs, SourcePathArgs};
-use crate::cli::args::label::LabelArgs;
+use crate::cli::args::inputs::{CheckArgs, RecordedArgs};
 use crate::cli::args::matching::MatchingArgs;
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
@@ -68,13 +67,7 @@ pub(crate) struct Args {
     create: CreateArgs,
 
     #[command(flatten)]
-    labels: LabelArgs,
-
-    #[command(flatten)]
-    source_path: SourcePathArgs,
-
-    #[command(flatten)]
-    secrets: SecretArgs,
+    recorded: RecordedArgs,
 
     /// Store artifacts that were removed before; the journal records that
     #[arg(long)]
@@ -92,11 +85,9 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let started = Instant::now();
-        let without_source_path = self.source_path.leaves_out()?;
         let allow_removed = self.allow_removed;
-        let mut options = ExamineOptions { allow_removed, without_source_path, ..self.checks.options(None)? };
-        options.admit.secrets = self.secrets.policy()?;
-        let annotations = CommonAnnotations { labels: self.labels.labels()?, note: None };
+        let options = ExamineOptions { allow_removed, ..self.recorded.options(self.checks.options(None)?)? };
+        let annotations = self.recorded.annotations(None)?;
         let search = settings::search()?;
         if let Some(inputs) = read(&self.files, options.admit.limits.bytes)? {
             let task = ImportTask { started, options, annotations, search };

@@ -69,13 +69,9 @@ impl Artifact for Contract {
     }
 
     fn examine(&self, bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
-        let root = match read::read(bytes, &options.limits, options.json_only) {
-            Ok(root) => root,
-            Err(error) => {
-                report(&error, findings);
-                return None;
-            }
-        };
+        let root = read::read(bytes, &options.limits, options.json_only)
+            .map_err(|error| report(&error, findings))
+            .ok()?;
         apply(&rules::SHAPE, findings, |check, found| check(&root, found));
         if findings.has_errors() {
             return None;
@@ -85,13 +81,9 @@ impl Artifact for Contract {
         if findings.has_errors() {
             return None;
         }
-        match rfc8785::digest(view.core, b"") {
-            Ok(core) => Some(describe(&root, &view, CoreHash(core))),
-            Err(error) => {
-                document::report_uncanonical("", &error, findings);
-                None
-            }
-        }
+        let core = rfc8785::digest(view.core, b"");
+        let core = core.map_err(|error| document::report_uncanonical("", &error, findings)).ok()?;
+        Some(describe(&root, &view, CoreHash(core)))
     }
 
     fn write_core(

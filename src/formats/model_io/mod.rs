@@ -70,26 +70,18 @@ impl Artifact for ModelIo {
     }
 
     fn examine(&self, bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
-        let root = match reader::read_keeping_overflow(bytes, &options.limits) {
-            Ok(root) => root,
-            Err(error) => {
-                document::report(&error, findings);
-                return None;
-            }
-        };
+        let root = reader::read_keeping_overflow(bytes, &options.limits)
+            .map_err(|error| document::report(&error, findings))
+            .ok()?;
         apply(&rules::ROOT, findings, |check, found| check(&root, found));
         let view = SessionMembers::from_root(&root)?;
         apply(&rules::CONTENT, findings, |check, found| check(&view, found));
         if findings.has_errors() {
             return None;
         }
-        match rfc8785::digest(view.core(), b"") {
-            Ok(core) => Some(describe(&root, &view, CoreHash(core))),
-            Err(error) => {
-                document::report_uncanonical("", &error, findings);
-                None
-            }
-        }
+        let core = rfc8785::digest(view.core(), b"");
+        let core = core.map_err(|error| document::report_uncanonical("", &error, findings)).ok()?;
+        Some(describe(&root, &view, CoreHash(core)))
     }
 
     fn write_core(

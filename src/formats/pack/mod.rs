@@ -70,13 +70,9 @@ impl Artifact for Pack {
         if findings.has_errors() {
             return None;
         }
-        match members.digests() {
-            Ok(digests) => Some(index::describe(members, digests)),
-            Err(error) => {
-                document::report_uncanonical("", &error, findings);
-                None
-            }
-        }
+        let digests = members.digests();
+        let digests = digests.map_err(|error| document::report_uncanonical("", &error, findings)).ok()?;
+        Some(index::describe(members, digests))
     }
 
     fn write_core(

@@ -82,13 +82,8 @@ impl Artifact for Rpk {
     }
 
     fn examine(&self, bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
-        let mut root = match reader::read(bytes, &options.limits) {
-            Ok(root) => root,
-            Err(error) => {
-                document::report(&error, findings);
-                return None;
-            }
-        };
+        let mut root =
+            reader::read(bytes, &options.limits).map_err(|error| document::report(&error, findings)).ok()?;
         let envelope = Envelope::new(&root, options);
         apply(&rules::RULES, findings, |check, found| check(&envelope, found));
         if findings.has_errors() {

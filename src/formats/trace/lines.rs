@@ -30,13 +30,7 @@ pub(super) struct TraceLine<'a> {
 impl<'a> TraceLines<'a> {
     /// Splits `bytes` into lines. Returns `None` if they are not text.
     pub(super) fn parse(bytes: &'a [u8], limits: &Limits, findings: &mut Findings) -> Option<Self> {
-        let text = match reader::utf8(bytes, limits) {
-            Ok(text) => text,
-            Err(error) => {
-                document::report(&error, findings);
-                return None;
-            }
-        };
+        let text = reader::utf8(bytes, limits).map_err(|error| document::report(&error, findings)).ok()?;
         let lines = Self { text: text.strip_suffix('\n').unwrap_or(text) };
         lines.check(text, findings);
         Some(lines)

@@ -12,13 +12,11 @@ use runvault::artifact::Kind;
 use runvault::display::escaped;
 use runvault::files::VaultIdentity;
 use runvault::intake::{ExamineOptions, PollingWatcher, Scan};
-use runvault::vault::add::CommonAnnotations;
 
 use super::index;
 use crate::cli::args::bounds::length;
 use crate::cli::args::completing::CandidateSource;
-use crate::cli::args::inputs::{CheckArgs, SecretArgs, SourcePathArgs, kind};
-use crate::cli::args::label::LabelArgs;
+use crate::cli::args::inputs::{CheckArgs, RecordedArgs, kind};
 use crate::cli::args::settings;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::commands::add::{AddOutputOptions, AddPrinter};
@@ -71,13 +69,7 @@ pub(crate) struct Args {
     moving: MoveArgs,
 
     #[command(flatten)]
-    labels: LabelArgs,
-
-    #[command(flatten)]
-    source_path: SourcePathArgs,
-
-    #[command(flatten)]
-    secrets: SecretArgs,
+    recorded: RecordedArgs,
 
     /// Store artifacts that were removed before; the journal records that
     #[arg(long)]
@@ -103,11 +95,9 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let started = Instant::now();
         let checked = self.checks.options(self.kind)?;
-        let without_source_path = self.source_path.leaves_out()?;
         let (allow_removed, strict) = (self.allow_removed, self.strict);
-        let mut options = ExamineOptions { allow_removed, strict, without_source_path, ..checked };
-        options.admit.secrets = self.secrets.policy()?;
-        let annotations = CommonAnnotations { labels: self.labels.labels()?, note: None };
+        let options = ExamineOptions { allow_removed, strict, ..self.recorded.options(checked)? };
+        let annotations = self.recorded.annotations(None)?;
         let search = settings::search()?;
         self.expect_directories()?;
         let stop = Stop::on_signals()?;
