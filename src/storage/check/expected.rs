@@ -572,10 +572,12 @@ mod tests {
         ];
         let mut compared = CatalogComparison::new(catalog_after(&entries));
         let rows: Vec<Row> = catalog_after(&entries).rows().collect();
-        rows.into_iter().for_each(|row| compared.take(row));
-        JournaledTable::ALL
-            .into_iter()
-            .for_each(|table| compared.finish_table(table, &UnreadRows::default()));
+        for row in rows {
+            compared.take(row);
+        }
+        for table in JournaledTable::ALL {
+            compared.finish_table(table, &UnreadRows::default());
+        }
         let (counts, findings) = compared.into_findings();
         assert_eq!(findings, []);
         assert_eq!((counts.artifacts, counts.captures, counts.labels, counts.links), (1, 1, 2, 1));

@@ -55,7 +55,7 @@ impl JournalReplay {
         let defect = self.check.take(number, text, chain, self.since);
         match defect {
             Some(JournalDefect::Missing(_)) => {
-                self.find(seq, BROKEN_CHAIN, format!("it follows entry {last}"))
+                self.find(seq, BROKEN_CHAIN, format!("it follows entry {last}"));
             }
             Some(JournalDefect::Changed(_)) => {
                 self.find(seq, BROKEN_CHAIN, "it or the chain before it was changed");

@@ -1,7 +1,5 @@
 //! Repairs of the record of where the journal ends, and of what is stored beside the texts of entries.
 
-use super::record;
-use crate::clock;
 use crate::storage::check::finding::DIFFERENT_ROW;
 use crate::storage::check::{Finding, JournalReplay, Repair, Subject};
 use crate::storage::entry::EntryText;
@@ -9,30 +7,22 @@ use crate::storage::postgres::check::entries::entries;
 use crate::storage::postgres::check::rows::{replay, written_action};
 use crate::storage::postgres::columns::{text, value};
 use crate::storage::postgres::error::PostgresResult;
-use crate::storage::postgres::journal::PostgresJournalWriter;
-use crate::storage::postgres::pool::PostgresServer;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::{Actor, BUSY_TIMEOUT};
 
 /// Restores the row that says where the journal ends, if the journal goes on beyond it, or has another chain value there. A row
 /// that names a later entry stays: the end of the journal is lost.
-pub(super) fn restore_end(server: &PostgresServer, actor: Option<&Actor>) -> PostgresResult<Vec<Repair>> {
-    let session = DatabaseTransaction::to_write(server, BUSY_TIMEOUT)?;
+pub(super) fn restore_end(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<Repair>> {
     session.rows("SELECT seq FROM head WHERE id = 1 FOR UPDATE", &[])?;
-    let Some(replay) = replay(&session)?.filter(|replay| replay.check.defect.is_none()) else {
-        return Ok(Vec::new());
+    let Some(replay) = replay(session)?.filter(|replay| replay.check.defect.is_none()) else {
+        return Ok(None);
     };
     let head = replay.check.head;
     let sql = "UPDATE head h SET seq = j.seq, at = j.at, chain = j.chain FROM journal j
                 WHERE h.id = 1 AND j.seq = $1 AND h.seq <= j.seq
                   AND (h.seq, h.at, h.chain) IS DISTINCT FROM (j.seq, j.at, j.chain)";
-    if session.execute(sql, &[&head.seq.cast_signed()])? == 0 {
-        return Ok(Vec::new());
-    }
-    let repaired = vec![Repair { subject: Subject::Table("head".to_owned()), did: "set to the last entry" }];
-    record(&session, PostgresJournalWriter::lock(&session, actor, clock::now())?, &repaired)?;
-    session.commit()?;
-    Ok(repaired)
+    let is_changed = session.execute(sql, &[&head.seq.cast_signed()])? > 0;
+    let subject = Subject::Table("head".to_owned());
+    Ok(is_changed.then_some(Repair { subject, did: "set to the last entry" }))
 }
 
 /// Returns whether no entry is missing at the end.

@@ -24,8 +24,7 @@ impl Repairs for PostgresStorage {
     fn repair_structures(&self, found: &[Finding]) -> Result<Vec<Repair>> {
         let mut repaired = Vec::new();
         if found.iter().any(|finding| finding.info == BROKEN_CHAIN) {
-            let end = journal::restore_end(&self.server, self.actor());
-            repaired.append(&mut end.map_err(|failure| failure.at(self.server.name()))?);
+            repaired.append(&mut self.repair_end()?);
         }
         let blobs = found.iter().filter_map(|finding| match finding.subject {
             Subject::Blob(blob) => Some(blob),
@@ -67,6 +66,19 @@ impl Repairs for PostgresStorage {
 }
 
 impl PostgresStorage {
+    /// Restores the record of where the journal ends, on which the entries about all other repairs follow.
+    fn repair_end(&self) -> Result<Vec<Repair>> {
+        let repair = || {
+            let session = DatabaseTransaction::to_write(&self.server, BUSY_TIMEOUT)?;
+            let Some(repaired) = journal::restore_end(&session)? else { return Ok(Vec::new()) };
+            let repaired = vec![repaired];
+            record(&session, PostgresJournalWriter::lock(&session, self.actor(), clock::now())?, &repaired)?;
+            session.commit()?;
+            Ok(repaired)
+        };
+        repair().map_err(|failure: PostgresError| failure.at(self.server.name()))
+    }
+
     /// Runs `work` and records its repairs in the journal, in one transaction.
     fn repair(
         &self,
