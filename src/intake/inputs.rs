@@ -29,7 +29,7 @@ pub enum Input {
     },
 }
 
-/// A file or document that [`Inputs`](super::Inputs) found.
+/// A file or document that [`Inputs`] found.
 #[derive(Debug)]
 pub enum InputItem {
     /// A file that was named explicitly: it is an artifact or rejected.
