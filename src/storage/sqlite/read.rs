@@ -5,10 +5,8 @@ mod attributes;
 mod edges;
 mod files;
 mod journal;
-mod mentioning;
 mod mentions;
 pub(super) mod owners;
-mod tombstones;
 mod versions;
 
 use std::cell::{OnceCell, RefCell};

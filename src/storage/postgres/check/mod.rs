@@ -8,10 +8,8 @@
 
 mod ahead;
 mod captures;
-pub(super) mod entries;
 mod facts;
 mod mention_keys;
-mod objects;
 mod read_ahead;
 pub(super) mod rows;
 mod schema;

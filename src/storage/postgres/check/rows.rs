@@ -1,5 +1,7 @@
 //! The journal, and the rows of the tables that follow from it.
 
+use std::collections::HashMap;
+
 use postgres::Row as PostgresRow;
 use serde::Deserialize;
 
@@ -8,11 +10,11 @@ use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::catalog::Row;
 use crate::storage::check::finding::{BROKEN_CHAIN, DIFFERENT_ROW, Finding, Subject};
 use crate::storage::check::{JournalReplay, JournalRow, JournaledTable, UnreadRows};
-use crate::storage::postgres::check::entries::entries;
+use crate::storage::entry::EntryText;
 use crate::storage::postgres::columns::{capture, core, digest, optional_text, text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
+use crate::storage::postgres::snapshot::journal::{TOMBSTONE, tombstone};
 use crate::storage::seal::seal;
 use crate::storage::{Result, Tombstone};
 
@@ -254,4 +256,26 @@ pub(in crate::storage::postgres) fn replay(
         Ok(())
     })?;
     Ok(is_readable.then_some(replay))
+}
+
+/// Entries by their numbers.
+pub(in crate::storage::postgres) type EntriesByNumber = HashMap<i64, EntryText>;
+
+/// Returns the entries with these numbers, as far as they exist and can be parsed.
+pub(in crate::storage::postgres) fn entries(
+    session: &DatabaseTransaction<'_>,
+    mut seqs: Vec<i64>,
+) -> PostgresResult<EntriesByNumber> {
+    seqs.sort_unstable();
+    seqs.dedup();
+    let mut entries = EntriesByNumber::new();
+    let sql = "SELECT seq, entry FROM journal WHERE seq = ANY($1)";
+    session.each(sql, &[&seqs], &mut |row| {
+        // What cannot be parsed is a finding about the entry.
+        if let Some(entry) = text(row, 1).ok().and_then(|text| EntryText::parse(&text).ok()) {
+            entries.insert(value(row, 0)?, entry);
+        }
+        Ok(())
+    })?;
+    Ok(entries)
 }

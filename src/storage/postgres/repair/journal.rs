@@ -3,7 +3,7 @@
 use crate::storage::check::finding::DIFFERENT_ROW;
 use crate::storage::check::{Finding, JournalReplay, Repair, Subject};
 use crate::storage::entry::EntryText;
-use crate::storage::postgres::check::entries::entries;
+use crate::storage::postgres::check::rows::entries;
 use crate::storage::postgres::check::rows::{replay, written_action};
 use crate::storage::postgres::columns::{text, value};
 use crate::storage::postgres::error::PostgresResult;

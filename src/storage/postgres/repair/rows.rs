@@ -8,7 +8,7 @@ use crate::storage::Tombstone;
 use crate::storage::annotations::ENDS;
 use crate::storage::catalog::Row;
 use crate::storage::check::{ExpectedCatalog, Repair, Subject};
-use crate::storage::postgres::check::entries::entries;
+use crate::storage::postgres::check::rows::entries;
 use crate::storage::postgres::columns::{text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::journal::{TOMBSTONE, tombstone};
 use crate::digest::{CoreHash, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactRecord, AttributeRecord, CaptureTarget, Label, Note, Pin, Resolution, Tag,
@@ -9,7 +10,6 @@ use crate::storage::interface::{
 use crate::storage::postgres::columns::{capture, core, limit as limit_of, optional_text, text, time, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::parameter::Parameter;
-use crate::storage::postgres::snapshot::tombstones::{TOMBSTONE, tombstone};
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot, in_order, texts};
 

@@ -7,8 +7,7 @@ pub(super) mod captures;
 mod conditions;
 mod edges;
 mod find;
-mod journal;
-mod labels;
+pub(super) mod journal;
 mod matches;
 mod mentioned;
 mod mentions;
@@ -18,7 +17,6 @@ mod sharers;
 mod sorting;
 mod statistics;
 mod times;
-pub(super) mod tombstones;
 
 use std::collections::BTreeSet;
 

@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use postgres::Row;
+
 use crate::digest::CoreHash;
-use crate::storage::interface::{NameMention, NameUse, Names};
-use crate::storage::postgres::columns::text_key;
-use crate::storage::postgres::columns::{core, text, value};
+use crate::storage::interface::{LabelKey, LabelValue, NameMention, NameUse, Names};
+use crate::storage::postgres::columns::{core, count, limit as limit_of, text, text_key, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::{PostgresSnapshot, in_order, texts};
@@ -89,5 +90,40 @@ impl PostgresSnapshot<'_> {
         let rows = self.session.rows(&sql, &[&of])?;
         let found: HashSet<CoreHash> = rows.iter().map(|row| core(row, 0)).collect::<PostgresResult<_>>()?;
         Ok(of.iter().map(|core| found.contains(core)).collect())
+    }
+}
+
+impl PostgresSnapshot<'_> {
+    pub(super) fn label_keys(&self) -> PostgresResult<Vec<LabelKey>> {
+        let sql = "SELECT key, count(*), count(DISTINCT value) FROM label GROUP BY key ORDER BY key";
+        let key = |row: &Row| {
+            Ok(LabelKey { key: text(row, 0)?, artifacts: count(row, 1)?, values: count(row, 2)? })
+        };
+        self.session.rows(sql, &[])?.iter().map(key).collect()
+    }
+
+    pub(super) fn label_values(
+        &self,
+        key: &str,
+        start: &str,
+        limit: usize,
+    ) -> PostgresResult<Vec<LabelValue>> {
+        let sql = "SELECT l.value, count(DISTINCT l.artifact), count(c.id), coalesce(sum(c.size), 0)::bigint
+                     FROM label l LEFT JOIN capture c ON c.artifact = l.artifact
+                    WHERE l.key = $1 AND l.value >= $2 AND starts_with(l.value, $2)
+                    GROUP BY l.value ORDER BY l.value LIMIT $3";
+        let value = |row: &Row| {
+            Ok(LabelValue {
+                value: text(row, 0)?,
+                artifacts: count(row, 1)?,
+                captures: count(row, 2)?,
+                bytes: count(row, 3)?,
+            })
+        };
+        self.session
+            .rows(sql, &[&to_stored(key), &to_stored(start), &limit_of(limit)])?
+            .iter()
+            .map(value)
+            .collect()
     }
 }

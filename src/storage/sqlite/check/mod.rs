@@ -6,16 +6,13 @@
 mod blobs;
 mod captures;
 mod facts;
-mod logs;
 mod mention_index;
 mod pages;
 mod permissions;
-mod removed;
 mod rows;
 mod scan;
 mod search;
 mod structure;
-mod unresolved;
 
 use std::path::Path;
 

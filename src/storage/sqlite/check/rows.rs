@@ -7,9 +7,10 @@ use super::captures::ARTIFACT_IDS;
 use super::scan::TableScan;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::catalog::Row;
-use crate::storage::check::finding::{DIFFERENT_ROW, Finding, Subject};
+use crate::storage::check::finding::{DIFFERENT_ROW, Finding, SURPLUS_ROW, Subject};
 use crate::storage::check::{JournalReplay, JournalRow, JournaledTable, UnreadRows};
 use crate::storage::seal::seal;
+use crate::storage::sqlite::tombstones::{self, UndeletedArtifact};
 use crate::storage::sqlite::{Result, schema};
 
 /// Artifacts.
@@ -194,4 +195,23 @@ fn entries(connection: &rusqlite::Connection, take: &mut dyn FnMut(JournalRow<'_
         });
     }
     Ok(())
+}
+
+impl FileInspection<'_> {
+    /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
+    pub(super) fn undeleted(&self) -> Result<Vec<Finding>> {
+        let mut findings = Vec::new();
+        let table = Subject::Table("tombstone".to_owned());
+        let present =
+            self.look(table, &mut findings, || tombstones::undeleted_artifacts(&self.connection))?;
+        for UndeletedArtifact { tombstone, owner } in present.unwrap_or_default() {
+            let place = match owner {
+                Some((kind, core)) => format!("its bytes are in {kind} {core}"),
+                None => "its bytes are in the vault, but no artifact has them".to_owned(),
+            };
+            let detail = format!("tombstone: {}; {place}", tombstone.removal());
+            findings.push(Finding::new(SURPLUS_ROW, Subject::Artifact(tombstone.core), detail));
+        }
+        Ok(findings)
+    }
 }
