@@ -954,7 +954,7 @@ export interface FindingSummary {
   about: string;
   /** The details. */
   detail: string;
-  /** Its type, such as `blob-damaged`. */
+  /** Its type, such as `damaged-bytes`. */
   finding: string;
   /** What findings of this type mean. */
   meaning: string;
@@ -2012,14 +2012,12 @@ export interface RemovedHash {
   removed: RemovedArtifact;
 }
 
-/** A repair, or what could not be restored. */
+/** A completed repair. */
 export interface RepairSummary {
   /** The type of its subject, such as `artifact`. */
   about: string;
-  /** Why it was not restored; missing if it was. */
-  not_repaired?: string | null;
-  /** What was done; missing if nothing was restored. */
-  repaired?: string | null;
+  /** What was done. */
+  repaired: string;
   /** The name or hash of its subject. */
   subject: string;
 }

@@ -96,7 +96,9 @@ impl<'r> Repairer<'r> {
         // Rows that the journal does not record are kept.
         let is_of_journal = journaled.iter().any(|finding| finding.info != SURPLUS_ROW);
         let may_be_of_rows = |finding: &Finding| {
-            matches!(finding.subject, Subject::Table(_)) || [FILE_DAMAGED, UNREADABLE].contains(&finding.info)
+            let is_of_table = matches!(finding.subject, Subject::Table(_));
+            (is_of_table && !NOT_OF_ROWS.contains(&finding.info))
+                || [FILE_DAMAGED, UNREADABLE].contains(&finding.info)
         };
         if is_of_journal || self.report.findings.iter().any(may_be_of_rows) {
             return self.steps.rebuild(&formats::ALL);
@@ -107,8 +109,11 @@ impl<'r> Repairer<'r> {
     /// Returns whether there are findings about rows that are derived from stored bytes.
     fn has_derived_findings(&self) -> Result<bool> {
         let journaled = self.inspect()?.compare_journal(None)?.findings;
-        let is_derived =
-            |finding: &Finding| !NOT_OF_ROWS.contains(&finding.info) && !journaled.contains(finding);
+        let is_derived = |finding: &Finding| {
+            !NOT_OF_ROWS.contains(&finding.info)
+                && finding.subject != Subject::Search
+                && !journaled.contains(finding)
+        };
         Ok(self.report.findings.iter().any(is_derived))
     }
 

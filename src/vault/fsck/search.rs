@@ -33,8 +33,8 @@ pub(super) fn check(storage: &dyn Storage, reporter: &mut FsckReporter<'_>) -> R
         reporter.add(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
     }
     for core in differences.artifacts {
-        let detail = "the search index does not match its documents";
-        reporter.add(Finding::new(INDEX_DIFFERS, Subject::Artifact(core), detail));
+        let detail = format!("it does not match the documents of artifact {core}");
+        reporter.add(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
     }
     Ok(())
 }

@@ -38,11 +38,7 @@ fn a_state_that_was_changed_is_restored_without_a_key() {
         let found = sandbox.run(["fsck"]).expect(1).stdout;
         assert!(found.contains("signature: "), "{sql}: {found}");
         let repaired = sandbox.run(["fsck", "--repair"]).expect(0);
-        assert!(
-            repaired.stdout.contains("given the signature's state in the journal"),
-            "{sql}: {}",
-            repaired.stdout
-        );
+        assert!(repaired.stdout.contains("written from the journal again"), "{sql}: {}", repaired.stdout);
         assert_eq!((shown(&sandbox), journalled(&sandbox)), before, "{sql}");
         clean(&sandbox);
     }

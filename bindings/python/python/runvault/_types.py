@@ -1148,7 +1148,7 @@ class FindingSummary(TypedDict):
     detail: str
     """The details."""
     finding: str
-    """Its type, such as `blob-damaged`."""
+    """Its type, such as `damaged-bytes`."""
     meaning: str
     """What findings of this type mean."""
     subject: str
@@ -2394,14 +2394,12 @@ class RemovedHash(TypedDict):
 
 
 class RepairSummary(TypedDict):
-    """A repair, or what could not be restored."""
+    """A completed repair."""
 
     about: str
     """The type of its subject, such as `artifact`."""
-    not_repaired: NotRequired[str | None]
-    """Why it was not restored; missing if it was."""
-    repaired: NotRequired[str | None]
-    """What was done; missing if nothing was restored."""
+    repaired: str
+    """What was done."""
     subject: str
     """The name or hash of its subject."""
 
