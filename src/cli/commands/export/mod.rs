@@ -1,6 +1,8 @@
 //! `runvault export`
 
-mod other_formats;
+mod calls;
+#[cfg(feature = "server")]
+mod html;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
