@@ -128,6 +128,7 @@ struct Journal {
 }
 
 const KIND: usize = 1;
+const KIND_NAME: &str = "model_io";
 const PROMPT: usize = 1;
 const RESPONSE: usize = 2;
 /// A compressed frame with nothing cut out.
@@ -141,8 +142,8 @@ const BUCKET: usize = 128;
 fn insert(transaction: &Transaction<'_>, batch: &[Document], journal: &mut Journal) -> rusqlite::Result<()> {
     if journal.seq == 0 {
         transaction.execute(
-            "INSERT INTO kind (id, name, member) VALUES (?1, 'model_io', 'model_io.json')",
-            [KIND],
+            "INSERT INTO kind (id, name, member) VALUES (?1, ?2, 'model_io.json')",
+            (KIND, KIND_NAME),
         )?;
         for (id, role) in [(PROMPT, "prompt"), (RESPONSE, "response")] {
             transaction.execute(
@@ -152,11 +153,13 @@ fn insert(transaction: &Transaction<'_>, batch: &[Document], journal: &mut Journ
         }
     }
     let prepare = |sql| transaction.prepare_cached(sql);
-    let mut artifacts = prepare("INSERT INTO artifact (id, core, kind, added_at) VALUES (?1, ?2, ?3, ?4)")?;
+    let mut artifacts = prepare(
+        "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival) VALUES (?1, ?2, ?3, ?4, ?4, ?1 << 20)",
+    )?;
     let mut blobs = prepare("INSERT INTO blob (id, digest, size) VALUES (?1, ?2, ?3)")?;
     let mut payloads = prepare("INSERT INTO payload (blob, encoding, bytes) VALUES (?1, ?2, ?3)")?;
     let mut captures = prepare(
-        "INSERT INTO capture (id, artifact, blob, size, added_at, seal) VALUES (?1, ?1, ?1, ?2, ?3, ?4)",
+        "INSERT INTO capture (id, artifact, blob, size, added_at, seen_at, seal) VALUES (?1, ?1, ?1, ?2, ?3, ?3, ?4)",
     )?;
     let mut lists = prepare("INSERT INTO mention_list (capture, blob, bytes) VALUES (?1, ?1, ?2)")?;
     let mut values = prepare(
@@ -187,7 +190,7 @@ fn insert(transaction: &Transaction<'_>, batch: &[Document], journal: &mut Journ
             document.digest, document.size
         );
         journal.chain = Digest::from_content(&[journal.chain.as_bytes(), entry.as_bytes()].concat());
-        entries.execute((id, AT, KIND, digest, document.size, journal.chain.as_bytes()))?;
+        entries.execute((id, AT, KIND_NAME, digest, document.size, journal.chain.as_bytes()))?;
     }
     keys.sort_unstable();
     segment(transaction, &keys)
