@@ -25,7 +25,7 @@ CREATE TABLE role (
   role_group TEXT NOT NULL,
   unit       TEXT NOT NULL,
   relation   TEXT,
-  dangles    INTEGER NOT NULL,
+  dangles    INTEGER NOT NULL CHECK (dangles IN (0, 1)),
   UNIQUE (kind, name)
 ) STRICT;
 
@@ -180,7 +180,7 @@ CREATE TABLE name_mention (
   artifact INTEGER NOT NULL REFERENCES artifact (id),
   relation TEXT NOT NULL,
   handle   TEXT NOT NULL,
-  dangles  INTEGER NOT NULL,
+  dangles  INTEGER NOT NULL CHECK (dangles IN (0, 1)),
   PRIMARY KEY (artifact, relation, handle)
 ) STRICT, WITHOUT ROWID;
 
