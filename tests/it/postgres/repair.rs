@@ -116,6 +116,7 @@ const JOURNAL: &str = "written from the journal again";
 const PROVEN: &[(&str, &str)] = &[
     ("DELETE FROM attribute; DELETE FROM mention_list; DELETE FROM mention_key; DELETE FROM edge", REBUILT),
     ("DELETE FROM role; DELETE FROM kind", REBUILT),
+    ("DELETE FROM kind", JOURNAL),
     ("UPDATE mention_list SET digests = substr(digests, 2), entries = substr(entries, 2)", REBUILT),
     ("UPDATE capture SET seal = substr(sha256(seal), 1, 16), size = 1, warnings = 'x'", REBUILT),
     ("UPDATE blob SET size = size + 1 WHERE encoding = 0", REBUILT),

@@ -1,6 +1,6 @@
 //! The rows of the catalog that follow from the journal alone.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::artifact::Kind;
 use crate::digest::{CaptureHash, CoreHash, Digest};
@@ -50,22 +50,26 @@ pub(super) fn write(
     write_tombstones(session, &tombstones)
 }
 
-/// Returns the numbers of kinds by name, after inserting those of artifacts that are missing.
+/// Returns the numbers of kinds by name, after inserting those of artifacts that are missing. They get the number that an
+/// artifact of the kind has, so that roles still refer to them.
 fn kind_numbers(
     session: &DatabaseTransaction<'_>,
     catalog: &ExpectedCatalog,
     kinds: &[Kind],
 ) -> PostgresResult<HashMap<String, i16>> {
-    let names = catalog.rows().filter_map(|row| match row {
-        Row::Artifact { kind, .. } => Some(kind),
-        _ => None,
-    });
-    let names: BTreeSet<String> = names.collect();
-    for name in &names {
+    let mut first: BTreeMap<String, CoreHash> = BTreeMap::new();
+    for row in catalog.rows() {
+        if let Row::Artifact { core, kind, .. } = row {
+            first.entry(kind).or_insert(core);
+        }
+    }
+    for (name, core) in &first {
         let sql = "INSERT INTO kind (id, name, is_directory)
-                   SELECT greatest((SELECT max(id) FROM kind), (SELECT max(kind) FROM artifact), 0) + 1, $1, false
+                   SELECT coalesce(
+                     (SELECT kind FROM artifact WHERE core = $2 AND kind NOT IN (SELECT id FROM kind)),
+                     greatest((SELECT max(id) FROM kind), (SELECT max(kind) FROM artifact), 0) + 1), $1, false
                     WHERE NOT EXISTS (SELECT 1 FROM kind WHERE name = $1)";
-        session.execute(sql, &[name])?;
+        session.execute(sql, &[name, core])?;
     }
     for kind in kinds {
         let sql = "UPDATE kind SET stated_by = $2, is_directory = $3
