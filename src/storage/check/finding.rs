@@ -7,7 +7,7 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 /// A type of finding and its description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FindingInfo {
-    /// The id, such as `blob-damaged`.
+    /// The id, such as `damaged-bytes`.
     pub id: &'static str,
     /// A one-line summary of what was found.
     pub summary: &'static str,
