@@ -31,10 +31,13 @@ const QUERIES: [&str; 7] = [
     "SELECT artifact, target, role, index, pointer FROM edge WHERE artifact = ANY($1)",
 ];
 
-/// The stored bytes and the lists of artifacts.
+/// The size of the stored bytes and of the lists of artifacts. Each blob is found by its key, whatever the planner knows of
+/// the tables.
 const SIZES: &str = "SELECT
-    coalesce((SELECT sum(greatest(coalesce(octet_length(b.bytes), 0), b.size)) FROM capture c
-       JOIN member m ON m.capture = c.id JOIN blob b ON b.digest = m.blob WHERE c.artifact = n.id), 0)::float8 +
+    coalesce((SELECT sum((SELECT greatest(coalesce(octet_length(b.bytes), 0), b.size) FROM blob b WHERE b.digest = f.blob))
+       FROM capture c CROSS JOIN LATERAL
+         (SELECT c.digest AS blob UNION SELECT m.blob FROM member m WHERE m.capture = c.id) f
+      WHERE c.artifact = n.id), 0)::float8 +
     coalesce((SELECT sum(octet_length(l.digests) + octet_length(l.entries)) FROM capture c
        JOIN mention_list l ON l.capture = c.id WHERE c.artifact = n.id), 0)::float8
   FROM unnest($1::bigint[]) WITH ORDINALITY n (id, number) ORDER BY n.number";
