@@ -79,7 +79,7 @@ pub(crate) fn reindex(
 }
 
 /// Repairs the findings of `report` as far as that is unambiguous, with bytes from `from`: other vaults, and
-/// directories of files and archives. Signatures of artifacts that are added or indexed again are checked with `keys`.
+/// directories of files and archives. Signatures of artifacts that are indexed again are checked with `keys`.
 /// Returns the repairs made; run another check for what remains. Writes nothing if a page of the file is used twice.
 ///
 /// # Errors

@@ -205,15 +205,19 @@ pub(crate) fn admit_target(
     target: CaptureTarget,
     kind: Option<&str>,
 ) -> Result<Option<Admitted>> {
-    let kinds = formats::ALL.into_iter().filter(|known| kind.is_none_or(|kind| known.name() == kind));
-    for kind in kinds {
-        let is_directory = kind.is_of_directories();
+    let known = kind.and_then(formats::named);
+    for is_directory in [false, true] {
+        let mut kinds = formats::ALL.into_iter().filter(|kind| {
+            kind.is_of_directories() == is_directory && known.is_none_or(|known| known.name() == kind.name())
+        });
+        let Some(first) = kinds.next() else { continue };
         let Some(files) = inspection.files(target.capture, is_directory)? else { continue };
-        let admitted = admit_as(kind, is_directory, &files, &KeyRing::default()).ok();
-        let found =
-            |admitted: &Admitted| CaptureTarget { capture: admitted.capture(), artifact: admitted.core() };
-        if let Some(admitted) = admitted.filter(|admitted| found(admitted) == target) {
-            return Ok(Some(admitted));
+        let admitted = std::iter::once(first).chain(kinds).find_map(|kind| {
+            let admitted = admit_as(kind, is_directory, &files, &KeyRing::default()).ok()?;
+            (admitted.capture() == target.capture && admitted.core() == target.artifact).then_some(admitted)
+        });
+        if admitted.is_some() {
+            return Ok(admitted);
         }
     }
     Ok(None)

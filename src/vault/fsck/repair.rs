@@ -30,7 +30,11 @@ const NOT_OF_ROWS: &[FindingInfo] = &[
 ];
 
 /// While any of these findings exists, bytes that nothing refers to may be missing elsewhere and are kept.
-const NOTHING_IS_DROPPED: &[FindingInfo] = &[FILE_DAMAGED, MISSING_ROW, UNREADABLE, DAMAGED_BYTES];
+const NOTHING_IS_DROPPED: &[FindingInfo] =
+    &[FILE_DAMAGED, MISSING_ROW, UNREADABLE, MISSING_BYTES, DAMAGED_BYTES];
+
+/// Findings about bytes that the sources may have.
+const OF_BYTES: &[FindingInfo] = &[MISSING_BYTES, DAMAGED_BYTES, MISSING_ROW, UNREADABLE];
 
 /// Repairs the findings of `report`, in the order of their dependencies.
 pub(super) fn repair(
@@ -46,14 +50,16 @@ pub(super) fn repair(
         return Ok(RepairReport::default());
     }
     let steps = storage.maintenance().repairs()?;
-    let mut repair = Repairer { storage, steps, report, sources, done: RepairReport::default() };
+    let (journaled, done) = (Vec::new(), RepairReport::default());
+    let mut repair = Repairer { storage, steps, report, sources, journaled, is_reindexed: false, done };
     repair.step(|repair| repair.steps.repair_structures(&repair.report.findings))?;
     repair.step(Repairer::bytes)?;
     repair.step(Repairer::rows)?;
     let is_of_rows = |repaired: &Repair| !matches!(repaired.subject, Subject::File(_));
-    if repair.done.repaired.iter().any(is_of_rows) || repair.has_derived_findings()? {
+    if repair.done.repaired.iter().any(is_of_rows) || repair.has_derived_findings() {
         repair.step(|repair| {
             reindex::reindex(repair.storage, keys, reporter)?;
+            repair.is_reindexed = true;
             Ok(vec![Repair { subject: Subject::Mentions, did: "rebuilt, with all indexes of artifacts" }])
         })?;
     }
@@ -67,6 +73,10 @@ struct Repairer<'r> {
     steps: &'r dyn Repairs,
     report: &'r FsckReport,
     sources: Vec<RepairSource>,
+    /// The differences from the journal before its rows were written.
+    journaled: Vec<Finding>,
+    /// Whether what is derived from stored bytes was rebuilt.
+    is_reindexed: bool,
     done: RepairReport,
 }
 
@@ -92,9 +102,9 @@ impl<'r> Repairer<'r> {
     /// Writes the rows that follow from the journal, if it lacks some of them or has others, and deletes rows that refer to
     /// missing ones.
     fn rows(&mut self) -> Result<Vec<Repair>> {
-        let journaled = self.inspect()?.compare_journal(None)?.findings;
+        self.journaled = self.inspect()?.compare_journal(None)?.findings;
         // Rows that the journal does not record are kept.
-        let is_of_journal = journaled.iter().any(|finding| finding.info != SURPLUS_ROW);
+        let is_of_journal = self.journaled.iter().any(|finding| finding.info != SURPLUS_ROW);
         let may_be_of_rows = |finding: &Finding| {
             let is_of_table = matches!(finding.subject, Subject::Table(_));
             (is_of_table && !NOT_OF_ROWS.contains(&finding.info))
@@ -107,27 +117,30 @@ impl<'r> Repairer<'r> {
     }
 
     /// Returns whether there are findings about rows that are derived from stored bytes.
-    fn has_derived_findings(&self) -> Result<bool> {
-        let journaled = self.inspect()?.compare_journal(None)?.findings;
+    fn has_derived_findings(&self) -> bool {
         let is_derived = |finding: &Finding| {
             !NOT_OF_ROWS.contains(&finding.info)
                 && finding.subject != Subject::Search
-                && !journaled.contains(finding)
+                && unreferenced_blob(finding).is_none()
+                && !self.journaled.contains(finding)
         };
-        Ok(self.report.findings.iter().any(is_derived))
+        self.report.findings.iter().any(is_derived)
+    }
+
+    /// Returns the blobs that findings say are damaged or missing, and those of captures that are.
+    fn wanted(&self) -> BTreeSet<BlobHash> {
+        let found = self.report.findings.iter().filter(|finding| OF_BYTES.contains(&finding.info));
+        let blob = |finding: &Finding| match finding.subject {
+            Subject::Blob(blob) => Some(blob),
+            Subject::Capture(capture) => Some(BlobHash(capture.0)),
+            _ => None,
+        };
+        found.filter_map(blob).collect()
     }
 
     /// Restores bytes that are damaged or missing, or that captures in the journal need, from the sources.
     fn bytes(&mut self) -> Result<Vec<Repair>> {
-        let infos = [MISSING_BYTES, DAMAGED_BYTES, MISSING_ROW, UNREADABLE];
-        let of = |info: FindingInfo| infos.contains(&info);
-        let found = self.report.findings.iter().filter(|finding| of(finding.info));
-        let blob = |subject: &Subject| match subject {
-            Subject::Blob(blob) => Some(*blob),
-            Subject::Capture(capture) => Some(BlobHash(capture.0)),
-            _ => None,
-        };
-        let mut wanted: BTreeSet<BlobHash> = found.filter_map(|finding| blob(&finding.subject)).collect();
+        let mut wanted = self.wanted();
         let mut repaired = Vec::new();
         while !wanted.is_empty() {
             let sources = &self.sources;
@@ -156,10 +169,15 @@ impl<'r> Repairer<'r> {
 
     /// Rebuilds the search index.
     fn search(&mut self) -> Result<Vec<Repair>> {
-        if !(self.has(INDEX_DIFFERS) || self.has(FILE_DAMAGED)) || !search::has_index(self.storage)? {
+        let is_of_search =
+            |finding: &Finding| finding.info == INDEX_DIFFERS && finding.subject == Subject::Search;
+        let is_damaged = self.report.findings.iter().any(is_of_search) || self.has(FILE_DAMAGED);
+        if !is_damaged || !search::has_index(self.storage)? {
             return Ok(Vec::new());
         }
-        search::rebuild(self.storage)?;
+        if !self.is_reindexed {
+            search::rebuild(self.storage)?;
+        }
         Ok(vec![Repair { subject: Subject::Search, did: "rebuilt" }])
     }
 
@@ -171,10 +189,30 @@ impl<'r> Repairer<'r> {
         let inspection = self.inspect()?;
         let mut left = inspection.structures(IntegrityLevel::Quick)?;
         left.append(&mut inspection.compare_journal(None)?.findings);
-        drop(inspection);
-        if left.iter().any(|finding| NOTHING_IS_DROPPED.contains(&finding.info)) {
+        let unreferenced: BTreeSet<BlobHash> = left.iter().filter_map(unreferenced_blob).collect();
+        let is_of_others = |finding: &&Finding| match finding.subject {
+            Subject::Blob(blob) => !unreferenced.contains(&blob),
+            _ => true,
+        };
+        let mut others = left.iter().filter(is_of_others);
+        if others.any(|finding| NOTHING_IS_DROPPED.contains(&finding.info)) {
             return Ok(Vec::new());
         }
+        // One of them may be a manifest, which says what else is needed.
+        for blob in self.wanted().difference(&unreferenced) {
+            if inspection.bytes_of(*blob)?.is_none() {
+                return Ok(Vec::new());
+            }
+        }
+        drop(inspection);
         self.steps.drop_unreferenced()
+    }
+}
+
+/// Returns the blob that nothing refers to, if `finding` is about one.
+fn unreferenced_blob(finding: &Finding) -> Option<BlobHash> {
+    match finding.subject {
+        Subject::Blob(blob) if finding.info == SURPLUS_ROW => Some(blob),
+        _ => None,
     }
 }

@@ -34,6 +34,9 @@ pub(in crate::vault) fn restore_bytes(
             }
         }
         drop(inspection);
+        if missing.is_empty() {
+            return Ok(());
+        }
         source(&mut missing, &mut |blob, bytes| {
             repaired.append(&mut steps.restore_blob(blob, bytes)?);
             Ok(())

@@ -73,6 +73,9 @@ fn manifests(
     missing: &mut BTreeSet<BlobHash>,
     give: &mut dyn FnMut(BlobHash, &[u8]) -> Result<()>,
 ) -> Result<()> {
+    if missing.is_empty() {
+        return Ok(());
+    }
     let admit = AdmitOptions { signature_policy: SignaturePolicy::Record, ..AdmitOptions::default() };
     let options = ExamineOptions { admit, ..ExamineOptions::default() };
     for item in Inputs::new(vec![Input::Path(path.to_owned())]) {
