@@ -114,7 +114,6 @@ struct ExpectedCapture {
 type ExpectedSignature = (String, Option<String>);
 
 /// A tag, note, pin, label or manual link.
-#[derive(PartialEq, Eq)]
 struct ExpectedAnnotation {
     core: CoreHash,
     text: Option<Arc<str>>,
@@ -165,12 +164,11 @@ impl ExpectedCatalog {
             }
             Row::Capture { core, capture, entry, size, added_at, seen_at, source_path } => {
                 let Some(artifact) = self.artifacts.get_mut(&core) else { return };
-                let known = artifact.captures.iter().position(|known| known.capture == capture);
-                let known = known.map(|at| artifact.captures.remove(at));
+                // A capture that was lost and is added again has the number of the last addition.
+                artifact.captures.retain(|known| known.capture != capture);
                 artifact.captures.push(ExpectedCapture {
                     capture,
-                    // A capture that was lost and added again keeps its number.
-                    entry: known.map_or(entry, |known| known.entry),
+                    entry,
                     size,
                     added_at,
                     seen_at,
@@ -335,7 +333,7 @@ impl ExpectedAnnotation {
 pub(in crate::storage) struct CatalogComparison {
     expected: ExpectedCatalog,
     findings: Vec<Finding>,
-    pub(in crate::storage) counts: CatalogCounts,
+    counts: CatalogCounts,
 }
 
 impl CatalogComparison {
@@ -488,9 +486,8 @@ fn annotation_subject(key: &RowKey) -> (Subject, String) {
 
 /// Returns the names of the columns in which two rows of one table differ.
 fn different_columns(stored: &Row, expected: &Row) -> String {
-    let pairs = [(columns(stored), columns(expected))];
-    let pairs = pairs.iter().flat_map(|(stored, expected)| stored.iter().zip(expected));
-    let differ = pairs.filter(|(stored, expected)| stored != expected).map(|((name, _), _)| *name);
+    let pairs = columns(stored).into_iter().zip(columns(expected));
+    let differ = pairs.filter(|(stored, expected)| stored != expected).map(|((name, _), _)| name);
     differ.collect::<Vec<_>>().join(", ")
 }
 

@@ -64,13 +64,13 @@ impl JournalReplay {
         }
         let text = text.unwrap_or_default();
         let entry = EntryText::parse(text);
-        let written = entry.as_ref().ok().and_then(EntryText::milliseconds);
         match entry {
             Ok(EntryText { change: Entry::Unknown, .. }) if defect.is_none() => {
                 let action = EntryText::action(text).unwrap_or_default();
                 self.find(seq, UNKNOWN_ENTRY, format!("this program does not know the action {action:?}"));
             }
             Ok(entry) => {
+                let written = entry.milliseconds();
                 if written != at {
                     self.find(seq, DIFFERENT_ROW, "journal: at differs from the time in its text");
                 }
@@ -110,6 +110,22 @@ impl dyn Inspection + '_ {
         let mut replay = JournalReplay::begin(since);
         let is_read = self.journal(&mut |row| replay.take(row), findings)?;
         Ok(is_read.then_some(replay))
+    }
+
+    /// Returns the rows that follow from the entries that name `digest`, whether or not they chain.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn recorded_with(&self, digest: Digest) -> Result<ExpectedCatalog> {
+        let mut catalog = ExpectedCatalog::default();
+        self.entries_naming(digest, &mut |JournalRow { seq, text, .. }| {
+            let entry = EntryText::parse(text.unwrap_or_default()).ok();
+            let at = entry.as_ref().and_then(EntryText::milliseconds);
+            if let (Some(entry), Some(at), Ok(number)) = (entry, at, u64::try_from(seq)) {
+                catalog.apply(number, at, &entry.change);
+            }
+        })?;
+        Ok(catalog)
     }
 
     /// Computes the chain of the journal, looks for the entry whose chain value is `since`, and compares the journal with

@@ -12,7 +12,7 @@ pub(super) mod sum;
 
 use super::Result;
 use crate::artifact::{Kind, parse_manifest};
-use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::StoredMember;
 
 pub use crate::storage::catalog::Row;
@@ -45,6 +45,10 @@ pub trait Inspection: Send {
     /// Passes every entry of the journal to `take`, in the order of their numbers. Returns false and adds a finding if it
     /// cannot be read.
     fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool>;
+
+    /// Passes the entries of the journal that name `digest` to `take`, in the order of their numbers, as far as they can be
+    /// read.
+    fn entries_naming(&self, digest: Digest, take: &mut dyn FnMut(JournalRow<'_>)) -> Result<()>;
 
     /// Passes the rows of a table to `take`, those that can be read. Returns the others, about which it adds findings. Rows
     /// that refer to missing artifacts are left out.

@@ -9,6 +9,7 @@ use super::{TestVault, digest, memory, second};
 use crate::artifact::SignatureState::{Unchecked, Verified, Wrong};
 use crate::artifact::{AdmitOptions, Admitted, Directory, DirectoryEntry, EntryContent, Kind};
 use crate::digest::CoreHash;
+use crate::storage::check::IntegrityLevel;
 use crate::storage::entry::Entry;
 use crate::storage::interface::{
     Annotation, AppendedEntry, ArtifactRecord, CaptureTarget, Direction, Extremes, Filter, JournalRecord,
@@ -16,8 +17,8 @@ use crate::storage::interface::{
 };
 use crate::storage::journal::JournalWriter;
 use crate::storage::{
-    ErrorKind, Head, JournalQuery, Prepared, PutOutcome, RecordedEntry, RemovedPolicy, Result, SourcePath,
-    TimeBasis,
+    Capability, ErrorKind, Head, JournalQuery, Prepared, PutOutcome, RecordedEntry, RemovedPolicy, Result,
+    SourcePath, TimeBasis,
 };
 
 /// Returns a vault with a long history: every kind of entry, and everything that a vault can have.
@@ -241,6 +242,12 @@ pub(super) fn a_capture_that_was_lost_and_added_again_is_there_once(vault: &Test
     assert_eq!(snapshot.mentions(&[core], None).unwrap().remove(0).len(), 1);
     assert_eq!(snapshot.attributes(&[core]).unwrap().remove(0).len(), 1);
     assert_eq!(snapshot.read_members(core, capture).unwrap().len(), 1);
+    if vault.storage.capabilities().has(Capability::Check) {
+        let inspection = vault.storage.maintenance().inspect().unwrap();
+        assert_eq!(inspection.compare_journal(None).unwrap().findings, []);
+        assert_eq!(inspection.structures(IntegrityLevel::Full).unwrap(), []);
+        assert_eq!(inspection.mentions_index(IntegrityLevel::Full).unwrap(), (Vec::new(), true));
+    }
 }
 
 pub(super) fn an_adoption_can_be_continued_in_any_steps(vault: &TestVault) {

@@ -9,6 +9,7 @@ use super::Result;
 use super::edit::WriteTransaction;
 use super::error::{ReadFailure, StorageError};
 use super::ids::ARTIFACTS_WITH_BLOB;
+use super::lists::MentionListReader;
 use super::mention_index;
 use super::read::SqliteSnapshot;
 use super::rows::ArtifactId;
@@ -70,27 +71,11 @@ pub(super) fn take_out(
     let captures = numbers(connection, "SELECT id FROM capture WHERE artifact = ?1", artifact)?;
     let values = numbers(connection, "SELECT value FROM attribute WHERE artifact = ?1", artifact)?;
     let delete = |sql, number: i64| connection.prepare_cached(sql)?.execute([number]).map(drop);
-    for capture in &captures {
-        let list = match snapshot.lists().for_capture(*capture) {
-            // Damage is no reason to keep an artifact. Entries left in the index do no harm.
-            Err(rusqlite::Error::FromSqlConversionFailure(..)) => {
-                delete("DELETE FROM unresolved_reference WHERE capture = ?1", *capture)?;
-                Vec::new()
-            }
-            list => list?,
-        };
-        references.forget(*capture, &list)?;
-        unlisted.extend(list.iter().map(|mention| (mention_index::key(&mention.digest), *capture)));
-    }
     for capture in captures {
         let blobs = "SELECT blob FROM capture WHERE id = ?1
                      UNION SELECT blob FROM member WHERE capture = ?1";
         orphans.extend(numbers(connection, blobs, capture)?);
-        search::forget(connection, capture)?;
-        delete("DELETE FROM mention_list WHERE capture = ?1", capture)?;
-        delete("DELETE FROM member WHERE capture = ?1", capture)?;
-        signatures::forget(connection, capture)?;
-        delete("DELETE FROM capture WHERE id = ?1", capture)?;
+        unlisted.append(&mut take_out_capture(snapshot.lists(), &references, capture)?);
     }
     delete("DELETE FROM attribute WHERE artifact = ?1", artifact)?;
     for value in values {
@@ -104,6 +89,31 @@ pub(super) fn take_out(
     delete("DELETE FROM name_mention WHERE artifact = ?1", artifact)?;
     delete("DELETE FROM artifact WHERE id = ?1", artifact)?;
     references.lose(core, &snapshot.captures_stating(mention_index::key(&core.0))?)
+}
+
+/// Removes the rows of a capture. Returns its entries that are still in the mention index.
+pub(super) fn take_out_capture(
+    lists: MentionListReader<'_>,
+    references: &ReferenceReader<'_>,
+    capture: i64,
+) -> rusqlite::Result<Vec<mention_index::MentionIndexEntry>> {
+    let connection = lists.payloads.connection;
+    let delete = |sql| connection.prepare_cached(sql)?.execute([capture]).map(drop);
+    let list = match lists.for_capture(capture) {
+        // Damage is no reason to keep a capture. Entries left in the index do no harm.
+        Err(rusqlite::Error::FromSqlConversionFailure(..)) => {
+            delete("DELETE FROM unresolved_reference WHERE capture = ?1")?;
+            Vec::new()
+        }
+        list => list?,
+    };
+    references.forget(capture, &list)?;
+    search::forget(connection, capture)?;
+    delete("DELETE FROM mention_list WHERE capture = ?1")?;
+    delete("DELETE FROM member WHERE capture = ?1")?;
+    signatures::forget(connection, capture)?;
+    delete("DELETE FROM capture WHERE id = ?1")?;
+    Ok(list.iter().map(|mention| (mention_index::key(&mention.digest), capture)).collect())
 }
 
 impl WriteTransaction<'_> {

@@ -6,6 +6,7 @@ use crate::artifact::{Admitted, Kind, Member, parse_manifest};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::formats::{self, Session};
 use crate::json::reader::Limits;
+use crate::storage::check::JournalReplay;
 use crate::storage::{
     ArtifactRecord, Capability, CaptureTarget, Snapshot, StorageError, StoredMember, preference,
 };
@@ -45,8 +46,7 @@ impl Vault {
             return Ok(None);
         }
         let inspection = self.storage.maintenance().inspect()?;
-        let replay = inspection.replay(None, &mut Vec::new())?;
-        let catalog = replay.map(|replay| replay.catalog).unwrap_or_default();
+        let catalog = inspection.recorded_with(digest)?;
         let recorded = catalog.captures_with(digest).into_iter();
         let mut recorded: Vec<_> = recorded.map(|(target, kind)| (target, Some(kind))).collect();
         // A seal says which artifact a capture belongs to if the journal does not.
@@ -60,8 +60,13 @@ impl Vault {
         if is_core {
             // A core hash stands for the preferred capture, and for no other byte form if that is damaged.
             recorded.retain(|(target, _)| target.artifact.0 == digest);
-            recorded.sort_by_key(|(target, _)| preference(catalog.signature(*target).as_ref()));
-            recorded.truncate(1);
+            if recorded.len() > 1 {
+                // States of signatures are proven by the chain only.
+                let replay = inspection.replay(None, &mut Vec::new())?.filter(JournalReplay::is_proven);
+                let signature = |target| replay.as_ref().and_then(|replay| replay.catalog.signature(target));
+                recorded.sort_by_key(|(target, _)| preference(signature(*target).as_ref()));
+                recorded.truncate(1);
+            }
         }
         for (target, kind) in recorded {
             if let Some(admitted) = fsck::admit_target(&*inspection, target, kind)? {

@@ -157,7 +157,7 @@ impl DerivedRowReader<'_> {
         let mut found = Vec::new();
         let all = read_all(rows, &self.subject(), &mut found, read);
         self.is_complete &= found.is_empty();
-        self.findings.extend(found.into_iter().map(|finding| Finding { info: UNREADABLE, ..finding }));
+        self.findings.append(&mut found);
         all
     }
 

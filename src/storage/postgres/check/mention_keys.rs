@@ -13,7 +13,7 @@ use crate::storage::postgres::error::PostgresResult;
 
 impl DatabaseInspection<'_> {
     /// Checks whether there is exactly one key for every beginning of a digest in a list. If the returned flag is false,
-    /// [`DatabaseInspection::unlisted`] should be called for every artifact.
+    /// [`Inspection::unlisted`](crate::storage::check::Inspection::unlisted) should be called for every artifact.
     pub(super) fn compare_mentions(&self) -> Result<(Vec<Finding>, bool)> {
         let mut findings = Vec::new();
         let (mut listed, mut indexed, mut unread) =

@@ -26,7 +26,7 @@ use postgres::error::SqlState;
 use super::error::{PostgresError, PostgresResult};
 use super::pool::PostgresServer;
 use super::session::DatabaseTransaction;
-use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::catalog::Row as CatalogRow;
 use crate::storage::check::facts::RoleFact;
@@ -157,6 +157,11 @@ impl Inspection for DatabaseInspection<'_> {
 
     fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool> {
         self.entries_of_journal(take, findings)
+    }
+
+    fn entries_naming(&self, digest: Digest, take: &mut dyn FnMut(JournalRow<'_>)) -> Result<()> {
+        self.look(table("journal"), &mut Vec::new(), || rows::entries_naming(&self.session, digest, take))
+            .map(drop)
     }
 
     fn rows(

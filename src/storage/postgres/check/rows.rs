@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use postgres::Row as PostgresRow;
-use serde::Deserialize;
 
 use super::{DatabaseInspection, LARGE_ROWS, ROWS, read_all, table};
 use crate::digest::{CaptureHash, CoreHash, Digest};
@@ -46,7 +45,7 @@ impl DatabaseInspection<'_> {
                     // Whatever is no chain value is not the right one.
                     let chain = digest(row, 4).unwrap_or(none);
                     take(JournalRow { seq, text: text.as_deref(), chain, at });
-                    let written = text.as_deref().and_then(written_action);
+                    let written = text.as_deref().and_then(|text| EntryText::action(text).ok());
                     if written.is_some_and(|written| value::<&str>(row, 2).ok() != Some(written.as_str())) {
                         let detail = "journal: action differs from the one in its text";
                         found.push(Finding::new(DIFFERENT_ROW, Subject::Entry(seq), detail));
@@ -96,7 +95,8 @@ impl DatabaseInspection<'_> {
         let read = self.look(table(of.name()), findings, || {
             self.scan(&query(of), LARGE_ROWS, &mut |rows| {
                 if of == JournaledTable::Tombstone {
-                    self.compare_tombstones(rows, &mut different, &mut found)?;
+                    let tombstones = read_all(rows, &table(of.name()), &mut found, tombstone);
+                    return self.compare_tombstones(tombstones, &mut different, take);
                 }
                 different.extend(rows.iter().filter_map(|row| stored_differently(of, row)));
                 read_all(rows, &table(of.name()), &mut found, |row| read(of, row))
@@ -110,14 +110,13 @@ impl DatabaseInspection<'_> {
         Ok(UnreadRows { numbers: Vec::new(), are_incomplete: read.is_none() })
     }
 
-    /// Compares the columns that a tombstone has from its entry with that.
+    /// Passes tombstones to `take`, and compares the columns that they have from their entries with those.
     fn compare_tombstones(
         &self,
-        rows: &[PostgresRow],
+        stored: Vec<Tombstone>,
         different: &mut Vec<Finding>,
-        found: &mut Vec<Finding>,
+        take: &mut dyn FnMut(Row),
     ) -> PostgresResult<()> {
-        let stored = read_all(rows, &table("tombstone"), found, tombstone);
         let seqs = stored.iter().map(|tombstone| tombstone.entry.cast_signed()).collect();
         let recorded = entries(&self.session, seqs)?;
         for tombstone in stored {
@@ -127,6 +126,8 @@ impl DatabaseInspection<'_> {
                 let detail = format!("tombstone: it is not what entry {} says", tombstone.entry);
                 different.push(Finding::new(DIFFERENT_ROW, Subject::Tombstone(tombstone.digest), detail));
             }
+            let Tombstone { digest, core, entry, .. } = tombstone;
+            take(Row::Tombstone { digest, core, entry });
         }
         Ok(())
     }
@@ -166,11 +167,8 @@ fn query(of: JournaledTable) -> String {
     sql.to_owned()
 }
 
+/// Returns a row of a table other than that of tombstones.
 fn read(of: JournaledTable, row: &PostgresRow) -> PostgresResult<Row> {
-    if of == JournaledTable::Tombstone {
-        let Tombstone { digest, core, entry, .. } = tombstone(row)?;
-        return Ok(Row::Tombstone { digest, core, entry });
-    }
     let core = core(row, 0)?;
     Ok(match of {
         JournaledTable::Artifact => Row::Artifact {
@@ -231,15 +229,6 @@ fn stored_differently(of: JournaledTable, row: &PostgresRow) -> Option<Finding> 
     }
 }
 
-/// Returns the action in the text of an entry.
-pub(in crate::storage::postgres) fn written_action(text: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Action {
-        action: String,
-    }
-    serde_json::from_str(text).ok().map(|Action { action }| action)
-}
-
 /// Reads the whole journal, or returns `None` if an entry cannot be read.
 pub(in crate::storage::postgres) fn replay(
     session: &DatabaseTransaction<'_>,
@@ -247,15 +236,30 @@ pub(in crate::storage::postgres) fn replay(
     let mut replay = JournalReplay::begin(None);
     let mut is_readable = true;
     session.each("SELECT seq, at, entry, chain FROM journal ORDER BY seq", &[], &mut |row| {
-        match (value(row, 0), value(row, 1), digest(row, 3)) {
-            (Ok(seq), Ok(at), Ok(chain)) => {
-                replay.take(JournalRow { seq, text: text(row, 2).ok().as_deref(), chain, at });
-            }
-            _ => is_readable = false,
-        }
+        is_readable &= take_entry(row, &mut |row| replay.take(row));
         Ok(())
     })?;
     Ok(is_readable.then_some(replay))
+}
+
+/// Passes the entries that name a digest and can be read to `take`.
+pub(super) fn entries_naming(
+    session: &DatabaseTransaction<'_>,
+    naming: Digest,
+    take: &mut dyn FnMut(JournalRow<'_>),
+) -> PostgresResult<()> {
+    let sql = "SELECT seq, at, entry, chain FROM journal WHERE position($1 IN entry) > 0 ORDER BY seq";
+    session.each(sql, &[&naming.hex()], &mut |row| {
+        take_entry(row, take);
+        Ok(())
+    })
+}
+
+/// Passes an entry to `take`, and returns whether it can be read.
+fn take_entry(row: &PostgresRow, take: &mut dyn FnMut(JournalRow<'_>)) -> bool {
+    let (Ok(seq), Ok(at), Ok(chain)) = (value(row, 0), value(row, 1), digest(row, 3)) else { return false };
+    take(JournalRow { seq, text: text(row, 2).ok().as_deref(), chain, at });
+    true
 }
 
 /// Entries by their numbers.

@@ -3,8 +3,7 @@
 use crate::storage::check::finding::DIFFERENT_ROW;
 use crate::storage::check::{Finding, JournalReplay, Repair, Subject};
 use crate::storage::entry::EntryText;
-use crate::storage::postgres::check::rows::entries;
-use crate::storage::postgres::check::rows::{replay, written_action};
+use crate::storage::postgres::check::rows::{entries, replay};
 use crate::storage::postgres::columns::{text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
@@ -51,7 +50,7 @@ pub(super) fn restore_columns(
     }
     let mut different: Vec<(i64, String)> = Vec::new();
     session.each("SELECT seq, action, entry FROM journal ORDER BY seq", &[], &mut |row| {
-        let written = text(row, 2).ok().and_then(|text| written_action(&text));
+        let written = text(row, 2).ok().and_then(|text| EntryText::action(&text).ok());
         let written = written.filter(|written| value::<&str>(row, 1).ok() != Some(written.as_str()));
         if let Some(written) = written {
             different.push((value(row, 0)?, written));

@@ -17,7 +17,7 @@ impl FileInspection<'_> {
     }
 
     /// Checks that the segments can be read and are sorted, and whether they have exactly one entry for every digest
-    /// that a capture mentions. If the returned flag is false, [`FileInspection::unlisted`] should be called for every
+    /// that a capture mentions. If the returned flag is false, [`Inspection::unlisted`](crate::storage::check::Inspection::unlisted) should be called for every
     /// artifact.
     pub(super) fn compare_mentions(&self) -> Result<(Vec<Finding>, bool)> {
         let mut findings = Vec::new();

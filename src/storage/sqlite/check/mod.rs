@@ -23,7 +23,7 @@ use super::payload::PayloadReader;
 use super::pool::SqlitePooledConnection;
 use super::store::Store;
 use super::{Result, StorageError};
-use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::catalog::Row;
 use crate::storage::check::finding::{Finding, INDEX_DIFFERS, Subject, UNREADABLE};
 use crate::storage::check::{
@@ -99,6 +99,11 @@ impl Inspection for FileInspection<'_> {
 
     fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool> {
         self.entries(take, findings)
+    }
+
+    fn entries_naming(&self, digest: Digest, take: &mut dyn FnMut(JournalRow<'_>)) -> Result<()> {
+        let table = Subject::Table("journal".to_owned());
+        self.look(table, &mut Vec::new(), || rows::entries(&self.connection, Some(digest), take)).map(drop)
     }
 
     fn rows(

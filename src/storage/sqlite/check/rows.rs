@@ -5,7 +5,7 @@ use rusqlite::Row as SqliteRow;
 use super::FileInspection;
 use super::captures::ARTIFACT_IDS;
 use super::scan::TableScan;
-use crate::digest::{CaptureHash, CoreHash};
+use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::catalog::Row;
 use crate::storage::check::finding::{DIFFERENT_ROW, Finding, SURPLUS_ROW, Subject};
 use crate::storage::check::{JournalReplay, JournalRow, JournaledTable, UnreadRows};
@@ -41,7 +41,7 @@ impl FileInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<bool> {
         let table = Subject::Table("journal".to_owned());
-        Ok(self.look(table, findings, || entries(&self.connection, take))?.is_some())
+        Ok(self.look(table, findings, || entries(&self.connection, None, take))?.is_some())
     }
 
     /// Passes the rows of a table to `take`, and returns those that cannot be read.
@@ -175,16 +175,24 @@ pub(in crate::storage::sqlite) fn replay(
     connection: &rusqlite::Connection,
 ) -> rusqlite::Result<JournalReplay> {
     let mut replay = JournalReplay::begin(None);
-    entries(connection, &mut |row| replay.take(row))?;
+    entries(connection, None, &mut |row| replay.take(row))?;
     Ok(replay)
 }
 
-fn entries(connection: &rusqlite::Connection, take: &mut dyn FnMut(JournalRow<'_>)) -> rusqlite::Result<()> {
+/// Passes the entries of the journal to `take`, or only those that name a digest.
+pub(super) fn entries(
+    connection: &rusqlite::Connection,
+    naming: Option<Digest>,
+    take: &mut dyn FnMut(JournalRow<'_>),
+) -> rusqlite::Result<()> {
     schema::expect_journal_view(connection)?;
     let mut statement = connection.prepare(
-        "SELECT j.seq, e.entry, j.chain, j.at FROM journal j JOIN journal_entries e ON e.seq = j.seq ORDER BY j.seq",
+        "SELECT j.seq, e.entry, j.chain, j.at FROM journal j JOIN journal_entries e ON e.seq = j.seq
+          WHERE ?1 IS NULL OR j.core = ?1 OR j.capture = ?1 OR (j.core IS NULL AND instr(j.entry, ?2))
+          ORDER BY j.seq",
     )?;
-    let mut rows = statement.query([])?;
+    let mut rows =
+        statement.query((naming.as_ref().map(Digest::as_bytes), naming.as_ref().map(Digest::hex)))?;
     while let Some(row) = rows.next()? {
         take(JournalRow {
             seq: row.get(0)?,

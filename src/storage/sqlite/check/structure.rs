@@ -27,7 +27,7 @@ pub(in crate::storage) const UNREFERENCED: &str = "SELECT b.id, b.digest FROM bl
        AND b.id NOT IN (SELECT base FROM payload WHERE base IS NOT NULL)
      ORDER BY b.digest";
 
-/// Condition for payloads with digests that their encoding does not use. The numbers are those of `store::payload`.
+/// Condition for payloads with digests that their encoding does not use. The numbers are those of `sqlite::payload`.
 pub(in crate::storage) const SURPLUS_DIGESTS: &str = "(encoding IN (0, 1) AND digests IS NOT NULL)";
 
 /// Condition for payloads with a dictionary that their encoding does not use.

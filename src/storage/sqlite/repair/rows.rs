@@ -32,11 +32,6 @@ pub(super) fn write(
             _ => {}
         }
     }
-    // A row with another number than that of its entry was one of those that were written.
-    let sql = "DELETE FROM capture WHERE id NOT IN (SELECT seq FROM journal WHERE core IS NOT NULL)
-                  AND EXISTS (SELECT 1 FROM capture o
-                               WHERE o.artifact = capture.artifact AND o.blob = capture.blob AND o.id <> capture.id)";
-    transaction.execute(sql, [])?;
     transaction.execute("DELETE FROM capture WHERE artifact NOT IN (SELECT id FROM artifact)", [])?;
     let dictionaries = Dictionaries::default();
     let mut writer = SqliteWriter::new(transaction, &dictionaries, &|_, _| Ok(()))?;
@@ -94,6 +89,9 @@ fn write_capture(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<(
         Some(blob) => blob,
         None => blobs::insert(transaction, blob)?,
     };
+    transaction
+        .prepare_cached("DELETE FROM capture WHERE artifact = ?1 AND blob = ?2 AND id <> ?3")?
+        .execute((artifact, blob, entry.cast_signed()))?;
     let source_entry =
         source_path.is_some().then(|| source_entry(transaction, *core, *capture)).transpose()?;
     transaction

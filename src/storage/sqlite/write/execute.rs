@@ -5,12 +5,13 @@ use rusqlite::{OptionalExtension, Params};
 use super::{NewCapture, PendingCapture, SqliteWriter};
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::storage::Prepared;
 use crate::storage::catalog::{Row, RowChange, RowKey};
 use crate::storage::sqlite::ids::{artifact_id, blob_id, capture_id};
 use crate::storage::sqlite::journal::after;
 use crate::storage::sqlite::statements::StatementProvider;
-use crate::storage::sqlite::{annotations, signatures, tombstones};
-use crate::storage::{Prepared, sqlite::unresolved};
+use crate::storage::sqlite::unresolved::{self, ReferenceReader};
+use crate::storage::sqlite::{annotations, mention_index, remove, signatures, tombstones};
 
 impl SqliteWriter<'_> {
     /// Executes a change. Rows of artifacts that the vault does not have are left out.
@@ -202,10 +203,11 @@ impl SqliteWriter<'_> {
         if known.is_some()
             && let Some(id) = capture_id(self.connection, core, capture)?
         {
-            // It had been lost.
-            signatures::forget(self.connection, id)?;
-            let sql = "UPDATE capture SET added_at = ?2, seen_at = ?2, source_entry = ?3 WHERE id = ?1";
-            return self.run(sql, (id, pending.at, source_entry));
+            // It had been lost, and has the number of its last addition.
+            let references = ReferenceReader::new(self.lists())?;
+            let listed = remove::take_out_capture(self.lists(), &references, id)?;
+            self.entries.retain(|(_, capture)| *capture != id);
+            mention_index::remove(self.connection, listed)?;
         }
         let kind = self.kind(admitted.kind())?;
         let is_first = self.new_artifact == Some(artifact);
