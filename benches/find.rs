@@ -1,156 +1,212 @@
-//! The first ten artifacts of a vault of a million, by kind, time and attribute.
+//! The first ten artifacts by every order, condition and pair of conditions, in a small vault and in one a hundred times as
+//! large: `cargo bench --bench find -- [--sessions N]`.
 //!
-//! `cargo bench --bench find`; `benches/README.md` says how to read it. The rows are written directly: only their catalog
-//! is read.
+//! `RUNVAULT_SCALE_ENGINE` names a database, in which the vaults are then; else they are files. `benches/README.md` says how
+//! to read the table.
 
-#![allow(clippy::expect_used, missing_docs, reason = "a bench fails by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::cast_possible_wrap,
+    missing_docs,
+    reason = "a bench fails by panicking"
+)]
 
-use std::hint::black_box;
-use std::path::Path;
+#[path = "corpus/mod.rs"]
+mod corpus;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
 use runvault::Vault;
 use runvault::artifact::timestamp_text;
 use runvault::digest::Digest;
-use runvault::intake::ExamineOptions;
-use runvault::storage::TimeBasis;
-use runvault::storage::{Condition, Filter, Order, Page, TimePeriod};
-use rusqlite::Connection;
+use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::storage::{Condition, Filter, Order, Page, TimeBasis, TimePeriod};
+use runvault::vault::add::{AddMonitor, CommonAnnotations, DocumentOutcome, DocumentResult};
+use serde_json::json;
 
-const ARTIFACTS: i64 = 1_000_000;
+/// Sessions of the large vault, each with twenty mentions.
+const SESSIONS: usize = 1_000_000;
 
-/// One of this many artifacts is of the rare kind, and has the rare attribute.
-const RARE: i64 = 100_000;
+/// The small vault has one of this many.
+const RATIO: usize = 100;
 
-/// More than any number in the examples.
-const MANY: i64 = 1_000;
+/// Sessions that are added together. One of a hundred such batches is labelled as the rare ones are.
+const BATCH: usize = 100;
 
-/// Number of different numbers of tokens.
-const TOKENS: i64 = 10_000;
+/// Runs of each query, of which the fastest counts.
+const RUNS: usize = 5;
 
-/// The time of the first artifact in milliseconds since 1970; each next one is a second later.
-const BEGIN: i64 = 1_600_000_000_000;
+const EXCHANGES: usize = 10;
 
-fn time(number: i64) -> chrono::DateTime<chrono::Utc> {
-    chrono::DateTime::from_timestamp_millis(BEGIN + number * 1_000).expect("a time")
+/// The prompt of every session, of every other one, and of one of a thousand.
+const PROMPTS: [&str; 3] =
+    ["You are a helpful assistant.", "Answer in one sentence.", "Ask before you delete."];
+
+fn created(number: usize) -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(1_600_000_000_000 + number as i64 * 1_000).expect("a time")
 }
 
-#[expect(clippy::disallowed_methods, reason = "it writes rows faster than the library adds artifacts")]
-fn filled(path: &Path) -> Vault {
-    let vault = Vault::create(path).expect("a vault");
-    for example in ["session.json", "run.rpk"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(example);
-        let document = std::fs::read(path).expect("an example");
-        vault.add_document(document, &ExamineOptions::default()).expect("added");
+fn session(number: usize) -> Vec<u8> {
+    let digest = |text: &str| Digest::from_content(text.as_bytes());
+    let prompt = |index: usize| match index {
+        0 => PROMPTS[0].to_owned(),
+        1 if number % 2 == 0 => PROMPTS[1].to_owned(),
+        2 if number % 1_000 == 7 => PROMPTS[2].to_owned(),
+        _ => format!("What is the state of case {number} after step {index}?"),
+    };
+    let latency = if number % 1_000 == 7 { 40_000 } else { number * 7_919 % 2_000 };
+    let exchange = |index| {
+        let response = format!("Case {number}: step {index} is done.");
+        json!({"i": index, "prompt_hash": digest(&prompt(index)), "response_hash": digest(&response),
+            "response_content": response, "latency_ms": latency})
+    };
+    json!({"model_io_schema_version": "1.0.0", "adapter_id": format!("adapter-{}", number % 7),
+        "model_id": format!("model-{}", number % 5), "mode": "record",
+        "created_at_utc": timestamp_text(created(number)),
+        "interactions": (0..EXCHANGES).map(exchange).collect::<Vec<_>>()})
+    .to_string()
+    .into_bytes()
+}
+
+struct Expecting;
+
+impl AddMonitor for Expecting {
+    fn examined(&mut self, examined: &DocumentResult) {
+        assert_eq!(examined.outcome, DocumentOutcome::Added, "{:?}", examined.report);
     }
-    let mut connection = Connection::open(path).expect("the database");
-    fill(&mut connection).expect("filled");
+
+    fn unreadable(&mut self, error: &SourceError) {
+        panic!("{error}");
+    }
+}
+
+fn fill(vault: &Vault, sessions: usize) {
+    for first in (0..sessions).step_by(BATCH * BATCH) {
+        let batch = |numbers: std::ops::Range<usize>, branch: &str| {
+            let documents =
+                numbers.map(|number| Input::Document { name: String::new(), bytes: session(number) });
+            let labels = BTreeMap::from([("branch".to_owned(), branch.to_owned())]);
+            let annotations = CommonAnnotations { labels, note: None };
+            let options = ExamineOptions::default();
+            let inputs = Inputs::new(documents.collect());
+            vault.add_annotated(inputs, &options, &annotations, &mut Expecting).expect("stored");
+        };
+        batch(first..first + BATCH, "fix");
+        batch(first + BATCH..(first + BATCH * BATCH).min(sessions), "main");
+    }
+}
+
+fn vault(directory: &std::path::Path, name: &str, sessions: usize) -> Vault {
+    let address = match std::env::var("RUNVAULT_SCALE_ENGINE").ok().filter(|url| !url.is_empty()) {
+        Some(url) => {
+            let separator = if url.contains('?') { '&' } else { '?' };
+            PathBuf::from(format!("{url}{separator}schema=bench_find_{name}"))
+        }
+        None => directory.join(format!("{name}.vault")),
+    };
+    let vault = Vault::open_or_create(&address).expect("a vault");
+    if vault.count(&runvault::vault::find::ArtifactFilter::default()).expect("a count") == 0 {
+        fill(&vault, sessions);
+    }
     vault
 }
 
-fn fill(connection: &mut Connection) -> rusqlite::Result<()> {
-    let transaction = connection.transaction()?;
-    let kind = |name: &str| {
-        transaction.query_row("SELECT id FROM kind WHERE name = ?1", [name], |row| row.get::<_, i64>(0))
+/// The conditions, each with what it is called.
+fn conditions() -> Vec<(&'static str, Condition)> {
+    let prompt = |text: &str| Condition::Mention {
+        group: Some("prompt".to_owned()),
+        digest: Digest::from_content(text.as_bytes()),
     };
-    let (common, rare) = (kind("model_io")?, kind("rpk")?);
-    let value = |name: &str, value: &str, number: Option<i64>| {
-        transaction
-            .prepare_cached("INSERT INTO attribute_value (name, value, number) VALUES (?1, ?2, ?3)")?
-            .execute((name, value, number))
-            .map(|_| transaction.last_insert_rowid())
-    };
-    let half = value("model_id", "half", None)?;
-    let few = value("model_id", "few", None)?;
-    let count = |name, number: i64| value(name, &(number + MANY).to_string(), Some(number + MANY));
-    let tokens = (0..TOKENS).map(|number| count("tokens", number)).collect::<Result<Vec<_>, _>>()?;
-    let [correct, failed] = [count("errors", 0)?, count("errors", 1)?];
-    for number in 1..=ARTIFACTS {
-        let is_rare = number % RARE == 7;
-        let at = time(number).timestamp_millis();
-        transaction
-            .prepare_cached(
-                "INSERT INTO artifact (core, kind, added_at, seen_at, arrival) VALUES (?1, ?2, ?3, ?3, ?4)",
-            )?
-            .execute((
-                Digest::from_content(&number.to_le_bytes()).as_bytes(),
-                if is_rare { rare } else { common },
-                at,
-                (number + 1_000) << 20,
-            ))?;
-        let artifact = transaction.last_insert_rowid();
-        let created = value("created_at", &timestamp_text(time(number)), Some(at))?;
-        let tokens = usize::try_from(number % TOKENS).ok().and_then(|number| tokens.get(number)).copied();
-        let errors = if is_rare { failed } else { correct };
-        let values =
-            [Some(created), (number % 2 == 0).then_some(half), is_rare.then_some(few), tokens, Some(errors)];
-        for value in values.into_iter().flatten() {
-            transaction
-                .prepare_cached("INSERT INTO attribute (value, artifact) VALUES (?1, ?2)")?
-                .execute((value, artifact))?;
-        }
-    }
-    transaction.commit()
-}
-
-/// The artifacts to find, and their order.
-#[derive(Clone, Default)]
-struct Query {
-    filter: Filter,
-    order: Order,
-}
-
-fn queries() -> Vec<(&'static str, Query)> {
-    let newest = |basis| Query { order: Order::Newest(basis), ..Query::default() };
-    let kind = |name: &str| {
-        let filter = Filter { kinds: vec![name.to_owned()], ..Filter::default() };
-        Query { filter, ..Query::default() }
-    };
-    let model = |value: &str| {
-        let filter = Condition::Attribute { name: "model_id".to_owned(), value: value.to_owned() }.into();
-        Query { filter, ..Query::default() }
-    };
-    let (since, until) = (Some(time(300_000)), Some(time(300_100)));
-    let period = |basis| {
-        let filter = Filter { period: Some(TimePeriod { basis, since, until }), ..Filter::default() };
-        Query { filter, ..newest(basis) }
-    };
+    let attribute =
+        |name: &str, value: &str| Condition::Attribute { name: name.to_owned(), value: value.to_owned() };
+    let label = |value: &str| Condition::Label { key: "branch".to_owned(), value: Some(value.to_owned()) };
+    let latency = |least| Condition::Range { name: "latency_ms".to_owned(), least: Some(least), most: None };
     vec![
-        ("last seen", newest(TimeBasis::LastSeen)),
-        ("first seen", newest(TimeBasis::FirstSeen)),
-        ("created", newest(TimeBasis::Created)),
-        ("by core hash", Query { order: Order::Core, ..Query::default() }),
-        ("most tokens", Query { order: Order::Largest("tokens"), ..Query::default() }),
-        // The tenth is followed by those without errors, which are nearly all.
-        ("most errors", Query { order: Order::Largest("errors"), ..Query::default() }),
-        ("by kind", Query { order: Order::Kind, ..Query::default() }),
-        ("of a common kind", kind("model_io")),
-        ("of a rare kind", kind("rpk")),
-        ("of a rare kind, first seen", Query { order: Order::Newest(TimeBasis::FirstSeen), ..kind("rpk") }),
-        ("with a common attribute", model("half")),
-        ("with a rare attribute", model("few")),
-        ("seen in a period", period(TimeBasis::LastSeen)),
-        ("first seen in a period", period(TimeBasis::FirstSeen)),
-        ("created in a period", period(TimeBasis::Created)),
+        ("prompt of all", prompt(PROMPTS[0])),
+        ("prompt of half", prompt(PROMPTS[1])),
+        ("prompt of 1 in 1000", prompt(PROMPTS[2])),
+        ("prompt of one", prompt("What is the state of case 2000 after step 5?")),
+        ("model of 1 in 5", attribute("model_id", "model-1")),
+        ("adapter of 1 in 7", attribute("adapter_id", "adapter-3")),
+        (
+            "model like *-2",
+            Condition::AttributeLike { name: "model_id".to_owned(), pattern: "*-2".to_owned() },
+        ),
+        ("latency of half", latency(10_000)),
+        ("latency of 1 in 1000", latency(100_000)),
+        ("label of nearly all", label("main")),
+        ("label of 1 in 100", label("fix")),
     ]
 }
 
-fn find(criterion: &mut Criterion) {
-    let directory = tempfile::tempdir().expect("a directory");
-    let vault = filled(&directory.path().join("bench.vault"));
-    let mut group = criterion.benchmark_group("find ten of a million");
-    group.sample_size(10);
-    for (name, query) in queries() {
-        let find = || {
-            let snapshot = vault.snapshot().expect("a snapshot");
-            snapshot.find(&query.filter, query.order, &Page::first(10)).expect("an answer").items
-        };
-        let found = find().len();
-        assert!(found > 0 && found <= 10, "{name}: {found}");
-        group.bench_function(name, |bencher| bencher.iter(|| black_box(find())));
-    }
-    group.finish();
+fn orders() -> Vec<(&'static str, Order)> {
+    vec![
+        ("created", Order::Newest(TimeBasis::Created)),
+        ("last seen", Order::Newest(TimeBasis::LastSeen)),
+        ("first seen", Order::Newest(TimeBasis::FirstSeen)),
+        ("latency", Order::Largest("latency_ms")),
+        ("kind", Order::Kind),
+        ("core hash", Order::Core),
+    ]
 }
 
-criterion_group!(benches, find);
-criterion_main!(benches);
+/// Every order alone, every condition in every order, and every pair of conditions in the order of creation.
+fn queries() -> Vec<(String, Filter, Order)> {
+    let (conditions, orders) = (conditions(), orders());
+    let mut queries: Vec<(String, Filter, Order)> = Vec::new();
+    for (name, order) in &orders {
+        queries.push((format!("by {name}"), Filter::default(), *order));
+        for (condition, filter) in &conditions {
+            queries.push((format!("{condition}, by {name}"), filter.clone().into(), *order));
+        }
+    }
+    for (at, (one, first)) in conditions.iter().enumerate() {
+        for (other, second) in conditions.iter().skip(at + 1) {
+            let filter = Filter { conditions: vec![first.clone(), second.clone()], ..Filter::default() };
+            queries.push((format!("{one} and {other}"), filter, Order::Newest(TimeBasis::Created)));
+        }
+    }
+    let (since, until) = (Some(created(3_000)), Some(created(3_100)));
+    for basis in [TimeBasis::Created, TimeBasis::FirstSeen, TimeBasis::LastSeen] {
+        let filter = Filter { period: Some(TimePeriod { basis, since, until }), ..Filter::default() };
+        queries.push((format!("in a period of {basis:?}"), filter, Order::Newest(basis)));
+    }
+    queries
+}
+
+fn fastest(vault: &Vault, filter: &Filter, order: Order) -> Duration {
+    let run = || {
+        let started = Instant::now();
+        let snapshot = vault.snapshot().expect("a snapshot");
+        let found = snapshot.find(filter, order, &Page::first(10)).expect("an answer");
+        assert!(found.items.len() <= 10);
+        started.elapsed()
+    };
+    (0..RUNS).map(|_| run()).min().expect("a run")
+}
+
+fn main() {
+    let mut sessions = SESSIONS;
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        if argument == "--sessions" {
+            sessions = arguments.next().and_then(|number| number.parse().ok()).expect("a number");
+        }
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let small = vault(directory.path(), "small", sessions / RATIO);
+    let large = vault(directory.path(), "large", sessions);
+    println!(
+        "| the first ten of {} and {sessions} sessions | small | large | ratio |\n|---|---|---|---|",
+        sessions / RATIO
+    );
+    for (name, filter, order) in queries() {
+        let [one, other] = [&small, &large].map(|vault| fastest(vault, &filter, order).as_secs_f64() * 1e3);
+        println!("| {name} | {one:.2} ms | {other:.2} ms | {:.1} |", other / one);
+    }
+}

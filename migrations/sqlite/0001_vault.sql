@@ -30,13 +30,15 @@ CREATE TABLE role (
 ) STRICT;
 
 CREATE TABLE artifact (
-  id       INTEGER PRIMARY KEY,
-  core     BLOB NOT NULL CHECK (length(core) = 32),
-  kind     INTEGER NOT NULL REFERENCES kind (id),
-  added_at INTEGER NOT NULL,
-  seen_at  INTEGER NOT NULL,
+  id         INTEGER PRIMARY KEY,
+  core       BLOB NOT NULL CHECK (length(core) = 32),
+  kind       INTEGER NOT NULL REFERENCES kind (id),
+  added_at   INTEGER NOT NULL,
+  seen_at    INTEGER NOT NULL,
   -- The number of the last journal entry that says that a capture was added or seen, times 2^20, plus its position there.
-  arrival  INTEGER NOT NULL
+  arrival    INTEGER NOT NULL,
+  -- The latest creation time that a capture states.
+  created_at INTEGER
 ) STRICT;
 
 CREATE INDEX artifact_by_core ON artifact (substr(core, 1, 8));
@@ -44,6 +46,7 @@ CREATE INDEX artifact_by_kind ON artifact (kind);
 CREATE INDEX artifact_by_arrival ON artifact (arrival);
 CREATE INDEX artifact_by_kind_and_arrival ON artifact (kind, arrival);
 CREATE INDEX artifact_by_addition ON artifact (added_at);
+CREATE INDEX artifact_by_creation ON artifact (coalesce(created_at, -9223372036854775808), arrival);
 
 CREATE TABLE blob (
   id     INTEGER PRIMARY KEY,

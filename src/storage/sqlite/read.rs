@@ -114,8 +114,8 @@ impl<'s> SqliteSnapshot<'s> {
 
     /// Returns the artifact with this core hash.
     pub(crate) fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRow>> {
-        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a JOIN kind k ON k.id = a.kind
-                    WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2";
+        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival, a.created_at
+                     FROM artifact a JOIN kind k ON k.id = a.kind WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2";
         Ok(self.rows(sql, (beginning(&core.0), core.0.as_bytes()), artifact_row)?.pop())
     }
 
@@ -125,7 +125,7 @@ impl<'s> SqliteSnapshot<'s> {
     /// Returns an error if the database cannot be read, or if there is no such artifact, in which case the vault is
     /// damaged.
     pub(crate) fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRow> {
-        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
+        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival, a.created_at
                      FROM artifact a JOIN kind k ON k.id = a.kind WHERE a.id = ?1";
         self.connection
             .prepare_cached(sql)
@@ -263,6 +263,7 @@ pub(super) fn artifact_row(row: &Row<'_>) -> rusqlite::Result<ArtifactRow> {
         added_at: time(row, 3)?,
         seen_at: time(row, 4)?,
         arrival: row.get(5)?,
+        created_at: row.get(6)?,
     })
 }
 

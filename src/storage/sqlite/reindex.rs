@@ -159,6 +159,7 @@ impl SqliteWriter<'_> {
                 "DELETE FROM attribute WHERE artifact = ?1",
                 "DELETE FROM identity WHERE artifact = ?1",
                 "DELETE FROM name_mention WHERE artifact = ?1",
+                "UPDATE artifact SET created_at = NULL WHERE id = ?1 AND created_at IS NOT NULL",
             ] {
                 self.connection.prepare_cached(sql)?.execute([artifact])?;
             }

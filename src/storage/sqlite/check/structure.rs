@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{ErrorCode, Row};
 
 use super::FileInspection;
+use crate::artifact::CREATED_AT;
 use crate::digest::{BlobHash, CaptureHash, Digest};
 use crate::storage::check::finding::{
     DAMAGED_BYTES, DIFFERENT_ROW, FILE_DAMAGED, Finding, FindingInfo, MISSING_BYTES, PAGE_SHARED,
@@ -198,8 +199,23 @@ impl FileInspection<'_> {
                 Ok(Finding::new(SURPLUS_ROW, Subject::Capture(CaptureHash(row.get(0)?)), detail))
             },
         )?;
+        self.misdated(&mut findings)?;
         self.dictionaries(&mut findings)?;
         Ok(findings)
+    }
+
+    /// Finds artifacts whose creation time is not the latest of their attributes.
+    fn misdated(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        let sql = format!(
+            "SELECT a.core FROM artifact a NOT INDEXED WHERE a.created_at IS NOT
+               (SELECT max(v.number) FROM attribute t CROSS JOIN attribute_value v ON v.id = t.value
+                 WHERE t.artifact = a.id AND v.name = '{CREATED_AT}')
+              ORDER BY a.core"
+        );
+        self.each(&sql, Subject::Table("artifact".to_owned()), findings, |row| {
+            let detail = "artifact: created_at does not match its attributes";
+            Ok(Finding::new(DIFFERENT_ROW, Subject::Artifact(row.get(0)?), detail))
+        })
     }
 
     fn dictionaries(&self, findings: &mut Vec<Finding>) -> Result<()> {

@@ -15,6 +15,7 @@ use chrono::{DateTime, Utc};
 
 use super::super::read::SqliteSnapshot;
 use super::super::rows::{ArtifactId, ArtifactRow};
+use crate::artifact::FINISHED_AT;
 use crate::storage::interface::{Cursor, Filter, Hit, HitPage, Match, Order, Page};
 use crate::storage::{Result, TimeBasis};
 use conditions::ResolvedCondition;
@@ -61,8 +62,9 @@ impl SqliteSnapshot<'_> {
 
     /// Returns the number of artifacts that match `filter`.
     pub(super) fn count(&self, filter: &Filter) -> Result<u64> {
-        if filter.conditions.is_empty() && filter.among.is_none() {
-            return ResolvedQuery::new(self, filter, Order::Core)?.count();
+        let query = ResolvedQuery::new(self, filter, Order::Core)?;
+        if query.is_selection() {
+            return query.count();
         }
         Ok(self.find(filter, Order::Core, &Page::all())?.items.len() as u64)
     }
@@ -93,24 +95,26 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
             ids.dedup();
             return Ok(Some(ids));
         }
-        for condition in &self.conditions {
-            if let Some(mut ids) = condition.candidates(self.snapshot, FEW)? {
-                self.add_containers(&mut ids)?;
-                return Ok(Some(ids));
-            }
+        if let Some(ids) = self.fewest(FEW)? {
+            return Ok(Some(ids));
         }
         if let Some(ids) = self.few_by_index(FEW)? {
             return Ok(Some(ids));
         }
-        if limit > FEW { self.all() } else { Ok(None) }
+        if limit > FEW { self.fewest(usize::MAX - 1) } else { Ok(None) }
     }
 
-    /// Returns all artifacts that can match the first condition; `None` if there is no condition.
-    fn all(&self) -> Result<Option<Vec<ArtifactId>>> {
-        let Some(first) = self.conditions.first() else { return Ok(None) };
-        let mut ids = first.candidates(self.snapshot, usize::MAX - 1)?.unwrap_or_default();
-        self.add_containers(&mut ids)?;
-        Ok(Some(ids))
+    /// Returns the artifacts that can match the condition which the fewest can, if these are at most `limit`.
+    fn fewest(&self, limit: usize) -> Result<Option<Vec<ArtifactId>>> {
+        let mut fewest: Option<Vec<ArtifactId>> = None;
+        for condition in &self.conditions {
+            let most = fewest.as_ref().map_or(limit, |ids| ids.len().saturating_sub(1));
+            fewest = condition.candidates(self.snapshot, most)?.or(fewest);
+        }
+        if let Some(ids) = &mut fewest {
+            self.add_containers(ids)?;
+        }
+        Ok(fewest)
     }
 
     fn add_containers(&self, ids: &mut Vec<ArtifactId>) -> Result<()> {
@@ -123,6 +127,12 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
             ids.dedup();
         }
         Ok(())
+    }
+
+    /// Returns whether the artifacts that match are those that a statement selects.
+    fn is_selection(&self) -> bool {
+        let is_exact = self.conditions.iter().all(ResolvedCondition::is_exact);
+        self.filter.among.is_none() && !self.filter.through_members && is_exact
     }
 
     /// Orders these artifacts and examines them until `limit` are found.
@@ -175,7 +185,7 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
             size = (size * 2).min(READ.1);
             if examined > BUDGET
                 && found.len() < limit / 2
-                && let Some(ids) = self.all()?
+                && let Some(ids) = self.fewest(usize::MAX - 1)?
             {
                 return self.examine(ids, begin.as_ref(), limit);
             }
@@ -238,9 +248,9 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
         match basis {
             TimeBasis::FirstSeen => Ok(Some(row.added_at)),
             TimeBasis::LastSeen => Ok(Some(row.seen_at)),
-            TimeBasis::Created | TimeBasis::Finished => {
-                self.snapshot.declared_time(row.id, basis.attribute().unwrap_or_default())
-            }
+            // An invalid number is damage, which a check reports.
+            TimeBasis::Created => Ok(row.created_at.and_then(DateTime::from_timestamp_millis)),
+            TimeBasis::Finished => self.snapshot.declared_time(row.id, FINISHED_AT),
         }
     }
 

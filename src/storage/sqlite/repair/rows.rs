@@ -72,7 +72,9 @@ fn write_artifact(transaction: &Transaction<'_>, row: &Row) -> rusqlite::Result<
     };
     transaction
         .prepare_cached(
-            "INSERT OR REPLACE INTO artifact (id, core, kind, added_at, seen_at, arrival) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+             ON CONFLICT (id) DO UPDATE SET core = excluded.core, kind = excluded.kind, added_at = excluded.added_at,
+               seen_at = excluded.seen_at, arrival = excluded.arrival",
         )?
         .execute((id, digest, kind, added_at, seen_at, arrival))
         .map(drop)

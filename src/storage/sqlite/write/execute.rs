@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Params};
 
 use super::{NewCapture, PendingCapture, SqliteWriter};
-use crate::artifact::{Signature, SignatureState};
+use crate::artifact::{CREATED_AT, Signature, SignatureState};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::Prepared;
 use crate::storage::catalog::{Row, RowChange, RowKey};
@@ -87,10 +87,14 @@ impl SqliteWriter<'_> {
             Row::Attribute { core, name, value, number } => {
                 let value = self.attribute_value(name, value, *number)?;
                 let sql = "INSERT OR IGNORE INTO attribute (value, artifact) VALUES (?1, ?2)";
-                match self.artifact(*core)? {
-                    Some(id) => self.statements.with(sql, |insert| insert.execute((value, id))).map(drop),
-                    None => Ok(()),
+                let Some(id) = self.artifact(*core)? else { return Ok(()) };
+                self.statements.with(sql, |insert| insert.execute((value, id)))?;
+                if name == CREATED_AT && number.is_some() {
+                    let sql =
+                        "UPDATE artifact SET created_at = ?2 WHERE id = ?1 AND coalesce(created_at < ?2, 1)";
+                    self.statements.with(sql, |update| update.execute((id, number)))?;
                 }
+                Ok(())
             }
             Row::Identity { core, handle } => match self.artifact(*core)? {
                 Some(id) => self

@@ -1,14 +1,16 @@
 //! Conditions: which artifacts can match one, and how an artifact matches.
 
-use rusqlite::{OptionalExtension, Params};
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, Params, params_from_iter};
 
+use super::scan::WhereClause;
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::interface::{Condition, Match, matches_pattern};
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
-use crate::storage::sqlite::rows::ArtifactId;
+use crate::storage::sqlite::rows::{ArtifactId, limit_of};
 
 /// A condition with what was looked up for it.
 pub(super) enum ResolvedCondition<'q> {
@@ -63,6 +65,47 @@ pub(super) enum ResolvedCondition<'q> {
     },
 }
 
+/// Rows of the artifacts that have something.
+pub(super) struct Relation {
+    /// The tables, one of them with the artifact as `x.artifact`: read first from the one with the condition.
+    by_condition: &'static str,
+    /// The tables, read first from the one with the artifact.
+    by_artifact: &'static str,
+    condition: WhereClause,
+}
+
+impl Relation {
+    /// Returns the condition that the artifact `a` has a row.
+    pub(super) fn has_artifact(self) -> WhereClause {
+        let Self { by_artifact, condition: WhereClause { sql, parameters }, .. } = self;
+        let sql = format!("EXISTS (SELECT 1 FROM {by_artifact} WHERE x.artifact = a.id AND {sql})");
+        WhereClause { sql, parameters }
+    }
+
+    /// Returns the condition that the artifact `a` is one of those of all rows.
+    pub(super) fn contains_artifact(self) -> WhereClause {
+        let Self { by_condition, condition: WhereClause { sql, parameters }, .. } = self;
+        let sql = format!("a.id IN (SELECT x.artifact FROM {by_condition} WHERE {sql})");
+        WhereClause { sql, parameters }
+    }
+
+    /// Returns the artifacts of the first rows: of all if there are at most `limit`, else of more.
+    fn artifacts(self, snapshot: &SqliteSnapshot<'_>, limit: usize) -> Result<Vec<ArtifactId>> {
+        let Self { by_condition, condition: WhereClause { sql, mut parameters }, .. } = self;
+        let sql = format!("SELECT x.artifact FROM {by_condition} WHERE {sql} LIMIT ?");
+        parameters.push(Value::Integer(limit_of(limit.saturating_add(1))));
+        snapshot.rows(&sql, params_from_iter(parameters), |row| row.get(0))
+    }
+}
+
+/// The condition that a row has one of the values in a list.
+const AMONG: &str = "x.value IN (SELECT l.value FROM json_each(?) l)";
+
+/// Returns row ids as the parameter of [`AMONG`].
+fn list(ids: &[i64]) -> Value {
+    Value::Text(serde_json::Value::from(ids).to_string())
+}
+
 impl<'q> ResolvedCondition<'q> {
     pub(super) fn new(snapshot: &SqliteSnapshot<'_>, condition: &'q Condition) -> Result<Self> {
         Ok(match condition {
@@ -105,22 +148,57 @@ impl<'q> ResolvedCondition<'q> {
         })
     }
 
-    /// Returns whether all candidates match.
+    /// Returns whether every artifact with a row of [`ResolvedCondition::relation`] matches.
     pub(super) fn is_exact(&self) -> bool {
-        match self {
-            Self::Attribute { .. }
-            | Self::Range { .. }
-            | Self::Signature { .. }
-            | Self::Tagged(_)
-            | Self::Label { .. }
-            | Self::Pinned => true,
-            Self::Mention { .. }
-            | Self::About { .. }
-            | Self::AttributeLike { .. }
-            | Self::LabelLike { .. }
-            | Self::Unsigned
-            | Self::Note(_) => false,
-        }
+        !matches!(self, Self::Mention { .. } | Self::About { .. } | Self::Note(_))
+    }
+
+    /// Returns the rows of the artifacts that can match; `None` for mentions, which are in lists.
+    pub(super) fn relation(&self) -> Option<Relation> {
+        let text = |text: &str| Value::Text(text.to_owned());
+        let relation = |table, condition: &str, parameters: Vec<Value>| {
+            let condition = WhereClause { sql: condition.to_owned(), parameters };
+            Relation { by_condition: table, by_artifact: table, condition }
+        };
+        let both = |first: &str, one: &str, second: &str, other: Option<&str>| {
+            let sql = other.map_or_else(|| first.to_owned(), |_| format!("{first} AND {second}"));
+            WhereClause { sql, parameters: [Some(one), other].into_iter().flatten().map(text).collect() }
+        };
+        Some(match self {
+            Self::Mention { .. } | Self::About { .. } => return None,
+            Self::AttributeLike { ids, .. } => relation("attribute x", AMONG, vec![list(ids)]),
+            Self::LabelLike { ids, .. } => relation("label x", AMONG, vec![list(ids)]),
+            Self::Attribute { id, .. } => {
+                let id = id.map_or(Value::Null, Value::Integer);
+                relation("attribute x", "x.value = ?", vec![id])
+            }
+            Self::Range { name, least, most } => Relation {
+                by_condition: "attribute_value v CROSS JOIN attribute x ON x.value = v.id",
+                by_artifact: "attribute x CROSS JOIN attribute_value v ON v.id = x.value",
+                condition: WhereClause {
+                    sql: "v.name = ? AND v.number BETWEEN ? AND ?".to_owned(),
+                    parameters: vec![text(name), Value::Integer(*least), Value::Integer(*most)],
+                },
+            },
+            Self::Signature { state, key_id } => Relation {
+                by_condition: "signature s CROSS JOIN capture x ON x.id = s.capture",
+                by_artifact: "capture x CROSS JOIN signature s ON s.capture = x.id",
+                condition: both("s.state = ?", state.name(), "s.key_id = ?", *key_id),
+            },
+            Self::Unsigned => {
+                let sql = "NOT EXISTS (SELECT 1 FROM signature s WHERE s.capture = x.id)";
+                relation("capture x", sql, Vec::new())
+            }
+            Self::Note(_) => relation("note x", "1", Vec::new()),
+            Self::Tagged(None) => relation("tag x", "1", Vec::new()),
+            Self::Tagged(Some(name)) => relation("tag x", "x.name = ?", vec![text(name)]),
+            Self::Pinned => relation("pin x", "1", Vec::new()),
+            Self::Label { key, value } => Relation {
+                by_condition: "label_value v CROSS JOIN label x ON x.value = v.id",
+                by_artifact: "label x CROSS JOIN label_value v ON v.id = x.value",
+                condition: both("v.key = ?", key, "v.value = ?", *value),
+            },
+        })
     }
 
     /// Returns the artifacts that can match, sorted by row id, if there are at most `limit`.
@@ -129,26 +207,9 @@ impl<'q> ResolvedCondition<'q> {
         snapshot: &SqliteSnapshot<'_>,
         limit: usize,
     ) -> Result<Option<Vec<ArtifactId>>> {
-        let most = i64::try_from(limit.saturating_add(1)).unwrap_or(i64::MAX);
-        let mut ids: Vec<ArtifactId> = match self {
+        let mut ids = match self {
             Self::Mention { captures, .. } | Self::About { captures, .. } if captures.len() > limit => {
                 return Ok(None);
-            }
-            Self::AttributeLike { ids: values, .. } | Self::LabelLike { ids: values, .. } => {
-                let sql = if matches!(self, Self::LabelLike { .. }) {
-                    "SELECT artifact FROM label WHERE value = ?1 LIMIT ?2"
-                } else {
-                    "SELECT artifact FROM attribute WHERE value = ?1 LIMIT ?2"
-                };
-                let mut ids: Vec<ArtifactId> = Vec::new();
-                for value in values {
-                    let of_value: Vec<ArtifactId> = snapshot.rows(sql, (value, most), |row| row.get(0))?;
-                    ids.extend(of_value);
-                    if ids.len() > limit {
-                        return Ok(None);
-                    }
-                }
-                ids
             }
             Self::Mention { captures, .. } | Self::About { captures, .. } => {
                 let mut ids = if let Self::About { own, .. } = self { own.clone() } else { Vec::new() };
@@ -157,33 +218,7 @@ impl<'q> ResolvedCondition<'q> {
                 }
                 ids
             }
-            Self::Attribute { id, .. } => {
-                let sql = "SELECT artifact FROM attribute WHERE value = ?1 LIMIT ?2";
-                snapshot.rows(sql, (id, most), |row| row.get(0))?
-            }
-            Self::Range { name, least, most: largest } => {
-                let sql = "SELECT t.artifact FROM attribute_value v CROSS JOIN attribute t ON t.value = v.id
-                            WHERE v.name = ?1 AND v.number BETWEEN ?2 AND ?3 LIMIT ?4";
-                snapshot.rows(sql, (name, least, largest, most), |row| row.get(0))?
-            }
-            Self::Signature { state, key_id } => {
-                let sql = "SELECT c.artifact FROM signature s JOIN capture c ON c.id = s.capture
-                            WHERE s.state = ?1 AND (?2 IS NULL OR s.key_id = ?2) LIMIT ?3";
-                snapshot.rows(sql, (state.name(), key_id, most), |row| row.get(0))?
-            }
-            Self::Unsigned if most < i64::MAX => return Ok(None),
-            Self::Unsigned => snapshot.rows("SELECT id FROM artifact", [], |row| row.get(0))?,
-            Self::Note(_) => snapshot.rows("SELECT artifact FROM note LIMIT ?1", [most], |row| row.get(0))?,
-            Self::Tagged(name) => {
-                let sql = "SELECT artifact FROM tag WHERE ?1 IS NULL OR name = ?1 LIMIT ?2";
-                snapshot.rows(sql, (name, most), |row| row.get(0))?
-            }
-            Self::Label { key, value } => {
-                let sql = "SELECT l.artifact FROM label_value v CROSS JOIN label l ON l.value = v.id
-                            WHERE v.key = ?1 AND (?2 IS NULL OR v.value = ?2) LIMIT ?3";
-                snapshot.rows(sql, (key, value, most), |row| row.get(0))?
-            }
-            Self::Pinned => snapshot.rows("SELECT artifact FROM pin LIMIT ?1", [most], |row| row.get(0))?,
+            _ => self.relation().map_or(Ok(Vec::new()), |relation| relation.artifacts(snapshot, limit))?,
         };
         if ids.len() > limit {
             return Ok(None);

@@ -5,13 +5,18 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
 use super::ResolvedQuery;
+use super::conditions::{Relation, ResolvedCondition};
+use crate::artifact::FINISHED_AT;
 use crate::digest::Digest;
 use crate::storage::interface::{Cursor, Order, TimePeriod};
 use crate::storage::sqlite::read::artifact_row;
 use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, Milliseconds};
 use crate::storage::{Result, TimeBasis};
 
-const COLUMNS: &str = "a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival";
+const COLUMNS: &str = "a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival, a.created_at";
+
+/// The creation time of the artifact `a`, as an index has it: the smallest number if it states none.
+const CREATION: &str = "coalesce(a.created_at, -9223372036854775808)";
 
 /// The largest number of the attribute `?` of the artifact `a`; NULL if it has none.
 pub(super) const NUMBER: &str =
@@ -53,18 +58,16 @@ pub(super) fn milliseconds(time: DateTime<Utc>) -> i64 {
 }
 
 impl ResolvedQuery<'_, '_> {
-    /// Returns the condition on kinds, the period and digits.
-    pub(super) fn selection(&self) -> WhereClause {
-        let mut selection = self.selection_at_any_time();
-        if let Some(period) = &self.filter.period {
-            add_period(&mut selection, period);
-        }
-        selection
-    }
-
-    /// Returns the condition on kinds and digits.
-    pub(super) fn selection_at_any_time(&self) -> WhereClause {
+    /// Returns the condition on kinds, digits, the period and, as `has_row` expresses it, rows of artifacts.
+    fn selection_with(&self, has_row: fn(Relation) -> WhereClause) -> WhereClause {
         let mut selection = WhereClause::new();
+        // An artifact matches through its members although it does not have the rows.
+        if !self.filter.through_members {
+            for relation in self.conditions.iter().filter_map(ResolvedCondition::relation) {
+                let WhereClause { sql, parameters } = has_row(relation);
+                selection.and(&sql, parameters);
+            }
+        }
         if let Some(kinds) = &self.kinds {
             let list = vec!["?"; kinds.len()].join(", ");
             selection.and(&format!("a.kind IN ({list})"), kinds.iter().copied().map(Value::Integer));
@@ -78,12 +81,25 @@ impl ResolvedQuery<'_, '_> {
                 None => selection.and("0", []),
             }
         }
+        if let Some(period) = &self.filter.period {
+            add_period(&mut selection, period);
+        }
         selection
+    }
+
+    /// Returns the condition of what is selected, for reading some artifacts.
+    pub(super) fn selection(&self) -> WhereClause {
+        self.selection_with(Relation::has_artifact)
+    }
+
+    /// Returns the condition of what is selected, for reading all artifacts.
+    pub(super) fn whole_selection(&self) -> WhereClause {
+        self.selection_with(Relation::contains_artifact)
     }
 
     /// Returns the number of artifacts that are selected.
     pub(super) fn count(&self) -> Result<u64> {
-        let WhereClause { sql, parameters } = self.selection();
+        let WhereClause { sql, parameters } = self.whole_selection();
         let sql = format!("SELECT count(*) FROM artifact a WHERE {sql}");
         let count = self.snapshot.rows(&sql, params_from_iter(parameters), |row| row.get(0))?.pop();
         Ok(count.unwrap_or_default())
@@ -125,9 +141,8 @@ impl ResolvedQuery<'_, '_> {
             Order::Kind => self.by_kind(after, count),
             Order::Newest(TimeBasis::LastSeen) => self.by_arrival(after, count),
             Order::Newest(TimeBasis::FirstSeen) => self.by_addition(after, count),
-            Order::Newest(basis @ (TimeBasis::Created | TimeBasis::Finished)) => {
-                self.by_number(basis.attribute().unwrap_or_default(), after, count)
-            }
+            Order::Newest(TimeBasis::Created) => self.by_creation(after, count),
+            Order::Newest(TimeBasis::Finished) => self.by_number(FINISHED_AT, after, count),
             Order::Largest(name) => self.by_number(name, after, count),
         }
     }
@@ -217,6 +232,21 @@ impl ResolvedQuery<'_, '_> {
         )
     }
 
+    fn by_creation(&self, after: Option<&Cursor>, count: usize) -> Result<Vec<ArtifactRow>> {
+        let mut selection = self.selection();
+        if let Some(Cursor { time, position, core, .. }) = after {
+            let time = Value::Integer(time.map_or(i64::MIN, |time| time.timestamp_millis()));
+            let position = Value::Integer(position.cast_signed());
+            selection.and(
+                &format!(
+                    "{CREATION} <= ? AND ({CREATION} < ? OR a.arrival < ? OR (a.arrival = ? AND a.core > ?))"
+                ),
+                [time.clone(), time, position.clone(), position, blob(&core.0)],
+            );
+        }
+        self.read("artifact a", selection, &format!("{CREATION} DESC, a.arrival DESC, a.core"), count)
+    }
+
     /// Adds the bounds of arrivals in the period: the time at which artifacts were last seen does not decrease with
     /// their arrival.
     fn add_arrival_bounds(&self, selection: &mut WhereClause) -> Result<()> {
@@ -271,16 +301,10 @@ pub(super) fn add_arrival(selection: &mut WhereClause, after: Option<&Cursor>) {
 }
 
 fn add_period(selection: &mut WhereClause, TimePeriod { basis, since, until }: &TimePeriod) {
-    let (column, name) = match basis {
-        TimeBasis::FirstSeen => ("a.added_at", None),
-        TimeBasis::LastSeen => ("a.seen_at", None),
-        TimeBasis::Created | TimeBasis::Finished => {
-            (NUMBER, basis.attribute().map(|name| Value::Text(name.to_owned())))
-        }
-    };
+    let WhereClause { sql, parameters } = time_column(*basis);
     let mut add = |comparison: &str, time: Option<DateTime<Utc>>| {
         let time = time.map(|time| Value::Integer(milliseconds(time)));
-        selection.and(&format!("{column} {comparison}"), name.clone().into_iter().chain(time));
+        selection.and(&format!("{sql} {comparison}"), parameters.iter().cloned().chain(time));
     };
     if since.is_some() {
         add(">= ?", *since);
@@ -288,9 +312,21 @@ fn add_period(selection: &mut WhereClause, TimePeriod { basis, since, until }: &
     if until.is_some() {
         add("< ?", *until);
     }
-    if since.is_none() && until.is_none() && basis.attribute().is_some() {
-        add("IS NOT NULL", None);
+    // Artifacts without the time have a number in the index.
+    if since.is_none() && basis.attribute().is_some() {
+        add("> -9223372036854775808", None);
     }
+}
+
+/// Returns the expression of a time of the artifact `a`. For an artifact without it, it is NULL or the smallest number.
+pub(super) fn time_column(basis: TimeBasis) -> WhereClause {
+    let (sql, name) = match basis {
+        TimeBasis::FirstSeen => ("a.added_at", None),
+        TimeBasis::LastSeen => ("a.seen_at", None),
+        TimeBasis::Created => (CREATION, None),
+        TimeBasis::Finished => (NUMBER, Some(Value::Text(FINISHED_AT.to_owned()))),
+    };
+    WhereClause { sql: sql.to_owned(), parameters: name.into_iter().collect() }
 }
 
 /// Returns the first and the last digest that begin with these digits, which are lowercase; `None` if they are not
