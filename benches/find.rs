@@ -9,6 +9,8 @@
     clippy::panic,
     clippy::print_stdout,
     clippy::cast_possible_wrap,
+    clippy::indexing_slicing,
+    unreachable_pub,
     missing_docs,
     reason = "a bench fails by panicking"
 )]

@@ -154,7 +154,8 @@ fn insert(transaction: &Transaction<'_>, batch: &[Document], journal: &mut Journ
     }
     let prepare = |sql| transaction.prepare_cached(sql);
     let mut artifacts = prepare(
-        "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival) VALUES (?1, ?2, ?3, ?4, ?4, ?1 << 20)",
+        "INSERT INTO artifact (id, core, kind, added_at, seen_at, arrival, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?4, ?1 << 20, ?4)",
     )?;
     let mut blobs = prepare("INSERT INTO blob (id, digest, size) VALUES (?1, ?2, ?3)")?;
     let mut payloads = prepare("INSERT INTO payload (blob, encoding, bytes) VALUES (?1, ?2, ?3)")?;

@@ -146,8 +146,8 @@ const CATALOG: &[&str] = &[
     "UPDATE kind SET id = id + 1000",
     "UPDATE journal SET actor = CAST(x'ff' AS TEXT)",
     "UPDATE attribute_value SET value = value || CAST(x'ff' AS TEXT)",
-    "INSERT INTO artifact SELECT id + 1000, core, 1, added_at, seen_at, arrival FROM artifact",
-    "INSERT INTO artifact SELECT id - 1000, core, kind, added_at, seen_at, arrival FROM artifact",
+    "INSERT INTO artifact SELECT id + 1000, core, 1, added_at, seen_at, arrival, created_at FROM artifact",
+    "INSERT INTO artifact SELECT id - 1000, core, kind, added_at, seen_at, arrival, created_at FROM artifact",
     "INSERT INTO capture (artifact, blob, size, added_at, seen_at, seal) SELECT artifact, 1, 1, 1, 1, zeroblob(16) FROM capture",
     "INSERT INTO signature SELECT id, 'wrong', CAST(x'ff' AS TEXT) FROM capture WHERE true
       ON CONFLICT DO UPDATE SET key_id = excluded.key_id",

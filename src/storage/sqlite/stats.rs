@@ -7,6 +7,7 @@ use super::Result;
 use super::read::SqliteSnapshot;
 use super::rows::Milliseconds;
 use super::{mention_index, search};
+use crate::artifact::FINISHED_AT;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
     ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, KindTotals, Statistics,
@@ -111,13 +112,12 @@ fn dated(by: TimeBasis) -> String {
     match by {
         TimeBasis::FirstSeen => "SELECT id, added_at AS at, id AS entry FROM artifact".to_owned(),
         TimeBasis::LastSeen => "SELECT id, seen_at AS at, arrival AS entry FROM artifact".to_owned(),
-        TimeBasis::Created | TimeBasis::Finished => format!(
-            "SELECT a.id AS id, CAST(round(unixepoch(t.stated, 'subsec') * 1000) AS INTEGER) AS at, a.arrival AS entry
-               FROM artifact a LEFT JOIN (
-                 SELECT l.artifact AS artifact, max(v.value) AS stated
-                   FROM attribute_value v JOIN attribute l ON l.value = v.id
-                  WHERE v.name = '{}' GROUP BY l.artifact) t ON t.artifact = a.id",
-            by.attribute().unwrap_or_default()
+        TimeBasis::Created => "SELECT id, created_at AS at, arrival AS entry FROM artifact".to_owned(),
+        TimeBasis::Finished => format!(
+            "SELECT a.id AS id, t.at AS at, a.arrival AS entry FROM artifact a LEFT JOIN (
+               SELECT l.artifact AS artifact, max(v.number) AS at
+                 FROM attribute_value v JOIN attribute l ON l.value = v.id
+                WHERE v.name = '{FINISHED_AT}' GROUP BY l.artifact) t ON t.artifact = a.id"
         ),
     }
 }

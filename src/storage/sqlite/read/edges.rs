@@ -21,6 +21,12 @@ impl SqliteSnapshot<'_> {
     /// Returns the mentions that relate an artifact to others. Unresolved ones are included if their relation dangles.
     pub(crate) fn references_from(&self, artifact: ArtifactId) -> Result<Vec<ReferenceEdge>> {
         let mut edges = Vec::new();
+        // The lists of most artifacts are long, and have no such mention.
+        let relating = "SELECT r.id FROM artifact a JOIN role r ON r.kind = a.kind AND r.relation IS NOT NULL
+                         WHERE a.id = ?1 LIMIT 1";
+        if self.rows(relating, [artifact.0], |row| row.get::<_, i64>(0))?.is_empty() {
+            return Ok(edges);
+        }
         let mut roles = RoleCache::default();
         for row in self.lists().for_artifact(artifact.0).map_err(|error| self.failed(error))? {
             let role = roles.get(self, row.role).map_err(|error| self.failed(error))?;
@@ -39,6 +45,10 @@ impl SqliteSnapshot<'_> {
 
     /// Returns the mentions that relate other artifacts to each of these.
     pub(crate) fn references_to(&self, artifacts: &[ArtifactRow]) -> Result<Vec<Vec<ReferenceEdge>>> {
+        let relating = "SELECT id FROM role WHERE relation IS NOT NULL LIMIT 1";
+        if self.rows(relating, [], |row| row.get::<_, i64>(0))?.is_empty() {
+            return Ok(vec![Vec::new(); artifacts.len()]);
+        }
         let cores: Vec<Digest> = artifacts.iter().map(|artifact| artifact.core.0).collect();
         let stating = self.stating_each(&cores).map_err(|error| self.failed(error))?;
         let mut roles = RoleCache::default();
@@ -75,6 +85,9 @@ impl SqliteSnapshot<'_> {
                 .prepare_cached("SELECT DISTINCT kind FROM role WHERE relation = ?1")?
                 .query_map([CONTAINS], |row| row.get(0))?
                 .collect::<rusqlite::Result<BTreeSet<i64>>>()?;
+            if containing.is_empty() {
+                return Ok(Vec::new());
+            }
             for capture in self.captures_stating(mention_index::key(&core))? {
                 let owner = self.owners.borrow_mut().owner(self.connection(), capture)?;
                 if !owner.is_some_and(|(_, kind)| containing.contains(&kind)) {
