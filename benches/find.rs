@@ -57,7 +57,7 @@ fn session(number: usize) -> Vec<u8> {
     let digest = |text: &str| Digest::from_content(text.as_bytes());
     let prompt = |index: usize| match index {
         0 => PROMPTS[0].to_owned(),
-        1 if number % 2 == 0 => PROMPTS[1].to_owned(),
+        1 if number.is_multiple_of(2) => PROMPTS[1].to_owned(),
         2 if number % 1_000 == 7 => PROMPTS[2].to_owned(),
         _ => format!("What is the state of case {number} after step {index}?"),
     };

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, group = "depth")]
     quick: bool,
 
-    /// Like --quick, but also check this percentage of the artifacts completely
+    /// Check only this percentage of the artifacts, completely
     #[arg(long, group = "depth", value_name = "N%", value_parser = percent)]
     sample: Option<f64>,
 

@@ -45,7 +45,9 @@ pub(crate) fn check(
     let inspection = storage.maintenance().inspect()?;
     if options.after.is_none() {
         reporter.add_all(storage.maintenance().check_logs()?);
-        reporter.add_all(overall(&*inspection, options)?);
+        if !matches!(options.depth, Depth::Sample(_)) {
+            reporter.add_all(overall(&*inspection, options)?);
+        }
     }
     if options.depth != Depth::Quick {
         artifacts::check(storage, &*inspection, options, &mut reporter)?;

@@ -11,7 +11,7 @@ use crate::digest::{CoreHash, Digest};
 pub enum Depth {
     /// The file, its tables and the journal. Reads no stored bytes.
     Quick,
-    /// Like a quick check, and a sample of the artifacts as in a full check.
+    /// A sample of the artifacts, as in a full check, and nothing else.
     Sample(Sample),
     /// Everything.
     #[default]

@@ -3,7 +3,6 @@
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, Params, params_from_iter};
 
-use super::scan::WhereClause;
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::Result;
@@ -11,6 +10,26 @@ use crate::storage::interface::{Condition, Match, matches_pattern};
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::rows::{ArtifactId, limit_of};
+
+/// A condition in SQL, with its parameters.
+#[derive(Clone)]
+pub(super) struct WhereClause {
+    pub(super) sql: String,
+    pub(super) parameters: Vec<Value>,
+}
+
+impl WhereClause {
+    pub(super) fn new() -> Self {
+        Self { sql: "1".to_owned(), parameters: Vec::new() }
+    }
+
+    /// Adds a condition with one `?` for each value.
+    pub(super) fn and(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(sql);
+        self.parameters.extend(values);
+    }
+}
 
 /// A condition with what was looked up for it.
 pub(super) enum ResolvedCondition<'q> {
@@ -66,7 +85,7 @@ pub(super) enum ResolvedCondition<'q> {
 }
 
 /// Rows of the artifacts that have something.
-pub(super) struct Relation {
+pub(super) struct ConditionRows {
     /// The tables, one of them with the artifact as `x.artifact`: read first from the one with the condition.
     by_condition: &'static str,
     /// The tables, read first from the one with the artifact.
@@ -74,7 +93,7 @@ pub(super) struct Relation {
     condition: WhereClause,
 }
 
-impl Relation {
+impl ConditionRows {
     /// Returns the condition that the artifact `a` has a row.
     pub(super) fn has_artifact(self) -> WhereClause {
         let Self { by_artifact, condition: WhereClause { sql, parameters }, .. } = self;
@@ -148,17 +167,17 @@ impl<'q> ResolvedCondition<'q> {
         })
     }
 
-    /// Returns whether every artifact with a row of [`ResolvedCondition::relation`] matches.
+    /// Returns whether every artifact with a row of [`ResolvedCondition::rows`] matches.
     pub(super) fn is_exact(&self) -> bool {
         !matches!(self, Self::Mention { .. } | Self::About { .. } | Self::Note(_))
     }
 
     /// Returns the rows of the artifacts that can match; `None` for mentions, which are in lists.
-    pub(super) fn relation(&self) -> Option<Relation> {
+    pub(super) fn rows(&self) -> Option<ConditionRows> {
         let text = |text: &str| Value::Text(text.to_owned());
-        let relation = |table, condition: &str, parameters: Vec<Value>| {
+        let rows = |table, condition: &str, parameters: Vec<Value>| {
             let condition = WhereClause { sql: condition.to_owned(), parameters };
-            Relation { by_condition: table, by_artifact: table, condition }
+            ConditionRows { by_condition: table, by_artifact: table, condition }
         };
         let both = |first: &str, one: &str, second: &str, other: Option<&str>| {
             let sql = other.map_or_else(|| first.to_owned(), |_| format!("{first} AND {second}"));
@@ -166,13 +185,13 @@ impl<'q> ResolvedCondition<'q> {
         };
         Some(match self {
             Self::Mention { .. } | Self::About { .. } => return None,
-            Self::AttributeLike { ids, .. } => relation("attribute x", AMONG, vec![list(ids)]),
-            Self::LabelLike { ids, .. } => relation("label x", AMONG, vec![list(ids)]),
+            Self::AttributeLike { ids, .. } => rows("attribute x", AMONG, vec![list(ids)]),
+            Self::LabelLike { ids, .. } => rows("label x", AMONG, vec![list(ids)]),
             Self::Attribute { id, .. } => {
                 let id = id.map_or(Value::Null, Value::Integer);
-                relation("attribute x", "x.value = ?", vec![id])
+                rows("attribute x", "x.value = ?", vec![id])
             }
-            Self::Range { name, least, most } => Relation {
+            Self::Range { name, least, most } => ConditionRows {
                 by_condition: "attribute_value v CROSS JOIN attribute x ON x.value = v.id",
                 by_artifact: "attribute x CROSS JOIN attribute_value v ON v.id = x.value",
                 condition: WhereClause {
@@ -180,20 +199,20 @@ impl<'q> ResolvedCondition<'q> {
                     parameters: vec![text(name), Value::Integer(*least), Value::Integer(*most)],
                 },
             },
-            Self::Signature { state, key_id } => Relation {
+            Self::Signature { state, key_id } => ConditionRows {
                 by_condition: "signature s CROSS JOIN capture x ON x.id = s.capture",
                 by_artifact: "capture x CROSS JOIN signature s ON s.capture = x.id",
                 condition: both("s.state = ?", state.name(), "s.key_id = ?", *key_id),
             },
             Self::Unsigned => {
                 let sql = "NOT EXISTS (SELECT 1 FROM signature s WHERE s.capture = x.id)";
-                relation("capture x", sql, Vec::new())
+                rows("capture x", sql, Vec::new())
             }
-            Self::Note(_) => relation("note x", "1", Vec::new()),
-            Self::Tagged(None) => relation("tag x", "1", Vec::new()),
-            Self::Tagged(Some(name)) => relation("tag x", "x.name = ?", vec![text(name)]),
-            Self::Pinned => relation("pin x", "1", Vec::new()),
-            Self::Label { key, value } => Relation {
+            Self::Note(_) => rows("note x", "1", Vec::new()),
+            Self::Tagged(None) => rows("tag x", "1", Vec::new()),
+            Self::Tagged(Some(name)) => rows("tag x", "x.name = ?", vec![text(name)]),
+            Self::Pinned => rows("pin x", "1", Vec::new()),
+            Self::Label { key, value } => ConditionRows {
                 by_condition: "label_value v CROSS JOIN label x ON x.value = v.id",
                 by_artifact: "label x CROSS JOIN label_value v ON v.id = x.value",
                 condition: both("v.key = ?", key, "v.value = ?", *value),
@@ -218,7 +237,7 @@ impl<'q> ResolvedCondition<'q> {
                 }
                 ids
             }
-            _ => self.relation().map_or(Ok(Vec::new()), |relation| relation.artifacts(snapshot, limit))?,
+            _ => self.rows().map_or(Ok(Vec::new()), |rows| rows.artifacts(snapshot, limit))?,
         };
         if ids.len() > limit {
             return Ok(None);

@@ -6,7 +6,8 @@ use chrono::{DateTime, NaiveDate};
 use rusqlite::params_from_iter;
 
 use super::super::super::read::SqliteSnapshot;
-use super::scan::{WhereClause, time_column};
+use super::conditions::WhereClause;
+use super::scan::time_column;
 use super::{FEW, ResolvedQuery};
 use crate::storage::interface::{Filter, Order};
 use crate::storage::sqlite::rows::ArtifactId;

@@ -7,7 +7,8 @@
 use rusqlite::types::Value;
 
 use super::ResolvedQuery;
-use super::scan::{NUMBER, WhereClause, add_arrival, blob, milliseconds};
+use super::conditions::WhereClause;
+use super::scan::{NUMBER, add_arrival, blob, milliseconds};
 use crate::storage::Result;
 use crate::storage::interface::{Cursor, TimePeriod};
 use crate::storage::sqlite::rows::ArtifactRow;

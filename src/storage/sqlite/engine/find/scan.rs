@@ -5,7 +5,7 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
 use super::ResolvedQuery;
-use super::conditions::{Relation, ResolvedCondition};
+use super::conditions::{ConditionRows, ResolvedCondition, WhereClause};
 use crate::artifact::FINISHED_AT;
 use crate::digest::Digest;
 use crate::storage::interface::{Cursor, Order, TimePeriod};
@@ -23,26 +23,6 @@ pub(super) const NUMBER: &str =
     "(SELECT max(v.number) FROM attribute t JOIN attribute_value v ON v.id = t.value
     WHERE t.artifact = a.id AND v.name = ?)";
 
-/// A condition in SQL, with its parameters.
-#[derive(Clone)]
-pub(super) struct WhereClause {
-    pub(super) sql: String,
-    pub(super) parameters: Vec<Value>,
-}
-
-impl WhereClause {
-    fn new() -> Self {
-        Self { sql: "1".to_owned(), parameters: Vec::new() }
-    }
-
-    /// Adds a condition with one `?` for each value.
-    pub(super) fn and(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {
-        self.sql.push_str(" AND ");
-        self.sql.push_str(sql);
-        self.parameters.extend(values);
-    }
-}
-
 pub(super) fn blob(digest: &Digest) -> Value {
     Value::Blob(digest.as_bytes().to_vec())
 }
@@ -59,12 +39,12 @@ pub(super) fn milliseconds(time: DateTime<Utc>) -> i64 {
 
 impl ResolvedQuery<'_, '_> {
     /// Returns the condition on kinds, digits, the period and, as `has_row` expresses it, rows of artifacts.
-    fn selection_with(&self, has_row: fn(Relation) -> WhereClause) -> WhereClause {
+    fn selection_with(&self, has_row: fn(ConditionRows) -> WhereClause) -> WhereClause {
         let mut selection = WhereClause::new();
         // An artifact matches through its members although it does not have the rows.
         if !self.filter.through_members {
-            for relation in self.conditions.iter().filter_map(ResolvedCondition::relation) {
-                let WhereClause { sql, parameters } = has_row(relation);
+            for rows in self.conditions.iter().filter_map(ResolvedCondition::rows) {
+                let WhereClause { sql, parameters } = has_row(rows);
                 selection.and(&sql, parameters);
             }
         }
@@ -89,12 +69,12 @@ impl ResolvedQuery<'_, '_> {
 
     /// Returns the condition of what is selected, for reading some artifacts.
     pub(super) fn selection(&self) -> WhereClause {
-        self.selection_with(Relation::has_artifact)
+        self.selection_with(ConditionRows::has_artifact)
     }
 
     /// Returns the condition of what is selected, for reading all artifacts.
     pub(super) fn whole_selection(&self) -> WhereClause {
-        self.selection_with(Relation::contains_artifact)
+        self.selection_with(ConditionRows::contains_artifact)
     }
 
     /// Returns the number of artifacts that are selected.
