@@ -3,23 +3,22 @@
 mod recordings;
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, StdinLock, Write};
+use std::io::{self, BufRead, BufReader, Read, StdinLock};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args as ClapArgs;
 use runvault::Vault;
-use runvault::digest::CoreHash;
 use runvault::display::escaped;
 use runvault::formats;
 use runvault::intake::ExamineOptions;
 use runvault::recorders::{ConvertInput, RecorderFormat};
 use runvault::vault::add::CommonAnnotations;
 use runvault::vault::bundle::{
-    self, Bundle, BundleImportResult, BundledLink, ImportedLabel, ImportedLabelSummary, ImportedLinkSummary,
-    ImportedNote, ImportedNoteSummary, ImportedTag, ImportedTagSummary, LabelOutcome, LinkOutcome,
-    NoteOutcome, TagOutcome,
+    self, Bundle, ImportObstacle, ImportOutcome, ImportedAnnotations, ImportedLabelSummary,
+    ImportedLinkSummary, ImportedNoteSummary, ImportedTagSummary,
 };
+use serde::Serialize;
 
 use super::add::{AddOutputOptions, AddPrinter};
 use super::index;
@@ -129,10 +128,7 @@ impl Args {
         if imported.is_interrupted {
             return Err(CommandError::Stopped);
         }
-        self.print_links(&imported)?;
-        self.print_tags(&imported)?;
-        self.print_notes(&imported)?;
-        print(&mut stdout::raw(), &imported.labels, self.json, &self.done("set"))?;
+        self.print(&imported.annotations)?;
         if let Some(vault) = added_to.filter(Vault::is_created) {
             forks.report(&vault)?;
             time::warn_of_future(&vault)?;
@@ -167,143 +163,110 @@ impl Args {
         if self.dry_run { format!("would be {verb}") } else { verb.to_owned() }
     }
 
-    fn print_links(&self, imported: &BundleImportResult) -> Result<(), CommandError> {
-        let mut out = stdout::raw();
-        let (mut added, mut present, mut missing) = (0, 0, 0);
-        for link in &imported.links {
-            match &link.outcome {
-                LinkOutcome::Added => added += 1,
-                LinkOutcome::Present => present += 1,
-                LinkOutcome::Missing(ends) => {
-                    missing += 1;
-                    if !self.json {
-                        note_missing(&link.link, ends);
-                    }
-                }
-            }
-            if self.json {
-                json::line(&mut out, &ImportedLinkSummary::from(link))?;
-            }
-        }
-        if !imported.links.is_empty() {
-            let links = counted(added, "link");
+    /// Prints what was done with the links, tags, notes and labels.
+    fn print(&self, annotations: &ImportedAnnotations) -> Result<(), CommandError> {
+        let ImportedAnnotations { links, tags, notes, labels } = annotations;
+        self.print_each(links, report_link)?;
+        let count = |outcome| links.iter().filter(|link| link.outcome == outcome).count();
+        if !links.is_empty() {
             stdout::note(&format!(
-                "{links} {}, {present} already present, {missing} with a missing end",
-                self.done("added")
+                "{} {}, {} already present, {} with a missing end",
+                counted(count(ImportOutcome::Linked) as u64, "link"),
+                self.done("added"),
+                count(ImportOutcome::Present),
+                count(ImportOutcome::NotLinked)
             ));
         }
+        self.print_each(tags, report_tag)?;
+        self.count_set("tag", tags.iter().map(|tag| tag.outcome));
+        self.print_each(notes, report_note)?;
+        self.count_set("note", notes.iter().map(|note| note.outcome));
+        self.print_each(labels, report_label)?;
+        self.count_set("label", labels.iter().map(|label| label.outcome));
         Ok(())
     }
 
-    fn print_tags(&self, imported: &BundleImportResult) -> Result<(), CommandError> {
+    fn print_each<T: Serialize>(&self, items: &[T], report: impl Fn(&T)) -> Result<(), CommandError> {
         let mut out = stdout::raw();
-        let mut set = 0;
-        for tag in &imported.tags {
-            set += u64::from(tag.outcome == TagOutcome::Set);
+        for item in items {
             if self.json {
-                json::line(&mut out, &ImportedTagSummary::from(tag))?;
+                json::line(&mut out, item)?;
             } else {
-                note_tag(tag);
+                report(item);
             }
-        }
-        if !imported.tags.is_empty() {
-            stdout::note(&format!("{} {}", counted(set, "tag"), self.done("set")));
         }
         Ok(())
     }
 
-    fn print_notes(&self, imported: &BundleImportResult) -> Result<(), CommandError> {
-        let mut out = stdout::raw();
-        let mut set = 0;
-        for note in &imported.notes {
-            set += u64::from(note.outcome == NoteOutcome::Set);
-            if self.json {
-                json::line(&mut out, &ImportedNoteSummary::from(note))?;
-            } else {
-                report_note(note);
-            }
+    /// Prints how many of a bundle's tags, notes or labels were set.
+    fn count_set(&self, noun: &str, outcomes: impl ExactSizeIterator<Item = ImportOutcome>) {
+        if outcomes.len() > 0 {
+            let is_set = |outcome: &ImportOutcome| {
+                matches!(outcome, ImportOutcome::Tagged | ImportOutcome::Noted | ImportOutcome::Labeled)
+            };
+            let set = outcomes.filter(is_set).count() as u64;
+            stdout::note(&format!("{} {}", counted(set, noun), self.done("set")));
         }
-        if !imported.notes.is_empty() {
-            stdout::note(&format!("{} {}", counted(set, "note"), self.done("set")));
-        }
-        Ok(())
     }
 }
 
 /// The first bytes of an SQLite database.
 const DATABASE: &[u8] = b"SQLite format 3\0";
 
-fn note_missing(link: &BundledLink, ends: &[CoreHash]) {
-    let BundledLink { source, relation, target, .. } = link;
-    let relation = escaped(relation);
-    let ends: Vec<String> = ends.iter().map(|end| format!("{HASH}{end}{HASH:#}")).collect();
-    stdout::message(&format!(
-        "{CAUTION}not linked{CAUTION:#} {source:.12} {GOOD}{relation}{GOOD:#} {target:.12}: not in the vault: {}",
-        ends.join(", ")
-    ));
+/// Reports why a link was not added.
+fn report_link(link: &ImportedLinkSummary) {
+    let ImportedLinkSummary { source, relation, target, missing, .. } = link;
+    if !missing.is_empty() {
+        let relation = escaped(relation);
+        let missing: Vec<String> = missing.iter().map(|end| format!("{HASH}{end}{HASH:#}")).collect();
+        stdout::message(&format!(
+            "{CAUTION}not linked{CAUTION:#} {source:.12} {GOOD}{relation}{GOOD:#} {target:.12}: not in the vault: {}",
+            missing.join(", ")
+        ));
+    }
 }
 
 /// Reports why a tag was not set.
-fn note_tag(tag: &ImportedTag) {
-    let why = match tag.outcome {
-        TagOutcome::Set | TagOutcome::Present => return,
-        TagOutcome::Conflict(tagged) => format!("it names {HASH}{tagged:.12}{HASH:#} here"),
-        TagOutcome::Reserved => "it could also be a hash or the id of a run here".to_owned(),
-        TagOutcome::Missing => format!("not in the vault: {HASH}{}{HASH:#}", tag.core),
+fn report_tag(tag: &ImportedTagSummary) {
+    let ImportedTagSummary { obstacle, tag, core_hash: core, stands_for, .. } = tag;
+    let why = match (obstacle, stands_for) {
+        (None, _) => return,
+        (_, Some(tagged)) => format!("it names {HASH}{tagged:.12}{HASH:#} here"),
+        (Some(ImportObstacle::Reserved), None) => {
+            "it could also be a hash or the id of a run here".to_owned()
+        }
+        (Some(_), None) => format!("not in the vault: {HASH}{core}{HASH:#}"),
     };
-    stdout::message(&format!(
-        "{CAUTION}not tagged{CAUTION:#} {:.12} @{}: {why}",
-        tag.core,
-        escaped(&tag.name)
-    ));
+    stdout::message(&format!("{CAUTION}not tagged{CAUTION:#} {core:.12} @{}: {why}", escaped(tag)));
 }
 
 /// Reports why a note was not set.
-fn report_note(note: &ImportedNote) {
-    let why = match note.outcome {
-        NoteOutcome::Set | NoteOutcome::Present => return,
-        NoteOutcome::Other => "it has another note here",
-        NoteOutcome::Missing => "it is not in the vault",
+fn report_note(note: &ImportedNoteSummary) {
+    let why = match note.obstacle {
+        None => return,
+        Some(ImportObstacle::Conflict) => "it has another note here",
+        Some(_) => NOT_THERE,
     };
-    stdout::message(&format!("{CAUTION}not noted{CAUTION:#} {HASH}{:.12}{HASH:#}: {why}", note.core));
-}
-
-/// Prints the results. `done` is what was done to the labels that are set, or would be.
-fn print(
-    out: &mut dyn Write,
-    labels: &[ImportedLabel],
-    as_json: bool,
-    done: &str,
-) -> Result<(), CommandError> {
-    for label in labels {
-        if as_json {
-            json::line(out, &ImportedLabelSummary::from(label))?;
-        } else {
-            report(label);
-        }
-    }
-    if !labels.is_empty() {
-        let set = labels.iter().filter(|label| label.outcome == LabelOutcome::Set).count();
-        stdout::note(&format!("{} {done}", counted(set as u64, "label")));
-    }
-    Ok(())
+    stdout::message(&format!("{CAUTION}not noted{CAUTION:#} {HASH}{:.12}{HASH:#}: {why}", note.core_hash));
 }
 
 /// Reports why a label was not set.
-fn report(label: &ImportedLabel) {
-    let why = match label.outcome {
-        LabelOutcome::Set | LabelOutcome::Present => return,
-        LabelOutcome::Other => "it has another value here",
-        LabelOutcome::TooMany => "it has too many labels",
-        LabelOutcome::Missing => "it is not in the vault",
+fn report_label(label: &ImportedLabelSummary) {
+    let why = match label.obstacle {
+        None => return,
+        Some(ImportObstacle::Conflict) => "it has another value here",
+        Some(ImportObstacle::TooMany) => "it has too many labels",
+        Some(_) => NOT_THERE,
     };
-    let ImportedLabel { core, key, value, .. } = label;
+    let ImportedLabelSummary { core_hash: core, key, value, .. } = label;
     stdout::message(&format!(
         "{CAUTION}not labeled{CAUTION:#} {HASH}{core:.12}{HASH:#} {}={}: {why}",
         escaped(key),
         escaped(value)
     ));
 }
+
+const NOT_THERE: &str = "it is not in the vault";
 
 /// Returns standard input, of which [`read`] has consumed nothing.
 fn standard_input() -> StdinLock<'static> {

@@ -11,23 +11,17 @@
 mod container;
 mod import;
 mod imported;
-mod labels;
 mod manifest;
-mod notes;
-mod plan;
 mod read;
 mod rules;
-mod select;
 mod write;
 
-pub use import::{BundleImportResult, ImportedLink, ImportedTag, LinkOutcome, TagOutcome, dry_run};
+pub use import::{BundleImportResult, dry_run};
 pub use imported::{
-    ImportOutcome, ImportedLabelSummary, ImportedLinkSummary, ImportedNoteSummary, ImportedTagSummary,
+    ImportObstacle, ImportOutcome, ImportedAnnotations, ImportedLabelSummary, ImportedLinkSummary,
+    ImportedNoteSummary, ImportedTagSummary,
 };
-pub use labels::{ImportedLabel, LabelOutcome};
 pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
-pub use notes::{ImportedNote, NoteOutcome};
 pub use read::{Bundle, BundleError, read};
 pub use rules::RULES;
-pub use select::{ArtifactSelection, LinkScope};
-pub use write::{BundleRequest, BundleStatistics, BundleWriteError};
+pub use write::{ArtifactSelection, BundleRequest, BundleStatistics, BundleWriteError, LinkScope};

@@ -87,16 +87,13 @@ struct BundleReadContext<'b> {
 
 impl BundleReadContext<'_> {
     fn broken(&self, rule: RuleInfo, message: impl Into<String>) -> BundleError {
-        let (bundle, entry) = (self.bundle.to_owned(), self.entry.clone());
-        BundleError::Broken { bundle, entry, rule: rule.id, message: message.into(), limit: None }
+        self.exceeded(None, rule, message.into())
     }
 
-    /// Returns the error for a capture of more bytes than captures may have.
-    fn capture_too_large(&self, capture: &BundledCapture) -> BundleError {
-        let BundledCapture { capture_hash: hash, size, .. } = capture;
-        let message = format!("the capture {hash} has {size} bytes, more than the limit of {}", self.limit);
+    /// Returns the error for what exceeds a limit that callers set.
+    fn exceeded(&self, limit: Option<Limit>, rule: RuleInfo, message: String) -> BundleError {
         let (bundle, entry) = (self.bundle.to_owned(), self.entry.clone());
-        BundleError::Broken { bundle, entry, rule: LIMITS.id, message, limit: Some(Limit::Bytes) }
+        BundleError::Broken { bundle, entry, rule: rule.id, message, limit }
     }
 
     fn io(&self, source: io::Error) -> BundleError {
@@ -136,10 +133,14 @@ impl BundleReadContext<'_> {
         unpacker.copy(&head, &mut text).map_err(|error| self.failed(error))?;
         let manifest = Manifest::read(&text).map_err(|(rule, message)| self.broken(rule, message))?;
         let mut captures = manifest.artifacts.iter().flat_map(|artifact| &artifact.captures);
-        match captures.find(|capture| capture.size > self.limit) {
-            Some(capture) => Err(self.capture_too_large(capture)),
-            None => Ok(manifest),
+        if let Some(BundledCapture { capture_hash: hash, size, .. }) =
+            captures.find(|capture| capture.size > self.limit)
+        {
+            let message =
+                format!("the capture {hash} has {size} bytes, more than the limit of {}", self.limit);
+            return Err(self.exceeded(Some(Limit::Bytes), LIMITS, message));
         }
+        Ok(manifest)
     }
 
     fn blob(

@@ -1,4 +1,4 @@
-//! Export of a vault to a bundle.
+//! Export of a vault to a bundle: the selection of artifacts, and the writing.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -8,11 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::container::Packer;
 use super::manifest::{self, BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
-use super::select::ArtifactSelection;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::files;
-use crate::storage::{ArtifactRecord, CaptureRecord, ManualLink, MemberRecord, Snapshot, StorageError};
-use crate::vault::Vault;
+use crate::storage::{
+    ArtifactRecord, CaptureRecord, Filter, ManualLink, MemberRecord, Order, Page, Snapshot, StorageError,
+    TimeBasis,
+};
+use crate::vault::find::ArtifactFilter;
+use crate::vault::{Vault, query};
 
 /// The name of the first entry.
 pub(super) const MANIFEST: &str = "manifest.json";
@@ -20,6 +23,53 @@ pub(super) const MANIFEST: &str = "manifest.json";
 /// Returns the name of the entry of a blob.
 pub(super) fn entry_of(blob: BlobHash) -> String {
     format!("blobs/{}", blob.0.hex())
+}
+
+/// A selection of artifacts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ArtifactSelection {
+    /// The core hashes of artifacts; if there are none, all artifacts that match the filter.
+    pub artifacts: Vec<CoreHash>,
+    /// The filter, which does not apply to `artifacts`. An empty filter selects all artifacts.
+    pub filter: ArtifactFilter,
+    /// Which linked artifacts are selected too.
+    pub links: LinkScope,
+    /// Whether coincident links are followed as well, if all links are.
+    pub coincident: bool,
+}
+
+/// Which artifacts are selected because of links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkScope {
+    /// None.
+    #[default]
+    None,
+    /// The sessions, traces, run packs and export packs of the same run, and what all of these state, by hashes, names and
+    /// manual links; never what only states one of them too.
+    Stated,
+    /// Everything that can be reached along links, derived or manual, in either direction.
+    All,
+}
+
+impl ArtifactSelection {
+    /// Returns the selected artifacts: those that are named in their order, those of a filter in the order in which they
+    /// were last seen, newest first, and with links by core hash, each once.
+    pub(super) fn records(&self, snapshot: &dyn Snapshot) -> Result<Vec<ArtifactRecord>, StorageError> {
+        let selected = if self.artifacts.is_empty() {
+            let order = Order::Newest(TimeBasis::LastSeen);
+            let hits = snapshot.find(&Filter::from(&self.filter), order, &Page::all())?.items;
+            hits.into_iter().map(|hit| hit.artifact).collect()
+        } else {
+            snapshot.expect_artifacts(&self.artifacts)?
+        };
+        match self.links {
+            LinkScope::None => Ok(selected),
+            LinkScope::Stated => query::stated(snapshot, &selected),
+            LinkScope::All => query::reachable(snapshot, selected, self.coincident),
+        }
+    }
 }
 
 /// The statistics of a written bundle.
@@ -80,6 +130,17 @@ pub struct BundleRequest {
 }
 
 impl Vault {
+    /// Returns the core hashes of the selected artifacts: those that are named in their order, those of a filter in the
+    /// order in which they were last seen, newest first, and with links by core hash, each once.
+    ///
+    /// # Errors
+    /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if an artifact that is named is not in the
+    /// vault, and another one if the vault cannot be read.
+    pub fn select(&self, selection: &ArtifactSelection) -> Result<Vec<CoreHash>, StorageError> {
+        let artifacts = selection.records(&*self.snapshot()?)?;
+        Ok(artifacts.into_iter().map(|artifact| artifact.core).collect())
+    }
+
     /// Writes the selected artifacts to `out`, each with all its captures and annotations, and the manual links from or to
     /// them. Every byte is hashed again. The same vault and the same request give the same bytes.
     ///
@@ -111,12 +172,12 @@ impl Vault {
         if artifacts.is_empty() {
             return Err(BundleWriteError::Empty);
         }
-        write(&*snapshot, &artifacts, request.without_source_paths, out)
+        write_artifacts(&*snapshot, &artifacts, request.without_source_paths, out)
     }
 }
 
 /// Writes a bundle of `artifacts`.
-fn write(
+fn write_artifacts(
     snapshot: &dyn Snapshot,
     artifacts: &[ArtifactRecord],
     without_source_paths: bool,
@@ -127,13 +188,13 @@ fn write(
     let mut needed = BTreeMap::new();
     let mut bundled = Vec::with_capacity(by_core.len());
     for artifact in by_core.values() {
-        let mut described = describe(snapshot, artifact, &mut needed)?;
+        let mut described = bundled_artifact(snapshot, artifact, &mut needed)?;
         if without_source_paths {
             described.captures.iter_mut().for_each(|capture| capture.source_path = None);
         }
         bundled.push(described);
     }
-    let manifest = Manifest::new(bundled, links(snapshot, by_core.values().copied())?);
+    let manifest = Manifest::new(bundled, links_of(snapshot, by_core.values().copied())?);
     // Do not write a bundle that an import would reject.
     manifest.check().map_err(|(_, message)| BundleWriteError::Inconsistent(message))?;
     let text = manifest.to_bytes().map_err(io::Error::from)?;
@@ -158,7 +219,7 @@ fn write(
     })
 }
 
-fn describe(
+fn bundled_artifact(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,
     needed: &mut BTreeMap<BlobHash, BundleBlobSource>,
@@ -194,7 +255,7 @@ impl From<MemberRecord> for BundledMember {
 }
 
 /// Returns the manual links from or to `artifacts`, sorted.
-fn links<'a>(
+fn links_of<'a>(
     snapshot: &dyn Snapshot,
     artifacts: impl Iterator<Item = &'a ArtifactRecord>,
 ) -> Result<Vec<BundledLink>, StorageError> {
