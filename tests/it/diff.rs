@@ -68,7 +68,7 @@ fn found(kind: &str, one: &[u8], other: &[u8]) -> (Counts, Vec<Found>) {
     let diff = diff::compare(parts(one), parts(other));
     let changes = diff.changes(false).map(|change| {
         let pointers = change.values.iter().map(|value| value.pointer.clone()).collect();
-        (change.sort, change.place().to_owned(), change.says, pointers)
+        (change.change, change.place().to_owned(), change.says, pointers)
     });
     (diff.counts(), changes.collect())
 }

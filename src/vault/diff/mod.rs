@@ -34,16 +34,15 @@ use utoipa::ToSchema;
 
 use crate::artifact::Part;
 use crate::digest::Digest;
-use crate::json::Value;
+use crate::json::{Value, pointer};
 
 use align::align;
 
 pub use align::{TextDiffSpan, words};
 pub use request::{
-    ArtifactComparison, ChangedValue, ComparedArtifact, ComparedSide, DiffAnswer, DiffExtent, DiffRequest,
-    PartChange, Side,
+    ArtifactComparison, ComparedArtifact, ComparedSide, DiffAnswer, DiffExtent, DiffRequest, Side,
 };
-pub use values::ValueChange;
+pub use values::ChangedValue;
 
 /// The alignment of two artifacts.
 #[derive(Debug)]
@@ -82,26 +81,26 @@ pub enum ChangeType {
     Spelling,
 }
 
-/// A difference.
-#[derive(Clone, Debug)]
-pub struct DiffChange<'c> {
+/// A difference between two artifacts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PartChange {
     /// The type.
-    pub sort: ChangeType,
+    pub change: ChangeType,
     /// The part in the first artifact.
-    pub one: Option<&'c str>,
+    pub one: Option<String>,
     /// The part in the second artifact.
-    pub other: Option<&'c str>,
+    pub other: Option<String>,
     /// A description of the difference; empty if the type describes it.
     pub says: String,
     /// The values that differ; the whole part if only one of the artifacts has it.
-    pub values: Vec<ValueChange>,
+    pub values: Vec<ChangedValue>,
 }
 
-impl DiffChange<'_> {
+impl PartChange {
     /// Returns the name of the part in the first artifact, or in the second if the first does not have it.
     #[must_use]
     pub fn place(&self) -> &str {
-        self.one.or(self.other).unwrap_or_default()
+        self.one.as_deref().or(self.other.as_deref()).unwrap_or_default()
     }
 }
 
@@ -232,7 +231,7 @@ impl Diff<'_> {
     /// Returns the differences in the order of the artifacts; the first is where they diverge. Ephemeral differences,
     /// and those with the same canonical form, are omitted unless `all`. Values are compared one part at a time, as the
     /// iterator advances.
-    pub fn changes(&self, all: bool) -> impl Iterator<Item = DiffChange<'_>> {
+    pub fn changes(&self, all: bool) -> impl Iterator<Item = PartChange> {
         self.edits.iter().filter_map(move |edit| self.change(*edit, all))
     }
 
@@ -246,7 +245,7 @@ impl Diff<'_> {
         part.is_some_and(|part| (part.sort.is_ephemeral)(&[]))
     }
 
-    fn change(&self, edit: PartEdit, all: bool) -> Option<DiffChange<'_>> {
+    fn change(&self, edit: PartEdit, all: bool) -> Option<PartChange> {
         if !all && self.is_ephemeral(edit) {
             return None;
         }
@@ -277,10 +276,10 @@ impl Diff<'_> {
         if sort == ChangeType::Ephemeral && values.is_empty() {
             return None;
         }
-        let is_spelling = sort == ChangeType::Ephemeral && values.iter().all(|value| value.is_spelling);
+        let is_spelling = sort == ChangeType::Ephemeral && values.iter().all(|value| value.spelling);
         let sort = if is_spelling { ChangeType::Spelling } else { sort };
-        let (one, other) = (one.map(|part| part.label.as_str()), other.map(|part| part.label.as_str()));
-        Some(DiffChange { sort, one, other, says, values })
+        let (one, other) = (one.map(|part| part.label.clone()), other.map(|part| part.label.clone()));
+        Some(PartChange { change: sort, one, other, says, values })
     }
 }
 
@@ -294,12 +293,15 @@ fn shown<'d>(part: &Part<'d>, all: bool) -> Value<'d> {
 }
 
 /// Returns the differences between two parts, as a description and as values.
-fn describe(one: &Part<'_>, other: &Part<'_>, all: bool) -> (String, Vec<ValueChange>) {
+fn describe(one: &Part<'_>, other: &Part<'_>, all: bool) -> (String, Vec<ChangedValue>) {
     let (old, new) = (one.value(), other.value());
     let values = values::compare(&old, &new, one.sort, all);
-    let is_counting = |value: &&ValueChange| !value.is_ephemeral && !value.is_spelling;
+    let is_counting = |value: &&ChangedValue| !value.ephemeral && !value.spelling;
     let counting = values.iter().filter(|value| is_counting(value) || one.identity == other.identity);
-    let mut names: Vec<&str> = counting.filter_map(|value| value.member.as_deref()).collect();
+    // Changes of other values than objects are not in members.
+    let counting = counting.filter(|_| old.as_object().is_some());
+    let members: Vec<_> = counting.filter_map(|value| pointer::tokens(&value.pointer).next()).collect();
+    let mut names: Vec<&str> = members.iter().map(|name| &**name).collect();
     // Changes of the same member are adjacent.
     names.dedup();
     if names.len() > MAX_NAMES {
@@ -307,14 +309,12 @@ fn describe(one: &Part<'_>, other: &Part<'_>, all: bool) -> (String, Vec<ValueCh
         names.push("…");
     }
     let says = if one.identity == other.identity {
-        let what = match (
-            values.iter().any(|value| value.is_spelling),
-            values.iter().all(|value| value.is_spelling),
-        ) {
-            (_, true) => "only the spelling differs",
-            (true, false) => "only the spelling and ephemeral values differ",
-            (false, false) => "only ephemeral values differ",
-        };
+        let what =
+            match (values.iter().any(|value| value.spelling), values.iter().all(|value| value.spelling)) {
+                (_, true) => "only the spelling differs",
+                (true, false) => "only the spelling and ephemeral values differ",
+                (false, false) => "only ephemeral values differ",
+            };
         format!("{what}: {}", names.join(", "))
     } else {
         (one.sort.describe)(&old, &new, &names)

@@ -1,26 +1,24 @@
 //! Compares two artifacts.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ChangeType, Counts, Diff, DiffChange, ValueChange, compare};
+use super::{Counts, Diff, PartChange, compare};
 use crate::artifact::{Admitted, Kind, Part};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::{ErrorKind, Snapshot, StorageError, StoredMember};
-use crate::vault::api::{JsonValue, Operation};
+use crate::vault::api::Operation;
 use crate::vault::handle::Vault;
 use crate::vault::resolve::LookupError;
 
 /// An artifact with its files, stored or not.
 #[derive(Debug)]
 pub struct Side {
-    name: String,
-    name_bytes: Option<String>,
+    /// What answers say of it.
+    shown: ComparedSide,
     kind: Kind,
-    core: CoreHash,
-    capture: Option<CaptureHash>,
     members: Vec<StoredMember>,
 }
 
@@ -45,14 +43,7 @@ impl Side {
         let members = members
             .map(|member| StoredMember { name: member.name().to_owned(), bytes: member.bytes().to_vec() });
         let (kind, core) = (admitted.kind(), admitted.core());
-        Self {
-            name: core.to_string(),
-            name_bytes: None,
-            kind,
-            core,
-            capture: None,
-            members: members.collect(),
-        }
+        Self { shown: ComparedSide::new(core, None), kind, members: members.collect() }
     }
 
     pub(super) fn read(
@@ -75,8 +66,7 @@ impl Side {
         };
         let capture = record.ok_or_else(missing)?.capture;
         let members = snapshot.read_members(core, capture)?;
-        let name = core.to_string();
-        Ok(Self { name, name_bytes: None, kind, core, capture: Some(capture), members })
+        Ok(Self { shown: ComparedSide::new(core, Some(capture)), kind, members })
     }
 
     /// Returns the kind.
@@ -88,30 +78,26 @@ impl Side {
     /// Returns the core hash.
     #[must_use]
     pub fn core(&self) -> CoreHash {
-        self.core
+        self.shown.core_hash
     }
 
     /// Returns the hash of the capture; `None` if it is not stored.
     #[must_use]
     pub fn capture(&self) -> Option<CaptureHash> {
-        self.capture
+        self.shown.capture_hash
     }
 
     /// Returns the artifact with this name in answers, and the bytes of the name if it is a path that is not UTF-8. By
     /// default, the name is the core hash.
     #[must_use]
     pub fn named(self, name: String, name_bytes: Option<String>) -> Self {
-        Self { name, name_bytes, ..self }
+        Self { shown: ComparedSide { name, name_bytes, ..self.shown }, ..self }
     }
 
     /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(super) fn name_bytes(&self) -> Option<&str> {
-        self.name_bytes.as_deref()
+        &self.shown.name
     }
 
     /// Returns the parts. The artifact was within the limits when it was admitted.
@@ -120,7 +106,7 @@ impl Side {
             Limits { bytes: u64::MAX, depth: Limits::MAX_DEPTH, values: usize::MAX, entries: usize::MAX };
         self.kind
             .parts(&StoredMember::borrowed(&self.members), &limits)
-            .map_err(|error| LookupError::Unreadable { core: self.core, message: error.to_string() })
+            .map_err(|error| LookupError::Unreadable { core: self.core(), message: error.to_string() })
     }
 }
 
@@ -209,43 +195,11 @@ pub struct ComparedSide {
     pub capture_hash: Option<CaptureHash>,
 }
 
-/// A difference between two artifacts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct PartChange {
-    /// The type.
-    pub change: ChangeType,
-    /// The part in the first artifact.
-    pub one: Option<String>,
-    /// The part in the second artifact.
-    pub other: Option<String>,
-    /// A description of the difference; empty if the type describes it.
-    pub says: String,
-    /// The values that differ; the whole part if only one of the artifacts has it.
-    pub values: Vec<ChangedValue>,
-}
-
-/// A difference between two values.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct ChangedValue {
-    /// The location as a JSON Pointer into the part; elements of arrays have their old index, inserted ones their new index.
-    pub pointer: String,
-    /// Whether it varies between identical runs.
-    pub ephemeral: bool,
-    /// Whether both have the same canonical form.
-    pub spelling: bool,
-    /// The old value, unless it was added.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = JsonValue, required = false)]
-    pub old: Option<JsonValue>,
-    /// The new value, unless it was removed.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = JsonValue, required = false)]
-    pub new: Option<JsonValue>,
-}
-
-/// Reads a value that is present, which may be `null`.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<JsonValue>, D::Error> {
-    JsonValue::deserialize(deserializer).map(Some)
+impl ComparedSide {
+    /// Creates the description of an artifact that is named by its core hash.
+    fn new(core_hash: CoreHash, capture_hash: Option<CaptureHash>) -> Self {
+        Self { name: core_hash.to_string(), name_bytes: None, core_hash, capture_hash }
+    }
 }
 
 impl Operation for DiffRequest {
@@ -311,9 +265,9 @@ impl<'s> ArtifactComparison<'s> {
             kind: self.one.kind().name().to_owned(),
             different: self.diff.changes(self.all).next().is_some(),
             same_core: self.one.core() == self.other.core(),
-            one: self.one.into(),
-            other: self.other.into(),
-            first_divergence: self.diff.changes(false).next().map(PartChange::from),
+            one: self.one.shown.clone(),
+            other: self.other.shown.clone(),
+            first_divergence: self.diff.changes(false).next(),
             counts: self.diff.counts(),
             changes: None,
             next: None,
@@ -323,42 +277,6 @@ impl<'s> ArtifactComparison<'s> {
     /// Returns the changes in the order of the artifacts. They are computed as the iterator advances, because there may be
     /// very many.
     pub fn changes(&self) -> impl Iterator<Item = PartChange> {
-        self.diff.changes(self.all).map(PartChange::from)
-    }
-}
-
-impl PartChange {
-    /// Returns the name of the part in the first artifact, or in the second if the first does not have it.
-    #[must_use]
-    pub fn place(&self) -> &str {
-        self.one.as_deref().or(self.other.as_deref()).unwrap_or_default()
-    }
-}
-
-impl From<&Side> for ComparedSide {
-    fn from(side: &Side) -> Self {
-        Self {
-            name: side.name().to_owned(),
-            name_bytes: side.name_bytes().map(str::to_owned),
-            core_hash: side.core(),
-            capture_hash: side.capture(),
-        }
-    }
-}
-
-impl From<DiffChange<'_>> for PartChange {
-    fn from(change: DiffChange<'_>) -> Self {
-        let DiffChange { sort, one, other, says, values } = change;
-        let name = |name: &str| name.to_owned();
-        let values = values.into_iter().map(ChangedValue::from).collect();
-        Self { change: sort, one: one.map(name), other: other.map(name), says, values }
-    }
-}
-
-impl From<ValueChange> for ChangedValue {
-    fn from(change: ValueChange) -> Self {
-        let ValueChange { pointer, old, new, is_ephemeral, is_spelling, .. } = change;
-        let (old, new) = (old.map(JsonValue), new.map(JsonValue));
-        Self { pointer, ephemeral: is_ephemeral, spelling: is_spelling, old, new }
+        self.diff.changes(self.all)
     }
 }

@@ -3,48 +3,68 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
+
 use super::align::align;
 use crate::artifact::PartKind;
 use crate::digest::Digest;
 use crate::json::pointer::{self, Token};
 use crate::json::{Object, Value};
+use crate::vault::api::JsonValue;
 
 /// A difference between two values.
-#[derive(Clone, Debug)]
-pub struct ValueChange {
-    /// The location as a JSON Pointer; array elements have their old index, inserted ones their new index.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ChangedValue {
+    /// The location as a JSON Pointer into the part; elements of arrays have their old index, inserted ones their new index.
     pub pointer: String,
-    /// The old value; `None` if it was added.
-    pub old: Option<Value<'static>>,
-    /// The new value; `None` if it was removed.
-    pub new: Option<Value<'static>>,
     /// Whether it varies between identical runs.
-    pub is_ephemeral: bool,
-    /// Whether both have the same canonical form, such as texts that differ in their line ends.
-    pub is_spelling: bool,
-    /// The top-level member that contains it.
-    pub(super) member: Option<String>,
+    pub ephemeral: bool,
+    /// Whether both have the same canonical form.
+    pub spelling: bool,
+    /// The old value, unless it was added.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = JsonValue, required = false)]
+    pub old: Option<JsonValue>,
+    /// The new value, unless it was removed.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = JsonValue, required = false)]
+    pub new: Option<JsonValue>,
+}
+
+/// Reads a value that is present, which may be `null`.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<JsonValue>, D::Error> {
+    JsonValue::deserialize(deserializer).map(Some)
 }
 
 /// Returns the differences between two values of a part of this kind, in the order of the first. Ephemeral differences,
 /// and those that the canonical form ignores, are omitted unless `all`.
-pub(super) fn compare(one: &Value<'_>, other: &Value<'_>, sort: &PartKind, all: bool) -> Vec<ValueChange> {
+pub(super) fn compare(one: &Value<'_>, other: &Value<'_>, sort: &PartKind, all: bool) -> Vec<ChangedValue> {
     let mut comparison = ValueComparison { sort, all, at: Vec::new(), changes: Vec::new() };
     comparison.values(one, other);
     comparison.changes
 }
 
 /// Returns a value that only one artifact has as a single change.
-pub(super) fn whole(old: Option<&Value<'_>>, new: Option<&Value<'_>>) -> ValueChange {
-    let (old, new) = (old.map(Value::to_owned_value), new.map(Value::to_owned_value));
-    ValueChange { pointer: String::new(), old, new, is_ephemeral: false, is_spelling: false, member: None }
+pub(super) fn whole(old: Option<&Value<'_>>, new: Option<&Value<'_>>) -> ChangedValue {
+    ChangedValue {
+        pointer: String::new(),
+        ephemeral: false,
+        spelling: false,
+        old: old.map(json_value),
+        new: new.map(json_value),
+    }
+}
+
+fn json_value(value: &Value<'_>) -> JsonValue {
+    JsonValue(value.to_owned_value())
 }
 
 struct ValueComparison<'s, 'v> {
     sort: &'s PartKind,
     all: bool,
     at: Vec<Token<'v>>,
-    changes: Vec<ValueChange>,
+    changes: Vec<ChangedValue>,
 }
 
 impl<'v> ValueComparison<'_, 'v> {
@@ -89,7 +109,7 @@ impl<'v> ValueComparison<'_, 'v> {
     fn spelling(&mut self, one: &Value<'_>, other: &Value<'_>) {
         self.change(Some(one), Some(other));
         if let Some(change) = self.changes.last_mut() {
-            change.is_spelling = true;
+            change.spelling = true;
         }
     }
 
@@ -165,22 +185,17 @@ impl<'v> ValueComparison<'_, 'v> {
 
     fn change(&mut self, old: Option<&Value<'_>>, new: Option<&Value<'_>>) {
         // Values within an ephemeral value are ephemeral.
-        let is_ephemeral = (0..=self.at.len())
+        let ephemeral = (0..=self.at.len())
             .any(|length| self.at.get(..length).is_some_and(|at| (self.sort.is_ephemeral)(at)));
-        if is_ephemeral && !self.all {
+        if ephemeral && !self.all {
             return;
         }
-        let member = match self.at.first() {
-            Some(Token::Name(name)) => Some((*name).to_owned()),
-            Some(Token::Index(_)) | None => None,
-        };
-        self.changes.push(ValueChange {
+        self.changes.push(ChangedValue {
             pointer: pointer::format(&self.at),
-            old: old.map(Value::to_owned_value),
-            new: new.map(Value::to_owned_value),
-            is_ephemeral,
-            is_spelling: false,
-            member,
+            ephemeral,
+            spelling: false,
+            old: old.map(json_value),
+            new: new.map(json_value),
         });
     }
 }
