@@ -1,7 +1,13 @@
-//! The work on a request: the vault, and whether the client still waits.
+//! The parts that tools share: their arguments and description, their errors, the context of a call, and what was read last.
 
 use std::error::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::handler::server::tool::schema_for_input;
+use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
+use rmcp::schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::StorageError;
@@ -194,4 +200,81 @@ impl<'w> ToolContext<'w> {
         self.check()?;
         Ok(ResolveRequest::new(text).locate(self.vault)?)
     }
+}
+
+/// The arguments of a tool. Their documentation describes them to clients.
+pub(super) trait ToolArguments: DeserializeOwned + JsonSchema + 'static {
+    const NAME: &'static str;
+    const TITLE: &'static str;
+    const DESCRIPTION: &'static str;
+    /// Whether it changes the vault.
+    const CHANGES: bool = false;
+
+    /// Does what the tool is for.
+    fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError>;
+}
+
+/// A tool.
+pub(in crate::mcp) struct ToolInfo {
+    pub(in crate::mcp) name: &'static str,
+    pub(in crate::mcp) changes: bool,
+    title: &'static str,
+    description: &'static str,
+    schema: fn(Tool) -> Tool,
+    call: fn(&ToolContext<'_>, JsonObject) -> Result<CallToolResult, ToolError>,
+}
+
+impl ToolInfo {
+    /// Creates the tool with these arguments.
+    pub(super) const fn new<T: ToolArguments>() -> Self {
+        Self {
+            name: T::NAME,
+            changes: T::CHANGES,
+            title: T::TITLE,
+            description: T::DESCRIPTION,
+            schema: with_schema::<T>,
+            call: call_with::<T>,
+        }
+    }
+
+    /// Returns the description of the tool for clients.
+    pub(in crate::mcp) fn describe(&self) -> Tool {
+        let annotations = ToolAnnotations::with_title(self.title)
+            .read_only(!self.changes)
+            .destructive(self.changes)
+            .idempotent(true)
+            .open_world(false);
+        let tool = Tool::new(self.name, self.description, JsonObject::new());
+        (self.schema)(tool).with_title(self.title).with_annotations(annotations)
+    }
+
+    /// Calls the tool.
+    pub(in crate::mcp) fn call(
+        &self,
+        work: &ToolContext<'_>,
+        arguments: JsonObject,
+    ) -> Result<CallToolResult, ToolError> {
+        if self.changes && !work.may_write {
+            return Err(ToolError::ReadOnly);
+        }
+        work.check()?;
+        (self.call)(work, arguments)
+    }
+}
+
+fn with_schema<T: ToolArguments>(mut tool: Tool) -> Tool {
+    // A type with members has the schema of an object, so there is no other case.
+    if let Ok(schema) = schema_for_input::<T>() {
+        tool.input_schema = schema;
+    }
+    tool
+}
+
+fn call_with<T: ToolArguments>(
+    work: &ToolContext<'_>,
+    arguments: JsonObject,
+) -> Result<CallToolResult, ToolError> {
+    let arguments: T = serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| ToolError::Invalid(format!("the arguments are not valid: {error}")))?;
+    arguments.call(work)
 }

@@ -7,8 +7,8 @@ use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::ToolArguments;
 use crate::mcp::page::ResultPage;
+use crate::mcp::work::ToolArguments;
 use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::annotate::{SetLabelsRequest, SetNoteRequest};
 

@@ -5,9 +5,9 @@ use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::tool::ToolArguments;
 use crate::digest::CoreHash;
 use crate::mcp::page::{self, McpCursor, ResultPage, remove_empty};
+use crate::mcp::work::ToolArguments;
 use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::audit::{AuditRequest, RunAudit};
 

@@ -5,8 +5,8 @@ use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::tool::ToolArguments;
 use crate::mcp::page::{self, McpCursor, ResultPage};
+use crate::mcp::work::ToolArguments;
 use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
 

@@ -7,11 +7,11 @@ use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::ToolArguments;
 use crate::artifact::AttributeInfo;
 use crate::clock;
 use crate::formats;
 use crate::mcp::page::{self, McpCursor, fitting_page, remove_empty};
+use crate::mcp::work::ToolArguments;
 use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::api::Timestamp;
 use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindPeriod};

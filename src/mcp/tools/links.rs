@@ -5,8 +5,8 @@ use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::ToolArguments;
 use crate::mcp::page::{self, McpCursor, ResultPage, remove_empty};
+use crate::mcp::work::ToolArguments;
 use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::links::{Direction, LinksRequest};
 

@@ -7,12 +7,11 @@ mod find_runs;
 mod links;
 mod read_run;
 mod search;
-mod tool;
 mod who_saw_prompt;
 
 use rmcp::model::Tool;
 
-use tool::ToolInfo;
+use super::work::ToolInfo;
 
 /// All tools.
 const ALL: [ToolInfo; 8] = [

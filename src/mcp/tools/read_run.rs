@@ -5,8 +5,8 @@ use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::tool::ToolArguments;
 use crate::mcp::page::{self, McpCursor, ResultPage, fitting_page, fitting_text, remove_empty};
+use crate::mcp::work::ToolArguments;
 use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::view::{ViewBody, ViewFilter, ViewRequest, ViewStep};
 

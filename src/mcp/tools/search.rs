@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::find_runs::kind;
-use super::tool::ToolArguments;
 use crate::mcp::page::{self, McpCursor, ResultPage, remove_empty};
+use crate::mcp::work::ToolArguments;
 use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::find::ArtifactFilter;
 use crate::vault::search::SearchRequest;

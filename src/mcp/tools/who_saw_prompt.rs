@@ -5,10 +5,10 @@ use rmcp::schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::tool::ToolArguments;
 use crate::artifact::group;
 use crate::digest::{Digest, DigestPrefix};
 use crate::mcp::page::{self, McpCursor, fitting_page, remove_empty};
+use crate::mcp::work::ToolArguments;
 use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::digests::DigestsRequest;
 use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindRequest, FoundArtifact};
