@@ -14,7 +14,7 @@
 //! | [`digest`] | SHA-256, HMAC, hex, prefixes | any other module |
 //! | [`json`] | one strict reader, three canonical profiles | the meaning of documents |
 //! | [`secrets`] | what looks like a key or a card number | any other module |
-//! | [`validation`] | rules, violations, reports | any other module |
+//! | [`validation`] | rules, violations, reports; which limit of [`json`] a document exceeds | the meaning of documents |
 //! | [`artifact`] | what all kinds share; creates [`Admitted`](artifact::Admitted) | any specific kind |
 //! | [`formats`] | the kinds, one directory each | each other, SQL, the terminal |
 //! | [`intake`] | files, directories, archives, recognizing kinds, the parallel pipeline | storage |

@@ -63,7 +63,7 @@ pub fn apply<Check>(
 }
 
 /// A broken rule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Violation {
     /// The id of the rule.
     #[schema(value_type = String)]
@@ -74,7 +74,7 @@ pub struct Violation {
     pub message: String,
     /// Whether it rejects the artifact.
     pub severity: Severity,
-    /// What would admit the document. It is not part of the finding, so it is neither stored nor sent.
+    /// What would admit the document. It is not part of the finding, so it is neither stored, sent nor compared.
     #[serde(skip)]
     pub remedy: Option<Remedy>,
 }
@@ -87,6 +87,14 @@ pub enum Remedy {
     /// Require a kind.
     RequireKind,
 }
+
+impl PartialEq for Violation {
+    fn eq(&self, other: &Self) -> bool {
+        (self.severity, self.report_order(other)) == (other.severity, Ordering::Equal)
+    }
+}
+
+impl Eq for Violation {}
 
 impl Violation {
     /// Creates a violation of `rule` at `path`.

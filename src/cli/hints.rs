@@ -227,11 +227,11 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
     (
         "surplus-row",
-        "`fsck --repair` removes rows that belong to nothing, and what is derived from bytes that no longer have it. It keeps \
-         artifacts, tags, notes, pins, labels and links that the journal does not record, because the end of the journal may have been lost: \
-         compare the vault with a backup, and the journal's head with one that was saved elsewhere; then remove them, or set them \
-         again, so that the journal records them. If the bytes of a removed artifact are in another one, `rm` that too, or undo the \
-         removal with `add --allow-removed`.",
+        "`fsck --repair` removes rows that belong to nothing, and values that the stored bytes do not contain. It keeps \
+         artifacts, tags, notes, pins, labels and links that the journal does not record, because the end of the journal may be \
+         lost: compare the vault with a backup, and the head of the journal with one that was saved elsewhere. Then remove what \
+         should not be there, and set the rest again, so that the journal records it. If an artifact contains the bytes of a \
+         removed one, `rm` it too, or add the removed one again with `add --allow-removed`.",
     ),
     (
         "different-row",

@@ -71,7 +71,7 @@ impl Cli {
     /// than most of them run, so this defines only the command that seems to be used. Otherwise, all commands are
     /// defined and parsed.
     fn parse_single_command(words: &[OsString]) -> Option<Self> {
-        let name = command_name(words)?;
+        let name = arguments(words).next()?;
         let command = Command::alone(name.to_str()?)?;
         let root = VaultArgs::augment_args(clap::Command::new("runvault"));
         let root = OutputArgs::augment_args(root).subcommand(command);
@@ -89,22 +89,31 @@ impl Cli {
 /// Options of all commands that are followed by a value.
 const WITH_VALUE: [&str; 2] = ["--vault", "--actor"];
 
-/// Returns the command in the words of a command line, which begin with the program.
-fn command_name(words: &[OsString]) -> Option<&OsString> {
+/// Returns the words of a command line that are neither the program, nor options, nor the values of options of all
+/// commands. The first one is the command.
+fn arguments(words: &[OsString]) -> impl Iterator<Item = &OsString> {
     let mut words = words.iter().skip(1);
-    while let Some(word) = words.next() {
-        match word.to_str() {
-            Some("--") => return words.next(),
-            Some(option) if WITH_VALUE.contains(&option) => drop(words.next()),
-            Some(option) if option.starts_with('-') => {}
-            _ => return Some(word),
+    let mut has_options = true;
+    std::iter::from_fn(move || {
+        loop {
+            let word = words.next()?;
+            match word.to_str().filter(|_| has_options) {
+                Some("--") => has_options = false,
+                Some(option) if WITH_VALUE.contains(&option) => drop(words.next()),
+                Some(option) if option.starts_with('-') => {}
+                _ => return Some(word),
+            }
         }
-    }
-    None
+    })
+}
+
+/// Returns the command that a command line names, as far as it names one.
+fn named_command<'c>(root: &'c clap::Command, words: &[OsString]) -> &'c clap::Command {
+    arguments(words).fold(root, |command, word| command.find_subcommand(word).unwrap_or(command))
 }
 
 /// Prints the failure, if any, and returns the exit code of the process.
-pub(crate) fn exit_code(outcome: Result<Status, CommandError>) -> ExitCode {
+fn exit_code(outcome: Result<Status, CommandError>) -> ExitCode {
     let failure = match outcome {
         Ok(Status::Done) | Err(CommandError::ClosedPipe) => return ExitCode::SUCCESS,
         Ok(Status::No) => return ExitCode::from(1),
@@ -131,11 +140,7 @@ pub(crate) fn exit_code(outcome: Result<Status, CommandError>) -> ExitCode {
 }
 
 /// Prints help, or a usage error of the command line `words` of `command`.
-pub(crate) fn usage_exit_code(
-    mut error: clap::Error,
-    command: &clap::Command,
-    words: &[OsString],
-) -> ExitCode {
+fn usage_exit_code(mut error: clap::Error, command: &clap::Command, words: &[OsString]) -> ExitCode {
     if !error.use_stderr() {
         let printed = stdout::help(&error.render().ansi().to_string());
         return exit_code(printed.map(|()| Status::Done).map_err(CommandError::from));
@@ -143,7 +148,7 @@ pub(crate) fn usage_exit_code(
     if error.kind() == clap::error::ErrorKind::UnknownArgument {
         suggest_option(&mut error, command, words);
     }
-    match suggestion(&error, suggestions::named_command(command, words)) {
+    match suggestion(&error, named_command(command, words)) {
         Some(suggestion) => stdout::error(&suggestion),
         None => stdout::message(&usage_text(error)),
     }
@@ -154,7 +159,7 @@ pub(crate) fn usage_exit_code(
 fn suggest_option(error: &mut clap::Error, command: &clap::Command, words: &[OsString]) {
     error.remove(ContextKind::SuggestedArg);
     if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg)
-        && let Some(option) = suggestions::for_option(typed, command, words)
+        && let Some(option) = suggestions::for_option(typed, command, named_command(command, words))
     {
         error.insert(ContextKind::SuggestedArg, ContextValue::String(option));
     }
@@ -179,6 +184,8 @@ fn number_expected(reason: &(dyn Error + 'static)) -> Option<&'static str> {
     }
     Some(match reason.downcast_ref::<ParseIntError>()?.kind() {
         IntErrorKind::PosOverflow => "the number is too large",
+        IntErrorKind::NegOverflow => "the number is too small",
+        IntErrorKind::Zero => "the number must not be 0",
         _ => "expected a whole number",
     })
 }
@@ -230,11 +237,13 @@ mod tests {
         assert_eq!(with_value, WITH_VALUE);
         let command = |line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            command_name(&words).map(|word| word.to_str().unwrap().to_owned())
+            arguments(&words).next().map(|word| word.to_str().unwrap().to_owned())
         };
         assert_eq!(command("runvault --vault tag -q --actor=x find a").as_deref(), Some("find"));
         assert_eq!(command("runvault -- add"), Some("add".to_owned()));
         assert_eq!(command("runvault --vault v"), None);
+        let words = ["runvault", "--vault", "add", "tag", "--json", "set"].map(OsString::from);
+        assert_eq!(named_command(&root, &words).get_name(), "set");
     }
 
     #[test]

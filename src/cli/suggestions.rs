@@ -1,7 +1,5 @@
 //! Suggestions for commands that people know from other programs.
 
-use std::ffi::OsString;
-
 use runvault::display::similar;
 use runvault::formats;
 
@@ -82,15 +80,8 @@ pub(crate) fn for_command(name: &str) -> Option<&'static str> {
     known.map(|(_, suggestion)| *suggestion).or_else(|| is_kind().then_some(OF_KIND))
 }
 
-/// Returns the command that `words` name, as far as they name one.
-pub(crate) fn named_command<'c>(root: &'c clap::Command, words: &[OsString]) -> &'c clap::Command {
-    let words = words.iter().skip(1).filter_map(|word| word.to_str());
-    words.fold(root, |command, word| command.find_subcommand(word).unwrap_or(command))
-}
-
-/// Returns the option of the command in `words` that an unknown one may stand for.
-pub(crate) fn for_option(typed: &str, root: &clap::Command, words: &[OsString]) -> Option<String> {
-    let command = named_command(root, words);
+/// Returns the option of `command`, or of all commands, that an unknown one may stand for.
+pub(crate) fn for_option(typed: &str, root: &clap::Command, command: &clap::Command) -> Option<String> {
     let known: Vec<String> = command
         .get_arguments()
         .chain(root.get_arguments().filter(|argument| argument.is_global_set()))

@@ -221,7 +221,7 @@ pub(crate) fn warn_of_secrets(name: &str, secrets: &[SecretMatch]) {
     }
 }
 
-/// What is recorded with everything that is added.
+/// Options for what is recorded with every artifact that is added: labels, the source path, found secrets.
 #[derive(Args)]
 pub(crate) struct RecordedArgs {
     #[command(flatten)]
@@ -239,7 +239,7 @@ pub(crate) struct RecordedArgs {
 }
 
 impl RecordedArgs {
-    /// Returns the options with what is recorded.
+    /// Returns `options` with the treatment of source paths and of secrets.
     pub(crate) fn options(&self, options: ExamineOptions) -> Result<ExamineOptions, CommandError> {
         let without_source_path = self.no_source_path || !settings::source_path()?;
         let mut options = ExamineOptions { without_source_path, ..options };
@@ -247,7 +247,7 @@ impl RecordedArgs {
         Ok(options)
     }
 
-    /// Returns the annotations, with this note.
+    /// Returns the labels and this note.
     pub(crate) fn annotations(&self, note: Option<String>) -> Result<CommonAnnotations, CommandError> {
         Ok(CommonAnnotations { labels: self.labels.labels()?, note })
     }

@@ -1,4 +1,5 @@
-//! JSON output. `docs/json.md` says which schema of `docs/api.json` each command prints.
+//! Answers as lines of JSON, or else as a table or a note. `docs/json.md` says which schema of `docs/api.json` each command
+//! prints.
 
 use std::io::{self, Write};
 
@@ -75,7 +76,7 @@ pub(crate) fn print_change(
     Ok(Status::Done)
 }
 
-/// Prints the answer of a removal, as [`print`] does. Returns `missing` if there was nothing to remove.
+/// Prints the answer of a removal, as [`print_change`] does. Returns `missing` if there was nothing to remove.
 pub(crate) fn print_removal(
     as_json: bool,
     answer: AnnotateAnswer,

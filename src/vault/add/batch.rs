@@ -247,7 +247,7 @@ impl<'s> AddBatch<'s> {
         }
         let times = match self.times {
             Some(times) => times,
-            None if additions(self.storage)? < LARGE_VAULT => 1,
+            None if last_addition(self.storage)? < LARGE_VAULT => 1,
             None => LARGE_VAULT_BATCHES,
         };
         self.times = Some(times);
@@ -379,7 +379,7 @@ fn size_with_attachments(prepared: &Prepared) -> u64 {
 }
 
 /// Returns the position of the last artifact in the order of additions, which is approximately the number of artifacts.
-fn additions(storage: &dyn Storage) -> Result<u64> {
+fn last_addition(storage: &dyn Storage) -> Result<u64> {
     if !storage.is_created() {
         return Ok(0);
     }
@@ -408,10 +408,7 @@ pub(super) fn read_back(storage: &dyn Storage, artifacts: &[&Prepared]) -> Resul
     if artifacts.is_empty() {
         return Ok(Vec::new());
     }
-    let snapshot = storage.snapshot()?;
-    let found: Vec<_> =
-        artifacts.iter().map(|artifact| defect(&*snapshot, artifact)).collect::<Result<_>>()?;
-    drop(snapshot);
+    let found = defects(storage, artifacts)?;
     let damaged: Vec<&Prepared> =
         artifacts.iter().zip(&found).filter(|(_, defect)| defect.is_some()).map(|(one, _)| *one).collect();
     if damaged.is_empty() {
@@ -422,12 +419,18 @@ pub(super) fn read_back(storage: &dyn Storage, artifacts: &[&Prepared]) -> Resul
         Err(error) if error.is_of_damage() || error.kind() == ErrorKind::Unsupported => {}
         restored => restored?,
     }
-    let snapshot = storage.snapshot()?;
-    let state = |(artifact, before): (&&Prepared, Option<StorageError>)| match before {
-        None => Ok(ReadBack::Intact),
-        Some(_) => Ok(defect(&*snapshot, artifact)?.map_or(ReadBack::Restored, ReadBack::Damaged)),
+    let mut remaining = defects(storage, &damaged)?.into_iter();
+    let state = |before: Option<StorageError>| match before {
+        None => ReadBack::Intact,
+        Some(_) => remaining.next().flatten().map_or(ReadBack::Restored, ReadBack::Damaged),
     };
-    artifacts.iter().zip(found).map(state).collect()
+    Ok(found.into_iter().map(state).collect())
+}
+
+/// Returns, for each artifact, why the vault does not return it as it was added.
+fn defects(storage: &dyn Storage, artifacts: &[&Prepared]) -> Result<Vec<Option<StorageError>>> {
+    let snapshot = storage.snapshot()?;
+    artifacts.iter().map(|artifact| defect(&*snapshot, artifact)).collect()
 }
 
 /// Returns why the vault does not return an artifact, or one embedded in it, as it was added; `None` if it does.
@@ -455,7 +458,7 @@ fn own_defect(snapshot: &dyn Snapshot, artifact: &Prepared) -> Result<Option<Sto
     Ok((stored != added).then(|| StorageError::damaged(core, capture, PayloadDefect::NotItsOwn)))
 }
 
-/// Restores what the vault has of artifacts: first the bytes, then the captures that still cannot be read.
+/// Restores what the vault has of artifacts: first the bytes, then the rows if an artifact still cannot be read.
 fn restore(storage: &dyn Storage, artifacts: &[&Prepared]) -> Result<()> {
     let maintenance = storage.maintenance();
     if maintenance.check_pages()?.is_some() {
@@ -471,10 +474,7 @@ fn restore(storage: &dyn Storage, artifacts: &[&Prepared]) -> Result<()> {
             .filter_map(|blob| Some((blob, files.get(blob)?)))
             .try_for_each(|(blob, bytes)| restore(*blob, bytes))
     })?;
-    let snapshot = storage.snapshot()?;
-    let defects = parts.iter().map(|part| own_defect(&*snapshot, part)).collect::<Result<Vec<_>>>()?;
-    drop(snapshot);
-    if defects.iter().any(Option::is_some) {
+    if defects(storage, artifacts)?.iter().any(Option::is_some) {
         steps.rebuild(&formats::ALL)?;
     }
     let cores: BTreeSet<CoreHash> = parts.iter().map(|part| part.admitted().core()).collect();
