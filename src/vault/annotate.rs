@@ -171,7 +171,7 @@ macro_rules! changes {
             /// vault cannot be read or written.
             fn run(&self, vault: &Vault) -> Result<AnnotateAnswer, StorageError> {
                 let $this = self;
-                change(vault, &$annotation)
+                annotate(vault, &$annotation)
             }
         }
     )+};
@@ -184,7 +184,7 @@ changes! {
     RemoveNoteRequest, "remove-note", "Remove an artifact's note":
         |it| Annotation::SetNote { core: it.core_hash, text: None };
     PinRequest, "pin", "Protect an artifact from removal":
-        |it| Annotation::Pin { core: it.core_hash, note: stated(it.note.as_ref()) };
+        |it| Annotation::Pin { core: it.core_hash, note: unless_blank(it.note.as_ref()) };
     UnpinRequest, "unpin", "Unpin an artifact": |it| Annotation::Unpin { core: it.core_hash };
     SetLabelsRequest, "set-labels", "Set labels on artifacts":
         |it| Annotation::SetLabels { cores: &it.core_hashes, labels: &it.labels };
@@ -194,18 +194,18 @@ changes! {
         source: it.source,
         relation: &it.relation,
         target: it.target,
-        note: stated(it.note.as_ref()),
+        note: unless_blank(it.note.as_ref()),
     };
     RemoveLinkRequest, "remove-link", "Remove a manually added link":
         |it| Annotation::RemoveLink { source: it.source, relation: &it.relation, target: it.target };
 }
 
 /// Returns a note unless it is blank.
-fn stated(note: Option<&String>) -> Option<&str> {
+fn unless_blank(note: Option<&String>) -> Option<&str> {
     note.map(String::as_str).filter(|note| !note.trim().is_empty())
 }
 
-fn change(vault: &Vault, annotation: &Annotation<'_>) -> Result<AnnotateAnswer, StorageError> {
+fn annotate(vault: &Vault, annotation: &Annotation<'_>) -> Result<AnnotateAnswer, StorageError> {
     let mut change = vault.storage.transaction(clock::now(), BUSY_TIMEOUT)?;
     let changed = change.annotate(annotation)?;
     if changed {

@@ -22,12 +22,12 @@ pub struct BackupRequest {
     #[serde(default)]
     pub force: bool,
     /// Percentage of the blobs that are read back and hashed again; everything else is always checked.
-    #[serde(default = "all")]
+    #[serde(default = "default_sample")]
     pub sample: f64,
 }
 
 /// Returns the default sample.
-fn all() -> f64 {
+fn default_sample() -> f64 {
     100.0
 }
 
@@ -84,7 +84,7 @@ impl BackupRequest {
     /// Creates a request that replaces no file and checks all blobs.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), force: false, sample: all() }
+        Self { path: path.into(), force: false, sample: default_sample() }
     }
 
     /// Runs the operation, and calls `watch` with its progress.

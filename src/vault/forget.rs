@@ -196,7 +196,7 @@ impl ForgetRequest {
         change.commit()?;
         removal.spared.extend(spared);
         removal.removed.extend(cores);
-        removal.size += captures.iter().map(|captures| remove::size(captures)).sum::<u64>();
+        removal.size += captures.iter().map(|captures| remove::size_of_captures(captures)).sum::<u64>();
         Ok(())
     }
 }

@@ -165,7 +165,7 @@ impl ForkTextCache<'_> {
         if let Some(known) = self.known.get(&key) {
             return Ok(known.clone());
         }
-        let text = quote(self.snapshot, artifact, index)?;
+        let text = quoted_part(self.snapshot, artifact, index)?;
         let size = size_of_val(&key) + text.as_ref().map_or(0, String::len);
         if self.bytes + size > Self::MAX_CACHED_BYTES {
             (self.known, self.bytes) = (HashMap::new(), 0);
@@ -177,7 +177,7 @@ impl ForkTextCache<'_> {
 }
 
 /// Returns the text of an artifact's step or record `index`, exactly as written; `None` if its kind has no such parts.
-fn quote(
+fn quoted_part(
     snapshot: &dyn Snapshot,
     artifact: &ArtifactRecord,
     index: usize,

@@ -19,7 +19,7 @@ pub struct LinksRequest {
     /// The artifact.
     pub artifact: CoreHash,
     /// Maximum distance from the artifact, in links.
-    #[serde(default = "one")]
+    #[serde(default = "default_depth")]
     pub depth: u8,
     /// Only links of this relation.
     #[serde(default)]
@@ -36,7 +36,7 @@ pub struct LinksRequest {
 }
 
 /// Returns the default depth.
-fn one() -> u8 {
+fn default_depth() -> u8 {
     1
 }
 
@@ -44,7 +44,14 @@ impl LinksRequest {
     /// Requests the links of `artifact` itself, in both directions, without a limit.
     #[must_use]
     pub fn new(artifact: CoreHash) -> Self {
-        Self { artifact, depth: one(), relation: None, direction: None, coincident: false, limit: None }
+        Self {
+            artifact,
+            depth: default_depth(),
+            relation: None,
+            direction: None,
+            coincident: false,
+            limit: None,
+        }
     }
 }
 
@@ -208,7 +215,7 @@ impl From<Graph> for LinksAnswer {
         let nodes = nodes.iter().map(|node| LinkNode { target: (&node.target).into(), depth: node.depth });
         let edges = edges.into_iter().map(|edge| {
             let strength = LinkStrength::new(&edge.relation, &edge.origin);
-            let (manual, because) = reason(edge.origin);
+            let (manual, because) = manual_reason(edge.origin);
             LinkEdge { from: edge.from, relation: edge.relation, to: edge.to, manual, strength, because }
         });
         let (nodes, edges) = (nodes.collect(), edges.collect());
@@ -217,7 +224,7 @@ impl From<Graph> for LinksAnswer {
 }
 
 /// Returns whether a link was added manually, and its reason.
-fn reason(origin: LinkOrigin) -> (bool, Option<String>) {
+fn manual_reason(origin: LinkOrigin) -> (bool, Option<String>) {
     match origin {
         LinkOrigin::Derived(because) => (false, Some(because)),
         LinkOrigin::Manual(note) => (true, note),
@@ -228,7 +235,7 @@ impl From<Link> for LinkSummary {
     fn from(link: Link) -> Self {
         let Link { direction, relation, target, origin } = link;
         let strength = LinkStrength::new(&relation, &origin);
-        let (manual, because) = reason(origin);
+        let (manual, because) = manual_reason(origin);
         Self { direction, relation, target: (&target).into(), manual, strength, because }
     }
 }

@@ -92,14 +92,14 @@ impl Operation for RemoveRequest {
             // A dry run does not wait for writers.
             let snapshot = vault.snapshot()?;
             let leaving = self.leaving(&*snapshot)?;
-            return Ok(RemoveAnswer { removed: described(&*snapshot, leaving)?, erasure: None });
+            return Ok(RemoveAnswer { removed: describe_removals(&*snapshot, leaving)?, erasure: None });
         }
         loop {
             let mut change = vault.storage.transaction(clock::now(), BUSY_TIMEOUT)?;
             let leaving = self.leaving(change.snapshot())?;
             let cores: Vec<CoreHash> = leaving.iter().map(|artifact| artifact.core).collect();
             if change.prepare_removal(&cores)? {
-                let mut removed = described(change.snapshot(), leaving)?;
+                let mut removed = describe_removals(change.snapshot(), leaving)?;
                 for core in cores {
                     change.remove(core, self.reason.as_deref())?;
                 }
@@ -136,7 +136,10 @@ impl RemoveRequest {
 }
 
 /// Returns what the removal of these artifacts removes.
-fn described(snapshot: &dyn Snapshot, artifacts: Vec<ArtifactRecord>) -> Result<Vec<Removed>, StorageError> {
+fn describe_removals(
+    snapshot: &dyn Snapshot,
+    artifacts: Vec<ArtifactRecord>,
+) -> Result<Vec<Removed>, StorageError> {
     let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
     let shared = snapshot.shared_files(&cores)?;
     let captures = snapshot.captures(&cores)?;
@@ -147,7 +150,7 @@ fn described(snapshot: &dyn Snapshot, artifacts: Vec<ArtifactRecord>) -> Result<
             core_hash: artifact.core,
             kind: artifact.kind,
             captures: captures.iter().map(|capture| capture.capture).collect(),
-            size: size(&captures),
+            size: size_of_captures(&captures),
             shared: kept.collect::<Result<_, _>>()?,
             erased: None,
         });
@@ -163,7 +166,7 @@ fn to_kept_file(snapshot: &dyn Snapshot, file: SharedFile) -> Result<KeptFile, S
 }
 
 /// Returns the total size of captures in bytes.
-pub(super) fn size(captures: &[CaptureRecord]) -> u64 {
+pub(super) fn size_of_captures(captures: &[CaptureRecord]) -> u64 {
     captures.iter().map(|capture| capture.size).sum()
 }
 
@@ -331,11 +334,11 @@ impl ErasureSummary {
     pub(super) fn new(vault: &Vault, erasure: Erasure) -> Self {
         let complete = erasure.is_complete();
         let remnants = erasure.remnants.into_iter().map(RemnantSummary::from).collect();
-        Self { complete, remnants, copies: copies(vault.storage.maintenance()) }
+        Self { complete, remnants, copies: remaining_copies(vault.storage.maintenance()) }
     }
 }
 
-fn copies(maintenance: &dyn Maintenance) -> Vec<VaultCopy> {
+fn remaining_copies(maintenance: &dyn Maintenance) -> Vec<VaultCopy> {
     // The removal is done: it does not fail if the directory cannot be listed.
     let logs = maintenance.log_copies().unwrap_or_default();
     let copy = |path: &PathBuf| VaultCopy { file: path.as_path().into(), of: CopyOrigin::Log };

@@ -1,4 +1,4 @@
-//! Lists rules.
+//! Lists rules, among them those of files of other programs, and describes the values that an import leaves out.
 
 use std::convert::Infallible;
 
@@ -61,7 +61,7 @@ impl RulesRequest {
     /// Returns the answer, which is the same for every vault.
     #[must_use]
     pub fn answer(&self) -> RulesAnswer {
-        let mut rules = all();
+        let mut rules = all_rules();
         if let Some(id) = &self.id {
             rules.retain(|rule| rule.id.eq_ignore_ascii_case(id));
         }
@@ -69,7 +69,7 @@ impl RulesRequest {
     }
 }
 
-fn all() -> Vec<RuleSummary> {
+fn all_rules() -> Vec<RuleSummary> {
     let of = |kind: &'static str| move |rule| RuleSummary::new(kind, rule);
     let mut rules: Vec<RuleSummary> = document::rules().into_iter().map(of("document")).collect();
     for kind in formats::ALL {
@@ -118,12 +118,12 @@ pub enum ValueOutcome {
     Assumed,
 }
 
-const fn info(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
+const fn import_rule(id: &'static str, summary: &'static str, why: &'static str) -> RuleInfo {
     RuleInfo { id, severity: Severity::Error, summary, why }
 }
 
 /// The rule that the text of a file is well-formed.
-pub(crate) const SYNTAX: RuleInfo = info(
+pub(crate) const SYNTAX: RuleInfo = import_rule(
     "IM1",
     "A file to import is a well-formed text or archive.",
     "Cassettes are YAML 1.2 or JSON, spans and logs JSON, requests and responses JSON Lines; logs can be zip files. A text \
@@ -131,14 +131,14 @@ pub(crate) const SYNTAX: RuleInfo = info(
 );
 
 /// The rule that a file keeps the limits.
-pub(crate) const LIMITS: RuleInfo = info(
+pub(crate) const LIMITS: RuleInfo = import_rule(
     "IM2",
     "A file to import keeps the limits of size and depth.",
     "The limits also hold for what is decompressed: archives, and bodies with a content encoding.",
 );
 
 /// The rule that a file has the members of its format.
-pub(crate) const SHAPE: RuleInfo = info(
+pub(crate) const SHAPE: RuleInfo = import_rule(
     "IM3",
     "A file to import has the members of its format, of the right types.",
     "A file in which a required member is missing or has another type is damaged, or of a version that is not known. \

@@ -37,7 +37,7 @@ pub type VaultSqlStatement<'r> = dyn SqlStatement + 'r;
 
 /// Creates a reader of the current contents of a vault.
 pub(super) fn reader(queries: &dyn SqlQueries) -> Result<Box<VaultSqlReader<'_>>, SqlError> {
-    queries.reader(&of_kinds(), computed())
+    queries.reader(&of_kinds(), computed_views())
 }
 
 impl Vault {
@@ -75,7 +75,7 @@ impl Vault {
 #[must_use]
 pub fn views() -> Vec<SqlView> {
     let of_kinds: Vec<SqlView> = of_kinds().iter().map(SqlView::from).collect();
-    SqlView::plain().into_iter().chain(of_kinds).chain(computed().iter().map(SqlView::from)).collect()
+    SqlView::plain().into_iter().chain(of_kinds).chain(computed_views().iter().map(SqlView::from)).collect()
 }
 
 /// Returns the views of the artifacts of each kind.
@@ -85,11 +85,11 @@ fn of_kinds() -> Vec<KindView> {
 }
 
 /// Returns the views of the contents of artifacts.
-fn computed() -> Vec<ComputedView> {
+fn computed_views() -> Vec<ComputedView> {
     let tables = formats::ALL
         .into_iter()
         .flat_map(|kind| kind.tables().iter().map(move |table| for_kind(kind, table)));
-    tables.chain([mentions(), links()]).collect()
+    tables.chain([mentions_view(), links_view()]).collect()
 }
 
 fn for_kind(kind: Kind, table: &'static Table) -> ComputedView {
@@ -122,7 +122,7 @@ const MENTIONS: &[Column] = &[
     Column::new("digest", Hash, "the digest"),
 ];
 
-fn mentions() -> ComputedView {
+fn mentions_view() -> ComputedView {
     ComputedView {
         name: "mentions",
         about: "a digest that an artifact states or implies",
@@ -164,7 +164,7 @@ const LINKS: &[Column] = &[
     Column::new("because", Text, "the reason for a derived link; the note of a manual one"),
 ];
 
-fn links() -> ComputedView {
+fn links_view() -> ComputedView {
     // A query for all links visits artifacts with nearly everything in common, so the linker's cache is shared.
     let linker = Mutex::new(Linker::default());
     ComputedView {
@@ -216,18 +216,18 @@ const DIGITS: usize = 12;
 /// first; hashes and JSON are last.
 #[must_use]
 pub fn saved_tables(views: &[SqlView]) -> Vec<SavedTable> {
-    views.iter().map(table).collect()
+    views.iter().map(saved_table).collect()
 }
 
-fn table(view: &SqlView) -> SavedTable {
-    let title = title(view.name);
+fn saved_table(view: &SqlView) -> SavedTable {
+    let title = title_expression(view.name);
     let is_numbered = !view.columns.iter().any(|column| column.is_key);
-    let mut columns: Vec<Column> = view.columns.iter().copied().map(typed).collect();
+    let mut columns: Vec<Column> = view.columns.iter().copied().map(with_one_type).collect();
     if title.is_some() {
         columns
             .push(Column::new(TITLE, Text, "its kind, and its id or the start of its core hash").searched());
     }
-    columns.sort_by_key(rank);
+    columns.sort_by_key(column_rank);
     let cells: Vec<String> = columns
         .iter()
         .map(|column| match &title {
@@ -245,7 +245,7 @@ fn table(view: &SqlView) -> SavedTable {
 }
 
 /// Returns the column with one type for all of its cells.
-fn typed(column: Column) -> Column {
+fn with_one_type(column: Column) -> Column {
     if column.sort == Any { Column { sort: Text, ..column } } else { column }
 }
 
@@ -254,7 +254,7 @@ fn is_any(view: &SqlView, column: &Column) -> bool {
 }
 
 /// Returns the position of a column among the others: equal ones stay in their order.
-fn rank(column: &Column) -> usize {
+fn column_rank(column: &Column) -> usize {
     match column.sort {
         _ if column.is_key => 0,
         _ if column.references.is_some() => 1,
@@ -269,22 +269,22 @@ fn rank(column: &Column) -> usize {
 }
 
 /// Returns the SQL expression for what the artifact of a row `v` is called, if each row of the view is an artifact.
-fn title(view: &str) -> Option<String> {
+fn title_expression(view: &str) -> Option<String> {
     if let Some(kind) = formats::ALL.into_iter().find(|kind| kind.plural() == view) {
-        return Some(called(kind, kind.view().named_by.map(|column| format!("v.\"{column}\""))));
+        return Some(name_expression(kind, kind.view().named_by.map(|column| format!("v.\"{column}\""))));
     }
     let cases = formats::ALL.into_iter().map(|kind| {
         let name = kind.view().named_by.map(|column| {
             let kinds = kind.plural();
             format!("(SELECT k.\"{column}\" FROM \"{kinds}\" k WHERE k.artifact = v.artifact)")
         });
-        format!(" WHEN '{}' THEN {}", kind.name(), called(kind, name))
+        format!(" WHEN '{}' THEN {}", kind.name(), name_expression(kind, name))
     });
     (view == ARTIFACTS).then(|| format!("CASE v.kind{} ELSE v.kind END", cases.collect::<String>()))
 }
 
 /// Returns the expression for the noun of a kind, and a name or the start of the hash.
-fn called(kind: Kind, name: Option<String>) -> String {
+fn name_expression(kind: Kind, name: Option<String>) -> String {
     let digits = crate::digest::PREFIX.len() + 1;
     let hash = format!("substr(v.core_hash, {digits}, {DIGITS})");
     let name = name.map_or(hash.clone(), |name| format!("coalesce(nullif({name}, ''), {hash})"));

@@ -133,7 +133,7 @@ impl GatewayArgs {
         options.secrets = self.secrets.policy()?;
         options.idle = self.idle;
         options.rule_format = hints::for_comparison;
-        options.report = Arc::new(report);
+        options.report = Arc::new(report_event);
         Ok(options)
     }
 
@@ -171,20 +171,20 @@ pub(crate) fn default_spool(args: &VaultArgs) -> Result<PathBuf, CommandError> {
 }
 
 /// Prints what a gateway reports.
-fn report(event: &GatewayEvent<'_>) {
+fn report_event(event: &GatewayEvent<'_>) {
     match event {
         GatewayEvent::Recorded { provider, path, status } => {
-            verbose(&format!("recorded {provider} {} ({status})", escaped(path)));
+            print_if_verbose(&format!("recorded {provider} {} ({status})", escaped(path)));
         }
         GatewayEvent::Replayed { provider, path, from, .. } => {
-            verbose(&format!("replayed {provider} {} from {from}", escaped(path)));
+            print_if_verbose(&format!("replayed {provider} {} from {from}", escaped(path)));
         }
         GatewayEvent::AskedAgain { provider, path, reason } => {
             let call = format!("{provider} {}", escaped(path));
             stdout::note(&format!("asking again: {call}: only a failure was recorded: {}", escaped(reason)));
         }
         GatewayEvent::Forwarded { provider, path } => {
-            verbose(&format!("forwarded {provider} {}", escaped(path)));
+            print_if_verbose(&format!("forwarded {provider} {}", escaped(path)));
         }
         GatewayEvent::Missed { provider, path, reason } => {
             stdout::warning(&format!("not recorded: {provider} {}: {}", escaped(path), escaped(reason)));
@@ -231,7 +231,7 @@ fn report(event: &GatewayEvent<'_>) {
     }
 }
 
-fn verbose(text: &str) {
+fn print_if_verbose(text: &str) {
     if terminal::is_verbose() {
         stdout::note(text);
     }

@@ -39,7 +39,7 @@ impl KeyArgs {
     pub(crate) fn ring(&self) -> Result<KeyRing, CommandError> {
         let mut ring = KeyRing::default();
         match self.source()? {
-            KeySource::Variable(text) => add(&mut ring, &text, KEY_VARIABLE, None)?,
+            KeySource::Variable(text) => add_keys(&mut ring, &text, KEY_VARIABLE, None)?,
             KeySource::Paths(paths) => paths.iter().try_for_each(|path| read_path(&mut ring, path))?,
         }
         Ok(ring)
@@ -71,18 +71,18 @@ enum KeySource {
 }
 
 fn read_path(ring: &mut KeyRing, path: &Path) -> Result<(), CommandError> {
-    let is_directory = fs::metadata(path).map_err(|error| unreadable(path, &error))?.is_dir();
+    let is_directory = fs::metadata(path).map_err(|error| unreadable_key(path, &error))?.is_dir();
     if is_directory {
         return read_directory(ring, path);
     }
     let text = read_file(path, &mut MAX_BYTES.clone())?;
-    add(ring, &text, &path.display().to_string(), None)
+    add_keys(ring, &text, &path.display().to_string(), None)
 }
 
 /// Reads a directory in which every file is a key. Hidden files are skipped: systems that mount secrets keep their own
 /// links there.
 fn read_directory(ring: &mut KeyRing, path: &Path) -> Result<(), CommandError> {
-    let failed = |error: &io::Error| unreadable(path, error);
+    let failed = |error: &io::Error| unreadable_key(path, error);
     let mut files = Vec::new();
     for entry in fs::read_dir(path).map_err(|error| failed(&error))? {
         let file = entry.map_err(|error| failed(&error))?.path();
@@ -101,14 +101,14 @@ fn read_directory(ring: &mut KeyRing, path: &Path) -> Result<(), CommandError> {
     files.sort_unstable();
     let mut left = MAX_BYTES;
     for file in files {
-        if !fs::metadata(&file).map_err(|error| unreadable(&file, &error))?.is_file() {
-            return Err(unreadable(&file, &io::Error::other("it is not a file")));
+        if !fs::metadata(&file).map_err(|error| unreadable_key(&file, &error))?.is_file() {
+            return Err(unreadable_key(&file, &io::Error::other("it is not a file")));
         }
         let name = file.file_name().and_then(|name| name.to_str());
-        let name = name.ok_or_else(|| unreadable(&file, &io::Error::other("its name is not UTF-8")))?;
+        let name = name.ok_or_else(|| unreadable_key(&file, &io::Error::other("its name is not UTF-8")))?;
         let text = read_file(&file, &mut left)?;
         let id = name.strip_suffix(ENDING).unwrap_or(name);
-        add(ring, &text, &file.display().to_string(), Some(id))?;
+        add_keys(ring, &text, &file.display().to_string(), Some(id))?;
     }
     Ok(())
 }
@@ -117,25 +117,25 @@ fn read_directory(ring: &mut KeyRing, path: &Path) -> Result<(), CommandError> {
 fn read_file(path: &Path, left: &mut u64) -> Result<String, CommandError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(*left + 1).read_to_end(&mut bytes));
-    let length = read.map_err(|error| unreadable(path, &error))? as u64;
+    let length = read.map_err(|error| unreadable_key(path, &error))? as u64;
     *left = left.checked_sub(length).ok_or_else(|| {
         let what = if *left == MAX_BYTES { "it has" } else { "it and the keys before it have" };
-        unreadable(path, &io::Error::other(format!("{what} more than {MAX_BYTES} bytes")))
+        unreadable_key(path, &io::Error::other(format!("{what} more than {MAX_BYTES} bytes")))
     })?;
     // The error would contain the bytes.
-    String::from_utf8(bytes).map_err(|_| unreadable(path, &io::Error::other("it is not valid UTF-8")))
+    String::from_utf8(bytes).map_err(|_| unreadable_key(path, &io::Error::other("it is not valid UTF-8")))
 }
 
 /// Adds the key in `text`, with an id if it has one, or the keys of the key ring in it.
-fn add(ring: &mut KeyRing, text: &str, origin: &str, id: Option<&str>) -> Result<(), CommandError> {
+fn add_keys(ring: &mut KeyRing, text: &str, origin: &str, id: Option<&str>) -> Result<(), CommandError> {
     if is_ring(text) {
-        return add_key(ring, text).map_err(|why| CommandError::Usage(format!("{origin} {why}")));
+        return add_key_ring(ring, text).map_err(|why| CommandError::Usage(format!("{origin} {why}")));
     }
     let key = SigningKey::new(text).and_then(|key| ring.add(id, key));
     key.map_err(|error: KeyError| CommandError::Usage(format!("{origin}: {error}")))
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> CommandError {
+fn unreadable_key(path: &Path, error: &io::Error) -> CommandError {
     CommandError::CouldNotRun(format!("cannot read the signing key {}: {error}", path.display()))
 }
 
@@ -149,31 +149,35 @@ fn is_ring(text: &str) -> bool {
 }
 
 /// Adds the keys of a key ring. Error messages contain the line number but no contents.
-fn add_key(ring: &mut KeyRing, text: &str) -> Result<(), String> {
+fn add_key_ring(ring: &mut KeyRing, text: &str) -> Result<(), String> {
     let document = Document::parse(text).map_err(|error| {
-        wrong(text, error.span(), "invalid TOML or duplicate id; a key ring has lines like KEY_ID = \"key\"")
+        key_ring_error(
+            text,
+            error.span(),
+            "invalid TOML or duplicate id; a key ring has lines like KEY_ID = \"key\"",
+        )
     })?;
     let mut count = 0;
     for (name, item) in document.iter() {
         let at = document.as_table().key(name).and_then(Key::span);
         let Some(table) = item.as_table().filter(|_| name == TABLE) else {
-            return Err(wrong(text, at, "a key ring can only have the table [keys]"));
+            return Err(key_ring_error(text, at, "a key ring can only have the table [keys]"));
         };
         for (id, item) in table {
             let at = table.key(id).and_then(Key::span);
             let key = item.as_str().ok_or_else(|| {
                 let what = if matches!(item, Item::Table(_)) { "quote an id with dots: " } else { "" };
-                wrong(text, at.clone(), &format!("{what}a key ring has lines like KEY_ID = \"key\""))
+                key_ring_error(text, at.clone(), &format!("{what}a key ring has lines like KEY_ID = \"key\""))
             })?;
             let added = SigningKey::new(key).and_then(|key| ring.add(Some(id), key));
-            added.map_err(|error| wrong(text, at, &error.to_string()))?;
+            added.map_err(|error| key_ring_error(text, at, &error.to_string()))?;
             count += 1;
         }
     }
-    if count == 0 { Err(wrong(text, None, "the key ring has no keys")) } else { Ok(()) }
+    if count == 0 { Err(key_ring_error(text, None, "the key ring has no keys")) } else { Ok(()) }
 }
 
-fn wrong(text: &str, at: Option<std::ops::Range<usize>>, what: &str) -> String {
+fn key_ring_error(text: &str, at: Option<std::ops::Range<usize>>, what: &str) -> String {
     let before = at.and_then(|at| text.get(..at.start)).unwrap_or_default();
     format!("line {}: {what}", before.matches('\n').count() + 1)
 }
@@ -187,7 +191,7 @@ mod tests {
 
     fn ring(text: &str) -> Result<KeyRing, String> {
         let mut ring = KeyRing::default();
-        add_key(&mut ring, text).map(|()| ring)
+        add_key_ring(&mut ring, text).map(|()| ring)
     }
 
     #[test]

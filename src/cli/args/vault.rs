@@ -160,7 +160,7 @@ pub(crate) struct OutputArgs {
 impl OutputArgs {
     /// Applies the options to this process.
     pub(crate) fn apply(&self, command: &str) {
-        terminal::set(self.quiet, self.verbose);
+        terminal::set_verbosity(self.quiet, self.verbose);
         if !self.no_pager {
             pager::allow_for(command);
         }

@@ -1,4 +1,4 @@
-//! The terminal on the output streams: whether there is one, its width and its colors.
+//! The terminal: whether output goes to one, its width, which messages are shown, and the signals that interrupt a command.
 
 use std::io::{self, IsTerminal};
 use std::ops::ControlFlow;
@@ -57,7 +57,7 @@ static QUIET: AtomicBool = AtomicBool::new(false);
 static VERBOSE: AtomicBool = AtomicBool::new(false);
 
 /// Sets the options for this process.
-pub(crate) fn set(quiet: bool, verbose: bool) {
+pub(crate) fn set_verbosity(quiet: bool, verbose: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
     VERBOSE.store(verbose, Ordering::Relaxed);
 }

@@ -58,14 +58,14 @@ pub fn audit<E>(
     held: &mut dyn FnMut(Digest) -> Result<Option<ResolvedContent>, E>,
 ) -> Result<Audit, AuditError<E>> {
     let mut schemas = HashMap::new();
-    for digest in payloads::named(terms) {
+    for digest in payloads::schema_digests(terms) {
         if let Some(bytes) = held(digest).map_err(AuditError::Vault)? {
             schemas.insert(digest, bytes);
         }
     }
     let mut collector = EvidenceCollector::new(terms, run.digests, PayloadValidator::new(terms, schemas));
     run.kind.run_events(run.members, &Limits::most(), &mut |event| collector.take(&event))?;
-    let known = run::resolve_digests(&verdict::digests(&collector), run, held)?;
+    let known = run::resolve_digests(&verdict::digests_to_resolve(&collector), run, held)?;
     let effects = verdict::audited_effects(&collector, &known);
     let mut findings = Findings::default();
     if terms.effects.is_empty() {

@@ -35,7 +35,7 @@ pub(super) struct PayloadValidator<'t> {
 }
 
 /// Returns the digests of the schemas that a contract references.
-pub(super) fn named(terms: &ContractTerms) -> impl Iterator<Item = Digest> {
+pub(super) fn schema_digests(terms: &ContractTerms) -> impl Iterator<Item = Digest> {
     terms.io_refs.iter().filter_map(|io_ref| match &io_ref.schema {
         SchemaSource::Named(name) => digest_and_pointer(name).map(|(digest, _)| digest),
         SchemaSource::Inline(_) => None,

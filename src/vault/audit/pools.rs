@@ -1,4 +1,4 @@
-//! Assignment of values to effects that share a source of evidence.
+//! Evidence of effects: the assignment of values to effects that share a source, and checks of nonces and keys in retries.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

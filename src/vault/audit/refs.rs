@@ -1,4 +1,5 @@
-//! Use of a contract's IO references by a run: which ones it called and attested, and which calls are not covered.
+//! Rules of audits, and the use of a contract's IO references by a run: which ones it called and attested, and which calls
+//! are not covered.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -250,13 +251,13 @@ impl<'t> Refs<'t> {
         let names = &call.names;
         if tie.is_named && !tie.is_declared {
             let name = names.io_ref.or(names.tools.first().copied()).or(names.url).unwrap_or_default();
-            count(&mut self.undeclared, name.to_owned(), &call.place);
+            count_at(&mut self.undeclared, name.to_owned(), &call.place);
         }
         if let Some(mode) = names.mode
             && let Some(index) = tie.refs.first()
             && !tie.refs.iter().any(|index| self.allows(*index, mode))
         {
-            count(&mut self.mismatches, (*index, mode.to_owned()), &call.place);
+            count_at(&mut self.mismatches, (*index, mode.to_owned()), &call.place);
         }
     }
 
@@ -374,7 +375,7 @@ pub(super) fn is_reading(mode: &str) -> bool {
     mode == "read" || READING.contains(&mode.to_uppercase().as_str())
 }
 
-fn count<K: Ord>(counts: &mut BTreeMap<K, (u64, String)>, key: K, place: &str) {
+fn count_at<K: Ord>(counts: &mut BTreeMap<K, (u64, String)>, key: K, place: &str) {
     counts.entry(key).or_insert_with(|| (0, place.to_owned())).0 += 1;
 }
 

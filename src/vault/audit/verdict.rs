@@ -17,7 +17,7 @@ use crate::validation::Report;
 type ResolvedDigests = HashMap<Digest, String>;
 
 /// Returns the digests that are evidence and have no otherwise defined content.
-pub(super) fn digests(collector: &EvidenceCollector<'_>) -> HashSet<Digest> {
+pub(super) fn digests_to_resolve(collector: &EvidenceCollector<'_>) -> HashSet<Digest> {
     let own = sightings_of(collector)
         .own
         .iter()

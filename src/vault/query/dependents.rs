@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::exchanges::{identified_by, location};
+use super::exchanges::{identified_by, location_text};
 use super::links::{Direction, Link, LinkOrigin, LinkTarget};
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
@@ -160,8 +160,10 @@ impl DependentFinder {
             for edge in incoming {
                 let key = (edge.relation, edge.mention.artifact);
                 if !own.contains(&key) {
-                    let because =
-                        format!("{} of the other artifact states this core hash", location(&edge.mention));
+                    let because = format!(
+                        "{} of the other artifact states this core hash",
+                        location_text(&edge.mention)
+                    );
                     let origin = LinkOrigin::Derived(because);
                     dependents.push((key.1, DependencyReason::Link { relation: key.0, origin }));
                 }

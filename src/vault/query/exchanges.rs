@@ -1,4 +1,4 @@
-//! Exchanges: prompts with their responses, which runs and sessions share.
+//! Exchanges, which runs and sessions share: prompts with their responses, where they are, and a cache of who has them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, btree_map};
 
@@ -8,7 +8,7 @@ use crate::storage::interface::{DigestPair, Sharers, SharersQuery};
 use crate::storage::{ArtifactRecord, MentionRecord, Result, Snapshot};
 
 /// Formats the location of a mention: `interaction 3`, or its pointer.
-pub(super) fn location(mention: &MentionRecord) -> String {
+pub(super) fn location_text(mention: &MentionRecord) -> String {
     match mention.unit.as_str() {
         "" => mention.place.to_string(),
         unit => format!("{unit} {}", mention.place),
@@ -67,9 +67,9 @@ impl Exchanges {
             for answer in answers.iter().take_while(|answer| Some(&answer.place) == at) {
                 let places = pairs
                     .entry((prompt.digest, answer.digest))
-                    .or_insert_with(|| ExchangeLocations { first: location(prompt), both: None });
+                    .or_insert_with(|| ExchangeLocations { first: location_text(prompt), both: None });
                 if is_at_once && places.both.is_none() {
-                    places.both = Some(location(prompt));
+                    places.both = Some(location_text(prompt));
                 }
             }
         }

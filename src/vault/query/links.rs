@@ -15,7 +15,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::exchanges::{ExchangeDigests, identified_by, location};
+use super::exchanges::{ExchangeDigests, identified_by, location_text};
 use super::facts::{LinkFactSelection, LinkFacts, LinkReader};
 use super::histories::{Fork, HistoryIdentity};
 use crate::artifact::relation;
@@ -244,10 +244,10 @@ impl LinkCollector<'_, '_> {
 
     fn by_digest(&mut self, neighbors: &Neighbors) -> Result<()> {
         for edge in &neighbors.outgoing {
-            let because = format!("{} states its core hash", location(&edge.mention));
+            let because = format!("{} states its core hash", location_text(&edge.mention));
             if !edge.is_resolved {
                 let target = LinkTarget::MissingDigest(edge.mention.digest);
-                self.derive(Direction::Out, &edge.relation, target, location(&edge.mention));
+                self.derive(Direction::Out, &edge.relation, target, location_text(&edge.mention));
                 continue;
             }
             let target = CoreHash(edge.mention.digest);
@@ -261,7 +261,8 @@ impl LinkCollector<'_, '_> {
             self.derive(Direction::Out, &edge.relation, target, because);
         }
         for edge in &neighbors.incoming {
-            let because = format!("{} of the other artifact states this core hash", location(&edge.mention));
+            let because =
+                format!("{} of the other artifact states this core hash", location_text(&edge.mention));
             if !self.selection.is_new(edge.mention.artifact) {
                 continue;
             }

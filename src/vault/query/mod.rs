@@ -27,4 +27,4 @@ pub(crate) use histories::{Fork, HistoryIdentity};
 pub(crate) use links::{Direction, Linker, links};
 pub use links::{Link, LinkOrigin, LinkStrength, LinkTarget};
 pub use stated::HashTarget;
-pub(crate) use stated::{FindQuery, Hit, Match, find_until, resolve, resolve_mentioned, stated};
+pub(crate) use stated::{FindQuery, Hit, Match, find_until, resolve_hash, resolve_mentioned, stated};

@@ -1,4 +1,4 @@
-//! The other artifacts of the runs of artifacts, and what all of them state.
+//! Queries for artifacts: by conditions, by the digits of hashes, and those of the same runs with what all of them state.
 //!
 //! Links are followed from an artifact to what it states, never back: many artifacts may state the same contract, tool
 //! definition or earlier trace, and share nothing else.
@@ -185,7 +185,7 @@ const MAX_CANDIDATES: usize = 20;
 /// Resolves `prefix` among the core hashes and capture hashes in the vault. For an ambiguous prefix, the first 20
 /// candidates of each type are returned. A complete capture hash is ambiguous if artifacts of several kinds have those
 /// bytes.
-pub(crate) fn resolve(
+pub(crate) fn resolve_hash(
     snapshot: &dyn Snapshot,
     prefix: &DigestPrefix,
 ) -> Result<PrefixResolution<HashTarget>> {

@@ -113,7 +113,7 @@ impl Operation for ReplayRequest {
             let not_recorded = || missed(None, ReplayMiss::NotRecorded { prompt: self.prompt });
             newest.ok_or_else(not_recorded)?.artifact.core
         };
-        let located = stored(&*snapshot, core, self.capture_hash)?;
+        let located = stored_capture(&*snapshot, core, self.capture_hash)?;
         let mut player = player(&*snapshot, &located)?;
         if let Some(call) = self.call {
             player = player.in_mode(ReplayMode::Sequential).from_call(call);
@@ -125,7 +125,7 @@ impl Operation for ReplayRequest {
 }
 
 /// Returns a stored artifact and the capture with this hash, or its preferred one.
-fn stored(
+fn stored_capture(
     snapshot: &dyn Snapshot,
     core: CoreHash,
     capture: Option<CaptureHash>,
@@ -239,7 +239,7 @@ impl ResponsesRequest {
 
     fn player(&self, vault: &Vault) -> Result<Player, LookupError> {
         let snapshot = vault.snapshot()?;
-        player(&*snapshot, &stored(&*snapshot, self.artifact, self.capture_hash)?)
+        player(&*snapshot, &stored_capture(&*snapshot, self.artifact, self.capture_hash)?)
     }
 }
 

@@ -1,3 +1,5 @@
+//! Requests to a player of recorded responses, the responses, and the reasons why there is none.
+
 use std::num::NonZeroUsize;
 
 use crate::artifact::{Arguments, Exchange, Responder};
@@ -115,7 +117,7 @@ pub enum ReplayMiss {
         recorded: usize,
     },
     /// No call of the tool with these arguments was recorded.
-    #[error("no call of {} with the arguments {arguments} was recorded{}", named(.tool.as_deref()), others(*.calls))]
+    #[error("no call of {} with the arguments {arguments} was recorded{}", tool_text(.tool.as_deref()), other_calls(*.calls))]
     CallNotRecorded {
         /// The called tool.
         tool: Option<String>,
@@ -127,7 +129,7 @@ pub enum ReplayMiss {
     /// The call with these arguments was recorded fewer times.
     #[error(
         "there is no occurrence {occurrence} of the call of {} with the arguments {arguments}: it was recorded {}",
-        named(.tool.as_deref()), times(*.recorded)
+        tool_text(.tool.as_deref()), times(*.recorded)
     )]
     NoCallOccurrence {
         /// The called tool.
@@ -160,7 +162,7 @@ pub enum ReplayMiss {
         requested: Digest,
     },
     /// The next tool response of the sequence is that of another tool.
-    #[error("call {call}: expected {} of {unit} {index}, got {}", named(.expected.as_deref()), named(.requested.as_deref()))]
+    #[error("call {call}: expected {} of {unit} {index}, got {}", tool_text(.expected.as_deref()), tool_text(.requested.as_deref()))]
     OtherTool {
         /// The number of the call, from 0.
         call: usize,
@@ -174,7 +176,7 @@ pub enum ReplayMiss {
         requested: Option<String>,
     },
     /// The next call of the tool in the sequence has other arguments.
-    #[error("call {call}: expected {} of {unit} {index}, got {requested}", with(.expected.as_ref()))]
+    #[error("call {call}: expected {} of {unit} {index}, got {requested}", arguments_text(.expected.as_ref()))]
     OtherArguments {
         /// The number of the call, from 0.
         call: usize,
@@ -209,11 +211,11 @@ pub(super) fn times(count: usize) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
-fn named(tool: Option<&str>) -> String {
+fn tool_text(tool: Option<&str>) -> String {
     tool.map_or_else(|| "a tool without a name".to_owned(), |tool| format!("the tool {tool:?}"))
 }
 
-fn others(count: usize) -> String {
+fn other_calls(count: usize) -> String {
     match count {
         0 => String::new(),
         1 => "; another call of it was".to_owned(),
@@ -221,7 +223,7 @@ fn others(count: usize) -> String {
     }
 }
 
-fn with(arguments: Option<&Digest>) -> String {
+fn arguments_text(arguments: Option<&Digest>) -> String {
     arguments
         .map_or_else(|| "the unrecorded arguments".to_owned(), |digest| format!("the arguments {digest}"))
 }

@@ -86,7 +86,7 @@ pub(in crate::vault) fn locate(
     snapshot: &dyn Snapshot,
     prefix: &DigestPrefix,
 ) -> Result<LocatedCapture, LookupError> {
-    let target = match query::resolve(snapshot, prefix)? {
+    let target = match query::resolve_hash(snapshot, prefix)? {
         PrefixResolution::None => {
             let tombstone = snapshot.resolve(prefix, 1)?.tombstones.into_iter().next();
             let removed = tombstone.map(|tombstone| LookupError::Removed(Box::new(tombstone)));

@@ -1,4 +1,4 @@
-//! Reasons of a policy to keep or remove an artifact.
+//! Decisions of a policy: the reasons to keep or remove an artifact, and what is kept because kept artifacts depend on it.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -187,7 +187,7 @@ pub(super) fn keep_dependencies(
         }
     }
     let groups = DependentGroups::new(&finder, &waiting, &leaving);
-    settle(snapshot, decisions, &finder, &waiting, groups)
+    settle_candidates(snapshot, decisions, &finder, &waiting, groups)
 }
 
 /// An artifact that is removed unless a kept artifact depends on it.
@@ -237,7 +237,7 @@ impl DependentGroups {
     }
 }
 
-fn settle(
+fn settle_candidates(
     snapshot: &dyn Snapshot,
     decisions: &mut [ArtifactDecision],
     finder: &DependentFinder,
@@ -257,7 +257,7 @@ fn settle(
         };
         let Some(hold) = holds.iter().find(|hold| hold.group == group) else { continue };
         let Some(holding) = finder.holding(snapshot, hold, dependent)? else { continue };
-        decision.reasons.push(reason(holding));
+        decision.reasons.push(reason_for(holding));
         let kept = decision.artifact.core;
         for group in groups.groups_by_dependent.remove(&kept).unwrap_or_default() {
             let waiting = groups.held.remove(&group).unwrap_or_default();
@@ -267,7 +267,7 @@ fn settle(
     Ok(())
 }
 
-fn reason(holding: Dependency) -> RetentionReason {
+fn reason_for(holding: Dependency) -> RetentionReason {
     match holding {
         Dependency::Contained(container) => RetentionReason::Contained(Box::new(container)),
         Dependency::Linked(link) => RetentionReason::Linked(Box::new(link)),

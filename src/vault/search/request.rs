@@ -140,7 +140,7 @@ impl Operation for SearchRequest {
 impl SearchRequest {
     fn query(&self, limit: usize) -> Result<SearchQuery, SearchError> {
         Ok(SearchQuery {
-            fields: self.fields.iter().map(|name| field(name)).collect::<Result<_, _>>()?,
+            fields: self.fields.iter().map(|name| field_named(name)).collect::<Result<_, _>>()?,
             among: (!self.filter.is_any()).then(|| storage::Filter::from(&self.filter)),
             grouping: if self.every_passage { PassageGrouping::Passage } else { PassageGrouping::Artifact },
             // One extra hit shows whether there are more.
@@ -151,7 +151,7 @@ impl SearchRequest {
     }
 }
 
-fn field(name: &str) -> Result<Field, SearchError> {
+fn field_named(name: &str) -> Result<Field, SearchError> {
     let field = formats::fields().into_iter().find(|field| field.name() == name);
     field.ok_or_else(|| SearchError::NoSuchField(name.to_owned()))
 }

@@ -1,3 +1,4 @@
+//! Text of query results: cells, records of CSV, and rows one below the other.
 //!
 //! The `csv` crate has one quoting rule for all fields of a writer, so it cannot distinguish NULL from an empty text. The
 //! tests read the records with it.
