@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::outcome::{
     CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyOptions, CopyProgress, CopyWatch,
-    RejectedCapture, first_of, nothing,
+    RejectedCapture, empty_answer, first_of,
 };
 use super::source::{CopyEntry, CopyEntryReader, source_path};
 use crate::artifact::{AdmitOptions, SignaturePolicy};
@@ -74,7 +74,7 @@ pub(super) fn copy(
         ..AdmitOptions::default()
     };
     let options = ExamineOptions { admit, allow_removed, ..ExamineOptions::default() };
-    let answer = nothing(CopyMode::Merged);
+    let answer = empty_answer(CopyMode::Merged);
     let mut adding = CopyAddMonitor { answer, progress, reached: &reached, of };
     let recorded =
         Recorded { annotations: &CommonAnnotations::NONE, source_paths: SourcePaths::Once(&source_paths) };

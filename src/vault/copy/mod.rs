@@ -7,7 +7,6 @@
 //!
 //! Into another vault, captures that it does not have are added as from a bundle, and annotations are merged.
 
-mod compare;
 mod merge;
 mod outcome;
 mod source;

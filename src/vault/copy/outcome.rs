@@ -152,7 +152,7 @@ pub struct CopyWatch<'w> {
 }
 
 /// Returns the answer of a copy that has not copied anything yet.
-pub(super) fn nothing(mode: CopyMode) -> CopyAnswer {
+pub(super) fn empty_answer(mode: CopyMode) -> CopyAnswer {
     CopyAnswer {
         target: PathName::from(Path::new("")),
         mode,

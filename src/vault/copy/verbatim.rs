@@ -1,13 +1,14 @@
-//! Copying into an empty vault, which adopts the journal.
+//! Copying into an empty vault, which adopts the journal, and the comparison of both catalogs at the end.
 
-use super::compare;
-use super::outcome::{CopyAnswer, CopyError, CopyMode, CopyProgress, CopyWatch, nothing};
+use super::outcome::{CopyAnswer, CopyError, CopyMode, CopyProgress, CopyWatch, empty_answer};
 use super::source::{CopyEntry, CopyEntryReader, source_path};
 use crate::artifact::{AdmitOptions, Admitted, SignaturePolicy};
+use crate::digest::CoreHash;
 use crate::formats;
 use crate::intake::pipeline::{self, PipelineEvent};
 use crate::storage::{
-    Adoption, AppendedEntry, Head, JournalQuery, Prepared, RecordedEntry, Snapshot, StoredMember,
+    Adoption, AppendedEntry, ArtifactRecord, CaptureRecord, Filter, Head, JournalQuery, Order, Page,
+    Prepared, RecordedEntry, Snapshot, StoredMember,
 };
 use crate::validation::{Report, RuleInfo, Severity, Violation};
 use crate::vault::fsck::admit_stored;
@@ -37,7 +38,7 @@ pub(super) fn copy(
     let head = source.journal_head()?;
     let entries = CopyEntryReader::new(&mut *source, begun.seq + 1, |targets| Ok(vec![true; targets.len()]))?;
     let preparer = storage.preparer()?;
-    let answer = nothing(CopyMode::Verbatim);
+    let answer = empty_answer(CopyMode::Verbatim);
     let (adoption, waiting) = (storage.adoption(), Vec::new());
     let mut batch = CopyBatch { adoption, progress, of: head.seq, waiting, bytes: 0, answer };
     let inputs = entries.map(|item| {
@@ -71,7 +72,7 @@ pub(super) fn copy(
         Err(CopyInterruption::Failed(error)) => return Err(error),
         Ok(()) => {}
     }
-    let is_compared = compare::compare(&*source, &*storage.snapshot()?, is_stopped, progress)?;
+    let is_compared = compare_catalogs(&*source, &*storage.snapshot()?, is_stopped, progress)?;
     if is_compared {
         storage.adoption().finish(head)?;
     }
@@ -159,4 +160,87 @@ impl CopyBatch<'_> {
         (self.progress)(CopyProgress::Copied { entries: head.seq, of: self.of });
         Ok(())
     }
+}
+
+/// The number of artifacts that are compared together.
+const PAGE: usize = 500;
+
+/// Compares everything in the catalogs that follows from the journal: artifacts, captures, annotations, manual links,
+/// tombstones and the journal's end. Returns false if it was stopped.
+pub(super) fn compare_catalogs(
+    source: &dyn Snapshot,
+    copy: &dyn Snapshot,
+    is_stopped: &dyn Fn() -> bool,
+    progress: &mut dyn FnMut(CopyProgress),
+) -> Result<bool, CopyError> {
+    expect_same(source.journal_head()? == copy.journal_head()?, || {
+        "the ends of the journals differ".to_owned()
+    })?;
+    let removals = source.tombstones(None, 0, usize::MAX)?;
+    expect_same(removals == copy.tombstones(None, 0, usize::MAX)?, || "the removals differ".to_owned())?;
+    let of = source.count(&Filter::default())?;
+    expect_same(of == copy.count(&Filter::default())?, || "the numbers of artifacts differ".to_owned())?;
+    let (mut page, mut artifacts) = (Page::first(PAGE), 0);
+    loop {
+        if is_stopped() {
+            return Ok(false);
+        }
+        let found = source.find(&Filter::default(), Order::Core, &page)?;
+        let records: Vec<ArtifactRecord> = found.items.into_iter().map(|hit| hit.artifact).collect();
+        compare_artifacts(source, copy, &records)?;
+        artifacts += records.len() as u64;
+        progress(CopyProgress::Compared { artifacts, of });
+        match found.next {
+            Some(next) => page = Page { limit: PAGE, after: Some(next) },
+            None => return Ok(true),
+        }
+    }
+}
+
+fn compare_artifacts(
+    source: &dyn Snapshot,
+    copy: &dyn Snapshot,
+    records: &[ArtifactRecord],
+) -> Result<(), CopyError> {
+    let cores: Vec<CoreHash> = records.iter().map(|record| record.core).collect();
+    let copied = copy.artifacts(&cores)?;
+    let captures = source.captures(&cores)?;
+    for ((record, copied), captures) in records.iter().zip(copied).zip(&captures) {
+        let core = record.core;
+        let Some(copied) = copied else {
+            return Err(CopyError::Differs(format!("{core} is not in the copy")));
+        };
+        // An artifact whose captures were lost and added again may have either time.
+        let is_again = captures.iter().any(|capture| capture.added_at == record.added_at);
+        let added_at = if is_again { copied.added_at } else { record.added_at };
+        // Positions of additions are only comparable within one vault.
+        let expected = ArtifactRecord { addition: copied.addition, added_at, ..record.clone() };
+        expect_same(expected == copied, || format!("the kind, the times or the position of {core} differ"))?;
+    }
+    for ((core, captures), copied) in cores.iter().zip(captures).zip(copy.captures(&cores)?) {
+        let is_same = without_derived(captures) == without_derived(copied);
+        expect_same(is_same, || format!("the captures of {core} differ"))?;
+    }
+    let annotations = source.annotations(&cores)?.into_iter().zip(copy.annotations(&cores)?);
+    for (core, (annotations, copied)) in cores.iter().zip(annotations) {
+        expect_same(annotations == copied, || format!("the tags, notes, pins or labels of {core} differ"))?;
+    }
+    let links = source.manual_links(&cores)?.into_iter().zip(copy.manual_links(&cores)?);
+    for (core, (links, copied)) in cores.iter().zip(links) {
+        expect_same(links == copied, || format!("the manual links of {core} differ"))?;
+    }
+    Ok(())
+}
+
+/// Returns captures without what the program derives from their bytes, in a fixed order.
+fn without_derived(mut captures: Vec<CaptureRecord>) -> Vec<CaptureRecord> {
+    for capture in &mut captures {
+        capture.warnings.clear();
+    }
+    captures.sort_unstable_by_key(|capture| capture.capture);
+    captures
+}
+
+fn expect_same(is_same: bool, difference: impl FnOnce() -> String) -> Result<(), CopyError> {
+    if is_same { Ok(()) } else { Err(CopyError::Differs(difference())) }
 }
