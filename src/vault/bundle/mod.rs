@@ -13,7 +13,6 @@ mod import;
 mod imported;
 mod manifest;
 mod read;
-mod rules;
 mod write;
 
 pub use import::{BundleImportResult, dry_run};
@@ -21,7 +20,7 @@ pub use imported::{
     ImportObstacle, ImportOutcome, ImportedAnnotations, ImportedLabelSummary, ImportedLinkSummary,
     ImportedNoteSummary, ImportedTagSummary,
 };
+pub use manifest::RULES;
 pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
 pub use read::{Bundle, BundleError, read};
-pub use rules::RULES;
 pub use write::{ArtifactSelection, BundleRequest, BundleStatistics, BundleWriteError, LinkScope};

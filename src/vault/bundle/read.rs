@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 
 use super::container::{ContainerEntryHeader, ContainerError, Unpacker, too_dense};
 use super::manifest::{self, BundledArtifact, BundledCapture, Manifest};
-use super::rules::{BLOBS, CONTAINER, ENTRIES, LIMITS};
+use super::manifest::{BLOBS, CONTAINER, ENTRIES, LIMITS};
 use super::write::{MANIFEST, entry_of};
 use crate::digest::{BlobHash, Digest, Hasher};
 use crate::files;
