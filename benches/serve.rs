@@ -27,7 +27,7 @@ use runvault::digest::Digest;
 use runvault::json::canonical::replaykit::{self, VolatilePolicy};
 use runvault::json::reader::{self, Limits};
 use runvault::server::{ServerOptions, WebServer};
-use runvault::vault::find::{ArtifactFilter, FindCondition, FindRequest};
+use runvault::vault::find::{ArtifactFilter, Condition, FindRequest};
 use serde_json::{Value, json};
 
 const RUNS: usize = 100_000;
@@ -83,7 +83,7 @@ fn get(address: SocketAddr, path: &str) -> usize {
 
 /// Returns the path of the page of a run.
 fn page_of(vault: &Vault, run_id: &str) -> String {
-    let has_id = FindCondition::Attribute { name: "run_id".to_owned(), value: run_id.to_owned() };
+    let has_id = Condition::Attribute { name: "run_id".to_owned(), value: run_id.to_owned() };
     let filter = ArtifactFilter { conditions: vec![has_id], ..ArtifactFilter::default() };
     let found = vault.run(&FindRequest { filter, ..FindRequest::default() }).expect("found");
     format!("/artifact/{}", found.hits.first().expect("a run").artifact.core_hash)

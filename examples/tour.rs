@@ -11,8 +11,8 @@ use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
-use runvault::vault::captures::CapturesRequest;
-use runvault::vault::find::{ArtifactFilter, ArtifactMatch, FindCondition, FindRequest};
+use runvault::vault::details::CapturesRequest;
+use runvault::vault::find::{ArtifactFilter, ArtifactMatch, Condition, FindRequest};
 use runvault::vault::links::{Direction, LinksRequest};
 
 /// Prints what becomes of every file.
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let prompt = "Summarise ticket 4711 in one sentence.";
     println!("\nWho ever saw the prompt {prompt:?}?");
     let digest = Digest::from_content(prompt.as_bytes());
-    let asked = FindCondition::Mention { group: Some("prompt".to_owned()), digest };
+    let asked = Condition::Mention { group: Some("prompt".to_owned()), digest };
     let filter = ArtifactFilter { conditions: vec![asked], ..ArtifactFilter::default() };
     for hit in vault.run(&FindRequest { filter, ..FindRequest::default() })?.hits {
         let places = hit.matches.iter().filter_map(|found| match found {

@@ -8,7 +8,7 @@ use postgres::Client;
 use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::storage::interface::{Condition, Filter, Order, Page};
-use runvault::vault::find::{ArtifactFilter, FindCondition, FindRequest};
+use runvault::vault::find::{ArtifactFilter, FindRequest};
 
 use crate::Bench;
 use crate::corpus::many::{self, MENTIONS, SHARED, prompt};
@@ -66,7 +66,7 @@ fn look_ups(table: &mut Table, schema: &Schema<'_>, vault: &Vault, sessions: usi
         let ratio = |time: Duration| time.as_secs_f64() / plain.as_secs_f64();
         table.ratio("find of a snapshot", &micros(within), ratio(within), Target::AtMost(MOST_TIMES));
         let whole = p50(&digests, |digest| {
-            let conditions = vec![FindCondition::Mention { group: Some("prompt".to_owned()), digest }];
+            let conditions = vec![Condition::Mention { group: Some("prompt".to_owned()), digest }];
             let filter = ArtifactFilter { conditions, ..ArtifactFilter::default() };
             let request = FindRequest { filter, limit: Some(PAGE as u64), ..FindRequest::default() };
             assert!(!vault.run(&request).expect("found").hits.is_empty());

@@ -45,8 +45,8 @@ pub use mention::{
 };
 pub use part::{Field, Part, PartContent, PartKind, Passage, PassageCollector, differ, same_place, words_of};
 pub use signature::{
-    KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignaturePolicy, SignatureState,
-    SigningKey,
+    KeyError, KeyRing, MAX_KEY_BYTES, MAX_KEY_ID_BYTES, Signature, SignatureName, SignaturePolicy,
+    SignatureState, SigningKey,
 };
 pub use table::{ArtifactView, Cell, Column, ColumnType, ForeignKey, Table, TableRow};
 pub use timestamp::{CREATED_AT, FINISHED_AT, MissingOffset, parse_timestamp, timestamp_text};

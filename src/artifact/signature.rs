@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use crate::json::canonical::replaykit;
 
 /// The result of checking a signature.
@@ -35,6 +38,53 @@ impl SignatureState {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+}
+
+/// The state of the signature of a capture; the preferred first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SignatureName {
+    /// The signature was verified with a key.
+    Verified,
+    /// The capture is not signed.
+    Unsigned,
+    /// The signature was not checked: there was no key for it.
+    Unchecked,
+    /// The signature is not that of the content.
+    Wrong,
+}
+
+impl SignatureName {
+    /// Every name.
+    pub const ALL: [Self; 4] = [Self::Verified, Self::Unsigned, Self::Unchecked, Self::Wrong];
+
+    /// Returns the name in arguments, JSON and SQL.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Option::from(self).map_or("unsigned", SignatureState::name)
+    }
+}
+
+impl From<Option<SignatureState>> for SignatureName {
+    fn from(state: Option<SignatureState>) -> Self {
+        match state {
+            Some(SignatureState::Verified) => Self::Verified,
+            None => Self::Unsigned,
+            Some(SignatureState::Unchecked) => Self::Unchecked,
+            Some(SignatureState::Wrong) => Self::Wrong,
+        }
+    }
+}
+
+impl From<SignatureName> for Option<SignatureState> {
+    fn from(name: SignatureName) -> Self {
+        match name {
+            SignatureName::Verified => Some(SignatureState::Verified),
+            SignatureName::Unsigned => None,
+            SignatureName::Unchecked => Some(SignatureState::Unchecked),
+            SignatureName::Wrong => Some(SignatureState::Wrong),
+        }
     }
 }
 

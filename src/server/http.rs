@@ -132,7 +132,7 @@ fn router(app: App) -> Router {
         .route("/prompt/{name}", page(pages::prompt::page))
         .route("/search", page(pages::search::page))
         .route("/diff", page(pages::diff::page))
-        .route("/go", page(pages::locate::go))
+        .route("/go", page(pages::search::go))
         .route("/stats", page(pages::stats::page))
         .route("/journal", page(pages::journal::page))
         .route("/assets/{name}", page(pages::download::asset))

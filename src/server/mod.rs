@@ -18,7 +18,6 @@
 //! ```
 
 mod address;
-mod assets;
 mod connections;
 mod files;
 mod frame;

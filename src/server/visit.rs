@@ -1,4 +1,4 @@
-//! A request for a page, and what is returned for it.
+//! A request for a page, and what is returned for it: a page, a file, or the style sheet and the script of all pages.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -9,7 +9,6 @@ use maud::Markup;
 use serde::de::DeserializeOwned;
 
 use super::address;
-use super::assets::Asset;
 use crate::digest::CoreHash;
 use crate::storage::{ErrorKind, StorageError};
 use crate::vault::api::Operation;
@@ -142,6 +141,33 @@ pub(super) enum Medium {
     Response,
     /// A file, which is read at any time.
     File,
+}
+
+/// A file that pages refer to.
+pub(super) struct Asset {
+    pub(super) name: &'static str,
+    pub(super) content_type: &'static str,
+    pub(super) text: &'static str,
+}
+
+/// The style sheet.
+pub(super) const STYLE: Asset = Asset {
+    name: "style.css",
+    content_type: "text/css; charset=utf-8",
+    text: include_str!("assets/style.css"),
+};
+
+/// The script.
+pub(super) const SCRIPT: Asset = Asset {
+    name: "script.js",
+    content_type: "text/javascript; charset=utf-8",
+    text: include_str!("assets/script.js"),
+};
+
+/// Returns the file with this name.
+pub(super) fn asset_named(name: &str) -> Option<&'static Asset> {
+    const FILES: &[Asset] = &[STYLE, SCRIPT];
+    FILES.iter().find(|asset| asset.name == name)
 }
 
 /// The content of a response.

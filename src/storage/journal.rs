@@ -4,6 +4,8 @@
 use std::fmt;
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::digest::{Digest, Hasher};
 use crate::storage::entry::Entry;
@@ -22,7 +24,8 @@ pub struct JournalQuery {
 }
 
 /// The last entry of a journal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = JournalHead)]
 pub struct Head {
     /// Its number; 0 if the journal is empty.
     pub seq: u64,

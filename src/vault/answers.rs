@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{Operation, PlaceSummary, Timestamp};
-use super::find::{ArtifactFilter, FindCondition};
+use super::find::{ArtifactFilter, Condition};
 use super::handle::{Vault, limit_of};
 use super::query::{self, FindQuery, Hit};
 use super::resolve::LookupError;
@@ -126,7 +126,7 @@ impl AnswersRequest {
             filter.kinds = recording.map(|kind| kind.name().to_owned()).collect();
         }
         if let Some(digest) = self.prompt {
-            let mention = FindCondition::Mention { group: Some(group::PROMPT.to_owned()), digest };
+            let mention = Condition::Mention { group: Some(group::PROMPT.to_owned()), digest };
             if !filter.conditions.contains(&mention) {
                 filter.conditions.push(mention);
             }

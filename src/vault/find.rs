@@ -8,13 +8,15 @@ use super::api::{ArtifactSummary, Operation, PlaceSummary, SignatureName, Timest
 use super::details::{ArtifactDetails, Detail};
 use super::handle::{Vault, limit_of};
 use super::query::{self, Hit, Match};
-use crate::artifact::{FINISHED_AT, Kind, SignatureState};
+use crate::artifact::{FINISHED_AT, Kind};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
 use crate::json::reader::excerpt;
 use crate::storage::{
-    self, ArtifactRecord, Condition, Cursor, Order, Page, Snapshot, StorageError, TimeBasis, TimePeriod,
+    self, ArtifactRecord, Cursor, Order, Page, Snapshot, StorageError, TimeBasis, TimePeriod,
 };
+
+pub use crate::storage::Condition;
 
 /// A filter of artifacts. Everything given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -23,7 +25,7 @@ pub struct ArtifactFilter {
     /// The ids of the kinds; any if empty.
     pub kinds: Vec<String>,
     /// The conditions.
-    pub conditions: Vec<FindCondition>,
+    pub conditions: Vec<Condition>,
     /// The period of one of the times of an artifact. Artifacts without that time do not match.
     pub period: Option<FindPeriod>,
     /// The first digits of the core hash; any if there are none.
@@ -38,82 +40,7 @@ impl ArtifactFilter {
     }
 }
 
-/// A condition on artifacts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "type", rename_all = "kebab-case")]
-pub enum FindCondition {
-    /// The artifact mentions this digest.
-    Mention {
-        /// The group of the role, such as `prompt`; any if there is none.
-        group: Option<String>,
-        /// The digest.
-        digest: Digest,
-    },
-    /// The artifact has this core hash or a capture with this hash, or mentions it in any role.
-    About {
-        /// The hash.
-        digest: Digest,
-    },
-    /// The artifact has this attribute.
-    Attribute {
-        /// The name.
-        name: String,
-        /// The value.
-        value: String,
-    },
-    /// The artifact has this attribute, with a value that matches a pattern.
-    AttributeLike {
-        /// The name.
-        name: String,
-        /// The pattern, in which `*` stands for any text, also none.
-        pattern: String,
-    },
-    /// The artifact has this attribute, with a value in this range. Numbers are in the unit of the attribute:
-    /// milliseconds of durations, milliseconds since 1970 of times, millionths of amounts.
-    Range {
-        /// The name.
-        name: String,
-        /// The smallest number; any if there is none.
-        least: Option<i64>,
-        /// The largest number; any if there is none.
-        most: Option<i64>,
-    },
-    /// The artifact has a capture whose signature has this state.
-    Signature {
-        /// The state.
-        state: SignatureName,
-        /// The key id that the capture states; any if there is none.
-        key_id: Option<String>,
-    },
-    /// The artifact has a note that contains this text, ignoring case.
-    Note {
-        /// The text; every note contains an empty text.
-        text: String,
-    },
-    /// The artifact has a tag.
-    Tagged {
-        /// The tag; any if there is none.
-        name: Option<String>,
-    },
-    /// The artifact is pinned.
-    Pinned,
-    /// The artifact has a label.
-    Label {
-        /// The key.
-        key: String,
-        /// The value; any if there is none.
-        value: Option<String>,
-    },
-    /// The artifact has a label with a value that matches a pattern.
-    LabelLike {
-        /// The key.
-        key: String,
-        /// The pattern, in which `*` stands for any text, also none.
-        pattern: String,
-    },
-}
-
-impl FindCondition {
+impl Condition {
     /// Returns the condition of an attribute: a pattern if the value contains `*`, else this value.
     #[must_use]
     pub fn attribute(name: &str, value: &str) -> Self {
@@ -192,14 +119,14 @@ pub struct FindCursor {
 ///
 /// ```
 /// # use runvault::{Vault, digest::Digest, intake::ExamineOptions};
-/// use runvault::vault::find::{ArtifactFilter, FindCondition, FindRequest};
+/// use runvault::vault::find::{ArtifactFilter, Condition, FindRequest};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let directory = tempfile::tempdir()?;
 /// # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
 /// # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
 /// let digest = Digest::from_content(b"Summarise ticket 4711 in one sentence.");
-/// let conditions = vec![FindCondition::Mention { group: Some("prompt".to_owned()), digest }];
+/// let conditions = vec![Condition::Mention { group: Some("prompt".to_owned()), digest }];
 /// let filter = ArtifactFilter { conditions, ..ArtifactFilter::default() };
 /// let answer = vault.run(&FindRequest { filter, ..FindRequest::default() })?;
 /// assert_eq!(answer.hits.len(), 1);
@@ -493,7 +420,7 @@ impl From<&ArtifactFilter> for storage::Filter {
         let is_of_directories = |kind: &String| formats::named(kind).is_some_and(Kind::is_of_directories);
         Self {
             kinds: filter.kinds.clone(),
-            conditions: filter.conditions.iter().map(Condition::from).collect(),
+            conditions: filter.conditions.clone(),
             through_members: !filter.kinds.is_empty() && filter.kinds.iter().all(is_of_directories),
             period: filter.period.map(|FindPeriod { by, since, until }| TimePeriod {
                 basis: by,
@@ -502,30 +429,6 @@ impl From<&ArtifactFilter> for storage::Filter {
             }),
             digits: filter.digits.as_ref().map(|digits| digits.to_ascii_lowercase()),
             among: None,
-        }
-    }
-}
-
-impl From<&FindCondition> for Condition {
-    fn from(condition: &FindCondition) -> Self {
-        let signature = |state, key_id| Self::Signature { state, key_id };
-        match condition.clone() {
-            FindCondition::Mention { group, digest } => Self::Mention { group, digest },
-            FindCondition::About { digest } => Self::About { digest },
-            FindCondition::Attribute { name, value } => Self::Attribute { name, value },
-            FindCondition::AttributeLike { name, pattern } => Self::AttributeLike { name, pattern },
-            FindCondition::Range { name, least, most } => Self::Range { name, least, most },
-            FindCondition::Signature { state, key_id } => match state {
-                SignatureName::Unsigned => Self::Unsigned,
-                SignatureName::Verified => signature(SignatureState::Verified, key_id),
-                SignatureName::Unchecked => signature(SignatureState::Unchecked, key_id),
-                SignatureName::Wrong => signature(SignatureState::Wrong, key_id),
-            },
-            FindCondition::Note { text } => Self::Note { text },
-            FindCondition::Tagged { name } => Self::Tagged { name },
-            FindCondition::Pinned => Self::Pinned,
-            FindCondition::Label { key, value } => Self::Label { key, value },
-            FindCondition::LabelLike { key, pattern } => Self::LabelLike { key, pattern },
         }
     }
 }

@@ -140,7 +140,7 @@ impl Vault {
     }
 
     /// Returns the damage to the write-ahead log found when this vault was opened, or `None` if it contained everything
-    /// that was committed. [`Vault::repair`] recovers the remaining content of the log.
+    /// that was committed. The changes in the damaged part are missing from the vault.
     #[must_use]
     pub fn log_damage(&self) -> Option<&LogDamage> {
         self.storage.maintenance().log_damage()

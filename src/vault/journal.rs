@@ -58,15 +58,6 @@ pub struct JournalEntry {
 #[serde(default, deny_unknown_fields)]
 pub struct JournalHeadRequest {}
 
-/// The head of a journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct JournalHead {
-    /// The number of the last entry; 0 if the journal is empty.
-    pub seq: u64,
-    /// Its chain value: the digest of all entries.
-    pub chain: Digest,
-}
-
 /// The actions of all entries, in alphabetical order. A later version may write others.
 pub const ACTIONS: [&str; 17] = [
     "add",
@@ -116,7 +107,7 @@ impl Operation for JournalRequest {
             None => snapshot.journal(&query, from, limit)?,
             Some(digest) => {
                 let limit = if last.is_some() { usize::MAX } else { limit };
-                let mut records = about(&*snapshot, &query, digest, from, limit)?;
+                let mut records = entries_about(&*snapshot, &query, digest, from, limit)?;
                 let last = last.map_or(usize::MAX, |last| usize::try_from(last).unwrap_or(usize::MAX));
                 records.drain(..records.len().saturating_sub(last));
                 records
@@ -129,7 +120,7 @@ impl Operation for JournalRequest {
 }
 
 /// Returns up to `limit` of the entries from one on that contain a digest or have it as their chain value.
-fn about(
+fn entries_about(
     snapshot: &dyn Snapshot,
     query: &JournalQuery,
     digest: Digest,
@@ -163,7 +154,7 @@ impl JournalEntry {
 }
 
 impl Operation for JournalHeadRequest {
-    type Answer = JournalHead;
+    type Answer = Head;
     type Error = StorageError;
 
     const NAME: &'static str = "journal-head";
@@ -171,14 +162,8 @@ impl Operation for JournalHeadRequest {
 
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<JournalHead, StorageError> {
-        vault.snapshot()?.journal_head().map(JournalHead::from)
-    }
-}
-
-impl From<Head> for JournalHead {
-    fn from(head: Head) -> Self {
-        Self { seq: head.seq, chain: head.chain }
+    fn run(&self, vault: &Vault) -> Result<Head, StorageError> {
+        vault.snapshot()?.journal_head()
     }
 }
 
@@ -212,7 +197,7 @@ pub struct CheckJournalAnswer {
     /// The entry after which the recorded chain value was the head, whichever number was recorded with it.
     pub found: Option<u64>,
     /// The last entry, as stored.
-    pub head: JournalHead,
+    pub head: Head,
     /// The comparison with the catalog, if it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub catalog: Option<CatalogCheck>,
@@ -221,24 +206,9 @@ pub struct CheckJournalAnswer {
 /// The result of comparing a catalog with its journal: the number of rows that agree, and the differences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CatalogCheck {
-    /// Artifacts.
-    pub artifacts: u64,
-    /// Captures.
-    pub captures: u64,
-    /// Tags.
-    pub tags: u64,
-    /// Notes.
-    pub notes: u64,
-    /// Pins.
-    pub pins: u64,
-    /// Labels.
-    pub labels: u64,
-    /// Manual links.
-    pub links: u64,
-    /// Tombstones.
-    pub tombstones: u64,
-    /// Captures with a signature.
-    pub signatures: u64,
+    /// The number of rows that agree.
+    #[serde(flatten)]
+    pub counts: CatalogCounts,
     /// Defects of the journal, and differences between it and the catalog.
     pub findings: Vec<FindingSummary>,
 }
@@ -263,7 +233,7 @@ impl Operation for CheckJournalRequest {
         let inspection = vault.storage.maintenance().inspect()?.compare_journal(self.since)?;
         let JournalInspection { chain, counts, findings } = inspection;
         let findings = findings.iter().map(FindingSummary::from).collect();
-        Ok(self.answer(&chain, Some(CatalogCheck::new(counts, findings))))
+        Ok(self.answer(&chain, Some(CatalogCheck { counts, findings })))
     }
 }
 
@@ -278,16 +248,8 @@ impl CheckJournalRequest {
             defect: check.defect.map(|defect| defect.to_string()),
             defect_entry: check.defect.map(|defect| defect.entry()),
             found: check.since,
-            head: check.head.into(),
+            head: check.head,
             catalog,
         }
-    }
-}
-
-impl CatalogCheck {
-    fn new(counts: CatalogCounts, findings: Vec<FindingSummary>) -> Self {
-        let CatalogCounts { artifacts, captures, tags, notes, pins, labels, links, tombstones, signatures } =
-            counts;
-        Self { artifacts, captures, tags, notes, pins, labels, links, tombstones, signatures, findings }
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{Operation, PlaceSummary};
-use super::find::{ArtifactFilter, FindCondition};
+use super::find::ArtifactFilter;
 use super::handle::Vault;
 use super::search::{SearchError, SearchRequest};
 use crate::artifact::{Field, group};
@@ -86,7 +86,7 @@ impl Operation for NearRequest {
         let snapshot = vault.snapshot()?;
         let mut answer = NearAnswer::default();
         for condition in &self.filter.conditions {
-            if snapshot.count(&Filter::from(Condition::from(condition)))? == 0 {
+            if snapshot.count(&Filter::from(condition.clone()))? == 0 {
                 answer.values.extend(near_values(&*snapshot, condition)?);
             }
         }
@@ -102,16 +102,12 @@ impl Operation for NearRequest {
 }
 
 /// Returns what is similar to the value of a condition, if it has one.
-fn near_values(
-    snapshot: &dyn Snapshot,
-    condition: &FindCondition,
-) -> Result<Option<NearValues>, StorageError> {
+fn near_values(snapshot: &dyn Snapshot, condition: &Condition) -> Result<Option<NearValues>, StorageError> {
     let (name, value, known) = match condition {
-        FindCondition::Attribute { name, value } | FindCondition::AttributeLike { name, pattern: value } => {
+        Condition::Attribute { name, value } | Condition::AttributeLike { name, pattern: value } => {
             (name.clone(), value.clone(), snapshot.attribute_values(name, "", COMPARED)?)
         }
-        FindCondition::Label { key, value: Some(value) }
-        | FindCondition::LabelLike { key, pattern: value } => {
+        Condition::Label { key, value: Some(value) } | Condition::LabelLike { key, pattern: value } => {
             let values = snapshot.label_values(key, "", COMPARED)?;
             if values.is_empty() {
                 ("label".to_owned(), key.clone(), label_keys(snapshot)?)
@@ -120,8 +116,8 @@ fn near_values(
                 (format!("label:{key}"), value.clone(), values)
             }
         }
-        FindCondition::Label { key, value: None } => ("label".to_owned(), key.clone(), label_keys(snapshot)?),
-        FindCondition::Tagged { name: Some(name) } => {
+        Condition::Label { key, value: None } => ("label".to_owned(), key.clone(), label_keys(snapshot)?),
+        Condition::Tagged { name: Some(name) } => {
             let tags = snapshot.tags()?.into_iter().map(|(tag, _)| tag.name).collect();
             ("tag".to_owned(), name.clone(), tags)
         }

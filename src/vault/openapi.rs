@@ -43,14 +43,14 @@ pub trait OperationVisitor {
 /// ```
 pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::answers::AnswersRequest>();
-    visitor.visit::<super::attributes::AttributeNamesRequest>();
-    visitor.visit::<super::attributes::AttributeValuesRequest>();
+    visitor.visit::<super::details::AttributeNamesRequest>();
+    visitor.visit::<super::details::AttributeValuesRequest>();
     visitor.visit::<super::audit::AuditRequest>();
-    visitor.visit::<super::captures::CapturesRequest>();
+    visitor.visit::<super::details::CapturesRequest>();
     visitor.visit::<super::journal::CheckJournalRequest>();
     visitor.visit::<super::stats::DaysRequest>();
     visitor.visit::<super::diff::DiffRequest>();
-    visitor.visit::<super::digests::DigestsRequest>();
+    visitor.visit::<super::resolve::DigestsRequest>();
     visitor.visit::<super::find::FindRequest>();
     visitor.visit::<super::forks::ForksOfRequest>();
     visitor.visit::<super::forks::ForksRequest>();
@@ -65,7 +65,7 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::annotations::NoteRequest>();
     visitor.visit::<super::links::PathRequest>();
     visitor.visit::<super::annotations::PinsRequest>();
-    visitor.visit::<super::reclaim::ReclaimableRequest>();
+    visitor.visit::<super::maintenance::ReclaimableRequest>();
     visitor.visit::<super::recordings::RecordingsRequest>();
     visitor.visit::<super::replay::ReplayRequest>();
     visitor.visit::<super::resolve::ResolveRequest>();
@@ -84,7 +84,7 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::backup::BackupRequest>();
     visitor.visit::<super::copy::CopyRequest>();
     visitor.visit::<super::forget::ForgetRequest>();
-    visitor.visit::<super::reclaim::ReclaimRequest>();
+    visitor.visit::<super::maintenance::ReclaimRequest>();
     visitor.visit::<super::remove::RemoveRequest>();
     visitor.visit::<super::view::ViewRequest>();
     visitor.visit::<super::annotate::SetTagRequest>();

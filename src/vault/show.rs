@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation, Timestamp};
-use super::captures::CaptureSummary;
-use super::details::{ArtifactDetails, run_id};
+use super::details::{ArtifactDetails, AttributeSummary, CaptureSummary, run_id};
 use super::handle::Vault;
 use super::links::LinkSummary;
 use super::query;
@@ -15,8 +14,6 @@ use crate::artifact::{CREATED_AT, Kind, SuccessorCriteria};
 use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{ArtifactRecord, AttributeRecord, Pin, RoleCount, Snapshot, StorageError, created_at};
-
-pub use super::details::AttributeSummary;
 
 /// A request for everything that a vault contains about an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

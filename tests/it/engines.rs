@@ -13,7 +13,7 @@ use runvault::vault::find::ArtifactFilter;
 use runvault::vault::forget::{ForgetAnswer, ForgetPlan, ForgetRemoval, ForgetRequest};
 use runvault::vault::fsck::Sample;
 use runvault::vault::journal::{CheckJournalRequest, JournalHeadRequest};
-use runvault::vault::reclaim::{ReclaimAnswer, ReclaimRequest, ReclaimableAnswer, ReclaimableRequest};
+use runvault::vault::maintenance::{ReclaimAnswer, ReclaimRequest, ReclaimableAnswer, ReclaimableRequest};
 use runvault::vault::remove::{RemoveAnswer, RemoveRequest};
 use runvault::vault::retention::Policy;
 use runvault::vault::show::ShowRequest;
@@ -375,7 +375,7 @@ fn a_recorded_head_is_found_in_the_journal() {
     let catalog = CheckJournalRequest { catalog: true, ..CheckJournalRequest::default() };
     let check = engines.file.run(&catalog).unwrap();
     let catalog = check.catalog.unwrap();
-    assert_eq!((check.ok, catalog.artifacts, catalog.pins), (true, 7, 1));
+    assert_eq!((check.ok, catalog.counts.artifacts, catalog.counts.pins), (true, 7, 1));
 }
 
 #[test]

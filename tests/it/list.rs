@@ -1,7 +1,7 @@
 //! Lists of runs: one row for the artifacts of a run, in any order, page by page.
 
 use runvault::Vault;
-use runvault::vault::find::{ArtifactFilter, FindCondition, FindOrder};
+use runvault::vault::find::{ArtifactFilter, Condition, FindOrder};
 use runvault::vault::list::{ListAnswer, ListRequest, ListRow};
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ fn a_row_is_listed_where_its_first_matching_artifact_is() {
     assert_eq!(ids(&list(ArtifactFilter::default(), FindOrder::Created)), ["three", "one", "two", "-"]);
     assert_eq!(ids(&list(ArtifactFilter::default(), by("tokens")))[0], "one");
     // The session matches, and its run is listed.
-    let condition = FindCondition::Attribute { name: "adapter_id".to_owned(), value: "inside".to_owned() };
+    let condition = Condition::Attribute { name: "adapter_id".to_owned(), value: "inside".to_owned() };
     let rows =
         list(ArtifactFilter { conditions: vec![condition], ..ArtifactFilter::default() }, by("errors"));
     assert_eq!(ids(&rows), ["one"]);

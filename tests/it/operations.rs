@@ -8,16 +8,14 @@ use runvault::intake::ExamineOptions;
 use runvault::vault::annotate::{AddLinkRequest, SetTagRequest};
 use runvault::vault::api::Operation;
 use runvault::vault::audit::AuditRequest;
-use runvault::vault::captures::CapturesRequest;
-use runvault::vault::details::Detail;
+use runvault::vault::details::{CapturesRequest, Detail};
 use runvault::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
-use runvault::vault::digests::DigestsRequest;
-use runvault::vault::find::{ArtifactFilter, FindCondition, FindRequest};
+use runvault::vault::find::{ArtifactFilter, Condition, FindRequest};
 use runvault::vault::forks::{ForksOfRequest, ForksRequest};
 use runvault::vault::links::LinksRequest;
 use runvault::vault::recordings::RecordingsRequest;
 use runvault::vault::replay::{ReplayError, ReplayMiss, ReplayRequest, ResponsesRequest};
-use runvault::vault::resolve::{ResolveAnswer, ResolveCandidate, ResolveRequest};
+use runvault::vault::resolve::{DigestsRequest, ResolveAnswer, ResolveCandidate, ResolveRequest};
 use runvault::vault::rules::RulesRequest;
 use runvault::vault::show::ShowRequest;
 use serde_json::{Value, json};
@@ -349,7 +347,7 @@ fn details_are_returned_on_request() {
     for vault in &vaults {
         let core_hash = add(vault, example("session.json"));
         vault.run(&SetTagRequest { core_hash, name: "golden".to_owned() }).unwrap();
-        let tagged = FindCondition::Tagged { name: Some("golden".to_owned()) };
+        let tagged = Condition::Tagged { name: Some("golden".to_owned()) };
         let filter = ArtifactFilter { conditions: vec![tagged], ..ArtifactFilter::default() };
         let request = FindRequest { filter, ..FindRequest::default() };
         let plain = sent(vault, &request).hits.remove(0).details;

@@ -6,7 +6,7 @@ use runvault::vault::annotate::{
     AddLinkRequest, PinRequest, RemoveNoteRequest, SetNoteRequest, SetTagRequest,
 };
 use runvault::vault::audit::AuditRequest;
-use runvault::vault::captures::CapturesRequest;
+use runvault::vault::details::CapturesRequest;
 use runvault::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
 use runvault::vault::links::{LinksRequest, PathRequest};
 use runvault::vault::remove::RemoveRequest;

@@ -354,13 +354,17 @@ export interface CapturesRequest {
 }
 
 /** The result of comparing a catalog with its journal: the number of rows that agree, and the differences. */
-export interface CatalogCheck {
+export type CatalogCheck = CatalogCounts & {
+  /** Defects of the journal, and differences between it and the catalog. */
+  findings: Array<FindingSummary>;
+};
+
+/** Counts of the catalog rows that agree with the journal. */
+export interface CatalogCounts {
   /** Artifacts. */
   artifacts: number;
   /** Captures. */
   captures: number;
-  /** Defects of the journal, and differences between it and the catalog. */
-  findings: Array<FindingSummary>;
   /** Labels. */
   labels: number;
   /** Manual links. */
@@ -369,7 +373,7 @@ export interface CatalogCheck {
   notes: number;
   /** Pins. */
   pins: number;
-  /** Captures with a signature. */
+  /** Number of captures with a signature. */
   signatures: number;
   /** Tags. */
   tags: number;
@@ -680,7 +684,7 @@ export interface DropSearchIndexAnswer {
   changed: boolean;
 }
 
-/** A request to remove the search index. [`ReclaimRequest`](crate::vault::reclaim::ReclaimRequest) frees the space. */
+/** A request to remove the search index. [`ReclaimRequest`](crate::vault::maintenance::ReclaimRequest) frees the space. */
 export type DropSearchIndexRequest = Record<string, unknown>;
 
 /** The audit of an effect. */
@@ -918,14 +922,14 @@ export interface FindPeriod {
  *
  * ```
  * # use runvault::{Vault, digest::Digest, intake::ExamineOptions};
- * use runvault::vault::find::{ArtifactFilter, FindCondition, FindRequest};
+ * use runvault::vault::find::{ArtifactFilter, Condition, FindRequest};
  *
  * # fn main() -> Result<(), Box<dyn std::error::Error>> {
  * # let directory = tempfile::tempdir()?;
  * # let vault = Vault::open_or_create(&directory.path().join("runs.vault"))?;
  * # vault.add_document(std::fs::read("examples/session.json")?, &ExamineOptions::default())?;
  * let digest = Digest::from_content(b"Summarise ticket 4711 in one sentence.");
- * let conditions = vec![FindCondition::Mention { group: Some("prompt".to_owned()), digest }];
+ * let conditions = vec![Condition::Mention { group: Some("prompt".to_owned()), digest }];
  * let filter = ArtifactFilter { conditions, ..ArtifactFilter::default() };
  * let answer = vault.run(&FindRequest { filter, ..FindRequest::default() })?;
  * assert_eq!(answer.hits.len(), 1);
@@ -1219,11 +1223,11 @@ export interface JournalEntry {
   seq: number;
 }
 
-/** The head of a journal. */
+/** The last entry of a journal. */
 export interface JournalHead {
-  /** Its chain value: the digest of all entries. */
+  /** Its chain value: the digest of all entries; 32 zero bytes if the journal is empty. */
   chain: Digest;
-  /** The number of the last entry; 0 if the journal is empty. */
+  /** Its number; 0 if the journal is empty. */
   seq: number;
 }
 
@@ -2426,7 +2430,7 @@ export interface ShowRequest {
   artifact: CoreHash;
 }
 
-/** The state of the signature of a capture. */
+/** The state of the signature of a capture; the preferred first. */
 export type SignatureName = "verified" | "unsigned" | "unchecked" | "wrong";
 
 /** An artifact with its size. */

@@ -5,17 +5,17 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use runvault::artifact::{AttributeInfo, ValueType};
 use runvault::display::brief;
 use runvault::formats;
-use runvault::vault::find::{FindCondition, FindOrder};
+use runvault::vault::find::{Condition, FindOrder};
 
 use crate::cli::output::columns::{ordered, short_name, shortened};
 use crate::cli::output::time;
 
 /// A condition on an attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AttributeTest(FindCondition);
+pub(crate) struct AttributeTest(Condition);
 
 impl AttributeTest {
-    pub(crate) fn condition(&self) -> FindCondition {
+    pub(crate) fn condition(&self) -> Condition {
         self.0.clone()
     }
 }
@@ -28,11 +28,11 @@ pub(crate) fn test(text: &str) -> Result<AttributeTest, String> {
     let info = named(least.or(most).unwrap_or(before))?;
     let name = info.name.to_owned();
     if least.is_none() && most.is_none() {
-        return Ok(AttributeTest(FindCondition::Attribute { name, value: stored(info, value)? }));
+        return Ok(AttributeTest(Condition::Attribute { name, value: stored(info, value)? }));
     }
     let number = number(info, value)?;
     let (least, most) = (least.map(|_| number), most.map(|_| number));
-    Ok(AttributeTest(FindCondition::Range { name, least, most }))
+    Ok(AttributeTest(Condition::Range { name, least, most }))
 }
 
 /// Parses `NAME=VALUE`, for clap.
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn attributes_are_compared_in_the_notations_of_people() {
         let range = |name: &str, least, most| {
-            Ok(AttributeTest(FindCondition::Range { name: name.to_owned(), least, most }))
+            Ok(AttributeTest(Condition::Range { name: name.to_owned(), least, most }))
         };
         assert_eq!(test("tokens>=100"), range("tokens", Some(100), None));
         assert_eq!(test("duration<=90s"), range("duration_ms", None, Some(90_000)));
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(test("cost>=10"), range("cost_usd", Some(10_000_000), None));
         assert_eq!(test("finished>=1970-01-02"), range("finished_at", Some(86_400_000), None));
         let is = |name: &str, value: &str| {
-            Ok(AttributeTest(FindCondition::Attribute { name: name.to_owned(), value: value.to_owned() }))
+            Ok(AttributeTest(Condition::Attribute { name: name.to_owned(), value: value.to_owned() }))
         };
         assert_eq!(test("model_id=a=b>=c"), is("model_id", "a=b>=c"));
         assert_eq!(test("duration=2s"), is("duration_ms", "2000"));

@@ -14,9 +14,8 @@ use runvault::display::{brief, is_plain};
 use runvault::json::reader::Limits;
 use runvault::storage::{MAX_TAG_BYTES, is_tag};
 use runvault::vault::details::RUN_IDS;
-use runvault::vault::digests::DigestsRequest;
-use runvault::vault::find::{ArtifactFilter, FindCondition};
-use runvault::vault::resolve::ResolveRequest;
+use runvault::vault::find::{ArtifactFilter, Condition};
+use runvault::vault::resolve::{DigestsRequest, ResolveRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::CommandError;
@@ -55,10 +54,10 @@ impl ArtifactArg {
     /// Parses a hash, @ and a tag, or latest: not a name that could also be that of a file.
     pub(crate) fn parse_strict(text: &str) -> Result<Self, String> {
         if let Some(name) = text.strip_prefix('@') {
-            return tag(name).map(Self::Tag);
+            return tag_name(name).map(Self::Tag);
         }
         match text.strip_prefix("latest") {
-            Some(back) => latest(back).map(Self::Latest),
+            Some(back) => parse_latest(back).map(Self::Latest),
             None => prefix(text).map(|prefix| Self::Hash(prefix, text.to_owned())).map_err(|error| {
                 format!("{error}; use @NAME for a tag, or latest for the artifact that was added or seen again last")
             }),
@@ -72,7 +71,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Parses the rest of `latest`, such as `~2`.
-fn latest(rest: &str) -> Result<u64, String> {
+fn parse_latest(rest: &str) -> Result<u64, String> {
     if rest.is_empty() {
         return Ok(0);
     }
@@ -111,17 +110,17 @@ impl ArtifactArg {
 
     /// Returns the condition that an artifact has the hash or mentions it, or is of the run. Other names stand for the hash
     /// of their artifact.
-    pub(crate) fn about(&self, vault: &Vault) -> Result<FindCondition, CommandError> {
+    pub(crate) fn about(&self, vault: &Vault) -> Result<Condition, CommandError> {
         match self.digest_of(vault) {
-            Ok(digest) => Ok(FindCondition::About { digest }),
+            Ok(digest) => Ok(Condition::About { digest }),
             Err(LookupError::AmbiguousName { name, .. }) => {
                 let filter = |attribute: &str| ArtifactFilter {
-                    conditions: vec![FindCondition::attribute(attribute, &name)],
+                    conditions: vec![Condition::attribute(attribute, &name)],
                     ..ArtifactFilter::default()
                 };
                 let [first, last] = RUN_IDS;
                 let attribute = if vault.count(&filter(first))? > 0 { first } else { last };
-                Ok(FindCondition::attribute(attribute, &name))
+                Ok(Condition::attribute(attribute, &name))
             }
             Err(error) => Err(self.explained(error)),
         }
@@ -207,7 +206,7 @@ pub(crate) fn similar_text(similar: &[String]) -> String {
 }
 
 /// Parses the name of a tag, for clap.
-pub(crate) fn tag(text: &str) -> Result<String, String> {
+pub(crate) fn tag_name(text: &str) -> Result<String, String> {
     let text = text.strip_prefix('@').unwrap_or(text);
     if is_tag(text) {
         Ok(text.to_owned())
@@ -218,7 +217,7 @@ pub(crate) fn tag(text: &str) -> Result<String, String> {
 
 /// Parses the name of a tag that is set, for clap.
 pub(crate) fn new_tag(text: &str) -> Result<String, String> {
-    let name = tag(text)?;
+    let name = tag_name(text)?;
     if name.parse::<DigestPrefix>().is_ok() {
         return Err(format!("{name} cannot be a tag: it has the form of a hash"));
     }
@@ -271,7 +270,7 @@ impl PromptArgs {
     pub(crate) fn prompt(&self, vault: &Vault) -> Result<Option<Prompt>, CommandError> {
         let prompt = match (&self.prompt, &self.prompt_file, &self.prompt_hash) {
             (Some(text), ..) => Prompt::from_bytes(text.clone().into_bytes()),
-            (None, Some(path), _) => Prompt::from_bytes(read(path)?),
+            (None, Some(path), _) => Prompt::from_bytes(read_prompt(path)?),
             (None, None, Some(prefix)) => Prompt {
                 digest: mentioned(vault, prefix, Some(runvault::artifact::group::PROMPT))?,
                 bytes: None,
@@ -282,7 +281,7 @@ impl PromptArgs {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
+fn read_prompt(path: &Path) -> Result<Vec<u8>, CommandError> {
     let limit = Limits::default().bytes;
     let mut bytes = Vec::new();
     let read = match path.to_str() {

@@ -7,7 +7,7 @@ use clap::Args;
 use runvault::storage::{
     MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_NOTE_BYTES, is_label_key, is_label_value, is_note,
 };
-use runvault::vault::find::FindCondition;
+use runvault::vault::find::Condition;
 use runvault::vault::retention::LabelRule;
 
 use crate::cli::args::completing::CandidateSource;
@@ -62,7 +62,7 @@ pub(crate) fn unique(labels: &[(String, String)]) -> Result<BTreeMap<String, Str
 
 /// Returns the labels of the environment, and reports if there is no CI system.
 fn from_environment() -> BTreeMap<String, String> {
-    let labels = labels(|name| std::env::var(name).ok());
+    let labels = ci_labels(|name| std::env::var(name).ok());
     if labels.is_empty() {
         stdout::note("--ci: the environment is not that of a known CI system; no labels are taken from it");
     }
@@ -83,7 +83,7 @@ pub(crate) fn key(text: &str) -> Result<String, String> {
 /// Parses `KEY=VALUE`, for clap.
 pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
-    Ok((key(name)?, valid(value)?))
+    Ok((key(name)?, label_value(value)?))
 }
 
 /// A label, or all labels with a key.
@@ -96,15 +96,15 @@ pub(crate) struct LabelTest {
 /// Parses `KEY` or `KEY=VALUE`, for clap.
 pub(crate) fn test(text: &str) -> Result<LabelTest, String> {
     match text.split_once('=') {
-        Some((name, value)) => Ok(LabelTest { key: key(name)?, value: Some(valid(value)?) }),
+        Some((name, value)) => Ok(LabelTest { key: key(name)?, value: Some(label_value(value)?) }),
         None => Ok(LabelTest { key: key(text)?, value: None }),
     }
 }
 
 impl LabelTest {
     /// Returns the condition that an artifact has it.
-    pub(crate) fn condition(&self) -> FindCondition {
-        FindCondition::label(&self.key, self.value.as_deref())
+    pub(crate) fn condition(&self) -> Condition {
+        Condition::label(&self.key, self.value.as_deref())
     }
 
     /// Returns it for a retention policy.
@@ -113,7 +113,7 @@ impl LabelTest {
     }
 }
 
-fn valid(value: &str) -> Result<String, String> {
+fn label_value(value: &str) -> Result<String, String> {
     if is_label_value(value) {
         return Ok(value.to_owned());
     }
@@ -121,7 +121,7 @@ fn valid(value: &str) -> Result<String, String> {
 }
 
 /// Parses a note, for clap.
-pub(crate) fn note(text: &str) -> Result<String, String> {
+pub(crate) fn note_text(text: &str) -> Result<String, String> {
     if is_note(text) {
         return Ok(text.to_owned());
     }
@@ -232,23 +232,23 @@ const REFERENCES: [&str; 2] = ["refs/heads/", "origin/"];
 
 /// Returns the labels that the environment of a CI system states; none if it is not that of a known one. `get` returns
 /// the value of a variable.
-pub(super) fn labels(get: impl Fn(&str) -> Option<String>) -> BTreeMap<String, String> {
+pub(super) fn ci_labels(get: impl Fn(&str) -> Option<String>) -> BTreeMap<String, String> {
     let get = |name: &str| get(name).filter(|value| !value.is_empty());
     let is_marked = |system: &&CiSystem| {
         let (name, expected) = system.marker;
         get(name).is_some_and(|value| expected.is_none_or(|expected| value.eq_ignore_ascii_case(expected)))
     };
     let Some(system) = SYSTEMS.iter().find(is_marked) else { return BTreeMap::new() };
-    let branch = filled(system.branch, &get).map(|branch| {
+    let branch = fill_first(system.branch, &get).map(|branch| {
         let short = REFERENCES.iter().find_map(|reference| branch.strip_prefix(reference));
         short.map_or(branch.clone(), str::to_owned)
     });
     let labels = [
         ("ci", Some(system.name.to_owned())),
-        ("repository", filled(system.repository, &get)),
-        ("commit", filled(system.commit, &get)),
+        ("repository", fill_first(system.repository, &get)),
+        ("commit", fill_first(system.commit, &get)),
         ("branch", branch),
-        ("job", filled(system.job, &get)),
+        ("job", fill_first(system.job, &get)),
     ];
     // A value that cannot be a label, such as a very long one, is left out.
     let valid = labels.into_iter().filter_map(|(key, value)| {
@@ -259,11 +259,11 @@ pub(super) fn labels(get: impl Fn(&str) -> Option<String>) -> BTreeMap<String, S
 }
 
 /// Returns the first of the texts whose variables are all set, with their values.
-fn filled(template: VariableTemplates, get: &impl Fn(&str) -> Option<String>) -> Option<String> {
-    template.iter().find_map(|text| fill(text, get))
+fn fill_first(template: VariableTemplates, get: &impl Fn(&str) -> Option<String>) -> Option<String> {
+    template.iter().find_map(|text| fill_template(text, get))
 }
 
-fn fill(text: &str, get: &impl Fn(&str) -> Option<String>) -> Option<String> {
+fn fill_template(text: &str, get: &impl Fn(&str) -> Option<String>) -> Option<String> {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
@@ -305,7 +305,7 @@ mod tests {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        labels(get).into_iter().map(|(key, value)| format!("{key}={value}")).collect()
+        ci_labels(get).into_iter().map(|(key, value)| format!("{key}={value}")).collect()
     }
 
     #[test]
@@ -350,7 +350,7 @@ mod tests {
             let found = of(&[(marker, value.unwrap_or("1"))]);
             assert_eq!(found, [format!("ci={}", system.name)]);
             for template in [system.repository, system.commit, system.branch, system.job] {
-                assert!(template.iter().all(|text| fill(text, &|_| Some("x".to_owned())).is_some()));
+                assert!(template.iter().all(|text| fill_template(text, &|_| Some("x".to_owned())).is_some()));
             }
         }
     }

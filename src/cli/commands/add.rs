@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::index;
 use crate::cli::args::inputs::{self, InputArgs, RecordedArgs};
-use crate::cli::args::label::note;
+use crate::cli::args::label::note_text;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
 use crate::cli::args::{hash, settings};
 use crate::cli::commands::mover::{MoveArgs, Mover};
@@ -54,7 +54,7 @@ pub(crate) struct Args {
     tag: Option<String>,
 
     /// Set this note on every artifact that is added or already stored, replacing any other
-    #[arg(long, value_name = "TEXT", value_parser = note, hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", value_parser = note_text, hide_short_help = true)]
     note: Option<String>,
 
     /// Continue after documents that are rejected or cannot be read (the default)
@@ -387,7 +387,7 @@ impl AddPrinter {
         if terminal::is_verbose() {
             let can_be_signed = examined.kind.is_some_and(runvault::artifact::Kind::can_be_signed);
             if can_be_signed && examined.core.is_some() {
-                writeln!(out, "  {}", matches::text(examined.signature.as_ref()))?;
+                writeln!(out, "  {}", matches::signature_text(examined.signature.as_ref()))?;
             }
             report::write(out, &examined.report, self.most())?;
         }

@@ -5,9 +5,8 @@ use std::io::Write;
 use clap::Args as ClapArgs;
 use clap_complete::Shell;
 
-use crate::cli::args::completing;
-use crate::cli::args::help;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::args::{completing, help};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout;
 

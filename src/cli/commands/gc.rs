@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args as ClapArgs;
-use runvault::vault::reclaim::{ReclaimAnswer, ReclaimRequest, ReclaimableAnswer, ReclaimableRequest};
+use runvault::vault::maintenance::{ReclaimAnswer, ReclaimRequest, ReclaimableAnswer, ReclaimableRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::rm;

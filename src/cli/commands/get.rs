@@ -9,7 +9,7 @@ use runvault::files;
 use runvault::formats;
 use runvault::storage::StoredMember;
 use runvault::vault::api::SignatureName;
-use runvault::vault::captures::CapturesRequest;
+use runvault::vault::details::CapturesRequest;
 use runvault::vault::resolve::RequestedHashes;
 use runvault::{LocatedCapture, Vault};
 
@@ -81,7 +81,7 @@ impl Args {
         let options = self.mode.options(self.force, vault.path());
         match (found, file) {
             (FoundFiles::Directory(kind, members), Some(path)) => {
-                disk::write(path, Some(kind), &members, &options)?;
+                disk::write_files(path, Some(kind), &members, &options)?;
             }
             (FoundFiles::Document(bytes), Some(path)) => files::write(path, &options, &bytes)?,
             (FoundFiles::Document(bytes), None) => return self.write_standard_output(&bytes),
@@ -164,7 +164,7 @@ fn say_which(vault: &Vault, located: &LocatedCapture) -> Result<(), CommandError
     let preferred = SignatureName::from(capture.signature.as_ref().map(|signature| signature.state));
     if captures.iter().any(|capture| capture.signature != preferred) {
         let (count, hash) = (counted(captures.len() as u64, "capture"), capture.capture);
-        let said = matches::text(capture.signature.as_ref());
+        let said = matches::signature_text(capture.signature.as_ref());
         stdout::note(&format!(
             "{:.12} has {count} whose signatures differ; this is {HASH}{hash}{HASH:#}, {said}; --capture HASH selects another",
             artifact.core

@@ -303,15 +303,15 @@ impl LogVerification {
 /// Formats the number of compared catalog rows.
 fn listed(catalog: &CatalogCheck) -> String {
     let counts = [
-        (catalog.artifacts, "artifact"),
-        (catalog.captures, "capture"),
-        (catalog.tags, "tag"),
-        (catalog.notes, "note"),
-        (catalog.pins, "pin"),
-        (catalog.labels, "label"),
-        (catalog.links, "manual link"),
-        (catalog.tombstones, "tombstone"),
-        (catalog.signatures, "signature"),
+        (catalog.counts.artifacts, "artifact"),
+        (catalog.counts.captures, "capture"),
+        (catalog.counts.tags, "tag"),
+        (catalog.counts.notes, "note"),
+        (catalog.counts.pins, "pin"),
+        (catalog.counts.labels, "label"),
+        (catalog.counts.links, "manual link"),
+        (catalog.counts.tombstones, "tombstone"),
+        (catalog.counts.signatures, "signature"),
     ];
     let listed: Vec<String> = counts.iter().map(|(count, thing)| counted(*count, thing)).collect();
     listed.join(", ")

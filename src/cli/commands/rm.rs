@@ -146,7 +146,7 @@ pub(crate) fn refusal(error: RemoveError) -> CommandError {
             for ReferencedArtifact { artifact, links, more } in held.iter().take(LISTED) {
                 because.push(format!("{} {}", formats::bare_noun(&artifact.kind), artifact.core));
                 because.extend(links.iter().map(|link| {
-                    format!("  <- {} {} {}", link.relation, link.target, links::because(&link.origin))
+                    format!("  <- {} {} {}", link.relation, link.target, links::origin_text(&link.origin))
                 }));
                 because.extend((*more > 0).then(|| format!("  and {more} more")));
             }

@@ -9,8 +9,8 @@ use runvault::artifact::Kind;
 use runvault::display::{brief, escaped};
 use runvault::storage::{MAX_NOTE_BYTES, TimeBasis};
 use runvault::vault::api::SignatureName;
-use runvault::vault::captures::CaptureSummary;
-use runvault::vault::show::{ArtifactPin, AttributeSummary, ExtensionSummary, ShowAnswer, ShowRequest};
+use runvault::vault::details::{AttributeSummary, CaptureSummary};
+use runvault::vault::show::{ArtifactPin, ExtensionSummary, ShowAnswer, ShowRequest};
 use runvault::{clock, formats};
 
 use crate::cli::args::completing::CandidateSource;
@@ -180,7 +180,7 @@ fn print_capture(
         rest.push(format!("seen again {}", time::shown(capture.seen_at.0)));
     }
     if can_be_signed || capture.signature != SignatureName::Unsigned {
-        rest.push(matches::text_of(capture.signature.into(), capture.key_id.as_deref()));
+        rest.push(matches::state_text(capture.signature, capture.key_id.as_deref()));
     }
     let rest = rest.join(", ");
     let whole = capture.capture_hash.to_string();

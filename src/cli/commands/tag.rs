@@ -60,7 +60,7 @@ enum TagOperand {
 impl TagOperand {
     fn new(vault: &Vault, text: &str) -> Result<Self, CommandError> {
         let pasted = pasted(text);
-        let Ok(name) = hash::tag(&pasted) else {
+        let Ok(name) = hash::tag_name(&pasted) else {
             let is_artifact = text.parse::<ArtifactArg>().is_ok();
             return Ok(if is_artifact { Self::Artifact } else { Self::Other });
         };
@@ -88,7 +88,7 @@ impl SetTagArgs {
     fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
         let (artifact, tag) = self.in_order(&vault)?;
-        let (artifact, name) = (parsed::<ArtifactArg>(artifact)?, usage(hash::tag(&pasted(tag)))?);
+        let (artifact, name) = (parsed::<ArtifactArg>(artifact)?, usage(hash::tag_name(&pasted(tag)))?);
         let core_hash = artifact.locate_artifact(&vault)?.artifact.core;
         let request = SetTagRequest { core_hash, name: name.clone() };
         let answer = vault.run(&request).map_err(|error| match error.kind() {
@@ -136,7 +136,7 @@ fn note(answer: &SetTagAnswer, name: &str) -> String {
 #[command(aliases = ["del", "delete", "rm", "unset"])]
 struct RemoveTagArgs {
     /// The tag
-    #[arg(value_parser = hash::tag, add = CandidateSource::Tags.completer())]
+    #[arg(value_parser = hash::tag_name, add = CandidateSource::Tags.completer())]
     name: String,
 
     /// Print one JSON document

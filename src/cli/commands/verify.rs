@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Args as ClapArgs;
 use runvault::LocatedCapture;
 use runvault::Vault;
-use runvault::artifact::{Kind, SignaturePolicy};
+use runvault::artifact::{Kind, SignatureName, SignaturePolicy};
 use runvault::digest::CaptureHash;
 use runvault::display::escaped;
 use runvault::formats;
@@ -17,7 +17,7 @@ use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::inputs::InputArgs;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::matches::{self, CaptureSignatureStatus};
+use crate::cli::output::matches;
 use crate::cli::output::progress::CommandProgress;
 use crate::cli::output::stdout::{self, BAD, FAINT, GOOD, HASH, counted};
 use crate::cli::output::{json, report, terminal};
@@ -131,7 +131,7 @@ impl VerifyPrinter {
         writeln!(out, "{style}{word:<7}{style:#} {kind:<11} {hash}{}", escaped(&examined.path))?;
         let can_be_signed = terminal::is_verbose() && examined.kind.is_some_and(Kind::can_be_signed);
         if examined.outcome == DocumentOutcome::Verified && (can_be_signed || examined.signature.is_some()) {
-            writeln!(out, "  {}", matches::text(examined.signature.as_ref()))?;
+            writeln!(out, "  {}", matches::signature_text(examined.signature.as_ref()))?;
         }
         report::write(&mut out, &examined.report, self.most())
     }
@@ -220,9 +220,9 @@ fn result(verified: &VerifiedCapture) -> String {
         (None, Some(_)) => {
             let signature = match &verified.signature {
                 Some(CheckedSignature { signature, key_id }) => {
-                    matches::text_of((*signature).into(), key_id.as_deref())
+                    matches::state_text(*signature, key_id.as_deref())
                 }
-                None => matches::text_of(CaptureSignatureStatus::Unsigned, None),
+                None => matches::state_text(SignatureName::Unsigned, None),
             };
             format!("bytes intact, rules satisfied, core hash correct, {signature}")
         }

@@ -4,18 +4,15 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use runvault::artifact::{AttributeInfo, FINISHED_AT, ValueType};
-use runvault::clock;
 use runvault::display::brief;
 use runvault::formats;
 use runvault::storage::TimeBasis;
-use runvault::vault::api::ArtifactSummary;
-use runvault::vault::captures::CaptureSummary;
-use runvault::vault::details::{ArtifactDetails, Detail};
+use runvault::vault::api::{ArtifactSummary, SignatureName};
+use runvault::vault::details::{ArtifactDetails, AttributeSummary, CaptureSummary, Detail};
 use runvault::vault::find::ArtifactMatch;
 use runvault::vault::list::{ListMember, ListRow};
-use runvault::vault::show::AttributeSummary;
 
-use super::matches::{CaptureSignatureStatus, label, match_text};
+use super::matches::{artifact_label, match_text};
 use super::stdout::{self, FAINT, HASH, NAME};
 use super::table::{self, DIGITS, TextCell};
 use super::time;
@@ -219,10 +216,9 @@ pub(crate) struct ColumnContext<'s> {
 
 impl<'s> ColumnContext<'s> {
     /// Returns a row of a list; `None` if it has no artifacts.
-    pub(crate) fn of_row(row: &'s ListRow) -> Option<Self> {
+    pub(crate) fn of_row(row: &'s ListRow, now: DateTime<Utc>) -> Option<Self> {
         let ListMember { artifact, details, .. } = row.members.first()?;
-        let (by, now) = (TimeBasis::Created, clock::now());
-        Some(Self { artifact, details, matches: &[], now, by, row: Some(row) })
+        Some(Self { artifact, details, matches: &[], now, by: TimeBasis::Created, row: Some(row) })
     }
 
     /// Returns the text of a column, not yet escaped for terminals.
@@ -240,9 +236,9 @@ impl<'s> ColumnContext<'s> {
             ArtifactColumn::Bytes => self.bytes().to_string(),
             ArtifactColumn::Captures => self.captures().len().to_string(),
             ArtifactColumn::Signature => {
-                let states: BTreeSet<CaptureSignatureStatus> =
-                    self.captures().iter().map(|capture| capture.signature.into()).collect();
-                states.into_iter().map(CaptureSignatureStatus::name).collect::<Vec<_>>().join(", ")
+                let states: BTreeSet<SignatureName> =
+                    self.captures().iter().map(|capture| capture.signature).collect();
+                states.into_iter().map(SignatureName::name).collect::<Vec<_>>().join(", ")
             }
             ArtifactColumn::KeyId => {
                 let ids: BTreeSet<&str> =
@@ -254,7 +250,7 @@ impl<'s> ColumnContext<'s> {
                     self.captures().iter().filter_map(|capture| capture.source_path.as_deref()).collect();
                 paths.into_iter().collect::<Vec<_>>().join(", ")
             }
-            ArtifactColumn::Label => label(self.attributes()),
+            ArtifactColumn::Label => artifact_label(self.attributes()),
             ArtifactColumn::Tags => self.tags_text(),
             ArtifactColumn::Labels => self.labels_text(),
             ArtifactColumn::Note => details.note.clone().unwrap_or_default(),

@@ -19,7 +19,7 @@ use crate::cli::output::exit::CommandError;
 pub(crate) struct ModeArgs {
     /// Permissions of written files in octal, such as 0644, regardless of the umask. Default: 0600, further restricted
     /// by the umask
-    #[arg(long, value_name = "MODE", value_parser = mode, hide_short_help = true)]
+    #[arg(long, value_name = "MODE", value_parser = parse_mode, hide_short_help = true)]
     mode: Option<u32>,
 }
 
@@ -31,7 +31,7 @@ impl ModeArgs {
     }
 }
 
-fn mode(text: &str) -> Result<u32, String> {
+fn parse_mode(text: &str) -> Result<u32, String> {
     let is_octal = !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
     let mode = is_octal.then(|| u32::from_str_radix(text, 8).ok()).flatten();
     mode.filter(|mode| *mode <= 0o777).ok_or_else(|| "a mode is an octal number up to 0777".to_owned())
@@ -90,7 +90,7 @@ pub(crate) fn write_with<T>(
 }
 
 /// Writes the files of an artifact to `path`: as an archive if the file name is that of one, otherwise as a directory.
-pub(crate) fn write(
+pub(crate) fn write_files(
     path: &Path,
     kind: Option<Kind>,
     members: &[StoredMember],
@@ -154,17 +154,17 @@ fn check_replaceable(path: &Path, allowed: &[&str]) -> Result<(), CommandError> 
 
 #[cfg(test)]
 mod tests {
-    use super::mode;
+    use super::parse_mode;
 
     #[test]
     fn modes_are_octal() {
         for (text, expected) in
             [("0644", Some(0o644)), ("600", Some(0o600)), ("0", Some(0)), ("777", Some(0o777))]
         {
-            assert_eq!(mode(text).ok(), expected, "{text}");
+            assert_eq!(parse_mode(text).ok(), expected, "{text}");
         }
         for text in ["", "8", "0o644", "+644", "-1", "1777", "rw", "0644 ", "77777777777"] {
-            assert!(mode(text).is_err(), "{text}");
+            assert!(parse_mode(text).is_err(), "{text}");
         }
     }
 }

@@ -20,13 +20,13 @@ use super::terminal;
 /// Writes the heading of an artifact on its own line.
 pub(crate) fn heading(out: &mut dyn Write, kind: &str, core: CoreHash) -> io::Result<()> {
     let kind = escaped(formats::bare_noun(kind)).to_string();
-    let core = fitting(core, fit::width(&kind) + 1);
+    let core = fitting_hash(core, fit::width(&kind) + 1);
     writeln!(out, "{kind} {HASH}{core}{HASH:#}")
 }
 
 /// Formats a core hash for a line with this number of columns taken: in full, or on a narrow terminal as a prefix long
 /// enough for other commands.
-pub(crate) fn fitting(core: CoreHash, used: usize) -> String {
+pub(crate) fn fitting_hash(core: CoreHash, used: usize) -> String {
     let whole = core.to_string();
     match terminal::width() {
         Some(width) if used + whole.len() > width => format!("{core:.12}"),
@@ -54,7 +54,7 @@ pub(crate) fn print(out: &mut dyn Write, indent: &str, link: &LinkSummary) -> io
         Direction::In => "<-",
     };
     let relation = escaped(relation).to_string();
-    let because = escaped(&reason(link)).to_string();
+    let because = escaped(&link_reason(link)).to_string();
     let width = terminal::width().unwrap_or(usize::MAX);
     // The indentation of distant links is limited.
     let indent = indent.get(..width.saturating_sub(LINK_WIDTH)).unwrap_or(indent);
@@ -91,7 +91,7 @@ fn target_parts(target: &LinkEnd) -> [(String, Style); 2] {
 }
 
 /// Formats the origin of a link.
-pub(crate) fn because(origin: &LinkOrigin) -> String {
+pub(crate) fn origin_text(origin: &LinkOrigin) -> String {
     match origin {
         LinkOrigin::Derived(because) => because.clone(),
         LinkOrigin::Manual(None) => "added manually".to_owned(),
@@ -100,7 +100,7 @@ pub(crate) fn because(origin: &LinkOrigin) -> String {
 }
 
 /// Formats the reason for a link.
-fn reason(link: &LinkSummary) -> String {
+fn link_reason(link: &LinkSummary) -> String {
     match (link.manual, &link.because) {
         (false, because) => because.clone().unwrap_or_default(),
         (true, None) => "added manually".to_owned(),
@@ -148,7 +148,7 @@ pub(crate) fn json(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()> {
 }
 
 /// Returns the label of a node in a diagram, without characters that end a quoted text.
-fn label(target: &LinkEnd) -> String {
+fn node_label(target: &LinkEnd) -> String {
     let LinkEnd { kind, core_hash, digest, name, .. } = target;
     let kind = kind.as_deref().map_or("missing", |kind| formats::bare_noun(kind));
     let text = match (core_hash, digest) {
@@ -169,7 +169,7 @@ pub(crate) fn dot(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()> {
     writeln!(out, "digraph links {{")?;
     for (number, node) in graph.nodes.iter().enumerate() {
         let style = if node.target.dangling { ", style=dashed" } else { "" };
-        writeln!(out, "  n{number} [label=\"{}\"{style}];", label(&node.target))?;
+        writeln!(out, "  n{number} [label=\"{}\"{style}];", node_label(&node.target))?;
     }
     for edge in &graph.edges {
         let style = if edge.strength == LinkStrength::Coincident { ", style=dotted" } else { "" };
@@ -184,7 +184,7 @@ pub(crate) fn mermaid(out: &mut dyn Write, graph: &LinksAnswer) -> io::Result<()
     writeln!(out, "flowchart LR")?;
     for (number, node) in graph.nodes.iter().enumerate() {
         let (open, close) = if node.target.dangling { ("([", "])") } else { ("[", "]") };
-        writeln!(out, "  n{number}{open}\"{}\"{close}", label(&node.target))?;
+        writeln!(out, "  n{number}{open}\"{}\"{close}", node_label(&node.target))?;
     }
     for edge in &graph.edges {
         let arrow = if edge.strength == LinkStrength::Coincident { "-.->" } else { "-->" };

@@ -11,7 +11,7 @@ use runvault::storage::StorageError;
 use runvault::validation::{Report, Severity, Violation};
 use runvault::vault::add::{DocumentOutcome, DocumentResult};
 use runvault::vault::api::FindingSummary;
-use runvault::vault::captures::CapturesRequest;
+use runvault::vault::details::CapturesRequest;
 use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace, ForksOfRequest};
 use runvault::vault::fsck::Finding;
 use serde::Serialize;
@@ -139,7 +139,7 @@ impl ForkNotes {
         let (limit, comparisons) = (Some(LISTED_FORKS), Some(COMPARED));
         let answer = vault.run(&ForksOfRequest { artifacts: self.added.clone(), limit, comparisons })?;
         for fork in &answer.forks {
-            stdout::note(&text(fork));
+            stdout::note(&fork_text(fork));
         }
         if answer.is_more {
             stdout::note("there are more forks; \"runvault forks\" lists them");
@@ -150,7 +150,7 @@ impl ForkNotes {
     }
 }
 
-fn text(fork: &ForkSummary) -> String {
+fn fork_text(fork: &ForkSummary) -> String {
     let side = |kind: &str, core: CoreHash| format!("{} {HASH}{core:.12}{HASH:#}", formats::bare_noun(kind));
     let ([one, other], shared, place) = match fork {
         ForkSummary::Traces { header, record, traces } => (

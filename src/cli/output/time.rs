@@ -6,8 +6,7 @@ use runvault::storage::TimeBasis;
 use runvault::{Vault, clock};
 
 use crate::cli::output::exit::CommandError;
-use crate::cli::output::stdout;
-use crate::cli::output::terminal;
+use crate::cli::output::{stdout, terminal};
 
 pub(crate) use runvault::display::{ago, duration, time as display};
 

@@ -14,7 +14,7 @@ use crate::mcp::page::{self, McpCursor, fitting_page, remove_empty};
 use crate::mcp::work::ToolArguments;
 use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::api::Timestamp;
-use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindPeriod};
+use crate::vault::find::{ArtifactFilter, Condition, FindCursor, FindPeriod};
 use crate::vault::list::ListRequest;
 
 /// Maximum number of runs of a result.
@@ -82,9 +82,9 @@ impl Arguments {
                 "there is no attribute {name:?}; expected one of {known}"
             )));
         }
-        let attributes = self.attributes.iter().map(|(name, value)| FindCondition::attribute(name, value));
-        let labels = self.labels.iter().map(|(key, value)| FindCondition::label(key, Some(value)));
-        let failed = self.with_errors.then(|| FindCondition::Range {
+        let attributes = self.attributes.iter().map(|(name, value)| Condition::attribute(name, value));
+        let labels = self.labels.iter().map(|(key, value)| Condition::label(key, Some(value)));
+        let failed = self.with_errors.then(|| Condition::Range {
             name: AttributeInfo::ERRORS.name.to_owned(),
             least: Some(1),
             most: None,

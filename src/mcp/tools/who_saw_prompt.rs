@@ -10,8 +10,8 @@ use crate::digest::{Digest, DigestPrefix};
 use crate::mcp::page::{self, McpCursor, fitting_page, remove_empty};
 use crate::mcp::work::ToolArguments;
 use crate::mcp::work::{ToolContext, ToolError};
-use crate::vault::digests::DigestsRequest;
-use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor, FindRequest, FoundArtifact};
+use crate::vault::find::{ArtifactFilter, Condition, FindCursor, FindRequest, FoundArtifact};
+use crate::vault::resolve::DigestsRequest;
 
 /// Maximum number of artifacts of a result.
 const MOST: usize = 50;
@@ -43,7 +43,7 @@ impl ToolArguments for Arguments {
     fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
         let digest = self.digest(work)?;
         let after: Option<FindCursor> = self.cursor.decode()?;
-        let mention = FindCondition::Mention { group: Some(group::PROMPT.to_owned()), digest };
+        let mention = Condition::Mention { group: Some(group::PROMPT.to_owned()), digest };
         let filter = ArtifactFilter { conditions: vec![mention], ..ArtifactFilter::default() };
         let request = FindRequest { filter, after, all_versions: true, ..FindRequest::default() };
         fitting_page(MOST, &json!({"prompt_hash": digest}), "artifacts", &mut |limit| {

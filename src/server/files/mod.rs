@@ -12,10 +12,9 @@ use std::io;
 use axum::http::Uri;
 use maud::{DOCTYPE, PreEscaped, html};
 
-use super::assets::{SCRIPT, STYLE};
 use super::pages;
 use super::text::{line, title_line};
-use super::visit::{Download, HtmlPage, Medium, PageError, PageRequest, ResponseContent};
+use super::visit::{Download, HtmlPage, Medium, PageError, PageRequest, ResponseContent, SCRIPT, STYLE};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::StorageError;
 use crate::vault::Vault;

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::{audits, locate, parts, transcript};
+use super::search;
+use super::{audits, parts, transcript};
 use crate::clock;
 use crate::digest::{CoreHash, Digest};
 use crate::display::{counted, size};
@@ -11,10 +12,9 @@ use crate::server::address;
 use crate::server::text::{block, exact_time, line, long_line, number, time};
 use crate::server::visit::{HtmlPage, Medium, PageError, PageRequest, ResponseContent};
 use crate::storage::ErrorKind;
-use crate::vault::captures::CaptureSummary;
-use crate::vault::details::RUN_IDS;
+use crate::vault::details::{AttributeSummary, CaptureSummary, RUN_IDS};
 use crate::vault::resolve::{RecoveredFiles, ResolveRequest};
-use crate::vault::show::{AttributeSummary, ShowAnswer, ShowRequest};
+use crate::vault::show::{ShowAnswer, ShowRequest};
 use crate::vault::{LocatedCapture, LookupError};
 
 /// Maximum number of values listed per attribute.
@@ -43,7 +43,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
 }
 
 fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
-    let located = locate::named(visit)?;
+    let located = search::artifact_of_path(visit)?;
     let core = located.artifact.core;
     // Parameters that are valid are ASCII, so that they can be in the address of a redirect.
     let parameters = transcript::Parameters::new(visit)?;

@@ -12,7 +12,7 @@ use crate::server::text::{line, number, time};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::{ArtifactSummary, TimeBasis};
 use crate::vault::find::{
-    ArtifactFilter, ArtifactMatch, FindAnswer, FindCondition, FindPeriod, FindRequest, FoundArtifact,
+    ArtifactFilter, ArtifactMatch, Condition, FindAnswer, FindPeriod, FindRequest, FoundArtifact,
 };
 
 /// Number of artifacts of a page.
@@ -77,14 +77,14 @@ impl Parameters {
         Ok(FindRequest { filter, order, limit, after, ..FindRequest::default() })
     }
 
-    fn conditions(&self, visit: &PageRequest<'_>) -> Result<Vec<FindCondition>, PageError> {
+    fn conditions(&self, visit: &PageRequest<'_>) -> Result<Vec<Condition>, PageError> {
         let mut conditions = Vec::new();
         if let Some(tag) = given(&self.tag) {
             let name = tag.strip_prefix('@').unwrap_or(tag);
-            conditions.push(FindCondition::Tagged { name: (name != "*").then(|| name.to_owned()) });
+            conditions.push(Condition::Tagged { name: (name != "*").then(|| name.to_owned()) });
         }
         conditions.extend(given(&self.label).map(filters::label));
-        conditions.extend(given(&self.note).map(|text| FindCondition::Note { text: text.to_owned() }));
+        conditions.extend(given(&self.note).map(|text| Condition::Note { text: text.to_owned() }));
         if let Some(text) = given(&self.attribute) {
             conditions.push(filters::attribute("attribute", text)?);
         }

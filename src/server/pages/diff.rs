@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{locate, parts};
+use super::parts;
+use super::search;
 use crate::digest::CoreHash;
 use crate::display::counted;
 use crate::server::address;
@@ -43,7 +44,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
         let body = html! { h1 { (title) } (form(&parameters)) };
         return Ok(ResponseContent::Page(HtmlPage { title, section: "/diff", body }));
     }
-    let side = |text: &str| Ok::<_, PageError>(locate::located(visit, text.trim())?.artifact.core);
+    let side = |text: &str| Ok::<_, PageError>(search::artifact_of_text(visit, text.trim())?.artifact.core);
     let (one, other) = (side(&parameters.one)?, side(&parameters.other)?);
     let compared = |core_hash| ComparedArtifact { core_hash, capture_hash: None };
     let answer = visit.run(&DiffRequest {

@@ -5,8 +5,7 @@ use std::fmt::Display;
 use serde::Deserialize;
 
 use crate::digest::DigestPrefix;
-use crate::server::assets;
-use crate::server::visit::{Download, PageError, PageRequest, ResponseContent};
+use crate::server::visit::{Download, PageError, PageRequest, ResponseContent, asset_named};
 use crate::vault::resolve::{RecoveredFiles, RequestedHashes, ResolveRequest};
 use crate::vault::{LocatedCapture, LookupError, Vault};
 
@@ -66,7 +65,7 @@ pub(in crate::server) fn core(visit: &PageRequest<'_>) -> Result<ResponseContent
 
 /// Returns the style sheet or the script.
 pub(in crate::server) fn asset(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
-    assets::named(visit.name).map(ResponseContent::Asset).ok_or(PageError::NoPage)
+    asset_named(visit.name).map(ResponseContent::Asset).ok_or(PageError::NoPage)
 }
 
 impl<'v> DownloadRequest<'v> {

@@ -12,10 +12,9 @@ use crate::server::text::line;
 use crate::server::visit::{PageError, PageRequest};
 use crate::vault::LookupError;
 use crate::vault::api::Timestamp;
-use crate::vault::digests::DigestsRequest;
-use crate::vault::find::{ArtifactFilter, FindCondition, FindCursor};
+use crate::vault::find::{ArtifactFilter, Condition, FindCursor};
 use crate::vault::near::{NearRequest, NearValues};
-use crate::vault::resolve::ResolveRequest;
+use crate::vault::resolve::{DigestsRequest, ResolveRequest};
 
 /// Maximum number of similar names.
 const SIMILAR: usize = 5;
@@ -107,7 +106,7 @@ pub(super) fn kinds(name: &str) -> Result<Vec<String>, PageError> {
 }
 
 /// Returns the condition of an attribute and its value, such as `model_id=m`.
-pub(super) fn attribute(field: &'static str, text: &str) -> Result<FindCondition, PageError> {
+pub(super) fn attribute(field: &'static str, text: &str) -> Result<Condition, PageError> {
     let (name, value) = text
         .split_once('=')
         .ok_or_else(|| invalid(field, &"an attribute is a name and a value, such as model_id=m"))?;
@@ -117,7 +116,7 @@ pub(super) fn attribute(field: &'static str, text: &str) -> Result<FindCondition
         let near = if similar.is_empty() { String::new() } else { format!("; similar: {similar}") };
         return Err(invalid(field, &format!("there is no attribute {name}{near}")));
     }
-    Ok(FindCondition::attribute(name, value))
+    Ok(Condition::attribute(name, value))
 }
 
 /// Returns the condition that an artifact has a hash or mentions it.
@@ -125,9 +124,9 @@ pub(super) fn about(
     visit: &PageRequest<'_>,
     field: &'static str,
     text: &str,
-) -> Result<FindCondition, PageError> {
+) -> Result<Condition, PageError> {
     match ResolveRequest::new(text).digest(visit.vault) {
-        Ok(digest) => Ok(FindCondition::About { digest }),
+        Ok(digest) => Ok(Condition::About { digest }),
         Err(LookupError::Store(error)) => Err(error.into()),
         Err(error) => Err(invalid(field, &error)),
     }
@@ -150,9 +149,9 @@ pub(super) fn near(visit: &PageRequest<'_>, filter: &ArtifactFilter) -> Result<M
 }
 
 /// Returns the condition of the key of a label, or of a key, `=` and a value.
-pub(super) fn label(text: &str) -> FindCondition {
+pub(super) fn label(text: &str) -> Condition {
     let (key, value) = text.split_once('=').map_or((text, None), |(key, value)| (key, Some(value)));
-    FindCondition::label(key, value)
+    Condition::label(key, value)
 }
 
 /// Parses the end of the previous page, if there is one.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::{locate, parts};
+use super::{parts, search};
 use crate::display::counted;
 use crate::formats;
+use crate::server::address;
 use crate::server::text::{drawn_line, line, title_line};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
-use crate::server::{address, assets};
 use crate::vault::links::{LinkEdge, LinkEnd, LinksAnswer, LinksRequest};
 
 /// Maximum number of links that are drawn.
@@ -43,7 +43,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     if !(1..=DEPTHS).contains(&depth) {
         return Err(PageError::BadRequest(format!("the depth is a number from 1 to {DEPTHS}")));
     }
-    let artifact = locate::named(visit)?.artifact;
+    let artifact = search::artifact_of_path(visit)?.artifact;
     let core = artifact.core;
     let request = LinksRequest { depth, limit: Some(LINKS), ..LinksRequest::new(core) };
     let answer = visit.run(&request)?;
@@ -179,7 +179,7 @@ fn node_at(end: &LinkEnd, x: i64, y: i64, is_root: bool) -> Markup {
         }
     };
     let label = format!("{noun} {label}");
-    assets::linked(core_hash.map(address::artifact).as_deref(), &label, &drawn)
+    parts::linked_drawing(core_hash.map(address::artifact).as_deref(), &label, &drawn)
 }
 
 /// Lists the links, for those who cannot see the drawing.

@@ -4,14 +4,15 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::parts::{step_class, step_label};
+use super::parts::{self, step_class, step_label};
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
+use crate::server::address;
 use crate::server::text::{exact_time, line, number};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
-use crate::server::{address, assets};
-use crate::vault::journal::{JournalEntry, JournalHead, JournalHeadRequest, JournalRequest};
+use crate::storage::Head;
+use crate::vault::journal::{JournalEntry, JournalHeadRequest, JournalRequest};
 use crate::vault::view::{ViewAnswer, ViewStep};
 
 /// Number of entries of a page.
@@ -43,7 +44,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     Ok(ResponseContent::Page(HtmlPage { title: "Journal".to_owned(), section: "/journal", body }))
 }
 
-fn introduction(head: &JournalHead) -> Markup {
+fn introduction(head: &Head) -> Markup {
     html! {
         p {
             (number(head.seq)) " entries. Each contains the digest of the one before. The digest of the last, which covers "
@@ -172,5 +173,5 @@ fn record(at: usize, step: &ViewStep, hash: &str) -> Markup {
             text.hash x=(x) y=(y + RADIUS + 14) text-anchor="middle" { (hash) }
         }
     };
-    assets::linked(Some(&format!("#step-{}", step.index)), &label, &drawn)
+    parts::linked_drawing(Some(&format!("#step-{}", step.index)), &label, &drawn)
 }

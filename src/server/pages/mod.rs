@@ -8,7 +8,6 @@ pub(super) mod download;
 mod filters;
 pub(super) mod graph;
 pub(super) mod journal;
-pub(super) mod locate;
 mod parts;
 pub(super) mod prompt;
 pub(super) mod runs;

@@ -5,18 +5,17 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::filters::{self, FieldProblem, given, input, options, point};
-use super::parts;
+use super::parts::{self, Bar};
 use crate::artifact::{AttributeInfo, Kind};
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::display;
 use crate::formats;
 use crate::server::address;
-use crate::server::assets::{self, Bar};
 use crate::server::text::{line, number, time};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasis;
-use crate::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod};
+use crate::vault::find::{ArtifactFilter, Condition, FindOrder, FindPeriod};
 use crate::vault::list::{ListAnswer, ListRequest, ListRow};
 use crate::vault::stats::DaysRequest;
 
@@ -133,21 +132,21 @@ impl Parameters {
         }
     }
 
-    fn conditions(&self) -> Result<Vec<FindCondition>, PageError> {
+    fn conditions(&self) -> Result<Vec<Condition>, PageError> {
         let mut conditions = Vec::new();
         let named =
             [(AttributeInfo::MODEL_ID.name, &self.model), ("tool", &self.tool), ("agent", &self.agent)];
         for (name, value) in named {
-            conditions.extend(given(value).map(|value| FindCondition::attribute(name, value)));
+            conditions.extend(given(value).map(|value| Condition::attribute(name, value)));
         }
         if let Some(tag) = given(&self.tag) {
             let name = tag.strip_prefix('@').unwrap_or(tag);
-            conditions.push(FindCondition::Tagged { name: (name != "*").then(|| name.to_owned()) });
+            conditions.push(Condition::Tagged { name: (name != "*").then(|| name.to_owned()) });
         }
         conditions.extend(given(&self.label).map(filters::label));
         match given(&self.errors) {
             None => {}
-            Some("yes") => conditions.push(FindCondition::Range {
+            Some("yes") => conditions.push(Condition::Range {
                 name: AttributeInfo::ERRORS.name.to_owned(),
                 least: Some(1),
                 most: None,
@@ -206,7 +205,7 @@ fn days(
     let title = format!("recordings created by day, {first} to {last}");
     Ok(html! {
         @if bars.iter().any(|bar| bar.value > 0) {
-            (assets::bars(&title, &bars))
+            (parts::bar_chart(&title, &bars))
             p.faint { "Recordings by the day of their creation in UTC, " (first) " to " (last) "." }
         }
     })

@@ -1,15 +1,19 @@
-//! The page of a full-text search.
+//! The search: the page of hits, and the artifact or the page that a text in the search box or in an address leads to.
 
 use maud::{Markup, Render, html};
 use serde::Deserialize;
 
-use super::parts::place_in;
-use super::{filters, parts};
+use super::filters;
+use super::parts::{self, place_in};
+use crate::artifact::group;
 use crate::formats;
+use crate::server::address;
 use crate::server::text::{line, time, whole};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
-use crate::vault::find::ArtifactFilter;
+use crate::vault::find::{ArtifactFilter, Condition};
+use crate::vault::resolve::ResolveRequest;
 use crate::vault::search::{FieldMatch, SearchAnswer, SearchError, SearchRequest};
+use crate::vault::{LocatedCapture, LookupError};
 
 /// Number of hits of a page.
 const HITS: u64 = 50;
@@ -106,5 +110,52 @@ fn highlighted(hit: &FieldMatch) -> Markup {
         @if hit.cut_before { "… " }
         (maud::PreEscaped(marked))
         @if hit.cut_after { " …" }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct GoParameters {
+    q: String,
+}
+
+/// Returns the artifact that the path of a request names: by a hash, a prefix of one, a tag or a run id.
+pub(in crate::server) fn artifact_of_path(visit: &PageRequest<'_>) -> Result<LocatedCapture, PageError> {
+    artifact_of_text(visit, visit.name)
+}
+
+/// Returns the artifact that `text` names.
+pub(in crate::server) fn artifact_of_text(
+    visit: &PageRequest<'_>,
+    text: &str,
+) -> Result<LocatedCapture, PageError> {
+    Ok(ResolveRequest::new(text).locate(visit.vault)?)
+}
+
+/// Redirects to what the text names, or else to the search for the words.
+pub(in crate::server) fn go(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
+    let GoParameters { q } = visit.parameters()?;
+    let text = q.trim();
+    match artifact_of_text(visit, text) {
+        Ok(located) => Ok(ResponseContent::Redirect(address::artifact(located.artifact.core))),
+        Err(PageError::Lookup(error)) => match error {
+            LookupError::Mentioned(mentioned) => {
+                let digest = mentioned.digest;
+                let group = Some(group::PROMPT.to_owned());
+                let conditions = vec![Condition::Mention { group, digest }];
+                let prompts = ArtifactFilter { conditions, ..ArtifactFilter::default() };
+                let is_prompt = visit.vault.count(&prompts)? > 0;
+                let address = if is_prompt { address::prompt(digest) } else { address::mentions(digest) };
+                Ok(ResponseContent::Redirect(address))
+            }
+            LookupError::NotFound(_)
+            | LookupError::NoSuchTag(_)
+            | LookupError::NoSuchName { .. }
+            | LookupError::LatestOutOfRange { .. } => {
+                Ok(ResponseContent::Redirect(address::with_query("/search", &[("q", Some(text))])))
+            }
+            error => Err(error.into()),
+        },
+        Err(error) => Err(error),
     }
 }

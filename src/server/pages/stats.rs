@@ -3,10 +3,9 @@
 use chrono::Days;
 use maud::{Markup, html};
 
-use super::parts;
+use super::parts::{self, Bar};
 use crate::display::{counted, size};
 use crate::server::address;
-use crate::server::assets::{self, Bar};
 use crate::server::text::{number, time};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasis;
@@ -83,7 +82,7 @@ fn days(answer: &StatsAnswer) -> Markup {
     html! {
         section {
             h2 { "Growth" }
-            (assets::bars(&title, &bars))
+            (parts::bar_chart(&title, &bars))
             p.faint {
                 "Artifacts by the day of their creation in UTC, " (shown) " to " (last.date) "."
                 @if *undated > 0 { " " (counted(*undated, "artifact")) " without a creation time." }

@@ -12,7 +12,6 @@ use crate::digest::CoreHash;
 use crate::display::{self, counted, size};
 use crate::formats;
 use crate::server::address::{self, STEPS};
-use crate::server::assets;
 use crate::server::text::{block, exact_time, line, number};
 use crate::server::visit::{Medium, PageError, PageRequest};
 use crate::vault::view::{
@@ -356,5 +355,5 @@ fn bar(step: &ViewStep, span: &BarSpan, row: usize) -> Markup {
     let drawn = html! {
         rect class=(class) x=(span.x) y=(y) width=(span.width) height=(BAR) { title { (label) } }
     };
-    assets::linked(Some(&format!("#step-{}", step.index)), &label, &drawn)
+    parts::linked_drawing(Some(&format!("#step-{}", step.index)), &label, &drawn)
 }

@@ -1,5 +1,8 @@
 //! Records that checks and repairs take and return.
 
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
 use super::finding::{Finding, Subject};
 use crate::artifact::{Admitted, Signature};
 use crate::digest::{CaptureHash, CoreHash};
@@ -72,7 +75,7 @@ pub struct KindFacts {
 }
 
 /// Counts of the catalog rows that agree with the journal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CatalogCounts {
     /// Artifacts.
     pub artifacts: u64,

@@ -56,8 +56,9 @@ pub(super) fn every_condition_selects_its_artifacts(vault: &TestVault) {
         .signed(Unchecked, "k");
     let (a, b) = (vault.add_note(&a), vault.add_note(&b));
     let c = vault.add_note(&TestDocument::new("c").attribute("id", "m"));
-    let signature =
-        |state, key_id: Option<&str>| only(Condition::Signature { state, key_id: key_id.map(str::to_owned) });
+    let signature = |state, key_id: Option<&str>| {
+        only(Condition::Signature { state: Some(state), key_id: key_id.map(str::to_owned) })
+    };
     vault.annotate(&Annotation::SetTag { core: a, name: "best" }).unwrap();
     vault.annotate(&Annotation::SetNote { core: b, text: Some("a strange answer") }).unwrap();
     vault.annotate(&Annotation::Pin { core: c, note: None }).unwrap();
@@ -78,7 +79,7 @@ pub(super) fn every_condition_selects_its_artifacts(vault: &TestVault) {
     expect(vault, &signature(Verified, None), &[a]);
     expect(vault, &signature(Verified, Some("k")), &[a]);
     expect(vault, &signature(Unchecked, Some("other")), &[]);
-    expect(vault, &only(Condition::Unsigned), &[c]);
+    expect(vault, &only(Condition::Signature { state: None, key_id: None }), &[c]);
     expect(vault, &only(Condition::Note { text: "strange".to_owned() }), &[b]);
     expect(vault, &only(Condition::Note { text: String::new() }), &[b]);
     expect(vault, &only(Condition::Tagged { name: None }), &[a]);
@@ -116,7 +117,7 @@ pub(super) fn matches_are_in_the_order_of_conditions_artifacts_roles_and_places(
         attribute("model", "m"),
         Condition::Tagged { name: None },
         mention(None, "p"),
-        Condition::Signature { state: Verified, key_id: None },
+        Condition::Signature { state: Some(Verified), key_id: None },
     ];
     let filter = Filter { conditions, ..Filter::default() };
     let hit = vault.snapshot().find(&filter, Order::Core, &Page::all()).unwrap().items.remove(0);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::records::{ArtifactRecord, MentionRecord};
-use crate::artifact::{Signature, SignatureState};
+use crate::artifact::{Signature, SignatureName, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::TimeBasis;
 
@@ -49,11 +49,13 @@ pub struct TimePeriod {
 }
 
 /// A condition on artifacts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = FindCondition)]
+#[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Condition {
     /// The artifact mentions this digest.
     Mention {
-        /// The group of the role, such as `prompt`; any if `None`.
+        /// The group of the role, such as `prompt`; any if there is none.
         group: Option<String>,
         /// The digest.
         digest: Digest,
@@ -70,39 +72,41 @@ pub enum Condition {
         /// The value.
         value: String,
     },
-    /// The artifact has this attribute, with a value that [`matches_pattern`].
+    /// The artifact has this attribute, with a value that matches a pattern.
     AttributeLike {
         /// The name.
         name: String,
-        /// The pattern.
+        /// The pattern, in which `*` stands for any text, also none.
         pattern: String,
     },
-    /// The artifact has this attribute, with a number in this range.
+    /// The artifact has this attribute, with a value in this range. Numbers are in the unit of the attribute:
+    /// milliseconds of durations, milliseconds since 1970 of times, millionths of amounts.
     Range {
         /// The name.
         name: String,
-        /// The smallest number; any if `None`.
+        /// The smallest number; any if there is none.
         least: Option<i64>,
-        /// The largest number; any if `None`.
+        /// The largest number; any if there is none.
         most: Option<i64>,
     },
-    /// The artifact has a signed capture.
+    /// The artifact has a capture whose signature has this state.
     Signature {
-        /// The state of the signature.
-        state: SignatureState,
-        /// The key id that the capture states; any if `None`.
+        /// The state.
+        // `None` is that of captures that are not signed.
+        #[serde(with = "signature_name")]
+        #[schema(value_type = SignatureName)]
+        state: Option<SignatureState>,
+        /// The key id that the capture states; any if there is none.
         key_id: Option<String>,
     },
-    /// The artifact has an unsigned capture.
-    Unsigned,
     /// The artifact has a note that contains this text, ignoring case.
     Note {
         /// The text; every note contains an empty text.
         text: String,
     },
-    /// The artifact has a tag: this one, or any if `None`.
+    /// The artifact has a tag.
     Tagged {
-        /// The tag.
+        /// The tag; any if there is none.
         name: Option<String>,
     },
     /// The artifact is pinned.
@@ -111,16 +115,40 @@ pub enum Condition {
     Label {
         /// The key.
         key: String,
-        /// The value; any if `None`.
+        /// The value; any if there is none.
         value: Option<String>,
     },
-    /// The artifact has a label with this key, and a value that [`matches_pattern`].
+    /// The artifact has a label with a value that matches a pattern.
     LabelLike {
         /// The key.
         key: String,
-        /// The pattern.
+        /// The pattern, in which `*` stands for any text, also none.
         pattern: String,
     },
+}
+
+/// The form of the state of a signature in conditions.
+mod signature_name {
+    use super::{Deserialize, SignatureName, SignatureState};
+    use serde::{Deserializer, Serialize, Serializer};
+
+    #[expect(
+        clippy::ref_option,
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes references to fields"
+    )]
+    pub(super) fn serialize<S: Serializer>(
+        state: &Option<SignatureState>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        SignatureName::from(*state).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<SignatureState>, D::Error> {
+        SignatureName::deserialize(deserializer).map(SignatureName::into)
+    }
 }
 
 /// Returns whether a text matches a pattern, in which `*` stands for any text, also none.

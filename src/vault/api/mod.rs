@@ -18,12 +18,13 @@ use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, 
 use utoipa::{PartialSchema, ToSchema};
 
 use super::handle::Vault;
-use crate::artifact::{ArtifactLocation, SignatureState};
+use crate::artifact::ArtifactLocation;
 use crate::digest::{self, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::ArtifactRecord;
 use crate::storage::check::finding::Finding;
 
 pub use super::openapi::{OperationVisitor, document, visit_operations};
+pub use crate::artifact::SignatureName;
 pub use crate::storage::TimeBasis;
 pub use json_value::{JsonText, JsonValue};
 
@@ -214,31 +215,6 @@ impl From<&Finding> for FindingSummary {
             subject: finding.subject.name(),
             detail: finding.detail.clone(),
             meaning: finding.info.meaning.to_owned(),
-        }
-    }
-}
-
-/// The state of the signature of a capture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SignatureName {
-    /// The signature was verified with a key.
-    Verified,
-    /// The capture is not signed.
-    Unsigned,
-    /// The signature was not checked: there was no key for it.
-    Unchecked,
-    /// The signature is not that of the content.
-    Wrong,
-}
-
-impl From<Option<SignatureState>> for SignatureName {
-    fn from(state: Option<SignatureState>) -> Self {
-        match state {
-            Some(SignatureState::Verified) => Self::Verified,
-            None => Self::Unsigned,
-            Some(SignatureState::Unchecked) => Self::Unchecked,
-            Some(SignatureState::Wrong) => Self::Wrong,
         }
     }
 }

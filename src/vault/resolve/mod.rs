@@ -15,7 +15,7 @@ use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PREFIX, pasted}
 use crate::storage::{ArtifactRecord, Snapshot, StorageError, StoredMember};
 
 pub use error::{LookupError, MentionedHash, MentioningArtifact};
-pub use lookup::LocatedCapture;
+pub use lookup::{DigestsAnswer, DigestsRequest, LocatedCapture, RemovedHash};
 pub use read::{RecoveredFiles, RequestedHashes};
 
 use lookup::{is_run_id, latest, locate_bytes, mentioned, no_such_name, of_run, tagged};

@@ -207,7 +207,7 @@ impl SearchableCaptureData {
     pub(super) fn passages(self) -> (CapturePassages, Option<CoreHash>) {
         let Self { capture, members, first, is_damaged, .. } = self;
         let kind = &capture.artifact.kind;
-        let passages = indexed(member_passages(kind, &members), &member_passages(kind, &first));
+        let passages = indexed_passages(member_passages(kind, &members), &member_passages(kind, &first));
         let damaged = is_damaged.then_some(capture.artifact.core);
         (capture.with(passages), damaged)
     }
@@ -241,7 +241,7 @@ pub(crate) fn member_passages(kind: &str, members: &[StoredMember]) -> Vec<Passa
 
 /// Returns the passages of a capture that are indexed: not those that the artifact's first capture has at the same
 /// location.
-pub(crate) fn indexed(passages: Vec<Passage>, first: &[Passage]) -> Vec<Option<(Field, String)>> {
+pub(crate) fn indexed_passages(passages: Vec<Passage>, first: &[Passage]) -> Vec<Option<(Field, String)>> {
     let known: BTreeSet<_> = first.iter().map(identity).collect();
     let text = |passage: Passage| {
         let is_known = known.contains(&identity(&passage));
@@ -277,6 +277,9 @@ mod tests {
             passage(Field::STEP, 0, "c"),
         ];
         let text = |field, text: &str| Some((field, text.to_owned()));
-        assert_eq!(indexed(second, &first), [None, text(Field::TOOL, "a"), text(Field::OUTPUT, "c"), None]);
+        assert_eq!(
+            indexed_passages(second, &first),
+            [None, text(Field::TOOL, "a"), text(Field::OUTPUT, "c"), None]
+        );
     }
 }

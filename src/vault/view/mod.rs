@@ -13,10 +13,10 @@ use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation};
 use super::audit::LastAudit;
+use super::details::AttributeSummary;
 use super::handle::Vault;
 use super::query;
 use super::resolve::{LocatedCapture, LookupError};
-use super::show::AttributeSummary;
 use crate::artifact::{Kind, TranscriptStep};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
@@ -144,7 +144,7 @@ impl ViewRequest {
     fn answer(&self, snapshot: &dyn Snapshot) -> Result<ViewAnswer, LookupError> {
         let located = self.locate(snapshot)?;
         let core = self.artifact;
-        let attributes = snapshot.attributes_of(core)?.into_iter();
+        let attributes = snapshot.attributes_of(core)?;
         let kind = located_kind(&located)?;
         let labels = snapshot.annotations_of(core)?.labels.into_iter();
         let mut page = ViewStepPage::default();
@@ -158,7 +158,7 @@ impl ViewRequest {
                 self.add_steps(snapshot, &located, first_index, &mut page)?;
             }
             let added = page.steps.get_mut(shown..).unwrap_or_default();
-            step::resolve(snapshot, *part, added, self.max_text())?;
+            step::resolve_texts(snapshot, *part, added, self.max_text())?;
         }
         let states_terms = kind == formats::TERMS;
         let audit = states_terms.then(|| LastAudit::new(snapshot, &located.artifact)).transpose()?;
@@ -166,7 +166,7 @@ impl ViewRequest {
             artifact: (&located.artifact).into(),
             capture_hash: located.capture.capture,
             size: located.capture.size,
-            attributes: attributes.map(AttributeSummary::from).collect(),
+            attributes: attributes.into_iter().map(AttributeSummary::from).collect(),
             labels: labels.map(|label| (label.key, label.value)).collect(),
             step_noun: kind.step_noun().to_owned(),
             total: page.total,
@@ -206,7 +206,7 @@ impl ViewRequest {
     ) -> Result<(), LookupError> {
         let (core, kind) = (located.artifact.core, located_kind(located)?);
         let members = snapshot.read_members(core, located.capture.capture)?;
-        let files = step::files(snapshot, core, kind, &members)?;
+        let files = step::file_steps(snapshot, core, kind, &members)?;
         let visited =
             kind.transcript(&StoredMember::borrowed(&members), &Limits::most(), &mut |transcribed| {
                 let index = first_index + transcribed.index as u64;

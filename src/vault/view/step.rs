@@ -110,7 +110,7 @@ pub enum BodySource {
 pub(super) type FilesByName = HashMap<String, (Option<Digest>, u64)>;
 
 /// Returns the files of an artifact of a kind whose artifacts have several.
-pub(super) fn files(
+pub(super) fn file_steps(
     snapshot: &dyn Snapshot,
     core: CoreHash,
     kind: Kind,
@@ -203,7 +203,7 @@ const MAX_READ: usize = 256;
 
 /// Adds the texts of the bodies of which the artifact `viewed` states only the digest, as far as the vault has them. At
 /// most `most` characters of each are kept.
-pub(super) fn resolve(
+pub(super) fn resolve_texts(
     snapshot: &dyn Snapshot,
     viewed: CoreHash,
     steps: &mut [ViewStep],

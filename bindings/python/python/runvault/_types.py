@@ -443,8 +443,6 @@ class CatalogCheck(TypedDict):
     """Artifacts."""
     captures: int
     """Captures."""
-    findings: list[FindingSummary]
-    """Defects of the journal, and differences between it and the catalog."""
     labels: int
     """Labels."""
     links: int
@@ -454,7 +452,32 @@ class CatalogCheck(TypedDict):
     pins: int
     """Pins."""
     signatures: int
-    """Captures with a signature."""
+    """Number of captures with a signature."""
+    tags: int
+    """Tags."""
+    tombstones: int
+    """Tombstones."""
+    findings: list[FindingSummary]
+    """Defects of the journal, and differences between it and the catalog."""
+
+
+class CatalogCounts(TypedDict):
+    """Counts of the catalog rows that agree with the journal."""
+
+    artifacts: int
+    """Artifacts."""
+    captures: int
+    """Captures."""
+    labels: int
+    """Labels."""
+    links: int
+    """Manual links."""
+    notes: int
+    """Notes."""
+    pins: int
+    """Pins."""
+    signatures: int
+    """Number of captures with a signature."""
     tags: int
     """Tags."""
     tombstones: int
@@ -1469,12 +1492,12 @@ class JournalEntry(TypedDict):
 
 
 class JournalHead(TypedDict):
-    """The head of a journal."""
+    """The last entry of a journal."""
 
     chain: Digest
-    """Its chain value: the digest of all entries."""
+    """Its chain value: the digest of all entries; 32 zero bytes if the journal is empty."""
     seq: int
-    """The number of the last entry; 0 if the journal is empty."""
+    """Its number; 0 if the journal is empty."""
 
 
 class JournalRequest(TypedDict):
@@ -3258,7 +3281,7 @@ Direction: TypeAlias = Literal['out', 'in']
 DocumentOutcome: TypeAlias = Literal['added', 'capture', 'present', 'restored', 'rejected', 'skipped']
 
 
-# A request to remove the search index. [`ReclaimRequest`](crate::vault::reclaim::ReclaimRequest) frees the space.
+# A request to remove the search index. [`ReclaimRequest`](crate::vault::maintenance::ReclaimRequest) frees the space.
 DropSearchIndexRequest: TypeAlias = dict[str, Any]
 
 
@@ -3338,7 +3361,7 @@ SearchIndexRequest: TypeAlias = dict[str, Any]
 Severity: TypeAlias = Literal['error', 'warning']
 
 
-# The state of the signature of a capture.
+# The state of the signature of a capture; the preferred first.
 SignatureName: TypeAlias = Literal['verified', 'unsigned', 'unchecked', 'wrong']
 
 

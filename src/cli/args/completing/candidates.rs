@@ -9,15 +9,14 @@ use runvault::artifact::{Field, Kind};
 use runvault::digest::PREFIX;
 use runvault::storage::StorageError;
 use runvault::vault::annotations::{LabelKeysRequest, LabelValuesRequest, TagSummary, TagsRequest};
-use runvault::vault::attributes::{AttributeNamesRequest, AttributeValuesRequest};
-use runvault::vault::details::{Detail, RUN_IDS};
-use runvault::vault::find::{ArtifactFilter, FindCondition, FindRequest, FoundArtifact};
+use runvault::vault::details::{AttributeNamesRequest, AttributeValuesRequest, Detail, RUN_IDS};
+use runvault::vault::find::{ArtifactFilter, Condition, FindRequest, FoundArtifact};
 use runvault::vault::rules::RulesRequest;
 use runvault::{Vault, formats};
 
 use crate::cli::args::settings::{self, SettingType};
 use crate::cli::args::{environment, help};
-use crate::cli::output::matches::label;
+use crate::cli::output::matches::artifact_label;
 use crate::cli::output::table::DIGITS;
 use crate::cli::output::{columns, time};
 
@@ -254,7 +253,7 @@ fn run_ids(
 
 /// Describes an artifact in one line.
 fn what_it_is(found: &FoundArtifact) -> String {
-    let label = label(found.details.attributes.as_deref().unwrap_or_default());
+    let label = artifact_label(found.details.attributes.as_deref().unwrap_or_default());
     format!(
         "{} {} {label}",
         formats::bare_noun(&found.artifact.kind),
@@ -273,7 +272,7 @@ fn tags(
     let mut candidates = Vec::new();
     let tags = vault.run(&TagsRequest {})?.tags.into_iter().filter(|tag| tag.name.starts_with(typed));
     for TagSummary { name, .. } in tags.take(usize::try_from(OFFERED).unwrap_or(usize::MAX)) {
-        let conditions = vec![FindCondition::Tagged { name: Some(name.clone()) }];
+        let conditions = vec![Condition::Tagged { name: Some(name.clone()) }];
         for found in find(vault, which, ArtifactFilter { conditions, ..ArtifactFilter::default() })? {
             let about = format!("{:.12} {}", found.artifact.core_hash, what_it_is(&found));
             candidates.extend(candidate(format!("{prefix}{name}"), about));

@@ -14,7 +14,7 @@ use runvault::digest::{CaptureHash, CoreHash};
 use runvault::formats;
 use runvault::intake::{self, DocumentVerdict, ExamineOptions, Input, InputItem, Inputs, Rejection};
 use runvault::json::reader::Limits;
-use runvault::vault::captures::CapturesRequest;
+use runvault::vault::details::CapturesRequest;
 use runvault::vault::diff::{ArtifactComparison, DiffExtent, Side};
 
 use crate::cli::args::completing::CandidateSource;

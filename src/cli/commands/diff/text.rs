@@ -12,7 +12,7 @@ use runvault::vault::diff::{
 };
 use serde::ser::{Serialize, Serializer};
 
-use crate::cli::output::links::fitting;
+use crate::cli::output::links::fitting_hash;
 use crate::cli::output::stdout::{BAD, CAUTION, FAINT, GOOD, HASH};
 use crate::cli::output::{fit, json, terminal};
 
@@ -53,7 +53,7 @@ pub(super) fn print(out: &mut dyn Write, outcome: &DiffOutput<'_>, width: usize)
     let kind = formats::bare_noun(&answer.kind);
     for (sign, style, side) in [("-", BAD, &answer.one), ("+", GOOD, &answer.other)] {
         let name = brief(&side.name).to_string();
-        let core = fitting(side.core_hash, 2 + kind.len() + 1 + 1 + fit::width(&name));
+        let core = fitting_hash(side.core_hash, 2 + kind.len() + 1 + 1 + fit::width(&name));
         writeln!(out, "{style}{sign}{style:#} {kind} {HASH}{core}{HASH:#} {name}")?;
     }
     let most = match outcome.extent {

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
 use runvault::Vault;
-use runvault::artifact::{AttributeInfo, group};
+use runvault::artifact::{AttributeInfo, SignatureName, SignatureState, group};
 use runvault::digest::{Digest, DigestPrefix};
 use runvault::display::{brief, escaped};
-use runvault::vault::api::{SignatureName, Timestamp};
-use runvault::vault::digests::DigestsRequest;
-use runvault::vault::find::{ArtifactFilter, FindCondition, FindOrder, FindPeriod};
+use runvault::vault::api::Timestamp;
+use runvault::vault::find::{ArtifactFilter, Condition, FindOrder, FindPeriod};
 use runvault::vault::near::{LongerPrompt, NearAnswer, NearPrompt, NearRequest, NearValues};
+use runvault::vault::resolve::DigestsRequest;
 
 use crate::cli::args::attribute::{self, AttributeTest};
 use crate::cli::args::completing::CandidateSource;
@@ -21,7 +21,7 @@ use crate::cli::args::hash::{self, ArtifactArg};
 use crate::cli::args::inputs::kind;
 use crate::cli::args::label::{self, LabelTest};
 use crate::cli::output::exit::CommandError;
-use crate::cli::output::matches;
+use crate::cli::output::matches::signature_parser;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::time::{self, TimeBasisArg};
 
@@ -190,8 +190,8 @@ pub(crate) struct FindConditionArgs {
     #[arg(long, value_name = "KEY_ID", hide_short_help = true)]
     signed_by: Option<String>,
     /// Has a capture whose signature has this state
-    #[arg(long, value_name = "STATE", value_enum, hide_short_help = true)]
-    signature: Option<matches::CaptureSignatureStatus>,
+    #[arg(long, value_name = "STATE", value_parser = signature_parser(), hide_short_help = true)]
+    signature: Option<SignatureName>,
     /// Has a note that contains this text, ignoring case; "" matches every note
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     note: Option<String>,
@@ -255,10 +255,10 @@ impl FindConditionArgs {
         Ok(filter)
     }
 
-    fn conditions(&self, vault: &Vault) -> Result<Vec<FindCondition>, CommandError> {
+    fn conditions(&self, vault: &Vault) -> Result<Vec<Condition>, CommandError> {
         let mut conditions = Vec::new();
         let mut mention = |group: Option<&str>, digest: Digest| {
-            conditions.push(FindCondition::Mention { group: group.map(str::to_owned), digest });
+            conditions.push(Condition::Mention { group: group.map(str::to_owned), digest });
         };
         if let Some(text) = &self.prompt {
             mention(Some(group::PROMPT), Digest::from_content(text.as_bytes()));
@@ -287,23 +287,20 @@ impl FindConditionArgs {
             ("http_host", &self.host.as_deref().map(str::to_lowercase)),
             ("http_method", &self.method.as_deref().map(str::to_uppercase)),
         ];
-        let note = self.note.clone().map(|text| FindCondition::Note { text });
+        let note = self.note.clone().map(|text| Condition::Note { text });
         let named =
             attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
-        conditions.extend(named.map(|(name, value)| FindCondition::attribute(&name, &value)));
+        conditions.extend(named.map(|(name, value)| Condition::attribute(&name, &value)));
         conditions.extend(self.attr.iter().map(AttributeTest::condition));
-        let failed = || FindCondition::Range {
-            name: AttributeInfo::ERRORS.name.to_owned(),
-            least: Some(1),
-            most: None,
-        };
+        let failed =
+            || Condition::Range { name: AttributeInfo::ERRORS.name.to_owned(), least: Some(1), most: None };
         conditions.extend(self.has_error.then(failed));
         conditions.extend(note);
         conditions.extend(self.label.iter().map(LabelTest::condition));
-        let signature = |state, key_id| FindCondition::Signature { state, key_id };
-        let signer = self.signed_by.clone().map(|id| signature(SignatureName::Verified, Some(id)));
+        let signature = |state, key_id| Condition::Signature { state, key_id };
+        let signer = self.signed_by.clone().map(|id| signature(Some(SignatureState::Verified), Some(id)));
         conditions.extend(signer);
-        conditions.extend(self.signature.map(|state| signature(state.requested(), None)));
+        conditions.extend(self.signature.map(|state| signature(state.into(), None)));
         Ok(conditions)
     }
 

@@ -13,7 +13,7 @@ use runvault::formats;
 use runvault::vault::answers::{AnswersAnswer, AnswersRequest, DistinctAnswer, GivenAnswer, PromptAnswers};
 use runvault::vault::api::TimeBasis;
 use runvault::vault::details::Detail;
-use runvault::vault::find::{FindAnswer, FindCondition, FindOrder, FindRequest};
+use runvault::vault::find::{Condition, FindAnswer, FindOrder, FindRequest};
 use runvault::vault::view::ViewBody;
 
 use crate::cli::args::attribute;
@@ -122,9 +122,7 @@ impl Args {
         let filter = self.what.filter(vault, &self.conditions)?;
         let requested = filter.clone();
         let prompt = filter.conditions.iter().find_map(|condition| match condition {
-            FindCondition::Mention { group, digest } if group.as_deref() == Some(group::PROMPT) => {
-                Some(*digest)
-            }
+            Condition::Mention { group, digest } if group.as_deref() == Some(group::PROMPT) => Some(*digest),
             _ => None,
         });
         let answer = vault.run(&AnswersRequest {

@@ -15,12 +15,12 @@ use runvault::artifact::{Kind, Playback};
 use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::vault::api::Timestamp;
+use runvault::vault::details::AttributeSummary;
 use runvault::vault::recordings::RecordingFilter;
 use runvault::vault::replay::{
     RecordedResponse, Repeat, ReplayAnswer, ReplayError, ReplayMiss, ReplayMode, ReplayRequest,
     ResponsesRequest,
 };
-use runvault::vault::show::AttributeSummary;
 
 use crate::cli::args::attribute;
 use crate::cli::args::completing::CandidateSource;

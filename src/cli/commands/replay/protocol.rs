@@ -6,8 +6,8 @@ use std::num::NonZeroUsize;
 
 use runvault::artifact::{Exchange, Responder, group};
 use runvault::digest::{CoreHash, Digest, DigestPrefix};
-use runvault::vault::digests::DigestsRequest;
 use runvault::vault::replay::{self, PlayedResponse, PlayerRequest, ReplayMiss};
+use runvault::vault::resolve::DigestsRequest;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 

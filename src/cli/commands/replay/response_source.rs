@@ -15,7 +15,7 @@ use runvault::vault::replay::{Occurrence, PlayedResponse, Player, PlayerRequest,
 
 use crate::cli::args::hash::Prompt;
 use crate::cli::output::exit::CommandError;
-use crate::cli::output::matches::label;
+use crate::cli::output::matches::artifact_label;
 use crate::cli::output::report;
 use crate::cli::output::stdout::{self, HASH};
 
@@ -256,7 +256,7 @@ fn text(hit: &FoundArtifact) -> String {
         ArtifactMatch::Mention { place, .. } => Some(escaped(&place.to_string()).to_string()),
         _ => None,
     });
-    let label = label(hit.details.attributes.as_deref().unwrap_or_default());
+    let label = artifact_label(hit.details.attributes.as_deref().unwrap_or_default());
     let (core, place) = (hit.artifact.core_hash, first.unwrap_or_default());
     format!("{HASH}{core:.12}{HASH:#} ({place}, {label})")
 }

@@ -153,7 +153,7 @@ impl MemoryState {
                 };
                 within.into_iter().map(matched).collect()
             }
-            Condition::Signature { state, key_id } => {
+            Condition::Signature { state: Some(state), key_id } => {
                 let captures = artifact.captures.iter().filter_map(|capture| {
                     let signature = capture.signature.clone()?;
                     let is_match =
@@ -162,7 +162,7 @@ impl MemoryState {
                 });
                 captures.collect()
             }
-            Condition::Unsigned => {
+            Condition::Signature { state: None, .. } => {
                 let is_match = artifact.captures.iter().any(|capture| capture.signature.is_none());
                 is_match.then_some(Match::Unsigned).into_iter().collect()
             }

@@ -133,7 +133,7 @@ impl StatementParameters {
                     "SELECT artifact FROM attribute WHERE name = {name} AND number BETWEEN {least} AND {most}"
                 )
             }
-            Condition::Signature { state, key_id } => {
+            Condition::Signature { state: Some(state), key_id } => {
                 let state = self.bind(state.name());
                 let by_key = key_id.as_ref().map(|key_id| format!("AND key_id = {}", self.bind_text(key_id)));
                 format!(
@@ -141,7 +141,9 @@ impl StatementParameters {
                     by_key.unwrap_or_default()
                 )
             }
-            Condition::Unsigned => "SELECT artifact FROM capture WHERE signature IS NULL".to_owned(),
+            Condition::Signature { state: None, .. } => {
+                "SELECT artifact FROM capture WHERE signature IS NULL".to_owned()
+            }
             Condition::Note { text } => {
                 let text = self.bind(text.to_lowercase().into_bytes());
                 format!("SELECT artifact FROM note WHERE position({text} IN folded) > 0")

@@ -49,7 +49,7 @@ impl PostgresSnapshot<'_> {
             Condition::Attribute { name, .. }
             | Condition::AttributeLike { name, .. }
             | Condition::Range { name, .. } => self.attribute_matches(of, name, condition),
-            Condition::Signature { .. } | Condition::Unsigned => self.signature_matches(of, condition),
+            Condition::Signature { .. } => self.signature_matches(of, condition),
             Condition::Note { text } => self.note_matches(of, text),
             Condition::Tagged { name } => self.tag_matches(of, name.as_deref()),
             Condition::Label { key, value } => {
@@ -140,12 +140,14 @@ impl PostgresSnapshot<'_> {
         for row in self.session.rows(sql, &[&of])? {
             let matches = found.entry(core(&row, 0)?).or_default();
             match (condition, signature(&row, 2)?) {
-                (Condition::Signature { state, key_id }, Some(signature))
+                (Condition::Signature { state: Some(state), key_id }, Some(signature))
                     if signature.state == *state && (key_id.is_none() || signature.key_id == *key_id) =>
                 {
                     matches.push(Match::Signature { capture: capture(&row, 1)?, signature });
                 }
-                (Condition::Unsigned, None) if matches.is_empty() => matches.push(Match::Unsigned),
+                (Condition::Signature { state: None, .. }, None) if matches.is_empty() => {
+                    matches.push(Match::Unsigned);
+                }
                 _ => {}
             }
         }
