@@ -223,6 +223,8 @@ fn usage_text(mut error: clap::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroUsize;
+
     use clap::CommandFactory;
 
     use super::*;
@@ -244,6 +246,16 @@ mod tests {
         assert_eq!(command("runvault --vault v"), None);
         let words = ["runvault", "--vault", "add", "tag", "--json", "set"].map(OsString::from);
         assert_eq!(named_command(&root, &words).get_name(), "set");
+    }
+
+    #[test]
+    fn numbers_are_explained_by_what_is_wrong_with_them() {
+        let reason = |text: &str| number_expected(&text.parse::<i8>().unwrap_err());
+        assert_eq!(reason("many"), Some("expected a whole number"));
+        assert_eq!(reason("128"), Some("the number is too large"));
+        assert_eq!(reason("-129"), Some("the number is too small"));
+        let zero = "0".parse::<NonZeroUsize>().unwrap_err();
+        assert_eq!(number_expected(&zero), Some("the number must not be 0"));
     }
 
     #[test]
