@@ -1,6 +1,6 @@
 //! Strict reading of files: values with their locations, times, and the reasons why a file is not converted.
 
-use chrono::{DateTime, Datelike, TimeDelta, Utc, Weekday};
+use chrono::{DateTime, Datelike, FixedOffset, Month, NaiveDate, TimeDelta, Utc, Weekday};
 
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::json::reader::{self, Defect, Limit, Limits, ReadError};
@@ -252,13 +252,46 @@ fn parse_http(text: &str) -> Option<DateTime<Utc>> {
         [day, month, year, time, zone] => (day, month, year, time, *zone),
         _ => return None,
     };
-    let zone = if zone.eq_ignore_ascii_case("utc") { "GMT" } else { zone };
+    let month = month.get(..3)?.parse::<Month>().ok()?;
+    let date = NaiveDate::from_ymd_opt(year_number(year)?, month.number_from_month(), number(day)?)?;
+    let (hour, minute, second) = match time.split(':').map(number).collect::<Option<Vec<u32>>>()?.as_slice() {
+        [hour, minute] => (*hour, *minute, 0),
+        [hour, minute, second] => (*hour, *minute, *second),
+        _ => return None,
+    };
     // A leap second is the first one of the next minute.
-    let (time, leap) =
-        time.strip_suffix(":60").map_or((time.to_string(), 0), |time| (format!("{time}:59"), 1));
-    let text = format!("{day} {} {year} {time} {zone}", month.get(..3)?);
-    let time = DateTime::parse_from_rfc2822(&text).ok().filter(|_| [2, 4].contains(&year.len()))?;
-    time.to_utc().checked_add_signed(TimeDelta::seconds(leap))
+    let (second, leap) = if second == 60 { (59, 1) } else { (second, 0) };
+    let local = date.and_hms_opt(hour, minute, second)?.checked_add_signed(TimeDelta::seconds(leap))?;
+    Some(local.and_local_timezone(zone_offset(zone)?).single()?.to_utc())
+}
+
+/// Returns the offset of a time zone, by its name in dates of HTTP and of mail, or as hours and minutes.
+fn zone_offset(zone: &str) -> Option<FixedOffset> {
+    let hours = match zone.to_ascii_lowercase().as_str() {
+        "gmt" | "utc" | "ut" | "z" => 0,
+        "edt" => -4,
+        "est" | "cdt" => -5,
+        "cst" | "mdt" => -6,
+        "mst" | "pdt" => -7,
+        "pst" => -8,
+        _ => return zone.parse().ok().filter(|_| zone.replace(':', "").len() == 5),
+    };
+    FixedOffset::east_opt(hours * 3600)
+}
+
+/// Returns a year; one of two digits is in the hundred years from 1970.
+fn year_number(word: &str) -> Option<i32> {
+    let year = i32::try_from(number(word)?).ok()?;
+    match (word.len(), year) {
+        (2, 70..) => Some(1900 + year),
+        (2, _) => Some(2000 + year),
+        (4, _) => Some(year),
+        _ => None,
+    }
+}
+
+fn number(word: &str) -> Option<u32> {
+    word.parse().ok().filter(|_| word.len() <= 4 && word.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -336,6 +369,9 @@ mod tests {
             "13 May 2025 14:54:09 GMT",
             "Tue,13 May 2025 14:54:09",
             "Tue, 13 May 2025 16:54:09 +0200",
+            "Tue, 13 May 2025 16:54:09 +02:00",
+            "Tue, 13 May 2025 09:24:09 -05:30",
+            "Tue, 13 May 2025 14:54:09 z",
             "Tue, 13 May 2025 10:54:09 EDT",
             "Tue, 13 May 2025 06:54:09 PST",
             "Tue, 13-May-2025 14:54:09 GMT",
@@ -352,6 +388,10 @@ mod tests {
         assert_eq!(of("Sun Nov  6 08:49:37 1994"), "1994-11-06T08:49:37+00:00");
         assert_eq!(of("Sunday, 06-Nov-94 08:49:37 GMT"), "1994-11-06T08:49:37+00:00");
         assert_eq!(of("Sat, 31 Dec 2016 23:59:60 GMT"), "2017-01-01T00:00:00+00:00");
+        assert_eq!(of("Sun, 6 Nov 1994 8:49 GMT"), "1994-11-06T08:49:00+00:00");
+        for (year, expected) in [("00", 2000), ("50", 2050), ("69", 2069), ("70", 1970), ("99", 1999)] {
+            assert!(of(&format!("13-May-{year} 14:54:09 GMT")).starts_with(&expected.to_string()), "{year}");
+        }
         assert_eq!(of("2025-05-13T14:54:09.123456Z"), "2025-05-13T14:54:09.123456+00:00");
     }
 
@@ -368,6 +408,15 @@ mod tests {
             "Tue, 13 May 2025 14:54:09 XYZ",
             "Tue, 13 May 025 14:54:09 GMT",
             "Tue, 13 May 2025 14:54:09:10 GMT",
+            "Tue, 13 May 2025 14:60 GMT",
+            "Tue, 13 May 2025 14:60:09 GMT",
+            "Tue, 13 May 2025 14:54:61 GMT",
+            "Tue, 13 May 2025 +14:54:09 GMT",
+            "Tue, 13 May 2025 14:54:09 A",
+            "Tue, 13 May 2025 14:54:09 y",
+            "Tue, 13 May 2025 14:54:09 +2",
+            "Tue, 13 May 2025 14:54:09 +00000",
+            "Tue, 13 May 2025 14:54:09 +0000(UTC)",
             "Tue, 13 May 2025",
             "0",
             "\u{e4}\u{e4}\u{e4} 13 May 2025 14:54:09 +\u{e4}00",
