@@ -140,7 +140,7 @@ impl SigningKey {
     /// # Errors
     /// Returns [`KeyError::Empty`] if nothing remains, and [`KeyError::TooLong`] if more than [`MAX_KEY_BYTES`] remain.
     pub fn new(text: &str) -> Result<Self, KeyError> {
-        match replaykit::strip(text) {
+        match replaykit::strip_white_space(text) {
             "" => Err(KeyError::Empty),
             key if key.len() > MAX_KEY_BYTES => Err(KeyError::TooLong),
             key => Ok(Self(key.to_owned())),

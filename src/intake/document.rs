@@ -36,7 +36,7 @@ pub fn examine_document(
     if options.may_be_archive()
         && let Some(format) = ArchiveFormat::detect(&bytes).filter(|_| !is_too_large)
     {
-        return file::examine(format, Cursor::new(bytes), options);
+        return file::examine_archive(format, Cursor::new(bytes), options);
     }
     let any = options.kind_of_any_bytes();
     if let Some(what) = archive::unread(&bytes).filter(|_| !is_too_large && any.is_none()) {
@@ -66,7 +66,7 @@ pub(super) fn examine_named(
     }
     if options.may_be_archive() {
         if let Some(format) = ArchiveFormat::detect(&file.head) {
-            return Ok(file::examine(format, file.file, options).into());
+            return Ok(file::examine_archive(format, file.file, options).into());
         }
         if let Some(kind) = options.kind.filter(|kind| kind.is_of_directories()) {
             let message = "this is a file, neither a directory nor an archive";

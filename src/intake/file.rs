@@ -94,24 +94,24 @@ fn read_head(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Examines an archive that is intended to be an artifact.
-pub(super) fn examine(
+pub(super) fn examine_archive(
     format: ArchiveFormat,
     input: impl Read + Seek,
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
-    let contents = read(format, input, options);
-    let kind = options.kind.or_else(|| recognize(&contents.entries));
-    judge(contents, kind, options)
+    let contents = read_archive(format, input, options);
+    let kind = options.kind.or_else(|| recognize_archive(&contents.entries));
+    admit_archive(contents, kind, options)
 }
 
 /// Examines an archive that was found in a directory.
-pub(super) fn examine_found(
+pub(super) fn examine_found_archive(
     format: ArchiveFormat,
     input: impl Read + Seek,
     options: &ExamineOptions,
 ) -> DocumentVerdict {
-    let contents = read(format, input, options);
-    let recognized = recognize(&contents.entries);
+    let contents = read_archive(format, input, options);
+    let recognized = recognize_archive(&contents.entries);
     let may_be_one = match &contents.error {
         None => recognized.is_some(),
         // If a broken archive cannot be identified as something else, it must not be skipped silently.
@@ -119,7 +119,7 @@ pub(super) fn examine_found(
         Some(_) => contents.entries.iter().any(|entry| is_member(&entry.name)),
     };
     if !may_be_one {
-        let orphan = contents.entries.iter().find_map(orphan).filter(|_| contents.error.is_none());
+        let orphan = contents.entries.iter().find_map(orphan_entry).filter(|_| contents.error.is_none());
         if let Some((kind, violation)) = orphan {
             return DocumentVerdict::Rejected(Rejection::new(Some(kind), violation.into()));
         }
@@ -127,11 +127,11 @@ pub(super) fn examine_found(
             return DocumentVerdict::NoArtifact;
         }
     }
-    judge(contents, options.kind.or(recognized), options).into()
+    admit_archive(contents, options.kind.or(recognized), options).into()
 }
 
 /// Returns the violation for an entry that is a file of an artifact that the archive does not contain.
-fn orphan(entry: &DirectoryEntry) -> Option<(Kind, Violation)> {
+fn orphan_entry(entry: &DirectoryEntry) -> Option<(Kind, Violation)> {
     let bytes = entry.bytes()?;
     formats::ALL.into_iter().find_map(|kind| Some((kind, kind.orphan(&entry.name, bytes)?)))
 }
@@ -142,20 +142,20 @@ pub(super) fn is_member(name: &str) -> bool {
     kinds.any(|kind| kind.members().contains(&name))
 }
 
-fn read(format: ArchiveFormat, input: impl Read + Seek, options: &ExamineOptions) -> ArchiveContents {
+fn read_archive(format: ArchiveFormat, input: impl Read + Seek, options: &ExamineOptions) -> ArchiveContents {
     let limits = &options.admit.limits;
     let limits =
         archive::ArchiveLimits { bytes: limits.bytes.min(Limits::MAX_BYTES), entries: limits.entries };
     archive::read(format, input, &is_member, limits)
 }
 
-fn judge(
+fn admit_archive(
     contents: ArchiveContents,
     kind: Option<Kind>,
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
     if let Some(error) = contents.error {
-        return Err(Rejection::new(kind, report(&error)));
+        return Err(Rejection::new(kind, archive_report(&error)));
     }
     let Some(kind) = kind else {
         return Err(Rejection::new(None, document::unrecognized("the archive is not an artifact").into()));
@@ -164,7 +164,7 @@ fn judge(
     admitted(kind, kind.admit_directory(directory, &options.admit))
 }
 
-fn recognize(entries: &[DirectoryEntry]) -> Option<Kind> {
+fn recognize_archive(entries: &[DirectoryEntry]) -> Option<Kind> {
     let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
     formats::recognize_directory(&names, &mut |name| {
         let entry = entries.iter().find(|entry| entry.name == name);
@@ -172,7 +172,7 @@ fn recognize(entries: &[DirectoryEntry]) -> Option<Kind> {
     })
 }
 
-fn report(error: &ArchiveError) -> Report {
+fn archive_report(error: &ArchiveError) -> Report {
     match error {
         ArchiveError::Broken(_) => document::broken_archive(error.to_string()),
         ArchiveError::TooLarge(_) => document::beyond(Limit::Bytes, error.to_string()),
@@ -203,8 +203,8 @@ fn head(directory: &OpenDir, name: &OsStr) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Returns the total size of the files that [`read`] would read.
-pub(super) fn weigh(path: &Path, kind: Kind) -> u64 {
+/// Returns the total size of the files that [`read_directory`] would read.
+pub(super) fn weigh_directory(path: &Path, kind: Kind) -> u64 {
     let size = |name: &&str| fs::symlink_metadata(path.join(name)).map_or(0, |metadata| metadata.len());
     kind.members().iter().map(size).sum()
 }
@@ -230,7 +230,7 @@ pub(super) fn read_directory(
 ) -> Result<LoadedDirectory, SourceError> {
     let shown = path.to_string_lossy();
     let most = options.admit.limits.entries;
-    let (opened, entries) = match list(path, most) {
+    let (opened, entries) = match list_directory(path, most) {
         Ok(listed) => listed,
         Err(error) if tree::is_no_directory(&error) => {
             return Ok(kind.unreadable(&shown, "this is not a directory").into());
@@ -268,7 +268,7 @@ pub(super) fn read_directory(
 }
 
 /// Opens a directory and lists its entries, only as many as needed to detect more than `most`.
-fn list(path: &FoundPath, most: usize) -> io::Result<(OpenDir, Vec<tree::OpenDirEntry>)> {
+fn list_directory(path: &FoundPath, most: usize) -> io::Result<(OpenDir, Vec<tree::OpenDirEntry>)> {
     let opened = match (path.parent_id(), path.file_name()) {
         (Some(_), Some(name)) => OpenDir::parent_of(path)?.open_directory(name)?,
         _ => OpenDir::open_no_follow(path)?,

@@ -55,7 +55,7 @@ impl OpenedInput {
     pub fn size(&self) -> u64 {
         match (&self.item, &self.file) {
             (_, Some(file)) => file.as_ref().map_or(0, OpenFile::weight),
-            (InputItem::Directory { path, kind, .. }, _) => file::weigh(path, *kind),
+            (InputItem::Directory { path, kind, .. }, _) => file::weigh_directory(path, *kind),
             (InputItem::Document { bytes, .. }, _) => bytes.len() as u64,
             (InputItem::Declared(declared), _) => declared.size(),
             (
@@ -122,7 +122,7 @@ pub fn examine(item: InputItem, options: &ExamineOptions) -> Result<DocumentVerd
 }
 
 /// Examines an entry that is neither a file nor a directory by its name.
-pub(super) fn examine_other(path: &Path, options: &ExamineOptions) -> DocumentVerdict {
+fn examine_other(path: &Path, options: &ExamineOptions) -> DocumentVerdict {
     let violation = || {
         let message =
             "is a link, device or pipe; these are not opened in directories; to add it, name it explicitly";
@@ -135,15 +135,11 @@ pub(super) fn examine_other(path: &Path, options: &ExamineOptions) -> DocumentVe
 }
 
 /// Returns the verdict on a file of a vault in use, which is not opened; `error` is the reason.
-pub(super) fn examine_own(error: &io::Error, options: &ExamineOptions) -> DocumentVerdict {
+fn examine_own(error: &io::Error, options: &ExamineOptions) -> DocumentVerdict {
     passed_over(options, || Violation::new(document::UNRECOGNISED, "", error.to_string()))
 }
 
-pub(super) fn examine_found(
-    path: &Path,
-    file: OpenFile,
-    options: &ExamineOptions,
-) -> io::Result<DocumentVerdict> {
+fn examine_found(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::Result<DocumentVerdict> {
     let file_name = file_name(path);
     if let Some(kind) = options.kind_of_any_bytes() {
         return Ok(match file.read(options)? {
@@ -156,7 +152,7 @@ pub(super) fn examine_found(
     if options.may_be_archive()
         && let Some(format) = ArchiveFormat::detect(&file.head)
     {
-        return Ok(file::examine_found(format, file.file, options));
+        return Ok(file::examine_found_archive(format, file.file, options));
     }
     if let Some(what) = archive::unread(&file.head) {
         return Ok(examine_unread(&file_name, what, options));

@@ -1,14 +1,6 @@
 //! Card numbers: digits that begin as the networks assign them, with the right length and check digit.
 
-use super::rules::{CARD, SecretRule};
-
-/// A match in bytes: the rule, and where it begins and ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SecretSpan {
-    pub(super) rule: &'static SecretRule,
-    pub(super) start: usize,
-    pub(super) end: usize,
-}
+use super::rules::{CARD, SecretSpan};
 
 /// The shortest and the longest number, in digits.
 const SHORTEST: usize = 14;

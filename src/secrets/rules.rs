@@ -30,6 +30,14 @@ impl PartialEq for SecretRule {
 
 impl Eq for SecretRule {}
 
+/// A match in bytes: the rule, and where it begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SecretSpan {
+    pub(super) rule: &'static SecretRule,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
 /// Defines the list. Examples are compiled for tests only.
 macro_rules! rules {
     ($($name:literal, $looks_like:literal, $words:expr, $pattern:literal, $is_word:literal;

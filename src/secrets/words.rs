@@ -5,8 +5,7 @@ use std::sync::{LazyLock, OnceLock};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, Input, Match, MatchKind, packed};
 use regex::bytes::Regex;
 
-use super::card::{self, SecretSpan};
-use super::rules::RULES;
+use super::rules::{RULES, SecretSpan};
 
 /// No key is longer.
 const LONGEST: usize = 12_000;
@@ -194,18 +193,6 @@ fn is_random(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     let longest = text.split(|character: char| !character.is_ascii_alphanumeric()).map(str::len).max();
     digits >= 4 && longest.is_some_and(|longest| longest >= 16) && text.len() - digits > 10
-}
-
-/// Returns whether something in `bytes` looks like a secret.
-pub(super) fn is_found(bytes: &[u8]) -> bool {
-    !spans(bytes).is_empty()
-}
-
-/// Returns what looks like a secret in `bytes`: keys, then card numbers.
-pub(super) fn spans(bytes: &[u8]) -> Vec<SecretSpan> {
-    let mut spans = find(bytes);
-    spans.extend(card::find(bytes));
-    spans
 }
 
 #[cfg(test)]

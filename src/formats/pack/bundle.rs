@@ -1,6 +1,6 @@
 //! The rules of `bundle.json`.
 
-use super::inner::{PackMemberFinder, PackMemberRule, SCHEMA, info, required, type_name, version};
+use super::member_rules::{PackMemberFinder, PackMemberRule, SCHEMA, info, required, type_name, version};
 use super::members;
 use crate::artifact::SupportedMajors;
 use crate::json::reader::excerpt;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::inner::{self, PackMemberFinder};
-use super::members::{self, NAMES, PackContents, SESSION, not_json};
-use super::runner;
+use super::member_rules::PackMemberFinder;
+use super::members::{self, MEMBER_NAMES, PackContents, SESSION, not_json};
+use super::{patch, runner};
 use crate::artifact::SupportedMajors;
 use crate::digest::Digest;
 use crate::json::Value;
@@ -48,8 +48,8 @@ pub(super) fn required_files(members: &PackContents<'_>, found: &mut Finder<'_>)
 
 pub(super) fn known_names(members: &PackContents<'_>, found: &mut Finder<'_>) {
     let names: BTreeSet<&str> = members.directory.entries.iter().map(|entry| entry.name.as_str()).collect();
-    for name in names.into_iter().filter(|name| !NAMES.contains(name)) {
-        let known = NAMES.into_iter().find(|known| known.eq_ignore_ascii_case(name));
+    for name in names.into_iter().filter(|name| !MEMBER_NAMES.contains(name)) {
+        let known = MEMBER_NAMES.into_iter().find(|known| known.eq_ignore_ascii_case(name));
         let hint =
             known.map_or(String::new(), |known| format!("; names are case-sensitive, did you mean {known}?"));
         found.add(name, format!("is not one of the nine file names of a pack{hint}"));
@@ -128,7 +128,7 @@ pub(super) fn plain_names(members: &PackContents<'_>, found: &mut Finder<'_>) {
 }
 
 pub(super) fn optional_members(members: &PackContents<'_>, found: &mut Finder<'_>) {
-    inner(members, "patch.json", found, inner::check);
+    inner(members, "patch.json", found, patch::check);
     inner(members, "runner.json", found, runner::check);
     required(members, "evidence.json", "evidence", &EVIDENCE_FIELDS, found);
     policy(members, found);
@@ -208,7 +208,7 @@ pub(super) fn check(members: &PackContents<'_>, found: &mut Finder<'_>) {
         let Ok(entry) = entry else { continue };
         for name in STATED_IN_LEDGER {
             if let Some(message) = entry.get(name).and_then(objection) {
-                found.add(members::NAME, format!("line {number}: {name} {message}"));
+                found.add(members::LEDGER, format!("line {number}: {name} {message}"));
             }
         }
     }

@@ -86,7 +86,7 @@ pub(super) const COLUMNS: [Column; 12] = [
 const MAX_POLICY_BYTES: usize = 256;
 
 pub(super) fn describe(members: PackContents<'_>, digests: BTreeMap<&'static str, Digest>) -> Draft {
-    let mut draft = Draft::new(CoreHash(Digest::from_content(&members::core(&digests))));
+    let mut draft = Draft::new(CoreHash(Digest::from_content(&members::core_bytes(&digests))));
     let bundle = digests.get("bundle.json").copied();
     for (name, digest) in digests {
         mention(&MEMBER, name.to_owned(), digest, &mut draft);
@@ -174,7 +174,7 @@ fn describe_policy(policy: &Value<'_>, draft: &mut Draft) {
 fn describe_ledger(members: &PackContents<'_>, draft: &mut Draft) {
     for (number, entry) in members.ledger() {
         let Ok(entry) = entry else { continue };
-        let prefix = format!("{} line {number} ", members::NAME);
+        let prefix = format!("{} line {number} ", members::LEDGER);
         for (name, pointer, role) in INDEXED_IN_LEDGER {
             let declared = entry.get(name).and_then(Value::as_str).and_then(Digest::parse_prefixed);
             if let Some(digest) = declared {

@@ -21,7 +21,7 @@ pub(super) fn canonical_hash<'v>(value: impl Into<CanonicalInput<'v>>) -> io::Re
 }
 
 /// Returns the canonical bytes whose digest is the core hash of a pack whose members have these `digests`.
-pub(super) fn core(digests: &BTreeMap<&'static str, Digest>) -> Vec<u8> {
+pub(super) fn core_bytes(digests: &BTreeMap<&'static str, Digest>) -> Vec<u8> {
     rfc8785::object_of_texts(digests.iter().map(|(name, digest)| (*name, digest.to_string())))
 }
 
@@ -51,12 +51,12 @@ impl<'v> From<RunnerCore<'v>> for CanonicalInput<'v> {
 }
 
 /// The file names that a pack can contain.
-pub(super) const NAMES: [&str; 9] = [
+pub(super) const MEMBER_NAMES: [&str; 9] = [
     "run.json",
     "bundle.json",
     "patch.json",
     "evidence.json",
-    NAME,
+    LEDGER,
     "policy.json",
     SESSION,
     "runner.json",
@@ -66,8 +66,11 @@ pub(super) const NAMES: [&str; 9] = [
 /// The name of the recorded session in a pack.
 pub(super) const SESSION: &str = "model_io.json";
 
+/// The name of the ledger in a pack.
+pub(super) const LEDGER: &str = "ledger.jsonl";
+
 /// Documents that are not parsed as plain JSON.
-const OTHERWISE_READ: [&str; 2] = [NAME, SESSION];
+const OTHERWISE_READ: [&str; 2] = [LEDGER, SESSION];
 
 /// Documents with a rule of their own for numbers that overflow.
 const WITH_OVERFLOW_RULE: [&str; 2] = ["bundle.json", "runner.json"];
@@ -85,7 +88,7 @@ impl<'d> PackContents<'d> {
     pub(super) fn new(directory: &'d Directory, options: &'d AdmitOptions) -> Self {
         let mut json = BTreeMap::new();
         let mut limits = options.limits;
-        for name in NAMES.into_iter().filter(|name| !OTHERWISE_READ.contains(name)) {
+        for name in MEMBER_NAMES.into_iter().filter(|name| !OTHERWISE_READ.contains(name)) {
             if let Some(bytes) = file(directory, name) {
                 let read = if WITH_OVERFLOW_RULE.contains(&name) {
                     reader::read_keeping_overflow(bytes, &limits)
@@ -117,8 +120,8 @@ impl<'d> PackContents<'d> {
 
     /// Returns the lines of the ledger that are entries, numbered from 1; none if it is not text.
     pub(super) fn ledger(&self) -> impl Iterator<Item = (usize, Result<Value<'d>, ReadError>)> {
-        let text = self.file(NAME).and_then(|bytes| std::str::from_utf8(bytes).ok());
-        text.into_iter().flat_map(|text| entries(text, self.limits))
+        let text = self.file(LEDGER).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        text.into_iter().flat_map(|text| ledger_entries(text, self.limits))
     }
 
     /// Returns a member, or the error of parsing it, or `None` if it is missing.
@@ -151,8 +154,8 @@ impl<'d> PackContents<'d> {
             };
             digests.insert(*name, digest);
         }
-        if let Some(bytes) = self.file(NAME) {
-            digests.insert(NAME, Digest::from_content(bytes));
+        if let Some(bytes) = self.file(LEDGER) {
+            digests.insert(LEDGER, Digest::from_content(bytes));
         }
         match &self.session {
             None => {}
@@ -224,14 +227,12 @@ impl LargeIntegers {
     }
 }
 
-/// The name of the ledger in a pack.
-pub(super) const NAME: &str = "ledger.jsonl";
-
-const FIELDS: [&str; 7] =
+/// The members of an entry of the ledger.
+const LEDGER_MEMBERS: [&str; 7] =
     ["run_id", "timestamp", "intent_sha256", "result_kind", "accepted", "mode", "policy"];
 
-/// Returns the lines that are entries, numbered from 1 and parsed. Lines of white space are skipped.
-pub(super) fn entries<'t, 'l>(
+/// Returns the lines of a ledger that are entries, numbered from 1 and parsed. Lines of white space are skipped.
+pub(super) fn ledger_entries<'t, 'l>(
     text: &'t str,
     limits: &'l Limits,
 ) -> impl Iterator<Item = (usize, Result<Value<'t>, ReadError>)> + use<'t, 'l> {
@@ -239,29 +240,33 @@ pub(super) fn entries<'t, 'l>(
     lines.map(|(index, line)| (index + 1, reader::read(line.as_bytes(), limits)))
 }
 
-pub(super) fn check(bytes: &[u8], limits: &Limits, found: &mut Finder<'_>) {
+/// Reports the defects of a ledger.
+pub(super) fn check_ledger(bytes: &[u8], limits: &Limits, found: &mut Finder<'_>) {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
             let offset = error.valid_up_to();
-            found.add(NAME, format!("not UTF-8 at byte {offset} (rule DOC1)"));
+            found.add(LEDGER, format!("not UTF-8 at byte {offset} (rule DOC1)"));
             return;
         }
     };
-    for (number, entry) in entries(text, limits) {
+    for (number, entry) in ledger_entries(text, limits) {
         match entry {
             Err(ReadError { defect, column, message, .. }) => {
                 let rule = document::rule_of(defect).id;
-                found.add(NAME, format!("line {number}: not JSON: column {column}: {message} (rule {rule})"));
+                found.add(
+                    LEDGER,
+                    format!("line {number}: not JSON: column {column}: {message} (rule {rule})"),
+                );
             }
             Ok(entry @ (Value::Object(_) | Value::Array(_))) => {
-                for name in FIELDS.into_iter().filter(|name| entry.get(name).is_none()) {
-                    found.add(NAME, format!("line {number}: the required member {name} is missing"));
+                for name in LEDGER_MEMBERS.into_iter().filter(|name| entry.get(name).is_none()) {
+                    found.add(LEDGER, format!("line {number}: the required member {name} is missing"));
                 }
             }
             Ok(other) => {
                 found.add(
-                    NAME,
+                    LEDGER,
                     format!("line {number}: an entry must be an object, not {}", other.type_name()),
                 );
             }

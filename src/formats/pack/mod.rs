@@ -5,8 +5,9 @@ mod bundle;
 mod calls;
 mod checks;
 mod index;
-mod inner;
+mod member_rules;
 mod members;
+mod patch;
 mod rules;
 mod runner;
 #[cfg(test)]
@@ -31,7 +32,7 @@ static INFO: KindInfo = KindInfo {
     name: "pack",
     noun: "export pack",
     plural: "packs",
-    members: &members::NAMES,
+    members: &members::MEMBER_NAMES,
     attributes: &index::ATTRIBUTES,
     directory_rule: Some(rules::IO),
     is_run: true,
@@ -87,7 +88,7 @@ impl Artifact for Pack {
         });
         let directory = Directory { entries: entries.collect() };
         let options = AdmitOptions { limits: *limits, ..AdmitOptions::default() };
-        out.write_all(&members::core(&PackContents::new(&directory, &options).digests()?))
+        out.write_all(&members::core_bytes(&PackContents::new(&directory, &options).digests()?))
     }
 
     fn run_events(

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use super::inner::{self, PackMemberRule, SCHEMA, info};
+use super::member_rules::{PackMemberRule, SCHEMA, info};
 use super::members::{self, PackContents};
-use super::{bundle, checks, runner};
+use super::{bundle, checks, patch, runner};
 use crate::artifact::EntryContent;
 use crate::validation::{Finder, Rule, RuleInfo, Severity};
 
@@ -109,10 +109,10 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
              missing last line feed, carriage returns and an empty file are allowed.",
         ),
         check: |members, found| {
-            if let Some(bytes) = members.file(members::NAME) {
-                members::check(bytes, members.limits, found);
-            } else if members.is_unopenable(members::NAME) {
-                found.add(members::NAME, "is not a file and cannot be read");
+            if let Some(bytes) = members.file(members::LEDGER) {
+                members::check_ledger(bytes, members.limits, found);
+            } else if members.is_unopenable(members::LEDGER) {
+                found.add(members::LEDGER, "is not a file and cannot be read");
             }
         },
     },
@@ -208,8 +208,8 @@ pub(super) fn all() -> Vec<RuleInfo> {
     let tables: [&[PackMemberRule]; 6] = [
         &bundle::SHAPE,
         &bundle::CONTENT,
-        &inner::SHAPE,
-        &inner::CONTENT,
+        &patch::SHAPE,
+        &patch::CONTENT,
         &runner::RULES,
         &runner::CANONICAL,
     ];

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::members::{self, NAMES, RUNNER_CORE, SESSION};
+use super::members::{self, MEMBER_NAMES, RUNNER_CORE, SESSION};
 use crate::artifact::{
     BodyContent, BodyRole, Field, MemberBytes, Part, PartKind, Passage, PassageCollector, StepClass,
     StepVisitor, TranscriptStep, differ, same_place, words_of,
@@ -19,9 +19,10 @@ pub(super) fn visit(
     limits: &Limits,
     visit: &mut StepVisitor<'_>,
 ) -> Result<(), ReadError> {
-    let present = NAMES.into_iter().filter_map(|name| members.iter().find(|member| member.name == name));
+    let present =
+        MEMBER_NAMES.into_iter().filter_map(|name| members.iter().find(|member| member.name == name));
     for (index, member) in present.enumerate() {
-        if member.name == members::NAME {
+        if member.name == members::LEDGER {
             visit(describe(index, member, BodyContent::from_bytes(member.bytes)));
         } else {
             let value = reader::read_keeping_overflow(member.bytes, limits)?;
@@ -47,7 +48,7 @@ const ORDER: [&str; 9] = [
     "bundle.json",
     "patch.json",
     "evidence.json",
-    members::NAME,
+    members::LEDGER,
     "runner.json",
     "run.json",
     "meta.json",
@@ -86,7 +87,7 @@ pub(super) fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<
         let Some(member) = members.iter().find(|member| member.name == name) else { continue };
         match name {
             SESSION => parts.extend(session_parts(member, limits)?),
-            members::NAME => parts.extend(ledger_parts(member.bytes, limits)?),
+            members::LEDGER => parts.extend(ledger_parts(member.bytes, limits)?),
             name => {
                 let value = reader::read_keeping_overflow(member.bytes, limits)?;
                 let sort = match name {
@@ -112,11 +113,11 @@ fn session_parts<'d>(member: &MemberBytes<'d>, limits: &Limits) -> Result<Vec<Pa
 
 fn ledger_parts<'d>(bytes: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
     let text = reader::utf8(bytes, limits)?;
-    let entries = members::entries(text, limits).map(|(number, entry)| {
+    let entries = members::ledger_entries(text, limits).map(|(number, entry)| {
         let entry = entry?;
         let run = entry.get("run_id").and_then(Value::as_str).unwrap_or_default();
         let keys = [same_place(&["ledger", run]), same_place(&["ledger"])];
-        Ok(Part::new(format!("member {}: line {number}", members::NAME), keys, entry, &FILE))
+        Ok(Part::new(format!("member {}: line {number}", members::LEDGER), keys, entry, &FILE))
     });
     entries.collect()
 }
@@ -128,7 +129,7 @@ pub(super) const FIELD: Field = Field::new("pack");
 pub(super) fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
     let mut passages = PassageCollector::default();
     for member in members.iter().filter(|member| member.name != SESSION) {
-        if member.name == members::NAME {
+        if member.name == members::LEDGER {
             ledger_passages(member.bytes, limits, &mut passages)?;
             continue;
         }
@@ -147,8 +148,8 @@ pub(super) fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<V
 
 fn ledger_passages(bytes: &[u8], limits: &Limits, passages: &mut PassageCollector) -> Result<(), ReadError> {
     let text = reader::utf8(bytes, limits)?;
-    for (number, entry) in members::entries(text, limits) {
-        passages.add_pointer(FIELD, format!("{} line {number}", members::NAME), words_of(&entry?));
+    for (number, entry) in members::ledger_entries(text, limits) {
+        passages.add_pointer(FIELD, format!("{} line {number}", members::LEDGER), words_of(&entry?));
     }
     Ok(())
 }

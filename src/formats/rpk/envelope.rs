@@ -2,7 +2,7 @@
 
 use crate::artifact::{AdmitOptions, KeyRing, MAX_KEY_ID_BYTES, Signature, SignatureState};
 use crate::digest::{Digest, hmac_matches};
-use crate::json::canonical::replaykit::{self, NonCanonicalValue, VolatilePolicy, strip};
+use crate::json::canonical::replaykit::{self, NonCanonicalValue, VolatilePolicy, strip_white_space};
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value};
 
@@ -62,7 +62,7 @@ pub(super) fn core_text(root: &Value<'_>) -> Option<Result<Vec<u8>, Vec<NonCanon
 /// accepted.
 pub(super) fn has_supported_version(root: &Object<'_>) -> bool {
     match root.get("version") {
-        Some(Value::String(text)) => strip(text).split_once('.').is_some_and(|(major, minor)| {
+        Some(Value::String(text)) => strip_white_space(text).split_once('.').is_some_and(|(major, minor)| {
             let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             digits(major) && digits(minor) && major.trim_start_matches('0') == "1"
         }),
@@ -91,7 +91,7 @@ pub(super) enum HmacCheckResult {
 
 /// Checks the signature of the document `root` with `keys`. Returns `None` if there is no signature of the required
 /// shape.
-pub(super) fn check_signature(root: &Value<'_>, keys: &KeyRing) -> Option<RpkSignature> {
+fn check_signature(root: &Value<'_>, keys: &KeyRing) -> Option<RpkSignature> {
     let signature = root.get("signature")?;
     let text = |name: &str| signature.get(name).and_then(Value::as_str);
     let (key_id, algorithm, value) = (text("key_id")?, text("algorithm")?, text("value")?);
@@ -110,7 +110,7 @@ fn outcome(
     if !keys.has_key_for(key_id) {
         return Some(HmacCheckResult::Unchecked);
     }
-    if strip(algorithm) != ALGORITHM {
+    if strip_white_space(algorithm) != ALGORITHM {
         let message = format!("{} is not supported; only {ALGORITHM} is", excerpt(algorithm));
         return Some(HmacCheckResult::Wrong("/signature/algorithm", message));
     }
@@ -118,7 +118,7 @@ fn outcome(
     let message = canonical_members(root, &signed, VolatilePolicy::Include)?.ok()?;
     let is_signed =
         |code: &Digest| keys.keys_for(key_id).any(|key| hmac_matches(key.as_bytes(), &message, code));
-    Some(if code(strip(value)).as_ref().is_some_and(is_signed) {
+    Some(if code(strip_white_space(value)).as_ref().is_some_and(is_signed) {
         HmacCheckResult::Verified
     } else {
         let message = "is not the signature of this content under the given key".to_owned();

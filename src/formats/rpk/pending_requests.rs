@@ -69,7 +69,7 @@ impl PendingRequests {
     }
 
     /// Removes and returns the newest request that satisfies `is_meant`.
-    pub(super) fn take_newest(&mut self, is_meant: impl Fn(&StepCall) -> bool) -> Option<StepCall> {
+    fn take_newest(&mut self, is_meant: impl Fn(&StepCall) -> bool) -> Option<StepCall> {
         let newest = self.requests.iter().rposition(is_meant)?;
         self.requests.remove(newest)
     }

@@ -5,7 +5,7 @@ use super::envelope::{
 };
 use crate::artifact::{AdmitOptions, SignaturePolicy, SupportedMajors};
 use crate::digest::Digest;
-use crate::json::canonical::replaykit::{CanonicalizationDefect, VolatilePolicy, strip};
+use crate::json::canonical::replaykit::{CanonicalizationDefect, VolatilePolicy, strip_white_space};
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value, pointer};
 use crate::validation::{Finder, Rule, RuleInfo, Severity};
@@ -258,7 +258,7 @@ fn version(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     if !has_supported_version(root) {
         let message = match root.get("version") {
             None => "missing; it must be like \"1.0\"".to_owned(),
-            Some(Value::String(text)) => match VERSIONS.objection(strip(text)) {
+            Some(Value::String(text)) => match VERSIONS.objection(strip_white_space(text)) {
                 Some(message) => message,
                 None => format!("{} is not of the form 1.x, like \"1.0\"", excerpt(text)),
             },

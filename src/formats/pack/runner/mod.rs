@@ -2,13 +2,14 @@
 
 mod timing;
 
-use super::inner::{PackMemberFinder, PackMemberRule, SCHEMA, filled, info, is_absolute, text, type_name};
+use super::member_rules::{
+    PackMemberFinder, PackMemberRule, SCHEMA, boolean, filled, info, number, object, one_of, text, type_name,
+};
 use super::members::canonical_hash;
+use super::patch::is_absolute;
 use crate::json::Value;
 use crate::json::reader::excerpt;
 use crate::validation::utf16_order;
-
-use timing::{boolean, number, object, one_of};
 
 /// The objects of a runner record.
 const OBJECTS: [&str; 7] = ["platform", "sandbox", "limits", "commands", "context", "timing", "exit"];

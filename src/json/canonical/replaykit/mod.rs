@@ -11,7 +11,7 @@ use crate::json::Value;
 use crate::json::number::round_to_12_digits;
 use crate::json::pointer::{self, Token};
 
-pub use timestamp::strip;
+pub use timestamp::strip_white_space;
 
 /// Members that [`VolatilePolicy::Omit`] omits, by their lower-case names, at any depth.
 pub const VOLATILE_NAMES: [&str; 10] = [
@@ -241,7 +241,7 @@ fn normalized<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Cano
         return Ok(text);
     };
     if PATH_NAMES.contains(&&*key) || PATH_ENDINGS.iter().any(|ending| key.ends_with(ending)) {
-        Ok(Cow::Owned(normalize(&text)))
+        Ok(Cow::Owned(normalized_path(&text)))
     } else if TIMESTAMP_NAMES.contains(&&*key) {
         match timestamp::normalize(&text) {
             Ok(utc) => Ok(Cow::Owned(utc)),
@@ -255,7 +255,7 @@ fn normalized<'t>(text: &'t str, key: Option<&str>) -> Result<Cow<'t, str>, Cano
 
 /// Returns `text` with forward slashes, a drive letter as first component, and no redundant components. A trailing
 /// slash is kept.
-fn normalize(text: &str) -> String {
+fn normalized_path(text: &str) -> String {
     let mut text = with_drive_as_component(text.replace('\\', "/"));
     while text.contains("//") {
         text = text.replace("//", "/");
@@ -371,7 +371,7 @@ mod tests {
             ("/", "/"),
             ("é:/x", "é:/x"),
         ] {
-            assert_eq!(normalize(text), expected, "{text:?}");
+            assert_eq!(normalized_path(text), expected, "{text:?}");
         }
     }
 }

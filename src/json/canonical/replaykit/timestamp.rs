@@ -7,7 +7,7 @@ use chrono::{Datelike, NaiveDate, NaiveDateTime, SecondsFormat, TimeDelta, Weekd
 
 /// Returns `text` without surrounding white space, like Python's `str.strip`.
 #[must_use]
-pub fn strip(text: &str) -> &str {
+pub fn strip_white_space(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
 }
 
@@ -17,7 +17,7 @@ pub(super) struct TimestampOutOfRange;
 
 /// Returns `text` without surrounding white space, and in UTC if it is a timestamp with an offset.
 pub(super) fn normalize(text: &str) -> Result<String, TimestampOutOfRange> {
-    let stripped = strip(text);
+    let stripped = strip_white_space(text);
     let parsed = match stripped.strip_suffix('Z') {
         Some(local) => parse(&format!("{local}+00:00")),
         None => parse(stripped),
