@@ -93,11 +93,11 @@ impl Drop for Registration {
 
 /// Returns the target of a symbolic link: SQLite uses the other files beside it.
 fn target(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns whether SQLite has the file at `path`, or the target of a link there, open in this process.
-pub(crate) fn has_open(path: &Path) -> bool {
+fn has_open(path: &Path) -> bool {
     let open = registry();
     if open.is_empty() {
         return false;
@@ -125,10 +125,11 @@ fn registry() -> MutexGuard<'static, BTreeMap<DeviceInode, OpenVault>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns the identity of a file, regardless of its name.
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<DeviceInode> {
     use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+    fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }
 
 /// On other platforms, locks belong to the file handle.
@@ -142,14 +143,14 @@ fn identity(_: &Path) -> Option<DeviceInode> {
 #[derive(Clone, Debug)]
 pub struct VaultIdentity {
     path: PathBuf,
-    identity: Option<(u64, u64)>,
+    found: (bool, Option<DeviceInode>),
 }
 
 impl VaultIdentity {
     /// Records the identity of the vault that was just opened at `path`. A database has none, and never changes.
     #[must_use]
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), identity: file_identity(path) }
+        Self { path: path.to_owned(), found: existence(path) }
     }
 
     /// Returns the path.
@@ -161,22 +162,13 @@ impl VaultIdentity {
     /// Returns whether the same file is still at the path.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
-        self.identity == file_identity(&self.path)
+        self.found == existence(&self.path)
     }
 }
 
-/// Returns the identity of a file, independent of its name.
-#[cfg(unix)]
-fn file_identity(path: &Path) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-
-    fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
-}
-
-/// Returns whether the file exists: on other systems an open file cannot be replaced.
-#[cfg(not(unix))]
-fn file_identity(path: &Path) -> Option<(u64, u64)> {
-    fs::metadata(path).ok().map(|_| (0, 0))
+/// Returns whether a file exists, and its identity. On systems without identities, an open file cannot be replaced.
+fn existence(path: &Path) -> (bool, Option<DeviceInode>) {
+    (path.exists(), identity(path))
 }
 
 /// Opens a file for reading, unless it belongs to a vault that this process has open.
@@ -214,7 +206,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = |name: &str| directory.path().join(name);
         for name in ["v", "v-wal", "other"] {
-            std::fs::write(path(name), "").unwrap();
+            fs::write(path(name), "").unwrap();
         }
         std::os::unix::fs::symlink("v-wal", path("link")).unwrap();
         let register = || Registration::after(&path("v"), |_| Ok::<_, ()>(())).unwrap().0;
@@ -233,14 +225,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("v");
         fs::write(&path, "one").unwrap();
-        let file_identity = VaultIdentity::new(&path);
-        assert!(file_identity.is_unchanged());
+        let identity = VaultIdentity::new(&path);
+        assert!(identity.is_unchanged());
         let kept = directory.path().join("kept");
         fs::rename(&path, &kept).unwrap();
-        assert!(!file_identity.is_unchanged());
+        assert!(!identity.is_unchanged());
         if cfg!(unix) {
             fs::write(&path, "two").unwrap();
-            assert!(!file_identity.is_unchanged());
+            assert!(!identity.is_unchanged());
         }
         assert!(VaultIdentity::new(Path::new("postgresql://host/database")).is_unchanged());
     }

@@ -193,7 +193,7 @@ impl InputLocation {
     }
 
     /// Returns the directory that the file was opened in, or `None` if it is a directory or this is unknown.
-    pub(super) fn directory_of_file(&self) -> Option<FileId> {
+    fn directory_of_file(&self) -> Option<FileId> {
         self.directory.filter(|_| self.sort != LocationType::Directory)
     }
 

@@ -128,7 +128,7 @@ impl SetAsideFile<'_> {
     }
 
     /// Renames the file back, unless its name has been taken, and returns its location.
-    pub(super) fn put_back(&self) -> io::Result<PathBuf> {
+    fn put_back(&self) -> io::Result<PathBuf> {
         let Self { candidate: RemovalCandidate { directory, name, path, .. }, name: aside, .. } = self;
         match directory.link(aside, name) {
             Ok(()) => directory.remove_file(aside).map(|()| path.clone()),
