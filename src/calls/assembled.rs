@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::call::{Call, CallOutcome, CallResponse, ResponseForm};
 use super::events::{self, StreamEvent};
 use super::providers::{
-    AnswerContent, AnswerFailure, AnswerForm, AnswerReader, PROVIDERS, number, stated_error, type_of,
+    AnswerContent, AnswerFailure, AnswerReader, answer_forms, number, stated_error, type_of,
 };
 use super::{at, integer};
 use crate::json::{Object, Value};
@@ -100,18 +100,14 @@ fn read_stream(reader: &mut AnswerReader, body: &str) {
     }
 }
 
-fn forms() -> impl Iterator<Item = &'static AnswerForm> {
-    PROVIDERS.iter().map(|provider| &provider.answers)
-}
-
 /// Follows whether a stream has ended.
 fn follow(reader: &mut AnswerReader, event: &Value<'_>) {
     let event_type = type_of(event);
-    for form in forms() {
-        let is_typed = form.event_types.iter().any(|start| event_type.starts_with(start));
+    for form in answer_forms() {
+        let is_typed = form.has_event(event_type);
         if is_typed || (form.follow)(&mut reader.progress, event) {
             reader.progress.is_ended_by_event = true;
-            reader.progress.has_ended |= is_typed && form.last_events.contains(&event_type);
+            reader.progress.has_ended |= is_typed && form.is_last_event(event_type);
             return;
         }
     }
@@ -124,27 +120,27 @@ fn read_document(reader: &mut AnswerReader, value: &Value<'_>) {
     }
     read_tokens(reader, value);
     if reader.created.is_none() {
-        let created = forms().flat_map(|form| form.created).find_map(|path| at(value, path));
+        let created = answer_forms().flat_map(|form| form.created).find_map(|path| at(value, path));
         reader.created = created.map(Value::to_owned_value);
     }
-    if forms().any(|form| (form.read)(reader, value)) {
+    if answer_forms().any(|form| (form.read)(reader, value)) {
         return;
     }
-    let delta = forms().flat_map(|form| form.deltas).find_map(|path| at(value, path));
+    let delta = answer_forms().flat_map(|form| form.deltas).find_map(|path| at(value, path));
     if delta.is_some() {
         return reader.add((0, number(value, "index").unwrap_or(0), 0), delta);
     }
     let is_text = |text: &&Value<'_>| matches!(text, Value::String(_) | Value::Array(_));
-    let said = forms().flat_map(|form| form.texts).find_map(|path| at(value, path).filter(is_text));
+    let said = answer_forms().flat_map(|form| form.texts).find_map(|path| at(value, path).filter(is_text));
     reader.add((0, 0, 0), said);
 }
 
 /// Reads the numbers of tokens. Events of streams state those up to then, or some of them.
 fn read_tokens(reader: &mut AnswerReader, value: &Value<'_>) {
-    let usage = forms().flat_map(|form| form.usages).find_map(|path| at(value, path)?.as_object());
+    let usage = answer_forms().flat_map(|form| form.usages).find_map(|path| at(value, path)?.as_object());
     let counts = usage.into_iter().flat_map(Object::iter).filter(|(_, count)| !count.is_null());
     reader.usage.extend(counts.map(|(name, count)| (name.to_owned(), count.to_owned_value())));
-    for (name, count) in forms().flat_map(|form| form.counts) {
+    for (name, count) in answer_forms().flat_map(|form| form.counts) {
         if let Some(number) = number(value, name) {
             reader.usage.insert((*count).to_owned(), integer(number));
         }

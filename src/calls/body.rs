@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::events;
-use super::providers::{PROVIDERS, is_named};
+use super::providers::{answer_forms, is_named};
 use crate::json::Value;
 
 /// The members with which events say to which part of an answer they belong.
@@ -509,11 +509,9 @@ pub(super) fn is_cut_off(parts: &[BodyPart<'_>], strings: &[BodyString<'_>]) -> 
         has_reason = true;
     }
     let types = || strings.iter().filter(|string| string.name == "type");
-    let begins = |start: &&str| types().any(|string| string.text.starts_with(start));
-    let is_stream = PROVIDERS.iter().any(|provider| provider.answers.event_types.iter().any(begins))
+    let is_stream = types().any(|string| answer_forms().any(|form| form.has_event(&string.text)))
         || strings.iter().any(|string| string.name == "object" && string.text.ends_with(".chunk"));
-    let ends = |last: &&str| types().any(|string| string.text == *last);
-    let has_ended = PROVIDERS.iter().any(|provider| provider.answers.last_events.iter().any(ends))
+    let has_ended = types().any(|string| answer_forms().any(|form| form.is_last_event(&string.text)))
         || parts.iter().any(|part| part.text.trim() == "[DONE]");
     is_stream && !has_reason && !has_ended
 }

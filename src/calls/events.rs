@@ -1,6 +1,6 @@
 //! The events of a body: those of a stream of server-sent events, or the JSON documents on lines of their own.
 
-use super::providers::PROVIDERS;
+use super::providers::answer_forms;
 use crate::json::Value;
 use crate::json::reader::{self, Defect, Limits};
 
@@ -289,10 +289,8 @@ impl StreamEnd {
 
 /// Returns whether a line is the first one of an event that ends a stream.
 fn is_last_event(line: &[u8]) -> bool {
-    let name = line.strip_prefix(b"event: ");
-    let is_last =
-        |name| PROVIDERS.iter().flat_map(|it| it.answers.last_events).any(|last| last.as_bytes() == name);
-    name.is_some_and(is_last)
+    let name = line.strip_prefix(b"event: ").and_then(|name| std::str::from_utf8(name).ok());
+    name.is_some_and(|name| answer_forms().any(|form| form.is_last_event(name)))
 }
 
 #[cfg(test)]
@@ -389,7 +387,7 @@ mod tests {
         assert!(!end.has_begun());
         end.update(b"\"\n\ndata: [DONE]\n\n");
         assert!(end.is_complete());
-        let last = PROVIDERS.iter().flat_map(|provider| provider.answers.last_events);
+        let last = answer_forms().flat_map(|form| form.last_events);
         assert!(
             last.map(|name| "event: ".len() + name.len()).chain([LAST_DATA.len()]).all(|len| len <= LONGEST)
         );

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use regex::Regex;
 
-use super::normalize;
 use super::providers::Endpoint;
 use super::redaction::{Redaction, Unredactable};
-use super::{object, text};
+use super::{normalize, object, text};
 use crate::json::canonical::rfc8785;
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value};

@@ -4,16 +4,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use super::assembled;
 use super::call::{CallDifference, CallOutcome, CallResponse, RetryHeaders, StoredCall};
 use super::providers::{AnswerContent, AnswerFailure};
 use super::recorded_run::{
     ATTACHED, CHUNK_TIMES, GATEWAY, IMPORT, PART, PREVIOUS, QUERY, REPLAYED_BEFORE, STREAM,
 };
 use super::request_store::RequestRestorer;
-use super::run::RunHead;
-use super::run::{CallOrigin, PROFILE, SOURCE};
-use super::{integer, object, text};
+use super::run::{CallOrigin, PROFILE, RunHead, SOURCE};
+use super::{assembled, integer, object, text};
 use crate::digest::Digest;
 use crate::json::canonical::replaykit::{self, VolatilePolicy};
 use crate::json::reader::{self, Limits};

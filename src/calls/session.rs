@@ -4,8 +4,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value as Json, json};
 
 use super::call::{CallResponse, StoredCall};
-use super::run::RunHead;
-use super::run::{CallOrigin, SESSION_PROFILE};
+use super::run::{CallOrigin, RunHead, SESSION_PROFILE};
 use crate::digest::Digest;
 use crate::json::compact;
 

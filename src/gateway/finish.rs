@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spool::Spool;
 use crate::calls::call::{CallOutcome, StoredCall};
-use crate::calls::run::CallOrigin;
-use crate::calls::run::{RunHead, TooManyLabels};
+use crate::calls::run::{CallOrigin, RunHead, TooManyLabels};
 use crate::calls::run_parts::{PartLimits, RunDocuments, RunPartError, RunSink};
 use crate::calls::session;
 use crate::digest::{CoreHash, Digest};

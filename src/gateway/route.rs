@@ -275,7 +275,9 @@ fn named(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> 
 /// Returns the route of a request whose path is that of an API, without the name of a server.
 fn by_path(upstreams: &Upstreams, path: &str, query: Option<&str>) -> Option<Route> {
     let (version, rest) = first(path);
-    let lists_models = |provider: &&Provider| version == provider.version && first(rest).0 == MODELS;
+    let lists_models = |provider: &&Provider| {
+        provider.is_forwarded() && version == provider.version && first(rest).0 == MODELS
+    };
     let provider = PROVIDERS.iter().find(|provider| provider.endpoint(path).is_some());
     let provider = provider.or_else(|| PROVIDERS.iter().find(lists_models))?;
     named(upstreams, provider.name, path, query)
@@ -336,6 +338,8 @@ mod tests {
             ("/v1/chat/completions", "openai /v1/chat/completions"),
             ("/chat/completions", "openai /chat/completions"),
             ("/models/g:generateContent", "gemini /models/g:generateContent"),
+            ("/v1beta/models", "gemini /v1beta/models"),
+            ("//models", "Unknown"),
             ("/favicon.ico", "Unknown"),
         ] {
             assert_eq!(replayed(path), expected);

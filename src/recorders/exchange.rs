@@ -12,10 +12,9 @@ use crate::calls::matching::MatchingRules;
 use crate::calls::providers::chat::Chat;
 use crate::calls::providers::{ChatResponse, FormedChat};
 use crate::calls::target::{ApiTarget, query_digest};
-use crate::json::compact;
 use crate::json::reader::{self, Limits};
 use crate::json::splice::{self, ValueDifference};
-use crate::json::{Object, Value};
+use crate::json::{Object, Value, compact};
 
 /// A file to convert.
 #[derive(Clone, Debug)]
@@ -124,12 +123,14 @@ impl ApiExchange {
         Self::from_formed(chat, FormedChat::new(chat))
     }
 
-    /// Returns the request for the embeddings of the texts in the messages of a conversation, without a response.
+    /// Returns the request for the embeddings of the texts in the messages of a conversation, whose response is not known.
     ///
     /// # Errors
     /// Returns why there is none.
     pub(super) fn embedding(chat: &Chat) -> Result<Self, String> {
-        FormedChat::embedding(chat).map(|formed| Self::from_formed(chat, formed))
+        let Self { request, .. } = Self::from_formed(chat, FormedChat::embedding(chat)?);
+        let reason = "the span does not contain the vectors".to_owned();
+        Ok(Self { request, reply: ImportedResponse::Failed(reason.clone()), unmapped: vec![reason] })
     }
 
     fn from_formed(chat: &Chat, formed: FormedChat) -> Self {

@@ -13,7 +13,7 @@ use super::exchange::{
 use super::reading::{Fault, LIMITS, LocatedValue, RecorderResult, SHAPE, SYNTAX};
 use crate::calls::providers::chat::{Chat, ChatChoice, TokenCounts, message, tool, tool_call};
 use crate::calls::target::ApiTarget;
-use crate::calls::text;
+use crate::calls::{text, word};
 use crate::intake::archive::{self, ArchiveError, ArchiveFormat};
 use crate::json::reader::{self, Limit, Limits};
 use crate::json::{Object, Value};
@@ -374,11 +374,11 @@ fn said(content: &LocatedValue<'_>) -> RecorderResult<Value<'static>> {
     }
     let parts = content.elements()?.filter_map(|part| {
         // What the model thought is not part of what it is asked next.
-        let kind = part.value.get("type").and_then(Value::as_str);
+        let kind = word(part.value, "type");
         (kind != Some("reasoning")).then(|| part.value.to_owned_value())
     });
     let parts: Vec<_> = parts.collect();
-    let texts: Option<String> = parts.iter().map(|part| part.get("text").and_then(Value::as_str)).collect();
+    let texts: Option<String> = parts.iter().map(|part| word(part, "text")).collect();
     Ok(texts.map_or(Value::Array(parts), text))
 }
 

@@ -146,28 +146,27 @@ impl JsonlReader {
         if has("request") && has_outcome {
             return self.pair(line);
         }
-        if !has("custom_id") {
-            self.list(line, NEITHER);
-        } else if has("body") {
+        let is_batch = has("custom_id");
+        if is_batch && has("body") {
             self.others(line, INPUT);
             let request = self.request(line, None)?;
-            return self.add_batch_request(line, request);
-        } else if has_outcome {
+            self.add_batch_request(line, request)
+        } else if is_batch && has_outcome {
             self.others(line, OUTPUT);
             let reply = self.outcome(line)?;
-            return self.add_batch_reply(line, reply);
-        } else if has("params") {
+            self.add_batch_reply(line, reply)
+        } else if is_batch && has("params") {
             self.others(line, ANTHROPIC_INPUT);
             let target = ApiTarget::from_name("anthropic", "/v1/messages");
-            return self.add_batch_request(line, request_of(line.required("params")?.value, target));
-        } else if has("result") {
+            self.add_batch_request(line, request_of(line.required("params")?.value, target))
+        } else if is_batch && has("result") {
             self.others(line, ANTHROPIC_OUTPUT);
             let reply = anthropic_reply(&line.required("result")?)?;
-            return self.add_batch_reply(line, reply);
+            self.add_batch_reply(line, reply)
         } else {
             self.list(line, NEITHER);
+            Ok(())
         }
-        Ok(())
     }
 
     fn list(&mut self, node: &LocatedValue<'_>, reason: impl Into<String>) {

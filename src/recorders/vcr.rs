@@ -10,9 +10,8 @@ use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse, Impor
 use super::reading::{Fault, LocatedValue, RecorderResult, parse_time};
 use crate::calls::at;
 use crate::calls::call::RetryHeaders;
-use crate::json::Value;
-use crate::json::compact;
 use crate::json::reader::{self, Limits};
+use crate::json::{Value, compact};
 use crate::yaml::{self, BINARY, YamlSchema};
 
 /// The members of the document, of an interaction, of a request and of a response.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::calls::object;
+use crate::calls::{object, word};
 use crate::json::Value;
 
 /// The content of an answer.
@@ -106,7 +106,7 @@ impl AnswerReader {
             Some(Value::String(text)) => said.push_str(text),
             Some(Value::Array(parts)) => {
                 let shown = parts.iter().filter(|part| part.get("thought") != Some(&Value::Bool(true)));
-                said.extend(shown.filter_map(|part| part.get("text").and_then(Value::as_str)));
+                said.extend(shown.filter_map(|part| word(part, "text")));
             }
             _ => {}
         }
@@ -136,7 +136,7 @@ pub(crate) fn stated_error<'v, 'a>(value: &'v Value<'a>) -> Option<&'v Value<'a>
 
 /// Returns the type of an event.
 pub(crate) fn type_of<'v>(event: &'v Value<'_>) -> &'v str {
-    event.get("type").and_then(Value::as_str).unwrap_or_default()
+    word(event, "type").unwrap_or_default()
 }
 
 /// Returns the elements of a list, each with the index that it states, or else with its position.

@@ -219,7 +219,7 @@ fn message(chat: &Chat, choice: Option<&ChatChoice>, blocks: Vec<Value<'static>>
     ]);
     let reason = choice.map_or(Value::Null, |choice| text(stop_reason(&choice.finish_reason)));
     object([
-        ("id", text(chat.id.clone().unwrap_or_else(|| "imported".to_owned()))),
+        ("id", chat.response_id()),
         ("type", text("message")),
         ("role", text("assistant")),
         ("model", text(chat.response_model().to_owned())),

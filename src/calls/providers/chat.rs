@@ -38,6 +38,11 @@ impl Chat {
     pub(crate) fn response_model(&self) -> &str {
         self.response_model.as_ref().unwrap_or(&self.model)
     }
+
+    /// Returns the id of the response, or one for clients that require it.
+    pub(super) fn response_id(&self) -> Value<'static> {
+        text(self.id.clone().unwrap_or_else(|| "imported".to_owned()))
+    }
 }
 
 /// The numbers of tokens of the input and of the output, as far as a file states them.

@@ -63,13 +63,24 @@ impl Provider {
     /// Returns the provider with this name, if its requests can be recorded.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
-        PROVIDERS.iter().find(|provider| provider.name == name && !provider.endpoints.is_empty())
+        PROVIDERS.iter().find(|provider| provider.name == name && provider.is_forwarded())
+    }
+
+    /// Returns whether its requests are forwarded and recorded.
+    #[must_use]
+    pub fn is_forwarded(&self) -> bool {
+        !self.endpoints.is_empty()
     }
 }
 
 /// Returns the request with a path of a provider that may not be known.
 pub(crate) fn endpoint(provider: &str, path: &str) -> &'static Endpoint {
     Provider::named(provider).and_then(|provider| provider.endpoint(path)).unwrap_or(&Endpoint::ANY)
+}
+
+/// Returns how each API states the content of answers.
+pub(crate) fn answer_forms() -> impl Iterator<Item = &'static AnswerForm> {
+    PROVIDERS.iter().map(|provider| &provider.answers)
 }
 
 /// Returns the form of what a gateway answers itself in the place of a provider.
@@ -113,7 +124,9 @@ impl FormedChat {
     pub(crate) fn embedding(chat: &Chat) -> Result<Self, String> {
         let provider = called(&chat.provider);
         let path = "/v1/embeddings".to_owned();
-        if provider.is_some_and(|provider| provider.endpoint(&path).is_none()) {
+        let has_other_form =
+            |endpoint: &Endpoint| endpoint.name.contains("mbed") && endpoint.path != "/embeddings";
+        if provider.is_some_and(|provider| provider.endpoints.iter().any(has_other_form)) {
             return Err("embeddings of this provider are not mapped".to_owned());
         }
         let request = openai::embedding_request(chat)?;
@@ -132,6 +145,19 @@ mod tests {
     use super::chat::TokenCounts;
     use super::*;
     use crate::calls::assembled::testing::{answer, usage};
+
+    #[test]
+    fn embeddings_are_mapped_where_no_other_form_is_known() {
+        let embedding = |provider: &str| {
+            let messages = vec![chat::message("user", crate::calls::text("hi"), Vec::new(), None)];
+            let formed = FormedChat::embedding(&Chat { messages, ..Chat::sample(provider, false) });
+            formed.map(|formed| formed.path)
+        };
+        for provider in ["openai", "anthropic", "voyage"] {
+            assert_eq!(embedding(provider).as_deref(), Ok("/v1/embeddings"), "{provider}");
+        }
+        assert_eq!(embedding("gcp.gemini").unwrap_err(), "embeddings of this provider are not mapped");
+    }
 
     #[test]
     fn tokens_that_a_file_does_not_state_have_no_number() {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::answer::{AnswerReader, StreamProgress, indexed, number, stated_error, states, type_of};
 use super::chat::{Chat, ChatChoice};
 use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, Provider};
-use crate::calls::{integer, object, text};
+use crate::calls::{integer, object, text, word};
 use crate::json::{Object, Value, compact};
 
 /// Members of requests that do not change the answer.
@@ -99,7 +99,6 @@ pub(super) const OPENAI: Provider = Provider {
         follow,
         ..AnswerForm::NONE
     },
-    chat: Some(CHAT),
     ..Provider::UNKNOWN
 };
 
@@ -130,7 +129,7 @@ fn read(reader: &mut AnswerReader, document: &Value<'_>) -> bool {
     } else if type_of(document).starts_with("response.") {
         read_response_event(reader, document);
     } else if document.get("output").and_then(Value::as_array).is_some()
-        || document.get("object").and_then(Value::as_str) == Some("response")
+        || word(document, "object") == Some("response")
     {
         read_response(reader, document);
     } else {
@@ -145,7 +144,7 @@ fn read_choices(reader: &mut AnswerReader, document: &Value<'_>) {
         let message = choice.get("delta").or_else(|| choice.get("message"));
         let content = message.and_then(|message| message.get("content"));
         reader.add((index, 0, 0), content.or_else(|| choice.get("text")));
-        let is_error = choice.get("finish_reason").and_then(Value::as_str) == Some("error");
+        let is_error = word(choice, "finish_reason") == Some("error");
         if let Some(error) = stated_error(choice).or(is_error.then_some(choice)) {
             reader.fail(error);
         }
@@ -168,7 +167,7 @@ fn read_response_event(reader: &mut AnswerReader, event: &Value<'_>) {
 
 /// Reads the messages of a response.
 fn read_response(reader: &mut AnswerReader, response: &Value<'_>) {
-    let status = response.get("status").and_then(Value::as_str);
+    let status = word(response, "status");
     if matches!(status, Some("failed" | "cancelled")) {
         reader.fail(stated_error(response).unwrap_or(response));
     }
@@ -246,7 +245,7 @@ fn completion(
     });
     let created = chat.ended_at.and_then(|at| u64::try_from(at.timestamp()).ok()).unwrap_or(0);
     let members = [
-        ("id", text(chat.id.clone().unwrap_or_else(|| "imported".to_owned()))),
+        ("id", chat.response_id()),
         ("object", text(kind)),
         ("created", integer(created)),
         ("model", text(chat.response_model().to_owned())),

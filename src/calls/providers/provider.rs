@@ -195,6 +195,16 @@ impl AnswerForm {
         last_events: &[],
         follow: |_, _| false,
     };
+
+    /// Returns whether an event of this type is of a stream of the API.
+    pub(crate) fn has_event(&self, event_type: &str) -> bool {
+        self.event_types.iter().any(|start| event_type.starts_with(start))
+    }
+
+    /// Returns whether an event of this type ends a stream of the API.
+    pub(crate) fn is_last_event(&self, event_type: &str) -> bool {
+        self.last_events.contains(&event_type)
+    }
 }
 
 impl MetadataForm {

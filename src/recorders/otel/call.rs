@@ -125,12 +125,8 @@ impl OtelSpan {
         let no_answer = self.why_none(RESPONSE_WORDS, "the answer", "the span has no answer of the model");
         let latency_ms = self.latency_ms();
         let Self { location, started, failure, .. } = self;
-        let ApiExchange { request, mut reply, mut unmapped } =
+        let ApiExchange { request, reply, mut unmapped } =
             if is_embedding { ApiExchange::embedding(&chat)? } else { ApiExchange::new(&chat) };
-        if is_embedding {
-            let reason = "the span does not contain the vectors".to_owned();
-            (reply, unmapped) = (ImportedResponse::Failed(reason.clone()), vec![reason]);
-        }
         let reply = match failure {
             Some(reason) => ImportedResponse::Failed(reason),
             None if chat.choices.is_empty() && !is_embedding => return Err(no_answer),
@@ -219,16 +215,19 @@ impl OtelSpan {
         if chat.messages.is_empty() {
             logfire(&self.attributes, chat)?;
         }
-        if chat.messages.is_empty() && in_events(&self.all_events()?, chat).is_none() {
-            // A request without one of its messages is another request.
-            chat.messages.clear();
+        if chat.messages.is_empty() {
+            let stated = self.stated_events()?;
+            if in_events(self.events.iter().chain(&stated), chat).is_none() {
+                // A request without one of its messages is another request.
+                chat.messages.clear();
+            }
         }
         Ok(())
     }
 
-    /// Returns the events of the span, and those that it has as JSON in an attribute, as Logfire writes them.
-    fn all_events(&self) -> Result<Vec<(String, OtelAttributes)>, String> {
-        let mut events = self.events.clone();
+    /// Returns the events that the span has as JSON in an attribute, as Logfire writes them.
+    fn stated_events(&self) -> Result<Vec<(String, OtelAttributes)>, String> {
+        let mut events = Vec::new();
         for event in parsed(&self.attributes, "events")? {
             let members = event.as_object().into_iter().flat_map(Object::iter);
             let attributes = members.map(|(name, value)| (name.to_owned(), value.clone())).collect();

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::OtelAttributes;
-use crate::calls::events;
 use crate::calls::providers::chat::{Chat, ChatChoice, TokenCounts, message, tool, tool_call, tool_of};
-use crate::calls::{at, object, text, word};
+use crate::calls::{at, events, object, text, word};
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value, compact};
 
@@ -206,7 +205,10 @@ fn add_numbered_tools(attributes: &OtelAttributes, chat: &mut Chat) {
 
 /// Reads the events with a message each, and those with all messages as JSON. Returns `None` if the content of one of them
 /// was not recorded.
-pub(super) fn in_events(events: &[(String, OtelAttributes)], chat: &mut Chat) -> Option<()> {
+pub(super) fn in_events<'e>(
+    events: impl Iterator<Item = &'e (String, OtelAttributes)>,
+    chat: &mut Chat,
+) -> Option<()> {
     for (name, attributes) in events {
         let attributes = &*of_event_content(attributes);
         let role = match name.as_str() {
@@ -243,7 +245,7 @@ fn of_event_content(attributes: &OtelAttributes) -> Cow<'_, OtelAttributes> {
     let mut all = attributes.clone();
     match parsed_value(said) {
         Some(Value::Object(members)) => {
-            all.extend(members.iter().map(|(name, value)| (name.to_owned(), value.clone())));
+            all.extend(members.into_members().into_iter().map(|(name, value)| (name.into_owned(), value)));
         }
         _ => drop(all.insert("content".to_owned(), text(said.to_owned()))),
     }
@@ -252,8 +254,11 @@ fn of_event_content(attributes: &OtelAttributes) -> Cow<'_, OtelAttributes> {
 
 /// Returns the elements of a list, or of the text of one.
 fn listed(value: Option<&Value<'static>>) -> Vec<Value<'static>> {
-    let read = value.and_then(Value::as_str).and_then(parsed_value);
-    read.as_ref().or(value).and_then(Value::as_array).unwrap_or_default().to_vec()
+    match value.and_then(Value::as_str).and_then(parsed_value) {
+        Some(Value::Array(elements)) => elements,
+        Some(_) => Vec::new(),
+        None => value.and_then(Value::as_array).unwrap_or_default().to_vec(),
+    }
 }
 
 /// Returns the message of an event; `None` if its content was not recorded.
