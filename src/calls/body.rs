@@ -78,20 +78,23 @@ impl Conversation {
 
 /// Returns the parts of a body: one if it is a JSON document, otherwise its lines.
 pub(crate) fn parts(body: &str) -> Vec<BodyPart<'_>> {
-    each_part(body).collect()
+    each_part(body, events::read).collect()
 }
 
-/// Returns the parts of a body, of which each is read when it is asked for.
-fn each_part(body: &str) -> Box<dyn Iterator<Item = BodyPart<'_>> + '_> {
+/// Returns the parts of a body, of which each is read when it is asked for: one in one piece by `whole`.
+fn each_part(
+    body: &str,
+    whole: fn(&str) -> Option<Value<'_>>,
+) -> Box<dyn Iterator<Item = BodyPart<'_>> + '_> {
     let text = body.strip_prefix('\u{feff}').unwrap_or(body);
     let mark = body.strip_suffix(text).unwrap_or_default();
-    let whole = |data| Box::new(std::iter::once(BodyPart { before: mark, text, data, after: "" }));
-    if let Some(value) = read(text) {
-        return whole(PartData::Json(value));
+    let only = |data| Box::new(std::iter::once(BodyPart { before: mark, text, data, after: "" }));
+    if let Some(value) = whole(text).filter(has_strings) {
+        return only(PartData::Json(value));
     }
     let first = text.trim_start().lines().next().unwrap_or_default();
     if begins_as_json(text) && read(first).is_none() {
-        return whole(PartData::Unreadable);
+        return only(PartData::Unreadable);
     }
     let mark =
         (!mark.is_empty()).then_some(BodyPart { before: mark, text: "", data: PartData::Other, after: "" });
@@ -121,9 +124,12 @@ pub(super) fn begins_as_json(text: &str) -> bool {
 }
 
 pub(super) fn read(text: &str) -> Option<Value<'_>> {
-    let value = events::read(text)?;
-    // A number can be a part of a text that is not JSON.
-    matches!(value, Value::Object(_) | Value::Array(_) | Value::String(_)).then_some(value)
+    events::read(text).filter(has_strings)
+}
+
+/// Returns whether a value can have strings. A number can be a part of a text that is not JSON.
+fn has_strings(value: &Value<'_>) -> bool {
+    matches!(value, Value::Object(_) | Value::Array(_) | Value::String(_))
 }
 
 /// Returns the strings of the parts, in their order.
@@ -389,6 +395,7 @@ impl<'p> TextCollector<'p> {
                 // Arguments of tools are JSON in a string.
                 visit_decoded(text, visit);
             } else if text.contains('\\') {
+                // In an outline, a long string is as it was written.
                 pieces(text).for_each(|piece| visit(&unescaped(piece)));
             }
         }
@@ -408,7 +415,7 @@ impl<'p> TextCollector<'p> {
 /// conversation, and one of all strings that are part of none, with a line for each. Of the events of a stream, only the texts
 /// are in memory together.
 pub(crate) fn visit_decoded(body: &str, visit: &mut dyn FnMut(&str)) {
-    let mut parts = each_part(body);
+    let mut parts = each_part(body, events::read_outline);
     let Some(first) = parts.next() else { return };
     let mut locations = Locations::default();
     let Some(second) = parts.next() else {

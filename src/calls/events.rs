@@ -2,7 +2,7 @@
 
 use super::providers::answer_forms;
 use crate::json::Value;
-use crate::json::reader::{self, Defect, Limits};
+use crate::json::reader::{self, Defect, Limits, ReadError};
 
 /// An event of a stream.
 #[derive(Debug, PartialEq)]
@@ -45,11 +45,23 @@ pub(crate) fn is_cut_off(text: &str) -> bool {
 /// Reads a JSON document in which half a character may stand, as it does where a stream splits a surrogate pair. Returns
 /// `None` if it is not JSON, or is not permitted.
 pub(super) fn read(text: &str) -> Option<Value<'_>> {
-    match reader::read(text.trim().as_bytes(), &Limits::most()) {
+    read_with(text, reader::read)
+}
+
+/// Reads the outline of a JSON document in the same way.
+pub(super) fn read_outline(text: &str) -> Option<Value<'_>> {
+    read_with(text, reader::read_outline)
+}
+
+fn read_with(
+    text: &str,
+    read: for<'a> fn(&'a [u8], &Limits) -> Result<Value<'a>, ReadError>,
+) -> Option<Value<'_>> {
+    match read(text.trim().as_bytes(), &Limits::most()) {
         Ok(value) => Some(value),
         Err(error) if error.defect == Defect::Surrogate => {
             let text = with_halves(text.trim());
-            reader::read(text.as_bytes(), &Limits::most()).ok().map(Value::into_owned_value)
+            read(text.as_bytes(), &Limits::most()).ok().map(Value::into_owned_value)
         }
         Err(_) => None,
     }

@@ -134,6 +134,18 @@ pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError
     JsonReader::new(utf8(bytes, limits)?, limits, false).document()
 }
 
+/// Like [`read`], but takes little memory beside `bytes` for a text with long strings or many numbers: strings with
+/// escapes that have more than 4 MiB are as they are written, and of numbers in a row that are no bytes, a list has the
+/// first.
+///
+/// # Errors
+/// Returns the first defect, with its line and column.
+pub(crate) fn read_outline<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError> {
+    let mut reader = JsonReader::new(utf8(bytes, limits)?, limits, false);
+    reader.is_outline = true;
+    reader.document()
+}
+
 /// Like [`read`], but numbers that overflow to infinity are kept: `model_io` tolerates them outside its core.
 ///
 /// # Errors
@@ -191,6 +203,9 @@ const SURELY_FINITE: usize = 300;
 /// Maximum size in bytes of a string without escapes that is copied.
 const MAX_COPIED: usize = 64 << 10;
 
+/// The longest string whose escapes are decoded in an outline, in bytes.
+const MAX_OUTLINED: usize = 4 << 20;
+
 struct JsonReader<'a, 'l> {
     text: &'a str,
     offset: usize,
@@ -198,6 +213,8 @@ struct JsonReader<'a, 'l> {
     values: usize,
     limits: &'l Limits,
     keep_overflow: bool,
+    /// Whether long values are left out, or are not decoded.
+    is_outline: bool,
     /// The number of members of the last object, up to [`FEW_MEMBERS`]: the next one is often similar.
     usual_members: usize,
     /// The string that is being read, without escapes. Most strings are copied from it: to let each grow takes longer.
@@ -209,7 +226,8 @@ type JsonReadResult<T> = Result<T, ReadError>;
 impl<'a, 'l> JsonReader<'a, 'l> {
     fn new(text: &'a str, limits: &'l Limits, keep_overflow: bool) -> Self {
         let unescaped = String::new();
-        Self { text, offset: 0, depth: 0, values: 0, limits, keep_overflow, usual_members: 0, unescaped }
+        let (offset, depth, values, usual_members, is_outline) = (0, 0, 0, 0, false);
+        Self { text, offset, depth, values, limits, keep_overflow, is_outline, usual_members, unescaped }
     }
 
     fn document(mut self) -> JsonReadResult<Value<'a>> {
@@ -265,7 +283,10 @@ impl<'a, 'l> JsonReader<'a, 'l> {
         }
         loop {
             self.skip_whitespace();
-            elements.push(self.value()?);
+            let value = self.value()?;
+            if !(self.is_outline && is_no_byte(&value) && elements.last().is_some_and(is_no_byte)) {
+                elements.push(value);
+            }
             self.skip_whitespace();
             if self.take(b']') {
                 return Ok(Value::Array(elements));
@@ -332,6 +353,7 @@ impl<'a, 'l> JsonReader<'a, 'l> {
         let opening = self.offset;
         self.offset += 1;
         let mut start = self.offset;
+        let mut is_long = false;
         self.unescaped.clear();
         loop {
             let Some(rest) = self.rest() else { return Err(self.unexpected("a string")) };
@@ -346,7 +368,12 @@ impl<'a, 'l> JsonReader<'a, 'l> {
             }
             self.offset += end;
             let piece = self.since(start)?;
+            is_long |= self.is_outline && self.unescaped.len() + piece.len() > MAX_OUTLINED;
             if self.take(b'"') {
+                if is_long {
+                    let written = self.since(opening + 1)?;
+                    return Ok(Cow::Borrowed(written.strip_suffix('"').unwrap_or(written)));
+                }
                 if self.unescaped.is_empty() {
                     return Ok(Cow::Borrowed(piece));
                 }
@@ -356,9 +383,13 @@ impl<'a, 'l> JsonReader<'a, 'l> {
                 }
                 return Ok(Cow::Owned([&self.unescaped, piece].concat()));
             }
-            self.unescaped.push_str(piece);
             let character = self.escape()?;
-            self.unescaped.push(character);
+            if is_long {
+                self.unescaped = String::new();
+            } else {
+                self.unescaped.push_str(piece);
+                self.unescaped.push(character);
+            }
             start = self.offset;
         }
     }
@@ -537,6 +568,11 @@ impl<'a, 'l> JsonReader<'a, 'l> {
     }
 }
 
+/// Returns whether a value is a number that does not fit into a byte.
+fn is_no_byte(value: &Value<'_>) -> bool {
+    matches!(value, Value::Number(number) if number.literal().parse::<u8>().is_err())
+}
+
 /// Returns whether there is a control character in `bytes`. A loop without early exit is vectorized.
 fn has_control(bytes: &[u8]) -> bool {
     bytes.iter().copied().fold(u8::MAX, u8::min) < 0x20
@@ -565,6 +601,25 @@ mod tests {
     fn refused(text: &[u8]) -> String {
         let error = read(text, &Limits::default()).unwrap_err();
         format!("{:?}: {error}", error.defect)
+    }
+
+    #[test]
+    fn outlines_decode_no_long_strings_and_have_no_lists_of_fractions() {
+        let outline =
+            |text: &str| read_outline(text.as_bytes(), &Limits::default()).unwrap().into_owned_value();
+        for text in ["{\"a\\n\":[1,\"b\\t\",255,null,[]]}", "[0.5,1,2]", "[1,0.5]"] {
+            assert_eq!(outline(text), read(text.as_bytes(), &Limits::default()).unwrap(), "{text}");
+        }
+        assert_eq!(outline("[0.5,-1,256,1e3,7,0.25,\"x\",0.75]"), outline("[0.5,7,0.25,\"x\",0.75]"));
+        let [short, long] = [MAX_OUTLINED - 1, MAX_OUTLINED].map(|length| "a".repeat(length));
+        assert_eq!(outline(&format!("\"{short}\\n\"")).as_str().unwrap(), short.clone() + "\n");
+        for written in
+            [format!("{long}\\n"), format!("\\n{long}"), format!("{short}\\n{short}\\\"\\u00e4"), long]
+        {
+            let read = outline(&format!("[\"{written}\",\"\\n\"]"));
+            assert_eq!(read, Value::Array([&*written, "\n"].map(|text| Value::String(text.into())).to_vec()));
+        }
+        assert!(read_outline(format!("\"{short}\\n{short}\\x\"").as_bytes(), &Limits::default()).is_err());
     }
 
     #[test]

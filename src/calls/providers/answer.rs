@@ -71,7 +71,7 @@ pub(crate) struct AnswerReader {
     pub(crate) created: Option<Value<'static>>,
     pub(crate) failure: Option<AnswerFailure>,
     pub(crate) progress: StreamProgress,
-    leaves_out_texts: bool,
+    pub(crate) leaves_out_texts: bool,
 }
 
 /// How far a stream has come.
