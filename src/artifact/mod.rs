@@ -12,7 +12,6 @@ mod exchange;
 mod kind;
 mod mention;
 mod part;
-mod references;
 mod signature;
 mod table;
 mod timestamp;

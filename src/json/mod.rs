@@ -14,7 +14,12 @@
 //!
 //! Bytes in, bytes out: nothing here interprets the documents.
 
-pub mod canonical;
+/// The canonical profiles.
+pub mod canonical {
+    pub mod c14n_v1;
+    pub mod replaykit;
+    pub mod rfc8785;
+}
 pub mod compact;
 pub mod ecmascript;
 mod number;

@@ -13,13 +13,11 @@ use std::collections::HashSet;
 
 use memchr::memchr2;
 
-mod fragments;
-mod names;
+mod recognition;
 
 use super::{Number, Object, Value};
 
-pub use fragments::{has_key, has_lost_beginning};
-pub use names::MemberNames;
+pub use recognition::{MemberNames, has_key, has_lost_beginning};
 
 /// The limits for documents. All limits are listed in `docs/limits.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

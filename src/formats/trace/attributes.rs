@@ -1,7 +1,7 @@
 //! The attributes of traces, the roles of their digests, the contents that these identify, their SQL view, and the table of
 //! their records.
 
-use super::lines::records;
+use super::record::records;
 use crate::artifact::ColumnType::{Hash, Json, Number, Text};
 use crate::artifact::{
     ArtifactView, AttributeInfo, Cell, Column, MemberBytes, MentionedContent, REFERS_TO, Relation, Role,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::attributes::RECORD;
-use super::lines::records;
+use super::record::records;
 use crate::artifact::{CallNames, EventVisitor, RunCall, RunCallResult, RunEvent};
 use crate::json::reader::{Limits, ReadError};
 use crate::json::{Value, compact};

@@ -1,8 +1,7 @@
 //! Incremental writing of traces: when a trace is complete, and how a part of a trace continues another.
 
 use super::attributes::{RECORD, STEPS};
-use super::lines::records;
-use super::record::digest_of;
+use super::record::{digest_of, records};
 use crate::artifact::attribute::TimeSpan;
 use crate::artifact::{
     AttributeInfo, Completeness, Draft, JoinedDocument, MissingOffset, PredecessorReference, parse_timestamp,

@@ -5,7 +5,6 @@
 mod attributes;
 mod calls;
 mod growth;
-mod lines;
 mod record;
 mod rules;
 mod time;
@@ -29,8 +28,7 @@ use attributes::{
     STEP_ROLES,
 };
 use growth::{Growth, Metrics};
-use lines::TraceLines;
-use record::{Chain, TraceRecord, digest_of};
+use record::{Chain, TraceLines, TraceRecord, digest_of};
 
 /// The kind `trace`.
 pub struct Trace;
@@ -62,7 +60,7 @@ impl Artifact for Trace {
 
     fn rules(&self) -> Vec<RuleInfo> {
         let records = rules::RULES.iter().map(|rule| rule.info);
-        [lines::LINE_FORMAT].into_iter().chain(records).collect()
+        [record::LINE_FORMAT].into_iter().chain(records).collect()
     }
 
     fn recognizes(&self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use chrono::{DateTime, Utc};
 
 use super::attributes::RECORD;
-use super::lines::records;
-use super::record::digest_of;
+use super::record::{digest_of, records};
 use crate::artifact::{
     BodyContent, BodyRole, Field, MissingOffset, Part, PartContent, PartKind, Passage, PassageCollector,
     StepClass, StepVisitor, TranscriptStep, differ, parse_timestamp, same_place, words_of,
