@@ -196,14 +196,14 @@ pub(crate) enum ResponseForm {
 
 impl ResponseForm {
     /// Returns the form that an answer with this type of content has.
-    pub(crate) fn of(content_type: Option<&str>) -> Self {
+    pub(crate) fn from_content_type(content_type: Option<&str>) -> Self {
         let media_type = media_type(content_type);
         let is_stream = STREAMS.iter().any(|stream| media_type.eq_ignore_ascii_case(stream));
         if is_stream { Self::Stream } else { Self::Whole }
     }
 
     /// Returns the form in which a request asks for its answer; `None` if its query says that, and is not known.
-    pub(crate) fn requested(path: &str, query: Option<&str>, body: &Value<'_>) -> Option<Self> {
+    pub(crate) fn from_request(path: &str, query: Option<&str>, body: &Value<'_>) -> Option<Self> {
         let is_stream = if path.contains(":stream") {
             // Without this parameter, Gemini sends the events as one JSON array.
             query?.split('&').any(|parameter| parameter == "alt=sse")
@@ -315,7 +315,7 @@ impl CallResponse {
         if is_unstated || events::begins_as_events(&self.body) {
             return ResponseForm::Stream;
         }
-        ResponseForm::of(self.content_type.as_deref())
+        ResponseForm::from_content_type(self.content_type.as_deref())
     }
 
     /// Returns the type of the content without parameters; empty if it is not stated.
@@ -326,7 +326,8 @@ impl CallResponse {
     /// Returns whether it states that it is text for people, of which the beginning may look like JSON.
     pub(super) fn is_plain_text(&self) -> bool {
         let media_type = self.media_type().to_ascii_lowercase();
-        media_type.starts_with("text/") && ResponseForm::of(Some(&media_type)) == ResponseForm::Whole
+        media_type.starts_with("text/")
+            && ResponseForm::from_content_type(Some(&media_type)) == ResponseForm::Whole
     }
 }
 

@@ -33,13 +33,13 @@ pub(crate) fn begins_as_events(body: &str) -> bool {
 /// Returns whether a body is a stream of JSON documents on lines of their own, by its beginning.
 pub(super) fn begins_as_lines(body: &str) -> bool {
     let mut lines = body.lines().map(str::trim).filter(|line| !line.is_empty());
-    let is_document = |line: &str| line.starts_with('{') && JsonScan::of(line) == JsonScan::COMPLETE;
+    let is_document = |line: &str| line.starts_with('{') && JsonScan::from_text(line) == JsonScan::COMPLETE;
     lines.next().is_some_and(is_document) && lines.next().is_some_and(|line| line.starts_with('{'))
 }
 
 /// Returns whether a text begins as a JSON document and ends before its end.
 pub(crate) fn is_cut_off(text: &str) -> bool {
-    begins_as_json(text) && JsonScan::of(text) != JsonScan::COMPLETE
+    begins_as_json(text) && JsonScan::from_text(text) != JsonScan::COMPLETE
 }
 
 /// Reads a JSON document in which half a character may stand, as it does where a stream splits a surrogate pair. Returns
@@ -151,7 +151,7 @@ impl JsonScan {
     /// The state after a complete document.
     const COMPLETE: Self = Self { depth: 0, is_in_string: false, is_escaped: false };
 
-    fn of(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         let mut scan = Self::COMPLETE;
         scan.read(text);
         scan

@@ -201,7 +201,7 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
         body: if attached_answer.is_some() { String::new() } else { output("content")? },
         chunks: chunks(response),
     };
-    let form = ResponseForm::requested(&recorded.path, None, body?).unwrap_or_else(|| answer.form());
+    let form = ResponseForm::from_request(&recorded.path, None, body?).unwrap_or_else(|| answer.form());
     let failure = match attached_answer {
         // What it was found to be when it was stored.
         Some(_) => at(response, &["output", "error"])

@@ -172,7 +172,7 @@ impl Relay {
             Ok(decoder) => self.decoder = decoder,
             Err(failure) => self.unreadable = Some(failure),
         }
-        let form = ResponseForm::of(text(&headers, CONTENT_TYPE.as_str()).as_deref());
+        let form = ResponseForm::from_content_type(text(&headers, CONTENT_TYPE.as_str()).as_deref());
         match self.relay(form, upstream, &mut sender, &mut held).await {
             RelayEnd::Complete => {
                 if let Err(error) = self.complete(status, &headers).await {

@@ -343,7 +343,8 @@ impl ParsedApiRequest {
         let path = rules.redacted_path(&route.path);
         let prompt = rules.prompt(endpoint, &path, &stored).ok_or("the request has no canonical form")?;
         let query = route.query.as_deref().unwrap_or_default();
-        let form = ResponseForm::requested(&route.path, Some(query), &value).unwrap_or(ResponseForm::Whole);
+        let form =
+            ResponseForm::from_request(&route.path, Some(query), &value).unwrap_or(ResponseForm::Whole);
         let compared = Some(rules.redacted(query)).filter(|_| endpoint.compares_urls());
         let query = compared.and_then(|compared| query_digest(&compared));
         let (provider, digest) = (route.provider.clone(), OnceLock::new());

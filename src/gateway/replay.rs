@@ -234,7 +234,7 @@ const EARLY: Duration = Duration::from_millis(1);
 pub(super) fn play(found: RecordingMatch, pace: Pace, arrived: Instant) -> Response<Body> {
     let RecordingMatch { from, recorded } = found;
     let CallResponse { status, content_type, retry, body, chunks } = recorded.answer;
-    let is_whole = ResponseForm::of(content_type.as_deref()) == ResponseForm::Whole;
+    let is_whole = ResponseForm::from_content_type(content_type.as_deref()) == ResponseForm::Whole;
     let fits = chunks.iter().map(|chunk| chunk.bytes).sum::<u64>() == body.len() as u64;
     let mut response = if is_whole || !fits {
         Response::new(Body::from(body))

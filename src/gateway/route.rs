@@ -69,7 +69,7 @@ impl Upstream {
         Some(Self { name: name.to_owned(), origin, path, has_whole_paths: false })
     }
 
-    fn of(provider: &Provider) -> Option<Self> {
+    fn from_provider(provider: &Provider) -> Option<Self> {
         Self::new(provider.name, provider.url)
     }
 
@@ -134,7 +134,7 @@ pub(super) struct Upstreams {
 impl Upstreams {
     /// Returns the known providers and `given`, which replace those of the same name.
     pub(super) fn new(given: &[Upstream], only_replays: bool) -> Self {
-        let known = PROVIDERS.iter().filter_map(Upstream::of);
+        let known = PROVIDERS.iter().filter_map(Upstream::from_provider);
         let all = known.chain(given.iter().cloned());
         Self { by_name: all.map(|upstream| (upstream.name.clone(), upstream)).collect(), only_replays }
     }

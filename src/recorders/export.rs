@@ -219,7 +219,7 @@ mod tests {
             latency_ms: None,
             model: "m".to_owned(),
             attached_request: None,
-            form: ResponseForm::of(None),
+            form: ResponseForm::from_content_type(None),
             replayed_before: 0,
             failure: None,
             answer: CallResponse {

@@ -44,7 +44,7 @@ impl Remaining {
     }
 
     /// Returns the number of bytes of the texts, names and numbers of a value, and of the values in it.
-    fn of(value: &Value<'_>) -> Self {
+    fn from_value(value: &Value<'_>) -> Self {
         let (bytes, inside) = match value {
             Value::Null | Value::Bool(_) => (0, Self::default()),
             Value::Number(number) => (number.literal().len(), Self::default()),
@@ -59,7 +59,7 @@ impl Remaining {
     }
 
     fn sum<'v>(values: impl Iterator<Item = &'v Value<'v>>) -> Self {
-        values.map(Self::of).fold(Self::default(), |sum, one| Self {
+        values.map(Self::from_value).fold(Self::default(), |sum, one| Self {
             bytes: sum.bytes + one.bytes,
             values: sum.values + one.values,
         })
@@ -86,7 +86,7 @@ impl ReferenceBudget {
 
     /// Takes a value that an event refers to from what is left.
     fn take(&mut self, value: &Value<'_>, location: &str) -> RecorderResult<()> {
-        let size = Remaining::of(value);
+        let size = Remaining::from_value(value);
         let taken = self.event.take(size);
         self.checked(taken, 1, location)?;
         let taken = self.all.take(size);
@@ -95,7 +95,7 @@ impl ReferenceBudget {
 
     /// Takes what remains of the request of an event from what is left.
     pub(super) fn keep(&mut self, rest: &Value<'_>, location: &str) -> RecorderResult<()> {
-        let taken = self.kept.take(Remaining::of(rest));
+        let taken = self.kept.take(Remaining::from_value(rest));
         self.checked(taken, KEPT, location)
     }
 

@@ -1,5 +1,7 @@
 //! RN9: the timing of a runner.
 
+use chrono::{Days, NaiveDate};
+
 use crate::formats::pack::member_rules::{PackMemberFinder, number, object, text, type_name};
 use crate::json::Value;
 
@@ -77,17 +79,16 @@ fn milliseconds(text: &str) -> Option<f64> {
     let [year, month, day] = fields(date, '-', [4, 2, 2])?;
     let [hour, minute, second] = fields(time, ':', [2, 2, 2])?;
     let millisecond = fraction.map_or(Some(0), |fraction| digits(fraction, 3))?;
-    let is_valid = (1..=12).contains(&month) && (1..=31).contains(&day);
-    if !is_valid || hour > 23 || minute > 59 || second > 59 {
-        return None;
-    }
-    let seconds = ((days_before(year, month) + day - 1) * 24 + hour) * 3_600 + minute * 60 + second;
+    let month = NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, 1)?;
+    let days = day.checked_sub(1).filter(|days| *days < 31)?;
+    let date = month.checked_add_days(Days::new(days.into()))?;
+    let time = date.and_hms_milli_opt(hour, minute, second, millisecond)?;
     // Below 2^53, so exact.
     #[expect(clippy::cast_precision_loss, reason = "years have four digits")]
-    Some((seconds * 1_000 + millisecond) as f64)
+    Some(time.and_utc().timestamp_millis() as f64)
 }
 
-fn fields<const N: usize>(text: &str, separator: char, lengths: [usize; N]) -> Option<[i64; N]> {
+fn fields<const N: usize>(text: &str, separator: char, lengths: [usize; N]) -> Option<[u32; N]> {
     let mut parts = text.split(separator);
     let fields = lengths.map(|length| parts.next().and_then(|part| digits(part, length)));
     if parts.next().is_some() || fields.iter().any(Option::is_none) {
@@ -97,17 +98,9 @@ fn fields<const N: usize>(text: &str, separator: char, lengths: [usize; N]) -> O
 }
 
 /// Returns the number that consists of exactly `length` digits.
-pub(super) fn digits(text: &str, length: usize) -> Option<i64> {
+pub(super) fn digits(text: &str, length: usize) -> Option<u32> {
     let are_digits = text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
     are_digits.then(|| text.parse().ok()).flatten()
-}
-
-/// Returns the days from 1 January 1970 to the first day of a month, in the Gregorian calendar.
-fn days_before(year: i64, month: i64) -> i64 {
-    // Years begin in March here, so that leap days come at the end.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    days + (153 * month + 2) / 5 - 719_468
 }
 
 #[cfg(test)]
