@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
 use super::events;
@@ -32,15 +33,15 @@ pub(crate) enum PartData<'b> {
     Unreadable,
 }
 
-/// The location of an answer or the form of a location, and the number of a name: the same for all strings of a
+/// The digest of the location of an answer or of the form of a location, with a name: the same for all strings of a
 /// conversation.
-type ConversationKey = (usize, usize);
+type ConversationKey = u64;
 
 /// A string in a body.
 #[derive(Debug)]
 pub(crate) struct BodyString<'p> {
-    /// The number of its location, which is the same in all events that continue a text.
-    location: usize,
+    /// The digest of its location, which is the same in all events that continue a text.
+    location: u64,
     /// The conversation that it is a part of; `None` if it can be no part of a longer text.
     conversation: Option<ConversationKey>,
     /// The name of the innermost member that contains it.
@@ -134,59 +135,48 @@ fn has_strings(value: &Value<'_>) -> bool {
 
 /// Returns the strings of the parts, in their order.
 pub(crate) fn strings<'p>(parts: &'p [BodyPart<'_>]) -> Vec<BodyString<'p>> {
-    let mut locations = Locations::default();
-    let mut reader = StringReader::new(&mut locations, parts.len() > 1);
-    for part in parts {
-        reader.part(part);
-    }
-    reader.found
+    collected(parts.len() > 1, |reader| parts.iter().for_each(|part| reader.part(part)))
 }
 
 /// Returns the strings of a document.
 pub(super) fn strings_of<'v>(value: &'v Value<'_>) -> Vec<BodyString<'v>> {
-    let mut locations = Locations::default();
-    let mut reader = StringReader::new(&mut locations, false);
-    reader.read(value, Place::default());
-    reader.found
+    collected(false, |reader| reader.read(value, Place::default()))
+}
+
+fn collected<'p>(is_stream: bool, read: impl FnOnce(&mut StringReader<'_, 'p>)) -> Vec<BodyString<'p>> {
+    let (locations, mut found) = (Locations::default(), Vec::new());
+    read(&mut StringReader { locations: &locations, is_stream, found: &mut |string| found.push(string) });
+    found
 }
 
 /// A step to a location in a document.
-#[derive(PartialEq, Eq, Hash)]
-enum Step {
-    /// The number of a name.
-    Name(usize),
+#[derive(Clone, Copy, Hash)]
+enum Step<'s> {
+    Name(&'s str),
     Position(usize),
     /// The indexes that an object states.
-    Stated(String),
+    Stated(&'s str),
 }
 
-/// The numbers of locations and of names. A location is not written out: it can be long, and contain many strings.
+/// Makes digests of locations. A location is not written out: it can be long, and contain many strings.
 #[derive(Default)]
 struct Locations {
-    locations: HashMap<(usize, Step), usize>,
-    names: HashMap<String, usize>,
+    hasher: RandomState,
 }
 
 impl Locations {
-    fn inside(&mut self, location: usize, step: Step) -> usize {
-        let next = self.locations.len() + 1;
-        *self.locations.entry((location, step)).or_insert(next)
+    fn inside(&self, location: u64, step: Step<'_>) -> u64 {
+        self.hasher.hash_one((location, step))
     }
 
-    fn name(&mut self, name: &str) -> usize {
-        let next = self.names.len();
-        // Most names are known, so that they are not copied.
-        self.names.get(name).copied().unwrap_or_else(|| *self.names.entry(name.to_owned()).or_insert(next))
-    }
-
-    fn member<'p>(&mut self, place: &Place<'p>, name: &'p str) -> Place<'p> {
+    fn member<'p>(&self, place: &Place<'p>, name: &'p str) -> Place<'p> {
         // The beginning of a block is continued by its deltas.
-        let step = self.name(if name == "content_block" { "delta" } else { name });
+        let step = Step::Name(if name == "content_block" { "delta" } else { name });
         let is_apart =
             is_named(name, |names| names.descriptions) || is_named(name, |names| names.probabilities);
         Place {
-            location: self.inside(place.location, Step::Name(step)),
-            form: self.inside(place.form, Step::Name(step)),
+            location: self.inside(place.location, step),
+            form: self.inside(place.form, step),
             name,
             is_apart: place.is_apart || is_apart,
             ..*place
@@ -197,27 +187,24 @@ impl Locations {
 /// Where a string is.
 #[derive(Clone, Copy, Default)]
 struct Place<'p> {
-    location: usize,
+    location: u64,
     /// The location without indexes.
-    form: usize,
+    form: u64,
     /// The location of the answer that it belongs to, if there can be several.
-    alternative: usize,
+    alternative: Option<u64>,
     name: &'p str,
     /// Whether it is part of no conversation.
     is_apart: bool,
 }
 
 struct StringReader<'l, 'p> {
-    locations: &'l mut Locations,
+    locations: &'l Locations,
     is_stream: bool,
-    found: Vec<BodyString<'p>>,
+    /// Receives the strings.
+    found: &'l mut dyn FnMut(BodyString<'p>),
 }
 
-impl<'l, 'p> StringReader<'l, 'p> {
-    fn new(locations: &'l mut Locations, is_stream: bool) -> Self {
-        Self { locations, is_stream, found: Vec::new() }
-    }
-
+impl<'p> StringReader<'_, 'p> {
     fn part(&mut self, part: &'p BodyPart<'_>) {
         match &part.data {
             PartData::Json(Value::Array(events)) => {
@@ -229,8 +216,7 @@ impl<'l, 'p> StringReader<'l, 'p> {
             }
             PartData::Json(value) => self.read(value, Place::default()),
             PartData::Text => {
-                let name = self.locations.name("data");
-                let location = self.locations.inside(0, Step::Name(name));
+                let location = self.locations.inside(0, Step::Name("data"));
                 self.read_text(
                     Cow::Borrowed(part.text),
                     Place { location, name: "data", ..Place::default() },
@@ -273,10 +259,10 @@ impl<'l, 'p> StringReader<'l, 'p> {
     fn inside(&mut self, object: &Value<'_>, mut place: Place<'p>) -> Place<'p> {
         let stated = index(object);
         if !stated.is_empty() {
-            place.location = self.locations.inside(place.location, Step::Stated(stated));
+            place.location = self.locations.inside(place.location, Step::Stated(&stated));
         }
         if is_named(place.name, |names| names.alternatives) {
-            place.alternative = place.location;
+            place.alternative = Some(place.location);
         }
         place
     }
@@ -285,13 +271,10 @@ impl<'l, 'p> StringReader<'l, 'p> {
         let Place { location, form, alternative, name, is_apart } = place;
         let class = if is_named(name, |names| names.messages) { "text" } else { name };
         // Events state a text in several forms, each of which is complete.
-        let owner = match alternative {
-            0 if self.is_stream => form,
-            alternative => alternative,
-        };
+        let owner = alternative.unwrap_or(if self.is_stream { form } else { 0 });
         let is_continued = !is_apart && !is_named(name, |names| names.repeated);
-        let conversation = is_continued.then(|| (owner, self.locations.name(class)));
-        self.found.push(BodyString { location, conversation, name, text });
+        let conversation = is_continued.then(|| self.locations.inside(owner, Step::Name(class)));
+        (self.found)(BodyString { location, conversation, name, text });
     }
 }
 
@@ -359,7 +342,7 @@ struct TextCollector<'p> {
     conversations: Vec<Vec<Cow<'p, str>>>,
     numbers: HashMap<ConversationKey, usize>,
     /// The numbers of texts in their conversations, by that of the conversation and the location.
-    text_numbers: HashMap<(usize, usize), usize>,
+    text_numbers: HashMap<(usize, u64), usize>,
     /// The strings that are part of no conversation, with a line for each.
     apart: Option<String>,
 }
@@ -417,23 +400,21 @@ impl<'p> TextCollector<'p> {
 pub(crate) fn visit_decoded(body: &str, visit: &mut dyn FnMut(&str)) {
     let mut parts = each_part(body, events::read_outline);
     let Some(first) = parts.next() else { return };
-    let mut locations = Locations::default();
+    let locations = Locations::default();
     let Some(second) = parts.next() else {
-        let mut reader = StringReader::new(&mut locations, false);
-        reader.part(&first);
         let mut texts = TextCollector::default();
-        reader.found.into_iter().for_each(|string| texts.add(string));
+        let mut add = |string| texts.add(string);
+        StringReader { locations: &locations, is_stream: false, found: &mut add }.part(&first);
         texts.visit(visit);
         return;
     };
     let mut texts: TextCollector<'static> = TextCollector::default();
     for part in [first, second].into_iter().chain(parts) {
-        let mut reader = StringReader::new(&mut locations, true);
-        reader.part(&part);
-        for string in reader.found {
+        let mut add = |string: BodyString<'_>| {
             let BodyString { location, conversation, text, .. } = string;
             texts.add(BodyString { location, conversation, name: "", text: Cow::Owned(text.into_owned()) });
-        }
+        };
+        StringReader { locations: &locations, is_stream: true, found: &mut add }.part(&part);
     }
     texts.visit(visit);
 }
