@@ -32,11 +32,7 @@ pub(super) static CONTENT: [PackMemberRule; 6] = [
             "The hash covers the order, so the same outputs must always be listed in the same \
              order. Strings are compared by UTF-16 code units; equal neighbors are allowed.",
         ),
-        check: |bundle, found| {
-            if !is_ascending(list(bundle, "outputs"), |output| output.get("path")) {
-                found.add("outputs are not sorted by path");
-            }
-        },
+        check: |bundle, found| sorted(bundle, "outputs", "path", found),
     },
     PackMemberRule {
         info: info(
@@ -61,11 +57,7 @@ pub(super) static CONTENT: [PackMemberRule; 6] = [
             "bundle.json: terminal nodes are sorted by id.",
             "The hash covers the order, so the same nodes must always be listed in the same order.",
         ),
-        check: |bundle, found| {
-            if !is_ascending(list(bundle, "terminal_nodes"), |node| node.get("id")) {
-                found.add("terminal_nodes are not sorted by id");
-            }
-        },
+        check: |bundle, found| sorted(bundle, "terminal_nodes", "id", found),
     },
     PackMemberRule {
         info: info(
@@ -92,12 +84,7 @@ pub(super) static CONTENT: [PackMemberRule; 6] = [
 
 /// Applies all rules of bundles.
 pub(super) fn check(bundle: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
-    if bundle.as_object().is_none() {
-        found.schema(format!("a bundle must be an object, not {}", bundle.type_name()));
-        return;
-    }
-    found.apply(&SHAPE, bundle);
-    if !found.breaks(SCHEMA.id) {
+    if found.has_shape(bundle, "a bundle", &SHAPE) {
         found.apply(&CONTENT, bundle);
     }
 }
@@ -142,6 +129,12 @@ fn list<'v>(value: &'v Value<'v>, name: &str) -> &'v [Value<'v>] {
 
 fn is_ascending<'v>(elements: &'v [Value<'v>], key: impl Fn(&'v Value<'v>) -> Option<&'v Value<'v>>) -> bool {
     elements.is_sorted_by(|one, next| !ecmascript::is_greater(key(one), key(next)))
+}
+
+fn sorted(bundle: &Value<'_>, list_name: &str, key: &str, found: &mut PackMemberFinder<'_, '_>) {
+    if !is_ascending(list(bundle, list_name), |element| element.get(key)) {
+        found.add(format!("{list_name} are not sorted by {key}"));
+    }
 }
 
 fn constraints(bundle: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {

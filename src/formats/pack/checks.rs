@@ -9,7 +9,7 @@ use crate::artifact::SupportedMajors;
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::canonical::rfc8785;
-use crate::json::reader::{ReadError, excerpt};
+use crate::json::reader::excerpt;
 use crate::validation::{Finder, Severity};
 
 /// The supported major versions of runs.
@@ -151,14 +151,11 @@ pub(super) fn optional_members(members: &PackContents<'_>, found: &mut Finder<'_
 
 fn policy(members: &PackContents<'_>, found: &mut Finder<'_>) {
     const NAME: &str = "policy.json";
-    let read: Result<&Value<'_>, &ReadError> = match members.json(NAME) {
-        Some(read) => read,
-        None if members.is_unopenable(NAME) => return found.add(NAME, "is not a file and cannot be read"),
-        None => return,
-    };
-    match read {
-        Err(error) => found.add(NAME, not_json(error)),
-        Ok(policy) => {
+    match members.json(NAME) {
+        None if members.is_unopenable(NAME) => found.add(NAME, "is not a file and cannot be read"),
+        None => {}
+        Some(Err(error)) => found.add(NAME, not_json(error)),
+        Some(Ok(policy)) => {
             let declared = members.value("run.json").and_then(|run| run.get("policy"));
             let differs = |declared| match (rfc8785::to_vec(declared), rfc8785::to_vec(policy)) {
                 (Ok(declared), Ok(policy)) => declared != policy,
@@ -196,18 +193,18 @@ const STATED: [(&str, &[&str]); 5] = [
 /// The locations of hashes in a line of the ledger.
 const STATED_IN_LEDGER: [&str; 2] = ["intent_sha256", "bundle_sha256"];
 
-pub(super) fn check(members: &PackContents<'_>, found: &mut Finder<'_>) {
+pub(super) fn stated_hashes(members: &PackContents<'_>, found: &mut Finder<'_>) {
     for (member, names) in STATED {
         let root = members.value(member);
         let value = root.and_then(|root| names.iter().try_fold(root, |value, name| value.get(name)));
-        if let Some(message) = value.and_then(objection) {
+        if let Some(message) = value.and_then(hash_objection) {
             found.add(member, format!("{} {message}", names.join(".")));
         }
     }
     for (number, entry) in members.ledger() {
         let Ok(entry) = entry else { continue };
         for name in STATED_IN_LEDGER {
-            if let Some(message) = entry.get(name).and_then(objection) {
+            if let Some(message) = entry.get(name).and_then(hash_objection) {
                 found.add(members::LEDGER, format!("line {number}: {name} {message}"));
             }
         }
@@ -215,7 +212,7 @@ pub(super) fn check(members: &PackContents<'_>, found: &mut Finder<'_>) {
 }
 
 /// Returns the defect of a value that should be a hash. Bare hex digits are also accepted.
-fn objection(value: &Value<'_>) -> Option<String> {
+fn hash_objection(value: &Value<'_>) -> Option<String> {
     let is = match value {
         Value::Null => return None,
         Value::String(text) if Digest::parse_either(text).is_some() => return None,

@@ -44,6 +44,16 @@ impl<'i, 'f> PackMemberFinder<'i, 'f> {
         }
     }
 
+    /// Applies the first `rules` to a document, which is called `what` in messages. Returns whether it has the right types.
+    pub(super) fn has_shape(&mut self, value: &Value<'_>, what: &str, rules: &[PackMemberRule]) -> bool {
+        if value.as_object().is_some() {
+            self.apply(rules, value);
+        } else {
+            self.schema(format!("{what} must be an object, not {}", value.type_name()));
+        }
+        !self.breaks(SCHEMA.id)
+    }
+
     /// Reports a violation of the rule that is being applied.
     pub(super) fn add(&mut self, message: impl std::fmt::Display) {
         self.report(self.rule, &message);

@@ -40,14 +40,11 @@ pub(super) const RUNNER_CORE: [&str; 11] = [
     "warnings",
 ];
 
-/// The hashed part of a runner record.
-pub(super) struct RunnerCore<'v>(pub(super) &'v Value<'v>);
-
-impl<'v> From<RunnerCore<'v>> for CanonicalInput<'v> {
-    fn from(core: RunnerCore<'v>) -> Self {
-        let members = RUNNER_CORE.iter().filter_map(|name| Some((*name, Self::Value(core.0.get(name)?))));
-        Self::Object(members.collect())
-    }
+/// Returns the hashed part of a runner record.
+pub(super) fn runner_core<'v>(runner: &'v Value<'v>) -> CanonicalInput<'v> {
+    let members =
+        RUNNER_CORE.iter().filter_map(|name| Some((*name, CanonicalInput::Value(runner.get(name)?))));
+    CanonicalInput::Object(members.collect())
 }
 
 /// The file names that a pack can contain.
@@ -149,7 +146,7 @@ impl<'d> PackContents<'d> {
         for (name, value) in self.json.iter().filter(|(name, _)| **name != "meta.json") {
             let value = value.as_ref().map_err(|error| unreadable(error.clone()))?;
             let digest = match *name {
-                "runner.json" => canonical_hash(RunnerCore(value))?,
+                "runner.json" => canonical_hash(runner_core(value))?,
                 _ => canonical_hash(value)?,
             };
             digests.insert(*name, digest);

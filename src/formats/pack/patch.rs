@@ -131,12 +131,7 @@ pub(super) static CONTENT: [PackMemberRule; 8] = [
 
 /// Applies all rules of patches.
 pub(super) fn check(patch: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
-    if patch.as_object().is_none() {
-        found.schema(format!("a patch must be an object, not {}", patch.type_name()));
-        return;
-    }
-    found.apply(&SHAPE, patch);
-    if !found.breaks(SCHEMA.id) {
+    if found.has_shape(patch, "a patch", &SHAPE) {
         found.apply(&CONTENT, patch);
     }
 }
@@ -163,8 +158,7 @@ fn operations<'v>(patch: &'v Value<'v>) -> &'v [Value<'v>] {
     patch.get("operations").and_then(Value::as_array).unwrap_or_default()
 }
 
-fn each<'v>(patch: &'v Value<'v>, visit: impl FnMut(usize, &'v Value<'v>)) {
-    let mut visit = visit;
+fn each<'v>(patch: &'v Value<'v>, mut visit: impl FnMut(usize, &'v Value<'v>)) {
     for (index, operation) in operations(patch).iter().enumerate() {
         visit(index, operation);
     }

@@ -199,7 +199,7 @@ pub(super) static RULES: [Rule<PackCheck>; 16] = [
             "The format's own verifier does not check the hashes of intents and proposals, \
              so this does not reject the pack. Nothing can be found by a malformed hash.",
         ),
-        check: checks::check,
+        check: checks::stated_hashes,
     },
 ];
 

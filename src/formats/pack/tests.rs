@@ -170,7 +170,7 @@ fn runners() {
 fn what_only_tells_about_one_execution_is_not_hashed() {
     let digest = |text: &str| {
         let value = crate::json::reader::read(text.as_bytes(), &Limits::default()).unwrap();
-        members::canonical_hash(members::RunnerCore(&value)).unwrap()
+        members::canonical_hash(members::runner_core(&value)).unwrap()
     };
     let other_times = RUNNER.replace("2026", "2025").replacen('{', "{\"ephemeral\":1,", 1);
     assert_eq!(digest(RUNNER), digest(&RUNNER.replace("2026-01-01T", "2025-01-01T")));

@@ -130,12 +130,7 @@ pub(super) static CANONICAL: [PackMemberRule; 1] = [PackMemberRule {
 
 /// Applies all rules of runner records.
 pub(super) fn check(runner: &Value<'_>, found: &mut PackMemberFinder<'_, '_>) {
-    if runner.as_object().is_none() {
-        found.schema(format!("a runner record must be an object, not {}", runner.type_name()));
-        return;
-    }
-    found.apply(&RULES, runner);
-    if !found.breaks(SCHEMA.id) && !found.breaks("RN1") {
+    if found.has_shape(runner, "a runner record", &RULES) && !found.breaks("RN1") {
         found.apply(&CANONICAL, runner);
     }
 }
