@@ -54,15 +54,13 @@ impl RecordingMiss {
         let step = recorded.request.step;
         let url = lookup.url_difference(&recorded.request);
         if recorded.request.prompt == lookup.digest() {
-            return Some((
-                0,
-                match url {
-                    Some(line) if recorded.form == lookup.form => {
-                        Self::Different { run, step, lines: vec![line], count: 1, rules: Vec::new() }
-                    }
-                    _ => Self::OtherForm { run, step, recorded: recorded.form },
-                },
-            ));
+            let miss = match url {
+                Some(line) if recorded.form == lookup.form => {
+                    Self::Different { run, step, lines: vec![line], count: 1, rules: Vec::new() }
+                }
+                _ => Self::OtherForm { run, step, recorded: recorded.form },
+            };
+            return Some((0, miss));
         }
         let (one, other) = (read(prompt)?, read(&lookup.prompt)?);
         let Differences { mut lines, mut count } = differences(&one, &other, LISTED);

@@ -101,13 +101,9 @@ fn recorded_failure(
     failures: ReplayedFailures,
     lookup: &RecordingLookup,
 ) -> Option<RecordedFailure> {
-    let answered = pack.recorded.iter().rev();
-    let mut answered =
-        answered.filter(|recorded| lookup.is_answered_by(recorded) && !failures.allow(recorded));
-    let answered = answered.next().map(|call| {
-        let reason = call.failure.clone().unwrap_or_default();
-        (&call.request, reason, true)
-    });
+    let is_failure = |call: &&AnsweredCall| lookup.is_answered_by(call) && !failures.allow(call);
+    let answered = pack.recorded.iter().rev().find(is_failure);
+    let answered = answered.map(|call| (&call.request, call.failure.clone().unwrap_or_default(), true));
     let unanswered = pack.unanswered.iter().rev().find(|unanswered| lookup.is(&unanswered.request));
     let unanswered = unanswered.map(|call| (&call.request, call.reason.clone(), false));
     let both = answered.into_iter().chain(unanswered);

@@ -86,10 +86,18 @@ pub(super) enum ImportedResponse {
 
 impl ImportedResponse {
     /// Returns an answer that is JSON.
-    pub(super) fn json(status: u16, body: &Value<'_>) -> Self {
-        let content_type = Some("application/json".to_owned());
-        let body = compact::text(body).into_bytes();
-        Self::Answer { status, content_type, retry: RetryHeaders::default(), body }
+    pub(super) fn json(body: &Value<'_>) -> Self {
+        Self::success("application/json", compact::text(body))
+    }
+
+    /// Returns an answer that is a stream of events.
+    pub(super) fn stream(events: String) -> Self {
+        Self::success("text/event-stream", events)
+    }
+
+    fn success(content_type: &str, body: String) -> Self {
+        let (content_type, body) = (Some(content_type.to_owned()), body.into_bytes());
+        Self::Answer { status: 200, content_type, retry: RetryHeaders::default(), body }
     }
 
     /// Returns a response of which the file states no body: one with an error status can have none.
@@ -98,13 +106,6 @@ impl ImportedResponse {
             return Self::Unmapped("the file does not state the body of the response".to_owned());
         }
         Self::Answer { status, content_type, retry, body: Vec::new() }
-    }
-
-    /// Returns an answer that is a stream of events.
-    pub(super) fn stream(events: String) -> Self {
-        let content_type = Some("text/event-stream".to_owned());
-        let body = events.into_bytes();
-        Self::Answer { status: 200, content_type, retry: RetryHeaders::default(), body }
     }
 }
 
@@ -139,7 +140,7 @@ impl ApiExchange {
         let unknown = || ApiTarget::from_unknown_provider(&chat.provider, &path);
         let request = ImportedRequest::Json { target: known.unwrap_or_else(unknown), body };
         let reply = match response {
-            ChatResponse::Whole(body) => ImportedResponse::json(200, &body),
+            ChatResponse::Whole(body) => ImportedResponse::json(&body),
             ChatResponse::Stream(events) => ImportedResponse::stream(events),
             ChatResponse::Missing => ImportedResponse::Unmapped("there is no answer".to_owned()),
         };
@@ -264,7 +265,7 @@ impl ImportedExchange {
 /// Returns the time that a response states.
 fn created(outcome: &CallOutcome) -> Option<DateTime<Utc>> {
     let CallOutcome::Answered(answer) = outcome else { return None };
-    LocatedValue::new(&assembled::read(answer).created?, "created").time()
+    LocatedValue::new(&assembled::read_without_texts(answer).created?, "created").time()
 }
 
 fn outcome(reply: ImportedResponse, rules: &MatchingRules) -> Result<CallOutcome, String> {

@@ -245,8 +245,7 @@ impl SamplePools<'_> {
         // Other APIs are stated in the form of Inspect.
         let is_known = response.get("object").or_else(|| response.get("type")).is_some();
         let target = ApiTarget::from_bodies(&body, Some(&response)).filter(|_| is_known);
-        Ok(target
-            .map(|target| (ImportedRequest::Json { target, body }, ImportedResponse::json(200, &response))))
+        Ok(target.map(|target| (ImportedRequest::Json { target, body }, ImportedResponse::json(&response))))
     }
 
     /// Returns what Inspect states in its own form.

@@ -1,6 +1,6 @@
 //! Strict reading of files: values with their locations, times, and the reasons why a file is not converted.
 
-use chrono::{DateTime, Datelike, FixedOffset, Month, NaiveDate, TimeDelta, Utc, Weekday};
+use chrono::{DateTime, Datelike, TimeDelta, Utc, Weekday};
 
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::json::reader::{self, Defect, Limit, Limits, ReadError};
@@ -252,8 +252,6 @@ fn parse_http(text: &str) -> Option<DateTime<Utc>> {
         [day, month, year, time, zone] => (day, month, year, time, *zone),
         _ => return None,
     };
-    let month = month.get(..3)?.parse::<Month>().ok()?;
-    let date = NaiveDate::from_ymd_opt(year_number(year)?, month.number_from_month(), number(day)?)?;
     let (hour, minute, second) = match time.split(':').map(number).collect::<Option<Vec<u32>>>()?.as_slice() {
         [hour, minute] => (*hour, *minute, 0),
         [hour, minute, second] => (*hour, *minute, *second),
@@ -261,22 +259,13 @@ fn parse_http(text: &str) -> Option<DateTime<Utc>> {
     };
     // A leap second is the first one of the next minute.
     let (second, leap) = if second == 60 { (59, 1) } else { (second, 0) };
-    let local = date.and_hms_opt(hour, minute, second)?.checked_add_signed(TimeDelta::seconds(leap))?;
-    Some(local.and_local_timezone(zone_offset(zone)?).single()?.to_utc())
-}
-
-/// Returns the offset of a time zone, by its name in dates of HTTP and of mail, or as hours and minutes.
-fn zone_offset(zone: &str) -> Option<FixedOffset> {
-    let hours = match zone.to_ascii_lowercase().as_str() {
-        "gmt" | "utc" | "ut" | "z" => 0,
-        "edt" => -4,
-        "est" | "cdt" => -5,
-        "cst" | "mdt" => -6,
-        "mst" | "pdt" => -7,
-        "pst" => -8,
-        _ => return zone.parse().ok().filter(|_| zone.replace(':', "").len() == 5),
-    };
-    FixedOffset::east_opt(hours * 3600)
+    // A letter is the zone of an army, which few programs write as it was meant; brackets are comments of mail.
+    let zone = if zone.eq_ignore_ascii_case("utc") { "Z".to_owned() } else { zone.replace(':', "") };
+    let is_zone = (zone.len() > 1 || zone.eq_ignore_ascii_case("z")) && !zone.contains('(');
+    let (day, month, year) = (number(day)?, month.get(..3)?, year_number(year)?);
+    let text = format!("{day} {month} {year:04} {hour:02}:{minute:02}:{second:02} {zone}");
+    let time = DateTime::parse_from_rfc2822(&text).ok().filter(|_| is_zone)?;
+    time.to_utc().checked_add_signed(TimeDelta::seconds(leap))
 }
 
 /// Returns a year; one of two digits is in the hundred years from 1970.

@@ -104,7 +104,7 @@ impl OtelSpan {
             return Err("the span had not ended; Logfire writes it again when it has".to_owned());
         }
         let has_bodies = !self.is_call() && self.has_bodies();
-        if has_bodies && (self.has_body_of_request() || !self.has_numbered_messages()) {
+        if has_bodies && (self.body_of_request().is_some() || !self.has_numbered_messages()) {
             return self.into_exchange_of_bodies().map(|exchange| (exchange, Vec::new()));
         }
         if !self.is_call() && !has_bodies {
@@ -241,9 +241,9 @@ impl OtelSpan {
         self.text(SPAN_KIND).is_some_and(|kind| MODEL_SPANS.contains(&kind))
     }
 
-    /// Returns whether it has the body of a request.
-    fn has_body_of_request(&self) -> bool {
-        self.document("input.value").is_some_and(|body| body.get("model").is_some())
+    /// Returns the body of a request that it has.
+    fn body_of_request(&self) -> Option<Value<'static>> {
+        self.document("input.value").filter(|body| body.get("model").is_some())
     }
 
     /// Returns whether it has the messages of a request as attributes.
@@ -253,8 +253,7 @@ impl OtelSpan {
 
     /// Returns the exchange. The error says why there is none.
     fn into_exchange_of_bodies(self) -> Result<ImportedExchange, String> {
-        let request = self.document("input.value").filter(|body| body.get("model").is_some());
-        let request = request.ok_or("the input of the span is not the body of a request")?;
+        let request = self.body_of_request().ok_or("the input of the span is not the body of a request")?;
         let response = self.document("output.value");
         let target = self.target(&request, response.as_ref());
         let target = target.ok_or("the input of the span is not a request of a known API")?;
@@ -265,7 +264,7 @@ impl OtelSpan {
         let Self { location, started, failure, .. } = self;
         let reply = match (failure, response) {
             (Some(reason), _) => ImportedResponse::Failed(reason),
-            (None, Some(response)) => ImportedResponse::json(200, &response),
+            (None, Some(response)) => ImportedResponse::json(&response),
             (None, None) => return Err("the span has no answer of the model".to_owned()),
         };
         let request = ImportedRequest::Json { target, body: request };
