@@ -71,7 +71,7 @@ fn is_empty(answer: &CallResponse) -> bool {
 
 fn read_whole(reader: &mut AnswerReader, body: &str) {
     let body = body.strip_prefix('\u{feff}').unwrap_or(body);
-    match if reader.leaves_out_texts { events::read_outline(body) } else { events::read(body) } {
+    match events::read(body, reader.leaves_out_texts) {
         // Gemini sends a stream as an array of events.
         Some(Value::Array(events)) => events.iter().for_each(|event| read_document(reader, event)),
         Some(document) => read_document(reader, &document),

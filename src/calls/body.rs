@@ -79,18 +79,15 @@ impl Conversation {
 
 /// Returns the parts of a body: one if it is a JSON document, otherwise its lines.
 pub(crate) fn parts(body: &str) -> Vec<BodyPart<'_>> {
-    each_part(body, events::read).collect()
+    each_part(body, false).collect()
 }
 
-/// Returns the parts of a body, of which each is read when it is asked for: one in one piece by `whole`.
-fn each_part(
-    body: &str,
-    whole: fn(&str) -> Option<Value<'_>>,
-) -> Box<dyn Iterator<Item = BodyPart<'_>> + '_> {
+/// Returns the parts of a body, of which each is read when it is asked for. One piece can be read as an outline.
+fn each_part(body: &str, is_outline: bool) -> Box<dyn Iterator<Item = BodyPart<'_>> + '_> {
     let text = body.strip_prefix('\u{feff}').unwrap_or(body);
     let mark = body.strip_suffix(text).unwrap_or_default();
     let only = |data| Box::new(std::iter::once(BodyPart { before: mark, text, data, after: "" }));
-    if let Some(value) = whole(text).filter(has_strings) {
+    if let Some(value) = events::read(text, is_outline).filter(has_strings) {
         return only(PartData::Json(value));
     }
     let first = text.trim_start().lines().next().unwrap_or_default();
@@ -125,7 +122,7 @@ pub(super) fn begins_as_json(text: &str) -> bool {
 }
 
 pub(super) fn read(text: &str) -> Option<Value<'_>> {
-    events::read(text).filter(has_strings)
+    events::read(text, false).filter(has_strings)
 }
 
 /// Returns whether a value can have strings. A number can be a part of a text that is not JSON.
@@ -398,7 +395,7 @@ impl<'p> TextCollector<'p> {
 /// conversation, and one of all strings that are part of none, with a line for each. Of the events of a stream, only the texts
 /// are in memory together.
 pub(crate) fn visit_decoded(body: &str, visit: &mut dyn FnMut(&str)) {
-    let mut parts = each_part(body, events::read_outline);
+    let mut parts = each_part(body, true);
     let Some(first) = parts.next() else { return };
     let locations = Locations::default();
     let Some(second) = parts.next() else {

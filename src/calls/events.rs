@@ -2,7 +2,7 @@
 
 use super::providers::answer_forms;
 use crate::json::Value;
-use crate::json::reader::{self, Defect, Limits, ReadError};
+use crate::json::reader::{self, Defect, Limits};
 
 /// An event of a stream.
 #[derive(Debug, PartialEq)]
@@ -42,21 +42,10 @@ pub(crate) fn is_cut_off(text: &str) -> bool {
     begins_as_json(text) && JsonScan::from_text(text) != JsonScan::COMPLETE
 }
 
-/// Reads a JSON document in which half a character may stand, as it does where a stream splits a surrogate pair. Returns
-/// `None` if it is not JSON, or is not permitted.
-pub(super) fn read(text: &str) -> Option<Value<'_>> {
-    read_with(text, reader::read)
-}
-
-/// Reads the outline of a JSON document in the same way.
-pub(super) fn read_outline(text: &str) -> Option<Value<'_>> {
-    read_with(text, reader::read_outline)
-}
-
-fn read_with(
-    text: &str,
-    read: for<'a> fn(&'a [u8], &Limits) -> Result<Value<'a>, ReadError>,
-) -> Option<Value<'_>> {
+/// Reads a JSON document, or its outline, in which half a character may stand, as it does where a stream splits a surrogate
+/// pair. Returns `None` if it is not JSON, or is not permitted.
+pub(super) fn read(text: &str, is_outline: bool) -> Option<Value<'_>> {
+    let read = if is_outline { reader::read_outline } else { reader::read };
     match read(text.trim().as_bytes(), &Limits::most()) {
         Ok(value) => Some(value),
         Err(error) if error.defect == Defect::Surrogate => {
@@ -67,9 +56,13 @@ fn read_with(
     }
 }
 
+/// Returns the half of a surrogate pair that a code point stands for, from 0.
+fn half(character: char) -> Option<u32> {
+    u32::from(character).checked_sub(FIRST_HALF)
+}
+
 /// Returns a text with the surrogate pairs of which it has the halves one after the other. Other halves become U+FFFD.
 pub(super) fn with_characters(text: String) -> String {
-    let half = |character: char| u32::from(character).checked_sub(FIRST_HALF);
     if !text.chars().any(|character| half(character).is_some()) {
         return text;
     }
@@ -118,7 +111,6 @@ fn with_halves(text: &str) -> String {
 
 /// Returns a JSON text in which the code points that stand for halves are the escapes that [`read`] found in their place.
 pub(super) fn with_escaped_halves(text: String) -> String {
-    let half = |character: char| u32::from(character).checked_sub(FIRST_HALF);
     if !text.chars().any(|character| half(character).is_some()) {
         return text;
     }
@@ -227,8 +219,8 @@ impl<'b> PendingDocument<'b> {
             return None;
         }
         match std::mem::take(&mut self.parts).as_slice() {
-            [only] => read(only),
-            parts => read(&parts.join("\n")).map(Value::into_owned_value),
+            [only] => read(only, false),
+            parts => read(&parts.join("\n"), false).map(Value::into_owned_value),
         }
     }
 
@@ -348,10 +340,10 @@ mod tests {
             (r#""\ud83d""#, r#""x\n\ude00\u00e4""#, "\u{fffd}x\n\u{fffd}\u{e4}"),
             (r#""\ude00\ud83d""#, r#""""#, "\u{fffd}\u{fffd}"),
         ] {
-            let texts = [first, second].map(|text| read(text).unwrap().as_str().unwrap().to_owned());
+            let texts = [first, second].map(|text| read(text, false).unwrap().as_str().unwrap().to_owned());
             assert_eq!(with_characters(texts.concat()), expected);
         }
-        assert_eq!(read(r#""\ud8""#), None);
+        assert_eq!(read(r#""\ud8""#, false), None);
     }
 
     #[test]
