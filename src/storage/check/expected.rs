@@ -523,6 +523,10 @@ fn columns(row: &Row) -> Vec<(&'static str, String)> {
 mod tests {
     use super::*;
     use crate::storage::entry::EntryText;
+    use crate::storage::journal::arrival;
+
+    /// The time of the entries.
+    const AT: i64 = 1_767_225_600_000;
 
     fn digest(text: &str) -> Digest {
         Digest::from_content(text.as_bytes())
@@ -578,14 +582,29 @@ mod tests {
         let (counts, findings) = compared.into_findings();
         assert_eq!(findings, []);
         assert_eq!((counts.artifacts, counts.captures, counts.labels, counts.links), (1, 1, 2, 1));
-        assert_eq!(missing(&entries).len(), 8);
+        let named = |row: &str| format!("artifact {one} {row}: the journal records it");
+        let expected = [
+            named("artifact"),
+            named("label \"a\""),
+            named("label \"b\""),
+            named(&format!("link \"r\" to {one}")),
+            named("note"),
+            named("pin"),
+            format!("capture {two} capture: the journal records it (artifact {one}, kind trace)"),
+            "tag a tag: the journal records it".to_owned(),
+        ];
+        assert_eq!(missing(&entries), expected);
     }
 
     #[test]
     fn annotations_of_artifacts_that_are_not_stored_are_no_rows() {
         let (one, two) = (digest("one"), digest("two"));
         let tag = |core| entry_of("tag", &format!(r#""core":"{core}","name":"a""#));
-        assert_eq!(missing(&[add(&one, &one), tag(one), tag(two)]).len(), 2);
+        let artifact = [
+            format!("artifact {one} artifact: the journal records it"),
+            format!("capture {one} capture: the journal records it (artifact {one}, kind trace)"),
+        ];
+        assert_eq!(missing(&[add(&one, &one), tag(one), tag(two)]), artifact);
     }
 
     #[test]
@@ -599,15 +618,138 @@ mod tests {
         assert_eq!(findings[0].info, DIFFERENT_ROW);
     }
 
+    /// The rows that follow from entries, without those of artifacts, captures and tombstones.
+    fn annotations(entries: &[String]) -> Vec<Row> {
+        let is_annotation =
+            |row: &Row| !matches!(row, Row::Artifact { .. } | Row::Capture { .. } | Row::Tombstone { .. });
+        catalog_after(entries).rows().filter(is_annotation).collect()
+    }
+
     #[test]
-    fn what_was_removed_is_a_tombstone_until_it_is_added_again() {
+    fn the_last_entry_about_a_row_determines_it() {
+        let (one, two) = (digest("one"), digest("two"));
+        let [tag_one, tag_two] =
+            [one, two].map(|core| entry_of("tag", &format!(r#""core":"{core}","name":"a""#)));
+        let note = |text| entry_of("note", &format!(r#""core":"{one}","note":{text}"#));
+        let link = |note| {
+            entry_of("link", &format!(r#""note":{note},"relation":"r","source":"{one}","target":"{two}""#))
+        };
+        let entries = [
+            add(&one, &one),
+            add(&two, &two),
+            tag_one,
+            tag_two,
+            note(r#""n""#),
+            note(r#""m""#),
+            entry_of("pin", &format!(r#""core":"{one}""#)),
+            entry_of("pin", &format!(r#""core":"{one}","note":"p""#)),
+            link("null"),
+            link(r#""l""#),
+        ];
+        let (core, other, relation) = (CoreHash(one), CoreHash(two), "r".to_owned());
+        let expected = [
+            Row::Tag { name: "a".to_owned(), core: other, at: AT },
+            Row::Note { core, text: "m".to_owned(), at: AT },
+            Row::Pin { core, note: Some("p".to_owned()), at: AT },
+            Row::Link { source: core, relation, target: other, note: Some("l".to_owned()), at: AT },
+        ];
+        let found = annotations(&entries);
+        assert!(found.len() == 4 && expected.iter().all(|row| found.contains(row)), "{found:?}");
+        let undone = [
+            entry_of("untag", &format!(r#""core":"{two}","name":"a""#)),
+            note("null"),
+            entry_of("unpin", &format!(r#""core":"{one}""#)),
+            entry_of("unlink", &format!(r#""relation":"r","source":"{one}","target":"{two}""#)),
+        ];
+        assert_eq!(annotations(&[&entries[..], &undone].concat()), []);
+    }
+
+    #[test]
+    fn an_entry_may_set_labels_of_several_artifacts() {
+        let (one, two) = (digest("one"), digest("two"));
+        let mut entries = vec![
+            add(&one, &one),
+            add(&two, &two),
+            entry_of("label", &format!(r#""cores":["{one}","{two}"],"labels":{{"a":"x","b":"y"}}"#)),
+            entry_of("label", &format!(r#""cores":["{two}"],"labels":{{"b":"z"}}"#)),
+        ];
+        let row = |core, key: &str, value: &str| Row::Label {
+            core: CoreHash(core),
+            key: key.to_owned(),
+            value: value.to_owned(),
+            at: AT,
+        };
+        let set = [row(one, "a", "x"), row(one, "b", "y"), row(two, "a", "x"), row(two, "b", "z")];
+        let found = annotations(&entries);
+        assert!(found.len() == 4 && set.iter().all(|row| found.contains(row)), "{found:?}");
+        entries.push(entry_of("unlabel", &format!(r#""cores":["{one}","{two}"],"keys":["a","none"]"#)));
+        let found = annotations(&entries);
+        assert!(found.len() == 2 && [&set[1], &set[3]].iter().all(|row| found.contains(row)), "{found:?}");
+    }
+
+    #[test]
+    fn what_was_removed_is_a_tombstone_until_it_is_removed_again() {
         let (core, capture) = (digest("core"), digest("capture"));
+        let add = add(&core, &capture);
         let members = format!(r#""captures":["{capture}"],"core":"{core}","kind":"trace","left":0,"size":1"#);
         let remove = entry_of("remove", &members);
-        let removed = catalog_after(&[add(&core, &capture), remove.clone()]);
-        assert_eq!(removed.removed(), BTreeSet::from([core, capture]));
-        assert!(removed.captures_with(core).is_empty());
-        let again = catalog_after(&[add(&core, &capture), remove, add(&core, &capture)]);
-        assert!(again.removed().is_empty() && again.captures_with(core).len() == 1);
+        let tombstones = |entries: &[String]| -> Vec<(Digest, u64)> {
+            catalog_after(entries).tombstones.remove(&CoreHash(core)).unwrap_or_default()
+        };
+        let removed = [add.clone(), remove.clone()];
+        assert_eq!(tombstones(&removed), [(capture, 2), (core, 2)]);
+        assert_eq!(catalog_after(&removed).removed(), BTreeSet::from([core, capture]));
+        assert!(catalog_after(&removed).artifacts.is_empty());
+        let added = catalog_after(&[&removed[..], std::slice::from_ref(&add)].concat());
+        let target = CaptureTarget { capture: CaptureHash(capture), artifact: CoreHash(core) };
+        assert_eq!(added.captures_with(core), [(target, "trace")]);
+        assert!(added.removed().is_empty());
+        // What was removed before does not come back.
+        let again = [&removed[..], &[add.clone(), remove]].concat();
+        assert_eq!(tombstones(&again), [(capture, 4), (core, 4)]);
+        assert!(catalog_after(&again).artifacts.is_empty());
+        let allow = entry_of("allow-removed", &format!(r#""core":"{core}","kind":"trace""#));
+        let allowed = catalog_after(&[&removed[..], std::slice::from_ref(&allow)].concat());
+        assert!(allowed.removed().is_empty() && allowed.artifacts.is_empty());
+        let added = catalog_after(&[&removed[..], &[allow, add]].concat());
+        assert!(added.removed().is_empty());
+        assert_eq!(added.artifacts[&CoreHash(core)].entry, 4);
+    }
+
+    #[test]
+    fn a_capture_that_is_added_twice_has_the_number_of_its_last_entry() {
+        let (core, capture) = (digest("core"), digest("capture"));
+        let signature = entry_of(
+            "signature",
+            &format!(r#""capture":"{capture}","core":"{core}","key_id":"k","state":"verified""#),
+        );
+        let rows: Vec<Row> =
+            catalog_after(&[add(&core, &capture), signature, add(&core, &capture)]).rows().collect();
+        let (core, capture) = (CoreHash(core), CaptureHash(capture));
+        let kind = "trace".to_owned();
+        let arrival = arrival(3, 0);
+        // A signature that was recorded before it was lost is that of the lost one.
+        let expected = [
+            Row::Artifact { core, entry: 1, kind, added_at: AT, seen_at: AT, arrival },
+            Row::Capture { core, capture, entry: 3, size: 1, added_at: AT, seen_at: AT, source_path: None },
+        ];
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn what_is_seen_again_arrives_again_and_is_not_added_again() {
+        let (core, other, capture) = (digest("core"), digest("other"), digest("capture"));
+        let see = format!(
+            r#"{{"action":"seen","actor":"a","at":"2026-01-01T00:00:01.000Z","captures":["{other}","{capture}"],"cores":["{other}","{core}"]}}"#
+        );
+        let rows: Vec<Row> = catalog_after(&[add(&core, &capture), see]).rows().collect();
+        let (core, capture) = (CoreHash(core), CaptureHash(capture));
+        let (kind, seen_at) = ("trace".to_owned(), AT + 1000);
+        let arrival = (2 << 20) + 1;
+        let expected = [
+            Row::Artifact { core, entry: 1, kind, added_at: AT, seen_at, arrival },
+            Row::Capture { core, capture, entry: 1, size: 1, added_at: AT, seen_at, source_path: None },
+        ];
+        assert_eq!(rows, expected);
     }
 }
