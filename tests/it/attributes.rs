@@ -219,8 +219,15 @@ fn a_changed_number_is_found_and_rebuilt() {
     assert!(changed > 0);
     drop(change);
     let found = sandbox.run(["fsck", "--json"]).expect(1).json();
-    let types: Vec<&str> = found.iter().filter_map(|finding| finding["finding"].as_str()).collect();
-    assert!(types.contains(&"missing-row") && types.contains(&"surplus-row"), "{found:?}");
+    for id in ["missing-row", "surplus-row"] {
+        let names_it = |finding: &serde_json::Value| {
+            let detail = finding["detail"].as_str().unwrap();
+            finding["finding"] == id
+                && finding["about"] == "artifact"
+                && detail.starts_with("attribute steps ")
+        };
+        assert!(found.iter().any(names_it), "{id}: {found:?}");
+    }
     sandbox.run(["index", "rebuild"]).expect(0);
     sandbox.run(["fsck"]).expect(0);
 }

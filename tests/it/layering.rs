@@ -271,7 +271,7 @@ const HASHING: &[&str] = &[
 
 /// What begins the computation of a hash or of a canonical form, wherever it stands.
 const HASHES: &[&str] = &[
-    "Digest::of",
+    "Digest::from_content",
     "rfc8785::",
     "c14n_v1::",
     "replaykit::object",

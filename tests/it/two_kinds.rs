@@ -219,8 +219,13 @@ fn repair_gives_back_the_capture_that_was_lost_and_no_other() {
         }
         drop(connection);
         let found = sandbox.run(["fsck", "--json"]).expect(1).json();
-        let ids: Vec<&str> = found.iter().filter_map(|finding| finding["finding"].as_str()).collect();
-        assert!(ids.contains(&"missing-row"), "{found:?}");
+        let names_it = |finding: &Value| {
+            let detail = finding["detail"].as_str().unwrap();
+            finding["finding"] == "missing-row"
+                && finding["about"] == "capture"
+                && detail.starts_with(&format!("capture: the journal records it (artifact {}, ", cores[lost]))
+        };
+        assert!(found.iter().any(names_it), "{found:?}");
         sandbox.run(["fsck", "--repair"]).expect(0);
         clean(&sandbox);
         for core in &cores {

@@ -2,7 +2,10 @@
 
 use std::process::Stdio;
 
-use super::{findings, sql};
+use runvault::Vault;
+use runvault::digest::Digest;
+
+use super::{bytes_of, findings, of_bytes, sql};
 use crate::sandbox::{Sandbox, session};
 
 /// Enough sessions for a dictionary, and more digests than fit into the first segment.
@@ -66,23 +69,38 @@ fn a_large_index_is_checked_and_rebuilt() {
 }
 
 #[test]
-fn a_dictionary_comes_back_from_another_vault_and_is_not_needed_for_files() {
-    let change = "UPDATE dictionary SET bytes = CAST(bytes || x'00' AS BLOB)";
-    let sandbox = many();
-    let copy = sandbox.path("copy.vault");
-    sql(&sandbox).query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
-    std::fs::copy(sandbox.vault(), &copy).unwrap();
-    sql(&sandbox).execute_batch(change).unwrap();
-    let found = sorts(&findings(&sandbox, &[]));
-    assert_eq!(found.first().unwrap().0, "damaged-bytes");
-    assert!(findings(&sandbox, &[]).contains("damaged-bytes | table dictionary | "));
-    let repaired = findings(&sandbox, &["--repair", "--from", "copy.vault"]);
-    assert!(repaired.lines().all(|line| line.starts_with("repaired: ")), "{repaired}");
-    assert_eq!(findings(&sandbox, &[]), "");
-    sql(&sandbox).execute_batch(change).unwrap();
-    let repaired = findings(&sandbox, &["--repair", "--from", "d"]);
-    assert!(repaired.lines().all(|line| line.starts_with("repaired: ")), "{repaired}");
-    assert_eq!(findings(&sandbox, &[]), "");
+fn a_damaged_dictionary_is_dropped_and_its_blobs_are_restored_from_a_vault_or_from_files() {
+    let bytes = bytes_of(&many());
+    for from in ["copy.vault", "d"] {
+        let sandbox = of_bytes(&bytes);
+        sandbox.write("copy.vault", &bytes);
+        write(&sandbox, "d", 0..400);
+        let change = "UPDATE dictionary SET bytes = CAST(bytes || x'00' AS BLOB)";
+        assert_eq!(sql(&sandbox).execute(change, []).unwrap(), 1);
+        let found = findings(&sandbox, &[]);
+        assert!(found.starts_with("damaged-bytes | table dictionary | "), "{found}");
+        let blobs = found.lines().filter(|line| line.starts_with("damaged-bytes | blob ")).count();
+        assert!(blobs > 100, "{found}");
+        let repaired = findings(&sandbox, &["--repair", "--from", from]);
+        let (restored, others): (Vec<&str>, Vec<&str>) =
+            repaired.lines().partition(|line| line.starts_with("repaired: restored | blob "));
+        assert_eq!(restored.len(), 400, "{from}");
+        assert_eq!(
+            others,
+            [
+                "repaired: written from the journal again | table catalog | ",
+                "repaired: dropped a damaged row | table dictionary | ",
+                "repaired: rebuilt, with all indexes of artifacts | index mentions | ",
+            ],
+            "{from}"
+        );
+        assert_eq!(findings(&sandbox, &[]), "", "{from}");
+        let vault = Vault::open(&sandbox.vault()).unwrap();
+        for entry in std::fs::read_dir(sandbox.path("d")).unwrap() {
+            let document = std::fs::read(entry.unwrap().path()).unwrap();
+            assert_eq!(vault.get(&Digest::from_content(&document).into()).unwrap(), document, "{from}");
+        }
+    }
 }
 
 #[test]

@@ -169,7 +169,10 @@ fn an_entry_that_is_not_understood_is_a_finding() {
     // What it may have changed is not known, so nothing is restored.
     connection.execute("DELETE FROM note", []).unwrap();
     let report = findings(&sandbox, &["--repair"]);
-    assert!(!report.contains("repaired") && report.contains("missing-row"), "{report}");
+    let names_it = |line: &str| {
+        line.starts_with("missing-row | artifact ") && line.ends_with(" | note: the journal records it")
+    };
+    assert!(!report.contains("repaired") && report.lines().any(names_it), "{report}");
 }
 
 #[test]
@@ -179,7 +182,14 @@ fn a_forged_journal_is_a_finding_and_nothing_is_restored_from_it() {
         "UPDATE journal SET entry = replace(entry, 'of the trace', 'of a thief') WHERE entry IS NOT NULL";
     sql(&sandbox).execute_batch(change).unwrap();
     let found = findings(&sandbox, &[]);
-    assert!(found.contains("broken-chain | entry ") && found.contains("different-row"), "{found}");
+    let named = [
+        ("broken-chain | entry ", ""),
+        ("different-row | artifact ", " | note: text differs from the journal"),
+    ];
+    for (id, detail) in named {
+        let is_it = |line: &str| line.starts_with(id) && line.ends_with(detail);
+        assert!(found.lines().any(is_it), "{detail}: {found}");
+    }
     assert!(!findings(&sandbox, &["--repair"]).contains("repaired"));
     assert!(sandbox.run(["show", TRACE]).expect(0).stdout.contains("of the trace"));
 }
@@ -213,7 +223,11 @@ fn the_order_of_arrival_is_held_to_the_journal_and_restored_from_it() {
         sql(&sandbox).execute_batch(&swap(columns, one, two)).unwrap();
         let found = findings(&sandbox, &["--quick"]);
         assert!(
-            found.lines().all(|line| line.starts_with("different-row | ")) && !found.is_empty(),
+            found
+                .lines()
+                .all(|line| line.starts_with("different-row | ")
+                    && line.contains(": id differs from the journal"))
+                && !found.is_empty(),
             "{found}"
         );
         let repaired = findings(&sandbox, &["--repair"]);

@@ -13,8 +13,14 @@ fn verified() -> Sandbox {
     sandbox
 }
 
+/// The ids of the findings, each with what it is about and the row that its detail begins with.
 fn findings(ran: &Ran) -> Vec<String> {
-    ran.json().iter().map(|line| line["finding"].as_str().unwrap().to_owned()).collect()
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let row = |line: &serde_json::Value| text(&line["detail"]).split(':').next().unwrap().to_owned();
+    ran.json()
+        .iter()
+        .map(|line| [text(&line["finding"]), text(&line["about"]), row(line)].join(" "))
+        .collect()
 }
 
 #[test]
@@ -34,7 +40,7 @@ fn fsck_with_keys_checks_signatures_again() {
     assert_eq!(state(&sandbox), "verified");
     sandbox.run(["index", "rebuild", "--signing-key-file", "other"]).expect(1);
     let ran = sandbox.run(["fsck", "--json", "--signing-key-file", "ring"]).expect(1);
-    assert_eq!(findings(&ran), ["different-row"]);
+    assert_eq!(findings(&ran), ["different-row capture signature"]);
     sandbox.run(["fsck"]).expect(0);
 }
 
@@ -59,7 +65,11 @@ fn fsck_finds_rows_that_the_bytes_contradict() {
         let sandbox = verified();
         sql(&sandbox).execute_batch(change).unwrap();
         let ran = sandbox.run(["fsck", "--json"]).expect(1);
-        assert!(findings(&ran).iter().any(|finding| finding == "different-row"), "{change}: {}", ran.stdout);
+        assert!(
+            findings(&ran).iter().any(|finding| finding == "different-row capture signature"),
+            "{change}: {}",
+            ran.stdout
+        );
         sandbox.run(["fsck", "--repair", "--signing-key-file", "ring"]).expect(0);
         assert_eq!(state(&sandbox), repaired, "{change}");
     }
@@ -67,7 +77,11 @@ fn fsck_finds_rows_that_the_bytes_contradict() {
     sandbox.add([repository("examples/run.rpk")]);
     sql(&sandbox).execute_batch("INSERT INTO signature SELECT id, 'verified', 'ci' FROM capture").unwrap();
     let ran = sandbox.run(["fsck", "--json"]).expect(1);
-    assert!(findings(&ran).iter().any(|finding| finding == "different-row"), "{}", ran.stdout);
+    assert!(
+        findings(&ran).iter().any(|finding| finding == "different-row capture signature"),
+        "{}",
+        ran.stdout
+    );
     sandbox.run(["fsck", "--repair"]).expect(0);
     assert_eq!(state(&sandbox), "unsigned");
     assert_eq!(sandbox.run(["find", "--signed-by", "ci"]).expect(1).stdout, "");
