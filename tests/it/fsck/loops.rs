@@ -67,7 +67,7 @@ fn differences_that_lead_in_a_circle_are_a_finding() {
         };
         every_command_ends(&damaged, change);
         let report = super::findings(&damaged(), &[]);
-        assert!(report.contains("damaged-bytes | blob "), "{change}\n{report}");
+        assert!(report.contains("payload: its delta base is not stored whole"), "{change}\n{report}");
     }
 }
 

@@ -80,7 +80,7 @@ fn an_artifact_that_would_not_be_admitted_stays_as_it_is() {
     let find = ["find", "--model", "triage-small-1", "--json"];
     let before = sandbox.run(find).expect(0).stdout;
     let ran = sandbox.run(["index", "rebuild"]).expect(1);
-    assert!(ran.stdout.contains("not-admitted"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("not-admitted capture sha256:"), "{}", ran.stdout);
     assert!(ran.stderr.contains("7 artifacts indexed"), "{}", ran.stderr);
     assert_eq!(sandbox.run(find).expect(0).stdout, before);
 }

@@ -87,7 +87,7 @@ fn a_damaged_capture_does_not_keep_other_captures_of_its_artifact_from_being_sto
     sandbox.add([sandbox.write("second.json", format!("{document}\n"))]);
     change(&sandbox, "DELETE FROM payload WHERE blob = 1; DELETE FROM attribute");
     let found = findings(&sandbox, &["--repair"]);
-    assert!(found.contains("missing-bytes") && !found.contains("attribute "), "{found}");
+    assert!(found.contains("missing-bytes | blob sha256:") && !found.contains("attribute "), "{found}");
     let sandbox = Sandbox::new();
     sandbox.add([sandbox.write("first.json", &document)]);
     change(&sandbox, "DELETE FROM payload");
