@@ -126,7 +126,7 @@ fn bytes_that_belong_to_something_else_are_never_returned() {
 }
 
 /// Changes of the catalog behind the program's back: rows that are gone, that have the values of others, and foreign ones.
-const CATALOG: &[&str] = &[
+pub(crate) const CATALOG: &[&str] = &[
     "DELETE FROM artifact",
     "DELETE FROM capture",
     "DELETE FROM kind",

@@ -113,14 +113,29 @@ impl Vault {
         &self,
         requested: &RequestedHashes<'_>,
     ) -> Result<Option<RecoveredFiles>, StorageError> {
-        let prefix = requested.capture.or(requested.artifact);
-        let Some(digest) = prefix.and_then(DigestPrefix::whole) else { return Ok(None) };
+        let whole = |prefix: Option<&DigestPrefix>| prefix.and_then(DigestPrefix::whole);
+        if let (Some(core), Some(capture)) = (whole(requested.artifact), whole(requested.capture)) {
+            let target = CaptureTarget { capture: CaptureHash(capture), artifact: CoreHash(core) };
+            return self.recover_capture(target);
+        }
+        let Some(digest) = whole(requested.capture.or(requested.artifact)) else { return Ok(None) };
         let recovered = self.recover(digest)?;
         let is_of = |core: CoreHash| requested.artifact.is_some_and(|prefix| prefix.matches(&core.0));
         // A capture hash does not say which artifact is meant if several have the same bytes.
         let needs_core = requested.is_core || requested.capture.is_some();
         Ok(recovered
             .filter(|recovered| !needs_core || recovered.artifact.is_some_and(|(core, _)| is_of(core))))
+    }
+
+    /// Finds the intact bytes of a capture, which prove that it is one of the artifact.
+    fn recover_capture(&self, target: CaptureTarget) -> Result<Option<RecoveredFiles>, StorageError> {
+        let is_removed = self.was_removed(target.artifact.0)? || self.was_removed(target.capture.0)?;
+        if is_removed || !self.has(Capability::Check) {
+            return Ok(None);
+        }
+        let inspection = self.storage.maintenance().inspect()?;
+        let admitted = fsck::admit_target(&*inspection, target, None)?;
+        Ok(admitted.as_ref().map(RecoveredFiles::from_admitted))
     }
 
     fn was_removed(&self, digest: Digest) -> Result<bool, StorageError> {

@@ -14,6 +14,7 @@ use runvault::vault::resolve::ResolveRequest;
 use rusqlite::{Connection, OpenFlags};
 
 use super::{Response, Serving, TIMEOUT, cores, examples};
+use crate::damage::CATALOG;
 use crate::sandbox::{Sandbox, repository};
 
 /// More than the buffers of a connection take.
@@ -129,6 +130,57 @@ fn downloads_at_once_take_the_memory_of_one() {
     drop(waiting);
     // One copy is hashed, and another one is decompressed.
     assert!(taken <= 2 * LARGE + FIXED, "{taken} bytes");
+}
+
+/// The files of artifacts, as programs in Python read them.
+fn files(sandbox: &Sandbox, cores: &[String]) -> Vec<Vec<Vec<u8>>> {
+    let vault = Vault::open(&sandbox.vault()).unwrap();
+    let files = |core: &String| {
+        let members =
+            ResolveRequest::new(core).members(&vault).unwrap_or_else(|error| panic!("{core}: {error}"));
+        members.into_iter().map(|member| member.bytes).collect()
+    };
+    cores.iter().map(files).collect()
+}
+
+#[test]
+fn artifacts_and_their_captures_are_served_whatever_the_catalog_says() {
+    let whole = examples();
+    let cores = cores(&whole);
+    let serving = Serving::start(&whole);
+    let mut downloads = Vec::new();
+    for core in &cores {
+        let shown = whole.run(["show", core, "--json"]).expect(0).json().remove(0);
+        for capture in shown["captures"].as_array().unwrap() {
+            let capture = format!("capture={}", capture["capture_hash"].as_str().unwrap());
+            for part in [
+                "bytes",
+                "bytes?member=run.json",
+                &format!("bytes?{capture}"),
+                &format!("bytes?{capture}&member=run.json"),
+                "core",
+                &format!("core?{capture}"),
+            ] {
+                let path = format!("/artifact/{core}/{part}");
+                let response = serving.get(&path);
+                downloads.extend((response.status == 200).then_some((path, response.body)));
+            }
+        }
+    }
+    assert!(downloads.len() >= 20, "{}", downloads.len());
+    let expected = files(&whole, &cores);
+    for change in CATALOG {
+        let sandbox = examples();
+        crate::fsck::sql(&sandbox).execute_batch(change).unwrap();
+        let serving = Serving::start(&sandbox);
+        for core in &cores {
+            serving.get(&format!("/artifact/{core}")).expect(200);
+        }
+        for (path, bytes) in &downloads {
+            assert!(serving.get(path).expect(200).body == *bytes, "{change}: {path}");
+        }
+        assert!(files(&sandbox, &cores) == expected, "{change}");
+    }
 }
 
 #[test]
