@@ -3,6 +3,7 @@
 //! A tree of n histories has fewer than 2n nodes, so all diverging pairs can be counted without comparing each of them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use crate::artifact::group;
 use crate::digest::{CoreHash, Digest};
@@ -299,8 +300,31 @@ struct HistoryHashReader<'s> {
 
 struct HistoryHashWindow {
     from: usize,
-    hashes: Vec<Digest>,
+    hashes: HistoryHashes,
     is_last: bool,
+}
+
+/// The hashes of a history, of which those that it shares with another one are stored once.
+#[derive(Clone, Default)]
+struct HistoryHashes {
+    other: Arc<[Digest]>,
+    /// The number of hashes that are those of `other`.
+    shared: usize,
+    rest: Vec<Digest>,
+}
+
+impl HistoryHashes {
+    fn len(&self) -> usize {
+        self.shared + self.rest.len()
+    }
+
+    fn get(&self, index: usize) -> Option<Digest> {
+        let hash = match index.checked_sub(self.shared) {
+            None => self.other.get(index),
+            Some(index) => self.rest.get(index),
+        };
+        hash.copied()
+    }
 }
 
 impl HistoryHashReader<'_> {
@@ -319,8 +343,8 @@ impl HistoryHashReader<'_> {
             let cores = members.iter().filter_map(|member| rows.get(*member)).map(|row| row.core);
             let mentions = self.snapshot.mentions(&cores.collect::<Vec<_>>(), Some(self.group))?;
             for (member, mentions) in members.iter().zip(mentions) {
-                let hashes: Vec<Digest> =
-                    mentions.iter().skip(depth).take(most).map(|mention| mention.digest).collect();
+                let rest = mentions.iter().skip(depth).take(most).map(|mention| mention.digest).collect();
+                let hashes = HistoryHashes { rest, ..HistoryHashes::default() };
                 let is_last = depth + hashes.len() >= mentions.len();
                 self.loaded.insert(*member, HistoryHashWindow { from: depth, hashes, is_last });
             }
@@ -330,14 +354,17 @@ impl HistoryHashReader<'_> {
 
     fn at(&self, member: usize, depth: usize) -> Option<Digest> {
         let window = self.loaded.get(&member)?;
-        window.hashes.get(depth.checked_sub(window.from)?).copied()
+        window.hashes.get(depth.checked_sub(window.from)?)
     }
 }
 
 /// The hashes of the records or steps of artifacts that were read together, if they are few.
 #[derive(Default)]
 struct ReadAhead {
-    hashes: HashMap<(&'static str, CoreHash), Vec<Digest>>,
+    hashes: HashMap<(&'static str, CoreHash), HistoryHashes>,
+    /// The longest history that begins with a hash, which shorter ones of the same run mostly are a prefix of.
+    longest: HashMap<Digest, Arc<[Digest]>>,
+    /// The number of hashes in memory.
     size: usize,
 }
 
@@ -351,11 +378,25 @@ impl ReadAhead {
                 break;
             }
             for (core, mentions) in cores.iter().zip(snapshot.mentions(cores, Some(group))?) {
-                self.size += mentions.len();
-                self.hashes.insert((group, *core), mentions.iter().map(|mention| mention.digest).collect());
+                let hashes = self.share(mentions.iter().map(|mention| mention.digest).collect());
+                self.hashes.insert((group, *core), hashes);
             }
         }
         Ok(())
+    }
+
+    fn share(&mut self, mut hashes: Vec<Digest>) -> HistoryHashes {
+        let Some(first) = hashes.first() else { return HistoryHashes::default() };
+        let longest = self.longest.entry(*first).or_default();
+        let shared = longest.iter().zip(&hashes).take_while(|(one, other)| one == other).count();
+        if shared == longest.len() && shared < hashes.len() {
+            self.size += hashes.len();
+            *longest = hashes.into();
+            return HistoryHashes { other: longest.clone(), shared: longest.len(), rest: Vec::new() };
+        }
+        let rest = hashes.split_off(shared);
+        self.size += rest.len();
+        HistoryHashes { other: longest.clone(), shared, rest }
     }
 
     /// Returns the hashes of members, if they were read for each.
@@ -400,6 +441,26 @@ impl HistoryIdentity {
         match self {
             Self::Header(_) => RECORD,
             Self::RunId(_) => STEP,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn histories_that_share_hashes_have_their_own() {
+        let history =
+            |text: &str| -> Vec<Digest> { text.bytes().map(|byte| Digest::from_content(&[byte])).collect() };
+        let mut read = ReadAhead::default();
+        for (text, size) in
+            [("abc", 3), ("ab", 3), ("", 3), ("abcde", 8), ("abc", 8), ("abxy", 10), ("b", 11), ("abcde", 11)]
+        {
+            let shared = read.share(history(text));
+            let hashes: Vec<Digest> = (0..shared.len()).filter_map(|index| shared.get(index)).collect();
+            assert_eq!(hashes, history(text));
+            assert_eq!((shared.get(text.len()), read.size), (None, size), "{text}");
         }
     }
 }
