@@ -1,13 +1,16 @@
 //! Checks in addition to `saphyr_parser`, which is more lenient than YAML 1.2 or trusts its input.
 
 use std::borrow::Cow;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::str::Chars;
 
 use saphyr_parser::{ScalarStyle, Span};
 
 use crate::json::reader::{Defect, ReadError, excerpt};
 
-/// Maximum number of words and indicators in a YAML text. The parser buffers everything from a `[` or `{` to its end
-/// before it reports the first event, and uses nearly half a kilobyte for each.
+/// Maximum number of words and indicators that the parser may read ahead, and of those in a document. It buffers everything
+/// from a `[` or `{` to its end before it reports the first event, and uses nearly half a kilobyte for each.
 const MAX_PIECES: usize = 1_000_000;
 
 /// A text that is safe to parse.
@@ -17,11 +20,13 @@ pub(super) struct GuardedText<'t> {
     open_end: Option<usize>,
     /// The lines, if there are tabs.
     lines: Option<Vec<&'t str>>,
+    /// Whether it has more pieces than the parser may read ahead.
+    has_many_pieces: bool,
 }
 
 impl<'t> GuardedText<'t> {
     /// # Errors
-    /// Returns an error for a control character, too many pieces, or, if it is strict, a version other than 1.2.
+    /// Returns an error for a control character, and if it is strict, for too many pieces or a version other than 1.2.
     pub(super) fn new(text: &'t str, is_strict: bool) -> Result<Self, ReadError> {
         let control = |byte: &u8| matches!(byte, 0..0x20) && !matches!(byte, b'\t' | b'\n' | b'\r');
         if let Some((offset, byte)) = text.bytes().enumerate().find(|(_, byte)| control(byte)) {
@@ -29,10 +34,9 @@ impl<'t> GuardedText<'t> {
                 format!("control character U+{byte:04X} is not allowed in YAML; escape it in double quotes");
             return Err(ReadError::at(text.as_bytes(), offset, Defect::Syntax, message));
         }
-        if pieces(text) > MAX_PIECES {
-            let message =
-                format!("more than {MAX_PIECES} words and indicators, the limit for YAML (JSON allows more)");
-            return Err(ReadError::at(text.as_bytes(), 0, Defect::TooLarge, message));
+        let has_many_pieces = pieces(text) > MAX_PIECES;
+        if is_strict && has_many_pieces {
+            return Err(too_many_pieces(text, ""));
         }
         if is_strict {
             check_version(text)?;
@@ -42,14 +46,25 @@ impl<'t> GuardedText<'t> {
         let blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\t'));
         let lines = text.contains('\t').then(|| lines(text));
         Ok(match text.split_at_checked(last_line) {
-            Some((before, rest)) if blank(rest) => Self { text: before, open_end: None, lines },
-            _ => Self { text, open_end: Some(text.chars().count()), lines },
+            Some((before, rest)) if blank(rest) => {
+                Self { text: before, open_end: None, lines, has_many_pieces }
+            }
+            _ => Self { text, open_end: Some(text.chars().count()), lines, has_many_pieces },
         })
     }
 
     /// Returns the text for the parser.
     pub(super) fn text(&self) -> &'t str {
         self.text
+    }
+
+    /// Returns the characters for the parser, which end where it has read ahead too far; `None` if it cannot.
+    pub(super) fn limited(&self) -> Option<LimitedChars<'t>> {
+        self.has_many_pieces.then(|| LimitedChars {
+            chars: self.text.chars(),
+            counter: PieceCounter { after_blank: true },
+            read: Rc::default(),
+        })
     }
 
     /// Checks the indentation of a collection, which the parser also accepts with tabs, and returns whether it is one with
@@ -93,17 +108,87 @@ fn lines(text: &str) -> Vec<&str> {
     lines.flat_map(|line| line.split('\r')).collect()
 }
 
-/// Returns an upper bound, up to a small factor, of the number of tokens.
-fn pieces(text: &str) -> usize {
-    let mut after_blank = true;
-    let mut pieces = 0;
-    for byte in text.bytes() {
-        let blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
-        let indicator = matches!(byte, b'[' | b']' | b'{' | b'}' | b',' | b':');
-        pieces += usize::from(indicator || after_blank && !blank);
-        after_blank = blank;
+/// The characters of a text that a parser reads.
+pub(super) struct LimitedChars<'t> {
+    chars: Chars<'t>,
+    counter: PieceCounter,
+    read: Rc<ParserProgress>,
+}
+
+impl LimitedChars<'_> {
+    /// Returns how far they were read.
+    pub(super) fn read(&self) -> Rc<ParserProgress> {
+        Rc::clone(&self.read)
     }
-    pieces
+}
+
+impl Iterator for LimitedChars<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        if self.read.pieces.get() > MAX_PIECES {
+            return None;
+        }
+        let character = self.chars.next()?;
+        self.read.characters.set(self.read.characters.get() + 1);
+        self.read.pieces.set(self.read.pieces.get() + usize::from(self.counter.begins_piece(character)));
+        Some(character)
+    }
+}
+
+/// How far a parser has read.
+#[derive(Default)]
+pub(super) struct ParserProgress {
+    characters: Cell<usize>,
+    /// The number of pieces since the end of the last event that it had not read ahead of.
+    pieces: Cell<usize>,
+}
+
+impl ParserProgress {
+    /// The number of characters by which a parser reads ahead although it buffers no token.
+    const LOOKAHEAD: usize = 64;
+
+    /// # Errors
+    /// Returns an error if the parser has read ahead too far.
+    pub(super) fn check(&self, text: &str) -> Result<(), ReadError> {
+        if self.pieces.get() > MAX_PIECES {
+            return Err(too_many_pieces(text, " in one value"));
+        }
+        Ok(())
+    }
+
+    /// Notes the event that ends before character `end`.
+    pub(super) fn reach(&self, end: usize) {
+        if self.characters.get() <= end + Self::LOOKAHEAD {
+            self.pieces.set(0);
+        }
+    }
+}
+
+fn too_many_pieces(text: &str, place: &str) -> ReadError {
+    let message =
+        format!("more than {MAX_PIECES} words and indicators{place}, the limit for YAML (JSON allows more)");
+    ReadError::at(text.as_bytes(), 0, Defect::TooLarge, message)
+}
+
+/// Counts words and indicators: an upper bound, up to a small factor, of the number of tokens.
+struct PieceCounter {
+    after_blank: bool,
+}
+
+impl PieceCounter {
+    fn begins_piece(&mut self, character: char) -> bool {
+        let is_blank = matches!(character, ' ' | '\t' | '\n' | '\r');
+        let is_indicator = matches!(character, '[' | ']' | '{' | '}' | ',' | ':');
+        let after_blank = std::mem::replace(&mut self.after_blank, is_blank);
+        is_indicator || after_blank && !is_blank
+    }
+}
+
+fn pieces(text: &str) -> usize {
+    let mut counter = PieceCounter { after_blank: true };
+    // Bytes of characters beyond ASCII are neither blanks nor indicators.
+    text.bytes().filter(|byte| counter.begins_piece(char::from(*byte))).count()
 }
 
 /// Rejects versions other than 1.2: YAML 1.1 interprets many scalars differently.

@@ -68,9 +68,19 @@ pub(crate) fn read(text: &str, schema: YamlSchema, limits: &Limits) -> Result<Va
 fn read_as_written(text: &str, schema: YamlSchema, limits: &Limits) -> Result<Value<'static>, ReadError> {
     let guarded = GuardedText::new(text, schema == YamlSchema::Core)?;
     let mut builder = Builder::new(schema, limits);
-    for outcome in Parser::new_from_str(guarded.text()) {
+    let mut take = |outcome: Result<(Event<'_>, Span), ScanError>| {
         let (event, span) = outcome.map_err(|error| syntax_error(&error))?;
         builder.take(event, span, &guarded).map_err(|refusal| refusal.at(span))?;
+        Ok(span.end.index())
+    };
+    if let Some(chars) = guarded.limited() {
+        let read = chars.read();
+        for outcome in Parser::new_from_iter(chars) {
+            read.check(text)?;
+            read.reach(take(outcome)?);
+        }
+    } else {
+        Parser::new_from_str(guarded.text()).try_for_each(|outcome| take(outcome).map(drop))?;
     }
     builder
         .finish()

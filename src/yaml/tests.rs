@@ -295,6 +295,32 @@ fn many_pieces_are_refused_before_the_parser_keeps_them() {
     defect(&nested);
 }
 
+#[test]
+fn many_pieces_of_recordings_are_read_a_value_at_a_time() {
+    let read = |text: &str| read(text, YamlSchema::Text, &Limits::default());
+    let words = "w ".repeat(600_000);
+    for name in ["vcr.yaml", "vcr-encoded.yaml"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import").join(name);
+        let text = std::fs::read_to_string(path).unwrap();
+        let long = format!("# {words}\n{text}\n# {words}\n");
+        assert_eq!(read(&long).unwrap(), read(&text).unwrap(), "{name}");
+    }
+    let list = "c, ".repeat(300_000);
+    assert!(
+        read(&format!("a: [{list}]\nb: [{list}]\nc: \"{words}\"\nd: {words}\ne: |\n  {words}\n")).is_ok()
+    );
+    for text in [
+        format!("[{list}{list}]"),
+        format!("- {{a: [{list}],\n b: [{list}]}}"),
+        format!("a: \"{words}{words}\""),
+        format!("a: |\n  {words}{words}"),
+    ] {
+        let error = read(&text).err().unwrap();
+        assert_eq!(error.defect, Defect::TooLarge, "{error}");
+        assert!(error.message.contains(" in one value, the limit"), "{error}");
+    }
+}
+
 proptest! {
     #[test]
     fn no_text_makes_it_panic(pieces in prop::collection::vec(prop::sample::select(vec![
