@@ -37,7 +37,7 @@ const SESSIONS: usize = 1_000_000;
 /// The small vault has one of this many.
 const RATIO: usize = 100;
 
-/// Sessions that are added together. One of a hundred such batches is labelled as the rare ones are.
+/// Sessions with the rare label, of this many times as many.
 const BATCH: usize = 100;
 
 /// Runs of each query, of which the fastest counts.

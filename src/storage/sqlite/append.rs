@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use super::Result;
 use super::dictionaries::Dictionaries;
 use super::edit::WriteTransaction;
-use super::write::SqliteWriter;
-use super::{payload, remove};
-use crate::digest::CoreHash;
+use super::unresolved::ReferenceReader;
+use super::write::{RemovedRows, SqliteWriter};
+use super::{mention_index, payload, remove};
 use crate::storage::entry::Entry;
 use crate::storage::interface::AppendedEntry;
 
@@ -25,9 +25,17 @@ impl WriteTransaction<'_> {
         let removed = RefCell::new((BTreeSet::new(), Vec::new()));
         let mut run = || {
             let connection = self.snapshot.connection();
-            let remove = |artifact: i64, core: CoreHash| {
-                let (orphans, unlisted) = &mut *removed.borrow_mut();
-                remove::take_out(&self.snapshot, artifact, core, orphans, unlisted)
+            let remove = |rows| match rows {
+                RemovedRows::Artifact(artifact, core) => {
+                    let (orphans, unlisted) = &mut *removed.borrow_mut();
+                    remove::take_out(&self.snapshot, artifact, core, orphans, unlisted)
+                }
+                RemovedRows::Capture(capture) => {
+                    let lists = self.snapshot.lists();
+                    let listed = remove::take_out_capture(lists, &ReferenceReader::new(lists)?, capture)?;
+                    // Not later: another capture can have its number.
+                    mention_index::remove(connection, listed)
+                }
             };
             let mut writer = SqliteWriter::new(connection, dictionaries, &remove)?;
             let append = |entry| writer.append(&mut self.journal, entry);

@@ -38,7 +38,7 @@ pub(super) fn artifacts(
     let dictionaries = Dictionaries::load(connection)?;
     let transaction = write_lock::begin(connection)?;
     let mut journal = SqliteJournalWriter::open(&transaction, actor, at)?;
-    let mut writer = SqliteWriter::new(&transaction, &dictionaries, &|_, _| Ok(()))?;
+    let mut writer = SqliteWriter::new(&transaction, &dictionaries, &|_| Ok(()))?;
     let outcomes: rusqlite::Result<_> =
         batch.iter().map(|readmitted| writer.reindex(&mut journal, readmitted)).collect();
     let outcomes = outcomes?;

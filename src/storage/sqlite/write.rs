@@ -55,8 +55,15 @@ pub(super) struct SqliteWriter<'t> {
     pending: Option<PendingCapture>,
     /// Whether the last stored capture has bytes that the vault had before.
     reuses_bytes: bool,
-    /// Removes all rows of the artifact with a row id.
-    remove: &'t dyn Fn(i64, CoreHash) -> rusqlite::Result<()>,
+    remove: &'t dyn Fn(RemovedRows) -> rusqlite::Result<()>,
+}
+
+/// Rows that are removed together.
+pub(super) enum RemovedRows {
+    /// Those of the artifact with a row id and core hash.
+    Artifact(i64, CoreHash),
+    /// Those of the capture with a row id.
+    Capture(i64),
 }
 
 /// A capture whose row is inserted when its bytes are stored: the row refers to them.
@@ -85,7 +92,7 @@ impl<'t> SqliteWriter<'t> {
     pub(super) fn new(
         connection: &'t Connection,
         dictionaries: &'t Dictionaries,
-        remove: &'t dyn Fn(i64, CoreHash) -> rusqlite::Result<()>,
+        remove: &'t dyn Fn(RemovedRows) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<Self> {
         let next_blob = next_row(connection, BLOBS)?;
         Ok(Self {

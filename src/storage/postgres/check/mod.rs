@@ -160,8 +160,7 @@ impl Inspection for DatabaseInspection<'_> {
     }
 
     fn entries_naming(&self, digest: Digest, take: &mut dyn FnMut(JournalRow<'_>)) -> Result<()> {
-        self.look(table("journal"), &mut Vec::new(), || rows::entries_naming(&self.session, digest, take))
-            .map(drop)
+        self.look(table("journal"), &mut Vec::new(), || self.entries_with(digest, take)).map(drop)
     }
 
     fn rows(

@@ -63,6 +63,19 @@ impl DatabaseInspection<'_> {
         Ok(true)
     }
 
+    /// Passes the entries that name a digest and can be read to `take`.
+    pub(super) fn entries_with(
+        &self,
+        digest: Digest,
+        take: &mut dyn FnMut(JournalRow<'_>),
+    ) -> PostgresResult<()> {
+        let sql = "SELECT seq, at, entry, chain FROM journal WHERE position($1 IN entry) > 0 ORDER BY seq";
+        self.session.each(sql, &[&digest.hex()], &mut |row| {
+            take_entry(row, take);
+            Ok(())
+        })
+    }
+
     /// Compares the recorded end of the journal with its last entry.
     fn compare_head(&self, last: &JournalEndRow, findings: &mut Vec<Finding>) -> Result<()> {
         let mut heads = Vec::new();
@@ -240,19 +253,6 @@ pub(in crate::storage::postgres) fn replay(
         Ok(())
     })?;
     Ok(is_readable.then_some(replay))
-}
-
-/// Passes the entries that name a digest and can be read to `take`.
-pub(super) fn entries_naming(
-    session: &DatabaseTransaction<'_>,
-    naming: Digest,
-    take: &mut dyn FnMut(JournalRow<'_>),
-) -> PostgresResult<()> {
-    let sql = "SELECT seq, at, entry, chain FROM journal WHERE position($1 IN entry) > 0 ORDER BY seq";
-    session.each(sql, &[&naming.hex()], &mut |row| {
-        take_entry(row, take);
-        Ok(())
-    })
 }
 
 /// Passes an entry to `take`, and returns whether it can be read.

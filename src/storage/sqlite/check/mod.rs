@@ -103,7 +103,7 @@ impl Inspection for FileInspection<'_> {
 
     fn entries_naming(&self, digest: Digest, take: &mut dyn FnMut(JournalRow<'_>)) -> Result<()> {
         let table = Subject::Table("journal".to_owned());
-        self.look(table, &mut Vec::new(), || rows::entries(&self.connection, Some(digest), take)).map(drop)
+        self.look(table, &mut Vec::new(), || self.entries_with(digest, take)).map(drop)
     }
 
     fn rows(

@@ -44,6 +44,15 @@ impl FileInspection<'_> {
         Ok(self.look(table, findings, || entries(&self.connection, None, take))?.is_some())
     }
 
+    /// Passes the entries of the journal that name a digest to `take`.
+    pub(super) fn entries_with(
+        &self,
+        digest: Digest,
+        take: &mut dyn FnMut(JournalRow<'_>),
+    ) -> rusqlite::Result<()> {
+        entries(&self.connection, Some(digest), take)
+    }
+
     /// Passes the rows of a table to `take`, and returns those that cannot be read.
     pub(super) fn rows_of(
         &self,
@@ -180,7 +189,7 @@ pub(in crate::storage::sqlite) fn replay(
 }
 
 /// Passes the entries of the journal to `take`, or only those that name a digest.
-pub(super) fn entries(
+fn entries(
     connection: &rusqlite::Connection,
     naming: Option<Digest>,
     take: &mut dyn FnMut(JournalRow<'_>),

@@ -34,7 +34,7 @@ pub(super) fn write(
     }
     transaction.execute("DELETE FROM capture WHERE artifact NOT IN (SELECT id FROM artifact)", [])?;
     let dictionaries = Dictionaries::default();
-    let mut writer = SqliteWriter::new(transaction, &dictionaries, &|_, _| Ok(()))?;
+    let mut writer = SqliteWriter::new(transaction, &dictionaries, &|_| Ok(()))?;
     let mut is_stored = transaction.prepare("SELECT 1 FROM kind WHERE name = ?1")?;
     for kind in kinds {
         if is_stored.exists([kind.name()])? {

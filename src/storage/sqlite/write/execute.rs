@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, Params};
 
-use super::{NewCapture, PendingCapture, SqliteWriter};
+use super::{NewCapture, PendingCapture, RemovedRows, SqliteWriter};
 use crate::artifact::{CREATED_AT, Signature, SignatureState};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::Prepared;
@@ -10,8 +10,7 @@ use crate::storage::catalog::{Row, RowChange, RowKey};
 use crate::storage::sqlite::ids::{artifact_id, blob_id, capture_id};
 use crate::storage::sqlite::journal::after;
 use crate::storage::sqlite::statements::StatementProvider;
-use crate::storage::sqlite::unresolved::{self, ReferenceReader};
-use crate::storage::sqlite::{annotations, mention_index, remove, signatures, tombstones};
+use crate::storage::sqlite::{annotations, signatures, tombstones, unresolved};
 
 impl SqliteWriter<'_> {
     /// Executes a change. Rows of artifacts that the vault does not have are left out.
@@ -34,7 +33,7 @@ impl SqliteWriter<'_> {
             RowChange::Remove { core } => match self.artifact(core)? {
                 Some(id) => {
                     self.last_artifact = None;
-                    (self.remove)(id, core)
+                    (self.remove)(RemovedRows::Artifact(id, core))
                 }
                 None => Ok(()),
             },
@@ -208,10 +207,8 @@ impl SqliteWriter<'_> {
             && let Some(id) = capture_id(self.connection, core, capture)?
         {
             // It had been lost, and has the number of its last addition.
-            let references = ReferenceReader::new(self.lists())?;
-            let listed = remove::take_out_capture(self.lists(), &references, id)?;
             self.entries.retain(|(_, capture)| *capture != id);
-            mention_index::remove(self.connection, listed)?;
+            (self.remove)(RemovedRows::Capture(id))?;
         }
         let kind = self.kind(admitted.kind())?;
         let is_first = self.new_artifact == Some(artifact);
