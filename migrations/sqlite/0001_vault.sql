@@ -4,8 +4,8 @@
 -- lookup compares the whole digest. Times are milliseconds since 1970 in UTC. Numbers of artifacts and captures are those of
 -- the journal entries that add them, so that they are in the order of the journal and the same in a copy.
 
--- "rvvt": what `file` and other programs tell a vault by.
-PRAGMA application_id = 1920366196;
+-- "rvar": what `file` and other programs tell a vault by.
+PRAGMA application_id = 1920360818;
 
 -- Kinds and roles are brought by the program, so that a new kind needs no migration.
 CREATE TABLE kind (
