@@ -1,8 +1,9 @@
 //! Finding artifacts by conditions, in an order, page by page.
 //!
 //! There are two ways. If few artifacts can match one of the conditions, these are read, ordered and examined.
-//! Otherwise artifacts are read in the order of the answer, by an index, and examined until the page is full. If very
-//! many are examined before that, the first way is taken after all.
+//! Otherwise a statement selects artifacts by the rows that the conditions require, in the order of the answer, by an
+//! index. What they mention, and the texts of notes, are examined until the page is full. If very many are examined
+//! before that, the first way is taken after all.
 
 mod conditions;
 mod days;
