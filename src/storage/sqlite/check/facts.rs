@@ -14,6 +14,10 @@ use crate::storage::check::finding::{Finding, INDEX_DIFFERS, Subject};
 use crate::storage::sqlite::lists::MentionRow;
 use crate::storage::sqlite::{Result, mention_index};
 
+/// Keys with at least this many captures are read once, and this many of them are remembered.
+const FREQUENT: usize = 1_000;
+const KEYS: usize = 8;
+
 impl FileInspection<'_> {
     /// Returns the indexed facts of an artifact, or `None` and a finding if they cannot be read.
     pub(super) fn indexed_facts(
@@ -60,9 +64,7 @@ impl FileInspection<'_> {
                 self.all("SELECT id FROM capture WHERE artifact = ?1", artifact.id, |row| row.get(0))?
             {
                 for key in self.keys(capture)? {
-                    if mention_index::captures(&self.connection, key)?.binary_search(&capture).is_err() {
-                        unlisted += 1;
-                    }
+                    unlisted += u64::from(!self.is_listed(key, capture)?);
                 }
             }
             Ok(())
@@ -75,6 +77,23 @@ impl FileInspection<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// Returns whether the mention index has a capture with a key.
+    fn is_listed(&self, key: u64, capture: i64) -> rusqlite::Result<bool> {
+        let frequent = &mut *self.frequent.borrow_mut();
+        if let Some(captures) = frequent.get(&key) {
+            return Ok(captures.binary_search(&capture).is_ok());
+        }
+        let captures = mention_index::captures(&self.connection, key)?;
+        let is_listed = captures.binary_search(&capture).is_ok();
+        if captures.len() >= FREQUENT {
+            if frequent.len() >= KEYS {
+                frequent.clear();
+            }
+            frequent.insert(key, captures);
+        }
+        Ok(is_listed)
     }
 
     /// Returns the keys of the digests that a capture mentions, without duplicates.

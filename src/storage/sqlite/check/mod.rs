@@ -14,6 +14,8 @@ mod scan;
 mod search;
 mod structure;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::Path;
 
 use super::dictionaries::DecompressionDictionaryCache;
@@ -41,6 +43,8 @@ pub(in crate::storage::sqlite) struct FileInspection<'s> {
     /// Not shared with the store: the check must see what is on disk.
     readers: DecompressionDictionaryCache,
     path: &'s Path,
+    /// The captures in the mention index with keys that many have, such as that of a system prompt.
+    frequent: RefCell<HashMap<u64, Vec<i64>>>,
 }
 
 impl<'s> FileInspection<'s> {
@@ -50,7 +54,8 @@ impl<'s> FileInspection<'s> {
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))
         };
         begin().map_err(|error| StorageError::from_sqlite(path, error))?;
-        Ok(Self { connection, readers: DecompressionDictionaryCache::default(), path })
+        let readers = DecompressionDictionaryCache::default();
+        Ok(Self { connection, readers, path, frequent: RefCell::default() })
     }
 
     fn payloads(&self) -> PayloadReader<'_> {
