@@ -26,9 +26,9 @@ use chrono::{DateTime, Utc};
 use runvault::Vault;
 use runvault::artifact::timestamp_text;
 use runvault::digest::Digest;
-use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
+use runvault::intake::{ExamineOptions, Input, Inputs};
 use runvault::storage::{Condition, Filter, Order, Page, TimeBasis, TimePeriod};
-use runvault::vault::add::{AddMonitor, CommonAnnotations, DocumentOutcome, DocumentResult};
+use runvault::vault::add::CommonAnnotations;
 use serde_json::json;
 
 /// Sessions of the large vault, each with twenty mentions.
@@ -75,18 +75,6 @@ fn session(number: usize) -> Vec<u8> {
     .into_bytes()
 }
 
-struct Expecting;
-
-impl AddMonitor for Expecting {
-    fn examined(&mut self, examined: &DocumentResult) {
-        assert_eq!(examined.outcome, DocumentOutcome::Added, "{:?}", examined.report);
-    }
-
-    fn unreadable(&mut self, error: &SourceError) {
-        panic!("{error}");
-    }
-}
-
 fn fill(vault: &Vault, sessions: usize) {
     for first in (0..sessions).step_by(BATCH * BATCH) {
         let batch = |numbers: std::ops::Range<usize>, branch: &str| {
@@ -96,7 +84,9 @@ fn fill(vault: &Vault, sessions: usize) {
             let annotations = CommonAnnotations { labels, note: None };
             let options = ExamineOptions::default();
             let inputs = Inputs::new(documents.collect());
-            vault.add_annotated(inputs, &options, &annotations, &mut Expecting).expect("stored");
+            vault
+                .add_annotated(inputs, &options, &annotations, &mut corpus::many::Expecting)
+                .expect("stored");
         };
         batch(first..first + BATCH, "fix");
         batch(first + BATCH..(first + BATCH * BATCH).min(sessions), "main");

@@ -56,7 +56,8 @@ pub fn fill(vault: &Vault, documents: impl IntoIterator<Item = Vec<u8>>) {
     }
 }
 
-struct Expecting;
+/// A monitor of additions, each of which must be new and free of errors.
+pub struct Expecting;
 
 impl AddMonitor for Expecting {
     fn examined(&mut self, examined: &DocumentResult) {

@@ -3,7 +3,7 @@
 use super::kinds::{TestDocument, core, folder, note, sheet};
 use super::{TestVault, digest, second, unknown};
 use crate::artifact::SignatureState::{Unchecked, Verified};
-use crate::artifact::{ArtifactLocation, CREATED_AT, FINISHED_AT};
+use crate::artifact::{ArtifactLocation, CREATED_AT, FINISHED_AT, SignatureName};
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis::{Created, Finished, FirstSeen, LastSeen};
 use crate::storage::interface::{Annotation, Condition, Filter, Match, Order, Page, TimePeriod};
@@ -57,7 +57,10 @@ pub(super) fn every_condition_selects_its_artifacts(vault: &TestVault) {
     let (a, b) = (vault.add_note(&a), vault.add_note(&b));
     let c = vault.add_note(&TestDocument::new("c").attribute("id", "m"));
     let signature = |state, key_id: Option<&str>| {
-        only(Condition::Signature { state: Some(state), key_id: key_id.map(str::to_owned) })
+        only(Condition::Signature {
+            state: SignatureName::from(Some(state)),
+            key_id: key_id.map(str::to_owned),
+        })
     };
     vault.annotate(&Annotation::SetTag { core: a, name: "best" }).unwrap();
     vault.annotate(&Annotation::SetNote { core: b, text: Some("a strange answer") }).unwrap();
@@ -79,7 +82,7 @@ pub(super) fn every_condition_selects_its_artifacts(vault: &TestVault) {
     expect(vault, &signature(Verified, None), &[a]);
     expect(vault, &signature(Verified, Some("k")), &[a]);
     expect(vault, &signature(Unchecked, Some("other")), &[]);
-    expect(vault, &only(Condition::Signature { state: None, key_id: None }), &[c]);
+    expect(vault, &only(Condition::Signature { state: SignatureName::Unsigned, key_id: None }), &[c]);
     expect(vault, &only(Condition::Note { text: "strange".to_owned() }), &[b]);
     expect(vault, &only(Condition::Note { text: String::new() }), &[b]);
     expect(vault, &only(Condition::Tagged { name: None }), &[a]);
@@ -117,7 +120,7 @@ pub(super) fn matches_are_in_the_order_of_conditions_artifacts_roles_and_places(
         attribute("model", "m"),
         Condition::Tagged { name: None },
         mention(None, "p"),
-        Condition::Signature { state: Some(Verified), key_id: None },
+        Condition::Signature { state: SignatureName::Verified, key_id: None },
     ];
     let filter = Filter { conditions, ..Filter::default() };
     let hit = vault.snapshot().find(&filter, Order::Core, &Page::all()).unwrap().items.remove(0);

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::records::{ArtifactRecord, MentionRecord};
-use crate::artifact::{Signature, SignatureName, SignatureState};
+use crate::artifact::{Signature, SignatureName};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::TimeBasis;
 
@@ -92,10 +92,7 @@ pub enum Condition {
     /// The artifact has a capture whose signature has this state.
     Signature {
         /// The state.
-        // `None` is that of captures that are not signed.
-        #[serde(with = "signature_name")]
-        #[schema(value_type = SignatureName)]
-        state: Option<SignatureState>,
+        state: SignatureName,
         /// The key id that the capture states; any if there is none.
         key_id: Option<String>,
     },
@@ -125,30 +122,6 @@ pub enum Condition {
         /// The pattern, in which `*` stands for any text, also none.
         pattern: String,
     },
-}
-
-/// The form of the state of a signature in conditions.
-mod signature_name {
-    use super::{Deserialize, SignatureName, SignatureState};
-    use serde::{Deserializer, Serialize, Serializer};
-
-    #[expect(
-        clippy::ref_option,
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde passes references to fields"
-    )]
-    pub(super) fn serialize<S: Serializer>(
-        state: &Option<SignatureState>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        SignatureName::from(*state).serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<SignatureState>, D::Error> {
-        SignatureName::deserialize(deserializer).map(SignatureName::into)
-    }
 }
 
 /// Returns whether a text matches a pattern, in which `*` stands for any text, also none.

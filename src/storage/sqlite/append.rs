@@ -8,7 +8,7 @@ use super::dictionaries::Dictionaries;
 use super::edit::WriteTransaction;
 use super::unresolved::ReferenceReader;
 use super::write::{RemovedRows, SqliteWriter};
-use super::{mention_index, payload, remove};
+use super::{payload, remove};
 use crate::storage::entry::Entry;
 use crate::storage::interface::AppendedEntry;
 
@@ -25,16 +25,18 @@ impl WriteTransaction<'_> {
         let removed = RefCell::new((BTreeSet::new(), Vec::new()));
         let mut run = || {
             let connection = self.snapshot.connection();
-            let remove = |rows| match rows {
-                RemovedRows::Artifact(artifact, core) => {
-                    let (orphans, unlisted) = &mut *removed.borrow_mut();
-                    remove::take_out(&self.snapshot, artifact, core, orphans, unlisted)
-                }
-                RemovedRows::Capture(capture) => {
-                    let lists = self.snapshot.lists();
-                    let listed = remove::take_out_capture(lists, &ReferenceReader::new(lists)?, capture)?;
-                    // Not later: another capture can have its number.
-                    mention_index::remove(connection, listed)
+            let remove = |rows| {
+                let (orphans, unlisted) = &mut *removed.borrow_mut();
+                match rows {
+                    RemovedRows::Artifact(artifact, core) => {
+                        remove::take_out(&self.snapshot, artifact, core, orphans, unlisted)
+                    }
+                    RemovedRows::Capture(capture) => {
+                        let lists = self.snapshot.lists();
+                        let references = ReferenceReader::new(lists)?;
+                        unlisted.append(&mut remove::take_out_capture(lists, &references, capture)?);
+                        Ok(())
+                    }
                 }
             };
             let mut writer = SqliteWriter::new(connection, dictionaries, &remove)?;

@@ -167,7 +167,7 @@ const PAGE: usize = 500;
 
 /// Compares everything in the catalogs that follows from the journal: artifacts, captures, annotations, manual links,
 /// tombstones and the journal's end. Returns false if it was stopped.
-pub(super) fn compare_catalogs(
+fn compare_catalogs(
     source: &dyn Snapshot,
     copy: &dyn Snapshot,
     is_stopped: &dyn Fn() -> bool,

@@ -207,12 +207,15 @@ pub(crate) fn admit_target(
 ) -> Result<Option<Admitted>> {
     let known = kind.and_then(formats::named);
     for is_directory in [false, true] {
-        let mut kinds = formats::ALL.into_iter().filter(|kind| {
+        let kinds = formats::ALL.into_iter().filter(|kind| {
             kind.is_of_directories() == is_directory && known.is_none_or(|known| known.name() == kind.name())
         });
-        let Some(first) = kinds.next() else { continue };
+        let mut kinds = kinds.peekable();
+        if kinds.peek().is_none() {
+            continue;
+        }
         let Some(files) = inspection.files(target.capture, is_directory)? else { continue };
-        let admitted = std::iter::once(first).chain(kinds).find_map(|kind| {
+        let admitted = kinds.find_map(|kind| {
             let admitted = admit_as(kind, is_directory, &files, &KeyRing::default()).ok()?;
             (admitted.capture() == target.capture && admitted.core() == target.artifact).then_some(admitted)
         });

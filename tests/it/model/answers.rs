@@ -193,9 +193,9 @@ impl ConditionProbe {
                 Condition::LabelLike { key: "commit".to_owned(), pattern: (*pattern).to_owned() }
             }
             Self::Signature(state, key_id) => {
-                Condition::Signature { state: Some(*state), key_id: key_id.map(str::to_owned) }
+                Condition::Signature { state: Some(*state).into(), key_id: key_id.map(str::to_owned) }
             }
-            Self::Unsigned => Condition::Signature { state: None, key_id: None },
+            Self::Unsigned => Condition::Signature { state: None.into(), key_id: None },
             Self::Note(text) => Condition::Note { text: (*text).to_owned() },
             Self::Tagged(name) => Condition::Tagged { name: name.map(str::to_owned) },
             Self::Pinned => Condition::Pinned,

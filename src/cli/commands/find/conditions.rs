@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
 use runvault::Vault;
-use runvault::artifact::{AttributeInfo, SignatureName, SignatureState, group};
+use runvault::artifact::{AttributeInfo, SignatureName, group};
 use runvault::digest::{Digest, DigestPrefix};
 use runvault::display::{brief, escaped};
 use runvault::vault::api::Timestamp;
@@ -298,9 +298,9 @@ impl FindConditionArgs {
         conditions.extend(note);
         conditions.extend(self.label.iter().map(LabelTest::condition));
         let signature = |state, key_id| Condition::Signature { state, key_id };
-        let signer = self.signed_by.clone().map(|id| signature(Some(SignatureState::Verified), Some(id)));
+        let signer = self.signed_by.clone().map(|id| signature(SignatureName::Verified, Some(id)));
         conditions.extend(signer);
-        conditions.extend(self.signature.map(|state| signature(state.into(), None)));
+        conditions.extend(self.signature.map(|state| signature(state, None)));
         Ok(conditions)
     }
 

@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 
 use super::super::state::{MemoryArtifact, MemoryState};
 use super::mentions::record;
+use crate::artifact::SignatureName;
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
@@ -153,18 +154,18 @@ impl MemoryState {
                 };
                 within.into_iter().map(matched).collect()
             }
-            Condition::Signature { state: Some(state), key_id } => {
+            Condition::Signature { state: SignatureName::Unsigned, .. } => {
+                let is_match = artifact.captures.iter().any(|capture| capture.signature.is_none());
+                is_match.then_some(Match::Unsigned).into_iter().collect()
+            }
+            Condition::Signature { state, key_id } => {
                 let captures = artifact.captures.iter().filter_map(|capture| {
                     let signature = capture.signature.clone()?;
-                    let is_match =
-                        signature.state == *state && (key_id.is_none() || signature.key_id == *key_id);
+                    let is_match = SignatureName::from(Some(signature.state)) == *state
+                        && (key_id.is_none() || signature.key_id == *key_id);
                     is_match.then_some(Match::Signature { capture: capture.capture, signature })
                 });
                 captures.collect()
-            }
-            Condition::Signature { state: None, .. } => {
-                let is_match = artifact.captures.iter().any(|capture| capture.signature.is_none());
-                is_match.then_some(Match::Unsigned).into_iter().collect()
             }
             Condition::Note { text } => {
                 let note = self.notes.get(&artifact.core).map(|note| note.text.clone());

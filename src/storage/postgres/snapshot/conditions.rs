@@ -2,7 +2,7 @@
 
 use super::mentions::list_has;
 use super::times::column;
-use crate::artifact::relation;
+use crate::artifact::{SignatureName, relation};
 use crate::digest::Digest;
 use crate::storage::interface::{Condition, Filter, TimePeriod};
 use crate::storage::postgres::columns::ceil_millis;
@@ -133,16 +133,16 @@ impl StatementParameters {
                     "SELECT artifact FROM attribute WHERE name = {name} AND number BETWEEN {least} AND {most}"
                 )
             }
-            Condition::Signature { state: Some(state), key_id } => {
+            Condition::Signature { state: SignatureName::Unsigned, .. } => {
+                "SELECT artifact FROM capture WHERE signature IS NULL".to_owned()
+            }
+            Condition::Signature { state, key_id } => {
                 let state = self.bind(state.name());
                 let by_key = key_id.as_ref().map(|key_id| format!("AND key_id = {}", self.bind_text(key_id)));
                 format!(
                     "SELECT artifact FROM capture WHERE signature = {state} {}",
                     by_key.unwrap_or_default()
                 )
-            }
-            Condition::Signature { state: None, .. } => {
-                "SELECT artifact FROM capture WHERE signature IS NULL".to_owned()
             }
             Condition::Note { text } => {
                 let text = self.bind(text.to_lowercase().into_bytes());

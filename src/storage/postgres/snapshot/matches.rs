@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::artifact::SignatureName;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{ArtifactRecord, Condition, Filter, Match, matches_pattern};
 use crate::storage::postgres::columns::{capture, core, text, value};
@@ -49,7 +50,7 @@ impl PostgresSnapshot<'_> {
             Condition::Attribute { name, .. }
             | Condition::AttributeLike { name, .. }
             | Condition::Range { name, .. } => self.attribute_matches(of, name, condition),
-            Condition::Signature { .. } => self.signature_matches(of, condition),
+            Condition::Signature { state, key_id } => self.signature_matches(of, *state, key_id.as_deref()),
             Condition::Note { text } => self.note_matches(of, text),
             Condition::Tagged { name } => self.tag_matches(of, name.as_deref()),
             Condition::Label { key, value } => {
@@ -133,21 +134,26 @@ impl PostgresSnapshot<'_> {
         Ok(found)
     }
 
-    fn signature_matches(&self, of: &[CoreHash], condition: &Condition) -> PostgresResult<MatchesByArtifact> {
+    fn signature_matches(
+        &self,
+        of: &[CoreHash],
+        state: SignatureName,
+        key_id: Option<&str>,
+    ) -> PostgresResult<MatchesByArtifact> {
         let sql = "SELECT a.core, c.digest, c.signature, c.key_id FROM artifact a JOIN capture c ON c.artifact = a.id
                     WHERE a.core = ANY($1) ORDER BY c.id";
         let mut found = MatchesByArtifact::new();
         for row in self.session.rows(sql, &[&of])? {
             let matches = found.entry(core(&row, 0)?).or_default();
-            match (condition, signature(&row, 2)?) {
-                (Condition::Signature { state: Some(state), key_id }, Some(signature))
-                    if signature.state == *state && (key_id.is_none() || signature.key_id == *key_id) =>
-                {
+            let signature = signature(&row, 2)?;
+            if state != SignatureName::from(signature.as_ref().map(|signature| signature.state)) {
+                continue;
+            }
+            match signature {
+                Some(signature) if key_id.is_none() || signature.key_id.as_deref() == key_id => {
                     matches.push(Match::Signature { capture: capture(&row, 1)?, signature });
                 }
-                (Condition::Signature { state: None, .. }, None) if matches.is_empty() => {
-                    matches.push(Match::Unsigned);
-                }
+                None if matches.is_empty() => matches.push(Match::Unsigned),
                 _ => {}
             }
         }

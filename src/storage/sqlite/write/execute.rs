@@ -207,7 +207,6 @@ impl SqliteWriter<'_> {
             && let Some(id) = capture_id(self.connection, core, capture)?
         {
             // It had been lost, and has the number of its last addition.
-            self.entries.retain(|(_, capture)| *capture != id);
             (self.remove)(RemovedRows::Capture(id))?;
         }
         let kind = self.kind(admitted.kind())?;

@@ -156,10 +156,10 @@ impl<'q> ResolvedCondition<'q> {
                 let (least, most) = (least.unwrap_or(i64::MIN), most.unwrap_or(i64::MAX));
                 Self::Range { name, least, most }
             }
-            Condition::Signature { state: Some(state), key_id } => {
-                Self::Signature { state: *state, key_id: key_id.as_deref() }
-            }
-            Condition::Signature { state: None, .. } => Self::Unsigned,
+            Condition::Signature { state, key_id } => match Option::from(*state) {
+                Some(state) => Self::Signature { state, key_id: key_id.as_deref() },
+                None => Self::Unsigned,
+            },
             Condition::Note { text } => Self::Note(text.to_lowercase()),
             Condition::Tagged { name } => Self::Tagged(name.as_deref()),
             Condition::Pinned => Self::Pinned,

@@ -282,19 +282,15 @@ pub(super) fn add_arrival(selection: &mut WhereClause, after: Option<&Cursor>) {
 
 fn add_period(selection: &mut WhereClause, TimePeriod { basis, since, until }: &TimePeriod) {
     let WhereClause { sql, parameters } = time_column(*basis);
-    let mut add = |comparison: &str, time: Option<DateTime<Utc>>| {
-        let time = time.map(|time| Value::Integer(milliseconds(time)));
-        selection.and(&format!("{sql} {comparison}"), parameters.iter().cloned().chain(time));
-    };
-    if since.is_some() {
-        add(">= ?", *since);
-    }
-    if until.is_some() {
-        add("< ?", *until);
-    }
-    // Artifacts without the time have a number in the index.
-    if since.is_none() && basis.attribute().is_some() {
-        add("> -9223372036854775808", None);
+    // Artifacts without a time that they can state have the smallest number in the index.
+    let stated = basis.attribute().map(|_| i64::MIN + 1);
+    for (comparison, bound) in
+        [(">= ?", since.map(milliseconds).or(stated)), ("< ?", until.map(milliseconds))]
+    {
+        if let Some(bound) = bound {
+            let values = parameters.iter().cloned().chain([Value::Integer(bound)]);
+            selection.and(&format!("{sql} {comparison}"), values);
+        }
     }
 }
 
