@@ -4,8 +4,8 @@
 -- lookup compares the whole digest. Times are milliseconds since 1970 in UTC. Numbers of artifacts and captures are those of
 -- the journal entries that add them, so that they are in the order of the journal and the same in a copy.
 
--- "rvar": what `file` and other programs tell a vault by.
-PRAGMA application_id = 1920360818;
+-- "rvdb": what `file` and other programs tell a vault by.
+PRAGMA application_id = 1920361570;
 
 -- Kinds and roles are brought by the program, so that a new kind needs no migration.
 CREATE TABLE kind (
@@ -195,7 +195,7 @@ CREATE TABLE link (
   relation  TEXT NOT NULL,
   target    INTEGER NOT NULL REFERENCES artifact (id),
   note      TEXT,
-  stated_at INTEGER NOT NULL,
+  at        INTEGER NOT NULL,
   PRIMARY KEY (source, relation, target)
 ) STRICT, WITHOUT ROWID;
 
@@ -217,31 +217,24 @@ CREATE TABLE pin (
   at       INTEGER NOT NULL
 ) STRICT;
 
--- What people want to remember of an artifact.
+-- What people want to remember of an artifact. `folded` is the text in lower case, in which it is searched.
 CREATE TABLE note (
   artifact INTEGER PRIMARY KEY REFERENCES artifact (id),
   text     TEXT NOT NULL,
+  folded   BLOB NOT NULL,
   at       INTEGER NOT NULL
 ) STRICT;
 
--- The different labels. Many artifacts have the same one.
-CREATE TABLE label_value (
-  id    INTEGER PRIMARY KEY,
-  key   TEXT NOT NULL,
-  value TEXT NOT NULL
-) STRICT;
-
-CREATE UNIQUE INDEX label_value_by_key ON label_value (key, value);
-
--- The labels of artifacts. An artifact has at most one of each key.
+-- Labels, which many artifacts share. An artifact has at most one of each key.
 CREATE TABLE label (
   artifact INTEGER NOT NULL REFERENCES artifact (id),
-  value    INTEGER NOT NULL REFERENCES label_value (id),
+  key      TEXT NOT NULL,
+  value    TEXT NOT NULL,
   at       INTEGER NOT NULL,
-  PRIMARY KEY (artifact, value)
+  PRIMARY KEY (artifact, key)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX label_by_value ON label (value, artifact);
+CREATE INDEX label_by_value ON label (key, value, artifact);
 
 -- Append-only. `chain` is the SHA-256 of the previous `chain` (32 zero bytes before the first) and the entry's text.
 -- Additions, of which there are many, are here in parts; the view `journal_entries` has the text of every entry.
@@ -264,10 +257,19 @@ CREATE TABLE journal (
 
 -- Core hashes and capture hashes of what was removed, each with the entry that says so.
 CREATE TABLE tombstone (
-  digest BLOB NOT NULL CHECK (length(digest) = 32),
-  entry  INTEGER NOT NULL REFERENCES journal (seq),
+  digest    BLOB NOT NULL CHECK (length(digest) = 32),
+  entry     INTEGER NOT NULL REFERENCES journal (seq),
+  at        INTEGER NOT NULL,
+  core      BLOB NOT NULL CHECK (length(core) = 32),
+  kind      TEXT NOT NULL,
+  actor     TEXT,
+  reason    TEXT,
+  remaining INTEGER NOT NULL,
+  size      INTEGER NOT NULL,
   PRIMARY KEY (digest, entry)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX tombstone_by_core ON tombstone (core);
 
 -- `artifact` is the same number in every view, to join on: hashes as text cannot use an index.
 CREATE VIEW artifacts AS
@@ -301,7 +303,7 @@ CREATE VIEW stated_links AS
          relation AS relation,
          target AS target,
          note AS note,
-         strftime('%Y-%m-%dT%H:%M:%fZ', stated_at / 1000.0, 'unixepoch') AS stated_at
+         strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS stated_at
     FROM link;
 
 CREATE VIEW tags AS
@@ -323,22 +325,22 @@ CREATE VIEW notes AS
     FROM note;
 
 CREATE VIEW labels AS
-  SELECT l.artifact AS artifact,
-         v.key AS key,
-         v.value AS value,
-         strftime('%Y-%m-%dT%H:%M:%fZ', l.at / 1000.0, 'unixepoch') AS labeled_at
-    FROM label l JOIN label_value v ON v.id = l.value;
+  SELECT artifact AS artifact,
+         key AS key,
+         value AS value,
+         strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS labeled_at
+    FROM label;
 
 -- What was removed. `hash` is a core hash or a capture hash.
 CREATE VIEW tombstones AS
-  SELECT 'sha256:' || lower(hex(t.digest)) AS hash,
-         j.entry ->> 'core' AS core_hash,
-         j.entry ->> 'kind' AS kind,
-         j.entry ->> 'at' AS removed_at,
-         j.entry ->> 'actor' AS actor,
-         j.entry ->> 'reason' AS reason,
-         t.entry AS seq
-    FROM tombstone t JOIN journal j ON j.seq = t.entry;
+  SELECT 'sha256:' || lower(hex(digest)) AS hash,
+         'sha256:' || lower(hex(core)) AS core_hash,
+         kind AS kind,
+         strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS removed_at,
+         actor AS actor,
+         reason AS reason,
+         entry AS seq
+    FROM tombstone;
 
 -- The text of every entry, over which the chain is computed. Times before 1970 are negative numbers.
 CREATE VIEW journal_entries AS

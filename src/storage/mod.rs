@@ -35,6 +35,7 @@ mod prepared;
 mod recorded;
 mod seal;
 mod source_path;
+mod sql;
 pub mod sqlite;
 mod tombstone;
 mod varint;

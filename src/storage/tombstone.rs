@@ -4,10 +4,7 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 
-use super::RecordedEntry;
 use super::entry::Entry;
-#[cfg(feature = "postgres")]
-use super::entry::EntryText;
 use crate::digest::{CoreHash, Digest};
 
 /// The journal's record of a removal.
@@ -34,18 +31,8 @@ pub struct Tombstone {
 }
 
 impl Tombstone {
-    /// Returns the tombstone of a digest that an entry removes; `None` if the entry removes nothing.
-    pub(super) fn new(entry: &RecordedEntry, digest: Digest) -> Option<Self> {
-        Self::of_change(&entry.change, digest, entry.head().seq, entry.at, entry.actor.as_deref())
-    }
-
-    /// Returns the tombstone of a digest that the entry `seq` with this text removes; `None` if it removes nothing.
-    #[cfg(feature = "postgres")]
-    pub(super) fn from_text(entry: &EntryText, digest: Digest, seq: u64) -> Option<Self> {
-        Self::of_change(&entry.change, digest, seq, entry.at().ok()?, entry.actor.as_deref())
-    }
-
-    fn of_change(
+    /// Returns the tombstone of a digest that an entry removes; `None` if the entry removes nothing. Times have milliseconds.
+    pub(super) fn new(
         change: &Entry,
         digest: Digest,
         entry: u64,
@@ -54,6 +41,7 @@ impl Tombstone {
     ) -> Option<Self> {
         let Entry::Remove { core, kind, left, reason, size, .. } = change else { return None };
         let (actor, kind, reason) = (actor.map(str::to_owned), kind.clone(), reason.clone());
+        let at = DateTime::from_timestamp_millis(at.timestamp_millis()).unwrap_or(at);
         Some(Self { digest, entry, at, core: *core, kind, actor, reason, left: *left, size: *size })
     }
 

@@ -1,29 +1,39 @@
 //! The rows that follow from an entry of the journal.
 
+use chrono::{DateTime, Utc};
+
 use crate::artifact::Admitted;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::entry::Entry;
 use crate::storage::journal::arrival;
-use crate::storage::{Prepared, RecordedEntry};
+use crate::storage::{Prepared, RecordedEntry, Tombstone};
 
 use super::row::{Row, RowChange, RowKey};
 
 /// Returns the changes of rows that follow from an entry. `content` is the artifact whose capture it adds; `None` if its
 /// bytes were removed later, with everything that follows from them.
 pub(crate) fn apply<'c>(entry: &RecordedEntry, content: Option<&'c Prepared>) -> Vec<RowChange<'c>> {
-    let (seq, at) = (entry.head().seq, entry.at.timestamp_millis());
-    let Entry::Add { core, capture, .. } = entry.change else { return journaled(seq, at, &entry.change) };
+    let (seq, actor) = (entry.head().seq, entry.actor.as_deref());
+    let Entry::Add { core, capture, .. } = entry.change else {
+        return journaled(seq, entry.at, actor, &entry.change);
+    };
     let Some(content) = content else { return vec![RowChange::Readmit { core }] };
     let mut changes = vec![RowChange::Insert(Row::Kind(content.admitted().kind()))];
-    changes.extend(journaled(seq, at, &entry.change));
+    changes.extend(journaled(seq, entry.at, actor, &entry.change));
     changes.push(RowChange::Store { core, capture, content });
     changes.extend(facts(core, content.admitted()).map(RowChange::Insert));
     changes
 }
 
 /// Returns the changes of rows that follow from an entry alone, without the bytes of what it adds. It has the number `seq`
-/// and the time `at` in milliseconds since 1970.
-pub(crate) fn journaled<'c>(seq: u64, at: i64, change: &Entry) -> Vec<RowChange<'c>> {
+/// and is by `actor`.
+pub(crate) fn journaled<'c>(
+    seq: u64,
+    time: DateTime<Utc>,
+    actor: Option<&str>,
+    change: &Entry,
+) -> Vec<RowChange<'c>> {
+    let at = time.timestamp_millis();
     match change {
         Entry::Add { core, capture, kind, size, source_path } => {
             let (core, capture, arrival) = (*core, *capture, arrival(seq.cast_signed(), 0));
@@ -93,8 +103,8 @@ pub(crate) fn journaled<'c>(seq: u64, at: i64, change: &Entry) -> Vec<RowChange<
         Entry::Remove { captures, core, left, .. } => {
             let removal = (*left == 0).then_some(RowChange::Remove { core: *core });
             let digests = captures.iter().map(|capture| capture.0).chain([core.0]);
-            let tombstone = |digest| RowChange::Put(Row::Tombstone { digest, core: *core, entry: seq });
-            removal.into_iter().chain(digests.map(tombstone)).collect()
+            let tombstones = digests.filter_map(|digest| Tombstone::new(change, digest, seq, time, actor));
+            removal.into_iter().chain(tombstones.map(|row| RowChange::Put(Row::Tombstone(row)))).collect()
         }
         Entry::AllowRemoved { core, .. } => vec![RowChange::Readmit { core: *core }],
         // What follows from an unknown entry is unknown, and checks say so.

@@ -1,8 +1,8 @@
 //! The rows of the catalog.
 
 use crate::artifact::Kind;
-use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::Prepared;
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::{Prepared, Tombstone};
 
 /// A row of the catalog. Times are milliseconds since 1970, and entries are numbers of entries of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,14 +133,7 @@ pub enum Row {
         at: i64,
     },
     /// A removed core hash or capture hash of an artifact.
-    Tombstone {
-        /// The hash.
-        digest: Digest,
-        /// The core hash of the artifact.
-        core: CoreHash,
-        /// The entry that removed it.
-        entry: u64,
-    },
+    Tombstone(Tombstone),
 }
 
 /// The key of a row.

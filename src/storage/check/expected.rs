@@ -10,9 +10,9 @@ use super::CatalogCounts;
 use super::finding::{self, DIFFERENT_ROW, Finding, MISSING_ROW, SURPLUS_ROW, Subject, UNREADABLE};
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::CaptureTarget;
 use crate::storage::catalog::{Row, RowChange, RowKey, journaled};
-use crate::storage::entry::Entry;
+use crate::storage::entry::EntryText;
+use crate::storage::{CaptureTarget, Tombstone};
 
 /// The tables whose rows follow from the journal alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +82,8 @@ pub struct UnreadRows {
 pub struct ExpectedCatalog {
     artifacts: HashMap<CoreHash, ExpectedArtifact>,
     annotations: BTreeMap<RowKey, ExpectedAnnotation>,
-    /// The digests that were removed with each artifact, each with the entry that says so.
-    tombstones: BTreeMap<CoreHash, Vec<(Digest, u64)>>,
+    /// What was removed with each artifact.
+    tombstones: BTreeMap<CoreHash, Vec<Tombstone>>,
     /// Texts that many rows have.
     texts: HashSet<Arc<str>>,
 }
@@ -121,9 +121,10 @@ struct ExpectedAnnotation {
 }
 
 impl ExpectedCatalog {
-    /// Adds what follows from an entry. It has the number `seq` and the time `at` in milliseconds since 1970.
-    pub(in crate::storage) fn apply(&mut self, seq: u64, at: i64, entry: &Entry) {
-        for change in journaled(seq, at, entry) {
+    /// Adds what follows from the entry `seq`: nothing if its time is invalid.
+    pub(in crate::storage) fn apply(&mut self, seq: u64, entry: &EntryText) {
+        let Ok(at) = entry.at() else { return };
+        for change in journaled(seq, at, entry.actor.as_deref(), &entry.change) {
             self.execute(change);
         }
     }
@@ -182,11 +183,11 @@ impl ExpectedCatalog {
                     known.signature = Some(Box::new((state, key_id)));
                 }
             }
-            Row::Tombstone { digest, core, entry } => {
-                let removed = self.tombstones.entry(core).or_default();
+            Row::Tombstone(tombstone) => {
+                let removed = self.tombstones.entry(tombstone.core).or_default();
                 // The core hash of a document may be that of its capture.
-                if !removed.contains(&(digest, entry)) {
-                    removed.push((digest, entry));
+                if !removed.contains(&tombstone) {
+                    removed.push(tombstone);
                 }
             }
             row => {
@@ -244,14 +245,7 @@ impl ExpectedCatalog {
         artifacts.sort_unstable_by_key(|(_, artifact)| artifact.entry);
         let artifacts = artifacts.into_iter().flat_map(|(core, artifact)| artifact.rows(*core));
         let annotations = self.annotations.iter().map(|(key, annotation)| annotation.row(key));
-        let tombstones = self.tombstones.iter().flat_map(|(core, digests)| {
-            let row = |(digest, entry): &(Digest, u64)| Row::Tombstone {
-                digest: *digest,
-                core: *core,
-                entry: *entry,
-            };
-            digests.iter().map(row)
-        });
+        let tombstones = self.tombstones.values().flatten().cloned().map(Row::Tombstone);
         artifacts.chain(annotations).chain(tombstones)
     }
 
@@ -283,7 +277,7 @@ impl ExpectedCatalog {
     /// Returns the core hashes and capture hashes of what was removed.
     #[must_use]
     pub fn removed(&self) -> BTreeSet<Digest> {
-        self.tombstones.values().flatten().map(|(digest, _)| *digest).collect()
+        self.tombstones.values().flatten().map(|tombstone| tombstone.digest).collect()
     }
 }
 
@@ -366,13 +360,12 @@ impl CatalogComparison {
                     found.map(|known| Row::Signature { core, capture, state: known.0, key_id: known.1 });
                 self.compare(Subject::Capture(capture), "signature", &stored, expected);
             }
-            Row::Tombstone { digest, core, entry } => {
+            Row::Tombstone(Tombstone { digest, core, entry, .. }) => {
                 let recorded = self.expected.tombstones.get_mut(&core);
-                let known = recorded.and_then(|recorded| {
-                    let at = recorded.iter().position(|known| *known == (digest, entry))?;
-                    Some(recorded.swap_remove(at))
+                let expected = recorded.and_then(|recorded| {
+                    let is_same = |known: &Tombstone| (known.digest, known.entry) == (digest, entry);
+                    Some(Row::Tombstone(recorded.swap_remove(recorded.iter().position(is_same)?)))
                 });
-                let expected = known.map(|(digest, entry)| Row::Tombstone { digest, core, entry });
                 self.compare(Subject::Tombstone(digest), "tombstone", &stored, expected);
             }
             stored => {
@@ -442,7 +435,7 @@ impl CatalogComparison {
                 .collect(),
             JournaledTable::Tombstone => {
                 let digests = self.expected.tombstones.values().flatten();
-                let missing = |(digest, entry): &(Digest, u64)| {
+                let missing = |Tombstone { digest, entry, .. }: &Tombstone| {
                     let detail = format!("tombstone: entry {entry} removed it");
                     (None, Subject::Tombstone(*digest), detail)
                 };
@@ -512,9 +505,18 @@ fn columns(row: &Row) -> Vec<(&'static str, String)> {
         Row::Signature { state, key_id, .. } => vec![("state", state.clone()), ("key_id", text(key_id))],
         Row::Tag { core, at, .. } => vec![("artifact", core.to_string()), ("at", at.to_string())],
         Row::Note { text, at, .. } => vec![("text", text.clone()), ("at", at.to_string())],
-        Row::Pin { note, at, .. } => vec![("note", text(note)), ("at", at.to_string())],
         Row::Label { value, at, .. } => vec![("value", value.clone()), ("at", at.to_string())],
-        Row::Link { note, at, .. } => vec![("note", text(note)), ("stated_at", at.to_string())],
+        Row::Pin { note, at, .. } | Row::Link { note, at, .. } => {
+            vec![("note", text(note)), ("at", at.to_string())]
+        }
+        Row::Tombstone(Tombstone { at, kind, actor, reason, left, size, .. }) => vec![
+            ("at", at.to_string()),
+            ("kind", kind.clone()),
+            ("actor", text(actor)),
+            ("reason", text(reason)),
+            ("remaining", left.to_string()),
+            ("size", size.to_string()),
+        ],
         _ => Vec::new(),
     }
 }
@@ -522,7 +524,6 @@ fn columns(row: &Row) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::entry::EntryText;
     use crate::storage::journal::arrival;
 
     /// The time of the entries.
@@ -536,7 +537,7 @@ mod tests {
         let mut catalog = ExpectedCatalog::default();
         for (seq, text) in (1..).zip(entries) {
             let entry = EntryText::parse(text).unwrap();
-            catalog.apply(seq, entry.milliseconds().unwrap(), &entry.change);
+            catalog.apply(seq, &entry);
         }
         catalog
     }
@@ -621,7 +622,7 @@ mod tests {
     /// The rows that follow from entries, without those of artifacts, captures and tombstones.
     fn annotations(entries: &[String]) -> Vec<Row> {
         let is_annotation =
-            |row: &Row| !matches!(row, Row::Artifact { .. } | Row::Capture { .. } | Row::Tombstone { .. });
+            |row: &Row| !matches!(row, Row::Artifact { .. } | Row::Capture { .. } | Row::Tombstone(_));
         catalog_after(entries).rows().filter(is_annotation).collect()
     }
 
@@ -694,7 +695,8 @@ mod tests {
         let members = format!(r#""captures":["{capture}"],"core":"{core}","kind":"trace","left":0,"size":1"#);
         let remove = entry_of("remove", &members);
         let tombstones = |entries: &[String]| -> Vec<(Digest, u64)> {
-            catalog_after(entries).tombstones.remove(&CoreHash(core)).unwrap_or_default()
+            let removed = catalog_after(entries).tombstones.remove(&CoreHash(core)).unwrap_or_default();
+            removed.into_iter().map(|tombstone| (tombstone.digest, tombstone.entry)).collect()
         };
         let removed = [add.clone(), remove.clone()];
         assert_eq!(tombstones(&removed), [(capture, 2), (core, 2)]);

@@ -2,7 +2,7 @@
 
 use super::expected::{CatalogComparison, ExpectedCatalog, JournaledTable};
 use super::finding::{BROKEN_CHAIN, DIFFERENT_ROW, Finding, FindingInfo, Subject, UNKNOWN_ENTRY};
-use super::{CatalogCounts, Inspection, JournalInspection};
+use super::{CatalogCounts, CheckedArtifact, Inspection, JournalInspection, Row};
 use crate::digest::Digest;
 use crate::storage::Result;
 use crate::storage::entry::{Entry, EntryText};
@@ -74,9 +74,7 @@ impl JournalReplay {
                 if written != at {
                     self.find(seq, DIFFERENT_ROW, "journal: at differs from the time in its text");
                 }
-                if let Some(at) = written {
-                    self.catalog.apply(number, at, &entry.change);
-                }
+                self.catalog.apply(number, &entry);
             }
             // An entry that breaks the chain is already reported as changed.
             Err(_) if defect.is_some() => {}
@@ -112,6 +110,24 @@ impl dyn Inspection + '_ {
         Ok(is_read.then_some(replay))
     }
 
+    /// Returns all artifacts, or those of one kind, ordered by core hash. Damage that prevents reading is added to `findings`.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn artifacts(&self, of: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
+        let mut artifacts = Vec::new();
+        let mut take = |row| {
+            let Row::Artifact { core, entry, kind, .. } = row else { return };
+            if of.is_none_or(|of| of == kind) {
+                let kind = Some(kind).filter(|kind| !kind.is_empty());
+                artifacts.push(CheckedArtifact { id: entry.cast_signed(), core, kind });
+            }
+        };
+        self.rows(JournaledTable::Artifact, &mut take, findings)?;
+        artifacts.sort_unstable_by_key(|artifact| (artifact.core, artifact.id));
+        Ok(artifacts)
+    }
+
     /// Returns the rows that follow from the entries that name `digest`, whether or not they chain.
     ///
     /// # Errors
@@ -120,9 +136,8 @@ impl dyn Inspection + '_ {
         let mut catalog = ExpectedCatalog::default();
         self.entries_naming(digest, &mut |JournalRow { seq, text, .. }| {
             let entry = EntryText::parse(text.unwrap_or_default()).ok();
-            let at = entry.as_ref().and_then(EntryText::milliseconds);
-            if let (Some(entry), Some(at), Ok(number)) = (entry, at, u64::try_from(seq)) {
-                catalog.apply(number, at, &entry.change);
+            if let (Some(entry), Ok(number)) = (entry, u64::try_from(seq)) {
+                catalog.apply(number, &entry);
             }
         })?;
         Ok(catalog)

@@ -73,9 +73,6 @@ pub trait Inspection: Send {
     /// Adds a finding if the artifact's captures mention digests that are missing from the mention index.
     fn unlisted(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<()>;
 
-    /// Returns all artifacts, or those of one kind, ordered by core hash. An unreadable part of the table is a finding.
-    fn artifacts(&self, kind: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>>;
-
     /// Announces that the first of these artifacts is read next, and then the others in their order, so that the engine
     /// can read several at once.
     fn read_ahead(&self, artifacts: &[CheckedArtifact]) -> Result<()> {

@@ -108,7 +108,7 @@ impl CatalogCounts {
             Row::Pin { .. } => &mut self.pins,
             Row::Label { .. } => &mut self.labels,
             Row::Link { .. } => &mut self.links,
-            Row::Tombstone { .. } => &mut self.tombstones,
+            Row::Tombstone(_) => &mut self.tombstones,
             Row::Signature { .. } => &mut self.signatures,
             Row::Kind(_) | Row::Attribute { .. } | Row::Identity { .. } | Row::NameMention { .. } => return,
         };

@@ -3,6 +3,7 @@
 mod adoption;
 mod capabilities;
 mod maintenance;
+mod matching;
 mod neighbors;
 mod query;
 mod records;
@@ -41,8 +42,8 @@ pub use snapshot::{
     ArtifactQueries, CaptureQueries, JournalQueries, MentionQueries, ReferenceQueries, Snapshot,
 };
 pub(in crate::storage) use sorting::{
-    count_targets, digests_then_names, page_of_unresolved, sort_manual_links, sort_mentions,
-    sort_mentions_by_artifact, sort_references, sort_unresolved,
+    count_targets, digests_then_names, page_of_unresolved, sort_mentions, sort_mentions_by_artifact,
+    sort_references, sort_unresolved,
 };
 pub use sql::{
     ComputedView, KindView, RowGenerator, RowProgress, SaveSummary, SavedTable, SqlError, SqlQueries,

@@ -1,7 +1,7 @@
 //! The order of the lists that engines return, which is part of the interface: all engines give the same answers.
 
 use super::query::Direction;
-use super::records::{ManualLink, MentionRecord, ReferenceEdge, UnresolvedReference, UnresolvedTarget};
+use super::records::{MentionRecord, ReferenceEdge, UnresolvedReference, UnresolvedTarget};
 use crate::digest::Digest;
 
 /// Sorts the mentions of one artifact by place, role and digest.
@@ -84,11 +84,4 @@ pub(in crate::storage) fn count_targets(sorted: &[UnresolvedReference]) -> usize
 
 fn is_of_same_target(one: &UnresolvedReference, other: &UnresolvedReference) -> bool {
     one.missing == other.missing
-}
-
-/// Sorts manual links by relation, source and target.
-pub(in crate::storage) fn sort_manual_links(links: &mut [ManualLink]) {
-    links.sort_by(|one, other| {
-        (&one.relation, one.source, one.target).cmp(&(&other.relation, other.source, other.target))
-    });
 }

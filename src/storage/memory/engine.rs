@@ -233,7 +233,7 @@ impl MemoryState {
     /// Appends entries to the journal, and executes what follows from them.
     pub(super) fn append(&mut self, entries: &[AppendedEntry<'_>]) {
         for AppendedEntry { entry, content } in entries {
-            self.execute(entry, apply(entry, *content));
+            self.execute(apply(entry, *content));
             let record = entry.record.clone();
             self.journal.push(Arc::new(MemoryJournalEntry { record, action: entry.action.clone() }));
         }

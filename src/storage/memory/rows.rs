@@ -10,7 +10,6 @@ use crate::artifact::{Admitted, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::catalog::{Row, RowChange, RowKey};
 use crate::storage::interface::{AttributeRecord, Note, Pin};
-use crate::storage::{RecordedEntry, Tombstone};
 
 /// Returns the time of a row.
 fn time(milliseconds: i64) -> DateTime<Utc> {
@@ -19,11 +18,11 @@ fn time(milliseconds: i64) -> DateTime<Utc> {
 
 impl MemoryState {
     /// Executes the changes that follow from an entry.
-    pub(super) fn execute(&mut self, entry: &RecordedEntry, changes: Vec<RowChange<'_>>) {
+    pub(super) fn execute(&mut self, changes: Vec<RowChange<'_>>) {
         for change in changes {
             match change {
                 RowChange::Insert(row) => self.insert(&row),
-                RowChange::Put(row) => self.put(entry, row),
+                RowChange::Put(row) => self.put(row),
                 RowChange::Delete(key) => self.delete(&key),
                 RowChange::Arrive { core, at, arrival } => {
                     if let Some(artifact) = self.artifact_mut(core) {
@@ -73,7 +72,7 @@ impl MemoryState {
     }
 
     /// Inserts or replaces a row. Those of artifacts that are not stored are left out.
-    fn put(&mut self, recorded: &RecordedEntry, row: Row) {
+    fn put(&mut self, row: Row) {
         match row {
             Row::Capture { core, capture, entry, added_at, seen_at, source_path, .. } => {
                 let Some(artifact) = self.artifact_mut(core) else { return };
@@ -109,10 +108,8 @@ impl MemoryState {
             {
                 self.links.insert(MemoryLinkKey { relation, source, target }, note);
             }
-            Row::Tombstone { digest, entry, .. } => {
-                if let Some(tombstone) = Tombstone::new(recorded, digest) {
-                    self.tombstones.insert((digest, entry), tombstone);
-                }
+            Row::Tombstone(tombstone) => {
+                self.tombstones.insert((tombstone.digest, tombstone.entry), tombstone);
             }
             _ => {}
         }

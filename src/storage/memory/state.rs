@@ -204,10 +204,6 @@ impl MemoryArtifact {
         self.captures.iter().flat_map(|capture| &capture.attributes).collect()
     }
 
-    pub(super) fn has_attribute(&self, name: &str, value: &str) -> bool {
-        self.attributes().iter().any(|attribute| attribute.name == name && attribute.value == value)
-    }
-
     /// Returns the largest number of an attribute.
     pub(super) fn number(&self, name: &str) -> Option<i64> {
         let attributes = self.attributes().into_iter().filter(|attribute| attribute.name == name);

@@ -30,6 +30,7 @@ mod put;
 mod repair;
 mod schema;
 mod session;
+mod shared_statements;
 mod snapshot;
 mod sql;
 mod statements;

@@ -2,17 +2,18 @@
 
 use rusqlite::Connection;
 
-/// The id that the schema writes into the header of every vault: "rvar".
-pub(super) const VAULT: i64 = 0x7276_6172;
+/// The id that the schema writes into the header of every vault: "rvdb".
+pub(super) const VAULT: i64 = 0x7276_6462;
 
-/// The id of a vault that is an incomplete copy of another one: "rvac". Programs that do not know it do not take the file
+/// The id of a vault that is an incomplete copy of another one: "rvdc". Programs that do not know it do not take the file
 /// for a vault.
-pub(super) const INCOMPLETE: i64 = 0x7276_6163;
+pub(super) const INCOMPLETE: i64 = 0x7276_6463;
 
 /// The ids of vaults and incomplete copies of builds before the first release, whose schemas have versions of their own:
-/// "runv", "runc", "rvlt", "rvlc", "rvvt" and "rvvc".
-pub(super) const EARLIER: [i64; 6] =
-    [0x7275_6e76, 0x7275_6e63, 0x7276_6c74, 0x7276_6c63, 0x7276_7674, 0x7276_7663];
+/// "runv", "runc", "rvlt", "rvlc", "rvvt", "rvvc",
+/// "rvar" and "rvac".
+pub(super) const EARLIER: [i64; 8] =
+    [0x7275_6e76, 0x7275_6e63, 0x7276_6c74, 0x7276_6c63, 0x7276_7674, 0x7276_7663, 0x7276_6172, 0x7276_6163];
 
 /// Returns whether the vault is marked as an incomplete copy.
 pub(super) fn is_incomplete(connection: &Connection) -> rusqlite::Result<bool> {

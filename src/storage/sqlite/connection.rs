@@ -9,6 +9,7 @@ use r2d2::ManageConnection as _;
 use r2d2_sqlite::SqliteConnectionManager;
 use rusqlite::config::DbConfig;
 use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
+use rusqlite::vtab::array;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, ffi};
 
 use super::{Result, StorageError};
@@ -292,6 +293,8 @@ fn open_by_uri(path: &Path, parameter: &str) -> rusqlite::Result<Connection> {
 pub(super) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.set_prepared_statement_cache_capacity(64);
+    // The table function for lists as parameters.
+    array::load_module(connection)?;
     // No vault has triggers. Triggers created by another program could change what is written, or never end.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;

@@ -8,8 +8,8 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::compress::{self, DecompressionDictionary, Dictionary};
 use super::encodings::Encoding;
 use super::error::{PayloadDefect, ReadFailure};
-use super::tombstones;
 use crate::digest::{BlobHash, Digest, Hasher};
+use crate::storage::sql;
 
 /// Maximum size in bytes of a text that uses a dictionary. Larger texts contain enough repetition themselves.
 pub(super) const MAX_TEXT: usize = 64 << 10;
@@ -179,7 +179,9 @@ pub(super) fn number(
         .prepare_cached(&format!("SELECT 1 FROM (SELECT ?1 AS kind, ?2 AS begun) d WHERE {IS_STALE}"))?
         .exists((kind, dictionary.begun()))?;
     // A document that is rejected because it was removed must not be stored again as part of a dictionary.
-    if is_stale || !tombstones::for_digests(connection, dictionary.sources())?.is_empty() {
+    let mut sources = dictionary.sources().to_vec();
+    sources.sort_unstable();
+    if is_stale || sql::tombstones_with(connection, &[&sources])?.iter().any(|found| !found.is_empty()) {
         return Ok(None);
     }
     connection

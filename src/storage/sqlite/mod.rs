@@ -5,7 +5,6 @@
 //! read is hashed again.
 
 mod adoption;
-mod annotations;
 mod append;
 mod application_id;
 mod backup;
@@ -43,6 +42,7 @@ mod repair;
 mod rows;
 mod schema;
 mod search;
+mod shared_statements;
 mod signatures;
 mod sql;
 mod staging;

@@ -18,34 +18,20 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Params, Row};
 
 use super::dictionaries::DecompressionDictionaryCache;
-use super::ids::{beginning, capture_id};
+use super::ids::beginning;
 use super::lists::MentionListReader;
 use super::mention_index::MentionIndexReader;
 use super::payload::PayloadReader;
 use super::pool::SqlitePooledConnection;
 use super::rows::{ArtifactId, ArtifactRow, Milliseconds};
-use super::signatures::signature;
 use super::write_lock;
 use super::{Result, StorageError};
 use crate::digest::{CaptureHash, CoreHash, DigestPrefix};
-use crate::storage::interface::{AttributeRecord, CaptureRecord};
+use crate::storage::interface::AttributeRecord;
 use owners::Owners;
 
 /// Maximum number of core hashes that a snapshot remembers.
 const MAX_CORES: usize = 1 << 20;
-
-/// A query of captures for [`capture_record`]; the arguments follow the joins.
-macro_rules! captures {
-    ($($rest:expr),+) => {
-        concat!(
-            "SELECT b.digest, j.source_path, c.size, c.added_at, c.seen_at, c.warnings, s.state, s.key_id
-               FROM capture c LEFT JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id
-                    LEFT JOIN journal j ON j.seq = c.source_entry ",
-            $($rest),+
-        )
-    };
-}
-pub(super) use captures;
 
 /// A consistent view of the vault at one point in time.
 pub(crate) struct SqliteSnapshot<'s> {
@@ -176,34 +162,11 @@ impl<'s> SqliteSnapshot<'s> {
         self.rows(sql, range, |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
-    /// Returns the capture of the artifact `core` with this hash.
-    pub(crate) fn capture(&self, core: CoreHash, capture: CaptureHash) -> Result<Option<CaptureRecord>> {
-        let id = capture_id(&self.connection, core, capture).map_err(|error| self.failed(error))?;
-        Ok(self.rows(captures!("WHERE c.id = ?1"), [id], |row| capture_record(row, core))?.pop())
-    }
-
-    /// Returns the captures of an artifact in the order in which they were added.
-    pub(crate) fn captures(&self, core: CoreHash, artifact: ArtifactId) -> Result<Vec<CaptureRecord>> {
-        let sql = captures!("WHERE c.artifact = ?1 ORDER BY c.id");
-        self.rows(sql, [artifact.0], |row| capture_record(row, core))
-    }
-
-    /// Returns the capture of an artifact that was added first. The preferred one may be another:
-    /// [`SqliteSnapshot::preferred_capture`].
-    pub(crate) fn first_capture(
-        &self,
-        core: CoreHash,
-        artifact: ArtifactId,
-    ) -> Result<Option<CaptureRecord>> {
-        let sql = captures!("WHERE c.artifact = ?1 ORDER BY c.id LIMIT 1");
-        Ok(self.rows(sql, [artifact.0], |row| capture_record(row, core))?.pop())
-    }
-
-    /// Returns the attributes of an artifact, sorted by name and value.
-    pub(crate) fn attributes(&self, artifact: ArtifactId) -> Result<Vec<AttributeRecord>> {
+    /// Returns the attributes of an artifact that have a name, sorted by value.
+    pub(super) fn attributes_named(&self, artifact: ArtifactId, name: &str) -> Result<Vec<AttributeRecord>> {
         let sql = "SELECT v.name, v.value, v.number FROM attribute a JOIN attribute_value v ON v.id = a.value
-                    WHERE a.artifact = ?1 ORDER BY v.name, v.value";
-        self.rows(sql, [artifact.0], |row| {
+                    WHERE a.artifact = ?1 AND v.name = ?2 ORDER BY v.value";
+        self.rows(sql, (artifact.0, name), |row| {
             Ok(AttributeRecord { name: row.get(0)?, value: row.get(1)?, number: row.get(2)? })
         })
     }
@@ -236,6 +199,11 @@ impl<'s> SqliteSnapshot<'s> {
             .map_err(|error| self.failed(error))
     }
 
+    /// Returns the answer, or the error with the path of the vault.
+    pub(super) fn answer<T>(&self, outcome: rusqlite::Result<T>) -> Result<T> {
+        outcome.map_err(|error| self.failed(error))
+    }
+
     pub(super) fn failed(&self, error: rusqlite::Error) -> StorageError {
         StorageError::from_sqlite(self.path, error)
     }
@@ -264,23 +232,5 @@ pub(super) fn artifact_row(row: &Row<'_>) -> rusqlite::Result<ArtifactRow> {
         seen_at: time(row, 4)?,
         arrival: row.get(5)?,
         created_at: row.get(6)?,
-    })
-}
-
-/// Returns a capture of the artifact `core`.
-pub(super) fn capture_record(row: &Row<'_>, core: CoreHash) -> rusqlite::Result<CaptureRecord> {
-    let warnings: Option<String> = row.get(5)?;
-    let warnings = serde_json::from_str(warnings.as_deref().unwrap_or("[]")).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(5, rusqlite::types::Type::Text, error.into())
-    })?;
-    Ok(CaptureRecord {
-        capture: row.get(0)?,
-        artifact: core,
-        source_path: row.get(1)?,
-        size: row.get(2)?,
-        added_at: time(row, 3)?,
-        seen_at: time(row, 4)?,
-        warnings,
-        signature: signature(row, 6)?,
     })
 }

@@ -18,7 +18,6 @@ use super::lists::MentionListReader;
 use super::mention_index;
 use super::payload::PayloadReader;
 use super::statements::{StatementProvider, TransactionStatements};
-use super::tombstones::Tombstones;
 use crate::artifact::{Admitted, Kind};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::AppendedEntry;
@@ -33,7 +32,6 @@ pub(super) struct SqliteWriter<'t> {
     pub(super) connection: &'t Connection,
     statements: TransactionStatements<'t>,
     dictionaries: &'t Dictionaries,
-    tombstones: Tombstones,
     next_artifact: i64,
     next_capture: i64,
     next_blob: i64,
@@ -99,7 +97,6 @@ impl<'t> SqliteWriter<'t> {
             connection,
             statements: TransactionStatements::new(connection),
             dictionaries,
-            tombstones: Tombstones::default(),
             next_artifact: next_row(connection, ARTIFACTS)?,
             next_capture: next_row(connection, CAPTURES)?,
             next_blob,

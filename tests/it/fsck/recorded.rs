@@ -106,9 +106,12 @@ fn what_people_set_is_held_to_the_journal_and_restored_from_it() {
         "DELETE FROM link",
         "UPDATE link SET note = 'forged' WHERE note IS NULL",
         "UPDATE link SET note = NULL WHERE note IS NOT NULL",
-        "UPDATE link SET stated_at = 7",
+        "UPDATE link SET at = 7",
         "DELETE FROM tombstone",
         "UPDATE tombstone SET entry = entry - 1",
+        "UPDATE tombstone SET core = zeroblob(32)",
+        "UPDATE tombstone SET reason = 'forged', size = size + 1",
+        "UPDATE note SET folded = x'00'",
         "UPDATE capture SET seen_at = seen_at + 1 WHERE id = 3",
         "UPDATE artifact SET seen_at = 0 WHERE id = 3",
         "UPDATE artifact SET arrival = arrival + 1 WHERE id = 3",
@@ -131,10 +134,10 @@ fn what_the_journal_does_not_know_is_found_and_stays() {
     for change in [
         "INSERT INTO tag SELECT 'forged', artifact, at FROM tag WHERE name = 'golden'",
         "UPDATE tag SET name = 'forged' WHERE name = 'golden'",
-        "INSERT INTO note SELECT id, 'forged', 0 FROM artifact WHERE id NOT IN (SELECT artifact FROM note) ORDER BY id LIMIT 1",
+        "INSERT INTO note SELECT id, 'forged', CAST('forged' AS BLOB), 0 FROM artifact WHERE id NOT IN (SELECT artifact FROM note) ORDER BY id LIMIT 1",
         "INSERT INTO pin SELECT id, 'forged', 0 FROM artifact WHERE id NOT IN (SELECT artifact FROM pin) ORDER BY id LIMIT 1",
-        "INSERT INTO link SELECT source, 'forges', target, note, stated_at FROM link LIMIT 1",
-        "INSERT INTO tombstone VALUES (zeroblob(32), 1)",
+        "INSERT INTO link SELECT source, 'forges', target, note, at FROM link LIMIT 1",
+        "INSERT INTO tombstone VALUES (zeroblob(32), 1, 0, zeroblob(32), 'trace', NULL, NULL, 0, 0)",
     ] {
         let sandbox = of_bytes(&bytes);
         sql(&sandbox).execute_batch(change).unwrap();

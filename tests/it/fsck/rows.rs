@@ -210,13 +210,14 @@ fn values_get_the_types_of_their_columns_again() {
         ("journal", "chain", "TEXT"),
         ("journal", "entry", "BLOB"),
         ("kind", "name", "BLOB"),
-        ("label_value", "key", "BLOB"),
+        ("label", "key", "BLOB"),
         ("link", "relation", "BLOB"),
         ("member", "name", "BLOB"),
         ("note", "text", "BLOB"),
         ("payload", "bytes", "TEXT"),
         ("tag", "name", "BLOB"),
         ("tombstone", "digest", "TEXT"),
+        ("tombstone", "reason", "BLOB"),
     ] {
         let sandbox = of_bytes(&bytes);
         let damage = format!("UPDATE {table} SET {column} = CAST({column} AS {other})");
@@ -236,14 +237,16 @@ fn texts_that_are_not_utf_8_are_restored_if_bytes_or_the_journal_prove_them() {
         ("capture", "warnings"),
         ("identity", "handle"),
         ("kind", "name"),
-        ("label_value", "key"),
-        ("label_value", "value"),
+        ("label", "key"),
+        ("label", "value"),
         ("link", "relation"),
         ("note", "text"),
         ("pin", "note"),
         ("role", "name"),
         ("signature", "key_id"),
         ("tag", "name"),
+        ("tombstone", "kind"),
+        ("tombstone", "reason"),
     ] {
         let sandbox = of_bytes(&bytes);
         // For example, a bit of the first character was flipped.
@@ -266,9 +269,10 @@ fn values_that_are_missing_are_restored_if_bytes_or_the_journal_prove_them() {
         "UPDATE tag SET at = NULL, artifact = NULL",
         "UPDATE note SET at = NULL, text = NULL",
         "UPDATE pin SET at = NULL",
-        "UPDATE link SET stated_at = NULL",
+        "UPDATE link SET at = NULL",
         "UPDATE label SET at = NULL",
-        "UPDATE label_value SET value = NULL",
+        "UPDATE label SET value = NULL",
+        "UPDATE tombstone SET kind = NULL",
     ] {
         let sandbox = of_bytes(&bytes);
         change_types(&sandbox, damage);

@@ -615,7 +615,7 @@ const DAMAGE: &[(&str, &[&str])] = &[
     (
         "UPDATE link SET at = 0",
         &[
-            "different-row | artifact sha256:5c496a37feba | link \"governs\" to sha256:7c8de5910f63: stated_at differs from the journal",
+            "different-row | artifact sha256:5c496a37feba | link \"governs\" to sha256:7c8de5910f63: at differs from the journal",
         ],
     ),
     (
@@ -624,7 +624,7 @@ const DAMAGE: &[(&str, &[&str])] = &[
     ),
     (
         "UPDATE tombstone SET reason = 'another'",
-        &["different-row | tombstone sha256:103ef1c54b58 | tombstone: it is not what entry 21 says"],
+        &["different-row | tombstone sha256:103ef1c54b58 | tombstone: reason differs from the journal"],
     ),
     (
         "UPDATE journal SET entry = replace(entry, 'tester', 'other') WHERE seq = 2",

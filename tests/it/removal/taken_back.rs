@@ -296,6 +296,7 @@ fn tombstones_are_listed() {
     assert_eq!(sandbox.run(["tombstones", "--json"]).expect(0).json().len(), 1);
     let entry = "(SELECT max(seq) FROM journal WHERE entry ->> 'action' = 'remove')";
     let core: runvault::digest::Digest = core.parse().unwrap();
-    sql(&sandbox).execute(&format!("INSERT INTO tombstone VALUES (?1, {entry})"), [core.as_bytes()]).unwrap();
+    let forged = format!("INSERT INTO tombstone VALUES (?1, {entry}, 0, ?1, 'trace', NULL, NULL, 0, 0)");
+    sql(&sandbox).execute(&forged, [core.as_bytes()]).unwrap();
     assert_eq!(sandbox.run(["tombstones", "--json"]).expect(0).json().len(), 1);
 }

@@ -1,18 +1,15 @@
 //! Filters, orders and pages.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
 use super::super::state::{MemoryArtifact, MemoryState};
 use super::mentions::record;
-use crate::artifact::SignatureName;
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
-    AttributeRecord, Condition, Cursor, Filter, Hit, HitPage, Match, Order, Page, matches_pattern,
-    sort_mentions_by_artifact,
+    Condition, Cursor, Filter, Hit, HitPage, Match, Order, Page, sort_mentions_by_artifact,
 };
 
 /// The key by which results are ordered. What an order does not compare is the same in all keys. `None` comes before
@@ -129,66 +126,18 @@ impl MemoryState {
                 let own = is_own.then_some(Match::Hash(*digest)).into_iter();
                 own.chain(self.matches(artifact, &mention)).collect()
             }
-            Condition::AttributeLike { name, pattern } => {
-                let attributes = artifact.attributes().into_iter().filter(|known| known.name == *name);
-                let values: BTreeSet<String> = attributes.map(|known| known.value.clone()).collect();
-                let values = values.into_iter().filter(|value| matches_pattern(pattern, value));
-                values.map(|value| Match::Attribute { name: name.clone(), value }).collect()
+            Condition::AttributeLike { .. } | Condition::Attribute { .. } | Condition::Range { .. } => {
+                condition.matches_of_attributes(artifact.attributes().into_iter().cloned().collect())
             }
-            Condition::Attribute { name, value } => {
-                let is_match = artifact.has_attribute(name, value);
-                let matched = || Match::Attribute { name: name.clone(), value: value.clone() };
-                is_match.then(matched).into_iter().collect()
+            Condition::Signature { .. } => {
+                let captures = artifact.captures.iter().map(|capture| capture.record(artifact.core));
+                condition.matches_of_captures(captures.collect())
             }
-            Condition::Range { name, least, most } => {
-                let attributes = artifact.attributes().into_iter().filter(|known| known.name == *name);
-                let is_within = |number: i64| {
-                    least.is_none_or(|least| number >= least) && most.is_none_or(|most| number <= most)
-                };
-                let within = attributes.filter(|known| known.number.is_some_and(is_within));
-                let mut within: Vec<_> = within.collect();
-                within.sort_unstable_by_key(|known| known.number);
-                let matched = |known: &AttributeRecord| Match::Attribute {
-                    name: known.name.clone(),
-                    value: known.value.clone(),
-                };
-                within.into_iter().map(matched).collect()
-            }
-            Condition::Signature { state: SignatureName::Unsigned, .. } => {
-                let is_match = artifact.captures.iter().any(|capture| capture.signature.is_none());
-                is_match.then_some(Match::Unsigned).into_iter().collect()
-            }
-            Condition::Signature { state, key_id } => {
-                let captures = artifact.captures.iter().filter_map(|capture| {
-                    let signature = capture.signature.clone()?;
-                    let is_match = SignatureName::from(Some(signature.state)) == *state
-                        && (key_id.is_none() || signature.key_id == *key_id);
-                    is_match.then_some(Match::Signature { capture: capture.capture, signature })
-                });
-                captures.collect()
-            }
-            Condition::Note { text } => {
-                let note = self.notes.get(&artifact.core).map(|note| note.text.clone());
-                let note = note.filter(|note| note.to_lowercase().contains(&text.to_lowercase()));
-                note.map(Match::Note).into_iter().collect()
-            }
-            Condition::Tagged { name } => {
-                let tags = self.tags_of(artifact.core).into_iter().map(|tag| tag.name);
-                tags.filter(|tag| name.as_ref().is_none_or(|name| name == tag)).map(Match::Tag).collect()
-            }
-            Condition::Label { key, value } => {
-                let labels = self.labels_of(artifact.core).into_iter().filter(|label| label.key == *key);
-                let labels = labels.filter(|label| value.as_ref().is_none_or(|value| *value == label.value));
-                labels.map(|label| Match::Label { key: label.key, value: label.value }).collect()
-            }
-            Condition::LabelLike { key, pattern } => {
-                let labels = self.labels_of(artifact.core).into_iter().filter(|label| label.key == *key);
-                let labels = labels.filter(|label| matches_pattern(pattern, &label.value));
-                labels.map(|label| Match::Label { key: label.key, value: label.value }).collect()
-            }
-            Condition::Pinned => {
-                self.pins.contains_key(&artifact.core).then_some(Match::Pinned).into_iter().collect()
-            }
+            Condition::Note { .. }
+            | Condition::Tagged { .. }
+            | Condition::Label { .. }
+            | Condition::LabelLike { .. }
+            | Condition::Pinned => condition.matches_of_annotations(self.annotations_of(artifact.core)),
         }
     }
 }

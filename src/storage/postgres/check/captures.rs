@@ -11,7 +11,7 @@ use crate::storage::check::finding::{
 };
 use crate::storage::check::{CaptureId, CheckedArtifact, ReadCapture};
 use crate::storage::postgres::bytes::{self, BlobExamination};
-use crate::storage::postgres::columns::{blob, capture, core, optional_text, text, value};
+use crate::storage::postgres::columns::{blob, capture, text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::snapshot::captures::signature;
 use crate::storage::seal::seal;
@@ -24,33 +24,6 @@ struct NamedBlob {
 }
 
 impl DatabaseInspection<'_> {
-    /// Returns all artifacts, or those of one kind, ordered by core hash. An unreadable part of the table is a finding.
-    pub(super) fn all_artifacts(
-        &self,
-        kind: Option<&str>,
-        findings: &mut Vec<Finding>,
-    ) -> Result<Vec<CheckedArtifact>> {
-        let mut artifacts = Vec::new();
-        let mut found = Vec::new();
-        self.look(table("artifact"), findings, || {
-            let sql = "SELECT a.id, a.core, k.name FROM artifact a LEFT JOIN kind k ON k.id = a.kind";
-            self.scan(sql, ROWS, &mut |rows| {
-                let rows = read_all(rows, &table("artifact"), &mut found, |row| {
-                    let (id, core) = (value(row, 0)?, core(row, 1)?);
-                    Ok(CheckedArtifact { id, core, kind: optional_text(row, 2)? })
-                });
-                let is_of_kind = |artifact: &CheckedArtifact| {
-                    kind.is_none_or(|kind| artifact.kind.as_deref() == Some(kind))
-                };
-                artifacts.extend(rows.into_iter().filter(is_of_kind));
-                Ok(())
-            })
-        })?;
-        findings.append(&mut found);
-        artifacts.sort_unstable_by_key(|artifact| (artifact.core, artifact.id));
-        Ok(artifacts)
-    }
-
     /// Returns whether the vault contains this capture of the artifact `core`.
     pub(super) fn contains(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
         let sql = "SELECT 1 FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = $1 AND a.core = $2 LIMIT 1";

@@ -192,10 +192,6 @@ impl Inspection for DatabaseInspection<'_> {
         self.unlisted_mentions(artifact, findings)
     }
 
-    fn artifacts(&self, kind: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
-        self.all_artifacts(kind, findings)
-    }
-
     fn read_ahead(&self, artifacts: &[CheckedArtifact]) -> Result<()> {
         self.prefetch(artifacts)
     }

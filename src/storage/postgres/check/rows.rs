@@ -5,17 +5,17 @@ use std::collections::HashMap;
 use postgres::Row as PostgresRow;
 
 use super::{DatabaseInspection, LARGE_ROWS, ROWS, read_all, table};
-use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::digest::Digest;
+use crate::storage::Result;
 use crate::storage::catalog::Row;
 use crate::storage::check::finding::{BROKEN_CHAIN, DIFFERENT_ROW, Finding, Subject};
 use crate::storage::check::{JournalReplay, JournalRow, JournaledTable, UnreadRows};
 use crate::storage::entry::EntryText;
-use crate::storage::postgres::columns::{capture, core, digest, optional_text, text, value};
+use crate::storage::postgres::columns::{digest, text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::postgres::snapshot::journal::{TOMBSTONE, tombstone};
-use crate::storage::seal::seal;
-use crate::storage::{Result, Tombstone};
+use crate::storage::postgres::shared_statements::shared_row;
+use crate::storage::sql::{Dialect, differently_derived, journaled_row, journaled_rows};
 
 /// The recorded end of the journal.
 #[derive(PartialEq, Eq)]
@@ -106,139 +106,23 @@ impl DatabaseInspection<'_> {
     ) -> Result<UnreadRows> {
         let (mut found, mut different) = (Vec::new(), Vec::new());
         let read = self.look(table(of.name()), findings, || {
-            self.scan(&query(of), LARGE_ROWS, &mut |rows| {
-                if of == JournaledTable::Tombstone {
-                    let tombstones = read_all(rows, &table(of.name()), &mut found, tombstone);
-                    return self.compare_tombstones(tombstones, &mut different, take);
+            self.scan(&journaled_rows(Dialect::Postgres, of), LARGE_ROWS, &mut |rows| {
+                let read = |row: &PostgresRow| {
+                    let values = shared_row(row)?;
+                    let stored = journaled_row(of, &values)?;
+                    let differs = stored.as_ref().and_then(|stored| differently_derived(stored, &values));
+                    Ok((stored, differs))
+                };
+                for (stored, differs) in read_all(rows, &table(of.name()), &mut found, read) {
+                    different.extend(differs);
+                    stored.into_iter().for_each(&mut *take);
                 }
-                different.extend(rows.iter().filter_map(|row| stored_differently(of, row)));
-                read_all(rows, &table(of.name()), &mut found, |row| read(of, row))
-                    .into_iter()
-                    .for_each(&mut *take);
                 Ok(())
             })
         })?;
         findings.append(&mut different);
         findings.append(&mut found);
         Ok(UnreadRows { numbers: Vec::new(), are_incomplete: read.is_none() })
-    }
-
-    /// Passes tombstones to `take`, and compares the columns that they have from their entries with those.
-    fn compare_tombstones(
-        &self,
-        stored: Vec<Tombstone>,
-        different: &mut Vec<Finding>,
-        take: &mut dyn FnMut(Row),
-    ) -> PostgresResult<()> {
-        let seqs = stored.iter().map(|tombstone| tombstone.entry.cast_signed()).collect();
-        let recorded = entries(&self.session, seqs)?;
-        for tombstone in stored {
-            let entry = recorded.get(&tombstone.entry.cast_signed());
-            let right = |entry| Tombstone::from_text(entry, tombstone.digest, tombstone.entry);
-            if entry.is_some_and(|entry| right(entry).as_ref() != Some(&tombstone)) {
-                let detail = format!("tombstone: it is not what entry {} says", tombstone.entry);
-                different.push(Finding::new(DIFFERENT_ROW, Subject::Tombstone(tombstone.digest), detail));
-            }
-            let Tombstone { digest, core, entry, .. } = tombstone;
-            take(Row::Tombstone { digest, core, entry });
-        }
-        Ok(())
-    }
-}
-
-/// Returns the query for the rows of a table that refer to no missing row.
-fn query(of: JournaledTable) -> String {
-    let sql = match of {
-        JournaledTable::Artifact => {
-            "SELECT a.core, a.id, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a LEFT JOIN kind k ON k.id = a.kind"
-        }
-        JournaledTable::Capture => {
-            "SELECT a.core, c.id, c.digest, c.size, c.added_at, c.seen_at, c.source_path, c.seal
-               FROM capture c JOIN artifact a ON a.id = c.artifact"
-        }
-        // A key without a state is not what was recorded either.
-        JournaledTable::Signature => {
-            "SELECT a.core, c.digest, coalesce(c.signature, ''), c.key_id FROM capture c JOIN artifact a ON a.id = c.artifact
-              WHERE c.signature IS NOT NULL OR c.key_id IS NOT NULL"
-        }
-        JournaledTable::Tag => "SELECT a.core, t.name, t.at FROM tag t JOIN artifact a ON a.id = t.artifact",
-        JournaledTable::Note => {
-            "SELECT a.core, n.text, n.at, n.folded FROM note n JOIN artifact a ON a.id = n.artifact"
-        }
-        JournaledTable::Pin => "SELECT a.core, p.note, p.at FROM pin p JOIN artifact a ON a.id = p.artifact",
-        JournaledTable::Label => {
-            "SELECT a.core, l.key, l.value, l.at FROM label l JOIN artifact a ON a.id = l.artifact"
-        }
-        JournaledTable::Link => {
-            "SELECT s.core, l.relation, t.core, l.note, l.at
-               FROM link l JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target"
-        }
-        JournaledTable::Tombstone => {
-            return format!("SELECT {TOMBSTONE} FROM tombstone t ORDER BY t.entry, t.digest");
-        }
-    };
-    sql.to_owned()
-}
-
-/// Returns a row of a table other than that of tombstones.
-fn read(of: JournaledTable, row: &PostgresRow) -> PostgresResult<Row> {
-    let core = core(row, 0)?;
-    Ok(match of {
-        JournaledTable::Artifact => Row::Artifact {
-            core,
-            entry: value::<i64>(row, 1)?.cast_unsigned(),
-            kind: optional_text(row, 2)?.unwrap_or_default(),
-            added_at: value(row, 3)?,
-            seen_at: value(row, 4)?,
-            arrival: value(row, 5)?,
-        },
-        JournaledTable::Capture => Row::Capture {
-            core,
-            capture: capture(row, 2)?,
-            entry: value::<i64>(row, 1)?.cast_unsigned(),
-            size: value::<i64>(row, 3)?.cast_unsigned(),
-            added_at: value(row, 4)?,
-            seen_at: value(row, 5)?,
-            source_path: optional_text(row, 6)?,
-        },
-        JournaledTable::Signature => Row::Signature {
-            core,
-            capture: capture(row, 1)?,
-            state: text(row, 2)?,
-            key_id: optional_text(row, 3)?,
-        },
-        JournaledTable::Tag => Row::Tag { core, name: text(row, 1)?, at: value(row, 2)? },
-        JournaledTable::Note => Row::Note { core, text: text(row, 1)?, at: value(row, 2)? },
-        JournaledTable::Pin => Row::Pin { core, note: optional_text(row, 1)?, at: value(row, 2)? },
-        JournaledTable::Label => {
-            Row::Label { core, key: text(row, 1)?, value: text(row, 2)?, at: value(row, 3)? }
-        }
-        JournaledTable::Link | JournaledTable::Tombstone => {
-            let target = crate::storage::postgres::columns::core(row, 2)?;
-            let (relation, note, at) = (text(row, 1)?, optional_text(row, 3)?, value(row, 4)?);
-            Row::Link { source: core, relation, target, note, at }
-        }
-    })
-}
-
-/// Returns a finding if what is derived from the other columns of a row differs from them. What cannot be read is a finding
-/// already.
-fn stored_differently(of: JournaledTable, row: &PostgresRow) -> Option<Finding> {
-    let owner: CoreHash = core(row, 0).ok()?;
-    match of {
-        JournaledTable::Capture => {
-            let hash: CaptureHash = capture(row, 2).ok()?;
-            let is_right = value::<&[u8]>(row, 7).is_ok_and(|stored| stored == seal(owner, hash));
-            let detail = "capture: seal is not that of its artifact";
-            (!is_right).then(|| Finding::new(DIFFERENT_ROW, Subject::Capture(hash), detail))
-        }
-        JournaledTable::Note => {
-            let text = text(row, 1).ok()?.to_lowercase();
-            let is_right = value::<&[u8]>(row, 3).is_ok_and(|stored| stored == text.as_bytes());
-            let detail = "note: folded, in which it is searched, differs from its text";
-            (!is_right).then(|| Finding::new(DIFFERENT_ROW, Subject::Artifact(owner), detail))
-        }
-        _ => None,
     }
 }
 

@@ -12,8 +12,9 @@ use crate::storage::check::finding::{
 };
 use crate::storage::postgres::columns::{blob, core, object_name, optional_text, text, value};
 use crate::storage::postgres::error::PostgresResult;
-use crate::storage::postgres::snapshot::journal::{TOMBSTONE, tombstone};
+use crate::storage::postgres::shared_statements::shared_row;
 use crate::storage::postgres::unreferenced::UNREFERENCED;
+use crate::storage::sql::{TOMBSTONE, tombstone};
 use crate::storage::{PayloadDefect, Result, Tombstone};
 
 /// Tables and columns, and those that the columns refer to.
@@ -208,7 +209,7 @@ impl DatabaseInspection<'_> {
 }
 
 fn removed(row: &Row) -> PostgresResult<(Tombstone, Finding)> {
-    let tombstone = tombstone(row)?;
+    let tombstone = tombstone(&shared_row(row)?)?;
     let place = match optional_text(row, 9)? {
         Some(kind) => format!("its bytes are in {kind} {}", core(row, 10)?),
         None => "its bytes are in the vault, but no artifact has them".to_owned(),

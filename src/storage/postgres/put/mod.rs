@@ -19,6 +19,7 @@ use super::write::blobs_of;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::change::{PutDecision, PutState};
 use crate::storage::interface::{CaptureTarget, PutOptions};
+use crate::storage::sql;
 use crate::storage::waiting::Wait;
 use crate::storage::{Actor, Prepared, PutResult};
 
@@ -91,9 +92,9 @@ impl<'b> PostgresPutBatch<'b> {
             self.prepared.iter().flat_map(|prepared| prepared.targets()).collect();
         let cores: Vec<CoreHash> = targets.iter().map(|target| target.artifact).collect();
         let digests: Vec<&[Digest]> = self.prepared.iter().map(|prepared| prepared.digests()).collect();
-        let artifacts = view.artifacts(&cores)?.into_iter().flatten();
-        let captures = view.captures_with(&targets)?.into_iter().flatten();
-        let state = PutState::new(artifacts, captures, view.tombstones_with(&digests)?);
+        let artifacts = sql::artifacts(&view.session, &cores)?.into_iter().flatten();
+        let captures = sql::captures_with(&view.session, &targets)?.into_iter().flatten();
+        let state = PutState::new(artifacts, captures, sql::tombstones_with(&view.session, &digests)?);
         Ok(state.decide(self.prepared, self.options.policy))
     }
 }

@@ -1,21 +1,18 @@
 //! The rows of the catalog that follow from the journal alone.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::artifact::Kind;
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::Tombstone;
 use crate::storage::annotations::ENDS;
 use crate::storage::catalog::Row;
 use crate::storage::check::{ExpectedCatalog, Repair, Subject};
-use crate::storage::postgres::check::rows::entries;
 use crate::storage::postgres::columns::{text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::text::to_stored;
-use crate::storage::postgres::write::annotations::AnnotationChanges;
-use crate::storage::postgres::write::removal::insert_tombstones;
 use crate::storage::seal::seal;
+use crate::storage::sql::{self, AnnotationChanges};
 
 /// The number of rows that are written at once.
 const ROWS: usize = 2_000;
@@ -28,17 +25,15 @@ pub(super) fn write(
     kinds: &[Kind],
 ) -> PostgresResult<()> {
     let (mut artifacts, mut captures) = (ArtifactRows::default(), CaptureRows::default());
-    let (mut annotations, mut tombstones) = (AnnotationChanges::default(), BTreeSet::new());
+    let (mut annotations, mut tombstones) = (AnnotationChanges::default(), Vec::new());
     let numbers = kind_numbers(session, catalog, kinds)?;
     for row in catalog.rows() {
         match row {
             Row::Artifact { .. } => artifacts.add(&row, &numbers),
             Row::Capture { .. } => captures.add(row),
             Row::Signature { state, key_id, .. } => captures.sign(&state, key_id.as_deref()),
-            Row::Tombstone { digest, entry, .. } => {
-                tombstones.insert((digest, entry));
-            }
-            row => annotations.put(&row),
+            Row::Tombstone(tombstone) => tombstones.push(tombstone),
+            row => annotations.put(row),
         }
         if artifacts.ids.len() >= ROWS {
             std::mem::take(&mut artifacts).write(session)?;
@@ -47,7 +42,9 @@ pub(super) fn write(
     artifacts.write(session)?;
     captures.write(session)?;
     annotations.write(session)?;
-    write_tombstones(session, &tombstones)
+    let digests: Vec<Digest> = tombstones.iter().map(|tombstone| tombstone.digest).collect();
+    session.execute("DELETE FROM tombstone WHERE digest = ANY($1)", &[&digests])?;
+    sql::put_tombstones(session, tombstones)
 }
 
 /// Returns the numbers of kinds by name, after inserting those of artifacts that are missing. They get the number that an
@@ -207,23 +204,6 @@ impl CaptureRows {
         }
         Ok(())
     }
-}
-
-/// Replaces the tombstones of digests that the journal records. Others are kept.
-fn write_tombstones(
-    session: &DatabaseTransaction<'_>,
-    recorded: &BTreeSet<(Digest, u64)>,
-) -> PostgresResult<()> {
-    let seqs = recorded.iter().map(|(_, entry)| entry.cast_signed()).collect();
-    let entries = entries(session, seqs)?;
-    let text = |entry: &u64| entries.get(&entry.cast_signed());
-    let right = recorded
-        .iter()
-        .filter_map(|(digest, entry)| Tombstone::from_text(text(entry)?, *digest, *entry))
-        .collect::<Vec<_>>();
-    let digests: Vec<Digest> = right.iter().map(|tombstone| tombstone.digest).collect();
-    session.execute("DELETE FROM tombstone WHERE digest = ANY($1)", &[&digests])?;
-    insert_tombstones(session, &right)
 }
 
 /// Deletes rows that refer to artifacts and captures that do not exist: others that are added could get their numbers.

@@ -6,19 +6,15 @@ use postgres::Row;
 
 use crate::artifact::{Signature, SignatureState, parse_manifest};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
-use crate::storage::interface::{CaptureRecord, CaptureTarget, FileRecord, MemberRecord, SharedFile};
+use crate::storage::interface::{FileRecord, MemberRecord, SharedFile};
 use crate::storage::postgres::bytes::{self, place};
 use crate::storage::postgres::columns::{
-    blob, capture, core, count, limit as limit_of, optional_text, text, time, value,
+    blob, capture, core, count, limit as limit_of, optional_text, text, value,
 };
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::view::{PostgresSnapshot, in_order};
 use crate::storage::seal::seal;
-use crate::storage::{PayloadDefect, StorageError, preference};
-
-/// The columns of a capture `c` of the artifact `a`, in the order that [`capture_record`] reads.
-const CAPTURE: &str = "a.core, c.digest, c.size, c.added_at, c.seen_at, c.warnings, c.signature, c.key_id,
-                             c.source_path";
+use crate::storage::{PayloadDefect, StorageError};
 
 /// Returns the signature in two columns from `first` on.
 pub(in crate::storage::postgres) fn signature(row: &Row, first: usize) -> PostgresResult<Option<Signature>> {
@@ -28,61 +24,7 @@ pub(in crate::storage::postgres) fn signature(row: &Row, first: usize) -> Postgr
     Ok(Some(Signature { state, key_id: optional_text(row, first + 1)? }))
 }
 
-fn capture_record(row: &Row) -> PostgresResult<CaptureRecord> {
-    let warnings: Option<&str> = value(row, 5)?;
-    let warnings = warnings.map(serde_json::from_str).transpose();
-    Ok(CaptureRecord {
-        artifact: core(row, 0)?,
-        capture: capture(row, 1)?,
-        size: count(row, 2)?,
-        added_at: time(row, 3)?,
-        seen_at: time(row, 4)?,
-        warnings: warnings.map_err(PostgresError::damaged)?.unwrap_or_default(),
-        signature: signature(row, 6)?,
-        source_path: optional_text(row, 8)?,
-    })
-}
-
 impl PostgresSnapshot<'_> {
-    pub(super) fn captures(&self, of: &[CoreHash]) -> PostgresResult<Vec<Vec<CaptureRecord>>> {
-        let sql = format!(
-            "SELECT {CAPTURE} FROM artifact a JOIN capture c ON c.artifact = a.id WHERE a.core = ANY($1) ORDER BY c.id"
-        );
-        let mut found: HashMap<CoreHash, Vec<CaptureRecord>> = HashMap::new();
-        for row in self.session.rows(&sql, &[&of])? {
-            let capture = capture_record(&row)?;
-            found.entry(capture.artifact).or_default().push(capture);
-        }
-        Ok(in_order(of, &found))
-    }
-
-    pub(super) fn preferred_captures(&self, of: &[CoreHash]) -> PostgresResult<Vec<Option<CaptureRecord>>> {
-        // Of equal ones, this is the first.
-        let preferred = |captures: Vec<CaptureRecord>| {
-            captures.into_iter().min_by_key(|capture| preference(capture.signature.as_ref()))
-        };
-        Ok(self.captures(of)?.into_iter().map(preferred).collect())
-    }
-
-    pub(in crate::storage::postgres) fn captures_with(
-        &self,
-        targets: &[CaptureTarget],
-    ) -> PostgresResult<Vec<Option<CaptureRecord>>> {
-        let sql = format!(
-            "SELECT {CAPTURE} FROM capture c JOIN artifact a ON a.id = c.artifact
-              WHERE (c.digest, a.core) IN (SELECT * FROM unnest($1::bytea[], $2::bytea[]))"
-        );
-        let captures: Vec<CaptureHash> = targets.iter().map(|target| target.capture).collect();
-        let cores: Vec<CoreHash> = targets.iter().map(|target| target.artifact).collect();
-        let mut found = HashMap::new();
-        for row in self.session.rows(&sql, &[&captures, &cores])? {
-            let record = capture_record(&row)?;
-            found.insert((record.capture, record.artifact), Some(record));
-        }
-        let keys: Vec<_> = targets.iter().map(|target| (target.capture, target.artifact)).collect();
-        Ok(in_order(&keys, &found))
-    }
-
     /// Returns the members of a capture, those that its manifest has, after hashing that again and checking that the capture
     /// belongs to its artifact.
     pub(super) fn members(&self, core: CoreHash, capture: CaptureHash) -> PostgresResult<Vec<MemberRecord>> {

@@ -7,14 +7,15 @@ use postgres::Row;
 use crate::artifact::{ArtifactLocation, relation};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{
-    Containment, Direction, Filter, ManualLink, ReferenceEdge, UnresolvedReference, UnresolvedTarget,
-    digests_then_names, sort_references, sort_unresolved,
+    Containment, Direction, Filter, ReferenceEdge, UnresolvedReference, UnresolvedTarget, digests_then_names,
+    sort_references, sort_unresolved,
 };
 use crate::storage::postgres::columns::{core, digest, limit as limit_of, optional_text, text, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::ListedMention;
 use crate::storage::postgres::snapshot::conditions::StatementParameters;
 use crate::storage::postgres::view::{PostgresSnapshot, in_order};
+use crate::storage::sql;
 
 /// Two artifacts `t` and `f` have a value of the attribute that the third parameter names in common.
 const SHARE_ATTRIBUTE: &str = "EXISTS (SELECT 1 FROM attribute x JOIN attribute y
@@ -69,24 +70,6 @@ impl PostgresSnapshot<'_> {
         }
         for edges in found.values_mut() {
             sort_references(edges, direction);
-        }
-        Ok(in_order(of, &found))
-    }
-
-    pub(super) fn manual_links(&self, of: &[CoreHash]) -> PostgresResult<Vec<Vec<ManualLink>>> {
-        let sql = "SELECT a.core, l.relation, s.core, t.core, l.note FROM artifact a
-                     JOIN link l ON l.source = a.id OR l.target = a.id
-                     JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target
-                    WHERE a.core = ANY($1) ORDER BY a.core, l.relation, s.core, t.core";
-        let mut found: HashMap<CoreHash, Vec<ManualLink>> = HashMap::new();
-        for row in self.session.rows(sql, &[&of])? {
-            let link = ManualLink {
-                relation: text(&row, 1)?,
-                source: core(&row, 2)?,
-                target: core(&row, 3)?,
-                note: optional_text(&row, 4)?,
-            };
-            found.entry(core(&row, 0)?).or_default().push(link);
         }
         Ok(in_order(of, &found))
     }
@@ -156,7 +139,8 @@ impl PostgresSnapshot<'_> {
         limit: usize,
     ) -> PostgresResult<Vec<UnresolvedReference>> {
         let digests = |after, limit| self.missing_digests(after, limit);
-        digests_then_names(after, limit, digests, |after, limit| self.missing_names(after, limit))
+        let names = |after: Option<&str>, limit| sql::missing_names(&self.session, after, limit);
+        digests_then_names(after, limit, digests, names)
     }
 
     /// Returns the references to the first `limit` missing digests after `after`, sorted.
@@ -183,23 +167,6 @@ impl PostgresSnapshot<'_> {
                 role: Some(role.name.clone()),
                 place: Some(place(&row, 3)?),
             });
-        }
-        sort_unresolved(&mut missing);
-        Ok(missing)
-    }
-
-    /// Returns the references to the first `limit` missing names after `after`, sorted.
-    fn missing_names(&self, after: Option<&str>, limit: usize) -> PostgresResult<Vec<UnresolvedReference>> {
-        let sql = "WITH missing AS (
-                     SELECT n.handle, f.core, n.relation FROM name_mention n JOIN artifact f ON f.id = n.artifact
-                      WHERE n.dangles AND ($1::text IS NULL OR n.handle > $1) AND NOT EXISTS
-                        (SELECT 1 FROM identity i WHERE i.key = n.key AND i.handle = n.handle AND i.artifact <> n.artifact))
-                   SELECT DISTINCT handle, core, relation FROM missing
-                    WHERE handle IN (SELECT DISTINCT handle FROM missing ORDER BY handle LIMIT $2)";
-        let mut missing = Vec::new();
-        for row in self.session.rows(sql, &[&after, &limit_of(limit)])? {
-            let (name, artifact, relation) = (text(&row, 0)?, core(&row, 1)?, text(&row, 2)?);
-            missing.push(UnresolvedReference::to_name(name, artifact, relation));
         }
         sort_unresolved(&mut missing);
         Ok(missing)

@@ -11,7 +11,6 @@ pub(super) mod journal;
 mod matches;
 mod mentioned;
 mod mentions;
-mod names;
 mod neighbors;
 mod sharers;
 mod sorting;
@@ -32,36 +31,70 @@ use crate::storage::interface::{
     ReferenceQueries, Resolution, RoleCount, SharedFile, Sharers, SharersQuery, Snapshot, Statistics,
     UnresolvedReference, UnresolvedTarget,
 };
+use crate::storage::sql;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone};
 
 impl ArtifactQueries for PostgresSnapshot<'_> {
     answer_with_inherent! {
-        fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>>;
-        fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<AttributeRecord>>>;
-        fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>>;
-        fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>>;
-        fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Result<Resolution>;
         fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>>;
         fn count(&self, filter: &Filter) -> Result<u64>;
         fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>>;
         fn attribute_names(&self) -> Result<Vec<String>>;
         fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>>;
-        fn label_keys(&self) -> Result<Vec<LabelKey>>;
-        fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>>;
-        fn statistics(&self, by: TimeBasis) -> Result<Statistics>;
         fn engine_statistics(&self) -> Result<Option<EngineStatistics>>;
+    }
+
+    fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>> {
+        self.answer(sql::artifacts(&self.session, of))
+    }
+
+    fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<AttributeRecord>>> {
+        self.answer(sql::attributes(&self.session, of))
+    }
+
+    fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Result<Resolution> {
+        self.answer(sql::resolve(&self.session, prefix, limit))
+    }
+
+    fn statistics(&self, by: TimeBasis) -> Result<Statistics> {
+        self.answer(sql::statistics(&self.session, by))
+    }
+
+    fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>> {
+        self.answer(sql::annotations(&self.session, of))
+    }
+
+    fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>> {
+        self.answer(sql::tagged(&self.session, names))
+    }
+
+    fn label_keys(&self) -> Result<Vec<LabelKey>> {
+        self.answer(sql::label_keys(&self.session))
+    }
+
+    fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>> {
+        self.answer(sql::label_values(&self.session, key, text, limit))
     }
 }
 
 impl CaptureQueries for PostgresSnapshot<'_> {
     answer_with_inherent! {
-        fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>>;
-        fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>>;
-        fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>>;
         fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>>;
         fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>>;
         fn files(&self, blobs: &[BlobHash]) -> Result<Vec<Option<FileRecord>>>;
         fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>>;
+    }
+
+    fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>> {
+        self.answer(sql::captures(&self.session, of))
+    }
+
+    fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>> {
+        self.answer(sql::captures_with(&self.session, targets))
+    }
+
+    fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>> {
+        self.answer(sql::preferred_captures(&self.session, of))
     }
 }
 
@@ -86,10 +119,6 @@ impl MentionQueries for PostgresSnapshot<'_> {
 impl ReferenceQueries for PostgresSnapshot<'_> {
     answer_with_inherent! {
         fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>>;
-        fn names(&self, of: &[CoreHash]) -> Result<Vec<Names>>;
-        fn named(&self, names: &[String]) -> Result<Vec<NameUse>>;
-        fn shared_names(&self, group: &str) -> Result<Vec<String>>;
-        fn has_namesake(&self, of: &[CoreHash]) -> Result<Vec<bool>>;
         fn related_among(
             &self,
             among: &[CoreHash],
@@ -103,9 +132,28 @@ impl ReferenceQueries for PostgresSnapshot<'_> {
             relation: &str,
             attribute: &str,
         ) -> Result<BTreeSet<CoreHash>>;
-        fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>>;
         fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>>;
         fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>>;
+    }
+
+    fn names(&self, of: &[CoreHash]) -> Result<Vec<Names>> {
+        self.answer(sql::names(&self.session, of))
+    }
+
+    fn named(&self, names: &[String]) -> Result<Vec<NameUse>> {
+        self.answer(sql::named(&self.session, names))
+    }
+
+    fn shared_names(&self, group: &str) -> Result<Vec<String>> {
+        self.answer(sql::shared_names(&self.session, group))
+    }
+
+    fn has_namesake(&self, of: &[CoreHash]) -> Result<Vec<bool>> {
+        self.answer(sql::has_namesake(&self.session, of))
+    }
+
+    fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>> {
+        self.answer(sql::manual_links(&self.session, of))
     }
 }
 
@@ -114,8 +162,14 @@ impl JournalQueries for PostgresSnapshot<'_> {
         fn journal(&self, query: &JournalQuery, from: u64, limit: usize) -> Result<Vec<JournalRecord>>;
         fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck>;
         fn journal_head(&self) -> Result<Head>;
-        fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>>;
-        fn tombstones_with(&self, digests: &[&[Digest]]) -> Result<Vec<Vec<Tombstone>>>;
+    }
+
+    fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>> {
+        self.answer(sql::removed_artifacts(&self.session, kind, after, limit))
+    }
+
+    fn tombstones_with(&self, digests: &[&[Digest]]) -> Result<Vec<Vec<Tombstone>>> {
+        self.answer(sql::tombstones_with(&self.session, digests))
     }
 }
 

@@ -6,15 +6,14 @@ use postgres::Row;
 
 use crate::digest::CoreHash;
 use crate::storage::interface::{
-    Direction, ManualLink, MentionRecord, NameMention, Neighborhood, Neighbors, NeighborsQuery,
-    sort_manual_links, sort_mentions, sort_references,
+    Direction, ManualLink, NameMention, Neighborhood, Neighbors, NeighborsQuery, sort_references,
 };
 use crate::storage::postgres::columns::{core, optional_text, text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
-use crate::storage::postgres::snapshot::names::{HAS_NAMESAKE, IS_ORIGINAL};
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::PostgresSnapshot;
+use crate::storage::sql::{Dialect, has_namesake_condition, is_original};
 
 /// The parts of the answer, whose number is the first column. The columns of artifacts are next, and those of references after
 /// them; the other parts use those that have the types which they need.
@@ -34,6 +33,8 @@ const LIST: i32 = 9;
 fn statement() -> String {
     let no_artifact = "0::smallint, 0::bigint, 0::bigint, 0::bigint, 0::bigint";
     let no_edge = "NULL::integer, NULL::bigint, NULL";
+    let is_original = is_original(Dialect::Postgres);
+    let has_namesake = has_namesake_condition(Dialect::Postgres);
     format!(
         "WITH requested AS MATERIALIZED
            (SELECT a.* FROM artifact a WHERE a.core = ANY($1)),
@@ -50,7 +51,7 @@ fn statement() -> String {
               FROM requested t JOIN edge e ON e.target = t.core JOIN role r ON r.id = e.role JOIN kind k ON k.id = t.kind
              WHERE e.artifact <> t.id AND r.relation IS NOT NULL),
          own AS MATERIALIZED
-           (SELECT DISTINCT a.core, i.handle, i.key, {IS_ORIGINAL} AS is_original
+           (SELECT DISTINCT a.core, i.handle, i.key, {is_original} AS is_original
               FROM requested a JOIN identity i ON i.artifact = a.id),
          mentioned AS MATERIALIZED
            (SELECT DISTINCT a.core, n.relation, n.handle, n.key, n.dangles
@@ -59,7 +60,7 @@ fn statement() -> String {
            (SELECT h.* FROM (SELECT key, handle FROM own UNION SELECT key, handle FROM mentioned) h
              WHERE h.handle <> ALL($2)),
          identified AS MATERIALIZED
-           (SELECT DISTINCT i.handle, i.artifact, {IS_ORIGINAL} AS is_original
+           (SELECT DISTINCT i.handle, i.artifact, {is_original} AS is_original
               FROM handle h JOIN identity i ON i.key = h.key AND i.handle = h.handle),
          referring AS MATERIALIZED
            (SELECT DISTINCT m.handle, m.relation, m.artifact
@@ -94,7 +95,7 @@ fn statement() -> String {
            FROM referring m JOIN artifact a ON a.id = m.artifact
          UNION ALL
          SELECT {NAMESAKE}, a.core, {no_artifact}, NULL, {no_edge}, NULL, NULL, true, NULL
-           FROM requested a WHERE $4 AND {HAS_NAMESAKE}
+           FROM requested a WHERE $4 AND ({has_namesake})
          UNION ALL
          SELECT {LIST}, a.core, {no_artifact}, l.digests, {no_edge}, l.entries, NULL, false, NULL
            FROM requested a JOIN capture c ON c.artifact = a.id JOIN mention_list l ON l.capture = c.id
@@ -186,27 +187,6 @@ impl PostgresSnapshot<'_> {
         }
         Ok(())
     }
-
-    /// Returns the entries of an artifact as mentions in the roles of each group.
-    pub(super) fn by_group(
-        &self,
-        artifact: CoreHash,
-        entries: Option<&BTreeSet<ListedMention>>,
-        groups: &[&str],
-    ) -> PostgresResult<Vec<Vec<MentionRecord>>> {
-        let mut all = vec![Vec::new(); groups.len()];
-        for entry in entries.into_iter().flatten() {
-            let group = &self.names.role(&self.session, entry.role)?.group;
-            let mention = self.mention(artifact, entry)?;
-            for (_, mentions) in groups.iter().zip(&mut all).filter(|(name, _)| *name == group) {
-                mentions.push(mention.clone());
-            }
-        }
-        for mentions in &mut all {
-            sort_mentions(mentions);
-        }
-        Ok(all)
-    }
 }
 
 /// Adds each manual link to those of its ends that were asked for.
@@ -223,7 +203,9 @@ fn add_manual_links(neighborhood: &mut Neighborhood, links: &[ManualLink]) {
 /// Sorts as the interface requires it.
 fn sort(neighbors: &mut Neighbors) {
     let Neighbors { manual_links, outgoing, incoming, names, .. } = neighbors;
-    sort_manual_links(manual_links);
+    manual_links.sort_by(|one, other| {
+        (&one.relation, one.source, one.target).cmp(&(&other.relation, other.source, other.target))
+    });
     sort_references(outgoing, Direction::Out);
     sort_references(incoming, Direction::In);
     names.own.sort_unstable();

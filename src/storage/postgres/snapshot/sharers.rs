@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use postgres::Row;
 
 use crate::digest::{CoreHash, Digest};
-use crate::storage::interface::{Sharers, SharersQuery};
+use crate::storage::interface::{MentionRecord, Sharers, SharersQuery, sort_mentions};
 use crate::storage::postgres::columns::{core, limit as limit_of, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::{self, ListedMention};
@@ -84,6 +84,27 @@ impl PostgresSnapshot<'_> {
             sharers.mentions.insert(artifact.core, mentions);
         }
         Ok(Some(sharers))
+    }
+
+    /// Returns the entries of an artifact as mentions in the roles of each group.
+    pub(super) fn by_group(
+        &self,
+        artifact: CoreHash,
+        entries: Option<&BTreeSet<ListedMention>>,
+        groups: &[&str],
+    ) -> PostgresResult<Vec<Vec<MentionRecord>>> {
+        let mut all = vec![Vec::new(); groups.len()];
+        for entry in entries.into_iter().flatten() {
+            let group = &self.names.role(&self.session, entry.role)?.group;
+            let mention = self.mention(artifact, entry)?;
+            for (_, mentions) in groups.iter().zip(&mut all).filter(|(name, _)| *name == group) {
+                mentions.push(mention.clone());
+            }
+        }
+        for mentions in &mut all {
+            sort_mentions(mentions);
+        }
+        Ok(all)
     }
 }
 

@@ -2,26 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tables::{
-    AttributeColumns, EdgeColumns, IdentityColumns, MemberColumns, MentionKeyColumns, MentionListColumns,
-    NameMentionColumns,
-};
-use crate::artifact::{Admitted, Member};
-use crate::digest::CoreHash;
+use super::tables::{ATTRIBUTE, EDGE, IDENTITY, MEMBER, MENTION_KEY, MENTION_LIST, NAME_MENTION};
+use crate::artifact::{Admitted, ArtifactLocation, Member};
+use crate::digest::{CoreHash, Digest};
 use crate::storage::catalog::Row;
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
-use crate::storage::postgres::lists::{self, ListedMention};
+use crate::storage::postgres::lists::{self, EncodedList, ListedMention};
 use crate::storage::postgres::names::NameRegistry;
 use crate::storage::postgres::session::DatabaseTransaction;
+use crate::storage::sql::{SqlSession as _, SqlTable, SqlValue};
 
-/// Rows that are derived from captures, each table's by column.
+/// Rows that are derived from captures.
 #[derive(Default)]
 pub(in crate::storage::postgres) struct DerivedRows {
-    members: MemberColumns,
-    lists: MentionListColumns,
-    keys: MentionKeyColumns,
-    edges: EdgeColumns,
-    /// Names and values, by the number of the artifact.
+    members: Vec<Vec<SqlValue>>,
+    lists: Vec<Vec<SqlValue>>,
+    keys: Vec<Vec<SqlValue>>,
+    edges: Vec<Vec<SqlValue>>,
+    /// The numbers of the values, by the number of the artifact, name and value.
     attributes: BTreeMap<(i64, String, String), Option<i64>>,
     identities: BTreeSet<(i64, String)>,
     /// Relations and handles, by the number of the artifact, with whether they dangle.
@@ -31,9 +29,9 @@ pub(in crate::storage::postgres) struct DerivedRows {
 impl DerivedRows {
     /// Adds the files of a capture.
     pub(in crate::storage::postgres) fn add_members(&mut self, capture: i64, members: &[Member]) {
-        for member in members {
-            self.members.add(capture, member);
-        }
+        let row =
+            |member: &Member| vec![capture.into(), member.name().to_owned().into(), member.blob().0.into()];
+        self.members.extend(members.iter().map(row));
     }
 
     /// Adds what a capture mentions. Without the number of its artifact, adds nothing that belongs to that.
@@ -49,14 +47,24 @@ impl DerivedRows {
             let (role, group) = names.role_id(admitted.kind(), mention.role).ok_or_else(missing)?;
             let entry = ListedMention { role, place: mention.place.clone(), digest: mention.digest };
             if let (Some(artifact), true) = (artifact, mention.role.relation.is_some()) {
-                self.edges.add(artifact, &entry);
+                self.edges.push(edge(artifact, &entry));
             }
             groups.entry(group).or_default().push(entry);
         }
         for (group, entries) in groups {
-            let list = lists::encode(entries);
-            self.keys.add(capture, group, &list.digests);
-            self.lists.add(capture, group, list);
+            let EncodedList { digests, entries, firsts } = lists::encode(entries);
+            let group = SqlValue::from(i64::from(group));
+            // Digests with the same first eight bytes share one key.
+            let keys: BTreeSet<i64> = digests.iter().map(Digest::key).collect();
+            self.keys.extend(keys.into_iter().map(|key| vec![key.into(), capture.into(), group.clone()]));
+            let firsts = if firsts.is_empty() { SqlValue::Null } else { lists::joined(&firsts).into() };
+            self.lists.push(vec![
+                capture.into(),
+                group,
+                lists::joined(&digests).into(),
+                entries.into(),
+                firsts,
+            ]);
         }
         Ok(())
     }
@@ -81,24 +89,31 @@ impl DerivedRows {
 
     /// Writes the rows.
     pub(in crate::storage::postgres) fn write(self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
-        self.members.write(session)?;
-        self.lists.write(session)?;
-        self.keys.write(session)?;
-        self.edges.write(session)?;
-        let mut attributes = AttributeColumns::default();
-        for ((artifact, name, value), number) in self.attributes {
-            attributes.add(artifact, name, &value, number);
-        }
-        attributes.write(session)?;
-        let mut identities = IdentityColumns::default();
-        for (artifact, handle) in &self.identities {
-            identities.add(*artifact, handle);
-        }
-        identities.write(session)?;
-        let mut mentions = NameMentionColumns::default();
-        for ((artifact, relation, handle), dangles) in self.name_mentions {
-            mentions.add(artifact, relation, &handle, dangles);
-        }
-        mentions.write(session)
+        let attributes = self.attributes.into_iter().map(|((artifact, name, value), number)| {
+            vec![artifact.into(), name.into(), value.into(), number.map_or(SqlValue::Null, SqlValue::Integer)]
+        });
+        let identities =
+            self.identities.into_iter().map(|(artifact, handle)| vec![artifact.into(), handle.into()]);
+        let mentions = self.name_mentions.into_iter().map(|((artifact, relation, handle), dangles)| {
+            vec![artifact.into(), relation.into(), handle.into(), dangles.into()]
+        });
+        let tables: [(&SqlTable, Vec<Vec<SqlValue>>); 7] = [
+            (&MEMBER, self.members),
+            (&MENTION_LIST, self.lists),
+            (&MENTION_KEY, self.keys),
+            (&EDGE, self.edges),
+            (&ATTRIBUTE, attributes.collect()),
+            (&IDENTITY, identities.collect()),
+            (&NAME_MENTION, mentions.collect()),
+        ];
+        tables.into_iter().try_for_each(|(table, rows)| session.insert(table, rows))
     }
+}
+
+fn edge(artifact: i64, entry: &ListedMention) -> Vec<SqlValue> {
+    let (index, pointer) = match &entry.place {
+        ArtifactLocation::Index(index) => (i64::from(*index).into(), SqlValue::Null),
+        ArtifactLocation::Pointer(pointer) => (SqlValue::Null, pointer.clone().into()),
+    };
+    vec![artifact.into(), entry.digest.into(), i64::from(entry.role).into(), index, pointer]
 }

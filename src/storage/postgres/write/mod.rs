@@ -1,6 +1,5 @@
 //! Execution of the changes of rows that follow from entries of the journal, each table's in one statement.
 
-pub(super) mod annotations;
 mod artifacts;
 pub(super) mod blobs;
 pub(super) mod captures;
@@ -18,8 +17,8 @@ use super::session::DatabaseTransaction;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::catalog::{Row, RowChange, RowKey, apply};
 use crate::storage::interface::AppendedEntry;
+use crate::storage::sql::{self, AnnotationChanges};
 use crate::storage::{RecordedEntry, Tombstone};
-use annotations::AnnotationChanges;
 use artifacts::ArtifactChanges;
 use blobs::Blobs;
 pub(super) use blobs::blobs_of;
@@ -68,8 +67,7 @@ impl RowWriter<'_, '_, '_> {
     fn write(&mut self, changes: RowChanges<'_>) -> PostgresResult<()> {
         let session = self.session;
         if !changes.readmitted.is_empty() {
-            let cores = Vec::from_iter(&changes.readmitted);
-            session.execute("DELETE FROM tombstone WHERE core = ANY($1)", &[&cores])?;
+            sql::readmit(session, &Vec::from_iter(changes.readmitted))?;
         }
         let needed = changes.captures.blobs();
         self.blobs.send(session, &needed)?;
@@ -83,7 +81,7 @@ impl RowWriter<'_, '_, '_> {
             &changes.removed.into_iter().collect::<Vec<_>>(),
             changes.removed_at,
         )?;
-        removal::insert_tombstones(session, &changes.tombstones.into_values().collect::<Vec<_>>())
+        sql::put_tombstones(session, changes.tombstones.into_values().collect())
     }
 
     /// Writes what follows from the bytes of the captures that are added, of artifacts with these numbers.
@@ -126,7 +124,7 @@ impl<'c> RowChanges<'c> {
                     | Row::Note { core, .. }
                     | Row::Pin { core, .. }
                     | Row::Label { core, .. }
-                    | Row::Tombstone { core, .. } => is_removed(core),
+                    | Row::Tombstone(Tombstone { core, .. }) => is_removed(core),
                 },
                 RowChange::Arrive { core, .. }
                 | RowChange::See { core, .. }
@@ -139,9 +137,9 @@ impl<'c> RowChanges<'c> {
     fn add(&mut self, entry: &RecordedEntry, change: RowChange<'c>) {
         match change {
             RowChange::Insert(row) => self.insert(row),
-            RowChange::Put(row) => self.put(entry, row),
+            RowChange::Put(row) => self.put(row),
             RowChange::Delete(RowKey::Signature(core, capture)) => self.captures.sign(core, capture, None),
-            RowChange::Delete(key) => self.annotations.delete(&key),
+            RowChange::Delete(key) => self.annotations.delete(key),
             RowChange::Arrive { core, at, arrival } => self.artifacts.arrive(core, at, arrival),
             RowChange::See { core, capture, at } => self.captures.see(core, capture, at),
             RowChange::Store { core, capture, content } => self.captures.store(core, capture, content),
@@ -168,17 +166,16 @@ impl<'c> RowChanges<'c> {
         }
     }
 
-    fn put(&mut self, entry: &RecordedEntry, row: Row) {
+    fn put(&mut self, row: Row) {
         match row {
             Row::Capture { .. } => self.captures.add(row),
             Row::Signature { core, capture, state, key_id } => {
                 self.captures.sign(core, capture, Some((state, key_id)));
             }
-            Row::Tombstone { digest, entry: seq, .. } => {
-                self.tombstones
-                    .extend(Tombstone::new(entry, digest).map(|tombstone| ((digest, seq), tombstone)));
+            Row::Tombstone(tombstone) => {
+                self.tombstones.insert((tombstone.digest, tombstone.entry), tombstone);
             }
-            _ => self.annotations.put(&row),
+            _ => self.annotations.put(row),
         }
     }
 }

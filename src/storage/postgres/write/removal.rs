@@ -5,12 +5,10 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 
 use crate::digest::{CoreHash, Digest};
-use crate::storage::Tombstone;
 use crate::storage::postgres::columns::{digests, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::full_text::index::forget;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::unreferenced;
 
 /// Deletes the rows of artifacts that are removed at a time and have no annotations, and the bytes that no other one has.
@@ -74,32 +72,4 @@ pub(in crate::storage::postgres) fn delete_lists(
     }
     let sql = "DELETE FROM mention_key WHERE key = ANY($1) AND capture = ANY($2)";
     session.execute(sql, &[&Vec::from_iter(keys), &captures]).map(drop)
-}
-
-/// Inserts tombstones.
-pub(in crate::storage::postgres) fn insert_tombstones(
-    session: &DatabaseTransaction<'_>,
-    tombstones: &[Tombstone],
-) -> PostgresResult<()> {
-    if tombstones.is_empty() {
-        return Ok(());
-    }
-    let rows = || tombstones.iter();
-    let digests: Vec<Digest> = rows().map(|tombstone| tombstone.digest).collect();
-    let entries: Vec<i64> = rows().map(|tombstone| tombstone.entry.cast_signed()).collect();
-    let times: Vec<i64> = rows().map(|tombstone| tombstone.at.timestamp_millis()).collect();
-    let cores: Vec<CoreHash> = rows().map(|tombstone| tombstone.core).collect();
-    let kinds: Vec<_> = rows().map(|tombstone| to_stored(&tombstone.kind)).collect();
-    let actors: Vec<_> = rows().map(|tombstone| tombstone.actor.as_deref().map(to_stored)).collect();
-    let reasons: Vec<_> = rows().map(|tombstone| tombstone.reason.as_deref().map(to_stored)).collect();
-    let left: Vec<i64> = rows().map(|tombstone| tombstone.left.cast_signed()).collect();
-    let sizes: Vec<i64> = rows().map(|tombstone| tombstone.size.cast_signed()).collect();
-    session.execute(
-        "INSERT INTO tombstone (digest, entry, at, core, kind, actor, reason, remaining, size)
-         SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[], $5::text[], $6::text[], $7::text[],
-                              $8::bigint[], $9::bigint[])
-         ON CONFLICT (digest, entry) DO NOTHING",
-        &[&digests, &entries, &times, &cores, &kinds, &actors, &reasons, &left, &sizes],
-    )?;
-    Ok(())
 }

@@ -4,7 +4,6 @@ use rusqlite::OptionalExtension;
 
 use super::FileInspection;
 use super::blobs::{NamedBlobRow, file};
-use super::scan::TableScan;
 use crate::artifact::parse_manifest;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::StoredMember;
@@ -15,37 +14,7 @@ use crate::storage::sqlite::ids::{blob_id, capture_id};
 use crate::storage::sqlite::signatures::signature;
 use crate::storage::sqlite::{Result, StorageError};
 
-/// The query for the row ids of artifacts from `?1` on, from an index.
-pub(super) const ARTIFACT_IDS: &str =
-    "SELECT id FROM artifact INDEXED BY artifact_by_arrival WHERE id >= ?1 ORDER BY id";
-
 impl FileInspection<'_> {
-    /// Returns all artifacts, or those of one kind, ordered by core hash. An unreadable part of the table is a finding.
-    pub(super) fn all_artifacts(
-        &self,
-        kind: Option<&str>,
-        findings: &mut Vec<Finding>,
-    ) -> Result<Vec<CheckedArtifact>> {
-        const SCAN: TableScan = TableScan {
-            table: "artifact",
-            // Not through an index, which may be incomplete.
-            sql: "SELECT a.id, a.core, k.name FROM artifact a NOT INDEXED LEFT JOIN kind k ON k.id = a.kind
-                   WHERE a.id BETWEEN ?1 AND ?2 ORDER BY a.id",
-            ids: ARTIFACT_IDS,
-        };
-        let mut artifacts = Vec::new();
-        self.scan(&SCAN, findings, |row| {
-            // A damaged name of a kind is reported with the kinds, and the artifact may be of any.
-            let (core, name) = (row.get(1)?, row.get::<_, Option<String>>(2).unwrap_or_default());
-            if kind.is_none() || kind == name.as_deref() {
-                artifacts.push(CheckedArtifact { id: row.get(0)?, core, kind: name });
-            }
-            Ok(())
-        })?;
-        artifacts.sort_unstable_by_key(|artifact| (artifact.core, artifact.id));
-        Ok(artifacts)
-    }
-
     /// Returns the ids of an artifact's captures in the order in which they were added.
     pub(super) fn captures_of(
         &self,

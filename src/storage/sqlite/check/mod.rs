@@ -143,10 +143,6 @@ impl Inspection for FileInspection<'_> {
         self.unlisted_mentions(artifact, findings)
     }
 
-    fn artifacts(&self, kind: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
-        self.all_artifacts(kind, findings)
-    }
-
     fn capture_ids(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Vec<CaptureId>> {
         self.captures_of(artifact, findings)
     }

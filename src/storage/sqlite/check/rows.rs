@@ -3,35 +3,22 @@
 use rusqlite::Row as SqliteRow;
 
 use super::FileInspection;
-use super::captures::ARTIFACT_IDS;
 use super::scan::TableScan;
-use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::digest::Digest;
 use crate::storage::catalog::Row;
-use crate::storage::check::finding::{DIFFERENT_ROW, Finding, SURPLUS_ROW, Subject};
+use crate::storage::check::finding::{Finding, SURPLUS_ROW, Subject};
 use crate::storage::check::{JournalReplay, JournalRow, JournaledTable, UnreadRows};
-use crate::storage::seal::seal;
+use crate::storage::sql::{Dialect, differently_derived, journaled_row, journaled_rows};
+use crate::storage::sqlite::shared_statements::shared_row;
 use crate::storage::sqlite::tombstones::{self, UndeletedArtifact};
 use crate::storage::sqlite::{Result, schema};
 
-/// Artifacts.
-const ARTIFACTS: TableScan = TableScan {
-    table: "artifact",
-    // Not through an index, which may be incomplete.
-    sql: "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival FROM artifact a NOT INDEXED
-            LEFT JOIN kind k ON k.id = a.kind WHERE a.id BETWEEN ?1 AND ?2 ORDER BY a.id",
-    ids: ARTIFACT_IDS,
-};
+/// The query for the row ids of artifacts.
+const ARTIFACT_IDS: &str =
+    "SELECT id FROM artifact INDEXED BY artifact_by_arrival WHERE id >= ?1 ORDER BY id";
 
-/// Captures. An entry that does not have the path of the capture has none.
-const CAPTURES: TableScan = TableScan {
-    table: "capture",
-    sql: "SELECT c.id, a.core, b.digest, c.size, c.added_at, c.seen_at,
-                 iif(c.source_entry IS NULL, NULL, coalesce(j.source_path, '')), c.seal
-            FROM capture c NOT INDEXED LEFT JOIN artifact a ON a.id = c.artifact LEFT JOIN blob b ON b.id = c.blob
-            LEFT JOIN journal j ON j.seq = c.source_entry AND j.core = a.core AND j.capture = b.digest
-           WHERE c.id BETWEEN ?1 AND ?2 ORDER BY c.id",
-    ids: "SELECT id FROM capture INDEXED BY capture_by_artifact WHERE id >= ?1 ORDER BY id",
-};
+/// The query for the row ids of captures.
+const CAPTURE_IDS: &str = "SELECT id FROM capture INDEXED BY capture_by_artifact WHERE id >= ?1 ORDER BY id";
 
 impl FileInspection<'_> {
     /// Passes every entry of the journal to `take`. Returns false and adds a finding if it cannot be read.
@@ -61,122 +48,33 @@ impl FileInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows> {
         let mut found = Vec::new();
+        let sql = journaled_rows(Dialect::Sqlite, table);
         let mut visit = |row: &SqliteRow<'_>| {
-            let read = read(table, row)?;
-            if let Some(Row::Capture { core, capture, .. }) = &read
-                && row.get_ref(7)?.as_blob()? != seal(*core, *capture)
-            {
-                let subject = Subject::Capture(*capture);
-                found.push(Finding::new(DIFFERENT_ROW, subject, "capture: seal is not that of its artifact"));
-            }
-            if let Some(row) = read {
-                take(row);
+            let values = shared_row(row, row.as_ref().column_count())?;
+            if let Some(stored) = journaled_row(table, &values)? {
+                found.extend(differently_derived(&stored, &values));
+                take(stored);
             }
             Ok(())
         };
+        let scan = |alias: &str, ids| TableScan {
+            table: table.name(),
+            sql: format!("{sql} WHERE {alias}.id BETWEEN ?1 AND ?2 ORDER BY {alias}.id"),
+            id: 1,
+            ids,
+        };
         let unread = match table {
-            JournaledTable::Artifact => self.scan(&ARTIFACTS, findings, visit)?,
-            JournaledTable::Capture => self.scan(&CAPTURES, findings, visit)?,
+            JournaledTable::Artifact => self.scan(&scan("a", ARTIFACT_IDS), findings, visit)?,
+            JournaledTable::Capture => self.scan(&scan("c", CAPTURE_IDS), findings, visit)?,
             _ => {
                 let subject = Subject::Table(table.name().to_owned());
-                let is_whole = self.each_row(query(table), subject, findings, &mut visit)?;
+                let is_whole = self.each_row(&sql, subject, findings, &mut visit)?;
                 UnreadRows { numbers: Vec::new(), are_incomplete: !is_whole }
             }
         };
         findings.append(&mut found);
         Ok(unread)
     }
-}
-
-/// Returns the query for the rows of a table without row ids.
-fn query(table: JournaledTable) -> &'static str {
-    match table {
-        JournaledTable::Artifact => ARTIFACTS.sql,
-        JournaledTable::Capture => CAPTURES.sql,
-        JournaledTable::Signature => {
-            "SELECT a.core, b.digest, s.state, s.key_id FROM signature s NOT INDEXED
-               LEFT JOIN capture c ON c.id = s.capture LEFT JOIN blob b ON b.id = c.blob
-               LEFT JOIN artifact a ON a.id = c.artifact"
-        }
-        JournaledTable::Tag => {
-            "SELECT a.core, t.name, t.at FROM tag t NOT INDEXED LEFT JOIN artifact a ON a.id = t.artifact"
-        }
-        JournaledTable::Note => {
-            "SELECT a.core, n.text, n.at FROM note n NOT INDEXED LEFT JOIN artifact a ON a.id = n.artifact"
-        }
-        JournaledTable::Pin => {
-            "SELECT a.core, p.note, p.at FROM pin p NOT INDEXED LEFT JOIN artifact a ON a.id = p.artifact"
-        }
-        JournaledTable::Label => {
-            "SELECT a.core, v.key, v.value, l.at FROM label l NOT INDEXED
-               LEFT JOIN artifact a ON a.id = l.artifact LEFT JOIN label_value v ON v.id = l.value"
-        }
-        JournaledTable::Link => {
-            "SELECT s.core, l.relation, t.core, l.note, l.stated_at FROM link l NOT INDEXED
-               LEFT JOIN artifact s ON s.id = l.source LEFT JOIN artifact t ON t.id = l.target"
-        }
-        JournaledTable::Tombstone => {
-            "SELECT t.digest, t.entry, j.entry ->> 'core' FROM tombstone t NOT INDEXED
-               LEFT JOIN journal j ON j.seq = t.entry"
-        }
-    }
-}
-
-/// Reads a row. Returns `None` if it refers to a missing one, which is found as that.
-fn read(table: JournaledTable, row: &SqliteRow<'_>) -> rusqlite::Result<Option<Row>> {
-    if table == JournaledTable::Tombstone {
-        // An entry that removes nothing names no artifact.
-        let core: Option<String> = row.get(2)?;
-        let core = core.and_then(|core| core.parse().ok()).map_or(CoreHash(row.get(0)?), CoreHash);
-        let entry = row.get::<_, i64>(1)?.cast_unsigned();
-        return Ok(Some(Row::Tombstone { digest: row.get(0)?, core, entry }));
-    }
-    let is_numbered = matches!(table, JournaledTable::Artifact | JournaledTable::Capture);
-    let core: Option<CoreHash> = row.get(usize::from(is_numbered))?;
-    let Some(core) = core else { return Ok(None) };
-    Ok(Some(match table {
-        JournaledTable::Artifact => Row::Artifact {
-            core,
-            entry: row.get::<_, i64>(0)?.cast_unsigned(),
-            // A damaged name is another one.
-            kind: row.get::<_, Option<String>>(2).unwrap_or_default().unwrap_or_default(),
-            added_at: row.get(3)?,
-            seen_at: row.get(4)?,
-            arrival: row.get(5)?,
-        },
-        JournaledTable::Capture => {
-            let Some(capture) = row.get(2)? else { return Ok(None) };
-            Row::Capture {
-                core,
-                capture,
-                entry: row.get::<_, i64>(0)?.cast_unsigned(),
-                size: row.get::<_, i64>(3)?.cast_unsigned(),
-                added_at: row.get(4)?,
-                seen_at: row.get(5)?,
-                source_path: row.get(6)?,
-            }
-        }
-        JournaledTable::Signature => {
-            let capture: Option<CaptureHash> = row.get(1)?;
-            let Some(capture) = capture else { return Ok(None) };
-            Row::Signature { core, capture, state: row.get(2)?, key_id: row.get(3)? }
-        }
-        JournaledTable::Tag => Row::Tag { core, name: row.get(1)?, at: row.get(2)? },
-        JournaledTable::Note => Row::Note { core, text: row.get(1)?, at: row.get(2)? },
-        JournaledTable::Pin => Row::Pin { core, note: row.get(1)?, at: row.get(2)? },
-        JournaledTable::Label => {
-            let key: Option<String> = row.get(1)?;
-            let Some(key) = key else { return Ok(None) };
-            Row::Label { core, key, value: row.get(2)?, at: row.get(3)? }
-        }
-        JournaledTable::Link => {
-            let target: Option<CoreHash> = row.get(2)?;
-            let Some(target) = target else { return Ok(None) };
-            let (relation, note, at) = (row.get(1)?, row.get(3)?, row.get(4)?);
-            Row::Link { source: core, relation, target, note, at }
-        }
-        JournaledTable::Tombstone => return Ok(None),
-    }))
 }
 
 /// Reads the whole journal.

@@ -14,8 +14,10 @@ const LISTED: usize = 10;
 /// A scan of a table in the order of its row ids.
 pub(super) struct TableScan {
     pub(super) table: &'static str,
-    /// The query for the rows with row ids from `?1` to `?2`. Its first column is the row id.
-    pub(super) sql: &'static str,
+    /// The query for the rows with row ids from `?1` to `?2`.
+    pub(super) sql: String,
+    /// The column of the query that has the row id.
+    pub(super) id: usize,
     /// The query for the row ids from `?1` on, which reads an index: those in the table may be out of reach.
     pub(super) ids: &'static str,
 }
@@ -65,10 +67,10 @@ impl FileInspection<'_> {
         let (mut unread, mut cause) = (UnreadRows::default(), None);
         let mut next = i64::MIN;
         let read = self.look(subject(), findings, || {
-            let mut statement = self.connection.prepare(scan.sql)?;
+            let mut statement = self.connection.prepare(&scan.sql)?;
             let mut rows = statement.query((i64::MIN, i64::MAX))?;
             while let Some(row) = rows.next()? {
-                let id: i64 = row.get(0)?;
+                let id: i64 = row.get(scan.id)?;
                 next = id.saturating_add(1);
                 if let Some(error) = damage(take(row))? {
                     unread.numbers.push(id);
@@ -90,7 +92,7 @@ impl FileInspection<'_> {
                 ids => ids.map_err(failed)?,
             };
             for id in ids {
-                let row = self.connection.prepare_cached(scan.sql).and_then(|mut row| {
+                let row = self.connection.prepare_cached(&scan.sql).and_then(|mut row| {
                     let mut rows = row.query((id, id))?;
                     rows.next()?.map_or(Ok(()), &mut take)
                 });

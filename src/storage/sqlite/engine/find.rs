@@ -201,7 +201,7 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
             for condition in &self.conditions {
                 let before = matches.len();
                 for part in &parts {
-                    condition.add_matches(self.snapshot, *part, &mut matches)?;
+                    matches.append(&mut condition.matches(self.snapshot, *part)?);
                 }
                 if matches.len() == before {
                     return Ok(());

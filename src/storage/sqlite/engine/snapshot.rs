@@ -16,6 +16,7 @@ use crate::storage::interface::{
     MentionRecord, NameUse, Names, Order, Page, ReferenceEdge, ReferenceQueries, Resolution, RoleCount,
     SharedFile, Snapshot, Statistics, UnresolvedReference, UnresolvedTarget, sort_mentions, sort_references,
 };
+use crate::storage::sql;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone, days};
 
 impl read::SqliteSnapshot<'_> {
@@ -55,43 +56,38 @@ impl ArtifactQueries for read::SqliteSnapshot<'_> {
         fn count(&self, filter: &Filter) -> Result<u64>;
         fn attribute_names(&self) -> Result<Vec<String>>;
         fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>>;
-        fn label_keys(&self) -> Result<Vec<LabelKey>>;
-        fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>>;
-        fn statistics(&self, by: TimeBasis) -> Result<Statistics>;
+    }
+
+    fn statistics(&self, by: TimeBasis) -> Result<Statistics> {
+        self.answer(sql::statistics(self.connection(), by))
     }
 
     fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>> {
-        of.iter().map(|core| Ok(self.artifact(*core)?.map(ArtifactRow::record))).collect()
+        self.answer(sql::artifacts(self.connection(), of))
     }
 
     fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<AttributeRecord>>> {
-        self.each(of, |_, id| self.attributes(id))
+        self.answer(sql::attributes(self.connection(), of))
     }
 
     fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>> {
-        self.each(of, |_, id| {
-            let (note, pin) = (self.note_of(id)?, self.pin_of(id)?);
-            Ok(Annotations { tags: self.tags(id)?, note, pin, labels: self.labels_of(id)? })
-        })
+        self.answer(sql::annotations(self.connection(), of))
     }
 
     fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>> {
-        names.iter().map(|name| Ok(self.tagged(name)?.map(|artifact| artifact.core))).collect()
+        self.answer(sql::tagged(self.connection(), names))
+    }
+
+    fn label_keys(&self) -> Result<Vec<LabelKey>> {
+        self.answer(sql::label_keys(self.connection()))
+    }
+
+    fn label_values(&self, key: &str, text: &str, limit: usize) -> Result<Vec<LabelValue>> {
+        self.answer(sql::label_values(self.connection(), key, text, limit))
     }
 
     fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Result<Resolution> {
-        let most = u32::try_from(limit).unwrap_or(u32::MAX);
-        let artifacts = self.artifacts_with_prefix(prefix, most)?;
-        let captures = self.captures_beginning(prefix, most)?.into_iter();
-        let captures: Vec<_> =
-            captures.map(|(artifact, capture)| CaptureTarget { capture, artifact }).collect();
-        let is_stored = !artifacts.is_empty() || !captures.is_empty();
-        let mut tombstones = if is_stored { Vec::new() } else { self.tombstones(prefix)? };
-        // Several removed artifacts may have had a capture with the same hash.
-        let mut known = BTreeSet::new();
-        tombstones.retain(|tombstone| known.insert(tombstone.digest));
-        tombstones.truncate(limit);
-        Ok(Resolution { artifacts, captures, tombstones })
+        self.answer(sql::resolve(self.connection(), prefix, limit))
     }
 
     fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>> {
@@ -113,15 +109,15 @@ impl CaptureQueries for read::SqliteSnapshot<'_> {
     }
 
     fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>> {
-        self.each(of, |core, id| self.captures(core, id))
+        self.answer(sql::captures(self.connection(), of))
     }
 
     fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>> {
-        targets.iter().map(|target| self.capture(target.artifact, target.capture)).collect()
+        self.answer(sql::captures_with(self.connection(), targets))
     }
 
     fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>> {
-        self.each(of, |core, id| self.preferred_capture(core, id))
+        self.answer(sql::preferred_captures(self.connection(), of))
     }
 
     fn files(&self, blobs: &[BlobHash]) -> Result<Vec<Option<FileRecord>>> {
@@ -177,7 +173,6 @@ impl MentionQueries for read::SqliteSnapshot<'_> {
 
 impl ReferenceQueries for read::SqliteSnapshot<'_> {
     forward_to_inherent! {
-        fn shared_names(&self, group: &str) -> Result<Vec<String>>;
         fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>>;
     }
 
@@ -209,30 +204,19 @@ impl ReferenceQueries for read::SqliteSnapshot<'_> {
     }
 
     fn names(&self, of: &[CoreHash]) -> Result<Vec<Names>> {
-        self.each(of, |_, id| {
-            Ok(Names {
-                own: self.names_of(id)?,
-                original: self.original_names(id)?,
-                mentioned: self.names_mentioned(id)?,
-            })
-        })
+        self.answer(sql::names(self.connection(), of))
     }
 
     fn named(&self, names: &[String]) -> Result<Vec<NameUse>> {
-        let uses = |name: &String| {
-            let referring = self.referring_to(name)?.into_iter();
-            let referring = referring.map(|(relation, id)| Ok((relation, self.core_of(id)?)));
-            Ok(NameUse {
-                identified: self.cores(self.named(name)?)?,
-                originals: self.cores(self.originals(name)?)?,
-                referring: referring.collect::<Result<_>>()?,
-            })
-        };
-        names.iter().map(uses).collect()
+        self.answer(sql::named(self.connection(), names))
+    }
+
+    fn shared_names(&self, group: &str) -> Result<Vec<String>> {
+        self.answer(sql::shared_names(self.connection(), group))
     }
 
     fn has_namesake(&self, of: &[CoreHash]) -> Result<Vec<bool>> {
-        self.each(of, |_, id| self.has_namesake(id))
+        self.answer(sql::has_namesake(self.connection(), of))
     }
 
     fn related_among(
@@ -272,7 +256,7 @@ impl ReferenceQueries for read::SqliteSnapshot<'_> {
     }
 
     fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>> {
-        self.each(of, |_, id| self.links_of(id))
+        self.answer(sql::manual_links(self.connection(), of))
     }
 }
 
@@ -282,11 +266,14 @@ impl JournalQueries for read::SqliteSnapshot<'_> {
         fn check_journal(&self, since: Option<Digest>) -> Result<JournalCheck>;
         fn journal_head(&self) -> Result<Head>;
         fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>>;
-        fn tombstones_with(&self, digests: &[&[Digest]]) -> Result<Vec<Vec<Tombstone>>>;
     }
 
     fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>> {
-        self.removed_artifacts(kind, after, limit)
+        self.answer(sql::removed_artifacts(self.connection(), kind, after, limit))
+    }
+
+    fn tombstones_with(&self, digests: &[&[Digest]]) -> Result<Vec<Vec<Tombstone>>> {
+        self.answer(sql::tombstones_with(self.connection(), digests))
     }
 }
 

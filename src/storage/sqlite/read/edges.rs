@@ -4,15 +4,14 @@ use std::collections::BTreeSet;
 
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::interface::{
-    count_targets, digests_then_names, page_of_unresolved, sort_manual_links, sort_unresolved,
-};
+use crate::storage::interface::{count_targets, digests_then_names, page_of_unresolved, sort_unresolved};
+use crate::storage::sql;
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::read::mentions::{RoleCache, mention};
 use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, limit_of};
-use crate::storage::{ManualLink, NameMention, ReferenceEdge, Result, UnresolvedReference, UnresolvedTarget};
+use crate::storage::{ReferenceEdge, Result, UnresolvedReference, UnresolvedTarget};
 
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
 const CONTAINS: &str = relation::CONTAINS;
@@ -139,47 +138,6 @@ impl SqliteSnapshot<'_> {
         Ok(containers)
     }
 
-    /// Returns the relations and names by which an artifact refers to others, and whether each dangles, sorted.
-    pub(crate) fn names_mentioned(&self, artifact: ArtifactId) -> Result<Vec<NameMention>> {
-        let sql = "SELECT relation, handle, dangles FROM name_mention WHERE artifact = ?1 ORDER BY relation, handle";
-        self.rows(sql, [artifact.0], |row| {
-            Ok(NameMention { relation: row.get(0)?, handle: row.get(1)?, dangles: row.get(2)? })
-        })
-    }
-
-    /// Returns the names of an artifact, sorted.
-    pub(crate) fn names_of(&self, artifact: ArtifactId) -> Result<Vec<String>> {
-        let sql = "SELECT handle FROM identity WHERE artifact = ?1 ORDER BY handle";
-        self.rows(sql, [artifact.0], |row| row.get(0))
-    }
-
-    /// Returns the artifacts that have a name, in the order in which they were added.
-    pub(crate) fn named(&self, handle: &str) -> Result<Vec<ArtifactId>> {
-        let sql = "SELECT artifact FROM identity WHERE handle = ?1 ORDER BY artifact";
-        self.rows(sql, [handle], |row| row.get(0))
-    }
-
-    /// Returns the artifacts that refer to others by a name, each with its relation, sorted by relation and order of
-    /// addition.
-    pub(crate) fn referring_to(&self, handle: &str) -> Result<Vec<(String, ArtifactId)>> {
-        let sql = "SELECT relation, artifact FROM name_mention WHERE handle = ?1 ORDER BY relation, artifact";
-        self.rows(sql, [handle], |row| Ok((row.get(0)?, row.get(1)?)))
-    }
-
-    /// Returns the manual links from or to an artifact, sorted by relation, source and target.
-    pub(crate) fn links_of(&self, artifact: ArtifactId) -> Result<Vec<ManualLink>> {
-        let sql = "SELECT source, relation, target, note FROM link WHERE source = ?1 OR target = ?1";
-        let links = self.rows(sql, [artifact.0], |row| {
-            Ok((row.get::<_, ArtifactId>(0)?, row.get(1)?, row.get::<_, ArtifactId>(2)?, row.get(3)?))
-        })?;
-        let link = |(source, relation, target, note)| {
-            Ok(ManualLink { source: self.core_of(source)?, relation, target: self.core_of(target)?, note })
-        };
-        let mut links = links.into_iter().map(link).collect::<Result<Vec<_>>>()?;
-        sort_manual_links(&mut links);
-        Ok(links)
-    }
-
     /// Returns the references to the first `limit` targets after `after`, sorted: digests that are not core hashes in the
     /// vault, and names that no other artifact in it has.
     pub(crate) fn unresolved(
@@ -188,7 +146,9 @@ impl SqliteSnapshot<'_> {
         limit: usize,
     ) -> Result<Vec<UnresolvedReference>> {
         let digests = |after, limit| self.missing_digests(after, limit);
-        digests_then_names(after, limit, digests, |after, limit| self.missing_names(after, limit))
+        let names =
+            |after: Option<&str>, limit| self.answer(sql::missing_names(self.connection(), after, limit));
+        digests_then_names(after, limit, digests, names)
     }
 
     /// Returns the references to the first `limit` missing digests after `after`, sorted.
@@ -242,74 +202,5 @@ impl SqliteSnapshot<'_> {
         }
         sort_unresolved(&mut missing);
         Ok(missing)
-    }
-
-    /// Returns the references to the first `limit` missing names after `after`, sorted.
-    fn missing_names(&self, after: Option<&str>, limit: usize) -> Result<Vec<UnresolvedReference>> {
-        let sql = "WITH missing AS (
-                     SELECT n.handle, n.artifact, n.relation FROM name_mention n
-                      WHERE n.dangles AND (?1 IS NULL OR n.handle > ?1) AND NOT EXISTS
-                        (SELECT 1 FROM identity i WHERE i.handle = n.handle AND i.artifact <> n.artifact))
-                   SELECT handle, artifact, relation FROM missing
-                    WHERE handle IN (SELECT DISTINCT handle FROM missing ORDER BY handle LIMIT ?2)";
-        let missing = self.rows(sql, (after, limit_of(limit)), |row| {
-            Ok((row.get(0)?, row.get::<_, ArtifactId>(1)?, row.get(2)?))
-        })?;
-        let reference = |(name, artifact, relation)| {
-            Ok(UnresolvedReference::to_name(name, self.core_of(artifact)?, relation))
-        };
-        let mut missing = missing.into_iter().map(reference).collect::<Result<Vec<_>>>()?;
-        sort_unresolved(&mut missing);
-        Ok(missing)
-    }
-}
-
-/// The SQL condition that the artifact of `identity i` is of a kind with mentions in the group `?1`.
-const IS_OF_GROUP: &str = "EXISTS (SELECT 1 FROM artifact a JOIN role r ON r.kind = a.kind
-                                    WHERE a.id = i.artifact AND r.role_group = ?1)";
-
-/// The SQL condition that the artifact of `identity i` does not refer to the name itself.
-const REFERS_NOT: &str =
-    "NOT EXISTS (SELECT 1 FROM name_mention n WHERE n.artifact = i.artifact AND n.handle = i.handle)";
-
-impl SqliteSnapshot<'_> {
-    /// Returns the names that several originals have, of kinds with mentions in one group, sorted.
-    pub(crate) fn shared_names(&self, group: &str) -> Result<Vec<String>> {
-        let sql = format!(
-            "SELECT i.handle FROM identity i WHERE {IS_OF_GROUP} AND {REFERS_NOT}
-              GROUP BY i.handle HAVING count(*) > 1 ORDER BY 1"
-        );
-        self.rows(&sql, [group], |row| row.get(0))
-    }
-
-    /// Returns the originals that have a name, in the order in which they were added.
-    pub(crate) fn originals(&self, name: &str) -> Result<Vec<ArtifactId>> {
-        let sql =
-            format!("SELECT i.artifact FROM identity i WHERE i.handle = ?1 AND {REFERS_NOT} ORDER BY 1");
-        self.rows(&sql, [name], |row| row.get(0))
-    }
-
-    /// Returns the names of which an artifact is an original, sorted.
-    pub(crate) fn original_names(&self, artifact: ArtifactId) -> Result<Vec<String>> {
-        let sql =
-            format!("SELECT i.handle FROM identity i WHERE i.artifact = ?1 AND {REFERS_NOT} ORDER BY 1");
-        self.rows(&sql, [artifact.0], |row| row.get(0))
-    }
-
-    /// Returns whether another artifact of the same kind has a name of the artifact, or refers to a name that it refers
-    /// to.
-    pub(crate) fn has_namesake(&self, artifact: ArtifactId) -> Result<bool> {
-        // The plus keeps SQLite from scanning all artifacts of the kind.
-        let sql = "SELECT EXISTS (
-                     SELECT 1 FROM identity mine JOIN identity other ON other.handle = mine.handle
-                       JOIN artifact a ON a.id = other.artifact
-                      WHERE mine.artifact = ?1 AND a.id <> ?1
-                        AND +a.kind = (SELECT kind FROM artifact WHERE id = ?1))
-                   OR EXISTS (
-                     SELECT 1 FROM name_mention mine JOIN name_mention other ON other.handle = mine.handle
-                       JOIN artifact a ON a.id = other.artifact
-                      WHERE mine.artifact = ?1 AND a.id <> ?1
-                        AND +a.kind = (SELECT kind FROM artifact WHERE id = ?1))";
-        Ok(self.rows(sql, [artifact.0], |row| row.get(0))?.pop().unwrap_or_default())
     }
 }

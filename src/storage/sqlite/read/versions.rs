@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::digest::{CoreHash, Digest};
+use crate::digest::Digest;
+use crate::storage::Result;
 use crate::storage::sqlite::mention_index;
+use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::read::mentions::RoleCache;
-use crate::storage::sqlite::read::{SqliteSnapshot, capture_record, captures};
 use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow};
-use crate::storage::sqlite::signatures::preference;
-use crate::storage::{CaptureRecord, Result};
 
 /// Maximum number of artifacts whose attributes are looked up one by one; those of more are looked up all at once.
 const MANY: usize = 1_000;
@@ -153,24 +152,5 @@ impl SqliteSnapshot<'_> {
         let sql = "SELECT a.value FROM attribute a JOIN attribute_value v ON v.id = a.value
                     WHERE v.name = ?1 AND a.artifact = ?2";
         self.rows(sql, (attribute, artifact.0), |row| row.get(0))
-    }
-}
-
-impl SqliteSnapshot<'_> {
-    /// Returns the preferred capture of an artifact: captures with a verified signature come first, then unsigned ones,
-    /// then those with an unchecked signature, and those with a wrong signature last; among equals, the one that was
-    /// added first.
-    pub(crate) fn preferred_capture(
-        &self,
-        core: CoreHash,
-        artifact: ArtifactId,
-    ) -> Result<Option<CaptureRecord>> {
-        let sql = captures!(
-            "WHERE c.id = (SELECT f.id FROM capture f LEFT JOIN signature s ON s.capture = f.id
-                            WHERE f.artifact = ?1 ORDER BY ",
-            preference!(),
-            ", f.id LIMIT 1)"
-        );
-        Ok(self.rows(sql, [artifact.0], |row| capture_record(row, core))?.pop())
     }
 }

@@ -5,6 +5,7 @@ use rusqlite::{OptionalExtension, Transaction};
 use super::{blobs, types};
 use crate::artifact::Kind;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::storage::Tombstone;
 use crate::storage::annotations::ENDS;
 use crate::storage::catalog::{Row, RowChange};
 use crate::storage::check::{ExpectedCatalog, Repair, Subject};
@@ -25,7 +26,7 @@ pub(super) fn write(
         match row {
             Row::Artifact { .. } => write_artifact(transaction, &row)?,
             Row::Capture { .. } => write_capture(transaction, &row)?,
-            Row::Tombstone { digest, .. } => {
+            Row::Tombstone(Tombstone { digest, .. }) => {
                 let sql = "DELETE FROM tombstone WHERE digest = ?1";
                 transaction.prepare_cached(sql)?.execute([digest.as_bytes()])?;
             }
@@ -136,7 +137,7 @@ pub(super) fn drop_strays(transaction: &Transaction<'_>, repaired: &mut Vec<Repa
     let captures = ["member", "signature", "mention_list"].map(|table| (table, "capture", "capture"));
     let derived = ["attribute", "identity", "name_mention"].map(|table| (table, "artifact"));
     let artifacts = ENDS.iter().chain(&derived).map(|(table, column)| (*table, *column, "artifact"));
-    let values = [("label", "value", "label_value"), ("attribute", "value", "attribute_value")];
+    let values = [("attribute", "value", "attribute_value")];
     for (table, column, parent) in artifacts.chain(captures).chain(values) {
         let sql = format!("DELETE FROM {table} WHERE {column} NOT IN (SELECT id FROM {parent})");
         if transaction.execute(&sql, [])? > 0 {
@@ -145,8 +146,7 @@ pub(super) fn drop_strays(transaction: &Transaction<'_>, repaired: &mut Vec<Repa
         }
     }
     transaction.execute_batch(
-        "DELETE FROM label_value WHERE id NOT IN (SELECT value FROM label);
-         DELETE FROM payload WHERE blob NOT IN (SELECT id FROM blob)
+        "DELETE FROM payload WHERE blob NOT IN (SELECT id FROM blob)
             AND blob NOT IN (SELECT base FROM payload WHERE base IS NOT NULL);",
     )
 }

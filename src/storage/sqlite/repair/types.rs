@@ -39,8 +39,11 @@ const JOURNALED: &[(&str, &str)] = &[
     ("pin", "note"),
     ("link", "relation"),
     ("link", "note"),
-    ("label_value", "key"),
-    ("label_value", "value"),
+    ("label", "key"),
+    ("label", "value"),
+    ("tombstone", "kind"),
+    ("tombstone", "actor"),
+    ("tombstone", "reason"),
     ("signature", "state"),
     ("signature", "key_id"),
 ];
@@ -55,11 +58,8 @@ pub(super) fn drop_unreadable(transaction: &Transaction<'_>) -> rusqlite::Result
         }
     }
     // SQLite takes IS NULL to be false for these columns.
-    let sql = "DELETE FROM label_value WHERE typeof(key) = 'null' OR typeof(value) = 'null'";
-    transaction.execute(sql, [])?;
-    // New values could get the numbers of deleted ones.
-    let sql = "DELETE FROM label WHERE value NOT IN (SELECT id FROM label_value)";
-    transaction.execute(sql, []).map(drop)
+    transaction.execute("DELETE FROM label WHERE typeof(key) = 'null' OR typeof(value) = 'null'", [])?;
+    transaction.execute("DELETE FROM tombstone WHERE typeof(kind) = 'null'", []).map(drop)
 }
 
 /// Gives kinds whose names cannot be read names that no kind has. Their artifacts are given their kinds when they are indexed

@@ -37,6 +37,12 @@ impl SqliteSnapshot<'_> {
         self.captures_between(after.map_or(i64::MIN, |after| after.id), last, limit)
     }
 
+    /// Returns the hash of a capture, if it is stored.
+    fn hash_of_capture(&self, id: i64) -> Result<Option<CaptureHash>> {
+        let sql = "SELECT b.digest FROM capture c JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
+        Ok(self.rows(sql, [id], |row| row.get(0))?.pop())
+    }
+
     fn captures_between(&self, after: i64, last: i64, limit: u32) -> Result<Vec<SearchableCapture>> {
         // Captures without a hash are left to fsck.
         let sql = "SELECT c.id, b.digest, c.artifact,
@@ -55,8 +61,7 @@ impl SqliteSnapshot<'_> {
             }
             before = id;
             let row = self.artifact_by_id(artifact)?;
-            let first = if first == id { None } else { self.first_capture(row.core, artifact)? };
-            let first = first.map(|first| first.capture);
+            let first = if first == id { None } else { self.hash_of_capture(first)? };
             captures.push(SearchableCapture { id, capture, artifact: row.record(), first });
         }
         Ok(captures)

@@ -7,10 +7,11 @@ use crate::artifact::{CREATED_AT, Signature, SignatureState};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::Prepared;
 use crate::storage::catalog::{Row, RowChange, RowKey};
+use crate::storage::sql::{self, AnnotationChanges};
 use crate::storage::sqlite::ids::{artifact_id, blob_id, capture_id};
 use crate::storage::sqlite::journal::after;
 use crate::storage::sqlite::statements::StatementProvider;
-use crate::storage::sqlite::{annotations, signatures, tombstones, unresolved};
+use crate::storage::sqlite::{signatures, tombstones, unresolved};
 
 impl SqliteWriter<'_> {
     /// Executes a change. Rows of artifacts that the vault does not have are left out.
@@ -18,7 +19,13 @@ impl SqliteWriter<'_> {
         match change {
             RowChange::Insert(row) => self.insert(&row),
             RowChange::Put(row) => self.put(row),
-            RowChange::Delete(key) => self.delete(&key),
+            // The capture that is pending is a new one, or what is stored of it is replaced.
+            RowChange::Delete(RowKey::Signature(..)) => Ok(()),
+            RowChange::Delete(key) => {
+                let mut changes = AnnotationChanges::default();
+                changes.delete(key);
+                changes.write(self.connection)
+            }
             RowChange::Arrive { core, at, arrival } => match self.artifact(core)? {
                 // The row of a new artifact has both already.
                 Some(id) if self.new_artifact != Some(id) => self
@@ -38,8 +45,9 @@ impl SqliteWriter<'_> {
                 None => Ok(()),
             },
             RowChange::Readmit { core } => {
+                // Almost always, there are none.
                 if tombstones::exist(self.connection)? {
-                    self.tombstones.delete(self.connection, core)?;
+                    sql::readmit(self.connection, &[core])?;
                 }
                 Ok(())
             }
@@ -129,67 +137,11 @@ impl SqliteWriter<'_> {
                     _ => Ok(()),
                 }
             }
-            Row::Tag { name, core, at } => {
-                self.run("DELETE FROM tag WHERE name = ?1", [&name])?;
-                self.of_artifact(core, |writer, id| {
-                    writer.run("INSERT INTO tag (name, artifact, at) VALUES (?1, ?2, ?3)", (name, id, at))
-                })
-            }
-            Row::Note { core, text, at } => self.of_artifact(core, |writer, id| {
-                let sql = "INSERT OR REPLACE INTO note (artifact, text, at) VALUES (?1, ?2, ?3)";
-                writer.run(sql, (id, text, at))
-            }),
-            Row::Pin { core, note, at } => self.of_artifact(core, |writer, id| {
-                let sql = "INSERT OR REPLACE INTO pin (artifact, note, at) VALUES (?1, ?2, ?3)";
-                writer.run(sql, (id, note, at))
-            }),
-            Row::Label { core, key, value, at } => self.of_artifact(core, |writer, id| {
-                annotations::put_label(writer.connection, id, (&key, &value), at)
-            }),
-            Row::Link { source, relation, target, note, at } => {
-                let (Some(source), Some(target)) = (self.artifact(source)?, self.artifact(target)?) else {
-                    return Ok(());
-                };
-                let sql = "INSERT OR REPLACE INTO link (source, relation, target, note, stated_at)
-                           VALUES (?1, ?2, ?3, ?4, ?5)";
-                self.run(sql, (source, relation, target, note, at))
-            }
-            Row::Tombstone { digest, entry, .. } => {
-                let sql = "INSERT OR REPLACE INTO tombstone (digest, entry) VALUES (?1, ?2)";
-                self.run(sql, (digest.as_bytes(), entry.cast_signed()))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn of_artifact(
-        &mut self,
-        core: CoreHash,
-        change: impl FnOnce(&Self, i64) -> rusqlite::Result<()>,
-    ) -> rusqlite::Result<()> {
-        self.artifact(core)?.map_or(Ok(()), |id| change(self, id))
-    }
-
-    fn delete(&mut self, key: &RowKey) -> rusqlite::Result<()> {
-        match key {
-            // The capture that is pending is a new one, or what is stored of it is replaced.
-            RowKey::Signature(..) => Ok(()),
-            RowKey::Tag(name) => self.run("DELETE FROM tag WHERE name = ?1", [name]),
-            RowKey::Note(core) => {
-                self.of_artifact(*core, |writer, id| writer.run("DELETE FROM note WHERE artifact = ?1", [id]))
-            }
-            RowKey::Pin(core) => {
-                self.of_artifact(*core, |writer, id| writer.run("DELETE FROM pin WHERE artifact = ?1", [id]))
-            }
-            RowKey::Label(core, key) => {
-                self.of_artifact(*core, |writer, id| annotations::delete_label(writer.connection, id, key))
-            }
-            RowKey::Link(source, relation, target) => {
-                let (Some(source), Some(target)) = (self.artifact(*source)?, self.artifact(*target)?) else {
-                    return Ok(());
-                };
-                let sql = "DELETE FROM link WHERE source = ?1 AND relation = ?2 AND target = ?3";
-                self.run(sql, (source, relation, target))
+            Row::Tombstone(tombstone) => sql::put_tombstones(self.connection, vec![tombstone]),
+            row => {
+                let mut changes = AnnotationChanges::default();
+                changes.put(row);
+                changes.write(self.connection)
             }
         }
     }

@@ -1,0 +1,81 @@
+//! Artifacts and their attributes.
+
+use std::collections::HashMap;
+
+use super::{DamagedValue, SqlRow, SqlSession, in_order, tombstones_beginning};
+use crate::digest::{CoreHash, DigestPrefix};
+use crate::storage::interface::{ArtifactRecord, AttributeRecord, CaptureTarget, Resolution};
+
+/// The columns of an artifact `a` of the kind `k`, in the order that [`artifact_record`] reads.
+pub(super) const ARTIFACT: &str = "a.core, k.name, a.added_at, a.seen_at, a.id, a.arrival";
+
+/// Returns the artifact in the columns [`ARTIFACT`].
+pub(super) fn artifact_record(row: &SqlRow) -> Result<ArtifactRecord, DamagedValue> {
+    Ok(ArtifactRecord {
+        core: row.core(0)?,
+        kind: row.text(1)?,
+        added_at: row.time(2)?,
+        seen_at: row.time(3)?,
+        addition: row.count(4)?,
+        arrival: row.count(5)?,
+    })
+}
+
+/// Returns the artifacts with these core hashes.
+pub(in crate::storage) fn artifacts<S: SqlSession>(
+    session: &S,
+    of: &[CoreHash],
+) -> Result<Vec<Option<ArtifactRecord>>, S::Error> {
+    let artifacts = S::DIALECT.artifacts("?1");
+    let sql = format!("SELECT {ARTIFACT} FROM {artifacts} JOIN kind k ON k.id = a.kind");
+    let mut found = HashMap::new();
+    for row in session.rows(&sql, &[of.into()])? {
+        let artifact = artifact_record(&row)?;
+        found.insert(artifact.core, Some(artifact));
+    }
+    Ok(in_order(of, &found))
+}
+
+/// Returns the attributes of each artifact, sorted by name and value.
+pub(in crate::storage) fn attributes<S: SqlSession>(
+    session: &S,
+    of: &[CoreHash],
+) -> Result<Vec<Vec<AttributeRecord>>, S::Error> {
+    let sql = format!(
+        "SELECT a.core, t.name, t.value, t.number FROM {} JOIN attributes t ON t.artifact = a.id ORDER BY 1, 2, 3",
+        S::DIALECT.artifacts("?1")
+    );
+    let mut found: HashMap<CoreHash, Vec<AttributeRecord>> = HashMap::new();
+    for row in session.rows(&sql, &[of.into()])? {
+        let (name, value, number) = (row.text(1)?, row.text(2)?, row.optional_integer(3)?);
+        found.entry(row.core(0)?).or_default().push(AttributeRecord { name, value, number });
+    }
+    Ok(in_order(of, &found))
+}
+
+/// Returns the artifacts, captures and tombstones whose hash begins with `prefix`, up to `limit` of each. Tombstones are
+/// looked for if there is nothing else.
+pub(in crate::storage) fn resolve<S: SqlSession>(
+    session: &S,
+    prefix: &DigestPrefix,
+    limit: usize,
+) -> Result<Resolution, S::Error> {
+    let (low, high) = prefix.range();
+    let range = [(&low).into(), (&high).into(), limit.into()];
+    let is_within = S::DIALECT.is_between("a.core", "?1", "?2");
+    let sql = format!("SELECT a.core FROM artifact a WHERE {is_within} ORDER BY a.core LIMIT ?3");
+    let rows = session.rows(&sql, &range)?;
+    let artifacts = rows.iter().map(|row| Ok(row.core(0)?)).collect::<Result<Vec<_>, S::Error>>()?;
+    let hash = S::DIALECT.capture_hash();
+    let sql = format!(
+        "SELECT {hash}, a.core FROM {} JOIN artifact a ON a.id = c.artifact WHERE {} ORDER BY 1, 2 LIMIT ?3",
+        S::DIALECT.captures(),
+        S::DIALECT.is_between(hash, "?1", "?2")
+    );
+    let target = |row: &SqlRow| Ok(CaptureTarget { capture: row.capture(0)?, artifact: row.core(1)? });
+    let captures: Vec<CaptureTarget> =
+        session.rows(&sql, &range)?.iter().map(target).collect::<Result<_, S::Error>>()?;
+    let is_stored = !artifacts.is_empty() || !captures.is_empty();
+    let tombstones = if is_stored { Vec::new() } else { tombstones_beginning(session, prefix, limit)? };
+    Ok(Resolution { artifacts, captures, tombstones })
+}

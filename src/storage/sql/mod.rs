@@ -1,0 +1,73 @@
+//! The tables, and the statements about them, that vaults in files and in PostgreSQL share.
+//!
+//! A statement is text with the parameters `?1`, `?2` and so on. What the two databases write differently is in [`Dialect`].
+
+mod annotations;
+mod artifacts;
+mod captures;
+mod dialect;
+mod names;
+mod statistics;
+mod stored;
+mod table;
+mod tombstones;
+mod value;
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use crate::digest::CoreHash;
+
+pub(in crate::storage) use annotations::{
+    AnnotationChanges, annotations, label_keys, label_values, manual_links, tagged, values_of_label,
+};
+pub(in crate::storage) use artifacts::{artifacts, attributes, resolve};
+pub(in crate::storage) use captures::{captures, captures_with, preferred_captures};
+pub(in crate::storage) use dialect::Dialect;
+pub(in crate::storage) use names::{
+    has_namesake, has_namesake_condition, is_original, missing_names, named, names, shared_names,
+};
+pub(in crate::storage) use statistics::statistics;
+pub(in crate::storage) use stored::{differently_derived, journaled_row, journaled_rows};
+pub(in crate::storage) use table::{SqlTable, SqlType};
+pub(in crate::storage) use tombstones::{
+    TOMBSTONE, put_tombstones, readmit, removed_artifacts, tombstone, tombstones_beginning, tombstones_with,
+};
+pub(in crate::storage) use value::{DamagedValue, SqlParameter, SqlRow, SqlValue};
+
+/// A transaction that runs statements.
+pub(in crate::storage) trait SqlSession {
+    /// An error of a statement or about what it returns.
+    type Error: From<DamagedValue>;
+
+    /// What the database writes differently.
+    const DIALECT: Dialect;
+
+    /// Returns the rows of a query.
+    fn rows(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> Result<Vec<SqlRow>, Self::Error>;
+
+    /// Runs a statement that returns no rows.
+    fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> Result<(), Self::Error>;
+
+    /// Inserts rows, each with a value for every column. Rows whose key is in the table already are left out.
+    fn insert(&self, table: &SqlTable, rows: Vec<Vec<SqlValue>>) -> Result<(), Self::Error>;
+
+    /// Deletes the rows with these keys. Each begins with the values of the columns of the key; others are ignored.
+    fn delete(&self, table: &SqlTable, keys: &[Vec<SqlValue>]) -> Result<(), Self::Error>;
+}
+
+/// Returns the numbers of those artifacts that are stored.
+fn artifact_numbers<S: SqlSession>(
+    session: &S,
+    of: impl IntoIterator<Item = CoreHash>,
+) -> Result<HashMap<CoreHash, i64>, S::Error> {
+    let of: Vec<CoreHash> = of.into_iter().collect();
+    let sql = format!("SELECT a.core, a.id FROM {}", S::DIALECT.artifacts("?1"));
+    let rows = session.rows(&sql, &[of.as_slice().into()])?;
+    rows.iter().map(|row| Ok((row.core(0)?, row.integer(1)?))).collect()
+}
+
+/// Returns what was found for each key, in the order of the keys.
+fn in_order<K: Eq + Hash, T: Clone + Default>(keys: &[K], found: &HashMap<K, T>) -> Vec<T> {
+    keys.iter().map(|key| found.get(key).cloned().unwrap_or_default()).collect()
+}

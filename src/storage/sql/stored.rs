@@ -1,0 +1,129 @@
+//! The rows of the tables that follow from the journal alone, as a check reads them.
+
+use super::{DamagedValue, Dialect, SqlRow, TOMBSTONE, tombstone};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::catalog::Row;
+use crate::storage::check::JournaledTable;
+use crate::storage::check::finding::{DIFFERENT_ROW, Finding, Subject};
+use crate::storage::seal::seal;
+
+/// Returns the query for the rows of a table, which uses no index of it: one may be incomplete. Where a row refers to a
+/// missing artifact, its core hash is NULL.
+pub(in crate::storage) fn journaled_rows(dialect: Dialect, table: JournaledTable) -> String {
+    let owned = |columns: &str, alias: &str| {
+        (format!("a.core, {columns}"), format!("LEFT JOIN artifact a ON a.id = {alias}.artifact"))
+    };
+    let is_file = dialect == Dialect::Sqlite;
+    let (alias, (columns, joins)) = match table {
+        JournaledTable::Artifact => {
+            let columns = "a.core, a.id, k.name, a.added_at, a.seen_at, a.arrival";
+            ("a", (columns.to_owned(), "LEFT JOIN kind k ON k.id = a.kind".to_owned()))
+        }
+        // An entry that does not have the path of the capture has none.
+        JournaledTable::Capture if is_file => {
+            let path = "iif(c.source_entry IS NULL, NULL, coalesce(j.source_path, ''))";
+            let columns = format!("c.id, b.digest, c.size, c.added_at, c.seen_at, {path}, c.seal");
+            let (columns, joins) = owned(&columns, "c");
+            let joins = format!(
+                "{joins} LEFT JOIN blob b ON b.id = c.blob
+                 LEFT JOIN journal j ON j.seq = c.source_entry AND j.core = a.core AND j.capture = b.digest"
+            );
+            ("c", (columns, joins))
+        }
+        JournaledTable::Capture => {
+            ("c", owned("c.id, c.digest, c.size, c.added_at, c.seen_at, c.source_path, c.seal", "c"))
+        }
+        JournaledTable::Signature if is_file => {
+            let joins = "LEFT JOIN capture c ON c.id = s.capture LEFT JOIN blob b ON b.id = c.blob
+                         LEFT JOIN artifact a ON a.id = c.artifact";
+            ("s", ("a.core, b.digest, s.state, s.key_id".to_owned(), joins.to_owned()))
+        }
+        // A key without a state is not what was recorded either.
+        JournaledTable::Signature => {
+            let (columns, joins) = owned("c.digest, coalesce(c.signature, ''), c.key_id", "c");
+            ("c", (columns, format!("{joins} WHERE c.signature IS NOT NULL OR c.key_id IS NOT NULL")))
+        }
+        JournaledTable::Tag => ("t", owned("t.name, t.at", "t")),
+        JournaledTable::Note => ("n", owned("n.text, n.at, n.folded", "n")),
+        JournaledTable::Pin => ("p", owned("p.note, p.at", "p")),
+        JournaledTable::Label => ("l", owned("l.key, l.value, l.at", "l")),
+        JournaledTable::Link => {
+            let joins = "LEFT JOIN artifact s ON s.id = l.source LEFT JOIN artifact t ON t.id = l.target";
+            ("l", ("s.core, l.relation, t.core, l.note, l.at".to_owned(), joins.to_owned()))
+        }
+        JournaledTable::Tombstone => ("t", (TOMBSTONE.to_owned(), String::new())),
+    };
+    let name = match table {
+        JournaledTable::Signature if !is_file => "capture",
+        _ => table.name(),
+    };
+    let without_index = if is_file { "NOT INDEXED" } else { "" };
+    format!("SELECT {columns} FROM {name} {alias} {without_index} {joins}")
+}
+
+/// Returns a row of [`journaled_rows`], or `None` if it refers to a missing one, which is found as that.
+pub(in crate::storage) fn journaled_row(
+    table: JournaledTable,
+    row: &SqlRow,
+) -> Result<Option<Row>, DamagedValue> {
+    if table == JournaledTable::Tombstone {
+        return Ok(Some(Row::Tombstone(tombstone(row)?)));
+    }
+    let Some(core) = row.optional_digest(0)?.map(CoreHash) else { return Ok(None) };
+    let number = |column| row.integer(column).map(i64::cast_unsigned);
+    Ok(Some(match table {
+        JournaledTable::Artifact => Row::Artifact {
+            core,
+            entry: number(1)?,
+            // A damaged name is another one.
+            kind: row.optional_text(2).unwrap_or_default().unwrap_or_default(),
+            added_at: row.integer(3)?,
+            seen_at: row.integer(4)?,
+            arrival: row.integer(5)?,
+        },
+        JournaledTable::Capture => {
+            let Some(capture) = row.optional_digest(2)?.map(CaptureHash) else { return Ok(None) };
+            Row::Capture {
+                core,
+                capture,
+                entry: number(1)?,
+                size: number(3)?,
+                added_at: row.integer(4)?,
+                seen_at: row.integer(5)?,
+                source_path: row.optional_text(6)?,
+            }
+        }
+        JournaledTable::Signature => {
+            let Some(capture) = row.optional_digest(1)?.map(CaptureHash) else { return Ok(None) };
+            Row::Signature { core, capture, state: row.text(2)?, key_id: row.optional_text(3)? }
+        }
+        JournaledTable::Tag => Row::Tag { core, name: row.text(1)?, at: row.integer(2)? },
+        JournaledTable::Note => Row::Note { core, text: row.text(1)?, at: row.integer(2)? },
+        JournaledTable::Pin => Row::Pin { core, note: row.optional_text(1)?, at: row.integer(2)? },
+        JournaledTable::Label => {
+            Row::Label { core, key: row.text(1)?, value: row.text(2)?, at: row.integer(3)? }
+        }
+        JournaledTable::Link | JournaledTable::Tombstone => {
+            let Some(target) = row.optional_digest(2)?.map(CoreHash) else { return Ok(None) };
+            let (relation, note, at) = (row.text(1)?, row.optional_text(3)?, row.integer(4)?);
+            Row::Link { source: core, relation, target, note, at }
+        }
+    }))
+}
+
+/// Returns a finding if what is derived from the other columns of a row of [`journaled_rows`] differs from them.
+pub(in crate::storage) fn differently_derived(stored: &Row, row: &SqlRow) -> Option<Finding> {
+    match stored {
+        Row::Capture { core, capture, .. } => {
+            let is_right = row.bytes(7).is_ok_and(|found| found == seal(*core, *capture));
+            let detail = "capture: seal is not that of its artifact";
+            (!is_right).then(|| Finding::new(DIFFERENT_ROW, Subject::Capture(*capture), detail))
+        }
+        Row::Note { core, text, .. } => {
+            let is_right = row.bytes(3).is_ok_and(|found| found == text.to_lowercase().as_bytes());
+            let detail = "note: folded, in which it is searched, differs from its text";
+            (!is_right).then(|| Finding::new(DIFFERENT_ROW, Subject::Artifact(*core), detail))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,178 @@
+//! Parameters of statements, and the values that they return.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+
+use crate::digest::{CaptureHash, CoreHash, Digest};
+
+/// A parameter of a statement.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::storage) enum SqlParameter<'p> {
+    Integer(Option<i64>),
+    Text(Option<&'p str>),
+    Bytes(&'p [u8]),
+    Integers(&'p [i64]),
+    Texts(&'p [String]),
+    Digests(&'p [Digest]),
+    Cores(&'p [CoreHash]),
+}
+
+/// A value in a column. Truth values are 1 and 0 where the database has no type for them.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::storage) enum SqlValue {
+    Null,
+    Integer(i64),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+/// A row that a query returned.
+#[derive(Clone, Debug)]
+pub(in crate::storage) struct SqlRow(pub(in crate::storage) Vec<SqlValue>);
+
+/// A value that cannot be what was written.
+#[derive(Clone, Debug)]
+pub(in crate::storage) struct DamagedValue {
+    /// The position of its column in the query.
+    pub(in crate::storage) column: usize,
+    reason: &'static str,
+}
+
+impl DamagedValue {
+    pub(super) fn new(column: usize, reason: &'static str) -> Self {
+        Self { column, reason }
+    }
+}
+
+impl fmt::Display for DamagedValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason)
+    }
+}
+
+impl std::error::Error for DamagedValue {}
+
+macro_rules! parameters {
+    ($($type:ty: $value:ident => $parameter:expr;)+) => {
+        $(impl<'p> From<$type> for SqlParameter<'p> {
+            fn from($value: $type) -> Self {
+                $parameter
+            }
+        })+
+    };
+}
+
+parameters! {
+    i64: number => Self::Integer(Some(number));
+    u64: number => Self::Integer(Some(i64::try_from(number).unwrap_or(i64::MAX)));
+    usize: number => Self::Integer(Some(i64::try_from(number).unwrap_or(i64::MAX)));
+    Option<&'p str>: text => Self::Text(text);
+    &'p str: text => Self::Text(Some(text));
+    &'p Digest: digest => Self::Bytes(digest.as_bytes());
+    &'p [i64]: numbers => Self::Integers(numbers);
+    &'p [String]: texts => Self::Texts(texts);
+    &'p [Digest]: digests => Self::Digests(digests);
+    &'p [CoreHash]: cores => Self::Cores(cores);
+}
+
+macro_rules! values {
+    ($($type:ty: $value:ident => $column:expr;)+) => {
+        $(impl From<$type> for SqlValue {
+            fn from($value: $type) -> Self {
+                $column
+            }
+        })+
+    };
+}
+
+values! {
+    i64: number => Self::Integer(number);
+    u64: number => Self::Integer(number.cast_signed());
+    bool: is_true => Self::Integer(i64::from(is_true));
+    String: text => Self::Text(text);
+    Option<String>: text => text.map_or(Self::Null, Self::Text);
+    Vec<u8>: bytes => Self::Bytes(bytes);
+    Digest: digest => Self::Bytes(digest.as_bytes().to_vec());
+    CoreHash: core => core.0.into();
+}
+
+impl SqlRow {
+    fn get(&self, column: usize) -> Result<&SqlValue, DamagedValue> {
+        self.0.get(column).ok_or(DamagedValue { column, reason: "a column is missing" })
+    }
+
+    /// Returns a number, if there is one.
+    pub(in crate::storage) fn optional_integer(&self, column: usize) -> Result<Option<i64>, DamagedValue> {
+        match self.get(column)? {
+            SqlValue::Null => Ok(None),
+            SqlValue::Integer(number) => Ok(Some(*number)),
+            _ => Err(DamagedValue { column, reason: "a value is not a number" }),
+        }
+    }
+
+    /// Returns a number.
+    pub(in crate::storage) fn integer(&self, column: usize) -> Result<i64, DamagedValue> {
+        let missing = DamagedValue { column, reason: "a number is missing" };
+        self.optional_integer(column)?.ok_or(missing)
+    }
+
+    /// Returns a number that is not negative.
+    pub(in crate::storage) fn count(&self, column: usize) -> Result<u64, DamagedValue> {
+        let negative = |_| DamagedValue { column, reason: "a count is negative" };
+        u64::try_from(self.integer(column)?).map_err(negative)
+    }
+
+    /// Returns a truth value.
+    pub(in crate::storage) fn flag(&self, column: usize) -> Result<bool, DamagedValue> {
+        Ok(self.integer(column)? != 0)
+    }
+
+    /// Returns the time of a number of milliseconds since 1970.
+    pub(in crate::storage) fn time(&self, column: usize) -> Result<DateTime<Utc>, DamagedValue> {
+        let invalid = DamagedValue { column, reason: "a time is out of range" };
+        DateTime::from_timestamp_millis(self.integer(column)?).ok_or(invalid)
+    }
+
+    /// Returns a text, if there is one.
+    pub(in crate::storage) fn optional_text(&self, column: usize) -> Result<Option<String>, DamagedValue> {
+        match self.get(column)? {
+            SqlValue::Null => Ok(None),
+            SqlValue::Text(text) => Ok(Some(text.clone())),
+            _ => Err(DamagedValue { column, reason: "a value is not a text" }),
+        }
+    }
+
+    /// Returns a text.
+    pub(in crate::storage) fn text(&self, column: usize) -> Result<String, DamagedValue> {
+        let missing = DamagedValue { column, reason: "a text is missing" };
+        self.optional_text(column)?.ok_or(missing)
+    }
+
+    /// Returns bytes.
+    pub(in crate::storage) fn bytes(&self, column: usize) -> Result<&[u8], DamagedValue> {
+        match self.get(column)? {
+            SqlValue::Bytes(bytes) => Ok(bytes),
+            _ => Err(DamagedValue { column, reason: "a value does not consist of bytes" }),
+        }
+    }
+
+    /// Returns a digest.
+    pub(in crate::storage) fn digest(&self, column: usize) -> Result<Digest, DamagedValue> {
+        let invalid = |_| DamagedValue { column, reason: "a digest does not have 32 bytes" };
+        self.bytes(column)?.try_into().map(Digest::from_bytes).map_err(invalid)
+    }
+
+    /// Returns a digest, if there is one.
+    pub(in crate::storage) fn optional_digest(&self, column: usize) -> Result<Option<Digest>, DamagedValue> {
+        if *self.get(column)? == SqlValue::Null { Ok(None) } else { self.digest(column).map(Some) }
+    }
+
+    pub(in crate::storage) fn core(&self, column: usize) -> Result<CoreHash, DamagedValue> {
+        self.digest(column).map(CoreHash)
+    }
+
+    pub(in crate::storage) fn capture(&self, column: usize) -> Result<CaptureHash, DamagedValue> {
+        self.digest(column).map(CaptureHash)
+    }
+}

@@ -1,0 +1,108 @@
+//! The statements that vaults in files share with those in PostgreSQL.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::rc::Rc;
+
+use rusqlite::types::{ToSql, ToSqlOutput, Type, Value, ValueRef};
+use rusqlite::vtab::array::Array;
+use rusqlite::{Connection, Error, params_from_iter};
+
+use crate::storage::sql::{DamagedValue, Dialect, SqlParameter, SqlRow, SqlSession, SqlTable, SqlValue};
+
+impl From<DamagedValue> for Error {
+    fn from(damaged: DamagedValue) -> Self {
+        Self::FromSqlConversionFailure(damaged.column, Type::Null, Box::new(damaged))
+    }
+}
+
+impl ToSql for SqlParameter<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        fn list<T>(values: &[T], value: impl Fn(&T) -> Value) -> ToSqlOutput<'static> {
+            let values: Array = Rc::new(values.iter().map(value).collect());
+            ToSqlOutput::from_rc(values, c"rarray")
+        }
+        Ok(match self {
+            Self::Integer(number) => ToSqlOutput::Owned(number.map_or(Value::Null, Value::Integer)),
+            Self::Text(text) => {
+                ToSqlOutput::Borrowed(text.map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes())))
+            }
+            Self::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+            Self::Integers(numbers) => list(numbers, |number| Value::Integer(*number)),
+            Self::Texts(texts) => list(texts, |text| Value::Text(text.clone())),
+            Self::Digests(digests) => list(digests, |digest| Value::Blob(digest.as_bytes().to_vec())),
+            Self::Cores(cores) => {
+                // Joined with, they would be found twice.
+                let cores: Vec<_> = cores.iter().collect::<BTreeSet<_>>().into_iter().collect();
+                list(&cores, |core| Value::Blob(core.0.as_bytes().to_vec()))
+            }
+        })
+    }
+}
+
+impl ToSql for SqlValue {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Integer(number) => ValueRef::Integer(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+/// Returns a row of a query with this number of columns.
+pub(super) fn shared_row(row: &rusqlite::Row<'_>, columns: usize) -> rusqlite::Result<SqlRow> {
+    let value = |column| {
+        Ok(match row.get_ref(column)? {
+            ValueRef::Null => SqlValue::Null,
+            ValueRef::Integer(number) => SqlValue::Integer(number),
+            // Bytes that are no text are damage where a text is expected.
+            ValueRef::Text(bytes) => match str::from_utf8(bytes) {
+                Ok(text) => SqlValue::Text(text.to_owned()),
+                Err(_) => SqlValue::Bytes(bytes.to_vec()),
+            },
+            ValueRef::Blob(bytes) => SqlValue::Bytes(bytes.to_vec()),
+            ValueRef::Real(_) => return Err(Error::InvalidColumnType(column, String::new(), Type::Real)),
+        })
+    };
+    (0..columns).map(value).collect::<rusqlite::Result<_>>().map(SqlRow)
+}
+
+impl SqlSession for Connection {
+    type Error = Error;
+    const DIALECT: Dialect = Dialect::Sqlite;
+
+    fn rows(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> rusqlite::Result<Vec<SqlRow>> {
+        let mut statement = self.prepare_cached(sql)?;
+        let (columns, used) = (statement.column_count(), statement.parameter_count());
+        // The other database needs more.
+        let parameters = params_from_iter(parameters.iter().take(used));
+        let rows = statement.query_map(parameters, |row| shared_row(row, columns))?;
+        rows.collect()
+    }
+
+    fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> rusqlite::Result<()> {
+        self.prepare_cached(sql)?.execute(params_from_iter(parameters)).map(drop)
+    }
+
+    fn insert(&self, table: &SqlTable, rows: Vec<Vec<SqlValue>>) -> rusqlite::Result<()> {
+        let columns: Vec<&str> = table.columns.iter().map(|(name, _)| *name).collect();
+        let values: Vec<String> = (1..=columns.len()).map(|number| format!("?{number}")).collect();
+        let (name, columns, values) = (table.name, columns.join(", "), values.join(", "));
+        let sql = format!("INSERT INTO {name} ({columns}) VALUES ({values}) ON CONFLICT DO NOTHING");
+        let mut statement = self.prepare_cached(&sql)?;
+        rows.into_iter().try_for_each(|row| statement.execute(params_from_iter(row)).map(drop))
+    }
+
+    fn delete(&self, table: &SqlTable, keys: &[Vec<SqlValue>]) -> rusqlite::Result<()> {
+        let mut sql = format!("DELETE FROM {} WHERE 1", table.name);
+        for (number, (column, _)) in (1..).zip(table.columns.iter().take(table.key)) {
+            // Writing to a string cannot fail.
+            let _ = write!(sql, " AND {column} = ?{number}");
+        }
+        let mut statement = self.prepare_cached(&sql)?;
+        keys.iter()
+            .try_for_each(|key| statement.execute(params_from_iter(key.iter().take(table.key))).map(drop))
+    }
+}
