@@ -347,6 +347,58 @@ pub(super) fn attributes_are_ordered_and_compared_by_number(vault: &TestVault) {
     assert_eq!(found(&Filter::default()), [nine, two, again, ten, text, without]);
 }
 
+/// Enough artifacts that an engine does not read all that match a condition.
+pub(super) fn pages_of_many_artifacts_are_parts_of_all(vault: &TestVault) {
+    const MANY: usize = 4_500;
+    let document = |number: usize| {
+        let document = TestDocument::new(&number.to_string())
+            .mention("prompt", 0, digest("p"))
+            .attribute("model", ["m", "n"][number % 2])
+            .attribute("tokens", &(number % 300).to_string());
+        let document = if number.is_multiple_of(3) { document.attribute("tokens", "7") } else { document };
+        let time = format!("2026-01-{:02}T00:00:00.000Z", number % 28 + 1);
+        if number.is_multiple_of(5) { document } else { document.attribute("created_at", &time) }
+    };
+    let documents = (0..MANY).map(document);
+    vault.add_all(documents.map(|document| document.admit(note())).collect());
+    let rare: Vec<CoreHash> = (0..40).map(|number| core(note(), &(number * 99).to_string())).collect();
+    let labels = [("k".to_owned(), "v".to_owned())].into();
+    vault.annotate(&Annotation::SetLabels { cores: &rare, labels: &labels }).unwrap();
+    let label = Condition::Label { key: "k".to_owned(), value: Some("v".to_owned()) };
+    let tokens = |least| Condition::Range { name: "tokens".to_owned(), least: Some(least), most: None };
+    let conditions = [
+        vec![],
+        vec![attribute("model", "m")],
+        vec![attribute("model", "n"), mention(Some("prompt"), "p")],
+        vec![mention(None, "p"), label],
+        vec![tokens(0), attribute("model", "m")],
+        vec![tokens(298), mention(None, "p")],
+        vec![tokens(8), Condition::Signature { state: SignatureName::Unsigned, key_id: None }],
+    ];
+    let times = [FirstSeen, LastSeen, Created].map(Order::Newest);
+    let orders = times.into_iter().chain([Order::Core, Order::Kind, Order::Largest("tokens")]);
+    let snapshot = vault.snapshot();
+    for conditions in conditions {
+        let filter = Filter { conditions, ..Filter::default() };
+        for order in orders.clone() {
+            let all = snapshot.find(&filter, order, &Page::all()).unwrap().items;
+            assert_eq!(all.len() as u64, snapshot.count(&filter).unwrap());
+            let (mut page, mut read) = (Page::first(7), Vec::new());
+            // The first pages, and larger ones to the end.
+            for limit in [7, 300, 1_000].into_iter().chain(std::iter::repeat(MANY)) {
+                page.limit = limit;
+                let found = snapshot.find(&filter, order, &page).unwrap();
+                read.extend(found.items);
+                page.after = found.next;
+                if page.after.is_none() {
+                    break;
+                }
+            }
+            assert!(all == read, "{filter:?} {order:?}");
+        }
+    }
+}
+
 pub(super) fn artifacts_can_be_selected_by_core_hash(vault: &TestVault) {
     let [a, b, c] =
         ["a", "b", "c"].map(|name| vault.add_note(&TestDocument::new(name).attribute("model", name)));

@@ -212,6 +212,7 @@ macro_rules! suite {
                 orders_are_total
                 artifacts_are_found_by_the_time_of_their_end
                 attributes_are_ordered_and_compared_by_number
+                pages_of_many_artifacts_are_parts_of_all
                 artifacts_can_be_selected_by_core_hash
                 matching_artifacts_are_counted_by_day;
             paging: pages_are_the_whole

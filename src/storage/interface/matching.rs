@@ -4,6 +4,22 @@ use super::{Annotations, AttributeRecord, CaptureRecord, Condition, Match, match
 use crate::artifact::SignatureName;
 
 impl Condition {
+    /// Returns the match of every artifact that matches the condition by itself, if all have the same one.
+    pub(in crate::storage) fn certain_match(&self) -> Option<Match> {
+        match self {
+            Self::Attribute { name, value } => {
+                Some(Match::Attribute { name: name.clone(), value: value.clone() })
+            }
+            Self::Label { key, value: Some(value) } => {
+                Some(Match::Label { key: key.clone(), value: value.clone() })
+            }
+            Self::Tagged { name: Some(name) } => Some(Match::Tag(name.clone())),
+            Self::Pinned => Some(Match::Pinned),
+            Self::Signature { state: SignatureName::Unsigned, .. } => Some(Match::Unsigned),
+            _ => None,
+        }
+    }
+
     /// Returns how the tags, the note, the pin and the labels of an artifact match the condition.
     pub(in crate::storage) fn matches_of_annotations(&self, of: Annotations) -> Vec<Match> {
         let labels = |of: Annotations, wanted: &str, is_match: &dyn Fn(&str) -> bool| {

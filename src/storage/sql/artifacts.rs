@@ -41,12 +41,34 @@ pub(in crate::storage) fn attributes<S: SqlSession>(
     session: &S,
     of: &[CoreHash],
 ) -> Result<Vec<Vec<AttributeRecord>>, S::Error> {
+    attributes_where(session, of, None)
+}
+
+/// Returns the attributes of each artifact that have a name, sorted by value.
+pub(in crate::storage) fn attributes_named<S: SqlSession>(
+    session: &S,
+    of: &[CoreHash],
+    name: &str,
+) -> Result<Vec<Vec<AttributeRecord>>, S::Error> {
+    attributes_where(session, of, Some(name))
+}
+
+fn attributes_where<S: SqlSession>(
+    session: &S,
+    of: &[CoreHash],
+    name: Option<&str>,
+) -> Result<Vec<Vec<AttributeRecord>>, S::Error> {
+    let (condition, parameters) = match name {
+        Some(name) => ("WHERE t.name = ?2", vec![of.into(), name.into()]),
+        None => ("", vec![of.into()]),
+    };
     let sql = format!(
-        "SELECT a.core, t.name, t.value, t.number FROM {} JOIN attributes t ON t.artifact = a.id ORDER BY 1, 2, 3",
-        S::DIALECT.artifacts("?1")
+        "SELECT DISTINCT a.core, t.name, t.value, t.number FROM {} {} {condition} ORDER BY 1, 2, 3",
+        S::DIALECT.artifacts("?1"),
+        S::DIALECT.attributes()
     );
     let mut found: HashMap<CoreHash, Vec<AttributeRecord>> = HashMap::new();
-    for row in session.rows(&sql, &[of.into()])? {
+    for row in session.rows(&sql, &parameters)? {
         let (name, value, number) = (row.text(1)?, row.text(2)?, row.optional_integer(3)?);
         found.entry(row.core(0)?).or_default().push(AttributeRecord { name, value, number });
     }

@@ -67,6 +67,14 @@ impl Dialect {
         }
     }
 
+    /// Returns the join of artifacts `a` with their attributes `t`.
+    pub(super) fn attributes(self) -> &'static str {
+        match self {
+            Self::Sqlite => "JOIN attribute l ON l.artifact = a.id JOIN attribute_value t ON t.id = l.value",
+            Self::Postgres => "JOIN attribute t ON t.artifact = a.id",
+        }
+    }
+
     /// Returns the captures `c`, each with its [`Dialect::capture_hash`].
     pub(super) fn captures(self) -> &'static str {
         match self {

@@ -21,7 +21,7 @@ use crate::digest::CoreHash;
 pub(in crate::storage) use annotations::{
     AnnotationChanges, annotations, label_keys, label_values, manual_links, tagged, values_of_label,
 };
-pub(in crate::storage) use artifacts::{artifacts, attributes, resolve};
+pub(in crate::storage) use artifacts::{artifacts, attributes, attributes_named, resolve};
 pub(in crate::storage) use captures::{captures, captures_with, preferred_captures};
 pub(in crate::storage) use dialect::Dialect;
 pub(in crate::storage) use names::{

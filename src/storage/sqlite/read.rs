@@ -27,7 +27,6 @@ use super::rows::{ArtifactId, ArtifactRow, Milliseconds};
 use super::write_lock;
 use super::{Result, StorageError};
 use crate::digest::{CaptureHash, CoreHash, DigestPrefix};
-use crate::storage::interface::AttributeRecord;
 use owners::Owners;
 
 /// Maximum number of core hashes that a snapshot remembers.
@@ -160,15 +159,6 @@ impl<'s> SqliteSnapshot<'s> {
                     ORDER BY 2, 1 LIMIT ?5";
         let range = (beginning(&low), beginning(&high), low.as_bytes(), high.as_bytes(), limit);
         self.rows(sql, range, |row| Ok((row.get(0)?, row.get(1)?)))
-    }
-
-    /// Returns the attributes of an artifact that have a name, sorted by value.
-    pub(super) fn attributes_named(&self, artifact: ArtifactId, name: &str) -> Result<Vec<AttributeRecord>> {
-        let sql = "SELECT v.name, v.value, v.number FROM attribute a JOIN attribute_value v ON v.id = a.value
-                    WHERE a.artifact = ?1 AND v.name = ?2 ORDER BY v.value";
-        self.rows(sql, (artifact.0, name), |row| {
-            Ok(AttributeRecord { name: row.get(0)?, value: row.get(1)?, number: row.get(2)? })
-        })
     }
 
     pub(super) fn path(&self) -> &Path {

@@ -93,11 +93,12 @@ impl MemoryState {
         let mut all = Vec::new();
         for condition in &filter.conditions {
             let mut found: Vec<Match> = Vec::new();
-            for other in self.all() {
-                let is_member = filter.through_members && artifact.contains(other.core);
-                if other.core == artifact.core || is_member {
-                    found.append(&mut self.matches(other, condition));
-                }
+            if filter.through_members {
+                let is_part =
+                    |other: &&MemoryArtifact| other.core == artifact.core || artifact.contains(other.core);
+                self.all().filter(is_part).for_each(|part| found.append(&mut self.matches(part, condition)));
+            } else {
+                found.append(&mut self.matches(artifact, condition));
             }
             if found.is_empty() {
                 return None;

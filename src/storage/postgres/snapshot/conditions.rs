@@ -34,6 +34,36 @@ impl StatementParameters {
 
     /// Returns the condition that the artifact `a` matches a filter.
     pub(super) fn matching(&mut self, filter: &Filter) -> String {
+        let mut all = self.selecting(filter);
+        for condition in &filter.conditions {
+            let artifacts = self.with(condition);
+            all.push(if filter.through_members {
+                format!("a.id IN ({})", self.and_containers(&artifacts))
+            } else {
+                format!("a.id IN ({artifacts})")
+            });
+        }
+        all.join(" AND ")
+    }
+
+    /// Returns the condition that the artifact `a` matches a filter by itself, which is examined for each artifact.
+    pub(super) fn matching_each(&mut self, filter: &Filter) -> String {
+        format!("{} AND {}", self.selecting(filter).join(" AND "), self.examined(filter))
+    }
+
+    /// Returns the condition that the artifact `a` matches each condition of a filter, which is examined for each artifact.
+    pub(super) fn examined(&mut self, filter: &Filter) -> String {
+        let mut all = vec!["true".to_owned()];
+        for condition in &filter.conditions {
+            // By an expression, attributes are read through the artifact, which has few, and not by an index of their names.
+            let artifacts = self.having(condition, "name || ''");
+            all.push(format!("EXISTS (SELECT 1 FROM ({artifacts}) x WHERE x.artifact = a.id OFFSET 0)"));
+        }
+        all.join(" AND ")
+    }
+
+    /// Returns the conditions on the kind, the times and the hash of the artifact `a`.
+    pub(super) fn selecting(&mut self, filter: &Filter) -> Vec<String> {
         let mut all = vec!["true".to_owned()];
         if !filter.kinds.is_empty() {
             let kinds: Vec<String> = filter.kinds.iter().map(|kind| to_stored(kind).into_owned()).collect();
@@ -46,15 +76,7 @@ impl StatementParameters {
             let cores = self.bind(among.clone());
             all.push(format!("a.core = ANY({cores})"));
         }
-        for condition in &filter.conditions {
-            let artifacts = self.with(condition);
-            all.push(if filter.through_members {
-                format!("a.id IN ({})", self.and_containers(&artifacts))
-            } else {
-                format!("a.id IN ({artifacts})")
-            });
-        }
-        all.join(" AND ")
+        all
     }
 
     fn within(&mut self, period: &TimePeriod) -> String {
@@ -80,7 +102,12 @@ impl StatementParameters {
     }
 
     /// Returns a query of the numbers of the artifacts that match a condition themselves.
-    fn with(&mut self, condition: &Condition) -> String {
+    pub(super) fn with(&mut self, condition: &Condition) -> String {
+        self.having(condition, "name")
+    }
+
+    /// Like [`StatementParameters::with`], with an expression for the names of attributes.
+    fn having(&mut self, condition: &Condition, name_of: &str) -> String {
         match condition {
             Condition::Mention { group, digest } => {
                 let key = self.bind(digest.key());
@@ -111,7 +138,7 @@ impl StatementParameters {
             }
             Condition::AttributeLike { name, pattern } => {
                 let (name, pattern) = (self.bind_text(name), self.bind_text(&like(pattern)));
-                format!("SELECT artifact FROM attribute WHERE name = {name} AND value LIKE {pattern}")
+                format!("SELECT artifact FROM attribute WHERE {name_of} = {name} AND value LIKE {pattern}")
             }
             Condition::LabelLike { key, pattern } => {
                 let (key, pattern) = (self.bind_text(key), self.bind_text(&like(pattern)));
@@ -122,7 +149,7 @@ impl StatementParameters {
                 let key = self.bind(text_key(value));
                 let value = self.bind_text(value);
                 format!(
-                    "SELECT artifact FROM attribute WHERE name = {name} AND key = {key} AND value = {value}"
+                    "SELECT artifact FROM attribute WHERE {name_of} = {name} AND key = {key} AND value = {value}"
                 )
             }
             Condition::Range { name, least, most } => {
@@ -130,7 +157,7 @@ impl StatementParameters {
                 let least = self.bind(least.unwrap_or(i64::MIN));
                 let most = self.bind(most.unwrap_or(i64::MAX));
                 format!(
-                    "SELECT artifact FROM attribute WHERE name = {name} AND number BETWEEN {least} AND {most}"
+                    "SELECT artifact FROM attribute WHERE {name_of} = {name} AND number BETWEEN {least} AND {most}"
                 )
             }
             Condition::Signature { state: SignatureName::Unsigned, .. } => {

@@ -32,6 +32,12 @@ impl PostgresSnapshot<'_> {
         let all: Vec<CoreHash> =
             scopes.values().flatten().copied().collect::<BTreeSet<_>>().into_iter().collect();
         for condition in &filter.conditions {
+            if let Some(certain) = condition.certain_match().filter(|_| !filter.through_members) {
+                for matches in &mut matches {
+                    matches.push(certain.clone());
+                }
+                continue;
+            }
             let found = self.matches_of(&all, condition)?;
             for (core, matches) in cores.iter().zip(&mut matches) {
                 let scope = scopes.get(core).into_iter().flatten();
@@ -45,10 +51,11 @@ impl PostgresSnapshot<'_> {
         match condition {
             Condition::Mention { group, digest } => self.mention_matches(of, group.as_deref(), *digest),
             Condition::About { digest } => self.hash_matches(of, *digest),
-            Condition::Attribute { .. } | Condition::AttributeLike { .. } | Condition::Range { .. } => {
-                Ok(by_artifact(of, sql::attributes(&self.session, of)?, |found| {
-                    condition.matches_of_attributes(found)
-                }))
+            Condition::Attribute { name, .. }
+            | Condition::AttributeLike { name, .. }
+            | Condition::Range { name, .. } => {
+                let attributes = sql::attributes_named(&self.session, of, name)?;
+                Ok(by_artifact(of, attributes, |found| condition.matches_of_attributes(found)))
             }
             Condition::Signature { .. } => Ok(by_artifact(of, sql::captures(&self.session, of)?, |found| {
                 condition.matches_of_captures(found)

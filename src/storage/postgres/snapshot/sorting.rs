@@ -45,6 +45,11 @@ impl SortExpression {
         }
     }
 
+    /// Creates the order of the numbers of attributes `t`, each of an artifact `a`.
+    pub(super) fn by_number() -> Self {
+        Self { value: Some("t.number".to_owned()), position: Some("a.arrival"), is_by_kind: false }
+    }
+
     /// Returns the expression whose largest values come first.
     pub(super) fn value(&self) -> &str {
         self.value.as_deref().unwrap_or("0::bigint")
@@ -77,16 +82,20 @@ impl SortExpression {
         let Some(value) = &self.value else {
             return format!("{position} <= {known} AND ({position} < {known} OR a.core > {core})");
         };
-        let key = match order {
-            Order::Largest(_) => cursor.number,
-            _ => cursor.time.map(|time| time.timestamp_millis()),
-        };
-        let key = selection.bind(key.unwrap_or(i64::MIN));
+        let key = selection.bind(key_of(cursor, order).unwrap_or(i64::MIN));
         // The first part is a range of an index.
         format!(
             "({value}, {position}) <= ({key}, {known})
              AND (({value}, {position}) < ({key}, {known}) OR a.core > {core})"
         )
+    }
+}
+
+/// Returns the time or number of the artifact that a cursor describes, in an order by that.
+pub(super) fn key_of(cursor: &Cursor, order: Order) -> Option<i64> {
+    match order {
+        Order::Largest(_) => cursor.number,
+        _ => cursor.time.map(|time| time.timestamp_millis()),
     }
 }
 

@@ -154,7 +154,7 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
         placed.sort_by(|one, other| self.compare(&one.place, &other.place));
         let mut found = Vec::new();
         for placed in placed {
-            self.take(placed, &mut found)?;
+            self.take(placed, false, &mut found)?;
             if found.len() == limit {
                 break;
             }
@@ -175,7 +175,7 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
             for row in rows {
                 let placed = self.place(row)?;
                 after = Some(placed.place.clone());
-                self.take(placed, &mut found)?;
+                self.take(placed, !self.filter.through_members, &mut found)?;
                 if found.len() == limit {
                     return Ok(found);
                 }
@@ -193,12 +193,16 @@ impl<'q, 's> ResolvedQuery<'q, 's> {
         }
     }
 
-    /// Adds an artifact to `found` if it matches all conditions.
-    fn take(&self, placed: PositionedArtifact, found: &mut Vec<(Hit, Cursor)>) -> Result<()> {
+    /// Adds an artifact to `found` if it matches all conditions. `has_rows` says that it has the rows that they require.
+    fn take(&self, placed: PositionedArtifact, has_rows: bool, found: &mut Vec<(Hit, Cursor)>) -> Result<()> {
         let mut matches: Vec<Match> = Vec::new();
         if !self.conditions.is_empty() {
             let parts = self.parts(&placed.row)?;
             for condition in &self.conditions {
+                if let Some(certain) = condition.certain_match().filter(|_| has_rows) {
+                    matches.push(certain);
+                    continue;
+                }
                 let before = matches.len();
                 for part in &parts {
                     matches.append(&mut condition.matches(self.snapshot, *part)?);

@@ -210,6 +210,11 @@ impl<'q> ResolvedCondition<'q> {
         Ok(Some(ids))
     }
 
+    /// Returns the match of every artifact that matches by itself, if all have the same one.
+    pub(super) fn certain_match(&self) -> Option<Match> {
+        self.condition.certain_match()
+    }
+
     /// Returns the matches of an artifact.
     pub(super) fn matches(&self, snapshot: &SqliteSnapshot<'_>, artifact: ArtifactId) -> Result<Vec<Match>> {
         let mentions = |digest, group| {
@@ -225,7 +230,9 @@ impl<'q> ResolvedCondition<'q> {
             Condition::Attribute { name, .. }
             | Condition::AttributeLike { name, .. }
             | Condition::Range { name, .. } => {
-                Ok(self.condition.matches_of_attributes(snapshot.attributes_named(artifact, name)?))
+                let core = snapshot.core_of(artifact)?;
+                let found = snapshot.answer(sql::attributes_named(snapshot.connection(), &[core], name))?;
+                Ok(found.into_iter().flat_map(|found| self.condition.matches_of_attributes(found)).collect())
             }
             Condition::Signature { .. } => {
                 let core = snapshot.core_of(artifact)?;

@@ -46,7 +46,7 @@ impl ResolvedQuery<'_, '_> {
             let row = self.snapshot.artifact_by_id(id)?;
             let Some(time) = self.time(&row, by)? else { continue };
             if self.is_selected(&row)? {
-                self.take(self.place(row)?, &mut found)?;
+                self.take(self.place(row)?, false, &mut found)?;
             }
             if found.pop().is_some() {
                 add(&mut counts, time.timestamp_millis());
