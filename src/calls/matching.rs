@@ -323,6 +323,15 @@ mod tests {
     }
 
     #[test]
+    fn metadata_of_codex_is_not_part_of_a_prompt() {
+        let rules = MatchingRules::default();
+        let request = r#"{"client_metadata":{"turn_id":"x1"},"input":[{"id":"a","content":"hi",
+            "internal_chat_message_metadata_passthrough":{"turn_id":"x1"}}],"tools":[{"client_metadata":1}]}"#;
+        let expected = r#"{"input":[{"content":"hi","id":"a"}],"tools":[{"client_metadata":1}]}"#;
+        assert_eq!(prompt(&rules, "openai", "/v1/responses", request), expected);
+    }
+
+    #[test]
     fn members_are_ignored_and_texts_replaced() {
         let mut rules = MatchingRules::default();
         rules.ignore("temperature").unwrap();
