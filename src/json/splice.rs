@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Number, Object, Value, pointer};
 
+/// Number of members of an object that are looked for one after the other.
+const FEW_MEMBERS: usize = 16;
+
 /// Fewest bytes that a range replaces: it has about half as many itself.
 const MIN_BYTES: usize = 64;
 
@@ -92,9 +95,10 @@ pub(crate) fn difference(base: &Value<'_>, value: &Value<'_>) -> ValueDifference
     let mut comparison = Comparison::default();
     let rest = match (base, value) {
         (Value::Object(base), Value::Object(value)) => {
-            let members = value
-                .iter()
-                .map(|(name, member)| (Cow::Owned(name.to_owned()), comparison.member(base, name, member)));
+            let old = finder(base, value.iter().len());
+            let members = value.iter().map(|(name, member)| {
+                (Cow::Owned(name.to_owned()), comparison.member(old(name), name, member))
+            });
             Value::Object(Object::from_members(members.collect()))
         }
         _ => comparison.rest(base, value),
@@ -102,6 +106,14 @@ pub(crate) fn difference(base: &Value<'_>, value: &Value<'_>) -> ValueDifference
     let Comparison { mut texts, splices, .. } = comparison;
     texts.extend(splices);
     ValueDifference { rest, splices: texts }
+}
+
+/// Returns a function that finds the members of an object by their names, of which `count` are looked for. To look for many
+/// one after the other would take their number times that of all.
+fn finder<'b, 'v>(base: &'b Object<'v>, count: usize) -> impl Fn(&str) -> Option<&'b Value<'v>> {
+    let by_name: HashMap<&str, &Value<'_>> =
+        if count > FEW_MEMBERS { base.iter().collect() } else { HashMap::new() };
+    move |name| if by_name.is_empty() { base.get(name) } else { by_name.get(name).copied() }
 }
 
 /// A location in three values, as JSON Pointers.
@@ -139,8 +151,8 @@ impl Comparison {
     }
 
     /// Returns what remains of the member `name` of an object.
-    fn member(&mut self, base: &Object<'_>, name: &str, member: &Value<'_>) -> Value<'static> {
-        let Some(old) = base.get(name) else { return member.to_owned_value() };
+    fn member(&mut self, old: Option<&Value<'_>>, name: &str, member: &Value<'_>) -> Value<'static> {
+        let Some(old) = old else { return member.to_owned_value() };
         self.inside(old, member, |at| {
             for pointer in [&mut at.complete, &mut at.base, &mut at.rest] {
                 pointer::push(pointer, name);
@@ -169,9 +181,10 @@ impl Comparison {
             (Value::Object(base), Value::Object(value)) => {
                 let members = items(value.iter());
                 let left = self.unshared(&items(base.iter()), &members);
+                let old = finder(base, left.len());
                 let left = left.into_iter().filter_map(|index| {
                     let (name, member) = *members.get(index)?;
-                    Some((Cow::Owned(name.to_owned()), self.member(base, name, member)))
+                    Some((Cow::Owned(name.to_owned()), self.member(old(name), name, member)))
                 });
                 Value::Object(Object::from_members(left.collect()))
             }
