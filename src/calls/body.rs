@@ -168,6 +168,8 @@ enum Step<'s> {
     Position(usize),
     /// The indexes that an object states.
     Stated(&'s str),
+    /// The digest of the name of a conversation. A name can be long, and the member contain many strings.
+    Class(u64),
 }
 
 /// Makes digests of locations. A location is not written out: it can be long, and contain many strings.
@@ -181,6 +183,12 @@ impl Locations {
         self.hasher.hash_one((location, step))
     }
 
+    /// Returns the digest of the name of the conversations of strings in a member with this name.
+    fn class(&self, name: &str) -> u64 {
+        let name = if is_named(name, |names| names.messages) { "text" } else { name };
+        self.inside(0, Step::Name(name))
+    }
+
     fn member<'p>(&self, place: &Place<'p>, name: &'p str) -> Place<'p> {
         // The beginning of a block is continued by its deltas.
         let step = Step::Name(if name == "content_block" { "delta" } else { name });
@@ -188,6 +196,7 @@ impl Locations {
             location: self.inside(place.location, step),
             form: self.inside(place.form, step),
             name,
+            class: self.class(name),
             is_apart: place.is_apart || is_apart(name),
             ..*place
         }
@@ -199,13 +208,6 @@ fn is_apart(name: &str) -> bool {
     is_named(name, |names| names.descriptions) || is_named(name, |names| names.probabilities)
 }
 
-/// Returns the conversation of a string in a member of an answer; `None` if it is part of none.
-fn conversation(locations: &Locations, owner: u64, name: &str, is_apart: bool) -> Option<ConversationKey> {
-    let class = if is_named(name, |names| names.messages) { "text" } else { name };
-    let is_continued = !is_apart && !is_named(name, |names| names.repeated);
-    is_continued.then(|| locations.inside(owner, Step::Name(class)))
-}
-
 /// Where a string is.
 #[derive(Clone, Copy, Default)]
 struct Place<'p> {
@@ -215,6 +217,7 @@ struct Place<'p> {
     /// The location of the answer that it belongs to, if there can be several.
     alternative: Option<u64>,
     name: &'p str,
+    class: u64,
     /// Whether it is part of no conversation.
     is_apart: bool,
 }
@@ -238,11 +241,8 @@ impl<'p> StringReader<'_, 'p> {
             }
             PartData::Json(value) => self.read(value, Place::default()),
             PartData::Text => {
-                let location = self.locations.inside(0, Step::Name("data"));
-                self.read_text(
-                    Cow::Borrowed(part.text),
-                    Place { location, name: "data", ..Place::default() },
-                );
+                let place = self.locations.member(&Place::default(), "data");
+                self.read_text(Cow::Borrowed(part.text), Place { form: 0, ..place });
             }
             PartData::Other | PartData::Unreadable => {}
         }
@@ -290,10 +290,11 @@ impl<'p> StringReader<'_, 'p> {
     }
 
     fn read_text(&mut self, text: Cow<'p, str>, place: Place<'p>) {
-        let Place { location, form, alternative, name, is_apart } = place;
+        let Place { location, form, alternative, name, class, is_apart } = place;
         // Events state a text in several forms, each of which is complete.
         let owner = alternative.unwrap_or(if self.is_stream { form } else { 0 });
-        let conversation = conversation(self.locations, owner, name, is_apart);
+        let is_continued = !is_apart && !is_named(name, |names| names.repeated);
+        let conversation = is_continued.then(|| self.locations.inside(owner, Step::Class(class)));
         (self.found)(BodyString { location, conversation, name, text });
     }
 }
@@ -466,7 +467,7 @@ struct DocumentTexts<'p> {
     texts: TextCollector<'p>,
     locations: Locations,
     /// The arrays and objects that are open.
-    open: Vec<OpenPart<'p>>,
+    open: Vec<OpenPart>,
     /// The number of answers so far, of those that there can be several of.
     alternatives: usize,
     /// Whether it is an array, of which each element continues the texts of the one before: Gemini sends events like this.
@@ -476,16 +477,24 @@ struct DocumentTexts<'p> {
 
 /// An array or an object that is being read.
 #[derive(Clone, Default)]
-struct OpenPart<'p> {
-    /// The name of the innermost member that contains what is read now.
-    name: Cow<'p, str>,
+struct OpenPart {
+    /// The innermost member that contains what is read now.
+    member: OpenMember,
     /// The answer that it belongs to, if there can be several.
     owner: u64,
-    /// Whether the array or object is part of no conversation, and whether the member is.
-    is_apart_outside: bool,
+    /// Whether it is part of no conversation.
     is_apart: bool,
     /// What an array spells so far by the numbers of bytes; `None` if it spells nothing.
     bytes: Option<Vec<u8>>,
+}
+
+/// What the name of a member says of the strings in it.
+#[derive(Clone, Copy, Default)]
+struct OpenMember {
+    class: u64,
+    is_repeated: bool,
+    is_apart: bool,
+    has_alternatives: bool,
 }
 
 impl<'p> DocumentTexts<'p> {
@@ -511,8 +520,12 @@ impl<'p> DocumentTexts<'p> {
         match token {
             JsonToken::Name(name) => {
                 if let Some(part) = self.open.last_mut() {
-                    part.is_apart = part.is_apart_outside || is_apart(&name);
-                    part.name = name;
+                    part.member = OpenMember {
+                        class: self.locations.class(&name),
+                        is_repeated: is_named(&name, |names| names.repeated),
+                        is_apart: part.is_apart || is_apart(&name),
+                        has_alternatives: is_named(&name, |names| names.alternatives),
+                    };
                 }
             }
             JsonToken::Array => self.begin(Some(Vec::new())),
@@ -533,10 +546,10 @@ impl<'p> DocumentTexts<'p> {
         let mut part = OpenPart::default();
         if let Some(outside) = self.open.last_mut() {
             outside.bytes = None;
-            part = OpenPart { is_apart_outside: outside.is_apart, ..outside.clone() };
+            part = OpenPart { is_apart: outside.member.is_apart, ..outside.clone() };
         }
         part.bytes = bytes;
-        if part.bytes.is_none() && is_named(&part.name, |names| names.alternatives) {
+        if part.bytes.is_none() && part.member.has_alternatives {
             self.alternatives += 1;
             part.owner = self.locations.inside(0, Step::Position(self.alternatives));
         }
@@ -556,7 +569,9 @@ impl<'p> DocumentTexts<'p> {
             }
             Value::String(text) => {
                 part.bytes = None;
-                let key = conversation(&self.locations, part.owner, &part.name, part.is_apart);
+                let OpenPart { owner, member: OpenMember { class, is_repeated, is_apart, .. }, .. } = *part;
+                let is_continued = !is_apart && !is_repeated;
+                let key = is_continued.then(|| self.locations.inside(owner, Step::Class(class)));
                 self.texts.add(key, None, text);
             }
             _ => part.bytes = None,
