@@ -14,7 +14,8 @@ use super::{Number, Object, Value, pointer};
 /// Number of members of an object that are looked for one after the other.
 const FEW_MEMBERS: usize = 16;
 
-/// Fewest bytes that a range replaces: it has about half as many itself.
+/// Fewest bytes that a range replaces: it has about half as many itself. With a long location, it replaces as many as that
+/// has, so that locations have no more bytes together than what they replace.
 const MIN_BYTES: usize = 64;
 
 /// The parts of an array, an object or a string that are taken from another value.
@@ -193,7 +194,10 @@ impl Comparison {
     }
 
     fn rest_of_text(&mut self, base: &str, text: &str) -> String {
-        let ranges = shared_text(base, text);
+        let mut ranges = shared_text(base, text);
+        if ranges.iter().map(|range| range.count).sum::<usize>() < self.at.rest.len() {
+            ranges.clear();
+        }
         let mut left = String::new();
         let mut end = 0;
         for range in &ranges {
@@ -209,7 +213,14 @@ impl Comparison {
 
     /// Adds the splice of the items that both have, and returns the positions of the others.
     fn unshared<T: Item>(&mut self, base: &[T], value: &[T]) -> Vec<usize> {
-        let ranges = shared_items(base, value);
+        let mut ranges = shared_items(base, value);
+        let of = |range: &SpliceRange| value.iter().skip(range.at).take(range.count);
+        let location = self.at.complete.len();
+        if location > MIN_BYTES
+            && ranges.iter().flat_map(of).map(|item| item.size()).sum::<usize>() < location
+        {
+            ranges.clear();
+        }
         let left = outside(&ranges, value.len());
         if !ranges.is_empty() {
             self.splices.push(Splice { at: self.at.complete.clone(), from: self.at.base.clone(), ranges });
@@ -516,6 +527,39 @@ mod tests {
         assert_eq!(rest(&format!(r#"["{long}"]"#), &format!(r#"["{long}\u00eb."]"#)), r#"["ë."]"#);
         assert_eq!(rest(r#""short""#, r#""short.""#), r#""short.""#);
         assert_eq!(rest("1", r#"{"a":[]}"#), r#"{"a":[]}"#);
+    }
+
+    #[test]
+    fn locations_have_no_more_bytes_than_what_they_replace() {
+        let name = "n".repeat(200);
+        let texts = |end: &str, length: usize| {
+            let texts = (0..50).map(|text| format!("\"{text}{}{end}\"", "x".repeat(length)));
+            format!(r#"{{"{name}":[{}]}}"#, texts.collect::<Vec<_>>().join(","))
+        };
+        for (length, expected) in [(100, 0), (300, 50)] {
+            let (base, value) = (texts("a", length), texts("b", length));
+            rest(&base, &value);
+            assert_eq!(difference(&read(&base), &read(&value)).splices.len(), expected);
+        }
+        let many = |last: &str| format!(r#"{{"{name}":[{}{last}]}}"#, "1,".repeat(200));
+        for last in ["2", "\"2\""] {
+            rest(&many("1"), &many(last));
+        }
+    }
+
+    #[test]
+    fn members_of_large_objects_are_compared_by_their_names() {
+        let long = "x".repeat(80);
+        let members = |end: &str, names: std::ops::Range<usize>| {
+            let members =
+                names.map(|name| format!(r#""m{name}":"{long}{end}""#)).collect::<Vec<_>>().join(",");
+            (format!(r#"{{"a":{{{members}}}}}"#), format!("{{{members}}}"))
+        };
+        let ((one, first), (other, second)) = (members("a", 0..40), members("b", 5..60));
+        for (base, value) in [(one, other), (first, second)] {
+            rest(&base, &value);
+            assert_eq!(difference(&read(&base), &read(&value)).splices.len(), 35);
+        }
     }
 
     #[test]
