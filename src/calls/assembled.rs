@@ -8,6 +8,7 @@ use super::providers::{
     AnswerContent, AnswerFailure, AnswerReader, answer_forms, number, stated_error, type_of,
 };
 use super::{at, integer};
+use crate::json::tokens::DocumentBuilder;
 use crate::json::{Object, Value};
 
 impl CallResponse {
@@ -71,17 +72,29 @@ fn is_empty(answer: &CallResponse) -> bool {
 
 fn read_whole(reader: &mut AnswerReader, body: &str) {
     let body = body.strip_prefix('\u{feff}').unwrap_or(body);
-    match events::read(body, reader.leaves_out_texts) {
-        // Gemini sends a stream as an array of events.
-        Some(Value::Array(events)) => events.iter().for_each(|event| read_document(reader, event)),
-        Some(document) => read_document(reader, &document),
-        None if events::is_cut_off(body) => reader.failure = Some(AnswerFailure::CutOff),
-        None => {}
+    // Gemini sends a stream as an array of events.
+    let is_read = if reader.leaves_out_texts {
+        let new = || (DocumentBuilder::outline(), AnswerReader::without_texts());
+        let read = events::collect(body, new, |(builder, reader), token| {
+            if let Some(document) = builder.add(token) {
+                read_document(reader, &document);
+            }
+        });
+        read.map(|(_, read)| *reader = read).is_some()
+    } else {
+        let read = events::read(body).map(|document| match &document {
+            Value::Array(events) => events.iter().for_each(|event| read_document(reader, event)),
+            document => read_document(reader, document),
+        });
+        read.is_some()
+    };
+    if !is_read && events::is_cut_off(body) {
+        reader.failure = Some(AnswerFailure::CutOff);
     }
 }
 
 fn read_stream(reader: &mut AnswerReader, body: &str) {
-    events::visit(body, |event| match event {
+    events::visit(body, reader.leaves_out_texts, |event| match event {
         StreamEvent::Json(name, value) => {
             let is_error = name == Some("error") || type_of(&value) == "error";
             if is_error && stated_error(&value).is_none() {
@@ -183,6 +196,7 @@ pub(crate) mod testing {
 mod tests {
     use super::testing::{answer, failure, stream, texts};
     use super::*;
+    use crate::json::compact;
 
     #[test]
     fn characters_that_are_split_over_events_are_whole() {
@@ -206,6 +220,47 @@ mod tests {
             ],
         ] {
             assert_eq!(read(&stream(&[first, second])).texts, ["\u{1f600} ok"], "{first}");
+        }
+    }
+
+    #[test]
+    fn long_texts_are_decoded() {
+        let written = "a\\n".repeat(3 << 20);
+        for body in [
+            format!(r#"{{"choices":[{{"message":{{"content":"{written}"}}}}]}}"#),
+            format!(r#"[{{"candidates":[{{"content":{{"parts":[{{"text":"{written}"}}]}}}}]}}]"#),
+            format!(r#"data: {{"choices":[{{"delta":{{"content":"{written}"}}}}]}}"#),
+        ] {
+            let [text] = &read(&answer(200, None, &body)).texts[..] else { panic!() };
+            assert!(*text == "a\n".repeat(3 << 20), "{}", text.len());
+        }
+    }
+
+    #[test]
+    fn outlines_state_errors_and_tokens() {
+        let many = format!("[{}]", vec![r#"{"token":"a","bytes":[97]}"#; 50_000].join(","));
+        for (content_type, body) in [
+            (
+                None,
+                format!(
+                    r#"{{"choices":[{{"logprobs":{{"content":{many}}}}}],"error":"no","usage":{{"total_tokens":3}}}}"#
+                ),
+            ),
+            (None, format!(r#"[{{"candidates":{many}}},{{"error":"no","usage":{{"total_tokens":3}}}}]"#)),
+            (
+                Some("text/event-stream"),
+                format!(
+                    "data: {{\"response\":{{\"output\":{many},\"usage\":{{\"total_tokens\":3}}}},\"error\":\"no\"}}\n\n"
+                ),
+            ),
+        ] {
+            let content = read_without_texts(&answer(200, content_type, &body));
+            assert_eq!(
+                content.failure.map(|failure| failure.to_string()).as_deref(),
+                Some("no"),
+                "{content_type:?}"
+            );
+            assert_eq!(content.usage.map(|usage| compact::text(&usage)).unwrap(), r#"{"total_tokens":3}"#);
         }
     }
 

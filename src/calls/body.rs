@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
 use super::events;
 use super::providers::{answer_forms, is_named};
 use crate::json::Value;
+use crate::json::tokens::{DocumentBuilder, JsonToken};
 
 /// The members with which events say to which part of an answer they belong.
 const INDEXES: [&str; 4] = ["index", "output_index", "content_index", "item_id"];
@@ -79,33 +81,46 @@ impl Conversation {
 
 /// Returns the parts of a body: one if it is a JSON document, otherwise its lines.
 pub(crate) fn parts(body: &str) -> Vec<BodyPart<'_>> {
-    each_part(body, false).collect()
+    let text = without_mark(body);
+    let mark = body.strip_suffix(text).unwrap_or_default();
+    let part = |before, text, data| BodyPart { before, text, data, after: "" };
+    if let Some(value) = read(text) {
+        return vec![part(mark, text, PartData::Json(value))];
+    }
+    if is_unreadable(text) {
+        return vec![part(mark, text, PartData::Unreadable)];
+    }
+    let mark = (!mark.is_empty()).then_some(part(mark, "", PartData::Other));
+    mark.into_iter().chain(lines(text).map(line)).collect()
 }
 
-/// Returns the parts of a body, of which each is read when it is asked for. One piece can be read as an outline.
-fn each_part(body: &str, is_outline: bool) -> Box<dyn Iterator<Item = BodyPart<'_>> + '_> {
-    let text = body.strip_prefix('\u{feff}').unwrap_or(body);
-    let mark = body.strip_suffix(text).unwrap_or_default();
-    let only = |data| Box::new(std::iter::once(BodyPart { before: mark, text, data, after: "" }));
-    if let Some(value) = events::read(text, is_outline).filter(has_strings) {
-        return only(PartData::Json(value));
-    }
+/// Returns a body without the byte order mark.
+fn without_mark(body: &str) -> &str {
+    body.strip_prefix('\u{feff}').unwrap_or(body)
+}
+
+/// Returns whether a body that is not a JSON document begins as one, and not as lines of them.
+fn is_unreadable(text: &str) -> bool {
     let first = text.trim_start().lines().next().unwrap_or_default();
-    if begins_as_json(text) && read(first).is_none() {
-        return only(PartData::Unreadable);
-    }
-    let mark =
-        (!mark.is_empty()).then_some(BodyPart { before: mark, text: "", data: PartData::Other, after: "" });
-    Box::new(mark.into_iter().chain(text.split_inclusive(['\n', '\r']).map(line)))
+    begins_as_json(text) && read(first).is_none()
+}
+
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(['\n', '\r'])
+}
+
+/// Returns the text before the data of a line, the data, and the end of the line.
+fn data_of(line: &str) -> (&str, &str, &str) {
+    let content = line.trim_end_matches(['\n', '\r']);
+    let (content, after) = line.split_at(content.len());
+    let text = content.strip_prefix("data:").map(|text| text.strip_prefix(' ').unwrap_or(text));
+    let text = text.unwrap_or(content);
+    (content.strip_suffix(text).unwrap_or_default(), text, after)
 }
 
 fn line(line: &str) -> BodyPart<'_> {
-    let content = line.trim_end_matches(['\n', '\r']);
-    let (content, after) = line.split_at(content.len());
-    let text = content.strip_prefix("data:");
-    let is_data = text.is_some();
-    let text = text.map_or(content, |text| text.strip_prefix(' ').unwrap_or(text));
-    let before = content.strip_suffix(text).unwrap_or_default();
+    let (before, text, after) = data_of(line);
+    let is_data = !before.is_empty();
     let data = match read(text) {
         Some(value) => PartData::Json(value),
         None if text.trim() == "[DONE]" => PartData::Other,
@@ -122,7 +137,7 @@ pub(super) fn begins_as_json(text: &str) -> bool {
 }
 
 pub(super) fn read(text: &str) -> Option<Value<'_>> {
-    events::read(text, false).filter(has_strings)
+    events::read(text).filter(has_strings)
 }
 
 /// Returns whether a value can have strings. A number can be a part of a text that is not JSON.
@@ -153,6 +168,8 @@ enum Step<'s> {
     Position(usize),
     /// The indexes that an object states.
     Stated(&'s str),
+    /// The digest of the name of a conversation. A name can be long, and the member contain many strings.
+    Class(u64),
 }
 
 /// Makes digests of locations. A location is not written out: it can be long, and contain many strings.
@@ -166,19 +183,29 @@ impl Locations {
         self.hasher.hash_one((location, step))
     }
 
+    /// Returns the digest of the name of the conversations of strings in a member with this name.
+    fn class(&self, name: &str) -> u64 {
+        let name = if is_named(name, |names| names.messages) { "text" } else { name };
+        self.inside(0, Step::Name(name))
+    }
+
     fn member<'p>(&self, place: &Place<'p>, name: &'p str) -> Place<'p> {
         // The beginning of a block is continued by its deltas.
         let step = Step::Name(if name == "content_block" { "delta" } else { name });
-        let is_apart =
-            is_named(name, |names| names.descriptions) || is_named(name, |names| names.probabilities);
         Place {
             location: self.inside(place.location, step),
             form: self.inside(place.form, step),
             name,
-            is_apart: place.is_apart || is_apart,
+            class: self.class(name),
+            is_apart: place.is_apart || is_apart(name),
             ..*place
         }
     }
+}
+
+/// Returns whether the strings in a member with this name are parts of no conversation.
+fn is_apart(name: &str) -> bool {
+    is_named(name, |names| names.descriptions) || is_named(name, |names| names.probabilities)
 }
 
 /// Where a string is.
@@ -190,6 +217,7 @@ struct Place<'p> {
     /// The location of the answer that it belongs to, if there can be several.
     alternative: Option<u64>,
     name: &'p str,
+    class: u64,
     /// Whether it is part of no conversation.
     is_apart: bool,
 }
@@ -213,11 +241,8 @@ impl<'p> StringReader<'_, 'p> {
             }
             PartData::Json(value) => self.read(value, Place::default()),
             PartData::Text => {
-                let location = self.locations.inside(0, Step::Name("data"));
-                self.read_text(
-                    Cow::Borrowed(part.text),
-                    Place { location, name: "data", ..Place::default() },
-                );
+                let place = self.locations.member(&Place::default(), "data");
+                self.read_text(Cow::Borrowed(part.text), Place { form: 0, ..place });
             }
             PartData::Other | PartData::Unreadable => {}
         }
@@ -265,12 +290,11 @@ impl<'p> StringReader<'_, 'p> {
     }
 
     fn read_text(&mut self, text: Cow<'p, str>, place: Place<'p>) {
-        let Place { location, form, alternative, name, is_apart } = place;
-        let class = if is_named(name, |names| names.messages) { "text" } else { name };
+        let Place { location, form, alternative, name, class, is_apart } = place;
         // Events state a text in several forms, each of which is complete.
         let owner = alternative.unwrap_or(if self.is_stream { form } else { 0 });
         let is_continued = !is_apart && !is_named(name, |names| names.repeated);
-        let conversation = is_continued.then(|| self.locations.inside(owner, Step::Name(class)));
+        let conversation = is_continued.then(|| self.locations.inside(owner, Step::Class(class)));
         (self.found)(BodyString { location, conversation, name, text });
     }
 }
@@ -336,7 +360,7 @@ pub(crate) fn conversations(strings: &[BodyString<'_>]) -> Vec<Conversation> {
 #[derive(Default)]
 struct TextCollector<'p> {
     /// The texts of each conversation, in the order of the first string of each.
-    conversations: Vec<Vec<Cow<'p, str>>>,
+    conversations: Vec<CollectedTexts<'p>>,
     numbers: HashMap<ConversationKey, usize>,
     /// The numbers of texts in their conversations, by that of the conversation and the location.
     text_numbers: HashMap<(usize, u64), usize>,
@@ -344,42 +368,75 @@ struct TextCollector<'p> {
     apart: Option<String>,
 }
 
+/// The texts of a conversation.
+#[derive(Default)]
+struct CollectedTexts<'p> {
+    texts: Vec<Cow<'p, str>>,
+    /// Whether the last one is several short ones.
+    is_joined: bool,
+}
+
+/// The most bytes of a text that is kept with others, because it would take more memory by itself, and of those together.
+const SHORT: usize = 256;
+const MAX_JOINED: usize = 64 << 10;
+
+/// The most conversations of a body whose texts are put together. Most have a few, and each takes memory.
+const MAX_CONVERSATIONS: usize = 10_000;
+
 impl<'p> TextCollector<'p> {
-    fn add(&mut self, string: BodyString<'p>) {
-        let BodyString { location, conversation, text, .. } = string;
-        let Some(key) = conversation else {
-            let apart = self.apart.get_or_insert_default();
-            if !apart.is_empty() {
-                apart.push('\n');
+    /// Adds a string. One without a location continues no other one.
+    fn add(&mut self, conversation: Option<ConversationKey>, location: Option<u64>, text: Cow<'p, str>) {
+        let Some(number) = conversation.and_then(|key| self.number(key)) else {
+            match &mut self.apart {
+                Some(apart) => {
+                    apart.push('\n');
+                    apart.push_str(&text);
+                }
+                apart => *apart = Some(text.into_owned()),
             }
-            apart.push_str(&text);
             return;
         };
-        let number = *self.numbers.entry(key).or_insert(self.conversations.len());
-        if number == self.conversations.len() {
-            self.conversations.push(Vec::new());
-        }
-        let Some(texts) = self.conversations.get_mut(number) else { return };
-        let position = *self.text_numbers.entry((number, location)).or_insert(texts.len());
-        match texts.get_mut(position) {
+        let Some(of) = self.conversations.get_mut(number) else { return };
+        let Some(location) = location else { return of.push(text) };
+        let position = *self.text_numbers.entry((number, location)).or_insert(of.texts.len());
+        match of.texts.get_mut(position) {
             Some(before) => before.to_mut().push_str(&text),
-            None => texts.push(text),
+            None => of.texts.push(text),
         }
+    }
+
+    /// Returns the number of a conversation; `None` if there are too many others.
+    fn number(&mut self, key: ConversationKey) -> Option<usize> {
+        let next = self.conversations.len();
+        let is_full = next == MAX_CONVERSATIONS;
+        match self.numbers.entry(key) {
+            Entry::Occupied(known) => Some(*known.get()),
+            Entry::Vacant(_) if is_full => None,
+            Entry::Vacant(new) => {
+                self.conversations.push(CollectedTexts::default());
+                Some(*new.insert(next))
+            }
+        }
+    }
+
+    fn add_owned(&mut self, string: BodyString<'_>) {
+        let BodyString { location, conversation, text, .. } = string;
+        self.add(conversation, Some(location), Cow::Owned(text.into_owned()));
     }
 
     /// Calls `visit` with what escapes in the texts stand for, with the texts of each conversation together, and with the
     /// strings that are part of none.
     fn visit(self, visit: &mut dyn FnMut(&str)) {
-        for text in self.conversations.iter().flatten() {
+        for text in self.conversations.iter().flat_map(|conversation| &conversation.texts) {
             if begins_as_json(text) && read(text).is_some() {
                 // Arguments of tools are JSON in a string.
                 visit_decoded(text, visit);
             } else if text.contains('\\') {
-                // In an outline, a long string is as it was written.
+                // A long string is as it was written.
                 pieces(text).for_each(|piece| visit(&unescaped(piece)));
             }
         }
-        for texts in self.conversations {
+        for CollectedTexts { texts, .. } in self.conversations {
             match texts.as_slice() {
                 [only] => visit(only),
                 texts => visit(&texts.concat()),
@@ -391,27 +448,163 @@ impl<'p> TextCollector<'p> {
     }
 }
 
+impl<'p> CollectedTexts<'p> {
+    fn push(&mut self, text: Cow<'p, str>) {
+        let is_short = text.len() <= SHORT && !text.contains('\\') && !begins_as_json(&text);
+        match self.texts.last_mut() {
+            Some(last) if is_short && self.is_joined && last.len() < MAX_JOINED => {
+                last.to_mut().push_str(&text);
+            }
+            _ => self.texts.push(text),
+        }
+        self.is_joined = is_short;
+    }
+}
+
+/// Collects the texts of a document while it is read, so that it is not in memory as a value.
+#[derive(Default)]
+struct DocumentTexts<'p> {
+    texts: TextCollector<'p>,
+    locations: Locations,
+    /// The arrays and objects that are open.
+    open: Vec<OpenPart>,
+    /// The number of answers so far, of those that there can be several of.
+    alternatives: usize,
+    /// Whether it is an array, of which each element continues the texts of the one before: Gemini sends events like this.
+    events: Option<DocumentBuilder<'p>>,
+    has_strings: bool,
+}
+
+/// An array or an object that is being read.
+#[derive(Clone, Default)]
+struct OpenPart {
+    /// The innermost member that contains what is read now.
+    member: OpenMember,
+    /// The answer that it belongs to, if there can be several.
+    owner: u64,
+    /// Whether it is part of no conversation.
+    is_apart: bool,
+    /// What an array spells so far by the numbers of bytes; `None` if it spells nothing.
+    bytes: Option<Vec<u8>>,
+}
+
+/// What the name of a member says of the strings in it.
+#[derive(Clone, Copy, Default)]
+struct OpenMember {
+    class: u64,
+    is_repeated: bool,
+    is_apart: bool,
+    has_alternatives: bool,
+}
+
+impl<'p> DocumentTexts<'p> {
+    /// Reads a document. Returns `None` if it is not one that can have strings.
+    fn read(text: &'p str) -> Option<TextCollector<'p>> {
+        let read = events::collect(text, Self::default, Self::add)?;
+        read.has_strings.then_some(read.texts)
+    }
+
+    fn add(&mut self, token: JsonToken<'p>) {
+        if self.open.is_empty() && self.events.is_none() {
+            self.has_strings = !matches!(&token, JsonToken::Scalar(value) if !has_strings(value));
+            self.events = (token == JsonToken::Array).then(DocumentBuilder::default);
+        }
+        if let Some(builder) = &mut self.events {
+            if let Some(event) = builder.add(token) {
+                let mut add = |string| self.texts.add_owned(string);
+                let locations = &self.locations;
+                StringReader { locations, is_stream: true, found: &mut add }.read(&event, Place::default());
+            }
+            return;
+        }
+        match token {
+            JsonToken::Name(name) => {
+                if let Some(part) = self.open.last_mut() {
+                    part.member = OpenMember {
+                        class: self.locations.class(&name),
+                        is_repeated: is_named(&name, |names| names.repeated),
+                        is_apart: part.is_apart || is_apart(&name),
+                        has_alternatives: is_named(&name, |names| names.alternatives),
+                    };
+                }
+            }
+            JsonToken::Array => self.begin(Some(Vec::new())),
+            JsonToken::Object => self.begin(None),
+            JsonToken::Scalar(value) => self.scalar(value),
+            JsonToken::End => {
+                let spelled = self.open.pop().and_then(|part| part.bytes).filter(|bytes| !bytes.is_empty());
+                if let Some(bytes) = spelled {
+                    let text = String::from_utf8(bytes)
+                        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+                    self.texts.add(None, None, Cow::Owned(text));
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, bytes: Option<Vec<u8>>) {
+        let mut part = OpenPart::default();
+        if let Some(outside) = self.open.last_mut() {
+            outside.bytes = None;
+            part = OpenPart { is_apart: outside.member.is_apart, ..outside.clone() };
+        }
+        part.bytes = bytes;
+        if part.bytes.is_none() && part.member.has_alternatives {
+            self.alternatives += 1;
+            part.owner = self.locations.inside(0, Step::Position(self.alternatives));
+        }
+        self.open.push(part);
+    }
+
+    fn scalar(&mut self, value: Value<'p>) {
+        let mut only = OpenPart::default();
+        let part = self.open.last_mut().unwrap_or(&mut only);
+        match value {
+            Value::Number(number) => {
+                let byte = number.literal().parse().ok();
+                part.bytes = part.bytes.take().zip(byte).map(|(mut bytes, byte)| {
+                    bytes.push(byte);
+                    bytes
+                });
+            }
+            Value::String(text) => {
+                part.bytes = None;
+                let OpenPart { owner, member: OpenMember { class, is_repeated, is_apart, .. }, .. } = *part;
+                let is_continued = !is_apart && !is_repeated;
+                let key = is_continued.then(|| self.locations.inside(owner, Step::Class(class)));
+                self.texts.add(key, None, text);
+            }
+            _ => part.bytes = None,
+        }
+    }
+}
+
+/// The most bytes of a line of a stream that is read as a value, to find the texts that it continues.
+const LONG_LINE: usize = 1 << 20;
+
 /// Calls `visit` with the texts of a body with escapes decoded and the parts of streams put together: one for each
-/// conversation, and one of all strings that are part of none, with a line for each. Of the events of a stream, only the texts
-/// are in memory together.
+/// conversation, and one of all strings that are part of none, with a line for each. Of a document, and of the events of a
+/// stream, only the texts are in memory together.
 pub(crate) fn visit_decoded(body: &str, visit: &mut dyn FnMut(&str)) {
-    let mut parts = each_part(body, true);
-    let Some(first) = parts.next() else { return };
-    let locations = Locations::default();
-    let Some(second) = parts.next() else {
-        let mut texts = TextCollector::default();
-        let mut add = |string| texts.add(string);
-        StringReader { locations: &locations, is_stream: false, found: &mut add }.part(&first);
-        texts.visit(visit);
+    let text = without_mark(body);
+    if let Some(texts) = DocumentTexts::read(text) {
+        return texts.visit(visit);
+    }
+    if is_unreadable(text) {
         return;
-    };
-    let mut texts: TextCollector<'static> = TextCollector::default();
-    for part in [first, second].into_iter().chain(parts) {
-        let mut add = |string: BodyString<'_>| {
-            let BodyString { location, conversation, text, .. } = string;
-            texts.add(BodyString { location, conversation, name: "", text: Cow::Owned(text.into_owned()) });
-        };
-        StringReader { locations: &locations, is_stream: true, found: &mut add }.part(&part);
+    }
+    let locations = Locations::default();
+    let is_stream = text.len() < body.len() || lines(text).nth(1).is_some();
+    let mut texts = TextCollector::default();
+    for one in lines(text) {
+        if one.len() > LONG_LINE
+            && let Some(texts) = DocumentTexts::read(data_of(one).1)
+        {
+            texts.visit(visit);
+            continue;
+        }
+        let mut add = |string| texts.add_owned(string);
+        StringReader { locations: &locations, is_stream, found: &mut add }.part(&line(one));
     }
     texts.visit(visit);
 }

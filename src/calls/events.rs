@@ -3,6 +3,7 @@
 use super::providers::answer_forms;
 use crate::json::Value;
 use crate::json::reader::{self, Defect, Limits};
+use crate::json::tokens::{DocumentBuilder, JsonToken};
 
 /// An event of a stream.
 #[derive(Debug, PartialEq)]
@@ -42,18 +43,51 @@ pub(crate) fn is_cut_off(text: &str) -> bool {
     begins_as_json(text) && JsonScan::from_text(text) != JsonScan::COMPLETE
 }
 
-/// Reads a JSON document, or its outline, in which half a character may stand, as it does where a stream splits a surrogate
-/// pair. Returns `None` if it is not JSON, or is not permitted.
-pub(super) fn read(text: &str, is_outline: bool) -> Option<Value<'_>> {
-    let read = if is_outline { reader::read_outline } else { reader::read };
-    match read(text.trim().as_bytes(), &Limits::most()) {
+/// Reads a JSON document in which half a character may stand, as it does where a stream splits a surrogate pair. Returns
+/// `None` if it is not JSON, or is not permitted.
+pub(super) fn read(text: &str) -> Option<Value<'_>> {
+    match reader::read(text.trim().as_bytes(), &Limits::most()) {
         Ok(value) => Some(value),
         Err(error) if error.defect == Defect::Surrogate => {
             let text = with_halves(text.trim());
-            read(text.as_bytes(), &Limits::most()).ok().map(Value::into_owned_value)
+            reader::read(text.as_bytes(), &Limits::most()).ok().map(Value::into_owned_value)
         }
         Err(_) => None,
     }
+}
+
+/// Passes the tokens of a JSON document to `add`, with what `new` returns, and returns that. It takes little memory beside the
+/// document, and returns `None` where [`read`] does.
+pub(super) fn collect<'b, T>(
+    text: &'b str,
+    new: impl Fn() -> T,
+    add: impl Fn(&mut T, JsonToken<'b>),
+) -> Option<T> {
+    let text = text.trim();
+    let mut read = new();
+    let visited = reader::visit(text.as_bytes(), &Limits::most(), &mut |token| add(&mut read, token));
+    match visited {
+        Ok(()) => Some(read),
+        Err(error) if error.defect == Defect::Surrogate => {
+            let (text, mut read) = (with_halves(text), new());
+            let mut add = |token: JsonToken<'_>| add(&mut read, token.into_owned());
+            reader::visit(text.as_bytes(), &Limits::most(), &mut add).ok()?;
+            Some(read)
+        }
+        Err(_) => None,
+    }
+}
+
+/// The most bytes of an event of which more than an outline is read if that is all that is needed.
+const LONG_EVENT: usize = 1 << 20;
+
+/// Reads an event, or its outline if it is a long object.
+fn read_event(text: &str, is_outline: bool) -> Option<Value<'_>> {
+    if !(is_outline && text.len() > LONG_EVENT && text.trim_start().starts_with('{')) {
+        return read(text);
+    }
+    let new = || (DocumentBuilder::outline(), None);
+    collect(text, new, |(builder, event), token| *event = builder.add(token))?.1
 }
 
 /// Returns the half of a surrogate pair that a code point stands for, from 0.
@@ -163,14 +197,15 @@ impl JsonScan {
     }
 }
 
-/// Calls `visit` with the events of a body, in their order. Documents that cannot be read are left out.
+/// Calls `visit` with the events of a body, in their order. Documents that cannot be read are left out. Of long ones, the
+/// outline can be read.
 ///
 /// Lines with data that is a document, or that is not JSON, are events of their own: not all servers write an empty line
 /// between events.
-pub(super) fn visit<'b>(body: &'b str, mut visit: impl FnMut(StreamEvent<'b>)) {
+pub(super) fn visit<'b>(body: &'b str, is_outline: bool, mut visit: impl FnMut(StreamEvent<'b>)) {
     let body = body.strip_prefix('\u{feff}').unwrap_or(body);
     let lines = body.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'));
-    let mut pending = PendingDocument::default();
+    let mut pending = PendingDocument { is_outline, ..PendingDocument::default() };
     let mut name = None;
     for line in lines {
         if line.is_empty() {
@@ -207,6 +242,8 @@ struct PendingDocument<'b> {
     scan: JsonScan,
     /// Whether the lines are the data of an event, which ends at an empty line.
     is_data: bool,
+    /// Whether only the outline of long documents is read.
+    is_outline: bool,
 }
 
 impl<'b> PendingDocument<'b> {
@@ -219,8 +256,8 @@ impl<'b> PendingDocument<'b> {
             return None;
         }
         match std::mem::take(&mut self.parts).as_slice() {
-            [only] => read(only, false),
-            parts => read(&parts.join("\n"), false).map(Value::into_owned_value),
+            [only] => read_event(only, self.is_outline),
+            parts => read_event(&parts.join("\n"), self.is_outline).map(Value::into_owned_value),
         }
     }
 
@@ -228,7 +265,7 @@ impl<'b> PendingDocument<'b> {
     fn take_if_data(&mut self) -> bool {
         let is_cut_off = self.is_data && !self.parts.is_empty();
         if is_cut_off {
-            *self = Self::default();
+            *self = Self { is_outline: self.is_outline, ..Self::default() };
         }
         is_cut_off
     }
@@ -304,7 +341,7 @@ mod tests {
 
     fn events(body: &str) -> Vec<String> {
         let mut events = Vec::new();
-        visit(body, |event| {
+        visit(body, false, |event| {
             events.push(match event {
                 StreamEvent::Json(name, value) => format!("{name:?} {}", compact::text(&value)),
                 other => format!("{other:?}"),
@@ -340,10 +377,10 @@ mod tests {
             (r#""\ud83d""#, r#""x\n\ude00\u00e4""#, "\u{fffd}x\n\u{fffd}\u{e4}"),
             (r#""\ude00\ud83d""#, r#""""#, "\u{fffd}\u{fffd}"),
         ] {
-            let texts = [first, second].map(|text| read(text, false).unwrap().as_str().unwrap().to_owned());
+            let texts = [first, second].map(|text| read(text).unwrap().as_str().unwrap().to_owned());
             assert_eq!(with_characters(texts.concat()), expected);
         }
-        assert_eq!(read(r#""\ud8""#, false), None);
+        assert_eq!(read(r#""\ud8""#), None);
     }
 
     #[test]

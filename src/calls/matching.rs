@@ -7,6 +7,7 @@ use regex::Regex;
 use super::providers::Endpoint;
 use super::redaction::{Redaction, Unredactable};
 use super::{normalize, object, text};
+use crate::digest::Digest;
 use crate::json::canonical::rfc8785;
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value};
@@ -147,6 +148,21 @@ impl MatchingRules {
     /// members that the rules or the API leave out, in which integers keep their digits. Returns `None` if it has none,
     /// because a number overflows.
     pub(crate) fn prompt(&self, endpoint: &Endpoint, path: &str, request: &Value<'_>) -> Option<String> {
+        let compared = self.compared_request(endpoint, path, request);
+        String::from_utf8(rfc8785::to_vec_with_distinct_integers(&compared).ok()?).ok()
+    }
+
+    /// Returns the digest of the prompt of a request, which can have as many bytes as the request.
+    pub(crate) fn prompt_digest(
+        &self,
+        endpoint: &Endpoint,
+        path: &str,
+        request: &Value<'_>,
+    ) -> Option<Digest> {
+        rfc8785::digest_with_distinct_integers(&self.compared_request(endpoint, path, request)).ok()
+    }
+
+    fn compared_request<'v>(&self, endpoint: &Endpoint, path: &str, request: &'v Value<'_>) -> Value<'v> {
         let mut members = Vec::new();
         if let Some(model) = endpoint.model(path) {
             members.push((Cow::Borrowed("model"), text(model.to_owned())));
@@ -160,9 +176,7 @@ impl MatchingRules {
                 members.push((Cow::Borrowed(name), member));
             }
         }
-        let prompt =
-            rfc8785::to_vec_with_distinct_integers(&Value::Object(Object::from_members(members))).ok()?;
-        String::from_utf8(prompt).ok()
+        Value::Object(Object::from_members(members))
     }
 
     /// Returns a value as it is compared, or `None` if it is ignored.
@@ -271,7 +285,10 @@ mod tests {
 
     fn prompt(rules: &MatchingRules, provider: &str, path: &str, request: &str) -> String {
         let request = reader::read(request.as_bytes(), &Limits::default()).unwrap();
-        rules.prompt(endpoint(provider, path), path, &request).unwrap()
+        let prompt = rules.prompt(endpoint(provider, path), path, &request).unwrap();
+        let digest = rules.prompt_digest(endpoint(provider, path), path, &request);
+        assert_eq!(digest, Some(Digest::from_content(prompt.as_bytes())));
+        prompt
     }
 
     #[test]
@@ -320,6 +337,15 @@ mod tests {
         let expected = r#"{"contents":[{"parts":[{"functionCall":{"args":{"id":"kept"},"name":"f"}}]},{"parts":[{"functionResponse":{"name":"f"}}]}],"id":"a","model":"g"}"#;
         assert_eq!(prompt(&rules, "gemini", path, call), expected);
         assert!(prompt(&rules, "openai", "/chat/completions", call).contains("x1"));
+    }
+
+    #[test]
+    fn metadata_of_codex_is_not_part_of_a_prompt() {
+        let rules = MatchingRules::default();
+        let request = r#"{"client_metadata":{"turn_id":"x1"},"input":[{"id":"a","content":"hi",
+            "internal_chat_message_metadata_passthrough":{"turn_id":"x1"}}],"tools":[{"client_metadata":1}]}"#;
+        let expected = r#"{"input":[{"content":"hi","id":"a"}],"tools":[{"client_metadata":1}]}"#;
+        assert_eq!(prompt(&rules, "openai", "/v1/responses", request), expected);
     }
 
     #[test]

@@ -39,7 +39,8 @@ static NAMED: LazyLock<[NamedPattern; 3]> = LazyLock::new(|| {
         NamedPattern { name: "date", pattern: format!(r"(?i)\b(?:{date})\b"), with: "DATE" },
         NamedPattern {
             name: "uuid",
-            pattern: r"\b[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\b"
+            // Many programs write them after a prefix, such as `msg_`.
+            pattern: r"(?:\b|_)[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}\b"
                 .to_owned(),
             with: "UUID",
         },
@@ -169,7 +170,12 @@ mod tests {
         for other in ["may be 2026 items", "Novel 2026", "v2026-11-2201", "Nov 26"] {
             assert_eq!(replaced("date", other), other);
         }
-        assert_eq!(replaced("uuid", "id 0190163d-8694-739b-aea5-966c26f8ad91;"), "id UUID;");
+        for (prefix, expected) in [("id ", "id UUID;"), ("msg_", "msgUUID;")] {
+            let text = format!("{prefix}0190163d-8694-739b-aea5-966c26f8ad91;");
+            assert_eq!(replaced("uuid", &text), expected);
+        }
+        let other = "a0190163d-8694-739b-aea5-966c26f8ad91";
+        assert_eq!(replaced("uuid", other), other);
     }
 
     #[test]

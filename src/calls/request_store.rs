@@ -48,7 +48,8 @@ impl RequestStore {
         self.store_read(call, payload)
     }
 
-    /// Returns a call as it is stored, as [`RequestStore::store`] does, of which the body of the request is read already.
+    /// Returns a call as it is stored, as [`RequestStore::store`] does, of which the body of the request is read already. No
+    /// more than three forms of a request are in memory together.
     pub(crate) fn store_read(
         &self,
         mut call: CallRecord,
@@ -56,6 +57,9 @@ impl RequestStore {
     ) -> Result<(StoredCall, RecentRequest), UnreadableRequest> {
         let CompleteRequest { payload: payload_text, prompt: prompt_text } =
             std::mem::take(&mut call.request);
+        let size = payload_text.len();
+        drop(payload_text);
+        let prompt_hash = Digest::from_content(prompt_text.as_bytes());
         let prompt = read(&prompt_text)?;
         let model =
             prompt.get("model").and_then(Value::as_non_empty_str).unwrap_or(&call.endpoint).to_owned();
@@ -67,19 +71,18 @@ impl RequestStore {
             stored_prompt = nearest(earlier, &prompt, stored_prompt.size()).unwrap_or(stored_prompt);
         }
         let kept_prompt = is_long.then(|| Arc::new(prompt.into_owned_value()));
-        let prompt_hash = Digest::from_content(prompt_text.as_bytes());
         drop(prompt_text);
         let earlier = self.recent.iter().map(|recent| (recent.number, &recent.payload));
-        let nearest = nearest(earlier, &payload, payload_text.len());
-        let stored_payload =
-            nearest.unwrap_or(StoredDifference { rest: payload_text, call: None, splices: Vec::new() });
+        let stored_payload = nearest(earlier, &payload, size);
+        let (rest, payload_difference) = match stored_payload {
+            Some(StoredDifference { rest, call, splices }) => (rest, Some(CallDifference { call, splices })),
+            None => (compact::text(&payload), None),
+        };
         let request = StoredRequest {
             model,
             prompt_hash,
-            payload: stored_payload.rest,
-            payload_difference: stored_payload
-                .call
-                .map(|call| CallDifference { call: Some(call), splices: stored_payload.splices }),
+            payload: rest,
+            payload_difference,
             prompt: stored_prompt.rest,
             prompt_difference: CallDifference { call: stored_prompt.call, splices: stored_prompt.splices },
         };

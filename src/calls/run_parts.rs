@@ -227,7 +227,7 @@ fn time_or_unknown(at: Option<DateTime<Utc>>) -> String {
 }
 
 fn digest(members: &[(&str, &Value<'_>)], volatile: VolatilePolicy) -> Option<Digest> {
-    replaykit::object(members, volatile).ok().map(|canonical| Digest::from_content(&canonical))
+    replaykit::digest(members, volatile).ok()
 }
 
 /// The steps of a run pack so far.
@@ -282,7 +282,7 @@ impl<'w, 'c> PartWriter<'w, 'c> {
         for (index, call) in calls.iter().enumerate() {
             let attached = self.attachments.len();
             let steps = self.call_steps(call)?;
-            let size = steps.iter().map(|step| compact::text(step).len()).sum::<usize>();
+            let size = steps.iter().map(compact::len).sum::<usize>();
             let values = steps.iter().map(count).sum::<usize>();
             let is_full = self.bytes + size > self.limits.bytes || self.values + values > self.limits.values;
             if index > 0 && (is_full || self.are_bodies_attached) {
@@ -387,7 +387,7 @@ impl<'w, 'c> PartWriter<'w, 'c> {
         if count(body) > *values / 2 {
             return Some(format!("it has more than {} values", values / 2));
         }
-        (compact::text(body).len() > *request).then(|| format!("it has more than {request} bytes"))
+        (compact::len(body) > *request).then(|| format!("it has more than {request} bytes"))
     }
 
     /// Keeps a body to be attached, and returns what its step states of it.

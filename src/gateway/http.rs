@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{HeaderMap, HeaderValue, ToStrError};
@@ -207,15 +207,14 @@ async fn call(
     // To redact a request can take long.
     let parsed = task::spawn_blocking(move || {
         let comparable = route.endpoint.filter(|_| received.method == Method::POST);
-        let parsed =
-            comparable.map(|endpoint| ParsedApiRequest::new(&for_thread, endpoint, &route, &received));
+        let parsed = comparable.map(|endpoint| lookup_of(&for_thread, endpoint, &route, &received));
         (route, received, parsed)
     });
-    let (route, received, request) = match parsed.await {
-        Ok((route, received, Some(Ok(request))))
+    let (route, received, lookup) = match parsed.await {
+        Ok((route, received, Some(Ok(lookup))))
             if only_replays || shared.options.mode != GatewayMode::Pass =>
         {
-            (route, received, request)
+            (route, received, Arc::new(lookup))
         }
         Ok((route, received, other)) => {
             return not_compared(shared, route, received, client.only, other.and_then(Result::err)).await;
@@ -228,15 +227,14 @@ async fn call(
     let open = OpenCall(Arc::clone(&run));
     let mut replayed_before = 0;
     if only_replays || shared.options.mode == GatewayMode::Auto {
-        let lookup = Arc::clone(&request.lookup);
+        let lookup = Arc::clone(&lookup);
         let call = ComparedCall { shared: Arc::clone(&shared), lookup, run, only: client.only };
         match call.answer(&route.path, arrived).await {
             ControlFlow::Break(answer) => return answer,
             ControlFlow::Continue(count) => replayed_before = count,
         }
     }
-    let RecordingLookup { provider, endpoint, path, query, prompt, .. } =
-        Arc::unwrap_or_clone(request.lookup);
+    let RecordingLookup { provider, endpoint, path, query, payload, .. } = Arc::unwrap_or_clone(lookup);
     let requested_at = clock::now();
     let begun = OpenCallRecord { provider: provider.clone(), path: path.clone(), requested_at };
     // That the directory cannot be written is reported when the call is to be recorded.
@@ -248,12 +246,12 @@ async fn call(
         endpoint: endpoint.name.to_owned(),
         path,
         query,
-        request: CompleteRequest { prompt, payload: request.body },
+        request: CompleteRequest { prompt: String::new(), payload },
         latency_ms: None,
         replayed_before,
         outcome: CallOutcome::Failed { reason: String::new(), partial: String::new() },
     };
-    forward(shared, route, received, Some(PendingCall { open, entry, record })).await
+    forward(shared, route, received, Some(PendingCall { open, entry, endpoint, record })).await
 }
 
 /// Does what can take long on a thread of its own. The error says why that was not possible.
@@ -313,44 +311,33 @@ async fn described(
     answered.await.unwrap_or_else(failed)
 }
 
-/// A parsed request.
-struct ParsedApiRequest {
-    lookup: Arc<RecordingLookup>,
-    /// The body, as it is stored.
-    body: String,
-}
-
-impl ParsedApiRequest {
-    /// Reads a request. Returns the reason if it is not a JSON object with a canonical form.
-    fn new(
-        shared: &GatewayState,
-        endpoint: &'static Endpoint,
-        route: &Route,
-        received: &ReceivedRequest,
-    ) -> Result<Self, String> {
-        let rules = &shared.options.rules;
-        let body = decoded(&received.headers, &received.body, MAX_REQUEST)
-            .map_err(|failure| format!("the request {failure}"))?;
-        let value = reader::read(&body, &Limits::default()).map_err(|error| {
-            // The error can quote a name of the request.
-            let reason = format!("the request is not JSON that can be compared: {error}");
-            rules.redacted(&reason).into_owned()
-        })?;
-        if value.as_object().is_none() {
-            return Err("the request is not a JSON object".to_owned());
-        }
-        let stored = rules.redacted_value(&value);
-        let path = rules.redacted_path(&route.path);
-        let prompt = rules.prompt(endpoint, &path, &stored).ok_or("the request has no canonical form")?;
-        let query = route.query.as_deref().unwrap_or_default();
-        let form =
-            ResponseForm::from_request(&route.path, Some(query), &value).unwrap_or(ResponseForm::Whole);
-        let compared = Some(rules.redacted(query)).filter(|_| endpoint.compares_urls());
-        let query = compared.and_then(|compared| query_digest(&compared));
-        let (provider, digest) = (route.provider.clone(), OnceLock::new());
-        let lookup = RecordingLookup { provider, endpoint, path, query, prompt, digest, form };
-        Ok(Self { lookup: Arc::new(lookup), body: compact::text(&stored) })
+/// Reads a request. Returns the reason if it is not a JSON object with a canonical form.
+fn lookup_of(
+    shared: &GatewayState,
+    endpoint: &'static Endpoint,
+    route: &Route,
+    received: &ReceivedRequest,
+) -> Result<RecordingLookup, String> {
+    let rules = &shared.options.rules;
+    let body = decoded(&received.headers, &received.body, MAX_REQUEST)
+        .map_err(|failure| format!("the request {failure}"))?;
+    let value = reader::read(&body, &Limits::default()).map_err(|error| {
+        // The error can quote a name of the request.
+        let reason = format!("the request is not JSON that can be compared: {error}");
+        rules.redacted(&reason).into_owned()
+    })?;
+    if value.as_object().is_none() {
+        return Err("the request is not a JSON object".to_owned());
     }
+    let stored = rules.redacted_value(&value);
+    let path = rules.redacted_path(&route.path);
+    let digest = rules.prompt_digest(endpoint, &path, &stored).ok_or("the request has no canonical form")?;
+    let query = route.query.as_deref().unwrap_or_default();
+    let form = ResponseForm::from_request(&route.path, Some(query), &value).unwrap_or(ResponseForm::Whole);
+    let compared = Some(rules.redacted(query)).filter(|_| endpoint.compares_urls());
+    let query = compared.and_then(|compared| query_digest(&compared));
+    let (provider, payload) = (route.provider.clone(), compact::text(&stored));
+    Ok(RecordingLookup { provider, endpoint, path, query, payload, digest, form })
 }
 
 /// The result of looking for the recorded answer to a request.
@@ -385,7 +372,7 @@ impl ComparedCall {
                 play(*found, shared.options.pace, arrived)
             }
             Ok(ReplayResult::Missed(_)) if let Some(count) = lookup.endpoint.count => {
-                estimated_count(count, &lookup.prompt)
+                estimated_count(count, &lookup.prompt(&shared.options.rules).unwrap_or_default())
             }
             Ok(ReplayResult::Missed(miss)) => {
                 let reason = miss.reason(format);

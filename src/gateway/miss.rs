@@ -43,17 +43,18 @@ pub(super) enum RecordingMiss {
 }
 
 impl RecordingMiss {
-    /// Compares a request with a recorded one. Returns how many values differ, and the reason; `None` if one of them cannot
+    /// Compares a request, whose prompt is `requested`, with a recorded one. Returns how many values differ, and the reason; `None` if one of them cannot
     /// be read.
     pub(super) fn compared(
         run: CoreHash,
         recorded: &AnsweredCall,
         prompt: &str,
         lookup: &RecordingLookup,
+        requested: &Value<'_>,
     ) -> Option<(usize, Self)> {
         let step = recorded.request.step;
         let url = lookup.url_difference(&recorded.request);
-        if recorded.request.prompt == lookup.digest() {
+        if recorded.request.prompt == lookup.digest {
             let miss = match url {
                 Some(line) if recorded.form == lookup.form => {
                     Self::Different { run, step, lines: vec![line], count: 1, rules: Vec::new() }
@@ -62,8 +63,7 @@ impl RecordingMiss {
             };
             return Some((0, miss));
         }
-        let (one, other) = (read(prompt)?, read(&lookup.prompt)?);
-        let Differences { mut lines, mut count } = differences(&one, &other, LISTED);
+        let Differences { mut lines, mut count } = differences(&read(prompt)?, requested, LISTED);
         if let Some(line) = url.filter(|_| recorded.form == lookup.form) {
             lines.insert(0, line);
             count += 1;
@@ -77,13 +77,14 @@ impl RecordingMiss {
         recorded: &AnsweredCall,
         prompt: &str,
         lookup: &RecordingLookup,
+        requested: &Value<'_>,
     ) -> Self {
         if let Self::Different { rules, .. } = &mut self
             && lookup.url_difference(&recorded.request).is_none()
             && recorded.form == lookup.form
-            && let (Some(one), Some(other)) = (read(prompt), read(&lookup.prompt))
+            && let Some(prompt) = read(prompt)
         {
-            *rules = suggestions(&one, &other);
+            *rules = suggestions(&prompt, requested);
         }
         self
     }

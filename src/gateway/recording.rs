@@ -10,8 +10,10 @@ use super::open_calls::OpenCallEntry;
 use super::run::GatewayRun;
 use super::shared::{GatewayEvent, GatewayState};
 use crate::calls::body;
-use crate::calls::call::{CallOutcome, CallRecord, CallResponse};
+use crate::calls::call::{CallOutcome, CallRecord, CallResponse, CompleteRequest};
 use crate::calls::matching::MatchingRules;
+use crate::calls::providers::Endpoint;
+use crate::json::reader::{self, Limits};
 use crate::secrets::{self, SecretMatch, SecretPolicy};
 
 /// A call that a run waits for.
@@ -28,6 +30,8 @@ pub(super) struct PendingCall {
     pub(super) open: OpenCall,
     /// The call in the list of those that are lost if the process is killed. It is there until the call is on disk.
     pub(super) entry: Option<OpenCallEntry>,
+    pub(super) endpoint: &'static Endpoint,
+    /// The call, without the prompt: it has about as many bytes as the body of the request, and is made when it is written.
     pub(super) record: CallRecord,
 }
 
@@ -42,7 +46,7 @@ impl PendingCall {
     /// Writes the call to disk as it may be stored, and returns whether its outcome was written: not if secrets are refused
     /// and it has one, nor if its answer must not be stored. To redact an answer can take long.
     fn write(self, shared: &GatewayState) -> io::Result<bool> {
-        let Self { open, entry: _entry, record: mut call } = self;
+        let Self { open, entry: _entry, endpoint, record: mut call } = self;
         let (outcome, unredactable) = redacted(&shared.options.rules, call.outcome);
         call.outcome = outcome;
         if let Some(reason) = &unredactable {
@@ -53,6 +57,11 @@ impl PendingCall {
         if has_secrets(&call, policy, &*shared.options.report) && policy == SecretPolicy::Refuse {
             return Ok(false);
         }
+        let CallRecord { path, request: CompleteRequest { prompt, payload }, .. } = &mut call;
+        *prompt = reader::read(payload.as_bytes(), &Limits::most())
+            .ok()
+            .and_then(|request| shared.options.rules.prompt(endpoint, path, &request))
+            .ok_or_else(|| io::Error::other("the request has no canonical form"))?;
         open.0.record(&shared.spool, call).map(|()| unredactable.is_none())
     }
 

@@ -1,7 +1,7 @@
 //! The recorded answers in a vault.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -132,15 +132,18 @@ pub(super) struct RecordingLookup {
     pub(super) path: String,
     /// The digest of the query without keys, if requests of the API are compared by it.
     pub(super) query: Option<String>,
-    pub(super) prompt: String,
-    /// Computed on first use: it is compared with that of every recorded request.
-    pub(super) digest: OnceLock<Digest>,
+    /// The body, as it is stored.
+    pub(super) payload: String,
+    /// The digest of the text that it is compared by, which can have as many bytes as the body.
+    pub(super) digest: Digest,
     pub(super) form: ResponseForm,
 }
 
 impl RecordingLookup {
-    pub(super) fn digest(&self) -> Digest {
-        *self.digest.get_or_init(|| Digest::from_content(self.prompt.as_bytes()))
+    /// Returns the text that it is compared by.
+    pub(super) fn prompt(&self, rules: &MatchingRules) -> Option<String> {
+        let request = reader::read(self.payload.as_bytes(), &Limits::most()).ok()?;
+        rules.prompt(self.endpoint, &self.path, &request)
     }
 
     /// Returns what requests with the same prompt are told apart by.
@@ -161,7 +164,7 @@ impl RecordingLookup {
     pub(super) fn is(&self, recorded: &RequestRecord) -> bool {
         let resources = |path| self.endpoint.path_identity(path).resources;
         self.is_same_api(recorded)
-            && recorded.prompt == self.digest()
+            && recorded.prompt == self.digest
             && resources(&recorded.path) == resources(&self.path)
             && recorded.query == self.query
     }
@@ -188,7 +191,7 @@ pub(super) struct RunPackCache {
     kept: Mutex<VecDeque<RecordedRunPack>>,
     /// The rules by which prompts are made of the recorded requests. Without any, recordings have the prompts that they
     /// state.
-    rules: MatchingRules,
+    pub(super) rules: MatchingRules,
     /// The digests of the prompts of all run packs that were read, if rules make them.
     prompts: Mutex<HashMap<CoreHash, HashSet<Digest>>>,
 }

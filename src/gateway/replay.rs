@@ -18,6 +18,7 @@ use super::shared::Pace;
 use crate::calls::call::{CallResponse, ResponseForm};
 use crate::calls::recorded_run::AnsweredCall;
 use crate::digest::CoreHash;
+use crate::json::reader::{self, Limits};
 use crate::storage::ErrorKind;
 use crate::vault::LookupError;
 
@@ -61,7 +62,7 @@ pub(super) fn find(
     run: &GatewayRun,
     lookup: &RecordingLookup,
 ) -> Result<Result<RecordingMatch, UnmatchedRequest>, ReplayFailure> {
-    let key = (only, lookup.digest(), lookup.target(), lookup.form);
+    let key = (only, lookup.digest, lookup.target(), lookup.form);
     let nth = run.count_request(key.clone());
     let (mut order, mut failure) = (RecordingOrder::default(), None);
     let mut look = |pack: RecordedRunPack| {
@@ -78,7 +79,7 @@ pub(super) fn find(
         let own = own.collect();
         !order.add(pack, own).is_known(nth)
     };
-    recordings.visit(only, Some(lookup.digest()), &mut look)?;
+    recordings.visit(only, Some(lookup.digest), &mut look)?;
     let count = order.count;
     // A number of tokens is the same each time.
     let repeats = lookup.endpoint.count.is_some() && failures != ReplayedFailures::None;
@@ -185,6 +186,10 @@ fn nearest(
     only: Option<CoreHash>,
     lookup: &RecordingLookup,
 ) -> Result<RecordingMiss, ReplayFailure> {
+    let requested = lookup.prompt(&recordings.rules).unwrap_or_default();
+    let Ok(requested) = reader::read(requested.as_bytes(), &Limits::most()) else {
+        return Ok(RecordingMiss::Nothing);
+    };
     let mut nearest: Option<(usize, RecordingMiss, AnsweredCall, String)> = None;
     let mut searched = 0;
     let mut failure = None;
@@ -195,7 +200,8 @@ fn nearest(
                     return;
                 }
                 let prompt = prompt();
-                if let Some((count, miss)) = RecordingMiss::compared(run, recorded, &prompt, lookup)
+                let compared = RecordingMiss::compared(run, recorded, &prompt, lookup, &requested);
+                if let Some((count, miss)) = compared
                     && nearest.as_ref().is_none_or(|(least, ..)| count < *least)
                 {
                     nearest = Some((count, miss, recorded.clone(), prompt));
@@ -214,7 +220,7 @@ fn nearest(
         None => {}
     }
     Ok(match nearest {
-        Some((_, miss, recorded, prompt)) => miss.with_rules(&recorded, &prompt, lookup),
+        Some((_, miss, recorded, prompt)) => miss.with_rules(&recorded, &prompt, lookup, &requested),
         None => RecordingMiss::Nothing,
     })
 }

@@ -2,47 +2,60 @@
 //! for passing a part of a document to other programs unchanged.
 
 use super::Value;
-use super::text::push_string;
+use super::text::push_escaped;
 
 /// Returns the text of `value`. Escapes are normalized.
 #[must_use]
 pub fn text(value: &Value<'_>) -> String {
     let mut out = Vec::new();
-    write(value, &mut out);
+    write(value, &mut |piece| out.extend_from_slice(piece));
     // Values consist of text and the separators are ASCII, so nothing is ever replaced.
     String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-fn write(value: &Value<'_>, out: &mut Vec<u8>) {
+/// Returns the number of bytes of the text of `value`.
+pub(crate) fn len(value: &Value<'_>) -> usize {
+    let mut len = 0;
+    write(value, &mut |piece| len += piece.len());
+    len
+}
+
+fn write(value: &Value<'_>, push: &mut impl FnMut(&[u8])) {
     match value {
-        Value::Null => out.extend_from_slice(b"null"),
-        Value::Bool(true) => out.extend_from_slice(b"true"),
-        Value::Bool(false) => out.extend_from_slice(b"false"),
-        Value::Number(number) => out.extend_from_slice(number.literal().as_bytes()),
-        Value::String(text) => push_string(text, out),
+        Value::Null => push(b"null"),
+        Value::Bool(true) => push(b"true"),
+        Value::Bool(false) => push(b"false"),
+        Value::Number(number) => push(number.literal().as_bytes()),
+        Value::String(text) => string(text, push),
         Value::Array(elements) => {
-            out.push(b'[');
+            push(b"[");
             for (index, element) in elements.iter().enumerate() {
                 if index > 0 {
-                    out.push(b',');
+                    push(b",");
                 }
-                write(element, out);
+                write(element, push);
             }
-            out.push(b']');
+            push(b"]");
         }
         Value::Object(object) => {
-            out.push(b'{');
+            push(b"{");
             for (index, (name, member)) in object.iter().enumerate() {
                 if index > 0 {
-                    out.push(b',');
+                    push(b",");
                 }
-                push_string(name, out);
-                out.push(b':');
-                write(member, out);
+                string(name, push);
+                push(b":");
+                write(member, push);
             }
-            out.push(b'}');
+            push(b"}");
         }
     }
+}
+
+fn string(text: &str, push: &mut impl FnMut(&[u8])) {
+    push(b"\"");
+    push_escaped(text, &mut *push);
+    push(b"\"");
 }
 
 #[cfg(test)]
@@ -53,7 +66,10 @@ mod tests {
     use super::*;
 
     fn compacted(text: &str) -> String {
-        super::text(&reader::read_keeping_overflow(text.as_bytes(), &Limits::default()).unwrap())
+        let value = reader::read_keeping_overflow(text.as_bytes(), &Limits::default()).unwrap();
+        let text = super::text(&value);
+        assert_eq!(len(&value), text.len());
+        text
     }
 
     #[test]

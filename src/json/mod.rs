@@ -28,6 +28,7 @@ pub mod pretty;
 pub mod reader;
 pub(crate) mod splice;
 mod text;
+pub(crate) mod tokens;
 mod value;
 
 pub use number::Number;

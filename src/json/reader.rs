@@ -15,6 +15,7 @@ use memchr::memchr2;
 
 mod recognition;
 
+use super::tokens::JsonToken;
 use super::{Number, Object, Value};
 
 pub use recognition::{MemberNames, has_key, has_lost_beginning};
@@ -132,16 +133,19 @@ pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError
     JsonReader::new(utf8(bytes, limits)?, limits, false).document()
 }
 
-/// Like [`read`], but takes little memory beside `bytes` for a text with long strings or many numbers: strings with
-/// escapes that have more than 4 MiB are as they are written, and of numbers in a row that are no bytes, a list has the
-/// first.
+/// Passes the tokens of `bytes` to `visit`, which must have one JSON text. They take little memory beside it: strings with
+/// escapes that have more than 4 MiB are as they are written.
 ///
 /// # Errors
-/// Returns the first defect, with its line and column.
-pub(crate) fn read_outline<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError> {
+/// Returns the first defect, with its line and column, after the tokens before it were passed on.
+pub(crate) fn visit<'a>(
+    bytes: &'a [u8],
+    limits: &Limits,
+    visit: &mut dyn FnMut(JsonToken<'a>),
+) -> Result<(), ReadError> {
     let mut reader = JsonReader::new(utf8(bytes, limits)?, limits, false);
-    reader.is_outline = true;
-    reader.document()
+    reader.visit = Some(visit);
+    reader.document().map(drop)
 }
 
 /// Like [`read`], but numbers that overflow to infinity are kept: `model_io` tolerates them outside its core.
@@ -201,8 +205,8 @@ const SURELY_FINITE: usize = 300;
 /// Maximum size in bytes of a string without escapes that is copied.
 const MAX_COPIED: usize = 64 << 10;
 
-/// The longest string whose escapes are decoded in an outline, in bytes.
-const MAX_OUTLINED: usize = 4 << 20;
+/// The longest string whose escapes are decoded in a token, in bytes.
+const MAX_DECODED: usize = 4 << 20;
 
 struct JsonReader<'a, 'l> {
     text: &'a str,
@@ -211,8 +215,8 @@ struct JsonReader<'a, 'l> {
     values: usize,
     limits: &'l Limits,
     keep_overflow: bool,
-    /// Whether long values are left out, or are not decoded.
-    is_outline: bool,
+    /// Receives the tokens. If there is one, no arrays and objects are made.
+    visit: Option<&'l mut dyn FnMut(JsonToken<'a>)>,
     /// The number of members of the last object, up to [`FEW_MEMBERS`]: the next one is often similar.
     usual_members: usize,
     /// The string that is being read, without escapes. Most strings are copied from it: to let each grow takes longer.
@@ -224,8 +228,8 @@ type JsonReadResult<T> = Result<T, ReadError>;
 impl<'a, 'l> JsonReader<'a, 'l> {
     fn new(text: &'a str, limits: &'l Limits, keep_overflow: bool) -> Self {
         let unescaped = String::new();
-        let (offset, depth, values, usual_members, is_outline) = (0, 0, 0, 0, false);
-        Self { text, offset, depth, values, limits, keep_overflow, is_outline, usual_members, unescaped }
+        let (offset, depth, values, usual_members, visit) = (0, 0, 0, 0, None);
+        Self { text, offset, depth, values, limits, keep_overflow, visit, usual_members, unescaped }
     }
 
     fn document(mut self) -> JsonReadResult<Value<'a>> {
@@ -248,19 +252,36 @@ impl<'a, 'l> JsonReader<'a, 'l> {
             let error = self.defect(Defect::TooLarge, message);
             return Err(ReadError { limit: Some(Limit::Values), ..error });
         }
-        match self.peek() {
-            Some(b'{') => self.nested(Self::object),
-            Some(b'[') => self.nested(Self::array),
-            Some(b'"') => Ok(Value::String(self.string()?)),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.literal("true", Value::Bool(true)),
-            Some(b'f') => self.literal("false", Value::Bool(false)),
-            Some(b'n') => self.literal("null", Value::Null),
-            _ => Err(self.no_value()),
+        let scalar = match self.peek() {
+            Some(b'{') => return self.nested(JsonToken::Object, Self::object),
+            Some(b'[') => return self.nested(JsonToken::Array, Self::array),
+            Some(b'"') => Value::String(self.string()?),
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            Some(b't') => self.literal("true", Value::Bool(true))?,
+            Some(b'f') => self.literal("false", Value::Bool(false))?,
+            Some(b'n') => self.literal("null", Value::Null)?,
+            _ => return Err(self.no_value()),
+        };
+        match &mut self.visit {
+            Some(visit) => {
+                visit(JsonToken::Scalar(scalar));
+                Ok(Value::Null)
+            }
+            None => Ok(scalar),
         }
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> JsonReadResult<Value<'a>>) -> JsonReadResult<Value<'a>> {
+    fn pass(&mut self, token: JsonToken<'a>) {
+        if let Some(visit) = &mut self.visit {
+            visit(token);
+        }
+    }
+
+    fn nested(
+        &mut self,
+        start: JsonToken<'a>,
+        read: fn(&mut Self) -> JsonReadResult<Value<'a>>,
+    ) -> JsonReadResult<Value<'a>> {
         let limit = self.limits.depth.min(Limits::MAX_DEPTH);
         if self.depth >= limit {
             let error = self.defect(Defect::TooDeep, too_deep(limit));
@@ -268,7 +289,9 @@ impl<'a, 'l> JsonReader<'a, 'l> {
         }
         self.depth += 1;
         self.offset += 1;
+        self.pass(start);
         let value = read(self)?;
+        self.pass(JsonToken::End);
         self.depth -= 1;
         Ok(value)
     }
@@ -282,7 +305,7 @@ impl<'a, 'l> JsonReader<'a, 'l> {
         loop {
             self.skip_whitespace();
             let value = self.value()?;
-            if !(self.is_outline && is_no_byte(&value) && elements.last().is_some_and(is_no_byte)) {
+            if self.visit.is_none() {
                 elements.push(value);
             }
             self.skip_whitespace();
@@ -325,7 +348,14 @@ impl<'a, 'l> JsonReader<'a, 'l> {
                 ));
             }
             self.colon()?;
-            members.push((key, self.value()?));
+            if self.visit.is_some() {
+                self.pass(JsonToken::Name(key.clone()));
+            }
+            let value = self.value()?;
+            // Further names are in the set.
+            if self.visit.is_none() || members.len() <= FEW_MEMBERS {
+                members.push((key, value));
+            }
             self.skip_whitespace();
             if self.take(b'}') {
                 self.usual_members = members.len().min(FEW_MEMBERS);
@@ -366,7 +396,7 @@ impl<'a, 'l> JsonReader<'a, 'l> {
             }
             self.offset += end;
             let piece = self.since(start)?;
-            is_long |= self.is_outline && self.unescaped.len() + piece.len() > MAX_OUTLINED;
+            is_long |= self.visit.is_some() && self.unescaped.len() + piece.len() > MAX_DECODED;
             if self.take(b'"') {
                 if is_long {
                     let written = self.since(opening + 1)?;
@@ -566,11 +596,6 @@ impl<'a, 'l> JsonReader<'a, 'l> {
     }
 }
 
-/// Returns whether a value is a number that does not fit into a byte.
-fn is_no_byte(value: &Value<'_>) -> bool {
-    matches!(value, Value::Number(number) if number.literal().parse::<u8>().is_err())
-}
-
 /// Returns whether there is a control character in `bytes`. A loop without early exit is vectorized.
 fn has_control(bytes: &[u8]) -> bool {
     bytes.iter().copied().fold(u8::MAX, u8::min) < 0x20
@@ -601,23 +626,43 @@ mod tests {
         format!("{:?}: {error}", error.defect)
     }
 
+    fn tokens(text: &str) -> Result<Vec<JsonToken<'_>>, ReadError> {
+        let mut tokens = Vec::new();
+        visit(text.as_bytes(), &Limits::default(), &mut |token| tokens.push(token)).map(|()| tokens)
+    }
+
     #[test]
-    fn outlines_decode_no_long_strings_and_have_no_lists_of_fractions() {
-        let outline =
-            |text: &str| read_outline(text.as_bytes(), &Limits::default()).unwrap().into_owned_value();
-        for text in ["{\"a\\n\":[1,\"b\\t\",255,null,[]]}", "[0.5,1,2]", "[1,0.5]"] {
-            assert_eq!(outline(text), read(text.as_bytes(), &Limits::default()).unwrap(), "{text}");
+    fn tokens_are_passed_in_the_order_of_the_text() {
+        let number = |literal| JsonToken::Scalar(Value::Number(Number::from_literal(literal)));
+        let expected = [
+            JsonToken::Object,
+            JsonToken::Name("a\n".into()),
+            JsonToken::Array,
+            number("1e3"),
+            JsonToken::Array,
+            JsonToken::End,
+            JsonToken::Scalar(Value::Null),
+            JsonToken::End,
+            JsonToken::End,
+        ];
+        assert_eq!(tokens("{\"a\\n\": [1e3, [], null]}").unwrap(), expected);
+        for text in ["[1,]", "{\"a\":1,\"a\":2}", "1 2", ""] {
+            assert_eq!(tokens(text).unwrap_err(), read(text.as_bytes(), &Limits::default()).unwrap_err());
         }
-        assert_eq!(outline("[0.5,-1,256,1e3,7,0.25,\"x\",0.75]"), outline("[0.5,7,0.25,\"x\",0.75]"));
-        let [short, long] = [MAX_OUTLINED - 1, MAX_OUTLINED].map(|length| "a".repeat(length));
-        assert_eq!(outline(&format!("\"{short}\\n\"")).as_str().unwrap(), short.clone() + "\n");
+    }
+
+    #[test]
+    fn long_strings_are_no_decoded_tokens() {
+        let [short, long] = [MAX_DECODED - 1, MAX_DECODED].map(|length| "a".repeat(length));
+        let string = |text: &str| JsonToken::Scalar(Value::String(text.to_owned().into()));
+        assert_eq!(tokens(&format!("\"{short}\\n\"")).unwrap(), [string(&(short.clone() + "\n"))]);
         for written in
             [format!("{long}\\n"), format!("\\n{long}"), format!("{short}\\n{short}\\\"\\u00e4"), long]
         {
-            let read = outline(&format!("[\"{written}\",\"\\n\"]"));
-            assert_eq!(read, Value::Array([&*written, "\n"].map(|text| Value::String(text.into())).to_vec()));
+            let expected = [JsonToken::Array, string(&written), string("\n"), JsonToken::End];
+            assert_eq!(tokens(&format!("[\"{written}\",\"\\n\"]")).unwrap(), expected);
         }
-        assert!(read_outline(format!("\"{short}\\n{short}\\x\"").as_bytes(), &Limits::default()).is_err());
+        assert!(tokens(&format!("\"{short}\\n{short}\\x\"")).is_err());
     }
 
     #[test]

@@ -11,7 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Number, Object, Value, pointer};
 
-/// Fewest bytes that a range replaces: it has about half as many itself.
+/// Number of members of an object that are looked for one after the other.
+const FEW_MEMBERS: usize = 16;
+
+/// Fewest bytes that a range replaces: it has about half as many itself. With a long location, it replaces as many as that
+/// has, so that locations have no more bytes together than what they replace.
 const MIN_BYTES: usize = 64;
 
 /// The parts of an array, an object or a string that are taken from another value.
@@ -92,9 +96,10 @@ pub(crate) fn difference(base: &Value<'_>, value: &Value<'_>) -> ValueDifference
     let mut comparison = Comparison::default();
     let rest = match (base, value) {
         (Value::Object(base), Value::Object(value)) => {
-            let members = value
-                .iter()
-                .map(|(name, member)| (Cow::Owned(name.to_owned()), comparison.member(base, name, member)));
+            let old = finder(base, value.iter().len());
+            let members = value.iter().map(|(name, member)| {
+                (Cow::Owned(name.to_owned()), comparison.member(old(name), name, member))
+            });
             Value::Object(Object::from_members(members.collect()))
         }
         _ => comparison.rest(base, value),
@@ -102,6 +107,14 @@ pub(crate) fn difference(base: &Value<'_>, value: &Value<'_>) -> ValueDifference
     let Comparison { mut texts, splices, .. } = comparison;
     texts.extend(splices);
     ValueDifference { rest, splices: texts }
+}
+
+/// Returns a function that finds the members of an object by their names, of which `count` are looked for. To look for many
+/// one after the other would take their number times that of all.
+fn finder<'b, 'v>(base: &'b Object<'v>, count: usize) -> impl Fn(&str) -> Option<&'b Value<'v>> {
+    let by_name: HashMap<&str, &Value<'_>> =
+        if count > FEW_MEMBERS { base.iter().collect() } else { HashMap::new() };
+    move |name| if by_name.is_empty() { base.get(name) } else { by_name.get(name).copied() }
 }
 
 /// A location in three values, as JSON Pointers.
@@ -139,8 +152,8 @@ impl Comparison {
     }
 
     /// Returns what remains of the member `name` of an object.
-    fn member(&mut self, base: &Object<'_>, name: &str, member: &Value<'_>) -> Value<'static> {
-        let Some(old) = base.get(name) else { return member.to_owned_value() };
+    fn member(&mut self, old: Option<&Value<'_>>, name: &str, member: &Value<'_>) -> Value<'static> {
+        let Some(old) = old else { return member.to_owned_value() };
         self.inside(old, member, |at| {
             for pointer in [&mut at.complete, &mut at.base, &mut at.rest] {
                 pointer::push(pointer, name);
@@ -169,9 +182,10 @@ impl Comparison {
             (Value::Object(base), Value::Object(value)) => {
                 let members = items(value.iter());
                 let left = self.unshared(&items(base.iter()), &members);
+                let old = finder(base, left.len());
                 let left = left.into_iter().filter_map(|index| {
                     let (name, member) = *members.get(index)?;
-                    Some((Cow::Owned(name.to_owned()), self.member(base, name, member)))
+                    Some((Cow::Owned(name.to_owned()), self.member(old(name), name, member)))
                 });
                 Value::Object(Object::from_members(left.collect()))
             }
@@ -180,7 +194,10 @@ impl Comparison {
     }
 
     fn rest_of_text(&mut self, base: &str, text: &str) -> String {
-        let ranges = shared_text(base, text);
+        let mut ranges = shared_text(base, text);
+        if ranges.iter().map(|range| range.count).sum::<usize>() < self.at.rest.len() {
+            ranges.clear();
+        }
         let mut left = String::new();
         let mut end = 0;
         for range in &ranges {
@@ -196,7 +213,14 @@ impl Comparison {
 
     /// Adds the splice of the items that both have, and returns the positions of the others.
     fn unshared<T: Item>(&mut self, base: &[T], value: &[T]) -> Vec<usize> {
-        let ranges = shared_items(base, value);
+        let mut ranges = shared_items(base, value);
+        let of = |range: &SpliceRange| value.iter().skip(range.at).take(range.count);
+        let location = self.at.complete.len();
+        if location > MIN_BYTES
+            && ranges.iter().flat_map(of).map(|item| item.size()).sum::<usize>() < location
+        {
+            ranges.clear();
+        }
         let left = outside(&ranges, value.len());
         if !ranges.is_empty() {
             self.splices.push(Splice { at: self.at.complete.clone(), from: self.at.base.clone(), ranges });
@@ -503,6 +527,39 @@ mod tests {
         assert_eq!(rest(&format!(r#"["{long}"]"#), &format!(r#"["{long}\u00eb."]"#)), r#"["ë."]"#);
         assert_eq!(rest(r#""short""#, r#""short.""#), r#""short.""#);
         assert_eq!(rest("1", r#"{"a":[]}"#), r#"{"a":[]}"#);
+    }
+
+    #[test]
+    fn locations_have_no_more_bytes_than_what_they_replace() {
+        let name = "n".repeat(200);
+        let texts = |end: &str, length: usize| {
+            let texts = (0..50).map(|text| format!("\"{text}{}{end}\"", "x".repeat(length)));
+            format!(r#"{{"{name}":[{}]}}"#, texts.collect::<Vec<_>>().join(","))
+        };
+        for (length, expected) in [(100, 0), (300, 50)] {
+            let (base, value) = (texts("a", length), texts("b", length));
+            rest(&base, &value);
+            assert_eq!(difference(&read(&base), &read(&value)).splices.len(), expected);
+        }
+        let many = |last: &str| format!(r#"{{"{name}":[{}{last}]}}"#, "1,".repeat(200));
+        for last in ["2", "\"2\""] {
+            rest(&many("1"), &many(last));
+        }
+    }
+
+    #[test]
+    fn members_of_large_objects_are_compared_by_their_names() {
+        let long = "x".repeat(80);
+        let members = |end: &str, names: std::ops::Range<usize>| {
+            let members =
+                names.map(|name| format!(r#""m{name}":"{long}{end}""#)).collect::<Vec<_>>().join(",");
+            (format!(r#"{{"a":{{{members}}}}}"#), format!("{{{members}}}"))
+        };
+        let ((one, first), (other, second)) = (members("a", 0..40), members("b", 5..60));
+        for (base, value) in [(one, other), (first, second)] {
+            rest(&base, &value);
+            assert_eq!(difference(&read(&base), &read(&value)).splices.len(), 35);
+        }
     }
 
     #[test]

@@ -475,3 +475,24 @@ fn vaults_in_a_database_answer_the_same() {
         assert_eq!(file, database, "{tool} {arguments}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_vault_that_is_overwritten_or_replaced_by_another_one_is_not_read() {
+    for program in ["cp", "mv"] {
+        let (sandbox, other) = (examples(), Sandbox::new());
+        other.add([other.write("other.json", session("other", &[("p", "other")]))]);
+        let mut client = connect(&sandbox, &[]);
+        let outline = client.call("read_run", json!({"artifact": RUN}));
+        let address = format!("runvault://artifact/{}/from/0", outline["core_hash"].as_str().unwrap());
+        client.request("resources/read", json!({"uri": address})).unwrap();
+        // Not in this process: it would change the locks of vaults that are open here.
+        let copied = std::process::Command::new(program).arg(other.vault()).arg(sandbox.vault()).status();
+        assert!(copied.unwrap().success());
+        for (tool, arguments) in [("read_run", json!({"artifact": RUN})), ("find_runs", json!({}))] {
+            assert!(client.refused(tool, arguments).contains("overwritten with another vault"), "{program}");
+        }
+        let error = client.request("resources/read", json!({"uri": address})).unwrap_err();
+        assert!(error.to_string().contains("overwritten with another vault"), "{program}: {error}");
+    }
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::json::compact;
 
 fn decoded(body: &str) -> Vec<String> {
     let mut decoded = Vec::new();
@@ -94,4 +95,38 @@ fn a_body_says_whether_it_was_cut_off() {
         let parts = parts(body);
         assert_eq!(is_cut_off(&parts, &strings(&parts)), expected, "{body}");
     }
+}
+
+#[test]
+fn documents_with_many_texts_or_conversations_are_decoded() {
+    // Short texts are put together where a long one is not copied.
+    let parts = [&"a".repeat(SHORT), &"b".repeat(SHORT + 1), "c", "{\"d\":\"e\\u0066\"}", "g", "h"];
+    let written = parts.map(|text| Value::String(Cow::Borrowed(text)));
+    let body = compact::text(&Value::Array(written.to_vec()));
+    let [texts, all] = &decoded(&format!("{{\"messages\":{body}}}"))[..] else { panic!() };
+    assert_eq!((texts.as_str(), all), ("ef", &parts.concat()));
+    let members = (0..MAX_CONVERSATIONS + 2).map(|member| format!("\"m{member}\":[\"t{member}\",\"x\"]"));
+    let texts = decoded(&format!("{{{}}}", members.collect::<Vec<_>>().join(",")));
+    assert_eq!(texts.len(), MAX_CONVERSATIONS + 1);
+    assert_eq!((texts[0].as_str(), texts.last().unwrap().as_str()), ("t0x", "t10000\nx\nt10001\nx"));
+}
+
+#[test]
+fn long_lines_are_decoded_as_documents() {
+    let long = "x".repeat(LONG_LINE);
+    let [before, after] = ["a", "b"].map(|text| format!("data: {{\"delta\":\"{text}\"}}\n\n"));
+    let stream = format!("{before}data: {{\"delta\":\"{long}\\u0079\"}}\n\n{after}");
+    assert_eq!(decoded(&stream), [long + "y", "ab".to_owned()]);
+    assert_eq!(
+        decoded(&format!("{before}data: {}\n\n{after}", "x".repeat(LONG_LINE))).concat().len(),
+        LONG_LINE + 2
+    );
+}
+
+#[test]
+fn bytes_and_probabilities_are_apart() {
+    let body = r#"{"choices":[{"message":{"content":"ab"},"logprobs":{"content":[{"token":"a","bytes":[97]},
+        {"token":"\u0062","bytes":[98,255]}],"x":[1,"y"]},"index":0}]}"#;
+    assert_eq!(decoded(body), ["ab", "a\na\nb\nb\u{fffd}\ny"]);
+    assert_eq!(decoded(&format!("[{body}]")), ["ab", "a\na\nb\nb\u{fffd}\ny"]);
 }

@@ -8,8 +8,9 @@ use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles,
 use crate::calls::{integer, object, text, word};
 use crate::json::{Object, Value, compact};
 
-/// Members of requests that do not change the answer.
+/// Members of requests that do not change the answer. Codex sends `client_metadata`.
 const TRANSPORT: &[&str] = &[
+    "client_metadata",
     "metadata",
     "prompt_cache_key",
     "safety_identifier",
@@ -29,7 +30,11 @@ pub(super) const OPENAI: Provider = Provider {
     endpoints: &[
         Endpoint::new("chat.completions", "/chat/completions", TRANSPORT),
         Endpoint::new("completions", "/completions", TRANSPORT),
-        Endpoint::new("responses", "/responses", TRANSPORT),
+        Endpoint {
+            // Codex states the times and ids of its turns there.
+            transport_inside: &[&["input", "*", "internal_chat_message_metadata_passthrough"]],
+            ..Endpoint::new("responses", "/responses", TRANSPORT)
+        },
         Endpoint {
             count: Some("input_tokens"),
             ..Endpoint::new("responses.input_tokens", "/responses/input_tokens", TRANSPORT)

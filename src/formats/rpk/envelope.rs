@@ -32,8 +32,26 @@ pub(super) fn canonical_members(
     names: &[&'static str],
     volatile: VolatilePolicy,
 ) -> Option<Result<Vec<u8>, Vec<NonCanonicalValue>>> {
-    let members: Option<Vec<_>> = names.iter().map(|name| Some((*name, value.get(name)?))).collect();
-    Some(replaykit::object(&members?, volatile))
+    members(value, names).map(|members| replaykit::object(&members, volatile))
+}
+
+/// The members whose canonical text has the checksum as its digest.
+const CORE: [&str; 3] = ["version", "metadata", "payload"];
+
+/// Returns the digest of the text that [`canonical_members`] returns.
+pub(super) fn digest_of_members(
+    value: &Value<'_>,
+    names: &[&'static str],
+    volatile: VolatilePolicy,
+) -> Option<Result<Digest, Vec<NonCanonicalValue>>> {
+    members(value, names).map(|members| replaykit::digest(&members, volatile))
+}
+
+fn members<'v, 'd>(
+    value: &'v Value<'d>,
+    names: &[&'static str],
+) -> Option<Vec<(&'static str, &'v Value<'d>)>> {
+    names.iter().map(|name| Some((*name, value.get(name)?))).collect()
 }
 
 /// A document with derived data that several rules use.
@@ -48,14 +66,14 @@ pub(super) struct Envelope<'v> {
 
 impl<'v> Envelope<'v> {
     pub(super) fn new(root: &'v Value<'v>, options: &'v AdmitOptions) -> Self {
-        let checksum = core_text(root).map(|text| text.map(|text| Digest::from_content(&text)));
+        let checksum = digest_of_members(root, &CORE, VolatilePolicy::Include);
         Self { root, options, checksum, signature: check_signature(root, &options.signing_keys) }
     }
 }
 
 /// Returns the canonical text whose digest is the checksum, or `None` if one of its members is missing.
 pub(super) fn core_text(root: &Value<'_>) -> Option<Result<Vec<u8>, Vec<NonCanonicalValue>>> {
-    canonical_members(root, &["version", "metadata", "payload"], VolatilePolicy::Include)
+    canonical_members(root, &CORE, VolatilePolicy::Include)
 }
 
 /// Returns whether the version is supported. Surrounding white space is ignored, and a number such as 1.0 is also

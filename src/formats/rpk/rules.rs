@@ -1,7 +1,7 @@
 use std::fmt;
 
 use super::envelope::{
-    self, Envelope, HmacCheckResult, RpkSignature, canonical_members, has_supported_version, steps,
+    self, Envelope, HmacCheckResult, RpkSignature, digest_of_members, has_supported_version, steps,
 };
 use crate::artifact::{AdmitOptions, SignaturePolicy, SupportedMajors};
 use crate::digest::Digest;
@@ -288,9 +288,8 @@ fn step_hashes(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
         let Some(declared) = declared_digest(step.get("hash")) else {
             continue;
         };
-        let text = canonical_members(step, &["type", "input", "output", "metadata"], VolatilePolicy::Omit);
-        let Some(Ok(text)) = text else { continue };
-        let actual = Digest::from_content(&text);
+        let actual = digest_of_members(step, &["type", "input", "output", "metadata"], VolatilePolicy::Omit);
+        let Some(Ok(actual)) = actual else { continue };
         if declared != actual {
             let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default();
             found.add(

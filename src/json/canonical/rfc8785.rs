@@ -160,6 +160,16 @@ pub(crate) fn to_vec_with_distinct_integers(value: &Value<'_>) -> io::Result<Vec
     Ok(out)
 }
 
+/// Returns the digest of the bytes that [`to_vec_with_distinct_integers`] returns, which are not in memory together.
+///
+/// # Errors
+/// Returns an error for numbers that overflow to infinity, other than integers.
+pub(crate) fn digest_with_distinct_integers(value: &Value<'_>) -> io::Result<Digest> {
+    let mut out = BufWriter::new(Hasher::new());
+    write_value::<true>(value, &mut out)?;
+    Ok(out.into_inner()?.finish())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

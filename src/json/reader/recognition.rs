@@ -13,7 +13,7 @@ const MAX_MEMBER_NAMES: usize = 1_000;
 /// an object. A byte order mark is skipped. Serves to recognize kinds, also of damaged documents, so the text is read
 /// only as far as a query requires.
 pub struct MemberNames<'t> {
-    reader: JsonReader<'t, 'static>,
+    reader: JsonReader<'t, 't>,
     read: Vec<Cow<'t, str>>,
     /// Whether all names have been read.
     ended: bool,

@@ -37,7 +37,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     let request = ResolveRequest::new(visit.name);
     let page = request.or_recovered(visit.vault, found, |recovered| {
         let hash = request.prefix()?.whole()?;
-        recovered_page(hash, &recovered, &reason).map(ResponseContent::Page)
+        Some(ResponseContent::Page(recovered_page(hash, &recovered, &reason)))
     });
     Ok(page?)
 }
@@ -331,11 +331,9 @@ fn downloads(answer: &ShowAnswer, capture: &CaptureSummary) -> Markup {
     }
 }
 
-/// Makes the page of the artifact that was found by a hash; `None` if only a file was. `reason` says why the catalog does
-/// not lead there.
-pub(super) fn recovered_page(hash: Digest, recovered: &RecoveredFiles, reason: &str) -> Option<HtmlPage> {
-    let (core, kind) = recovered.artifact?;
-    let noun = kind.noun();
+/// Makes the page of the bytes that were found by a hash. `reason` says why the catalog does not lead there.
+fn recovered_page(hash: Digest, recovered: &RecoveredFiles, reason: &str) -> HtmlPage {
+    let noun = recovered.artifact.map_or("bytes", |(_, kind)| kind.noun());
     let body = html! {
         h1 { span.kind { (noun) } " " (format!("{hash:.12}")) }
         p.identity { code.copy { (hash) } }
@@ -343,8 +341,10 @@ pub(super) fn recovered_page(hash: Digest, recovered: &RecoveredFiles, reason: &
             strong { "Recovered" }
             " The catalog does not lead to these bytes: " (long_line(reason)) ". They were found by their hash, and were read and hashed for this page."
         }
-        @if core.0 != hash {
-            p { "They are a capture of the artifact " (parts::hash(core)) "." }
+        @match recovered.artifact {
+            Some((core, _)) if core.0 == hash => {}
+            Some((core, _)) => p { "They are a capture of the artifact " (parts::hash(core)) "." },
+            None => p { "The vault does not say which artifact they belong to." },
         }
         p.faint { "Links, attributes and annotations are not shown. Check the vault to find the damage." }
         ul {
@@ -359,5 +359,5 @@ pub(super) fn recovered_page(hash: Digest, recovered: &RecoveredFiles, reason: &
             }
         }
     };
-    Some(HtmlPage { title: format!("{noun} {hash:.12}"), section: "/artifacts", body })
+    HtmlPage { title: format!("{noun} {hash:.12}"), section: "/artifacts", body }
 }

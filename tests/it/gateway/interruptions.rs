@@ -163,6 +163,28 @@ fn calls_are_kept_if_the_vault_was_overwritten_or_replaced_by_another_one() {
     }
 }
 
+/// The recordings of the vault that was there are not those of the other one.
+#[cfg(unix)]
+#[test]
+fn nothing_is_replayed_from_a_vault_that_was_overwritten_or_replaced() {
+    for program in ["cp", "mv"] {
+        let (sandbox, other, upstream) = (Sandbox::new(), Sandbox::new(), Upstream::start());
+        for (sandbox, prompt) in [(&sandbox, "one"), (&other, "two")] {
+            let gateway = start(sandbox, GatewayMode::Record, &upstream);
+            chat(gateway.address(), prompt, false).expect(200);
+            gateway.stop().unwrap();
+        }
+        let gateway = Process::start_with(&sandbox, &["--mode=replay"]);
+        chat(gateway.address, "one", false).expect(200);
+        let copied = std::process::Command::new(program).arg(other.vault()).arg(sandbox.vault()).status();
+        assert!(copied.unwrap().success());
+        for prompt in ["one", "two"] {
+            let answer = chat(gateway.address, prompt, false).expect(500);
+            assert!(answer.body.contains("overwritten with another vault"), "{program}: {}", answer.body);
+        }
+    }
+}
+
 #[test]
 fn calls_that_a_kill_lost_are_named_at_the_next_start() {
     let sandbox = Sandbox::without_vault();

@@ -225,3 +225,26 @@ fn intact_bytes_that_the_catalog_does_not_lead_to_are_served() {
         assert!(members.iter().any(|file| file.name == "run.json" && file.bytes == run), "{change}");
     }
 }
+
+#[test]
+fn bytes_of_which_the_row_and_the_entry_are_lost_have_a_page() {
+    let sandbox = examples();
+    sandbox.add([repository("examples/session-rerecorded.json")]);
+    let bytes = std::fs::read(repository("examples/session-rerecorded.json")).unwrap();
+    let capture = Digest::from_content(&bytes);
+    let page = format!("/artifact/{capture}");
+    let change = format!(
+        "DELETE FROM capture WHERE blob = (SELECT id FROM blob WHERE digest = x'{0}');
+         DELETE FROM journal WHERE capture = x'{0}'",
+        capture.hex()
+    );
+    crate::fsck::sql(&sandbox).execute_batch(&change).unwrap();
+    let serving = Serving::start(&sandbox);
+    assert!(serving.get(&format!("{page}/bytes")).expect(200).body == bytes);
+    let shown = serving.get(&page).expect(200);
+    for expected in ["<strong>Recovered</strong>", "does not say which", &format!("href=\"{page}/bytes\"")] {
+        assert!(shown.text().contains(expected), "{expected}: {}", shown.text());
+    }
+    // Without the artifact, there is no canonical text.
+    serving.get(&format!("{page}/core")).expect(404);
+}

@@ -7,6 +7,7 @@ mod timestamp;
 
 use std::borrow::Cow;
 
+use crate::digest::{Digest, Hasher};
 use crate::json::Value;
 use crate::json::number::round_to_12_digits;
 use crate::json::pointer::{self, Token};
@@ -72,34 +73,74 @@ pub fn object(
     members: &[(&str, &Value<'_>)],
     volatile: VolatilePolicy,
 ) -> Result<Vec<u8>, Vec<NonCanonicalValue>> {
-    // As long as most steps of runs.
-    let out = Vec::with_capacity(1 << 10);
-    let mut writer = ReplaykitWriter { volatile, out, place: Vec::new(), defects: Vec::new() };
-    let mut members = members.to_vec();
-    members.sort_unstable_by_key(|(key, _)| *key);
-    writer.members(&members);
-    if writer.defects.is_empty() { Ok(writer.out) } else { Err(writer.defects) }
+    ReplaykitWriter::written(members, volatile, false).map(|writer| writer.out)
 }
+
+/// Returns the digest of the canonical bytes of an object with exactly these `members`, which can have as many bytes as a
+/// document, and are not in memory together.
+///
+/// # Errors
+/// Returns what [`object`] does.
+pub fn digest(
+    members: &[(&str, &Value<'_>)],
+    volatile: VolatilePolicy,
+) -> Result<Digest, Vec<NonCanonicalValue>> {
+    let ReplaykitWriter { mut hasher, out, .. } = ReplaykitWriter::written(members, volatile, true)?;
+    hasher.update(&out);
+    Ok(hasher.finish())
+}
+
+/// Number of bytes that are hashed at a time.
+const HASHED: usize = 64 << 10;
 
 /// Maximum number of defects that are reported.
 const MAX_DEFECTS: usize = 100;
 
 struct ReplaykitWriter<'v> {
     volatile: VolatilePolicy,
+    /// The text, without the beginning that was hashed.
     out: Vec<u8>,
+    hasher: Hasher,
+    is_hashed: bool,
+    /// The number of lists around a value whose elements are sorted afterwards.
+    unordered: usize,
     place: Vec<Token<'v>>,
     defects: Vec<NonCanonicalValue>,
 }
 
 impl<'v> ReplaykitWriter<'v> {
+    /// Writes an object, and hashes what is complete if only its digest is needed.
+    fn written(
+        members: &[(&'v str, &'v Value<'_>)],
+        volatile: VolatilePolicy,
+        is_hashed: bool,
+    ) -> Result<Self, Vec<NonCanonicalValue>> {
+        // As long as most steps of runs.
+        let (out, hasher) = (Vec::with_capacity(1 << 10), Hasher::new());
+        let mut writer =
+            Self { volatile, out, hasher, is_hashed, unordered: 0, place: Vec::new(), defects: Vec::new() };
+        let mut members = members.to_vec();
+        members.sort_unstable_by_key(|(key, _)| *key);
+        writer.members(&members);
+        if writer.defects.is_empty() { Ok(writer) } else { Err(writer.defects) }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+        if self.is_hashed && self.out.len() >= HASHED && self.unordered == 0 {
+            self.hasher.update(&self.out);
+            self.out.clear();
+        }
+    }
+
     /// Writes `value`, which is the member `key`; elements of lists have no key.
     fn value(&mut self, value: &'v Value<'_>, key: Option<&str>) {
         match value {
-            Value::Null => self.out.extend_from_slice(b"null"),
-            Value::Bool(true) => self.out.extend_from_slice(b"true"),
-            Value::Bool(false) => self.out.extend_from_slice(b"false"),
+            Value::Null => self.push(b"null"),
+            Value::Bool(true) => self.push(b"true"),
+            Value::Bool(false) => self.push(b"false"),
             Value::Number(number) => match number.python_text(round_to_12_digits) {
-                Some(text) => self.out.extend_from_slice(text.as_bytes()),
+                Some(text) => self.push(text.as_bytes()),
                 None => self.defect(CanonicalizationDefect::Number),
             },
             Value::String(text) => match normalized(text, key) {
@@ -113,12 +154,13 @@ impl<'v> ReplaykitWriter<'v> {
 
     fn array(&mut self, elements: &'v [Value<'_>], key: Option<&str>) {
         let unordered = key.is_some_and(|key| UNORDERED_NAMES.contains(&&*lower_case(key)));
-        self.out.push(b'[');
+        self.push(b"[");
+        self.unordered += usize::from(unordered);
         let start = self.out.len();
         let mut ends = Vec::new();
         for (index, element) in elements.iter().enumerate() {
             if index > 0 {
-                self.out.push(b',');
+                self.push(b",");
             }
             self.place.push(Token::Index(index));
             self.value(element, None);
@@ -129,8 +171,9 @@ impl<'v> ReplaykitWriter<'v> {
         }
         if unordered {
             self.sort(start, &ends);
+            self.unordered -= 1;
         }
-        self.out.push(b']');
+        self.push(b"]");
     }
 
     /// Sorts the comma-separated texts that were written from `start` on and end at `ends`.
@@ -148,60 +191,60 @@ impl<'v> ReplaykitWriter<'v> {
     }
 
     fn members(&mut self, sorted: &[(&'v str, &'v Value<'_>)]) {
-        self.out.push(b'{');
+        self.push(b"{");
         let mut separate = false;
         for (key, value) in sorted {
             if self.volatile == VolatilePolicy::Omit && is_volatile(key) {
                 continue;
             }
             if separate {
-                self.out.push(b',');
+                self.push(b",");
             }
             separate = true;
             self.string(key);
-            self.out.push(b':');
+            self.push(b":");
             self.place.push(Token::Name(key));
             self.value(value, Some(key));
             self.place.pop();
         }
-        self.out.push(b'}');
+        self.push(b"}");
     }
 
     fn string(&mut self, text: &str) {
-        self.out.push(b'"');
+        self.push(b"\"");
         // A loop without early exit is vectorized.
         if text.bytes().fold(0, |found, byte| found | u8::from(is_escaped(byte))) > 0 {
             self.escaped(text);
         } else {
-            self.out.extend_from_slice(text.as_bytes());
+            text.as_bytes().chunks(HASHED).for_each(|piece| self.push(piece));
         }
-        self.out.push(b'"');
+        self.push(b"\"");
     }
 
     fn escaped(&mut self, text: &str) {
         let mut rest = text;
         while let Some(at) = rest.bytes().position(is_escaped) {
             let (plain, from_escape) = rest.split_at(at);
-            self.out.extend_from_slice(plain.as_bytes());
+            self.push(plain.as_bytes());
             let mut characters = from_escape.chars();
             let Some(character) = characters.next() else { break };
             rest = characters.as_str();
             match character {
-                '"' => self.out.extend_from_slice(b"\\\""),
-                '\\' => self.out.extend_from_slice(b"\\\\"),
-                '\n' => self.out.extend_from_slice(b"\\n"),
-                '\r' => self.out.extend_from_slice(b"\\r"),
-                '\t' => self.out.extend_from_slice(b"\\t"),
-                '\u{c}' => self.out.extend_from_slice(b"\\f"),
-                '\u{8}' => self.out.extend_from_slice(b"\\b"),
+                '"' => self.push(b"\\\""),
+                '\\' => self.push(b"\\\\"),
+                '\n' => self.push(b"\\n"),
+                '\r' => self.push(b"\\r"),
+                '\t' => self.push(b"\\t"),
+                '\u{c}' => self.push(b"\\f"),
+                '\u{8}' => self.push(b"\\b"),
                 other => {
                     for unit in other.encode_utf16(&mut [0; 2]) {
-                        self.out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+                        self.push(format!("\\u{unit:04x}").as_bytes());
                     }
                 }
             }
         }
-        self.out.extend_from_slice(rest.as_bytes());
+        self.push(rest.as_bytes());
     }
 
     fn defect(&mut self, defect: CanonicalizationDefect) {
@@ -309,13 +352,24 @@ fn with_drive_as_component(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::Digest;
     use crate::json::reader::{self, Limits};
 
     fn canonical(text: &str, volatile: VolatilePolicy) -> Result<String, Vec<NonCanonicalValue>> {
         let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
         let members: Vec<_> = value.as_object().unwrap().iter().collect();
-        object(&members, volatile).map(|bytes| String::from_utf8(bytes).unwrap())
+        let bytes = object(&members, volatile);
+        let digest = digest(&members, volatile);
+        assert_eq!(digest, bytes.as_ref().map(|bytes| Digest::from_content(bytes)).map_err(Clone::clone));
+        bytes.map(|bytes| String::from_utf8(bytes).unwrap())
+    }
+
+    #[test]
+    fn long_texts_are_hashed_in_pieces() {
+        let long = ["a", "\\n", "\u{e4}"].map(|text| text.repeat(2 * HASHED));
+        let tags = format!(r#"["{}","b",{{"tags":["d","c"]}}]"#, long[0]);
+        let text =
+            format!(r#"{{"a":"{}","b":["{}",1],"tags":{tags},"c":{{"{}":[]}}}}"#, long[0], long[1], long[2]);
+        assert!(canonical(&text, VolatilePolicy::Include).unwrap().contains(r#","b",{"tags":["c","d"]}]"#));
     }
 
     #[test]
