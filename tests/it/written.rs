@@ -300,6 +300,35 @@ mod on_unix {
         }
     }
 
+    #[test]
+    fn a_read_that_is_under_way_is_not_answered_from_another_vault() {
+        use runvault::storage::{Filter, Order, Page};
+
+        for program in ["cp", "mv"] {
+            let sandbox = with_examples();
+            // Its rows are where those of the other one are.
+            fs::copy(sandbox.vault(), sandbox.path("other.vault")).unwrap();
+            let other = rusqlite::Connection::open(sandbox.path("other.vault")).unwrap();
+            other
+                .execute_batch("UPDATE journal SET chain = randomblob(32); PRAGMA journal_mode = DELETE")
+                .unwrap();
+            drop(other);
+            let vault = Vault::open(&sandbox.vault()).unwrap();
+            let (snapshot, reader) = (vault.snapshot().unwrap(), vault.sql().unwrap());
+            let mut statement = reader.prepare("SELECT core_hash FROM artifacts", &[]).unwrap();
+            let mut rows = statement.rows();
+            assert!(rows.next().unwrap().is_ok());
+            let find = || snapshot.find(&Filter::default(), Order::default(), &Page::all());
+            assert!(!find().unwrap().items.is_empty());
+            let mut writing = Command::new(program);
+            let written = writing.args(["other.vault", "v.vault"]).current_dir(sandbox.path("")).status();
+            assert!(written.unwrap().success());
+            assert_eq!(find().unwrap_err().kind(), ErrorKind::Replaced, "{program}");
+            let failure = rows.find_map(Result::err).expect("an error").to_string();
+            assert!(failure.contains("overwritten with another vault"), "{program}: {failure}");
+        }
+    }
+
     /// As containers mount single files. Processes that use another name of the file would have another log.
     #[cfg(target_os = "linux")]
     #[test]

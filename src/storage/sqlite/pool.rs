@@ -106,7 +106,7 @@ impl ConnectionPool {
         match &mut *connection {
             Ok(opened) => {
                 pool.file.learn(opened);
-                Ok(SqlitePooledConnection::Pooled(Box::new(connection)))
+                Ok(SqlitePooledConnection::Pooled(Box::new(connection), Arc::clone(&pool.file)))
             }
             Err(error) => Err(std::mem::replace(error, Error::InvalidQuery)),
         }
@@ -163,10 +163,20 @@ impl Drop for ConnectionPool {
 
 /// A connection that is used by one thread until this is dropped.
 pub(super) enum SqlitePooledConnection<'c> {
-    /// A connection that returns to its pool.
-    Pooled(Box<PooledConnection<VaultConnectionManager>>),
+    /// A connection that returns to its pool, and the file that it was opened to.
+    Pooled(Box<PooledConnection<VaultConnectionManager>>, Arc<VaultFile>),
     /// A connection that is not from a pool.
     Borrowed(&'c mut Connection),
+}
+
+impl SqlitePooledConnection<'_> {
+    /// Returns whether another vault was written into the file, or took its place, so that what is read can be of either.
+    pub(super) fn is_to_another_vault(&self) -> bool {
+        match self {
+            Self::Pooled(_, file) => file.is_another_vault(),
+            Self::Borrowed(_) => false,
+        }
+    }
 }
 
 impl Deref for SqlitePooledConnection<'_> {
@@ -174,7 +184,7 @@ impl Deref for SqlitePooledConnection<'_> {
 
     fn deref(&self) -> &Connection {
         match self {
-            Self::Pooled(connection) => {
+            Self::Pooled(connection, _) => {
                 (**connection).as_ref().unwrap_or_else(|_| unreachable!("only open connections are leased"))
             }
             Self::Borrowed(connection) => connection,
@@ -185,7 +195,7 @@ impl Deref for SqlitePooledConnection<'_> {
 impl DerefMut for SqlitePooledConnection<'_> {
     fn deref_mut(&mut self) -> &mut Connection {
         match self {
-            Self::Pooled(connection) => {
+            Self::Pooled(connection, _) => {
                 (**connection).as_mut().unwrap_or_else(|_| unreachable!("only open connections are leased"))
             }
             Self::Borrowed(connection) => connection,

@@ -183,18 +183,23 @@ impl<'s> SqliteSnapshot<'s> {
         parameters: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.query_map(parameters, read)?.collect())
-            .map_err(|error| self.failed(error))
+        let mut statement = self.connection.prepare_cached(sql).map_err(|error| self.failed(error))?;
+        self.answer(statement.query_map(parameters, read).and_then(Iterator::collect))
     }
 
-    /// Returns the answer, or the error with the path of the vault.
+    /// Returns the answer, or the error with the path of the vault. What was read while another vault was written into the
+    /// file is no answer.
     pub(super) fn answer<T>(&self, outcome: rusqlite::Result<T>) -> Result<T> {
-        outcome.map_err(|error| self.failed(error))
+        match outcome {
+            Ok(_) if self.connection.is_to_another_vault() => Err(StorageError::replaced(self.path)),
+            outcome => outcome.map_err(|error| self.failed(error)),
+        }
     }
 
     pub(super) fn failed(&self, error: rusqlite::Error) -> StorageError {
+        if self.connection.is_to_another_vault() {
+            return StorageError::replaced(self.path);
+        }
         StorageError::from_sqlite(self.path, error)
     }
 }

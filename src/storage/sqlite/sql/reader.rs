@@ -15,6 +15,7 @@ use crate::storage::interface::{
     SqlStatement, SqlView,
 };
 use crate::storage::sqlite::error::BusyReason;
+use crate::storage::sqlite::identity::VaultFile;
 use crate::storage::sqlite::sql::bound::BoundCell;
 use crate::storage::sqlite::sql::computed::{ComputedRowSource, view_of_kind};
 use crate::storage::sqlite::sql::guard::QueryAuthorizer;
@@ -30,6 +31,7 @@ pub(super) struct SqliteQueryReader<'s> {
     source: Arc<ComputedRowSource>,
     guard: QueryAuthorizer,
     views: Vec<SqlView>,
+    file: VaultFile,
     /// Borrowed from the store, which must outlive the reader: the last connection to close leaves the log behind if it
     /// is read-only.
     path: &'s Path,
@@ -49,7 +51,9 @@ impl Store {
     ) -> Result<SqliteQueryReader<'_>, SqlError> {
         let failed = |error| StorageError::from_sqlite(self.path(), error);
         let mut views = SqlView::plain();
+        let file = VaultFile::new(self.path());
         let [connection, other] = connect_twice(self.path())?;
+        file.learn(&connection);
         schema::expect_views(&connection, is_plain).map_err(failed)?;
         for view in of_kinds {
             connection.execute_batch(&view_of_kind(view)).map_err(failed)?;
@@ -63,7 +67,7 @@ impl Store {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false).map_err(failed)?;
         let guard = QueryAuthorizer::default();
         guard.watch(&connection).map_err(failed)?;
-        Ok(SqliteQueryReader { connection, source, guard, views, path: self.path() })
+        Ok(SqliteQueryReader { connection, source, guard, views, file, path: self.path() })
     }
 }
 
@@ -159,6 +163,9 @@ impl SqliteQueryReader<'_> {
 
     /// Converts `error`, which occurred in `query`, into an error for the caller.
     fn failed(&self, error: Error, query: &str) -> SqlError {
+        if self.file.is_another_vault() {
+            return StorageError::replaced(self.path).into();
+        }
         if let Some(failure) = self.source.failure() {
             return failure;
         }
@@ -251,9 +258,12 @@ impl SqlStatement for SqliteStatement<'_> {
     fn rows(&mut self) -> SqlRows<'_> {
         let width = self.columns.len();
         let found = self.prepared.raw_query();
-        Box::new(SqliteRows { reader: self.reader, query: &self.query, width, found })
+        Box::new(SqliteRows { reader: self.reader, query: &self.query, width, found, read: 0 })
     }
 }
+
+/// The number of rows after which the file is examined again.
+const EXAMINED: u64 = 100;
 
 /// The rows of a result, each with a cell for every column. The first error is the last item.
 pub(super) struct SqliteRows<'q> {
@@ -261,6 +271,8 @@ pub(super) struct SqliteRows<'q> {
     query: &'q str,
     width: usize,
     found: rusqlite::Rows<'q>,
+    /// The number of rows that were read.
+    read: u64,
 }
 
 impl Iterator for SqliteRows<'_> {
@@ -268,9 +280,16 @@ impl Iterator for SqliteRows<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let row = match self.found.next() {
-            Ok(row) => row?,
+            Ok(row) => row,
             Err(error) => return Some(Err(self.reader.failed(error, self.query))),
         };
+        self.read += 1;
+        // What was read while another vault was written into the file can be of either.
+        let is_examined = row.is_none() || self.read.is_multiple_of(EXAMINED);
+        if is_examined && self.reader.file.is_another_vault() {
+            return Some(Err(StorageError::replaced(self.reader.path).into()));
+        }
+        let row = row?;
         let cells: rusqlite::Result<_> = (0..self.width).map(|index| row.get_ref(index).map(cell)).collect();
         Some(cells.map_err(|error| self.reader.failed(error, self.query)))
     }
