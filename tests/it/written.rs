@@ -132,6 +132,7 @@ mod on_unix {
     use std::process::Command;
 
     use super::*;
+    use crate::fsck::sql;
     use crate::sandbox::Ran;
 
     const PACK: &str = "54490aab8b3f";
@@ -307,12 +308,9 @@ mod on_unix {
         for program in ["cp", "mv"] {
             let sandbox = with_examples();
             // Its rows are where those of the other one are.
-            fs::copy(sandbox.vault(), sandbox.path("other.vault")).unwrap();
-            let other = rusqlite::Connection::open(sandbox.path("other.vault")).unwrap();
-            other
-                .execute_batch("UPDATE journal SET chain = randomblob(32); PRAGMA journal_mode = DELETE")
-                .unwrap();
-            drop(other);
+            let other = Sandbox::without_vault();
+            fs::copy(sandbox.vault(), other.vault()).unwrap();
+            sql(&other).execute_batch("UPDATE journal SET chain = randomblob(32)").unwrap();
             let vault = Vault::open(&sandbox.vault()).unwrap();
             let (snapshot, reader) = (vault.snapshot().unwrap(), vault.sql().unwrap());
             let mut statement = reader.prepare("SELECT core_hash FROM artifacts", &[]).unwrap();
@@ -321,8 +319,7 @@ mod on_unix {
             let find = || snapshot.find(&Filter::default(), Order::default(), &Page::all());
             assert!(!find().unwrap().items.is_empty());
             let mut writing = Command::new(program);
-            let written = writing.args(["other.vault", "v.vault"]).current_dir(sandbox.path("")).status();
-            assert!(written.unwrap().success());
+            assert!(writing.arg(other.vault()).arg(sandbox.vault()).status().unwrap().success());
             assert_eq!(find().unwrap_err().kind(), ErrorKind::Replaced, "{program}");
             let failure = rows.find_map(Result::err).expect("an error").to_string();
             assert!(failure.contains("overwritten with another vault"), "{program}: {failure}");

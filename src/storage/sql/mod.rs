@@ -24,12 +24,14 @@ pub(in crate::storage) use annotations::{
 pub(in crate::storage) use artifacts::{artifacts, attributes, attributes_named, resolve};
 pub(in crate::storage) use captures::{captures, captures_with, preferred_captures};
 pub(in crate::storage) use dialect::Dialect;
-pub(in crate::storage) use names::{
-    has_namesake, has_namesake_condition, is_original, missing_names, named, names, shared_names,
-};
+pub(in crate::storage) use names::{has_namesake, missing_names, named, names, shared_names};
+#[cfg(feature = "postgres")]
+pub(in crate::storage) use names::{has_namesake_condition, is_original};
 pub(in crate::storage) use statistics::statistics;
 pub(in crate::storage) use stored::{differently_derived, journaled_row, journaled_rows};
-pub(in crate::storage) use table::{SqlTable, SqlType};
+pub(in crate::storage) use table::SqlTable;
+#[cfg(feature = "postgres")]
+pub(in crate::storage) use table::SqlType;
 pub(in crate::storage) use tombstones::{
     TOMBSTONE, put_tombstones, readmit, removed_artifacts, tombstone, tombstones_beginning, tombstones_with,
 };

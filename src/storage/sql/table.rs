@@ -17,6 +17,7 @@ pub(in crate::storage) struct SqlTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::storage) enum SqlType {
     Integer,
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "a file has no type for it"))]
     Flag,
     Text,
     Bytes,
