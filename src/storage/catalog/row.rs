@@ -136,6 +136,20 @@ pub enum Row {
     Tombstone(Tombstone),
 }
 
+impl Row {
+    /// Returns the key of a tag, note, pin, label or manual link.
+    pub(crate) fn annotation_key(&self) -> Option<RowKey> {
+        Some(match self {
+            Self::Tag { name, .. } => RowKey::Tag(name.clone()),
+            Self::Note { core, .. } => RowKey::Note(*core),
+            Self::Pin { core, .. } => RowKey::Pin(*core),
+            Self::Label { core, key, .. } => RowKey::Label(*core, key.clone()),
+            Self::Link { source, relation, target, .. } => RowKey::Link(*source, relation.clone(), *target),
+            _ => return None,
+        })
+    }
+}
+
 /// The key of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RowKey {

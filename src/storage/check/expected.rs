@@ -212,14 +212,11 @@ impl ExpectedCatalog {
 
     /// Returns the key of an annotation, and the rest of it.
     fn annotation(&mut self, row: Row) -> Option<(RowKey, ExpectedAnnotation)> {
-        let (key, core, text, at) = match row {
-            Row::Tag { name, core, at } => (RowKey::Tag(name), core, None, at),
-            Row::Note { core, text, at } => (RowKey::Note(core), core, Some(text), at),
-            Row::Pin { core, note, at } => (RowKey::Pin(core), core, note, at),
-            Row::Label { core, key, value, at } => (RowKey::Label(core, key), core, Some(value), at),
-            Row::Link { source, relation, target, note, at } => {
-                (RowKey::Link(source, relation, target), source, note, at)
-            }
+        let key = row.annotation_key()?;
+        let (core, text, at) = match row {
+            Row::Tag { core, at, .. } => (core, None, at),
+            Row::Note { core, text, at } | Row::Label { core, value: text, at, .. } => (core, Some(text), at),
+            Row::Pin { core, note, at } | Row::Link { source: core, note, at, .. } => (core, note, at),
             _ => return None,
         };
         let text = text.map(|text| self.shared(&text));

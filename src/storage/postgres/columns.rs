@@ -84,8 +84,3 @@ pub(super) fn ceil_millis(time: DateTime<Utc>) -> i64 {
 pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
-
-/// Returns the key of a text. Keys are not unique: also compare the text.
-pub(super) fn text_key(text: &str) -> i64 {
-    Digest::from_content(text.as_bytes()).key()
-}

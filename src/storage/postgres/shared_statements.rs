@@ -5,13 +5,13 @@ use std::error::Error;
 use bytes::BytesMut;
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-use super::columns::{optional_text, text_key, value};
+use super::columns::{optional_text, value};
 use super::error::{PostgresError, PostgresResult};
 use super::parameter::Parameter;
 use super::session::DatabaseTransaction;
 use super::text::to_stored;
 use crate::storage::sql::{
-    DamagedValue, Dialect, SqlParameter, SqlRow, SqlSession, SqlTable, SqlType, SqlValue,
+    DamagedValue, Dialect, SqlParameter, SqlRow, SqlSession, SqlTable, SqlType, SqlValue, text_key,
 };
 
 impl From<DamagedValue> for PostgresError {

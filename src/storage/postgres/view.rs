@@ -1,8 +1,5 @@
 //! A session and the names that its rows refer to by number.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-
 use postgres::Row;
 
 use super::columns::{core, count, text, time, value};
@@ -49,11 +46,6 @@ impl PostgresSnapshot<'_> {
     pub(super) fn answer<T>(&self, outcome: PostgresResult<T>) -> Result<T> {
         outcome.map_err(|failure| failure.at(self.session.server().name()))
     }
-}
-
-/// Returns what was found for each key, in the order of the keys.
-pub(super) fn in_order<K: Eq + Hash, T: Clone + Default>(keys: &[K], found: &HashMap<K, T>) -> Vec<T> {
-    keys.iter().map(|key| found.get(key).cloned().unwrap_or_default()).collect()
 }
 
 /// Returns the texts of a column.

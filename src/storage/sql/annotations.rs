@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::table::{LABEL, LINK, NOTE, PIN, SqlTable, TAG};
-use super::{SqlRow, SqlSession, SqlValue, artifact_numbers, in_order};
+use super::{SqlSession, SqlValue, artifact_numbers, in_order, read_rows, read_rows_of};
 use crate::digest::CoreHash;
 use crate::storage::catalog::{Row, RowKey};
 use crate::storage::interface::{Annotations, Label, LabelKey, LabelValue, ManualLink, Note, Pin, Tag};
@@ -47,11 +47,8 @@ pub(in crate::storage) fn tagged<S: SqlSession>(
         "SELECT t.name, a.core FROM tag t JOIN artifact a ON a.id = t.artifact WHERE {}",
         S::DIALECT.is_in("t.name", "?1")
     );
-    let mut found = HashMap::new();
-    for row in session.rows(&sql, &[names.into()])? {
-        found.insert(row.text(0)?, Some(row.core(1)?));
-    }
-    Ok(in_order(names, &found))
+    let found = read_rows(session, &sql, &[names.into()], |row| Ok((row.text(0)?, Some(row.core(1)?))));
+    Ok(in_order(names, &found?.into_iter().collect()))
 }
 
 /// Returns the manual links from and to each artifact, sorted by relation, source and target.
@@ -64,21 +61,18 @@ pub(in crate::storage) fn manual_links<S: SqlSession>(
            JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target ORDER BY 1, 2, 3, 4",
         S::DIALECT.artifacts("?1")
     );
-    let mut found: HashMap<CoreHash, Vec<ManualLink>> = HashMap::new();
-    for row in session.rows(&sql, &[of.into()])? {
+    read_rows_of(session, &sql, (of, &[]), |row| {
         let (source, target) = (row.core(2)?, row.core(3)?);
-        let link = ManualLink { source, relation: row.text(1)?, target, note: row.optional_text(4)? };
-        found.entry(row.core(0)?).or_default().push(link);
-    }
-    Ok(in_order(of, &found))
+        Ok(ManualLink { source, relation: row.text(1)?, target, note: row.optional_text(4)? })
+    })
 }
 
 /// Returns the keys of the labels that artifacts have, sorted.
 pub(in crate::storage) fn label_keys<S: SqlSession>(session: &S) -> Result<Vec<LabelKey>, S::Error> {
     let sql = "SELECT key, count(*), count(DISTINCT value) FROM label GROUP BY key ORDER BY key";
-    let key =
-        |row: &SqlRow| Ok(LabelKey { key: row.text(0)?, artifacts: row.count(1)?, values: row.count(2)? });
-    session.rows(sql, &[])?.iter().map(key).collect()
+    read_rows(session, sql, &[], |row| {
+        Ok(LabelKey { key: row.text(0)?, artifacts: row.count(1)?, values: row.count(2)? })
+    })
 }
 
 /// The values of the label `?1` that do not come before `?2`, sorted. It skips from one to the next: many artifacts have the same.
@@ -93,7 +87,7 @@ pub(in crate::storage) fn values_of_label<S: SqlSession>(
     session: &S,
     key: &str,
 ) -> Result<Vec<String>, S::Error> {
-    session.rows(VALUES, &[key.into(), "".into()])?.iter().map(|row| Ok(row.text(0)?)).collect()
+    read_rows(session, VALUES, &[key.into(), "".into()], |row| row.text(0))
 }
 
 /// Returns up to `limit` values of a key that begin with `start`, sorted.
@@ -108,11 +102,10 @@ pub(in crate::storage) fn label_values<S: SqlSession>(
            FROM ({VALUES} LIMIT ?3) v JOIN label l ON l.key = ?1 AND l.value = v.value
            JOIN capture c ON c.artifact = l.artifact GROUP BY l.value ORDER BY l.value"
     );
-    let mut values = Vec::new();
-    for row in session.rows(&sql, &[key.into(), start.into(), limit.into()])? {
+    let mut values = read_rows(session, &sql, &[key.into(), start.into(), limit.into()], |row| {
         let (artifacts, captures, bytes) = (row.count(1)?, row.count(2)?, row.count(3)?);
-        values.push(LabelValue { value: row.text(0)?, artifacts, captures, bytes });
-    }
+        Ok(LabelValue { value: row.text(0)?, artifacts, captures, bytes })
+    })?;
     // Those that begin with it are the first ones that do not come before it.
     values.retain(|value| value.value.starts_with(start));
     Ok(values)
@@ -125,15 +118,9 @@ pub(in crate::storage) struct AnnotationChanges(BTreeMap<RowKey, Option<Row>>);
 impl AnnotationChanges {
     /// Adds a row, which replaces the one with its key. Rows of other tables are ignored.
     pub(in crate::storage) fn put(&mut self, row: Row) {
-        let key = match &row {
-            Row::Tag { name, .. } => RowKey::Tag(name.clone()),
-            Row::Note { core, .. } => RowKey::Note(*core),
-            Row::Pin { core, .. } => RowKey::Pin(*core),
-            Row::Label { core, key, .. } => RowKey::Label(*core, key.clone()),
-            Row::Link { source, relation, target, .. } => RowKey::Link(*source, relation.clone(), *target),
-            _ => return,
-        };
-        self.0.insert(key, Some(row));
+        if let Some(key) = row.annotation_key() {
+            self.0.insert(key, Some(row));
+        }
     }
 
     /// Deletes the row with a key. Signatures are ignored.

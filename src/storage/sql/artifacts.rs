@@ -1,8 +1,6 @@
 //! Artifacts and their attributes.
 
-use std::collections::HashMap;
-
-use super::{DamagedValue, SqlRow, SqlSession, in_order, tombstones_beginning};
+use super::{DamagedValue, SqlRow, SqlSession, in_order, read_rows, read_rows_of, tombstones_beginning};
 use crate::digest::{CoreHash, DigestPrefix};
 use crate::storage::interface::{ArtifactRecord, AttributeRecord, CaptureTarget, Resolution};
 
@@ -28,12 +26,9 @@ pub(in crate::storage) fn artifacts<S: SqlSession>(
 ) -> Result<Vec<Option<ArtifactRecord>>, S::Error> {
     let artifacts = S::DIALECT.artifacts("?1");
     let sql = format!("SELECT {ARTIFACT} FROM {artifacts} JOIN kind k ON k.id = a.kind");
-    let mut found = HashMap::new();
-    for row in session.rows(&sql, &[of.into()])? {
-        let artifact = artifact_record(&row)?;
-        found.insert(artifact.core, Some(artifact));
-    }
-    Ok(in_order(of, &found))
+    let found = read_rows(session, &sql, &[of.into()], artifact_record)?;
+    let found = found.into_iter().map(|artifact| (artifact.core, Some(artifact)));
+    Ok(in_order(of, &found.collect()))
 }
 
 /// Returns the attributes of each artifact, sorted by name and value.
@@ -58,21 +53,18 @@ fn attributes_where<S: SqlSession>(
     of: &[CoreHash],
     name: Option<&str>,
 ) -> Result<Vec<Vec<AttributeRecord>>, S::Error> {
-    let (condition, parameters) = match name {
-        Some(name) => ("WHERE t.name = ?2", vec![of.into(), name.into()]),
-        None => ("", vec![of.into()]),
+    let (condition, name) = match name {
+        Some(name) => ("WHERE t.name = ?2", vec![name.into()]),
+        None => ("", Vec::new()),
     };
     let sql = format!(
         "SELECT DISTINCT a.core, t.name, t.value, t.number FROM {} {} {condition} ORDER BY 1, 2, 3",
         S::DIALECT.artifacts("?1"),
         S::DIALECT.attributes()
     );
-    let mut found: HashMap<CoreHash, Vec<AttributeRecord>> = HashMap::new();
-    for row in session.rows(&sql, &parameters)? {
-        let (name, value, number) = (row.text(1)?, row.text(2)?, row.optional_integer(3)?);
-        found.entry(row.core(0)?).or_default().push(AttributeRecord { name, value, number });
-    }
-    Ok(in_order(of, &found))
+    read_rows_of(session, &sql, (of, &name), |row| {
+        Ok(AttributeRecord { name: row.text(1)?, value: row.text(2)?, number: row.optional_integer(3)? })
+    })
 }
 
 /// Returns the artifacts, captures and tombstones whose hash begins with `prefix`, up to `limit` of each. Tombstones are
@@ -86,17 +78,16 @@ pub(in crate::storage) fn resolve<S: SqlSession>(
     let range = [(&low).into(), (&high).into(), limit.into()];
     let is_within = S::DIALECT.is_between("a.core", "?1", "?2");
     let sql = format!("SELECT a.core FROM artifact a WHERE {is_within} ORDER BY a.core LIMIT ?3");
-    let rows = session.rows(&sql, &range)?;
-    let artifacts = rows.iter().map(|row| Ok(row.core(0)?)).collect::<Result<Vec<_>, S::Error>>()?;
+    let artifacts = read_rows(session, &sql, &range, |row| row.core(0))?;
     let hash = S::DIALECT.capture_hash();
     let sql = format!(
         "SELECT {hash}, a.core FROM {} JOIN artifact a ON a.id = c.artifact WHERE {} ORDER BY 1, 2 LIMIT ?3",
         S::DIALECT.captures(),
         S::DIALECT.is_between(hash, "?1", "?2")
     );
-    let target = |row: &SqlRow| Ok(CaptureTarget { capture: row.capture(0)?, artifact: row.core(1)? });
-    let captures: Vec<CaptureTarget> =
-        session.rows(&sql, &range)?.iter().map(target).collect::<Result<_, S::Error>>()?;
+    let captures = read_rows(session, &sql, &range, |row| {
+        Ok(CaptureTarget { capture: row.capture(0)?, artifact: row.core(1)? })
+    })?;
     let is_stored = !artifacts.is_empty() || !captures.is_empty();
     let tombstones = if is_stored { Vec::new() } else { tombstones_beginning(session, prefix, limit)? };
     Ok(Resolution { artifacts, captures, tombstones })

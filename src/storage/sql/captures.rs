@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{DamagedValue, SqlRow, SqlSession, in_order};
+use super::{DamagedValue, SqlRow, SqlSession, read_rows, read_rows_of};
 use crate::artifact::{Signature, SignatureState};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{CaptureRecord, CaptureTarget};
@@ -26,23 +26,18 @@ fn capture_record(row: &SqlRow) -> Result<CaptureRecord, DamagedValue> {
     })
 }
 
-/// Returns the captures of artifacts for which `condition` holds, by artifact, in the order in which they were added.
+/// Returns the captures of artifacts for which `condition` holds, in the order in which they were added.
 fn captures_where<S: SqlSession>(
     session: &S,
     of: &[CoreHash],
     condition: &str,
-) -> Result<HashMap<CoreHash, Vec<CaptureRecord>>, S::Error> {
+) -> Result<Vec<Vec<CaptureRecord>>, S::Error> {
     let (columns, joins) = S::DIALECT.capture_columns();
     let sql = format!(
         "SELECT {columns} FROM {} JOIN capture c ON c.artifact = a.id {joins} WHERE {condition} ORDER BY c.id",
         S::DIALECT.artifacts("?1")
     );
-    let mut found: HashMap<CoreHash, Vec<CaptureRecord>> = HashMap::new();
-    for row in session.rows(&sql, &[of.into()])? {
-        let capture = capture_record(&row)?;
-        found.entry(capture.artifact).or_default().push(capture);
-    }
-    Ok(found)
+    read_rows_of(session, &sql, (of, &[]), capture_record)
 }
 
 /// Returns the captures of each artifact in the order in which they were added.
@@ -50,7 +45,7 @@ pub(in crate::storage) fn captures<S: SqlSession>(
     session: &S,
     of: &[CoreHash],
 ) -> Result<Vec<Vec<CaptureRecord>>, S::Error> {
-    Ok(in_order(of, &captures_where(session, of, "true")?))
+    captures_where(session, of, "true")
 }
 
 /// Returns the preferred capture of each artifact: captures with a verified signature come first, then unsigned ones, then
@@ -65,7 +60,7 @@ pub(in crate::storage) fn preferred_captures<S: SqlSession>(
         S::DIALECT.signature_state("f")
     );
     let found = captures_where(session, of, &condition)?;
-    Ok(of.iter().map(|core| found.get(core).and_then(|found| found.first()).cloned()).collect())
+    Ok(found.into_iter().map(|captures| captures.into_iter().next()).collect())
 }
 
 /// Returns each of these captures, if it is stored.
@@ -79,10 +74,8 @@ pub(in crate::storage) fn captures_with<S: SqlSession>(
         S::DIALECT.captures_with_hashes("?1")
     );
     let hashes: Vec<Digest> = targets.iter().map(|target| target.capture.0).collect();
-    let mut found = HashMap::new();
-    for row in session.rows(&sql, &[hashes.as_slice().into()])? {
-        let record = capture_record(&row)?;
-        found.insert((record.artifact, record.capture), record);
-    }
+    let found = read_rows(session, &sql, &[hashes.as_slice().into()], capture_record)?;
+    let found: HashMap<_, _> =
+        found.into_iter().map(|record| ((record.artifact, record.capture), record)).collect();
     Ok(targets.iter().map(|target| found.get(&(target.artifact, target.capture)).cloned()).collect())
 }

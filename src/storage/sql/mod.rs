@@ -16,7 +16,7 @@ mod value;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::digest::CoreHash;
+use crate::digest::{CoreHash, Digest};
 
 pub(in crate::storage) use annotations::{
     AnnotationChanges, annotations, label_keys, label_values, manual_links, tagged, values_of_label,
@@ -58,6 +58,31 @@ pub(in crate::storage) trait SqlSession {
     fn delete(&self, table: &SqlTable, keys: &[Vec<SqlValue>]) -> Result<(), Self::Error>;
 }
 
+/// Returns what `read` makes of each row of a query.
+fn read_rows<S: SqlSession, T>(
+    session: &S,
+    sql: &str,
+    parameters: &[SqlParameter<'_>],
+    read: impl Fn(&SqlRow) -> Result<T, DamagedValue>,
+) -> Result<Vec<T>, S::Error> {
+    Ok(session.rows(sql, parameters)?.iter().map(read).collect::<Result<_, _>>()?)
+}
+
+/// Returns what `read` makes of the rows of each artifact, whose core hash is the first column of a query. The first parameter
+/// has the artifacts.
+fn read_rows_of<S: SqlSession, T: Clone>(
+    session: &S,
+    sql: &str,
+    (of, others): (&[CoreHash], &[SqlParameter<'_>]),
+    read: impl Fn(&SqlRow) -> Result<T, DamagedValue>,
+) -> Result<Vec<Vec<T>>, S::Error> {
+    let mut found: HashMap<CoreHash, Vec<T>> = HashMap::new();
+    for row in session.rows(sql, &[&[of.into()], others].concat())? {
+        found.entry(row.core(0)?).or_default().push(read(&row)?);
+    }
+    Ok(in_order(of, &found))
+}
+
 /// Returns the numbers of those artifacts that are stored.
 fn artifact_numbers<S: SqlSession>(
     session: &S,
@@ -65,11 +90,20 @@ fn artifact_numbers<S: SqlSession>(
 ) -> Result<HashMap<CoreHash, i64>, S::Error> {
     let of: Vec<CoreHash> = of.into_iter().collect();
     let sql = format!("SELECT a.core, a.id FROM {}", S::DIALECT.artifacts("?1"));
-    let rows = session.rows(&sql, &[of.as_slice().into()])?;
-    rows.iter().map(|row| Ok((row.core(0)?, row.integer(1)?))).collect()
+    let numbers =
+        read_rows(session, &sql, &[of.as_slice().into()], |row| Ok((row.core(0)?, row.integer(1)?)));
+    Ok(numbers?.into_iter().collect())
+}
+
+/// Returns the key of a text, by which PostgreSQL finds it. Keys are not unique: also compare the text.
+pub(in crate::storage) fn text_key(text: &str) -> i64 {
+    Digest::from_content(text.as_bytes()).key()
 }
 
 /// Returns what was found for each key, in the order of the keys.
-fn in_order<K: Eq + Hash, T: Clone + Default>(keys: &[K], found: &HashMap<K, T>) -> Vec<T> {
+pub(in crate::storage) fn in_order<K: Eq + Hash, T: Clone + Default>(
+    keys: &[K],
+    found: &HashMap<K, T>,
+) -> Vec<T> {
     keys.iter().map(|key| found.get(key).cloned().unwrap_or_default()).collect()
 }

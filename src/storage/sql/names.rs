@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Dialect, SqlSession, in_order};
-use crate::digest::{CoreHash, Digest};
+use super::{Dialect, SqlSession, in_order, read_rows, text_key};
+use crate::digest::CoreHash;
 use crate::storage::interface::{NameMention, NameUse, Names, UnresolvedReference, sort_unresolved};
 
 /// Returns the condition that the artifact of the name `i` does not refer to it, as redacted copies of a run do.
@@ -53,7 +53,7 @@ pub(in crate::storage) fn named<S: SqlSession>(
         S::DIALECT.has_handle("i", "?1", "?2"),
         S::DIALECT.has_handle("m", "?1", "?2")
     );
-    let keys: Vec<i64> = names.iter().map(|name| Digest::from_content(name.as_bytes()).key()).collect();
+    let keys: Vec<i64> = names.iter().map(|name| text_key(name)).collect();
     let mut found: HashMap<String, NameUse> = HashMap::new();
     for row in session.rows(&sql, &[names.into(), keys.as_slice().into()])? {
         let uses = found.entry(row.text(0)?).or_default();
@@ -79,7 +79,7 @@ pub(in crate::storage) fn shared_names<S: SqlSession>(
           GROUP BY i.handle HAVING count(DISTINCT i.artifact) > 1 ORDER BY i.handle",
         is_original(S::DIALECT)
     );
-    session.rows(&sql, &[group.into()])?.iter().map(|row| Ok(row.text(0)?)).collect()
+    read_rows(session, &sql, &[group.into()], |row| row.text(0))
 }
 
 /// Returns the condition that another artifact of the kind of the artifact `a` has one of its names, or refers to a name that
@@ -106,8 +106,8 @@ pub(in crate::storage) fn has_namesake<S: SqlSession>(
         S::DIALECT.artifacts("?1"),
         has_namesake_condition(S::DIALECT)
     );
-    let rows = session.rows(&sql, &[of.into()])?;
-    let found = rows.iter().map(|row| Ok(row.core(0)?)).collect::<Result<HashSet<_>, S::Error>>()?;
+    let found: HashSet<CoreHash> =
+        read_rows(session, &sql, &[of.into()], |row| row.core(0))?.into_iter().collect();
     Ok(of.iter().map(|core| found.contains(core)).collect())
 }
 
@@ -126,10 +126,9 @@ pub(in crate::storage) fn missing_names<S: SqlSession>(
           WHERE m.handle IN (SELECT DISTINCT handle FROM missing ORDER BY handle LIMIT ?2)",
         S::DIALECT.same_handle("i", "n")
     );
-    let mut missing = Vec::new();
-    for row in session.rows(&sql, &[after.into(), limit.into()])? {
-        missing.push(UnresolvedReference::to_name(row.text(0)?, row.core(1)?, row.text(2)?));
-    }
+    let mut missing = read_rows(session, &sql, &[after.into(), limit.into()], |row| {
+        Ok(UnresolvedReference::to_name(row.text(0)?, row.core(1)?, row.text(2)?))
+    })?;
     sort_unresolved(&mut missing);
     Ok(missing)
 }

@@ -3,7 +3,7 @@
 use chrono::DateTime;
 
 use super::artifacts::{ARTIFACT, artifact_record};
-use super::{DamagedValue, SqlRow, SqlSession};
+use super::{DamagedValue, SqlRow, SqlSession, read_rows};
 use crate::artifact::FINISHED_AT;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
@@ -43,7 +43,8 @@ pub(in crate::storage) fn statistics<S: SqlSession>(
             dated(by)
         ),
     )?;
-    let largest = session.rows(
+    let largest = read_rows(
+        session,
         &format!(
             "SELECT {ARTIFACT}, s.size, s.captures FROM
                (SELECT artifact, CAST(sum(size) AS bigint) AS size, count(*) AS captures FROM capture GROUP BY artifact
@@ -51,12 +52,11 @@ pub(in crate::storage) fn statistics<S: SqlSession>(
                JOIN artifact a ON a.id = s.artifact JOIN kind k ON k.id = a.kind ORDER BY s.size DESC, a.id"
         ),
         &[Extremes::LARGEST.into()],
+        |row| {
+            let artifact = artifact_record(row)?;
+            Ok(ArtifactSize { artifact, bytes: row.count(6)?, captures: row.count(7)? })
+        },
     )?;
-    let sized = |row: &SqlRow| {
-        let artifact = artifact_record(row)?;
-        Ok(ArtifactSize { artifact, bytes: row.count(6)?, captures: row.count(7)? })
-    };
-    let largest = largest.iter().map(sized).collect::<Result<_, DamagedValue>>()?;
     let (oldest, newest) = (first_by(session, by, "ASC")?, first_by(session, by, "DESC")?);
     Ok(Statistics {
         kinds: kinds(session)?,
@@ -84,11 +84,10 @@ fn kinds<S: SqlSession>(session: &S) -> Result<Vec<KindTotals>, S::Error> {
     let sql = "SELECT k.name, count(DISTINCT c.artifact), count(*), CAST(sum(c.size) AS bigint)
                  FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                 GROUP BY k.name ORDER BY k.name";
-    let totals = |row: &SqlRow| {
+    read_rows(session, sql, &[], |row| {
         let (artifacts, captures, bytes) = (row.count(1)?, row.count(2)?, row.count(3)?);
         Ok(KindTotals { kind: row.text(0)?, artifacts, captures, bytes })
-    };
-    session.rows(sql, &[])?.iter().map(totals).collect()
+    })
 }
 
 fn blobs<S: SqlSession>(session: &S) -> Result<BlobCounts, S::Error> {
@@ -123,10 +122,10 @@ fn first_by<S: SqlSession>(
            JOIN artifact a ON a.id = f.id JOIN kind k ON k.id = a.kind",
         dated(by)
     );
-    let first = session.rows(&sql, &[])?.pop();
-    Ok(first
-        .map(|row| Ok::<_, DamagedValue>(ArtifactTime { artifact: artifact_record(&row)?, at: row.time(6)? }))
-        .transpose()?)
+    let first = read_rows(session, &sql, &[], |row| {
+        Ok(ArtifactTime { artifact: artifact_record(row)?, at: row.time(6)? })
+    });
+    Ok(first?.pop())
 }
 
 fn days<S: SqlSession>(session: &S, by: TimeBasis) -> Result<Vec<Day>, S::Error> {
@@ -147,10 +146,9 @@ fn days<S: SqlSession>(session: &S, by: TimeBasis) -> Result<Vec<Day>, S::Error>
           GROUP BY day ORDER BY day",
         dated(by)
     );
-    let day = |row: &SqlRow| {
+    read_rows(session, &sql, &[], |row| {
         let begins = row.integer(0)?.checked_mul(DAY).and_then(DateTime::from_timestamp_millis);
         let date = begins.ok_or(DamagedValue::new(0, "a time is out of range"))?.date_naive();
         Ok(Day { date, artifacts: row.count(1)?, captures: row.count(2)?, bytes: row.count(3)? })
-    };
-    session.rows(&sql, &[])?.iter().map(day).collect()
+    })
 }

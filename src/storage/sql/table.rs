@@ -13,6 +13,23 @@ pub(in crate::storage) struct SqlTable {
     pub(in crate::storage) hashed: Option<usize>,
 }
 
+impl SqlTable {
+    /// Creates a table whose first `key` columns are its key.
+    pub(in crate::storage) const fn new(
+        name: &'static str,
+        key: usize,
+        columns: &'static [(&'static str, SqlType)],
+    ) -> Self {
+        Self { name, columns, key, hashed: None }
+    }
+
+    /// Returns the table with the hash of a column.
+    #[cfg(feature = "postgres")]
+    pub(in crate::storage) const fn hashing(self, column: usize) -> Self {
+        Self { hashed: Some(column), ..self }
+    }
+}
+
 /// The type of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::storage) enum SqlType {
@@ -26,49 +43,33 @@ pub(in crate::storage) enum SqlType {
 use SqlType::{Bytes, Integer, Text};
 
 /// Names that people give to artifacts.
-pub(super) const TAG: SqlTable = SqlTable {
-    name: "tag",
-    columns: &[("name", Text), ("artifact", Integer), ("at", Integer)],
-    key: 1,
-    hashed: None,
-};
+pub(super) const TAG: SqlTable =
+    SqlTable::new("tag", 1, &[("name", Text), ("artifact", Integer), ("at", Integer)]);
 
 /// What people want to remember of artifacts.
-pub(super) const NOTE: SqlTable = SqlTable {
-    name: "note",
-    columns: &[("artifact", Integer), ("text", Text), ("folded", Bytes), ("at", Integer)],
-    key: 1,
-    hashed: None,
-};
+pub(super) const NOTE: SqlTable =
+    SqlTable::new("note", 1, &[("artifact", Integer), ("text", Text), ("folded", Bytes), ("at", Integer)]);
 
 /// Artifacts that must not be removed.
-pub(super) const PIN: SqlTable = SqlTable {
-    name: "pin",
-    columns: &[("artifact", Integer), ("note", Text), ("at", Integer)],
-    key: 1,
-    hashed: None,
-};
+pub(super) const PIN: SqlTable =
+    SqlTable::new("pin", 1, &[("artifact", Integer), ("note", Text), ("at", Integer)]);
 
 /// Labels, which many artifacts share.
-pub(super) const LABEL: SqlTable = SqlTable {
-    name: "label",
-    columns: &[("artifact", Integer), ("key", Text), ("value", Text), ("at", Integer)],
-    key: 2,
-    hashed: None,
-};
+pub(super) const LABEL: SqlTable =
+    SqlTable::new("label", 2, &[("artifact", Integer), ("key", Text), ("value", Text), ("at", Integer)]);
 
 /// Links that people state.
-pub(super) const LINK: SqlTable = SqlTable {
-    name: "link",
-    columns: &[("source", Integer), ("relation", Text), ("target", Integer), ("note", Text), ("at", Integer)],
-    key: 3,
-    hashed: None,
-};
+pub(super) const LINK: SqlTable = SqlTable::new(
+    "link",
+    3,
+    &[("source", Integer), ("relation", Text), ("target", Integer), ("note", Text), ("at", Integer)],
+);
 
 /// What was removed.
-pub(super) const TOMBSTONE: SqlTable = SqlTable {
-    name: "tombstone",
-    columns: &[
+pub(super) const TOMBSTONE: SqlTable = SqlTable::new(
+    "tombstone",
+    2,
+    &[
         ("digest", Bytes),
         ("entry", Integer),
         ("at", Integer),
@@ -79,6 +80,4 @@ pub(super) const TOMBSTONE: SqlTable = SqlTable {
         ("remaining", Integer),
         ("size", Integer),
     ],
-    key: 2,
-    hashed: None,
-};
+);

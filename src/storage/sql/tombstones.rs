@@ -1,7 +1,7 @@
 //! Records of what was removed, which cannot be added again unless this is explicitly allowed.
 
 use super::table::TOMBSTONE as TABLE;
-use super::{DamagedValue, SqlParameter, SqlRow, SqlSession};
+use super::{DamagedValue, SqlParameter, SqlRow, SqlSession, read_rows};
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::Tombstone;
 
@@ -30,8 +30,8 @@ fn select<S: SqlSession>(
     rest: &str,
     parameters: &[SqlParameter<'_>],
 ) -> Result<Vec<Tombstone>, S::Error> {
-    let rows = session.rows(&format!("SELECT {TOMBSTONE} FROM tombstone t WHERE {rest}"), parameters)?;
-    rows.iter().map(|row| Ok(tombstone(row)?)).collect()
+    let sql = format!("SELECT {TOMBSTONE} FROM tombstone t WHERE {rest}");
+    read_rows(session, &sql, parameters, tombstone)
 }
 
 /// Returns up to `limit` tombstones of core hashes and capture hashes that begin with `prefix`, the latest first. Several

@@ -10,8 +10,7 @@ pub(super) const VAULT: i64 = 0x7276_6462;
 pub(super) const INCOMPLETE: i64 = 0x7276_6463;
 
 /// The ids of vaults and incomplete copies of builds before the first release, whose schemas have versions of their own:
-/// "runv", "runc", "rvlt", "rvlc", "rvvt", "rvvc",
-/// "rvar" and "rvac".
+/// "runv", "runc", "rvlt", "rvlc", "rvvt", "rvvc", "rvar" and "rvac".
 pub(super) const EARLIER: [i64; 8] =
     [0x7275_6e76, 0x7275_6e63, 0x7276_6c74, 0x7276_6c63, 0x7276_7674, 0x7276_7663, 0x7276_6172, 0x7276_6163];
 

@@ -51,8 +51,8 @@ impl ToSql for SqlValue {
     }
 }
 
-/// Returns a row of a query with this number of columns.
-pub(super) fn shared_row(row: &rusqlite::Row<'_>, columns: usize) -> rusqlite::Result<SqlRow> {
+/// Returns a row of a query.
+pub(super) fn shared_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<SqlRow> {
     let value = |column| {
         Ok(match row.get_ref(column)? {
             ValueRef::Null => SqlValue::Null,
@@ -66,7 +66,7 @@ pub(super) fn shared_row(row: &rusqlite::Row<'_>, columns: usize) -> rusqlite::R
             ValueRef::Real(_) => return Err(Error::InvalidColumnType(column, String::new(), Type::Real)),
         })
     };
-    (0..columns).map(value).collect::<rusqlite::Result<_>>().map(SqlRow)
+    (0..row.as_ref().column_count()).map(value).collect::<rusqlite::Result<_>>().map(SqlRow)
 }
 
 impl SqlSession for Connection {
@@ -75,11 +75,9 @@ impl SqlSession for Connection {
 
     fn rows(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> rusqlite::Result<Vec<SqlRow>> {
         let mut statement = self.prepare_cached(sql)?;
-        let (columns, used) = (statement.column_count(), statement.parameter_count());
         // The other database needs more.
-        let parameters = params_from_iter(parameters.iter().take(used));
-        let rows = statement.query_map(parameters, |row| shared_row(row, columns))?;
-        rows.collect()
+        let parameters = params_from_iter(parameters.iter().take(statement.parameter_count()));
+        statement.query_map(parameters, shared_row)?.collect()
     }
 
     fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> rusqlite::Result<()> {

@@ -27,8 +27,7 @@ pub(super) fn undeleted_artifacts(connection: &Connection) -> rusqlite::Result<V
            JOIN blob b ON substr(b.digest, 1, 8) = substr(t.digest, 1, 8) AND b.digest = t.digest"
     );
     let mut statement = connection.prepare(&sql)?;
-    let rows =
-        statement.query_map([], |row| Ok((tombstone(&shared_row(row, 9)?)?, row.get::<_, i64>(9)?)))?;
+    let rows = statement.query_map([], |row| Ok((tombstone(&shared_row(row)?)?, row.get::<_, i64>(9)?)))?;
     let mut found = Vec::new();
     for row in rows {
         let (tombstone, blob) = row?;

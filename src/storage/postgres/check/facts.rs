@@ -15,10 +15,10 @@ use crate::storage::check::facts::{
     ArtifactFacts, AttributeFact, MentionFact, NameFact, ReferenceFact, RoleFact,
 };
 use crate::storage::check::finding::{Finding, FindingInfo, MISSING_ROW, SURPLUS_ROW, Subject, UNREADABLE};
-use crate::storage::postgres::columns::text_key;
 use crate::storage::postgres::columns::{digest, digests, optional_text, text, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::{self, ListedMention};
+use crate::storage::sql::text_key;
 
 /// The roles by their numbers.
 type RoleFactsById = HashMap<i32, Arc<RoleFact>>;

@@ -12,8 +12,9 @@ use crate::storage::postgres::columns::{
     blob, capture, core, count, limit as limit_of, optional_text, text, value,
 };
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
-use crate::storage::postgres::view::{PostgresSnapshot, in_order};
+use crate::storage::postgres::view::PostgresSnapshot;
 use crate::storage::seal::seal;
+use crate::storage::sql::in_order;
 use crate::storage::{PayloadDefect, StorageError};
 
 /// Returns the signature in two columns from `first` on.

@@ -14,8 +14,9 @@ use crate::storage::postgres::columns::{core, digest, limit as limit_of, optiona
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::ListedMention;
 use crate::storage::postgres::snapshot::conditions::StatementParameters;
-use crate::storage::postgres::view::{PostgresSnapshot, in_order};
+use crate::storage::postgres::view::PostgresSnapshot;
 use crate::storage::sql;
+use crate::storage::sql::in_order;
 
 /// Two artifacts `t` and `f` have a value of the attribute that the third parameter names in common.
 const SHARE_ATTRIBUTE: &str = "EXISTS (SELECT 1 FROM attribute x JOIN attribute y

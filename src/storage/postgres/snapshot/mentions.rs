@@ -12,7 +12,8 @@ use crate::storage::postgres::columns::{core, digest, limit as limit_of, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
 use crate::storage::postgres::parameter::Parameter;
-use crate::storage::postgres::view::{PostgresSnapshot, in_order, texts};
+use crate::storage::postgres::view::{PostgresSnapshot, texts};
+use crate::storage::sql::in_order;
 
 /// The number of a group, whose name is the second parameter; any list matches if that is NULL.
 const IN_GROUP: &str =

@@ -50,7 +50,7 @@ impl FileInspection<'_> {
         let mut found = Vec::new();
         let sql = journaled_rows(Dialect::Sqlite, table);
         let mut visit = |row: &SqliteRow<'_>| {
-            let values = shared_row(row, row.as_ref().column_count())?;
+            let values = shared_row(row)?;
             if let Some(stored) = journaled_row(table, &values)? {
                 found.extend(differently_derived(&stored, &values));
                 take(stored);
