@@ -16,7 +16,6 @@ mod change;
 pub mod check;
 #[cfg(test)]
 mod conformance;
-mod days;
 mod entry;
 pub(crate) mod error;
 mod forward;

@@ -82,14 +82,6 @@ const VALUES: &str = "WITH RECURSIVE v (value) AS (
       SELECT (SELECT min(l.value) FROM label l WHERE l.key = ?1 AND l.value > v.value) FROM v WHERE v.value IS NOT NULL)
     SELECT value FROM v WHERE value IS NOT NULL";
 
-/// Returns all values of a label, sorted.
-pub(in crate::storage) fn values_of_label<S: SqlSession>(
-    session: &S,
-    key: &str,
-) -> Result<Vec<String>, S::Error> {
-    read_rows(session, VALUES, &[key.into(), "".into()], |row| row.text(0))
-}
-
 /// Returns up to `limit` values of a key that begin with `start`, sorted.
 pub(in crate::storage) fn label_values<S: SqlSession>(
     session: &S,

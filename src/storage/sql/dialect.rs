@@ -142,3 +142,171 @@ impl Dialect {
         }
     }
 }
+
+/// The table that a statement reads first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadFirst {
+    /// The one with the condition, for finding artifacts.
+    Condition,
+    /// The one with the artifact, which is known.
+    Artifact,
+}
+
+impl ReadFirst {
+    /// Returns the name of an attribute `x` in PostgreSQL, which does not use an expression to choose an index: the attributes
+    /// of one artifact are few.
+    fn attribute_name(self) -> &'static str {
+        match self {
+            Self::Condition => "x.name",
+            Self::Artifact => "x.name || ''",
+        }
+    }
+}
+
+/// The tables with attributes `x`, and the expressions of their names and numbers.
+pub(super) struct NumberedAttributes {
+    pub(super) tables: &'static str,
+    pub(super) name: &'static str,
+    pub(super) number: &'static str,
+}
+
+/// The tables with captures `x`, and the expressions of the states of their signatures and of the ids of their keys.
+pub(super) struct SignedCaptures {
+    pub(super) tables: &'static str,
+    pub(super) state: &'static str,
+    pub(super) key_id: &'static str,
+}
+
+/// Filters. Rows `x` have the number of an artifact in the column `artifact`.
+impl Dialect {
+    /// Returns what keeps a subquery from becoming a part of the statement around it, so that it is evaluated for each of its
+    /// rows. SQLite reads tables in the order of a cross join.
+    pub(super) fn kept_apart(self) -> &'static str {
+        match self {
+            Self::Sqlite => "",
+            Self::Postgres => "OFFSET 0",
+        }
+    }
+
+    /// Returns the join after which artifacts are read by what was read before.
+    pub(super) fn then_join(self) -> &'static str {
+        match self {
+            Self::Sqlite => "CROSS JOIN",
+            Self::Postgres => "JOIN",
+        }
+    }
+
+    /// Returns the artifacts `a`, for reading them in the order of their addition.
+    pub(super) fn artifacts_by_addition(self) -> &'static str {
+        match self {
+            Self::Sqlite => "artifact a INDEXED BY artifact_by_addition",
+            Self::Postgres => "artifact a",
+        }
+    }
+
+    /// Returns what core hashes are sorted by, and the condition that the artifact `a` comes after one in that order.
+    pub(super) fn order_by_core(self, after: &str) -> (&'static str, String) {
+        match self {
+            Self::Sqlite => (
+                "substr(a.core, 1, 8), a.core",
+                format!("substr(a.core, 1, 8) >= substr({after}, 1, 8) AND a.core > {after}"),
+            ),
+            Self::Postgres => ("a.core", format!("a.core > {after}")),
+        }
+    }
+
+    /// Returns the smallest number, as indexes have it.
+    pub(super) fn smallest_number(self) -> &'static str {
+        match self {
+            Self::Sqlite => "-9223372036854775808",
+            Self::Postgres => "'-9223372036854775808'::bigint",
+        }
+    }
+
+    /// Returns the condition that an attribute `x` has a name, and a value with its key.
+    pub(super) fn has_value(self, name: &str, value: &str, key: &str, first: ReadFirst) -> String {
+        match self {
+            Self::Sqlite => format!(
+                "x.value = (SELECT v.id FROM attribute_value v WHERE v.name = {name} AND v.value = {value})"
+            ),
+            Self::Postgres => {
+                format!("{} = {name} AND x.key = {key} AND x.value = {value}", first.attribute_name())
+            }
+        }
+    }
+
+    /// Returns the condition that an attribute `x` has a name, and a value that matches a pattern.
+    pub(super) fn has_value_like(self, name: &str, pattern: &str, first: ReadFirst) -> String {
+        match self {
+            Self::Sqlite => format!(
+                "x.value IN (SELECT v.id FROM attribute_value v WHERE v.name = {name} AND {})",
+                self.is_like("v.value", pattern)
+            ),
+            Self::Postgres => {
+                format!("{} = {name} AND {}", first.attribute_name(), self.is_like("x.value", pattern))
+            }
+        }
+    }
+
+    /// Returns the attributes `x`.
+    pub(super) fn numbers(self, first: ReadFirst) -> NumberedAttributes {
+        let tables = match (self, first) {
+            (Self::Postgres, _) => "attribute x",
+            (Self::Sqlite, ReadFirst::Condition) => {
+                "attribute_value v CROSS JOIN attribute x ON x.value = v.id"
+            }
+            (Self::Sqlite, ReadFirst::Artifact) => {
+                "attribute x CROSS JOIN attribute_value v ON v.id = x.value"
+            }
+        };
+        match self {
+            Self::Sqlite => NumberedAttributes { tables, name: "v.name", number: "v.number" },
+            Self::Postgres => NumberedAttributes { tables, name: first.attribute_name(), number: "x.number" },
+        }
+    }
+
+    /// Returns the captures `x` with a signature.
+    pub(super) fn signatures(self, first: ReadFirst) -> SignedCaptures {
+        let tables = match (self, first) {
+            (Self::Postgres, _) => "capture x",
+            (Self::Sqlite, ReadFirst::Condition) => "signature s CROSS JOIN capture x ON x.id = s.capture",
+            (Self::Sqlite, ReadFirst::Artifact) => "capture x CROSS JOIN signature s ON s.capture = x.id",
+        };
+        match self {
+            Self::Sqlite => SignedCaptures { tables, state: "s.state", key_id: "s.key_id" },
+            Self::Postgres => SignedCaptures { tables, state: "x.signature", key_id: "x.key_id" },
+        }
+    }
+
+    /// Returns a pattern, in which `*` stands for any text, in the form that [`Dialect::is_like`] takes.
+    pub(super) fn pattern(self, pattern: &str) -> String {
+        if self == Self::Sqlite {
+            return pattern.to_owned();
+        }
+        let mut like = String::with_capacity(pattern.len());
+        for character in pattern.chars() {
+            match character {
+                '*' => like.push('%'),
+                '%' | '_' | '\\' => like.extend(['\\', character]),
+                _ => like.push(character),
+            }
+        }
+        like
+    }
+
+    /// Returns the condition that a text matches a pattern. What SQLite has for that stops at U+0000, and may take very long.
+    pub(super) fn is_like(self, text: &str, pattern: &str) -> String {
+        match self {
+            Self::Sqlite => format!("matches_pattern({pattern}, {text})"),
+            Self::Postgres => format!("{text} LIKE {pattern}"),
+        }
+    }
+
+    /// Returns the condition that bytes contain others.
+    pub(super) fn has_bytes(self, bytes: &str, others: &str) -> String {
+        match self {
+            Self::Sqlite => format!("instr({bytes}, {others}) > 0"),
+            Self::Postgres => format!("position({others} IN {bytes}) > 0"),
+        }
+    }
+}

@@ -6,6 +6,7 @@ mod annotations;
 mod artifacts;
 mod captures;
 mod dialect;
+mod find;
 mod names;
 mod statistics;
 mod stored;
@@ -19,11 +20,16 @@ use std::hash::Hash;
 use crate::digest::{CoreHash, Digest};
 
 pub(in crate::storage) use annotations::{
-    AnnotationChanges, annotations, label_keys, label_values, manual_links, tagged, values_of_label,
+    AnnotationChanges, annotations, label_keys, label_values, manual_links, tagged,
 };
 pub(in crate::storage) use artifacts::{artifacts, attributes, attributes_named, resolve};
 pub(in crate::storage) use captures::{captures, captures_with, preferred_captures};
 pub(in crate::storage) use dialect::Dialect;
+pub(in crate::storage) use find::{
+    ConditionRows, FindSnapshot, RequiredMention, StatementParameters, count, count_by_day, find,
+};
+#[cfg(feature = "postgres")]
+pub(in crate::storage) use find::{PAGE_COLUMNS, SortExpression, matching, page_artifact};
 pub(in crate::storage) use names::{has_namesake, missing_names, named, names, shared_names};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use names::{has_namesake_condition, is_original};

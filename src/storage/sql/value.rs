@@ -53,6 +53,12 @@ impl fmt::Display for DamagedValue {
 
 impl std::error::Error for DamagedValue {}
 
+/// Returns the first millisecond that is not before `time`. Stored times have milliseconds.
+pub(in crate::storage) fn ceil_millis(time: DateTime<Utc>) -> i64 {
+    let is_whole = time.timestamp_subsec_nanos().is_multiple_of(1_000_000);
+    time.timestamp_millis().saturating_add(i64::from(!is_whole))
+}
+
 macro_rules! parameters {
     ($($type:ty: $value:ident => $parameter:expr;)+) => {
         $(impl<'p> From<$type> for SqlParameter<'p> {
@@ -155,6 +161,12 @@ impl SqlRow {
             SqlValue::Bytes(bytes) => Ok(bytes),
             _ => Err(DamagedValue { column, reason: "a value does not consist of bytes" }),
         }
+    }
+
+    /// Returns bytes, if there are any.
+    #[cfg(feature = "postgres")]
+    pub(in crate::storage) fn optional_bytes(&self, column: usize) -> Result<Option<&[u8]>, DamagedValue> {
+        if *self.get(column)? == SqlValue::Null { Ok(None) } else { self.bytes(column).map(Some) }
     }
 
     /// Returns a digest.

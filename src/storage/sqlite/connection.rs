@@ -9,12 +9,14 @@ use r2d2::ManageConnection as _;
 use r2d2_sqlite::SqliteConnectionManager;
 use rusqlite::config::DbConfig;
 use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
+use rusqlite::functions::FunctionFlags;
 use rusqlite::vtab::array;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags, ffi};
 
 use super::{Result, StorageError};
 use crate::files;
 use crate::files::open_vaults::files_of;
+use crate::storage::interface::matches_pattern;
 
 /// The time that a writer waits for another one to finish.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
@@ -295,6 +297,11 @@ pub(super) fn configure(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(64);
     // The table function for lists as parameters.
     array::load_module(connection)?;
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    connection.create_scalar_function("matches_pattern", 2, flags, |context| {
+        let text = |index| Ok::<_, Error>(context.get_raw(index).as_str()?);
+        Ok(matches_pattern(text(0)?, text(1)?))
+    })?;
     // No vault has triggers. Triggers created by another program could change what is written, or never end.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;

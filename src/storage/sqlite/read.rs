@@ -26,7 +26,7 @@ use super::pool::SqlitePooledConnection;
 use super::rows::{ArtifactId, ArtifactRow, Milliseconds};
 use super::write_lock;
 use super::{Result, StorageError};
-use crate::digest::{CaptureHash, CoreHash, DigestPrefix};
+use crate::digest::CoreHash;
 use owners::Owners;
 
 /// Maximum number of core hashes that a snapshot remembers.
@@ -99,7 +99,7 @@ impl<'s> SqliteSnapshot<'s> {
 
     /// Returns the artifact with this core hash.
     pub(crate) fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRow>> {
-        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival, a.created_at
+        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
                      FROM artifact a JOIN kind k ON k.id = a.kind WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2";
         Ok(self.rows(sql, (beginning(&core.0), core.0.as_bytes()), artifact_row)?.pop())
     }
@@ -110,7 +110,7 @@ impl<'s> SqliteSnapshot<'s> {
     /// Returns an error if the database cannot be read, or if there is no such artifact, in which case the vault is
     /// damaged.
     pub(crate) fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRow> {
-        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival, a.created_at
+        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
                      FROM artifact a JOIN kind k ON k.id = a.kind WHERE a.id = ?1";
         self.connection
             .prepare_cached(sql)
@@ -134,31 +134,6 @@ impl<'s> SqliteSnapshot<'s> {
         }
         cores.insert(id, core);
         Ok(core)
-    }
-
-    /// Returns up to `limit` core hashes that begin with `prefix`, sorted.
-    pub(crate) fn artifacts_with_prefix(&self, prefix: &DigestPrefix, limit: u32) -> Result<Vec<CoreHash>> {
-        let (low, high) = prefix.range();
-        let sql = "SELECT core FROM artifact
-                    WHERE substr(core, 1, 8) BETWEEN ?1 AND ?2 AND core BETWEEN ?3 AND ?4 ORDER BY core LIMIT ?5";
-        let range = (beginning(&low), beginning(&high), low.as_bytes(), high.as_bytes(), limit);
-        self.rows(sql, range, |row| row.get(0))
-    }
-
-    /// Returns up to `limit` captures whose hash begins with `prefix`, each with the core hash of its artifact, sorted
-    /// by hash and core hash.
-    pub(crate) fn captures_beginning(
-        &self,
-        prefix: &DigestPrefix,
-        limit: u32,
-    ) -> Result<Vec<(CoreHash, CaptureHash)>> {
-        let (low, high) = prefix.range();
-        let sql = "SELECT a.core, b.digest
-                     FROM blob b JOIN capture c ON c.blob = b.id JOIN artifact a ON a.id = c.artifact
-                    WHERE substr(b.digest, 1, 8) BETWEEN ?1 AND ?2 AND b.digest BETWEEN ?3 AND ?4
-                    ORDER BY 2, 1 LIMIT ?5";
-        let range = (beginning(&low), beginning(&high), low.as_bytes(), high.as_bytes(), limit);
-        self.rows(sql, range, |row| Ok((row.get(0)?, row.get(1)?)))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -226,6 +201,5 @@ pub(super) fn artifact_row(row: &Row<'_>) -> rusqlite::Result<ArtifactRow> {
         added_at: time(row, 3)?,
         seen_at: time(row, 4)?,
         arrival: row.get(5)?,
-        created_at: row.get(6)?,
     })
 }

@@ -32,14 +32,12 @@ pub(crate) struct ArtifactRow {
     /// Its position in the order in which artifacts were last added or seen again, which is that of the journal: later
     /// ones have larger numbers.
     pub arrival: i64,
-    /// The latest creation time that one of its captures states, in milliseconds since 1970.
-    pub created_at: Option<i64>,
 }
 
 impl ArtifactRow {
     /// Returns the artifact without its row id.
     pub(super) fn record(self) -> ArtifactRecord {
-        let Self { id, core, kind, added_at, seen_at, arrival, created_at: _ } = self;
+        let Self { id, core, kind, added_at, seen_at, arrival } = self;
         let (addition, arrival) = (id.0.cast_unsigned(), arrival.cast_unsigned());
         ArtifactRecord { core, kind, added_at, seen_at, addition, arrival }
     }

@@ -6,6 +6,7 @@ use postgres::Row;
 
 use crate::artifact::{ArtifactLocation, relation};
 use crate::digest::{CoreHash, Digest};
+use crate::storage::Result;
 use crate::storage::interface::{
     Containment, Direction, Filter, ReferenceEdge, UnresolvedReference, UnresolvedTarget, digests_then_names,
     sort_references, sort_unresolved,
@@ -13,10 +14,8 @@ use crate::storage::interface::{
 use crate::storage::postgres::columns::{core, digest, limit as limit_of, optional_text, text, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::ListedMention;
-use crate::storage::postgres::snapshot::conditions::StatementParameters;
 use crate::storage::postgres::view::PostgresSnapshot;
-use crate::storage::sql;
-use crate::storage::sql::in_order;
+use crate::storage::sql::{self, FindSnapshot as _, StatementParameters, in_order};
 
 /// Two artifacts `t` and `f` have a value of the attribute that the third parameter names in common.
 const SHARE_ATTRIBUTE: &str = "EXISTS (SELECT 1 FROM attribute x JOIN attribute y
@@ -118,19 +117,20 @@ impl PostgresSnapshot<'_> {
         filter: &Filter,
         relation: &str,
         attribute: &str,
-    ) -> PostgresResult<BTreeSet<CoreHash>> {
-        let mut selection = StatementParameters::default();
-        selection.bind(of.to_vec());
-        selection.bind(relation.to_owned());
-        selection.bind(attribute.to_owned());
-        let matching = selection.matching(filter);
+    ) -> Result<BTreeSet<CoreHash>> {
+        let mut parameters = StatementParameters::default();
+        parameters.bind(of);
+        parameters.bind(relation);
+        parameters.bind(attribute);
+        let matching = sql::matching(self, filter, &mut parameters)?;
         let sql = format!(
             "SELECT DISTINCT t.core FROM edge e JOIN role r ON r.id = e.role
                JOIN artifact t ON t.core = e.target JOIN artifact f ON f.id = e.artifact
               WHERE t.core = ANY($1) AND r.relation = $2 AND t.id <> f.id AND {SHARE_ATTRIBUTE}
-                AND f.id IN (SELECT a.id FROM artifact a WHERE {matching})"
+                AND f.id IN (SELECT a.id FROM {matching})"
         );
-        self.session.rows_planned_for(&sql, &selection.parameters())?.iter().map(|row| core(row, 0)).collect()
+        let rows = self.rows_planned_for(&sql, &parameters)?;
+        self.answer(rows.iter().map(|row| Ok(row.core(0)?)).collect())
     }
 
     /// Returns the references to digests and names that the vault does not have.

@@ -7,23 +7,20 @@
 
 use std::collections::BTreeSet;
 
-use postgres::Row;
-
-use super::conditions::StatementParameters;
 use super::mentions::list_has;
-use super::sorting::{SortExpression, cursor};
 use crate::digest::Digest;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
-    ArtifactRecord, Condition, Filter, Hit, HitPage, Match, Order, Page, sort_mentions_by_artifact,
+    ArtifactRecord, Cursor, Hit, HitPage, Match, Order, Page, sort_mentions_by_artifact,
 };
-use crate::storage::postgres::columns::value;
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
-use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot};
+use crate::storage::postgres::view::PostgresSnapshot;
+use crate::storage::sql::{
+    Dialect, PAGE_COLUMNS, SortExpression, SqlRow, SqlSession, StatementParameters, page_artifact,
+};
 
-/// The column with the value by which artifacts are sorted, and those with a list and its entries.
-const SORT_VALUE: usize = 6;
+/// The columns with a list and its entries.
 const DIGESTS: usize = 7;
 const ENTRIES: usize = 8;
 
@@ -36,31 +33,25 @@ const MAX_PAGE: usize = 10_000;
 /// The column that says that a digest has more than [`FEW`] keys.
 const ARE_MANY: usize = 9;
 
-/// Returns the mention that is all that a filter requires, if artifacts can be read in the order.
-pub(super) fn only_mention(filter: &Filter, order: Order) -> Option<(Option<&str>, Digest)> {
-    let Filter { kinds, conditions, through_members, period, digits, among } = filter;
-    let has_index = matches!(
-        order,
-        Order::Core | Order::Newest(TimeBasis::LastSeen | TimeBasis::FirstSeen | TimeBasis::Created)
-    );
-    let is_alone = kinds.is_empty() && period.is_none() && digits.is_none() && among.is_none();
-    match &conditions[..] {
-        [Condition::Mention { group, digest }] if has_index && is_alone && !through_members => {
-            Some((group.as_deref(), *digest))
-        }
-        _ => None,
-    }
+/// A digest that artifacts mention, in the roles of a group or in any.
+#[derive(Clone, Copy)]
+struct MentionedDigest {
+    group: Option<i32>,
+    digest: Digest,
 }
 
 impl PostgresSnapshot<'_> {
-    /// Returns a page of the artifacts that mention a digest in the roles of a group, or of any; `None` if they are many and
-    /// the page is large.
-    pub(super) fn page_mentioning(
+    /// Returns a page of the artifacts that mention a digest in the roles of a group, or of any; `None` if they cannot be read
+    /// in the order, or if they are many and the page is large.
+    pub(super) fn page_of_mention(
         &self,
         (group, digest): (Option<&str>, Digest),
         order: Order,
         page: &Page,
     ) -> PostgresResult<Option<HitPage<Hit>>> {
+        if matches!(order, Order::Kind | Order::Largest(_) | Order::Newest(TimeBasis::Finished)) {
+            return Ok(None);
+        }
         let group = match group {
             None => None,
             Some(group) => match self.names.group(&self.session, group)? {
@@ -68,36 +59,43 @@ impl PostgresSnapshot<'_> {
                 found => found,
             },
         };
-        let mut selection = StatementParameters::default();
-        let sql = of_few(&mut selection, (group, digest), order, page);
-        let mut rows = self.session.rows(&sql, &selection.parameters())?;
-        let are_many = rows.first().map(|row| value(row, ARE_MANY)).transpose()?.unwrap_or(false);
+        let mentioned = MentionedDigest { group, digest };
+        let mut parameters = StatementParameters::default();
+        let sql = of_few(&mut parameters, mentioned, order, page);
+        let mut rows = SqlSession::rows(&self.session, &sql, &parameters.values())?;
+        let are_many = rows.first().map_or(Ok(false), |row| row.flag(ARE_MANY))?;
         if are_many && page.limit > MAX_PAGE {
             return Ok(None);
         }
         if are_many {
-            let mut selection = StatementParameters::default();
-            let sql = of_many(&mut selection, (group, digest), order, page);
-            rows = self.session.rows(&sql, &selection.parameters())?;
+            let mut parameters = StatementParameters::default();
+            let sql = of_many(&mut parameters, mentioned, order, page);
+            rows = SqlSession::rows(&self.session, &sql, &parameters.values())?;
         }
         self.hits(&rows, digest, order, page).map(Some)
     }
 
     /// Returns the page in rows, of which an artifact has one for each of its lists.
-    fn hits(&self, rows: &[Row], digest: Digest, order: Order, page: &Page) -> PostgresResult<HitPage<Hit>> {
-        let mut found: Vec<MentionPageArtifact<'_>> = Vec::new();
+    fn hits(
+        &self,
+        rows: &[SqlRow],
+        digest: Digest,
+        order: Order,
+        page: &Page,
+    ) -> PostgresResult<HitPage<Hit>> {
+        let mut found: Vec<MentionPageArtifact> = Vec::new();
         for row in rows {
             // There is a row without an artifact if there is none.
-            let Some(digests) = value::<Option<&[u8]>>(row, DIGESTS)? else { continue };
-            let entries = lists::decode(digests, value(row, ENTRIES)?)?.into_iter();
+            let Some(digests) = row.optional_bytes(DIGESTS)? else { continue };
+            let entries = lists::decode(digests, row.bytes(ENTRIES)?)?.into_iter();
             let mut entries = entries.filter(|entry| entry.digest == digest).peekable();
             // A key is no proof.
             if entries.peek().is_none() {
                 continue;
             }
-            let artifact = self.artifact_record(row, 0)?;
+            let (artifact, place) = page_artifact(row, order)?;
             if found.last().is_none_or(|last| last.artifact.core != artifact.core) {
-                found.push(MentionPageArtifact { artifact, row, entries: BTreeSet::new() });
+                found.push(MentionPageArtifact { artifact, place, entries: BTreeSet::new() });
             }
             if let Some(last) = found.last_mut() {
                 last.entries.extend(entries);
@@ -105,13 +103,12 @@ impl PostgresSnapshot<'_> {
         }
         let is_more = found.len() > page.limit;
         found.truncate(page.limit);
-        let last = found.last().filter(|_| is_more);
-        let next = last.map(|last| cursor(last.row, SORT_VALUE, &last.artifact, order)).transpose()?;
+        let next = found.last().filter(|_| is_more).map(|last| last.place.clone());
         let items = found.into_iter().map(|found| self.hit(found)).collect::<PostgresResult<_>>()?;
         Ok(HitPage { items, next })
     }
 
-    fn hit(&self, found: MentionPageArtifact<'_>) -> PostgresResult<Hit> {
+    fn hit(&self, found: MentionPageArtifact) -> PostgresResult<Hit> {
         let MentionPageArtifact { artifact, entries, .. } = found;
         let mentions = entries.iter().map(|entry| self.mention(artifact.core, entry));
         let mut mentions = mentions.collect::<PostgresResult<Vec<_>>>()?;
@@ -121,10 +118,9 @@ impl PostgresSnapshot<'_> {
 }
 
 /// An artifact of a page.
-struct MentionPageArtifact<'r> {
+struct MentionPageArtifact {
     artifact: ArtifactRecord,
-    /// Its first row.
-    row: &'r Row,
+    place: Cursor,
     /// Where it mentions the digest.
     entries: BTreeSet<ListedMention>,
 }
@@ -144,17 +140,17 @@ struct MentionSqlTerms {
 
 impl MentionSqlTerms {
     fn new(
-        selection: &mut StatementParameters,
-        (group, digest): (Option<i32>, Digest),
+        parameters: &mut StatementParameters,
+        MentionedDigest { group, digest }: MentionedDigest,
         order: Order,
         page: &Page,
     ) -> Self {
-        let sorting = SortExpression::new(order, selection);
-        let key = selection.bind(digest.key());
-        let of_group = group.map(|group| format!("AND l.group_id = {}", selection.bind(group)));
-        let after = page.after.as_ref().map(|after| sorting.after(after, order, selection));
+        let sorting = SortExpression::new(Dialect::Postgres, order, parameters);
+        let key = parameters.bind(digest.key());
+        let of_group = group.map(|group| format!("AND l.group_id = {}", parameters.bind(i64::from(group))));
+        let after = page.after.as_ref().map(|after| sorting.after(Dialect::Postgres, after, parameters));
         let after = after.map(|after| format!("AND {after}"));
-        let (value, order_by) = (sorting.value().to_owned(), sorting.order_by());
+        let (value, order_by) = (sorting.value().to_owned(), sorting.order_by(Dialect::Postgres));
         Self {
             key,
             of_group: of_group.unwrap_or_default(),
@@ -168,13 +164,13 @@ impl MentionSqlTerms {
 /// Returns the statement for all artifacts after the beginning of a page, if the digest has few keys. There is a row for each
 /// list that a key leads to, and one without an artifact if there is none.
 fn of_few(
-    selection: &mut StatementParameters,
-    (group, digest): (Option<i32>, Digest),
+    parameters: &mut StatementParameters,
+    mentioned: MentionedDigest,
     order: Order,
     page: &Page,
 ) -> String {
     let MentionSqlTerms { key, of_group, after, value, order_by } =
-        MentionSqlTerms::new(selection, (group, digest), order, page);
+        MentionSqlTerms::new(parameters, mentioned, order, page);
     // The server guesses the same number of elements for all arrays, so that a plan that it makes once costs no more than one
     // for the digest, and it makes no others. `OFFSET 0` keeps the subquery from being read if the keys are many.
     format!(
@@ -182,7 +178,7 @@ fn of_few(
            (SELECT ARRAY(SELECT k.capture FROM mention_key k WHERE k.key = {key} LIMIT {FEW} + 1) AS captures)
          SELECT a.*, cardinality(f.captures) > {FEW}
            FROM found f LEFT JOIN LATERAL
-             (SELECT {ARTIFACT}, {value} AS sort_value, l.digests, l.entries
+             (SELECT {PAGE_COLUMNS}, {value} AS sort_value, l.digests, l.entries
                 FROM mention_list l JOIN capture c ON c.id = l.capture JOIN artifact a ON a.id = c.artifact
                WHERE cardinality(f.captures) <= {FEW} AND l.capture = ANY(f.captures) {of_group} {after} OFFSET 0) a ON true
           ORDER BY {order_by}"
@@ -191,14 +187,14 @@ fn of_few(
 
 /// Returns the statement for a page and one artifact more. An artifact has a row for each list with the digest.
 fn of_many(
-    selection: &mut StatementParameters,
-    (group, digest): (Option<i32>, Digest),
+    parameters: &mut StatementParameters,
+    mentioned: MentionedDigest,
     order: Order,
     page: &Page,
 ) -> String {
     let MentionSqlTerms { key, of_group, after, value, order_by } =
-        MentionSqlTerms::new(selection, (group, digest), order, page);
-    let has_digest = list_has(&selection.bind(digest));
+        MentionSqlTerms::new(parameters, mentioned, order, page);
+    let has_digest = list_has(&parameters.bind(&mentioned.digest));
     // As a part of the text: a plan for any limit is one for a large part of the vault.
     let limit = page.limit.saturating_add(1);
     // Reading an artifact in order costs less than collecting one by its key. At about this number of mentions among
@@ -214,7 +210,7 @@ fn of_many(
            (SELECT NOT EXISTS (SELECT 1 FROM mention_key k WHERE k.key = {key}
                                 OFFSET (SELECT least(number, 1e15)::bigint FROM most)) AS are_few)
          SELECT a.*, m.digests, m.entries
-           FROM ((SELECT {ARTIFACT}, {value} AS sort_value FROM artifact a
+           FROM ((SELECT {PAGE_COLUMNS}, {value} AS sort_value FROM artifact a
                    WHERE (SELECT are_few FROM few) AND a.id IN
                          (SELECT c.artifact FROM keys k
                             JOIN mention_list l ON l.capture = k.capture {of_group}
@@ -222,7 +218,7 @@ fn of_many(
                            WHERE {has_digest}) {after}
                    ORDER BY {order_by} LIMIT {limit})
                  UNION ALL
-                 (SELECT {ARTIFACT}, {value} AS sort_value FROM artifact a
+                 (SELECT {PAGE_COLUMNS}, {value} AS sort_value FROM artifact a
                    WHERE NOT (SELECT are_few FROM few) AND EXISTS
                          (SELECT 1 FROM capture c JOIN mention_list l ON l.capture = c.id {of_group}
                            WHERE c.artifact = a.id AND {has_digest} OFFSET 0) {after}

@@ -4,18 +4,14 @@
 
 mod artifacts;
 pub(super) mod captures;
-mod conditions;
 mod edges;
 mod find;
 pub(super) mod journal;
-mod matches;
 mod mentioned;
 mod mentions;
 mod neighbors;
 mod sharers;
-mod sorting;
 mod statistics;
-mod times;
 
 use std::collections::BTreeSet;
 
@@ -36,12 +32,21 @@ use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombst
 
 impl ArtifactQueries for PostgresSnapshot<'_> {
     answer_with_inherent! {
-        fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>>;
-        fn count(&self, filter: &Filter) -> Result<u64>;
-        fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>>;
         fn attribute_names(&self) -> Result<Vec<String>>;
         fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>>;
         fn engine_statistics(&self) -> Result<Option<EngineStatistics>>;
+    }
+
+    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>> {
+        sql::find(self, filter, order, page)
+    }
+
+    fn count(&self, filter: &Filter) -> Result<u64> {
+        sql::count(self, filter)
+    }
+
+    fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>> {
+        sql::count_by_day(self, filter, by)
     }
 
     fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>> {
@@ -125,15 +130,18 @@ impl ReferenceQueries for PostgresSnapshot<'_> {
             relation: &str,
             attribute: &str,
         ) -> Result<BTreeSet<CoreHash>>;
-        fn related_to_matching(
-            &self,
-            of: &[CoreHash],
-            filter: &Filter,
-            relation: &str,
-            attribute: &str,
-        ) -> Result<BTreeSet<CoreHash>>;
         fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>>;
         fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>>;
+    }
+
+    fn related_to_matching(
+        &self,
+        of: &[CoreHash],
+        filter: &Filter,
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>> {
+        Self::related_to_matching(self, of, filter, relation, attribute)
     }
 
     fn names(&self, of: &[CoreHash]) -> Result<Vec<Names>> {

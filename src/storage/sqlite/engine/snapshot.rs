@@ -17,7 +17,7 @@ use crate::storage::interface::{
     SharedFile, Snapshot, Statistics, UnresolvedReference, UnresolvedTarget, sort_mentions, sort_references,
 };
 use crate::storage::sql;
-use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone, days};
+use crate::storage::{Head, JournalCheck, JournalQuery, Result, TimeBasis, Tombstone};
 
 impl read::SqliteSnapshot<'_> {
     /// Returns the row id of an artifact.
@@ -52,10 +52,16 @@ impl read::SqliteSnapshot<'_> {
 
 impl ArtifactQueries for read::SqliteSnapshot<'_> {
     forward_to_inherent! {
-        fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>>;
-        fn count(&self, filter: &Filter) -> Result<u64>;
         fn attribute_names(&self) -> Result<Vec<String>>;
         fn attribute_values(&self, name: &str, text: &str, limit: usize) -> Result<Vec<String>>;
+    }
+
+    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>> {
+        sql::find(self, filter, order, page)
+    }
+
+    fn count(&self, filter: &Filter) -> Result<u64> {
+        sql::count(self, filter)
     }
 
     fn statistics(&self, by: TimeBasis) -> Result<Statistics> {
@@ -91,10 +97,7 @@ impl ArtifactQueries for read::SqliteSnapshot<'_> {
     }
 
     fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>> {
-        match self.count_days(filter, by)? {
-            Some(counts) => Ok(counts),
-            None => days::count(self, filter, by),
-        }
+        sql::count_by_day(self, filter, by)
     }
 
     fn engine_statistics(&self) -> Result<Option<EngineStatistics>> {

@@ -1,0 +1,223 @@
+//! Finding artifacts by conditions, in an order, page by page.
+//!
+//! Neither database can know how many artifacts match conditions together, and may read all that match one of them to fill a
+//! page of ten. So the artifacts with each condition are counted first, up to a limit. If few can match one, these are read
+//! and sorted. Otherwise artifacts are read in the order of the page, by an index, and the conditions are examined for each,
+//! until the page is full. If very many are examined before that, all that match are read after all.
+
+mod conditions;
+mod matches;
+mod numbers;
+mod order;
+mod parameters;
+mod statements;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use chrono::NaiveDate;
+
+use super::{SqlRow, SqlSession};
+use crate::digest::{CoreHash, Digest};
+use crate::storage::interface::{Condition, Cursor, Filter, Hit, HitPage, MentionRecord, Order, Page};
+use crate::storage::{Result, TimeBasis};
+
+pub(in crate::storage) use conditions::ConditionRows;
+pub(in crate::storage) use order::{PAGE_COLUMNS, SortExpression, page_artifact};
+pub(in crate::storage) use parameters::StatementParameters;
+
+use conditions::time;
+
+/// Maximum number of artifacts that are all read for one page.
+const FEW: u64 = if cfg!(test) { 40 } else { 2_000 };
+
+/// Maximum number of artifacts that are examined in the order of the page.
+const BUDGET: usize = if cfg!(test) { 200 } else { 50_000 };
+
+/// Maximum number of artifacts on a page that is filled by examining artifacts in its order.
+const MAX_PAGE: usize = if cfg!(test) { 100 } else { 1_000 };
+
+/// Numbers of artifacts that are read at a time: the first and the largest one.
+const READ: (usize, usize) = if cfg!(test) { (2, 8) } else { (64, 4_096) };
+
+/// A mention that a condition requires, with what an engine looked up for it.
+pub(in crate::storage) struct RequiredMention<'q> {
+    pub(in crate::storage) group: Option<&'q str>,
+    pub(in crate::storage) digest: Digest,
+    /// The captures that may have it, sorted; empty if statements find them.
+    pub(in crate::storage) captures: Vec<i64>,
+}
+
+/// A snapshot in which a database finds artifacts: what engines do with the structures that only they have.
+pub(in crate::storage) trait FindSnapshot {
+    /// The session that runs statements.
+    type Session: SqlSession;
+
+    /// Whether statements find exactly the artifacts that mention a digest, and those that contain others.
+    const FINDS_MENTIONS: bool;
+
+    /// Returns the session.
+    fn session(&self) -> &Self::Session;
+
+    /// Returns the answer, or the error with the address of the vault.
+    fn answer<T>(&self, outcome: std::result::Result<T, <Self::Session as SqlSession>::Error>) -> Result<T>;
+
+    /// Returns the rows of a query that is planned for these parameters.
+    fn rows_planned_for(&self, sql: &str, parameters: &StatementParameters) -> Result<Vec<SqlRow>> {
+        self.answer(self.session().rows(sql, &parameters.values()))
+    }
+
+    /// Returns the captures that may mention a digest, sorted; nothing if statements find them.
+    fn captures_mentioning(&self, digest: Digest) -> Result<Vec<i64>>;
+
+    /// Returns the rows of the artifacts that have a mention, or that may have it.
+    fn mention_rows(
+        &self,
+        mention: &RequiredMention<'_>,
+        parameters: &mut StatementParameters,
+    ) -> ConditionRows;
+
+    /// Returns the mentions that each of these artifacts has, by role and place.
+    fn mentions_among(
+        &self,
+        of: &[CoreHash],
+        mention: &RequiredMention<'_>,
+    ) -> Result<HashMap<CoreHash, Vec<MentionRecord>>>;
+
+    /// Returns each of these artifacts with those that it contains.
+    fn with_contained(&self, of: &[CoreHash]) -> Result<BTreeMap<CoreHash, BTreeSet<CoreHash>>>;
+
+    /// Returns the query for the artifacts of a query and those that contain one of them; `None` if no statement finds them.
+    fn with_containers_query(&self, artifacts: &str, parameters: &mut StatementParameters) -> Option<String>;
+
+    /// Adds the artifacts that contain one of these, by number.
+    fn add_containers(&self, artifacts: &mut Vec<i64>) -> Result<()>;
+
+    /// Returns a page of the artifacts that have a mention, if the engine has a faster way to it.
+    fn page_mentioning(
+        &self,
+        mention: (Option<&str>, Digest),
+        order: Order,
+        page: &Page,
+    ) -> Result<Option<HitPage<Hit>>> {
+        let _ = (mention, order, page);
+        Ok(None)
+    }
+}
+
+/// A condition with what was looked up for it.
+struct ResolvedCondition<'q> {
+    condition: &'q Condition,
+    /// The mention, if it is about one.
+    mention: Option<RequiredMention<'q>>,
+}
+
+/// A hit with its place in the order.
+type PlacedHit = (Hit, Cursor);
+
+/// A query with what was looked up for it.
+struct ResolvedQuery<'q, S> {
+    snapshot: &'q S,
+    filter: &'q Filter,
+    order: Order,
+    conditions: Vec<ResolvedCondition<'q>>,
+}
+
+/// The artifacts among which a page is looked for.
+enum SearchedArtifacts {
+    /// Those of the filter.
+    Among,
+    /// Those that can match the condition at this position.
+    Matching(usize),
+    /// Those with these numbers.
+    Numbered(Vec<i64>),
+    /// Those whose hashes begin with the digits of the filter.
+    WithDigits,
+    /// Those of the kinds of the filter.
+    OfKinds,
+    /// All that match, in whatever way the database finds them.
+    All,
+}
+
+/// Returns a page of the artifacts that match `filter`.
+pub(in crate::storage) fn find<S: FindSnapshot>(
+    snapshot: &S,
+    filter: &Filter,
+    order: Order,
+    page: &Page,
+) -> Result<HitPage<Hit>> {
+    if page.limit == 0 {
+        return Ok(HitPage { items: Vec::new(), next: None });
+    }
+    if let Some(mention) = only_mention(filter)
+        && let Some(found) = snapshot.page_mentioning(mention, order, page)?
+    {
+        return Ok(found);
+    }
+    let query = ResolvedQuery::new(snapshot, filter, order)?;
+    let mut found = query.read(page.after.as_ref(), page.limit.saturating_add(1))?;
+    let is_more = found.len() > page.limit;
+    found.truncate(page.limit);
+    let next = found.last().filter(|_| is_more).map(|(_, place)| place.clone());
+    Ok(HitPage { items: found.into_iter().map(|(hit, _)| hit).collect(), next })
+}
+
+/// Returns the mention that is all that a filter requires.
+fn only_mention(filter: &Filter) -> Option<(Option<&str>, Digest)> {
+    let Filter { kinds, conditions, through_members, period, digits, among } = filter;
+    let is_alone =
+        kinds.is_empty() && !through_members && period.is_none() && digits.is_none() && among.is_none();
+    match &conditions[..] {
+        [Condition::Mention { group, digest }] if is_alone => Some((group.as_deref(), *digest)),
+        _ => None,
+    }
+}
+
+/// Returns the number of artifacts that match `filter`.
+pub(in crate::storage) fn count<S: FindSnapshot>(snapshot: &S, filter: &Filter) -> Result<u64> {
+    let query = ResolvedQuery::new(snapshot, filter, Order::Core)?;
+    if !query.is_exact() {
+        return Ok(query.read(None, usize::MAX)?.len() as u64);
+    }
+    let mut parameters = StatementParameters::default();
+    let matching = query.matching(&mut parameters);
+    let sql = format!("SELECT count(*) FROM {matching}");
+    let rows = snapshot.rows_planned_for(&sql, &parameters)?;
+    snapshot.answer(rows.first().map_or(Ok(0), |row| Ok(row.count(0)?)))
+}
+
+/// Returns the number of artifacts that match `filter` on each day of one of their times, oldest first.
+pub(in crate::storage) fn count_by_day<S: FindSnapshot>(
+    snapshot: &S,
+    filter: &Filter,
+    by: TimeBasis,
+) -> Result<Vec<(NaiveDate, u64)>> {
+    /// The length of a day in milliseconds.
+    const DAY: i64 = 86_400_000;
+    let query = ResolvedQuery::new(snapshot, filter, Order::Newest(by))?;
+    if !query.is_exact() {
+        let mut counts: BTreeMap<NaiveDate, u64> = BTreeMap::new();
+        for time in query.read(None, usize::MAX)?.into_iter().filter_map(|(_, place)| place.time) {
+            *counts.entry(time.date_naive()).or_default() += 1;
+        }
+        return Ok(counts.into_iter().collect());
+    }
+    let mut parameters = StatementParameters::default();
+    let time = time(S::Session::DIALECT, by, &mut parameters);
+    let (matching, none) = (query.matching(&mut parameters), S::Session::DIALECT.smallest_number());
+    let sql = format!(
+        "SELECT t.at - (t.at % {DAY} + {DAY}) % {DAY}, count(*) FROM (SELECT {time} AS at FROM {matching}) t
+          WHERE t.at > {none} GROUP BY 1 ORDER BY 1"
+    );
+    let rows = snapshot.rows_planned_for(&sql, &parameters)?;
+    snapshot.answer(rows.iter().map(|row| Ok((row.time(0)?.date_naive(), row.count(1)?))).collect())
+}
+
+/// Returns the artifacts `a` that match `filter`, for a statement.
+#[cfg(feature = "postgres")]
+pub(in crate::storage) fn matching<S: FindSnapshot>(
+    snapshot: &S,
+    filter: &Filter,
+    parameters: &mut StatementParameters,
+) -> Result<String> {
+    Ok(ResolvedQuery::new(snapshot, filter, Order::Core)?.matching(parameters))
+}
