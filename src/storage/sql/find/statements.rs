@@ -148,6 +148,11 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
         let mut parameters = StatementParameters::default();
         let (mut sources, mut queries) = (Vec::new(), Vec::new());
         for (position, condition) in self.conditions.iter().enumerate() {
+            // A long list is not passed to a statement that only counts it.
+            let listed = condition.mention.as_ref().map_or(0, |mention| mention.captures.len());
+            if listed as u64 > limit {
+                continue;
+            }
             sources.push(SearchedArtifacts::Matching(position));
             queries.push(self.rows(condition, ReadFirst::Condition, &mut parameters).query());
         }
