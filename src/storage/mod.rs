@@ -19,7 +19,6 @@ mod conformance;
 mod days;
 mod entry;
 pub(crate) mod error;
-mod forward;
 mod full_text;
 pub mod interface;
 pub(crate) mod journal;

@@ -5,10 +5,9 @@ use super::times::column;
 use crate::artifact::{SignatureName, relation};
 use crate::digest::Digest;
 use crate::storage::interface::{Condition, Filter, TimePeriod};
-use crate::storage::postgres::columns::ceil_millis;
 use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::text::to_stored;
-use crate::storage::sql::text_key;
+use crate::storage::sql::{ceil_millis, text_key};
 
 /// The parameters of a statement while its text is written.
 #[derive(Default)]
