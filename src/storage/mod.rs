@@ -18,7 +18,6 @@ pub mod check;
 mod conformance;
 mod entry;
 pub(crate) mod error;
-mod forward;
 mod full_text;
 pub mod interface;
 pub(crate) mod journal;

@@ -39,11 +39,12 @@ pub use single::{created_at, declared_time};
 #[cfg(test)]
 pub(in crate::storage) use snapshot::composed;
 pub use snapshot::{
-    ArtifactQueries, CaptureQueries, JournalQueries, MentionQueries, ReferenceQueries, Snapshot,
+    ArtifactQueries, CaptureQueries, FindQueries, JournalQueries, MentionQueries, NameQueries,
+    ReferenceQueries, Snapshot,
 };
 pub(in crate::storage) use sorting::{
-    count_targets, digests_then_names, page_of_unresolved, sort_mentions, sort_mentions_by_artifact,
-    sort_references, sort_unresolved,
+    count_targets, page_of_unresolved, sort_mentions, sort_mentions_by_artifact, sort_references,
+    sort_unresolved,
 };
 pub use sql::{
     ComputedView, KindView, RowGenerator, RowProgress, SaveSummary, SavedTable, SqlError, SqlQueries,

@@ -32,15 +32,15 @@ pub struct Neighborhood {
 /// The facts that the links of one artifact are derived from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Neighbors {
-    /// As in [`ReferenceQueries::manual_links`](super::ReferenceQueries::manual_links).
+    /// As in [`ArtifactQueries::manual_links`](super::ArtifactQueries::manual_links).
     pub manual_links: Vec<ManualLink>,
     /// References to digests, as in [`ReferenceQueries::references`](super::ReferenceQueries::references).
     pub outgoing: Vec<ReferenceEdge>,
     /// References to the core hash, as in [`ReferenceQueries::references`](super::ReferenceQueries::references).
     pub incoming: Vec<ReferenceEdge>,
-    /// As in [`ReferenceQueries::names`](super::ReferenceQueries::names).
+    /// As in [`NameQueries::names`](super::NameQueries::names).
     pub names: Names,
-    /// As in [`ReferenceQueries::has_namesake`](super::ReferenceQueries::has_namesake); false if it was not asked for.
+    /// As in [`NameQueries::has_namesake`](super::NameQueries::has_namesake); false if it was not asked for.
     pub has_namesake: bool,
     /// The mentions in the roles of each group that was asked for, as in [`MentionQueries::mentions`](super::MentionQueries::mentions).
     pub mentions: Vec<Vec<MentionRecord>>,
@@ -61,7 +61,7 @@ pub struct SharersQuery<'q> {
     /// The pairs.
     pub pairs: &'q [DigestPair],
     /// The groups of roles in which the digests are mentioned. Only artifacts of the kinds that
-    /// [`MentionQueries::kinds_with_group`](super::MentionQueries::kinds_with_group) returns for the first one are wanted.
+    /// [`ArtifactQueries::kinds_with_group`](super::ArtifactQueries::kinds_with_group) returns for the first one are wanted.
     pub groups: [&'q str; 2],
     /// Number of artifacts whose mentions are wanted.
     pub limit: usize,

@@ -1,15 +1,20 @@
 //! Reads for a single key, and of everything of one sort, made of the batched ones.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use chrono::{DateTime, Utc};
 
+use super::sorting::count_targets;
 use super::{
     Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Condition, Containment,
-    Direction, Filter, ManualLink, MentionRecord, NameUse, Names, Order, Page, ReferenceEdge, Snapshot,
-    StoredMember, Tag,
+    Direction, Filter, ManualLink, MentionRecord, NameUse, Names, Order, Page, ReferenceEdge, RoleCount,
+    Snapshot, StoredMember, Tag, UnresolvedReference, UnresolvedTarget,
 };
-use crate::artifact::is_manifest;
+use crate::artifact::{Admitted, is_manifest};
 use crate::digest::{CaptureHash, CoreHash, Digest};
-use crate::storage::{ErrorKind, PayloadDefect, Result, StorageError, TimeBasis};
+use crate::storage::policy::preference;
+use crate::storage::prepared::removal_digests;
+use crate::storage::{ErrorKind, PayloadDefect, Result, StorageError, TimeBasis, Tombstone};
 
 /// Returns the only value of a batch of one.
 fn only<T>(batch: Vec<T>) -> Result<T> {
@@ -75,6 +80,15 @@ impl dyn Snapshot + '_ {
         self.captures_with(&[CaptureTarget { capture, artifact: core }]).and_then(only)
     }
 
+    /// Returns the preferred capture of each artifact: the one of the lowest [`preference`], and of those the one that was
+    /// added first.
+    pub fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>> {
+        let preferred = |captures: Vec<CaptureRecord>| {
+            captures.into_iter().min_by_key(|capture| preference(capture.signature.as_ref()))
+        };
+        Ok(self.captures(of)?.into_iter().map(preferred).collect())
+    }
+
     /// Returns the preferred capture of an artifact.
     pub fn preferred_capture(&self, core: CoreHash) -> Result<Option<CaptureRecord>> {
         self.preferred_captures(&[core]).and_then(only)
@@ -133,6 +147,18 @@ impl dyn Snapshot + '_ {
         self.mentions(&[core], Some(group)).and_then(only)
     }
 
+    /// Returns the number of mentions of each artifact by role, sorted by role.
+    pub fn mention_counts(&self, of: &[CoreHash]) -> Result<Vec<Vec<RoleCount>>> {
+        let counts = |mentions: Vec<MentionRecord>| {
+            let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+            for mention in mentions {
+                *counts.entry(mention.role).or_default() += 1;
+            }
+            counts.into_iter().map(|(role, count)| RoleCount { role, count }).collect()
+        };
+        Ok(self.mentions(of, None)?.into_iter().map(counts).collect())
+    }
+
     /// Returns the mentions of a digest, in any role or in those of one group.
     pub fn mentions_with(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRecord>> {
         self.mentioning(&[digest], group).and_then(only)
@@ -141,6 +167,18 @@ impl dyn Snapshot + '_ {
     /// Returns the references of an artifact, or those to it.
     pub fn references_of(&self, core: CoreHash, direction: Direction) -> Result<Vec<ReferenceEdge>> {
         self.references(&[core], direction).and_then(only)
+    }
+
+    /// Returns those of `among` that another one of them refers to by `relation`, which holds only between artifacts with the
+    /// same value of `attribute`.
+    pub fn related_among(
+        &self,
+        among: &[CoreHash],
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>> {
+        let filter = Filter { among: Some(among.to_vec()), ..Filter::default() };
+        self.related_to_matching(among, &filter, relation, attribute)
     }
 
     /// Returns the names that an artifact has and refers to.
@@ -158,9 +196,42 @@ impl dyn Snapshot + '_ {
         self.manual_links(&[core]).and_then(only)
     }
 
+    /// Returns the other artifacts that contain each artifact, by core hash.
+    pub fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>> {
+        let mut all = self.stated_containers(of)?;
+        if by == Containment::Bytes {
+            all.iter_mut().zip(self.artifacts_with_bytes(of)?).for_each(|(one, more)| one.extend(more));
+        }
+        Ok(all.into_iter().map(Vec::from_iter).collect())
+    }
+
     /// Returns the other artifacts that contain an artifact.
     pub fn containers_of(&self, core: CoreHash, by: Containment) -> Result<Vec<CoreHash>> {
         self.containers(&[core], by).and_then(only)
+    }
+
+    /// Returns all references to the first `limit` digests and names after `after` that the vault does not have: digests
+    /// before names, each sorted by target, artifact and place.
+    pub fn unresolved(
+        &self,
+        after: Option<&UnresolvedTarget>,
+        limit: usize,
+    ) -> Result<Vec<UnresolvedReference>> {
+        let (mut references, name) = match after {
+            Some(UnresolvedTarget::Name(name)) => (Vec::new(), Some(name.as_str())),
+            Some(UnresolvedTarget::Digest(digest)) => (self.missing_digests(Some(*digest), limit)?, None),
+            None => (self.missing_digests(None, limit)?, None),
+        };
+        let left = limit - count_targets(&references);
+        if left > 0 {
+            references.append(&mut self.missing_names(name, left)?);
+        }
+        Ok(references)
+    }
+
+    /// Returns the tombstones of an admitted artifact and of everything in it, one for each artifact, by core hash.
+    pub fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
+        self.tombstones_with(&[&removal_digests(admitted)]).and_then(only)
     }
 }
 

@@ -5,15 +5,13 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, NaiveDate, Utc};
 
 use super::{
-    Annotations, ArtifactRecord, AttributeRecord, Capability, CaptureRecord, CaptureTarget, Containment,
-    Direction, EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey,
+    Annotations, ArtifactRecord, AttributeRecord, Capability, CaptureRecord, CaptureTarget, Direction,
+    EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey,
     LabelValue, ManualLink, MemberRecord, MentionRecord, NameUse, Names, Neighborhood, Neighbors,
-    NeighborsQuery, Order, Page, ReferenceEdge, Resolution, RoleCount, SharedFile, Sharers, SharersQuery,
-    Statistics, UnresolvedReference, UnresolvedTarget,
+    NeighborsQuery, Order, Page, ReferenceEdge, Resolution, SharedFile, Sharers, SharersQuery, Statistics,
+    UnresolvedReference,
 };
-use crate::artifact::Admitted;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
-use crate::storage::prepared::removal_digests;
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, StorageError, TimeBasis, Tombstone};
 
 /// A consistent view of a vault at one point in time.
@@ -22,12 +20,24 @@ use crate::storage::{Head, JournalCheck, JournalQuery, Result, StorageError, Tim
 /// return an empty value for those that are not stored.
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
 pub trait Snapshot:
-    ArtifactQueries + CaptureQueries + MentionQueries + ReferenceQueries + JournalQueries + Send
+    ArtifactQueries
+    + FindQueries
+    + CaptureQueries
+    + MentionQueries
+    + ReferenceQueries
+    + NameQueries
+    + JournalQueries
+    + Send
 {
     /// Returns what the links of artifacts are derived from, except what needs the mentions of other artifacts. It is what
     /// the methods for each part return; a remote engine answers them together.
     fn neighborhood(&self, query: &NeighborsQuery<'_>) -> Result<Neighborhood> {
         composed(self, query)
+    }
+
+    /// Returns the size of what the engine stores, and of its indexes; `None` if it stores nothing outside of memory.
+    fn engine_statistics(&self) -> Result<Option<EngineStatistics>> {
+        Ok(None)
     }
 
     /// Returns the queries of the full-text index, or an error of the kind `Unsupported` if the engine does not have
@@ -37,7 +47,7 @@ pub trait Snapshot:
     }
 }
 
-/// The artifacts of a vault, what is recorded about them, and the ways to find them.
+/// The artifacts of a vault, and what is recorded about them.
 ///
 /// The errors of all methods are those of a [`Snapshot`].
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
@@ -45,27 +55,24 @@ pub trait ArtifactQueries {
     /// Returns the artifacts with these core hashes.
     fn artifacts(&self, of: &[CoreHash]) -> Result<Vec<Option<ArtifactRecord>>>;
 
+    /// Returns the kinds whose artifacts mention digests in the roles of a group, sorted. There may be further kinds of
+    /// which no artifact does now, so this decides only where to look.
+    fn kinds_with_group(&self, group: &str) -> Result<Vec<String>>;
+
     /// Returns the attributes of each artifact, sorted by name and value.
     fn attributes(&self, of: &[CoreHash]) -> Result<Vec<Vec<AttributeRecord>>>;
 
     /// Returns the tags, the note, the pin and the labels of each artifact.
     fn annotations(&self, of: &[CoreHash]) -> Result<Vec<Annotations>>;
 
+    /// Returns the manual links from and to each artifact, ordered by relation, source and target.
+    fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>>;
+
     /// Returns the artifact with each of these tags.
     fn tagged(&self, names: &[String]) -> Result<Vec<Option<CoreHash>>>;
 
     /// Returns the artifacts, captures and tombstones whose hash begins with `prefix`, up to `limit` of each.
     fn resolve(&self, prefix: &DigestPrefix, limit: usize) -> Result<Resolution>;
-
-    /// Returns a page of the artifacts that match `filter`, in `order`, with their matches.
-    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>>;
-
-    /// Returns the number of artifacts that match `filter`.
-    fn count(&self, filter: &Filter) -> Result<u64>;
-
-    /// Returns the number of artifacts that match `filter` on each day of one of their times, in UTC, oldest first. Days
-    /// without any are left out, and so are artifacts without this time.
-    fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>>;
 
     /// Returns the names of the attributes that artifacts have, sorted.
     fn attribute_names(&self) -> Result<Vec<String>>;
@@ -81,11 +88,22 @@ pub trait ArtifactQueries {
 
     /// Returns the statistics. `by` determines which artifacts are oldest and newest, and the day of each.
     fn statistics(&self, by: TimeBasis) -> Result<Statistics>;
+}
 
-    /// Returns the size of what the engine stores, and of its indexes; `None` if it stores nothing outside of memory.
-    fn engine_statistics(&self) -> Result<Option<EngineStatistics>> {
-        Ok(None)
-    }
+/// The ways to find artifacts.
+///
+/// The errors of all methods are those of a [`Snapshot`].
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait FindQueries {
+    /// Returns a page of the artifacts that match `filter`, in `order`, with their matches.
+    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>>;
+
+    /// Returns the number of artifacts that match `filter`.
+    fn count(&self, filter: &Filter) -> Result<u64>;
+
+    /// Returns the number of artifacts that match `filter` on each day of one of their times, in UTC, oldest first. Days
+    /// without any are left out, and so are artifacts without this time.
+    fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>>;
 }
 
 /// The captures of artifacts, their files and their bytes.
@@ -98,10 +116,6 @@ pub trait CaptureQueries {
 
     /// Returns the captures with these hashes of these artifacts.
     fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>>;
-
-    /// Returns the preferred capture of each artifact: the one of the lowest [`preference`](crate::storage::preference), and of
-    /// those the one that was added first.
-    fn preferred_captures(&self, of: &[CoreHash]) -> Result<Vec<Option<CaptureRecord>>>;
 
     /// Returns the members of a capture, sorted by name. Their bindings to the capture and to its artifact are hashed
     /// again; the bytes are not read.
@@ -116,6 +130,10 @@ pub trait CaptureQueries {
     /// Returns the files of each artifact, in any of its captures, whose bytes artifacts other than `of` also have, by
     /// name.
     fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>>;
+
+    /// Returns the other artifacts that have one of the documents of each artifact as a document or as a file. Files that
+    /// directories share, such as a policy, do not make one directory part of another.
+    fn artifacts_with_bytes(&self, of: &[CoreHash]) -> Result<Vec<BTreeSet<CoreHash>>>;
 }
 
 /// The digests that artifacts mention.
@@ -126,19 +144,12 @@ pub trait MentionQueries {
     /// Returns the mentions of each artifact, in any role or in those of one group, ordered by place, role and digest.
     fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>>;
 
-    /// Returns the number of mentions of each artifact by role, sorted by role.
-    fn mention_counts(&self, of: &[CoreHash]) -> Result<Vec<Vec<RoleCount>>>;
-
     /// Returns the mentions of each digest, in any role or in those of one group, ordered by artifact, role and place.
     fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>>;
 
     /// Returns, for each digest, the artifacts of these kinds that may mention it, by core hash: all that do, and few
     /// others.
     fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Result<Vec<Vec<CoreHash>>>;
-
-    /// Returns the kinds whose artifacts mention digests in the roles of a group, sorted. There may be further kinds of
-    /// which no artifact does now, so this decides only where to look.
-    fn kinds_with_group(&self, group: &str) -> Result<Vec<String>>;
 
     /// Returns up to `limit` mentioned digests that begin with `prefix`, in any role or in those of one group, sorted.
     fn mentioned_with_prefix(
@@ -159,7 +170,7 @@ pub trait MentionQueries {
     }
 }
 
-/// The references between artifacts, by digests, by names and as manual links.
+/// The references between artifacts by digests.
 ///
 /// The errors of all methods are those of a [`Snapshot`].
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
@@ -169,28 +180,6 @@ pub trait ReferenceQueries {
     /// a digest that is not stored are included if the relation requires it to be. References of an artifact to itself
     /// are not.
     fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>>;
-
-    /// Returns the names that each artifact has, and those by which it refers to others.
-    fn names(&self, of: &[CoreHash]) -> Result<Vec<Names>>;
-
-    /// Returns, for each name, the artifacts that have it and those that refer to others by it.
-    fn named(&self, names: &[String]) -> Result<Vec<NameUse>>;
-
-    /// Returns the names that several originals of the kinds that [`MentionQueries::kinds_with_group`] returns have, sorted.
-    fn shared_names(&self, group: &str) -> Result<Vec<String>>;
-
-    /// Returns whether another artifact of the same kind has a name of each artifact, or refers to a name that it
-    /// refers to.
-    fn has_namesake(&self, of: &[CoreHash]) -> Result<Vec<bool>>;
-
-    /// Returns those of `among` that another one of them refers to by `relation`, which holds only between artifacts
-    /// with the same value of `attribute`.
-    fn related_among(
-        &self,
-        among: &[CoreHash],
-        relation: &str,
-        attribute: &str,
-    ) -> Result<BTreeSet<CoreHash>>;
 
     /// Returns those of `of` that another artifact which matches `filter` refers to by `relation`, which holds only between
     /// artifacts with the same value of `attribute`.
@@ -202,15 +191,35 @@ pub trait ReferenceQueries {
         attribute: &str,
     ) -> Result<BTreeSet<CoreHash>>;
 
-    /// Returns the manual links from and to each artifact, ordered by relation, source and target.
-    fn manual_links(&self, of: &[CoreHash]) -> Result<Vec<Vec<ManualLink>>>;
+    /// Returns the other artifacts that state of each artifact that they contain it.
+    fn stated_containers(&self, of: &[CoreHash]) -> Result<Vec<BTreeSet<CoreHash>>>;
 
-    /// Returns the other artifacts that contain each artifact, by core hash.
-    fn containers(&self, of: &[CoreHash], by: Containment) -> Result<Vec<Vec<CoreHash>>>;
+    /// Returns the references to the first `limit` digests after `after` that have to be core hashes in the vault and are
+    /// not, sorted by digest, artifact and place.
+    fn missing_digests(&self, after: Option<Digest>, limit: usize) -> Result<Vec<UnresolvedReference>>;
+}
 
-    /// Returns all references to the first `limit` digests and names after `after` that the vault does not have: digests
-    /// before names, each sorted by target, artifact and place.
-    fn unresolved(&self, after: Option<&UnresolvedTarget>, limit: usize) -> Result<Vec<UnresolvedReference>>;
+/// The names of artifacts, and the references by names.
+///
+/// The errors of all methods are those of a [`Snapshot`].
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait NameQueries {
+    /// Returns the names that each artifact has, and those by which it refers to others.
+    fn names(&self, of: &[CoreHash]) -> Result<Vec<Names>>;
+
+    /// Returns, for each name, the artifacts that have it and those that refer to others by it.
+    fn named(&self, names: &[String]) -> Result<Vec<NameUse>>;
+
+    /// Returns the names that several originals of the kinds that [`ArtifactQueries::kinds_with_group`] returns have, sorted.
+    fn shared_names(&self, group: &str) -> Result<Vec<String>>;
+
+    /// Returns whether another artifact of the same kind has a name of each artifact, or refers to a name that it
+    /// refers to.
+    fn has_namesake(&self, of: &[CoreHash]) -> Result<Vec<bool>>;
+
+    /// Returns the references to the first `limit` names after `after` that have to be those of other artifacts and are not,
+    /// sorted by name and artifact.
+    fn missing_names(&self, after: Option<&str>, limit: usize) -> Result<Vec<UnresolvedReference>>;
 }
 
 /// The journal, and the removals that it records.
@@ -229,20 +238,11 @@ pub trait JournalQueries {
     fn journal_head(&self) -> Result<Head>;
 
     /// Returns the time of the last journal entry, or `None` if the journal is empty.
-    fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>> {
-        let head = self.journal_head()?;
-        let last = self.journal(&JournalQuery::default(), head.seq, 1)?.pop();
-        Ok(last.map(|entry| entry.at))
-    }
+    fn last_entry_at(&self) -> Result<Option<DateTime<Utc>>>;
 
     /// Returns up to `limit` removed artifacts, or those of one kind, that journal entries after `after` removed, in the order
     /// of their removal. Artifacts that were added again are left out.
     fn tombstones(&self, kind: Option<&str>, after: u64, limit: usize) -> Result<Vec<Tombstone>>;
-
-    /// Returns the tombstones of an admitted artifact and of everything in it, one for each artifact, by core hash.
-    fn tombstones_of(&self, admitted: &Admitted) -> Result<Vec<Tombstone>> {
-        Ok(self.tombstones_with(&[&removal_digests(admitted)])?.pop().unwrap_or_default())
-    }
 
     /// Returns, for each list of sorted digests, their tombstones, one for each artifact that is not stored, by core hash: that
     /// of its core hash if it is among the digests.

@@ -2,7 +2,6 @@
 
 use super::query::Direction;
 use super::records::{MentionRecord, ReferenceEdge, UnresolvedReference, UnresolvedTarget};
-use crate::digest::Digest;
 
 /// Sorts the mentions of one artifact by place, role and digest.
 pub(in crate::storage) fn sort_mentions(mentions: &mut [MentionRecord]) {
@@ -55,26 +54,6 @@ pub(in crate::storage) fn page_of_unresolved(
     let length = sorted.chunk_by(is_of_same_target).take(limit).map(<[_]>::len).sum();
     sorted.truncate(length);
     sorted
-}
-
-/// Returns the references to the first `limit` targets after `after`. `digests` and `names` return those of one sort: the
-/// references to the first targets after one, sorted.
-pub(in crate::storage) fn digests_then_names<E>(
-    after: Option<&UnresolvedTarget>,
-    limit: usize,
-    digests: impl FnOnce(Option<Digest>, usize) -> Result<Vec<UnresolvedReference>, E>,
-    names: impl FnOnce(Option<&str>, usize) -> Result<Vec<UnresolvedReference>, E>,
-) -> Result<Vec<UnresolvedReference>, E> {
-    let (mut references, name) = match after {
-        Some(UnresolvedTarget::Name(name)) => (Vec::new(), Some(name.as_str())),
-        Some(UnresolvedTarget::Digest(digest)) => (digests(Some(*digest), limit)?, None),
-        None => (digests(None, limit)?, None),
-    };
-    let left = limit - count_targets(&references);
-    if left > 0 {
-        references.append(&mut names(name, left)?);
-    }
-    Ok(references)
 }
 
 /// Returns the number of targets of sorted references.

@@ -73,13 +73,6 @@ pub(super) fn from_millis(millis: i64) -> PostgresResult<DateTime<Utc>> {
     DateTime::from_timestamp_millis(millis).ok_or_else(|| PostgresError::damaged("a time is out of range"))
 }
 
-/// Returns the first millisecond that is not before `time`. Stored times have milliseconds.
-pub(super) fn ceil_millis(time: DateTime<Utc>) -> i64 {
-    let millis = time.timestamp_millis();
-    let is_whole = time.timestamp_subsec_nanos().is_multiple_of(1_000_000);
-    if is_whole { millis } else { millis.saturating_add(1) }
-}
-
 /// Returns a limit as a parameter.
 pub(super) fn limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)

@@ -5,11 +5,11 @@ use std::error::Error;
 use bytes::BytesMut;
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-use super::columns::{optional_text, value};
+use super::columns::value;
 use super::error::{PostgresError, PostgresResult};
 use super::parameter::Parameter;
 use super::session::DatabaseTransaction;
-use super::text::to_stored;
+use super::text::{from_stored, to_stored};
 use crate::storage::sql::{
     DamagedValue, Dialect, SqlParameter, SqlRow, SqlSession, SqlTable, SqlType, SqlValue, text_key,
 };
@@ -31,6 +31,7 @@ impl ToSql for SqlParameter<'_> {
                 texts.iter().map(|text| to_stored(text)).collect::<Vec<_>>().to_sql(of, out)
             }
             Self::Digests(digests) => digests.to_sql(of, out),
+            Self::Blobs(blobs) => blobs.to_sql(of, out),
             Self::Cores(cores) => cores.to_sql(of, out),
         }
     }
@@ -55,7 +56,7 @@ impl Parameter for SqlParameter<'_> {
             Self::Bytes(_) => Type::BYTEA,
             Self::Integers(_) => Type::INT8_ARRAY,
             Self::Texts(_) => Type::TEXT_ARRAY,
-            Self::Digests(_) | Self::Cores(_) => Type::BYTEA_ARRAY,
+            Self::Digests(_) | Self::Blobs(_) | Self::Cores(_) => Type::BYTEA_ARRAY,
         }
     }
 }
@@ -70,7 +71,12 @@ pub(super) fn shared_row(row: &postgres::Row) -> PostgresResult<SqlRow> {
             Type::INT4 => number(value::<Option<i32>>(row, column)?.map(i64::from)),
             Type::INT8 => number(value(row, column)?),
             Type::BYTEA => value::<Option<Vec<u8>>>(row, column)?.map_or(SqlValue::Null, SqlValue::Bytes),
-            _ => optional_text(row, column)?.into(),
+            _ => match value::<Option<String>>(row, column)?.map(from_stored) {
+                None => SqlValue::Null,
+                Some(Ok(text)) => SqlValue::Text(text),
+                // An invalid escape is damage where a text is expected.
+                Some(Err(_)) => SqlValue::Bytes(Vec::new()),
+            },
         })
     };
     row.columns().iter().enumerate().map(column).collect::<PostgresResult<_>>().map(SqlRow)
@@ -155,6 +161,14 @@ impl SqlSession for DatabaseTransaction<'_> {
             parameters.iter().map(|value| value as &dyn Parameter).collect();
         let rows = Self::rows(self, &sql.replace('?', "$"), &parameters)?;
         rows.iter().map(shared_row).collect()
+    }
+
+    fn each(
+        &self,
+        sql: &str,
+        take: &mut dyn FnMut(&SqlRow) -> Result<(), DamagedValue>,
+    ) -> PostgresResult<()> {
+        Self::each(self, sql, &[], &mut |row| Ok(take(&shared_row(row)?)?))
     }
 
     fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> PostgresResult<()> {

@@ -2,23 +2,12 @@
 
 use postgres::Row;
 
-use super::columns::{core, count, text, time, value};
+use super::columns::{core, count, time, value};
 use super::error::PostgresResult;
 use super::names::NameCache;
 use super::session::DatabaseTransaction;
 use crate::storage::Result;
 use crate::storage::interface::ArtifactRecord;
-
-/// Implements methods of a trait by the inherent methods of [`PostgresSnapshot`] that have the same names and
-/// parameters. Errors get the address of the vault.
-macro_rules! answer_with_inherent {
-    ($(fn $name:ident(&self $(, $parameter:ident: $type:ty)* $(,)?) -> $returned:ty;)+) => {
-        $(fn $name(&self $(, $parameter: $type)*) -> $returned {
-            self.answer(Self::$name(self $(, $parameter)*))
-        })+
-    };
-}
-pub(super) use answer_with_inherent;
 
 /// The view that a transaction has of the vault.
 pub(super) struct PostgresSnapshot<'s> {
@@ -46,9 +35,4 @@ impl PostgresSnapshot<'_> {
     pub(super) fn answer<T>(&self, outcome: PostgresResult<T>) -> Result<T> {
         outcome.map_err(|failure| failure.at(self.session.server().name()))
     }
-}
-
-/// Returns the texts of a column.
-pub(super) fn texts(rows: &[Row], index: usize) -> PostgresResult<Vec<String>> {
-    rows.iter().map(|row| text(row, index)).collect()
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::table::{LABEL, LINK, NOTE, PIN, SqlTable, TAG};
-use super::{SqlSession, SqlValue, artifact_numbers, in_order, read_rows, read_rows_of};
+use super::{SqlResult, SqlSession, SqlValue, artifact_numbers, in_order, read_rows, read_rows_of};
 use crate::digest::CoreHash;
 use crate::storage::catalog::{Row, RowKey};
 use crate::storage::interface::{Annotations, Label, LabelKey, LabelValue, ManualLink, Note, Pin, Tag};
@@ -12,7 +12,7 @@ use crate::storage::interface::{Annotations, Label, LabelKey, LabelValue, Manual
 pub(in crate::storage) fn annotations<S: SqlSession>(
     session: &S,
     of: &[CoreHash],
-) -> Result<Vec<Annotations>, S::Error> {
+) -> SqlResult<Vec<Annotations>, S> {
     let artifacts = S::DIALECT.artifacts("?1");
     let sql = format!(
         "SELECT a.core, 0, t.name, t.at, NULL AS value FROM {artifacts} JOIN tag t ON t.artifact = a.id
@@ -39,10 +39,7 @@ pub(in crate::storage) fn annotations<S: SqlSession>(
 }
 
 /// Returns the artifact with each tag, if there is one.
-pub(in crate::storage) fn tagged<S: SqlSession>(
-    session: &S,
-    names: &[String],
-) -> Result<Vec<Option<CoreHash>>, S::Error> {
+pub(super) fn tagged<S: SqlSession>(session: &S, names: &[String]) -> SqlResult<Vec<Option<CoreHash>>, S> {
     let sql = format!(
         "SELECT t.name, a.core FROM tag t JOIN artifact a ON a.id = t.artifact WHERE {}",
         S::DIALECT.is_in("t.name", "?1")
@@ -52,10 +49,10 @@ pub(in crate::storage) fn tagged<S: SqlSession>(
 }
 
 /// Returns the manual links from and to each artifact, sorted by relation, source and target.
-pub(in crate::storage) fn manual_links<S: SqlSession>(
+pub(super) fn manual_links<S: SqlSession>(
     session: &S,
     of: &[CoreHash],
-) -> Result<Vec<Vec<ManualLink>>, S::Error> {
+) -> SqlResult<Vec<Vec<ManualLink>>, S> {
     let sql = format!(
         "SELECT a.core, l.relation, s.core, t.core, l.note FROM {} JOIN link l ON l.source = a.id OR l.target = a.id
            JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target ORDER BY 1, 2, 3, 4",
@@ -68,7 +65,7 @@ pub(in crate::storage) fn manual_links<S: SqlSession>(
 }
 
 /// Returns the keys of the labels that artifacts have, sorted.
-pub(in crate::storage) fn label_keys<S: SqlSession>(session: &S) -> Result<Vec<LabelKey>, S::Error> {
+pub(super) fn label_keys<S: SqlSession>(session: &S) -> SqlResult<Vec<LabelKey>, S> {
     let sql = "SELECT key, count(*), count(DISTINCT value) FROM label GROUP BY key ORDER BY key";
     read_rows(session, sql, &[], |row| {
         Ok(LabelKey { key: row.text(0)?, artifacts: row.count(1)?, values: row.count(2)? })
@@ -83,12 +80,12 @@ const VALUES: &str = "WITH RECURSIVE v (value) AS (
     SELECT value FROM v WHERE value IS NOT NULL";
 
 /// Returns up to `limit` values of a key that begin with `start`, sorted.
-pub(in crate::storage) fn label_values<S: SqlSession>(
+pub(super) fn label_values<S: SqlSession>(
     session: &S,
     key: &str,
     start: &str,
     limit: usize,
-) -> Result<Vec<LabelValue>, S::Error> {
+) -> SqlResult<Vec<LabelValue>, S> {
     let sql = format!(
         "SELECT l.value, count(DISTINCT l.artifact), count(*), CAST(sum(c.size) AS bigint)
            FROM ({VALUES} LIMIT ?3) v JOIN label l ON l.key = ?1 AND l.value = v.value
@@ -123,7 +120,7 @@ impl AnnotationChanges {
     }
 
     /// Writes the changes. Annotations of artifacts that are not stored are left out.
-    pub(in crate::storage) fn write<S: SqlSession>(self, session: &S) -> Result<(), S::Error> {
+    pub(in crate::storage) fn write<S: SqlSession>(self, session: &S) -> SqlResult<(), S> {
         if self.0.is_empty() {
             return Ok(());
         }

@@ -1,14 +1,20 @@
 //! Captures.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use super::{DamagedValue, SqlRow, SqlSession, read_rows, read_rows_of};
-use crate::artifact::{Signature, SignatureState};
-use crate::digest::{CoreHash, Digest};
-use crate::storage::interface::{CaptureRecord, CaptureTarget};
+use super::{
+    DamagedValue, SqlResult, SqlRow, SqlSession, SqlSnapshot, SqlValue, in_order, read_rows, read_rows_of,
+};
+use crate::artifact::{Signature, SignatureState, parse_manifest};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::storage::interface::{
+    CaptureQueries, CaptureRecord, CaptureTarget, FileRecord, MemberRecord, SharedFile,
+};
+use crate::storage::seal::seal;
+use crate::storage::{PayloadDefect, Result, StorageError};
 
 /// Returns the capture in the columns of [`Dialect::capture_columns`](super::Dialect).
-fn capture_record(row: &SqlRow) -> Result<CaptureRecord, DamagedValue> {
+fn capture_record(row: &SqlRow) -> std::result::Result<CaptureRecord, DamagedValue> {
     let warnings = row.optional_text(5)?.map(|warnings| serde_json::from_str(&warnings)).transpose();
     let state = row.optional_text(6)?.map(|state| {
         SignatureState::named(&state).ok_or(DamagedValue::new(6, "a signature has no such state"))
@@ -26,48 +32,24 @@ fn capture_record(row: &SqlRow) -> Result<CaptureRecord, DamagedValue> {
     })
 }
 
-/// Returns the captures of artifacts for which `condition` holds, in the order in which they were added.
-fn captures_where<S: SqlSession>(
-    session: &S,
-    of: &[CoreHash],
-    condition: &str,
-) -> Result<Vec<Vec<CaptureRecord>>, S::Error> {
-    let (columns, joins) = S::DIALECT.capture_columns();
-    let sql = format!(
-        "SELECT {columns} FROM {} JOIN capture c ON c.artifact = a.id {joins} WHERE {condition} ORDER BY c.id",
-        S::DIALECT.artifacts("?1")
-    );
-    read_rows_of(session, &sql, (of, &[]), capture_record)
-}
-
 /// Returns the captures of each artifact in the order in which they were added.
 pub(in crate::storage) fn captures<S: SqlSession>(
     session: &S,
     of: &[CoreHash],
-) -> Result<Vec<Vec<CaptureRecord>>, S::Error> {
-    captures_where(session, of, "true")
-}
-
-/// Returns the preferred capture of each artifact: captures with a verified signature come first, then unsigned ones, then
-/// those with an unchecked signature, and those with a wrong signature last; among equals, the one that was added first.
-pub(in crate::storage) fn preferred_captures<S: SqlSession>(
-    session: &S,
-    of: &[CoreHash],
-) -> Result<Vec<Option<CaptureRecord>>, S::Error> {
-    let condition = format!(
-        "c.id = (SELECT f.id FROM capture f WHERE f.artifact = a.id ORDER BY
-                  CASE {} WHEN 'verified' THEN 0 WHEN 'unchecked' THEN 2 WHEN 'wrong' THEN 3 ELSE 1 END, f.id LIMIT 1)",
-        S::DIALECT.signature_state("f")
+) -> SqlResult<Vec<Vec<CaptureRecord>>, S> {
+    let (columns, joins) = S::DIALECT.capture_columns();
+    let sql = format!(
+        "SELECT {columns} FROM {} JOIN capture c ON c.artifact = a.id {joins} ORDER BY c.id",
+        S::DIALECT.artifacts("?1")
     );
-    let found = captures_where(session, of, &condition)?;
-    Ok(found.into_iter().map(|captures| captures.into_iter().next()).collect())
+    read_rows_of(session, &sql, (of, &[]), capture_record)
 }
 
 /// Returns each of these captures, if it is stored.
 pub(in crate::storage) fn captures_with<S: SqlSession>(
     session: &S,
     targets: &[CaptureTarget],
-) -> Result<Vec<Option<CaptureRecord>>, S::Error> {
+) -> SqlResult<Vec<Option<CaptureRecord>>, S> {
     let (columns, joins) = S::DIALECT.capture_columns();
     let sql = format!(
         "SELECT {columns} FROM {} JOIN artifact a ON a.id = c.artifact {joins}",
@@ -78,4 +60,164 @@ pub(in crate::storage) fn captures_with<S: SqlSession>(
     let found: HashMap<_, _> =
         found.into_iter().map(|record| ((record.artifact, record.capture), record)).collect();
     Ok(targets.iter().map(|target| found.get(&(target.artifact, target.capture)).cloned()).collect())
+}
+
+/// The blob of a capture, which has not been read.
+struct CaptureBlob {
+    /// `None` if it is missing.
+    size: Option<u64>,
+    /// The name of the document that it is; `None` if it is the manifest of a directory.
+    document_name: Option<String>,
+    /// Whether the capture's seal matches its artifact.
+    is_sealed: bool,
+}
+
+/// Returns the blob of a capture of an artifact.
+fn own_blob<S: SqlSnapshot>(
+    snapshot: &S,
+    core: CoreHash,
+    capture: CaptureHash,
+) -> Result<Option<CaptureBlob>> {
+    let dialect = S::Session::DIALECT;
+    let sql = format!(
+        "SELECT b.size, {}, c.seal FROM {} JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+           LEFT JOIN blob b ON b.{} = c.{} WHERE a.core = ?2",
+        dialect.name_of_document(),
+        dialect.captures_with_hashes("?1"),
+        dialect.key_of_blob(),
+        dialect.blob_of_capture()
+    );
+    let expected_seal = seal(core, capture);
+    let found = snapshot.read_rows(&sql, &[[capture.0].as_slice().into(), (&core.0).into()], |row| {
+        let size = row.optional_integer(0)?.map(|_| row.count(0)).transpose()?;
+        let is_sealed = row.bytes(2)? == expected_seal;
+        Ok(CaptureBlob { size, document_name: row.optional_text(1)?, is_sealed })
+    })?;
+    // In a damaged vault, the capture may be there more than once.
+    Ok(found.into_iter().min_by_key(|capture| !capture.is_sealed))
+}
+
+impl<S: SqlSnapshot> CaptureQueries for S {
+    fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>> {
+        self.answer(captures(self.session(), of))
+    }
+
+    fn captures_with(&self, targets: &[CaptureTarget]) -> Result<Vec<Option<CaptureRecord>>> {
+        self.answer(captures_with(self.session(), targets))
+    }
+
+    fn members(&self, core: CoreHash, capture: CaptureHash) -> Result<Vec<MemberRecord>> {
+        let damaged = |defect| StorageError::damaged(core, capture, defect);
+        let own = own_blob(self, core, capture)?.ok_or_else(|| damaged(PayloadDefect::NoMembers))?;
+        if !own.is_sealed {
+            return Err(damaged(PayloadDefect::NotItsOwn));
+        }
+        let blob = BlobHash(capture.0);
+        let size = own.size.ok_or_else(|| damaged(PayloadDefect::Missing { blob }))?;
+        if let Some(name) = own.document_name {
+            return Ok(vec![MemberRecord { name, blob, size }]);
+        }
+        let files = parse_manifest(&self.bytes(core, capture, blob)?);
+        let files = files.ok_or_else(|| damaged(PayloadDefect::NotItsOwn))?;
+        let blobs: Vec<BlobHash> = files.iter().map(|(_, blob)| *blob).collect();
+        let sql = format!("SELECT b.digest, b.size FROM {}", S::Session::DIALECT.blobs("?1"));
+        let sizes =
+            self.read_rows(&sql, &[blobs.as_slice().into()], |row| Ok((row.blob(0)?, row.count(1)?)))?;
+        let sizes: HashMap<BlobHash, u64> = sizes.into_iter().collect();
+        let member = |(name, blob)| {
+            let size = sizes.get(&blob).ok_or_else(|| damaged(PayloadDefect::Missing { blob }))?;
+            Ok(MemberRecord { name, blob, size: *size })
+        };
+        files.into_iter().map(member).collect()
+    }
+
+    fn read(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
+        self.bytes(core, capture, blob)
+    }
+
+    fn files(&self, blobs: &[BlobHash]) -> Result<Vec<Option<FileRecord>>> {
+        let dialect = S::Session::DIALECT;
+        let sql = format!(
+            "WITH first AS MATERIALIZED
+               (SELECT b.digest, b.{key} AS blob,
+                       (SELECT min(m.capture) FROM {files} m WHERE m.blob = b.{key}) AS capture FROM {blobs})
+             SELECT f.digest, a.core, {hash}, m.name
+               FROM first f CROSS JOIN member m CROSS JOIN capture c CROSS JOIN artifact a
+              WHERE m.capture = f.capture AND m.blob = f.blob AND c.id = m.capture AND a.id = c.artifact
+              ORDER BY m.name DESC",
+            key = dialect.key_of_blob(),
+            files = dialect.files_of_directories(),
+            blobs = dialect.blobs("?1"),
+            hash = dialect.hash_of_capture()
+        );
+        let found = self.read_rows(&sql, &[blobs.into()], |row| {
+            let file = FileRecord { artifact: row.core(1)?, capture: row.capture(2)?, name: row.text(3)? };
+            Ok((row.blob(0)?, Some(file)))
+        })?;
+        // Of several names, the first one replaces the others.
+        Ok(in_order(blobs, &found.into_iter().collect()))
+    }
+
+    fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>> {
+        let dialect = S::Session::DIALECT;
+        let (artifacts, is_document) = (dialect.artifacts("?1"), dialect.is_of_documents("k"));
+        let (blob, others) = (dialect.blob_of_capture(), dialect.is_in("a.core", "?1"));
+        let sql = format!(
+            "WITH file AS MATERIALIZED
+               (SELECT a.core, m.name, m.blob
+                  FROM {artifacts} JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id
+                UNION
+                SELECT a.core, {name}, c.{blob}
+                  FROM {artifacts} JOIN kind k ON k.id = a.kind JOIN capture c ON c.artifact = a.id WHERE {is_document}),
+             dependent AS
+               (SELECT m.blob, a.core
+                  FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
+                 WHERE m.blob IN (SELECT blob FROM file) AND NOT {others}
+                UNION
+                SELECT c.{blob}, a.core
+                  FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+                 WHERE c.{blob} IN (SELECT blob FROM file) AND {is_document} AND NOT {others}),
+             listed AS
+               (SELECT blob, core, row_number() OVER (PARTITION BY blob ORDER BY core) AS number,
+                       count(*) OVER (PARTITION BY blob) AS count FROM dependent)
+             SELECT f.core, f.name, f.blob, l.core, l.count FROM file f JOIN listed l ON l.blob = f.blob
+              WHERE l.number <= ?2 ORDER BY f.core, f.name, f.blob, l.number",
+            name = dialect.name_of_document()
+        );
+        let listed = [SharedFile::LISTED.into()];
+        let rows = read_rows_of(self.session(), &sql, (of, &listed), |row| {
+            Ok((row.text(1)?, row.value(2)?.clone(), row.core(3)?, row.count(4)?))
+        });
+        let of_artifact = |rows: Vec<(String, SqlValue, CoreHash, u64)>| {
+            let files = rows.chunk_by(|one, other| (&one.0, &one.1) == (&other.0, &other.1));
+            let file = |rows: &[(String, SqlValue, CoreHash, u64)]| {
+                let (name, _, _, count) = rows.first()?;
+                let dependents = rows.iter().map(|(_, _, dependent, _)| *dependent).collect();
+                Some(SharedFile { name: name.clone(), dependents, count: *count })
+            };
+            files.filter_map(file).collect()
+        };
+        Ok(self.answer(rows)?.into_iter().map(of_artifact).collect())
+    }
+
+    fn artifacts_with_bytes(&self, of: &[CoreHash]) -> Result<Vec<BTreeSet<CoreHash>>> {
+        let dialect = S::Session::DIALECT;
+        let sql = format!(
+            "SELECT a.core, f.core AS other FROM {artifacts} JOIN kind k ON k.id = a.kind
+               JOIN capture c ON c.artifact = a.id JOIN member m ON m.blob = c.{blob}
+               JOIN capture d ON d.id = m.capture JOIN artifact f ON f.id = d.artifact
+              WHERE {is_document} AND f.id <> a.id
+             UNION
+             SELECT a.core, f.core FROM {artifacts} JOIN kind k ON k.id = a.kind
+               JOIN capture c ON c.artifact = a.id JOIN capture d ON d.{blob} = c.{blob}
+               JOIN artifact f ON f.id = d.artifact JOIN kind g ON g.id = f.kind
+              WHERE {is_document} AND {is_other_document} AND f.id <> a.id",
+            artifacts = dialect.artifacts("?1"),
+            blob = dialect.blob_of_capture(),
+            is_document = dialect.is_of_documents("k"),
+            is_other_document = dialect.is_of_documents("g")
+        );
+        let found = self.answer(read_rows_of(self.session(), &sql, (of, &[]), |row| row.core(1)))?;
+        Ok(found.into_iter().map(BTreeSet::from_iter).collect())
+    }
 }

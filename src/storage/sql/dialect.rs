@@ -6,18 +6,41 @@ pub(in crate::storage) enum Dialect {
     /// SQLite. Digests are found by their first eight bytes: an index of whole ones would store them twice.
     Sqlite,
     /// PostgreSQL. Long texts cannot be in an index: they are found by the column `key`, which has a hash of them.
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "only that engine is one"))]
     Postgres,
 }
 
 impl Dialect {
-    /// Returns the rows `a` of the table of artifacts whose core hashes are in the parameter `list`.
-    pub(super) fn artifacts(self, list: &str) -> String {
+    /// Returns the rows `alias` of a table whose digests in `column` are in the parameter `list`.
+    fn rows_with(self, table: &str, alias: &str, column: &str, list: &str) -> String {
         match self {
             Self::Sqlite => format!(
-                "rarray({list}) r CROSS JOIN artifact a ON substr(a.core, 1, 8) = substr(r.value, 1, 8) AND a.core = r.value"
+                "rarray({list}) r CROSS JOIN {table} {alias}
+                   ON substr({alias}.{column}, 1, 8) = substr(r.value, 1, 8) AND {alias}.{column} = r.value"
             ),
-            Self::Postgres => format!("(SELECT * FROM artifact WHERE core = ANY({list})) a"),
+            Self::Postgres => format!("(SELECT * FROM {table} WHERE {column} = ANY({list})) {alias}"),
+        }
+    }
+
+    /// Returns the rows `a` of the table of artifacts whose core hashes are in the parameter `list`.
+    pub(super) fn artifacts(self, list: &str) -> String {
+        self.rows_with("artifact", "a", "core", list)
+    }
+
+    /// Returns the rows `b` of the table of blobs whose hashes are in the parameter `list`.
+    pub(super) fn blobs(self, list: &str) -> String {
+        self.rows_with("blob", "b", "digest", list)
+    }
+
+    /// Returns the captures `c` whose hashes are in the parameter `list`.
+    pub(super) fn captures_with_hashes(self, list: &str) -> String {
+        match self {
+            Self::Sqlite => {
+                format!(
+                    "{} CROSS JOIN capture c ON c.blob = h.id",
+                    self.rows_with("blob", "h", "digest", list)
+                )
+            }
+            Self::Postgres => self.rows_with("capture", "c", "digest", list),
         }
     }
 
@@ -84,17 +107,6 @@ impl Dialect {
         }
     }
 
-    /// Returns the captures `c` whose hashes are in the parameter `list`.
-    pub(super) fn captures_with_hashes(self, list: &str) -> String {
-        match self {
-            Self::Sqlite => format!(
-                "rarray({list}) r CROSS JOIN blob h ON substr(h.digest, 1, 8) = substr(r.value, 1, 8) AND h.digest = r.value
-                   CROSS JOIN capture c ON c.blob = h.id"
-            ),
-            Self::Postgres => format!("(SELECT * FROM capture WHERE digest = ANY({list})) c"),
-        }
-    }
-
     /// Returns the hash of a capture `c`.
     pub(super) fn capture_hash(self) -> &'static str {
         match self {
@@ -118,19 +130,106 @@ impl Dialect {
         }
     }
 
-    /// Returns the state of the signature of a capture, NULL if it has none.
-    pub(super) fn signature_state(self, capture: &str) -> String {
-        match self {
-            Self::Sqlite => format!("(SELECT s.state FROM signature s WHERE s.capture = {capture}.id)"),
-            Self::Postgres => format!("{capture}.signature"),
-        }
-    }
-
     /// Returns the column of a capture that refers to its blob.
     pub(super) fn blob_of_capture(self) -> &'static str {
         match self {
             Self::Sqlite => "blob",
             Self::Postgres => "digest",
+        }
+    }
+
+    /// Returns the column of a blob by which captures and members refer to it.
+    pub(super) fn key_of_blob(self) -> &'static str {
+        match self {
+            Self::Sqlite => "id",
+            Self::Postgres => "digest",
+        }
+    }
+
+    /// Returns the hash of a capture `c`, which [`Dialect::captures`] need not be joined for.
+    pub(super) fn hash_of_capture(self) -> &'static str {
+        match self {
+            Self::Sqlite => "(SELECT h.digest FROM blob h WHERE h.id = c.blob)",
+            Self::Postgres => "c.digest",
+        }
+    }
+
+    /// Returns the condition that artifacts of a kind are documents.
+    pub(super) fn is_of_documents(self, kind: &str) -> String {
+        match self {
+            Self::Sqlite => format!("{kind}.member IS NOT NULL"),
+            Self::Postgres => format!("NOT {kind}.is_directory"),
+        }
+    }
+
+    /// Returns the name of the document that a capture `c` of an artifact of the kind `k` is; NULL if it is a directory.
+    pub(super) fn name_of_document(self) -> &'static str {
+        match self {
+            Self::Sqlite => "k.member",
+            Self::Postgres => {
+                "CASE WHEN NOT k.is_directory THEN coalesce(
+                   (SELECT min(n.name) FROM member n WHERE n.capture = c.id AND n.blob = c.digest), '') END"
+            }
+        }
+    }
+
+    /// Returns the files of directories.
+    pub(super) fn files_of_directories(self) -> &'static str {
+        match self {
+            Self::Sqlite => "member",
+            Self::Postgres => {
+                "(SELECT n.* FROM member n JOIN capture d ON d.id = n.capture JOIN artifact f ON f.id = d.artifact
+                    JOIN kind k ON k.id = f.kind WHERE k.is_directory)"
+            }
+        }
+    }
+
+    /// Returns the values of attributes that artifacts have.
+    pub(super) fn values_of_attributes(self) -> &'static str {
+        match self {
+            Self::Sqlite => {
+                "(SELECT v.name, v.value FROM attribute_value v WHERE EXISTS (SELECT 1 FROM attribute WHERE value = v.id))"
+            }
+            Self::Postgres => "attribute",
+        }
+    }
+
+    /// Returns a condition on the value of an attribute that those satisfy which begin with the parameter `start`, and of
+    /// others at most ones that come after them.
+    pub(super) fn can_begin_with(self, value: &str, start: &str) -> String {
+        match self {
+            Self::Sqlite => format!("{value} >= {start}"),
+            Self::Postgres => {
+                format!("left({value}, 200) >= left({start}, 200) AND starts_with({value}, {start})")
+            }
+        }
+    }
+
+    /// Returns the time of an entry of the journal `j`: the one in its text, which is chained.
+    pub(super) fn time_of_entry(self) -> &'static str {
+        match self {
+            Self::Sqlite => {
+                // The text of an addition is built from the column.
+                "coalesce(CASE WHEN json_valid(j.entry)
+                            THEN CAST(round(unixepoch(j.entry ->> 'at', 'subsec') * 1000) AS INTEGER) END, j.at)"
+            }
+            Self::Postgres => "j.at",
+        }
+    }
+
+    /// Returns the action of an entry of the journal `j`.
+    pub(super) fn action_of_entry(self) -> &'static str {
+        match self {
+            Self::Sqlite => "coalesce(j.entry ->> 'action', 'add')",
+            Self::Postgres => "j.action",
+        }
+    }
+
+    /// Returns the text of an entry of the journal `j`, and the join for it.
+    pub(super) fn text_of_entry(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Sqlite => ("e.entry", "JOIN journal_entries e ON e.seq = j.seq"),
+            Self::Postgres => ("j.entry", ""),
         }
     }
 
@@ -275,6 +374,14 @@ impl Dialect {
         match self {
             Self::Sqlite => SignedCaptures { tables, state: "s.state", key_id: "s.key_id" },
             Self::Postgres => SignedCaptures { tables, state: "x.signature", key_id: "x.key_id" },
+        }
+    }
+
+    /// Returns the condition that a capture `x` has no signature.
+    pub(super) fn is_unsigned(self) -> &'static str {
+        match self {
+            Self::Sqlite => "NOT EXISTS (SELECT 1 FROM signature s WHERE s.capture = x.id)",
+            Self::Postgres => "x.signature IS NULL",
         }
     }
 

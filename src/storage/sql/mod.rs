@@ -7,6 +7,7 @@ mod artifacts;
 mod captures;
 mod dialect;
 mod find;
+mod journal;
 mod names;
 mod statistics;
 mod stored;
@@ -17,31 +18,30 @@ mod value;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use crate::digest::{CoreHash, Digest};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
-pub(in crate::storage) use annotations::{
-    AnnotationChanges, annotations, label_keys, label_values, manual_links, tagged,
-};
-pub(in crate::storage) use artifacts::{artifacts, attributes, attributes_named, resolve};
-pub(in crate::storage) use captures::{captures, captures_with, preferred_captures};
+pub(in crate::storage) use annotations::{AnnotationChanges, annotations};
+#[cfg(feature = "postgres")]
+pub(in crate::storage) use artifacts::artifacts;
+use artifacts::attributes_named;
+pub(in crate::storage) use captures::captures;
+#[cfg(feature = "postgres")]
+pub(in crate::storage) use captures::captures_with;
 pub(in crate::storage) use dialect::Dialect;
-pub(in crate::storage) use find::{
-    ConditionRows, FindSnapshot, RequiredMention, StatementParameters, count, count_by_day, find,
-};
+pub(in crate::storage) use find::{ConditionRows, FindSnapshot, RequiredMention, StatementParameters};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use find::{PAGE_COLUMNS, SortExpression, matching, page_artifact};
-pub(in crate::storage) use names::{has_namesake, missing_names, named, names, shared_names};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use names::{has_namesake_condition, is_original};
-pub(in crate::storage) use statistics::statistics;
 pub(in crate::storage) use stored::{differently_derived, journaled_row, journaled_rows};
 pub(in crate::storage) use table::SqlTable;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use table::SqlType;
-pub(in crate::storage) use tombstones::{
-    TOMBSTONE, put_tombstones, readmit, removed_artifacts, tombstone, tombstones_beginning, tombstones_with,
-};
-pub(in crate::storage) use value::{DamagedValue, SqlParameter, SqlRow, SqlValue};
+pub(in crate::storage) use tombstones::{TOMBSTONE, put_tombstones, readmit, tombstone, tombstones_with};
+pub(in crate::storage) use value::{DamagedValue, SqlParameter, SqlRow, SqlValue, ceil_millis};
+
+/// A result of a statement.
+type SqlResult<T, S> = Result<T, <S as SqlSession>::Error>;
 
 /// A transaction that runs statements.
 pub(in crate::storage) trait SqlSession {
@@ -54,6 +54,13 @@ pub(in crate::storage) trait SqlSession {
     /// Returns the rows of a query.
     fn rows(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> Result<Vec<SqlRow>, Self::Error>;
 
+    /// Calls `take` with each row of a query as they arrive, without keeping them. `take` must not use the session.
+    fn each(
+        &self,
+        sql: &str,
+        take: &mut dyn FnMut(&SqlRow) -> Result<(), DamagedValue>,
+    ) -> Result<(), Self::Error>;
+
     /// Runs a statement that returns no rows.
     fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> Result<(), Self::Error>;
 
@@ -64,13 +71,43 @@ pub(in crate::storage) trait SqlSession {
     fn delete(&self, table: &SqlTable, keys: &[Vec<SqlValue>]) -> Result<(), Self::Error>;
 }
 
+/// A snapshot of a vault in a database. What both databases are asked with the same statements follows from it; engines
+/// implement the other traits of a [`Snapshot`](crate::storage::Snapshot) with structures of their own.
+pub(in crate::storage) trait SqlSnapshot {
+    type Session: SqlSession;
+
+    /// Returns the transaction.
+    fn session(&self) -> &Self::Session;
+
+    /// Returns the answer, or the error with the name of the vault.
+    fn answer<T>(&self, outcome: SqlResult<T, Self::Session>) -> crate::storage::Result<T>;
+
+    /// Returns the bytes of a blob that belongs to a capture, hashed again.
+    fn bytes(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> crate::storage::Result<Vec<u8>>;
+
+    /// Checks that the texts of journal entries are read as the schema says.
+    fn expect_journal_texts(&self) -> crate::storage::Result<()> {
+        Ok(())
+    }
+
+    /// Returns what `read` makes of each row of a query.
+    fn read_rows<T>(
+        &self,
+        sql: &str,
+        parameters: &[SqlParameter<'_>],
+        read: impl Fn(&SqlRow) -> Result<T, DamagedValue>,
+    ) -> crate::storage::Result<Vec<T>> {
+        self.answer(read_rows(self.session(), sql, parameters, read))
+    }
+}
+
 /// Returns what `read` makes of each row of a query.
 fn read_rows<S: SqlSession, T>(
     session: &S,
     sql: &str,
     parameters: &[SqlParameter<'_>],
     read: impl Fn(&SqlRow) -> Result<T, DamagedValue>,
-) -> Result<Vec<T>, S::Error> {
+) -> SqlResult<Vec<T>, S> {
     Ok(session.rows(sql, parameters)?.iter().map(read).collect::<Result<_, _>>()?)
 }
 
@@ -81,7 +118,7 @@ fn read_rows_of<S: SqlSession, T: Clone>(
     sql: &str,
     (of, others): (&[CoreHash], &[SqlParameter<'_>]),
     read: impl Fn(&SqlRow) -> Result<T, DamagedValue>,
-) -> Result<Vec<Vec<T>>, S::Error> {
+) -> SqlResult<Vec<Vec<T>>, S> {
     let mut found: HashMap<CoreHash, Vec<T>> = HashMap::new();
     for row in session.rows(sql, &[&[of.into()], others].concat())? {
         found.entry(row.core(0)?).or_default().push(read(&row)?);
@@ -93,7 +130,7 @@ fn read_rows_of<S: SqlSession, T: Clone>(
 fn artifact_numbers<S: SqlSession>(
     session: &S,
     of: impl IntoIterator<Item = CoreHash>,
-) -> Result<HashMap<CoreHash, i64>, S::Error> {
+) -> SqlResult<HashMap<CoreHash, i64>, S> {
     let of: Vec<CoreHash> = of.into_iter().collect();
     let sql = format!("SELECT a.core, a.id FROM {}", S::DIALECT.artifacts("?1"));
     let numbers =

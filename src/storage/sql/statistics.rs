@@ -2,8 +2,8 @@
 
 use chrono::DateTime;
 
-use super::artifacts::{ARTIFACT, artifact_record};
-use super::{DamagedValue, SqlRow, SqlSession, read_rows};
+use super::value::ARTIFACT;
+use super::{DamagedValue, SqlResult, SqlRow, SqlSession, read_rows};
 use crate::artifact::FINISHED_AT;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
@@ -29,10 +29,7 @@ fn dated(by: TimeBasis) -> String {
 }
 
 /// Returns the statistics. `by` determines which artifacts are oldest and newest, and the day of each.
-pub(in crate::storage) fn statistics<S: SqlSession>(
-    session: &S,
-    by: TimeBasis,
-) -> Result<Statistics, S::Error> {
+pub(super) fn statistics<S: SqlSession>(session: &S, by: TimeBasis) -> SqlResult<Statistics, S> {
     let tables =
         ["link", "tag", "pin", "note", "label"].map(|table| format!("(SELECT count(*) FROM {table})"));
     let counts = only(
@@ -53,7 +50,7 @@ pub(in crate::storage) fn statistics<S: SqlSession>(
         ),
         &[Extremes::LARGEST.into()],
         |row| {
-            let artifact = artifact_record(row)?;
+            let artifact = row.artifact()?;
             Ok(ArtifactSize { artifact, bytes: row.count(6)?, captures: row.count(7)? })
         },
     )?;
@@ -75,12 +72,12 @@ pub(in crate::storage) fn statistics<S: SqlSession>(
 }
 
 /// Returns the only row of a query.
-fn only<S: SqlSession>(session: &S, sql: &str) -> Result<SqlRow, S::Error> {
+fn only<S: SqlSession>(session: &S, sql: &str) -> SqlResult<SqlRow, S> {
     let missing = DamagedValue::new(0, "a count has no row");
     Ok(session.rows(sql, &[])?.pop().ok_or(missing)?)
 }
 
-fn kinds<S: SqlSession>(session: &S) -> Result<Vec<KindTotals>, S::Error> {
+fn kinds<S: SqlSession>(session: &S) -> SqlResult<Vec<KindTotals>, S> {
     let sql = "SELECT k.name, count(DISTINCT c.artifact), count(*), CAST(sum(c.size) AS bigint)
                  FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
                 GROUP BY k.name ORDER BY k.name";
@@ -90,7 +87,7 @@ fn kinds<S: SqlSession>(session: &S) -> Result<Vec<KindTotals>, S::Error> {
     })
 }
 
-fn blobs<S: SqlSession>(session: &S) -> Result<BlobCounts, S::Error> {
+fn blobs<S: SqlSession>(session: &S) -> SqlResult<BlobCounts, S> {
     let (is_kept, own) = (S::DIALECT.is_kept_blob(), S::DIALECT.blob_of_capture());
     let row = only(
         session,
@@ -110,7 +107,7 @@ fn first_by<S: SqlSession>(
     session: &S,
     by: TimeBasis,
     direction: &str,
-) -> Result<Option<ArtifactTime>, S::Error> {
+) -> SqlResult<Option<ArtifactTime>, S> {
     let order = match by {
         TimeBasis::LastSeen => format!("d.entry {direction}"),
         TimeBasis::FirstSeen | TimeBasis::Created | TimeBasis::Finished => {
@@ -122,13 +119,12 @@ fn first_by<S: SqlSession>(
            JOIN artifact a ON a.id = f.id JOIN kind k ON k.id = a.kind",
         dated(by)
     );
-    let first = read_rows(session, &sql, &[], |row| {
-        Ok(ArtifactTime { artifact: artifact_record(row)?, at: row.time(6)? })
-    });
+    let first =
+        read_rows(session, &sql, &[], |row| Ok(ArtifactTime { artifact: row.artifact()?, at: row.time(6)? }));
     Ok(first?.pop())
 }
 
-fn days<S: SqlSession>(session: &S, by: TimeBasis) -> Result<Vec<Day>, S::Error> {
+fn days<S: SqlSession>(session: &S, by: TimeBasis) -> SqlResult<Vec<Day>, S> {
     let captures = match by {
         TimeBasis::FirstSeen => "SELECT added_at AS at, size FROM capture".to_owned(),
         TimeBasis::LastSeen => "SELECT seen_at AS at, size FROM capture".to_owned(),

@@ -1,7 +1,7 @@
 //! Records of what was removed, which cannot be added again unless this is explicitly allowed.
 
 use super::table::TOMBSTONE as TABLE;
-use super::{DamagedValue, SqlParameter, SqlRow, SqlSession, read_rows};
+use super::{DamagedValue, SqlParameter, SqlResult, SqlRow, SqlSession, read_rows};
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::Tombstone;
 
@@ -29,18 +29,18 @@ fn select<S: SqlSession>(
     session: &S,
     rest: &str,
     parameters: &[SqlParameter<'_>],
-) -> Result<Vec<Tombstone>, S::Error> {
+) -> SqlResult<Vec<Tombstone>, S> {
     let sql = format!("SELECT {TOMBSTONE} FROM tombstone t WHERE {rest}");
     read_rows(session, &sql, parameters, tombstone)
 }
 
 /// Returns up to `limit` tombstones of core hashes and capture hashes that begin with `prefix`, the latest first. Several
 /// removed artifacts may have had a capture with the same hash: the last removal counts.
-pub(in crate::storage) fn tombstones_beginning<S: SqlSession>(
+pub(super) fn tombstones_beginning<S: SqlSession>(
     session: &S,
     prefix: &DigestPrefix,
     limit: usize,
-) -> Result<Vec<Tombstone>, S::Error> {
+) -> SqlResult<Vec<Tombstone>, S> {
     let (low, high) = prefix.range();
     let rest = "t.digest BETWEEN ?1 AND ?2
                   AND t.entry = (SELECT max(l.entry) FROM tombstone l WHERE l.digest = t.digest)
@@ -50,12 +50,12 @@ pub(in crate::storage) fn tombstones_beginning<S: SqlSession>(
 
 /// Returns up to `limit` tombstones of artifacts, or of those of one kind, from the journal entries after `after`, in the order
 /// in which they were removed. Artifacts that are in the vault again have none.
-pub(in crate::storage) fn removed_artifacts<S: SqlSession>(
+pub(super) fn removed_artifacts<S: SqlSession>(
     session: &S,
     kind: Option<&str>,
     after: u64,
     limit: usize,
-) -> Result<Vec<Tombstone>, S::Error> {
+) -> SqlResult<Vec<Tombstone>, S> {
     let rest = format!(
         "t.digest = t.core AND (?1 IS NULL OR t.kind = ?1) AND t.entry > ?2 AND NOT {} ORDER BY t.entry, t.digest LIMIT ?3",
         S::DIALECT.is_stored("t.core")
@@ -68,7 +68,7 @@ pub(in crate::storage) fn removed_artifacts<S: SqlSession>(
 pub(in crate::storage) fn tombstones_with<S: SqlSession>(
     session: &S,
     digests: &[&[Digest]],
-) -> Result<Vec<Vec<Tombstone>>, S::Error> {
+) -> SqlResult<Vec<Vec<Tombstone>>, S> {
     let rest = format!(
         "{} AND NOT {} ORDER BY t.core, t.digest <> t.core, t.digest, t.entry",
         S::DIALECT.is_in("t.digest", "?1"),
@@ -89,7 +89,7 @@ pub(in crate::storage) fn tombstones_with<S: SqlSession>(
 pub(in crate::storage) fn put_tombstones<S: SqlSession>(
     session: &S,
     tombstones: Vec<Tombstone>,
-) -> Result<(), S::Error> {
+) -> SqlResult<(), S> {
     if tombstones.is_empty() {
         return Ok(());
     }
@@ -111,7 +111,7 @@ pub(in crate::storage) fn put_tombstones<S: SqlSession>(
 }
 
 /// Deletes the tombstones of artifacts.
-pub(in crate::storage) fn readmit<S: SqlSession>(session: &S, cores: &[CoreHash]) -> Result<(), S::Error> {
+pub(in crate::storage) fn readmit<S: SqlSession>(session: &S, cores: &[CoreHash]) -> SqlResult<(), S> {
     let sql = format!("DELETE FROM tombstone WHERE {}", S::DIALECT.is_in("core", "?1"));
     session.execute(&sql, &[cores.into()])
 }

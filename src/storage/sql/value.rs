@@ -4,7 +4,8 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 
-use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::storage::interface::ArtifactRecord;
 
 /// A parameter of a statement.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +16,7 @@ pub(in crate::storage) enum SqlParameter<'p> {
     Integers(&'p [i64]),
     Texts(&'p [String]),
     Digests(&'p [Digest]),
+    Blobs(&'p [BlobHash]),
     Cores(&'p [CoreHash]),
 }
 
@@ -26,6 +28,9 @@ pub(in crate::storage) enum SqlValue {
     Text(String),
     Bytes(Vec<u8>),
 }
+
+/// The columns of an artifact `a` of the kind `k`, in the order that [`SqlRow::artifact`] reads.
+pub(super) const ARTIFACT: &str = "a.core, k.name, a.added_at, a.seen_at, a.id, a.arrival";
 
 /// A row that a query returned.
 #[derive(Clone, Debug)]
@@ -55,8 +60,9 @@ impl std::error::Error for DamagedValue {}
 
 /// Returns the first millisecond that is not before `time`. Stored times have milliseconds.
 pub(in crate::storage) fn ceil_millis(time: DateTime<Utc>) -> i64 {
+    let millis = time.timestamp_millis();
     let is_whole = time.timestamp_subsec_nanos().is_multiple_of(1_000_000);
-    time.timestamp_millis().saturating_add(i64::from(!is_whole))
+    if is_whole { millis } else { millis.saturating_add(1) }
 }
 
 macro_rules! parameters {
@@ -73,12 +79,14 @@ parameters! {
     i64: number => Self::Integer(Some(number));
     u64: number => Self::Integer(Some(i64::try_from(number).unwrap_or(i64::MAX)));
     usize: number => Self::Integer(Some(i64::try_from(number).unwrap_or(i64::MAX)));
+    Option<DateTime<Utc>>: time => Self::Integer(time.map(ceil_millis));
     Option<&'p str>: text => Self::Text(text);
     &'p str: text => Self::Text(Some(text));
     &'p Digest: digest => Self::Bytes(digest.as_bytes());
     &'p [i64]: numbers => Self::Integers(numbers);
     &'p [String]: texts => Self::Texts(texts);
     &'p [Digest]: digests => Self::Digests(digests);
+    &'p [BlobHash]: blobs => Self::Blobs(blobs);
     &'p [CoreHash]: cores => Self::Cores(cores);
 }
 
@@ -104,13 +112,13 @@ values! {
 }
 
 impl SqlRow {
-    fn get(&self, column: usize) -> Result<&SqlValue, DamagedValue> {
+    pub(super) fn value(&self, column: usize) -> Result<&SqlValue, DamagedValue> {
         self.0.get(column).ok_or(DamagedValue { column, reason: "a column is missing" })
     }
 
     /// Returns a number, if there is one.
     pub(in crate::storage) fn optional_integer(&self, column: usize) -> Result<Option<i64>, DamagedValue> {
-        match self.get(column)? {
+        match self.value(column)? {
             SqlValue::Null => Ok(None),
             SqlValue::Integer(number) => Ok(Some(*number)),
             _ => Err(DamagedValue { column, reason: "a value is not a number" }),
@@ -142,10 +150,18 @@ impl SqlRow {
 
     /// Returns a text, if there is one.
     pub(in crate::storage) fn optional_text(&self, column: usize) -> Result<Option<String>, DamagedValue> {
-        match self.get(column)? {
+        match self.value(column)? {
             SqlValue::Null => Ok(None),
             SqlValue::Text(text) => Ok(Some(text.clone())),
             _ => Err(DamagedValue { column, reason: "a value is not a text" }),
+        }
+    }
+
+    /// Returns a text, unless the column has another value.
+    pub(super) fn as_text(&self, column: usize) -> Option<&str> {
+        match self.value(column) {
+            Ok(SqlValue::Text(text)) => Some(text),
+            _ => None,
         }
     }
 
@@ -157,7 +173,7 @@ impl SqlRow {
 
     /// Returns bytes.
     pub(in crate::storage) fn bytes(&self, column: usize) -> Result<&[u8], DamagedValue> {
-        match self.get(column)? {
+        match self.value(column)? {
             SqlValue::Bytes(bytes) => Ok(bytes),
             _ => Err(DamagedValue { column, reason: "a value does not consist of bytes" }),
         }
@@ -166,7 +182,7 @@ impl SqlRow {
     /// Returns bytes, if there are any.
     #[cfg(feature = "postgres")]
     pub(in crate::storage) fn optional_bytes(&self, column: usize) -> Result<Option<&[u8]>, DamagedValue> {
-        if *self.get(column)? == SqlValue::Null { Ok(None) } else { self.bytes(column).map(Some) }
+        if *self.value(column)? == SqlValue::Null { Ok(None) } else { self.bytes(column).map(Some) }
     }
 
     /// Returns a digest.
@@ -175,13 +191,29 @@ impl SqlRow {
         self.bytes(column)?.try_into().map(Digest::from_bytes).map_err(invalid)
     }
 
+    /// Returns the artifact in the columns [`ARTIFACT`].
+    pub(super) fn artifact(&self) -> Result<ArtifactRecord, DamagedValue> {
+        Ok(ArtifactRecord {
+            core: self.core(0)?,
+            kind: self.text(1)?,
+            added_at: self.time(2)?,
+            seen_at: self.time(3)?,
+            addition: self.count(4)?,
+            arrival: self.count(5)?,
+        })
+    }
+
     /// Returns a digest, if there is one.
     pub(in crate::storage) fn optional_digest(&self, column: usize) -> Result<Option<Digest>, DamagedValue> {
-        if *self.get(column)? == SqlValue::Null { Ok(None) } else { self.digest(column).map(Some) }
+        if *self.value(column)? == SqlValue::Null { Ok(None) } else { self.digest(column).map(Some) }
     }
 
     pub(in crate::storage) fn core(&self, column: usize) -> Result<CoreHash, DamagedValue> {
         self.digest(column).map(CoreHash)
+    }
+
+    pub(in crate::storage) fn blob(&self, column: usize) -> Result<BlobHash, DamagedValue> {
+        self.digest(column).map(BlobHash)
     }
 
     pub(in crate::storage) fn capture(&self, column: usize) -> Result<CaptureHash, DamagedValue> {

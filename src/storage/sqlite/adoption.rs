@@ -8,7 +8,7 @@ use super::journal::SqliteJournalWriter;
 use super::store::Store;
 use super::{Result, StorageError, application_id, write_lock};
 use crate::storage::entry::Entry;
-use crate::storage::interface::{Adoption, AppendedEntry};
+use crate::storage::interface::{Adoption, AppendedEntry, JournalQueries as _};
 use crate::storage::recorded;
 use crate::storage::{BUSY_TIMEOUT, Head};
 

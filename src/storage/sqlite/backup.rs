@@ -12,7 +12,7 @@ use std::path::Path;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup as Copying, StepResult};
 
-use crate::storage::interface::{Backup, BackupError, BackupOptions, BackupProgress};
+use crate::storage::interface::{Backup, BackupError, BackupOptions, BackupProgress, JournalQueries as _};
 use crate::storage::sqlite::error::BusyReason;
 use crate::storage::sqlite::staging::{CreateDatabaseError, StagedDatabase};
 use crate::storage::sqlite::store::Store;

@@ -14,11 +14,6 @@ use crate::storage::journal::Head;
 use crate::storage::journal::JournalWriter;
 use crate::storage::{CaptureTarget, RecordedAddition, RecordedEntry, recorded};
 
-/// The SQL expression for the time of an entry of the journal `j`: the one in its text, which is chained. The text of
-/// an addition is built from the column.
-pub(super) const AT: &str = "coalesce(CASE WHEN json_valid(j.entry)
-    THEN CAST(round(unixepoch(j.entry ->> 'at', 'subsec') * 1000) AS INTEGER) END, j.at)";
-
 /// A writer that appends entries within a transaction.
 pub(super) struct SqliteJournalWriter {
     writer: JournalWriter,

@@ -1,16 +1,13 @@
 //! Queries. Functions that return several rows return them in an order that does not depend on how they were stored, and
 //! all return an error if the database cannot be read or the index is damaged.
 
-mod attributes;
 mod edges;
-mod files;
-mod journal;
 mod mentions;
 pub(super) mod owners;
 mod versions;
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,7 +15,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Params, Row};
 
 use super::dictionaries::DecompressionDictionaryCache;
-use super::ids::beginning;
+use super::ids::{artifact_id, beginning};
 use super::lists::MentionListReader;
 use super::mention_index::MentionIndexReader;
 use super::payload::PayloadReader;
@@ -116,6 +113,21 @@ impl<'s> SqliteSnapshot<'s> {
             .prepare_cached(sql)
             .and_then(|mut statement| statement.query_row([id.0], artifact_row))
             .map_err(|error| self.failed(error))
+    }
+
+    /// Returns the row id of an artifact.
+    pub(super) fn id_of(&self, core: CoreHash) -> Result<Option<ArtifactId>> {
+        self.answer(artifact_id(self.connection(), core).map(|id| id.map(ArtifactId)))
+    }
+
+    /// Returns those of the artifacts that are stored.
+    fn stored(&self, of: impl IntoIterator<Item = CoreHash>) -> Result<Vec<ArtifactRow>> {
+        of.into_iter().filter_map(|core| self.artifact(core).transpose()).collect()
+    }
+
+    /// Returns the core hashes of artifacts, which were read from the same snapshot.
+    pub(super) fn cores(&self, ids: impl IntoIterator<Item = ArtifactId>) -> Result<BTreeSet<CoreHash>> {
+        ids.into_iter().map(|id| self.core_of(id)).collect()
     }
 
     /// Returns the core hash of the artifact with this row id, which was read from the same snapshot.

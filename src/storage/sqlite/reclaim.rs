@@ -18,7 +18,7 @@ use super::search;
 use super::write_lock;
 use super::{Result, StorageError, Store};
 use crate::storage::entry::Entry;
-use crate::storage::interface::{Erasure, ReclaimResult, ReclaimableSpace, Remnant};
+use crate::storage::interface::{Erasure, JournalQueries as _, ReclaimResult, ReclaimableSpace, Remnant};
 
 impl Erasure {
     /// Maximum size in bytes of files that are rewritten after every removal, which takes less than a second.

@@ -1,57 +1,19 @@
 //! Removal of artifacts and of the content that becomes unreferenced.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension};
 
 use super::Result;
 use super::edit::WriteTransaction;
 use super::error::{ReadFailure, StorageError};
-use super::ids::ARTIFACTS_WITH_BLOB;
 use super::lists::MentionListReader;
 use super::mention_index;
 use super::read::SqliteSnapshot;
-use super::rows::ArtifactId;
 use super::search;
 use super::signatures;
 use super::unresolved::ReferenceReader;
 use crate::digest::CoreHash;
-use crate::storage::SharedFile;
-
-impl SqliteSnapshot<'_> {
-    /// Returns the files of each artifact that artifacts other than these also have, by name.
-    pub(super) fn shared_files_of(&self, artifacts: &[Option<ArtifactId>]) -> Result<Vec<Vec<SharedFile>>> {
-        let leaving: HashSet<ArtifactId> = artifacts.iter().copied().flatten().collect();
-        // A file shared by many artifacts, such as a policy, is looked up once.
-        let mut known: HashMap<i64, Vec<ArtifactId>> = HashMap::new();
-        let mut all = Vec::new();
-        for artifact in artifacts {
-            let mut shared = Vec::new();
-            let files = artifact.map(|artifact| files(self.connection(), artifact.0)).transpose();
-            for (name, blob) in files.map_err(|error| self.failed(error))?.unwrap_or_default() {
-                let dependents = match known.entry(blob) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(unknown) => {
-                        let dependents = artifacts_with_blob(self.connection(), blob);
-                        let mut dependents = dependents.map_err(|error| self.failed(error))?;
-                        dependents.retain(|dependent| !leaving.contains(dependent));
-                        unknown.insert(dependents)
-                    }
-                };
-                if !dependents.is_empty() {
-                    let count = dependents.len() as u64;
-                    let listed = dependents.iter().copied().take(SharedFile::LISTED);
-                    let dependents =
-                        listed.map(|dependent| self.core_of(dependent)).collect::<Result<_>>()?;
-                    shared.push(SharedFile { name, dependents, count });
-                }
-            }
-            all.push(shared);
-        }
-        Ok(all)
-    }
-}
 
 /// The SQL condition that the blob `b` is unreferenced.
 pub(super) const IS_ORPHAN: &str = "NOT EXISTS (SELECT 1 FROM capture c WHERE c.blob = b.id)
@@ -164,29 +126,6 @@ fn is_difference(connection: &Connection, blob: i64) -> rusqlite::Result<Option<
         ))?
         .query_row([blob], |row| row.get(0))
         .optional()
-}
-
-/// Returns the files of an artifact in all its captures, with their blobs.
-fn files(connection: &Connection, artifact: i64) -> rusqlite::Result<BTreeSet<(String, i64)>> {
-    connection
-        .prepare_cached(
-            "SELECT k.member, c.blob FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
-              WHERE c.artifact = ?1 AND k.member IS NOT NULL
-             UNION
-             SELECT m.name, m.blob FROM capture c JOIN member m ON m.capture = c.id WHERE c.artifact = ?1",
-        )?
-        .query_map([artifact], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect()
-}
-
-/// Returns the artifacts that have a blob, by core hash.
-fn artifacts_with_blob(connection: &Connection, blob: i64) -> rusqlite::Result<Vec<ArtifactId>> {
-    connection
-        .prepare_cached(&format!(
-            "SELECT a.id FROM artifact a WHERE a.id IN ({ARTIFACTS_WITH_BLOB}) ORDER BY a.core"
-        ))?
-        .query_map([blob], |row| row.get(0))?
-        .collect()
 }
 
 /// Returns the row ids that `sql` selects for `of`.

@@ -31,6 +31,7 @@ impl ToSql for SqlParameter<'_> {
             Self::Integers(numbers) => list(numbers, |number| Value::Integer(*number)),
             Self::Texts(texts) => list(texts, |text| Value::Text(text.clone())),
             Self::Digests(digests) => list(digests, |digest| Value::Blob(digest.as_bytes().to_vec())),
+            Self::Blobs(blobs) => list(blobs, |blob| Value::Blob(blob.0.as_bytes().to_vec())),
             Self::Cores(cores) => {
                 // Joined with, they would be found twice.
                 let cores: Vec<_> = cores.iter().collect::<BTreeSet<_>>().into_iter().collect();
@@ -78,6 +79,19 @@ impl SqlSession for Connection {
         // The other database needs more.
         let parameters = params_from_iter(parameters.iter().take(statement.parameter_count()));
         statement.query_map(parameters, shared_row)?.collect()
+    }
+
+    fn each(
+        &self,
+        sql: &str,
+        take: &mut dyn FnMut(&SqlRow) -> Result<(), DamagedValue>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = self.prepare_cached(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            take(&shared_row(row)?)?;
+        }
+        Ok(())
     }
 
     fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> rusqlite::Result<()> {

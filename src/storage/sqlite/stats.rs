@@ -2,19 +2,11 @@
 
 use rusqlite::Connection;
 
-use super::Result;
-use super::read::SqliteSnapshot;
 use super::{mention_index, search};
 use crate::storage::interface::EngineStatistics;
 
-impl SqliteSnapshot<'_> {
-    /// Returns the size of what is stored, and of the indexes.
-    pub(crate) fn engine_statistics(&self) -> Result<EngineStatistics> {
-        engine_statistics(self.connection()).map_err(|error| self.failed(error))
-    }
-}
-
-fn engine_statistics(connection: &Connection) -> rusqlite::Result<EngineStatistics> {
+/// Returns the size of what is stored, and of the indexes.
+pub(super) fn engine_statistics(connection: &Connection) -> rusqlite::Result<EngineStatistics> {
     let number = |sql| number(connection, sql);
     let page = number("SELECT page_size FROM pragma_page_size")?;
     Ok(EngineStatistics {

@@ -1,16 +1,18 @@
 //! Filters, orders and pages.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 
 use super::super::state::{MemoryArtifact, MemoryState};
+use super::MemorySnapshot;
 use super::mentions::record;
 use crate::digest::CoreHash;
-use crate::storage::TimeBasis;
 use crate::storage::interface::{
-    Condition, Cursor, Filter, Hit, HitPage, Match, Order, Page, sort_mentions_by_artifact,
+    Condition, Cursor, Filter, FindQueries, Hit, HitPage, Match, Order, Page, sort_mentions_by_artifact,
 };
+use crate::storage::{Result, TimeBasis};
 
 /// The key by which results are ordered. What an order does not compare is the same in all keys. `None` comes before
 /// any time, so that reversed it comes last.
@@ -59,11 +61,10 @@ fn cursor(artifact: &MemoryArtifact, order: Order) -> Cursor {
     }
 }
 
-impl MemoryState {
-    /// Returns a page of the artifacts that match.
-    pub(super) fn find(&self, filter: &Filter, order: Order, page: &Page) -> HitPage<Hit> {
+impl FindQueries for MemorySnapshot {
+    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>> {
         let after = page.after.as_ref().map(|after| SortKey::new(order, after));
-        let found = self.matching(filter).into_iter().map(|(artifact, matches)| {
+        let found = self.0.matching(filter).into_iter().map(|(artifact, matches)| {
             let cursor = cursor(artifact, order);
             let hit = Hit { artifact: artifact.record(), matches };
             (SortKey::new(order, &cursor), cursor, hit)
@@ -73,9 +74,25 @@ impl MemoryState {
         let is_more = found.len() > page.limit;
         found.truncate(page.limit);
         let next = found.last().filter(|_| is_more).map(|(_, cursor, _)| cursor.clone());
-        HitPage { items: found.into_iter().map(|(_, _, hit)| hit).collect(), next }
+        Ok(HitPage { items: found.into_iter().map(|(_, _, hit)| hit).collect(), next })
     }
 
+    fn count(&self, filter: &Filter) -> Result<u64> {
+        Ok(self.0.matching(filter).len() as u64)
+    }
+
+    fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>> {
+        let mut counts: BTreeMap<NaiveDate, u64> = BTreeMap::new();
+        for (artifact, _) in self.0.matching(filter) {
+            if let Some(at) = artifact.time(by) {
+                *counts.entry(at.date_naive()).or_default() += 1;
+            }
+        }
+        Ok(counts.into_iter().collect())
+    }
+}
+
+impl MemoryState {
     /// Returns all artifacts that match, by core hash, with their matches.
     pub(super) fn matching(&self, filter: &Filter) -> Vec<(&MemoryArtifact, Vec<Match>)> {
         let artifacts = self.all().filter(|artifact| {

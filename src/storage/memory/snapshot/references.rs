@@ -1,19 +1,67 @@
-//! References between artifacts by digest, manual links and containment.
+//! References between artifacts by digest.
 
 use std::collections::BTreeSet;
 
 use super::super::state::{MemoryArtifact, MemoryState};
 use super::mentions::record;
+use super::{MemorySnapshot, each};
 use crate::artifact::Mention;
-use crate::digest::CoreHash;
+use crate::digest::{CoreHash, Digest};
+use crate::storage::Result;
 use crate::storage::interface::{
-    Containment, Direction, Filter, ManualLink, ReferenceEdge, UnresolvedReference, UnresolvedTarget,
-    sort_references, sort_unresolved,
+    Direction, Filter, ReferenceEdge, ReferenceQueries, UnresolvedReference, UnresolvedTarget,
+    page_of_unresolved, sort_references, sort_unresolved,
 };
+
+impl ReferenceQueries for MemorySnapshot {
+    fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>> {
+        Ok(each(of, |core| match direction {
+            Direction::Out => self.0.references_from(core),
+            Direction::In => self.0.references_to(core),
+        }))
+    }
+
+    fn related_to_matching(
+        &self,
+        of: &[CoreHash],
+        filter: &Filter,
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>> {
+        let artifacts: Vec<&MemoryArtifact> = of.iter().filter_map(|core| self.0.artifact(*core)).collect();
+        let others: Vec<&MemoryArtifact> =
+            self.0.matching(filter).into_iter().map(|(artifact, _)| artifact).collect();
+        Ok(related(&artifacts, &others, relation, attribute))
+    }
+
+    fn stated_containers(&self, of: &[CoreHash]) -> Result<Vec<BTreeSet<CoreHash>>> {
+        Ok(each(of, |core| {
+            let is_stored = self.0.artifact(core).is_some();
+            let containers = self.0.all().filter(|other| is_stored && other.contains(core));
+            containers.map(|container| container.core).collect()
+        }))
+    }
+
+    fn missing_digests(&self, after: Option<Digest>, limit: usize) -> Result<Vec<UnresolvedReference>> {
+        let mut unresolved = Vec::new();
+        for artifact in self.0.all() {
+            let missing = self.0.references_from(artifact.core).into_iter().filter(|edge| !edge.is_resolved);
+            unresolved.extend(missing.map(|edge| UnresolvedReference {
+                missing: UnresolvedTarget::Digest(edge.mention.digest),
+                artifact: artifact.core,
+                relation: edge.relation,
+                role: Some(edge.mention.role),
+                place: Some(edge.mention.place),
+            }));
+        }
+        sort_unresolved(&mut unresolved);
+        Ok(page_of_unresolved(unresolved, after.map(UnresolvedTarget::Digest).as_ref(), limit))
+    }
+}
 
 impl MemoryState {
     /// Returns the references of an artifact to others.
-    pub(super) fn references_from(&self, core: CoreHash) -> Vec<ReferenceEdge> {
+    fn references_from(&self, core: CoreHash) -> Vec<ReferenceEdge> {
         let Some(artifact) = self.artifact(core) else { return Vec::new() };
         let edges = artifact.mentions().into_iter().filter(|mention| mention.digest != core.0);
         let mut edges: Vec<_> = edges.filter_map(|mention| self.edge(artifact, mention)).collect();
@@ -22,7 +70,7 @@ impl MemoryState {
     }
 
     /// Returns the references of other artifacts to one.
-    pub(super) fn references_to(&self, core: CoreHash) -> Vec<ReferenceEdge> {
+    fn references_to(&self, core: CoreHash) -> Vec<ReferenceEdge> {
         if self.artifact(core).is_none() {
             return Vec::new();
         }
@@ -49,76 +97,6 @@ impl MemoryState {
             inverse: target.and_then(|target| target.kind.inverse_relation()).map(str::to_owned),
             is_resolved: target.is_some(),
         })
-    }
-
-    pub(super) fn manual_links_of(&self, core: CoreHash) -> Vec<ManualLink> {
-        let link = |key: super::super::state::MemoryLinkKey| {
-            let note = self.links.get(&key).cloned().flatten();
-            ManualLink { source: key.source, relation: key.relation, target: key.target, note }
-        };
-        self.links_of(core).into_iter().map(link).collect()
-    }
-
-    pub(super) fn containers(&self, core: CoreHash, by: Containment) -> Vec<CoreHash> {
-        let Some(contained) = self.artifact(core) else { return Vec::new() };
-        let has_document = |other: &MemoryArtifact| {
-            let is_document = contained.kind.document_member().is_some();
-            let mut documents = contained.captures.iter().flat_map(|capture| &capture.members);
-            let is_in = |blob| other.captures.iter().any(|capture| capture.has_blob(blob));
-            is_document && documents.any(|document| is_in(document.blob))
-        };
-        let others = self.all().filter(|other| other.core != core);
-        let containers = others.filter(|other| match by {
-            Containment::Declared => other.contains(core),
-            Containment::Bytes => other.contains(core) || has_document(other),
-        });
-        containers.map(|container| container.core).collect()
-    }
-
-    pub(super) fn related_among(
-        &self,
-        among: &[CoreHash],
-        relation: &str,
-        attribute: &str,
-    ) -> BTreeSet<CoreHash> {
-        let artifacts: Vec<&MemoryArtifact> = among.iter().filter_map(|core| self.artifact(*core)).collect();
-        related(&artifacts, &artifacts, relation, attribute)
-    }
-
-    pub(super) fn related_to_matching(
-        &self,
-        of: &[CoreHash],
-        filter: &Filter,
-        relation: &str,
-        attribute: &str,
-    ) -> BTreeSet<CoreHash> {
-        let artifacts: Vec<&MemoryArtifact> = of.iter().filter_map(|core| self.artifact(*core)).collect();
-        let others: Vec<&MemoryArtifact> =
-            self.matching(filter).into_iter().map(|(artifact, _)| artifact).collect();
-        related(&artifacts, &others, relation, attribute)
-    }
-
-    pub(super) fn unresolved(&self) -> Vec<UnresolvedReference> {
-        let mut unresolved = Vec::new();
-        for artifact in self.all() {
-            let missing = self.references_from(artifact.core).into_iter().filter(|edge| !edge.is_resolved);
-            unresolved.extend(missing.map(|edge| UnresolvedReference {
-                missing: UnresolvedTarget::Digest(edge.mention.digest),
-                artifact: artifact.core,
-                relation: edge.relation,
-                role: Some(edge.mention.role),
-                place: Some(edge.mention.place),
-            }));
-            let is_named =
-                |name: &str| self.all().any(|other| other.core != artifact.core && other.has_name(name));
-            let names = artifact.refers_to().into_iter();
-            let missing = names.filter(|name| name.dangles && !is_named(&name.handle));
-            unresolved.extend(
-                missing.map(|name| UnresolvedReference::to_name(name.handle, artifact.core, name.relation)),
-            );
-        }
-        sort_unresolved(&mut unresolved);
-        unresolved
     }
 }
 

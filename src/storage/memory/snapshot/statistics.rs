@@ -9,7 +9,7 @@ use super::super::state::{MemoryArtifact, MemoryCapture, MemoryState};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::TimeBasis;
 use crate::storage::interface::{
-    ArtifactSize, ArtifactTime, BlobCounts, Day, Extremes, Filter, KindTotals, Statistics,
+    ArtifactSize, ArtifactTime, BlobCounts, Day, Extremes, KindTotals, Statistics,
 };
 
 impl MemoryState {
@@ -83,17 +83,6 @@ impl MemoryState {
             at: *at,
         };
         Extremes { largest: largest.collect(), oldest: dated.first().map(one), newest: dated.last().map(one) }
-    }
-
-    /// Returns the number of artifacts that match on each day that has any.
-    pub(super) fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Vec<(NaiveDate, u64)> {
-        let mut counts: BTreeMap<NaiveDate, u64> = BTreeMap::new();
-        for (artifact, _) in self.matching(filter) {
-            if let Some(at) = artifact.time(by) {
-                *counts.entry(at.date_naive()).or_default() += 1;
-            }
-        }
-        counts.into_iter().collect()
     }
 
     fn days(&self, by: TimeBasis) -> Vec<Day> {

@@ -15,7 +15,7 @@ use super::columns::count;
 use super::error::{PostgresError, PostgresResult};
 use super::session::DatabaseTransaction;
 use super::vault::PostgresStorage;
-use super::view::{PostgresSnapshot, answer_with_inherent};
+use super::view::PostgresSnapshot;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
     CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping, SearchIndex,
@@ -63,16 +63,22 @@ impl PostgresStorage {
 }
 
 impl FullTextSnapshot for PostgresSnapshot<'_> {
-    answer_with_inherent! {
-        fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>>;
-        fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>>;
-        fn search(
-            &self,
-            terms: &Terms,
-            among: Option<&[CoreHash]>,
-            grouping: PassageGrouping,
-            limit: usize,
-        ) -> Result<Vec<FoundPassage>>;
+    fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
+        self.answer(Self::unindexed(self, limit))
+    }
+
+    fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
+        self.answer(Self::indexed(self, after, limit))
+    }
+
+    fn search(
+        &self,
+        terms: &Terms,
+        among: Option<&[CoreHash]>,
+        grouping: PassageGrouping,
+        limit: usize,
+    ) -> Result<Vec<FoundPassage>> {
+        self.answer(Self::search(self, terms, among, grouping, limit))
     }
 
     fn search_index(&self) -> Result<Option<SearchIndex>> {

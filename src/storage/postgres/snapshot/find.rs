@@ -7,25 +7,13 @@ use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::interface::{Hit, HitPage, MentionRecord, Order, Page};
-use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::parameter::Parameter;
-use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::shared_statements::shared_row;
 use crate::storage::postgres::view::PostgresSnapshot;
 use crate::storage::sql::{ConditionRows, FindSnapshot, RequiredMention, SqlRow, StatementParameters};
 
-impl<'s> FindSnapshot for PostgresSnapshot<'s> {
-    type Session = DatabaseTransaction<'s>;
-
+impl FindSnapshot for PostgresSnapshot<'_> {
     const FINDS_MENTIONS: bool = true;
-
-    fn session(&self) -> &Self::Session {
-        &self.session
-    }
-
-    fn answer<T>(&self, outcome: PostgresResult<T>) -> Result<T> {
-        Self::answer(self, outcome)
-    }
 
     fn rows_planned_for(&self, sql: &str, parameters: &StatementParameters) -> Result<Vec<SqlRow>> {
         let values = parameters.values();

@@ -6,14 +6,16 @@ use postgres::Row;
 
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
-use crate::storage::RoleCount;
-use crate::storage::interface::{MentionRecord, sort_mentions, sort_mentions_by_artifact};
-use crate::storage::postgres::columns::{core, digest, limit as limit_of, value};
+use crate::storage::Result;
+use crate::storage::interface::{
+    MentionQueries, MentionRecord, Sharers, SharersQuery, sort_mentions, sort_mentions_by_artifact,
+};
+use crate::storage::postgres::columns::{core, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
 use crate::storage::postgres::parameter::Parameter;
-use crate::storage::postgres::view::{PostgresSnapshot, texts};
-use crate::storage::sql::in_order;
+use crate::storage::postgres::view::PostgresSnapshot;
+use crate::storage::sql::{SqlSnapshot as _, in_order};
 
 /// The number of a group, whose name is the second parameter; any list matches if that is NULL.
 const IN_GROUP: &str =
@@ -62,48 +64,6 @@ impl PostgresSnapshot<'_> {
         Ok(found)
     }
 
-    fn entries_of(
-        &self,
-        of: &[CoreHash],
-        group: Option<&str>,
-    ) -> PostgresResult<BTreeMap<CoreHash, BTreeSet<ListedMention>>> {
-        let sql = format!(
-            "SELECT a.core, l.digests, l.entries
-               FROM artifact a JOIN capture c ON c.artifact = a.id JOIN mention_list l ON l.capture = c.id
-              WHERE a.core = ANY($1) AND {IN_GROUP}"
-        );
-        self.entries_by_artifact(&sql, &[&of, &group], |_| true)
-    }
-
-    pub(super) fn mentions(
-        &self,
-        of: &[CoreHash],
-        group: Option<&str>,
-    ) -> PostgresResult<Vec<Vec<MentionRecord>>> {
-        let mut found = HashMap::new();
-        for (core, entries) in self.entries_of(of, group)? {
-            let mentions = entries.iter().map(|entry| self.mention(core, entry));
-            let mut mentions: Vec<MentionRecord> = mentions.collect::<PostgresResult<_>>()?;
-            sort_mentions(&mut mentions);
-            found.insert(core, mentions);
-        }
-        Ok(in_order(of, &found))
-    }
-
-    pub(super) fn mention_counts(&self, of: &[CoreHash]) -> PostgresResult<Vec<Vec<RoleCount>>> {
-        let mut found = HashMap::new();
-        for (core, entries) in self.entries_of(of, None)? {
-            let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-            for entry in entries {
-                *counts.entry(self.names.role(&self.session, entry.role)?.name.clone()).or_default() += 1;
-            }
-            let counts: Vec<RoleCount> =
-                counts.into_iter().map(|(role, count)| RoleCount { role, count }).collect();
-            found.insert(core, counts);
-        }
-        Ok(in_order(of, &found))
-    }
-
     /// Returns the mentions of digests, by artifact, role and place; only those of `among`, if it is given.
     pub(super) fn mentions_with(
         &self,
@@ -146,71 +106,6 @@ impl PostgresSnapshot<'_> {
         Ok(mentions)
     }
 
-    pub(super) fn mentioning(
-        &self,
-        digests: &[Digest],
-        group: Option<&str>,
-    ) -> PostgresResult<Vec<Vec<MentionRecord>>> {
-        Ok(in_order(digests, &self.mentions_with(digests, group, None)?))
-    }
-
-    /// Returns the artifacts of these kinds with a list that is found by the key of each digest.
-    pub(super) fn candidates(
-        &self,
-        digests: &[Digest],
-        kinds: &[String],
-    ) -> PostgresResult<Vec<Vec<CoreHash>>> {
-        let sql = "SELECT DISTINCT m.key, a.core FROM mention_key m JOIN capture c ON c.id = m.capture
-                     JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
-                    WHERE m.key = ANY($1) AND k.name = ANY($2) ORDER BY a.core";
-        let keys: Vec<i64> = digests.iter().map(Digest::key).collect();
-        let mut found: HashMap<i64, Vec<CoreHash>> = HashMap::new();
-        for row in self.session.rows(sql, &[&keys, &kinds])? {
-            found.entry(value(&row, 0)?).or_default().push(core(&row, 1)?);
-        }
-        Ok(in_order(&keys, &found))
-    }
-
-    /// Returns the kinds with a role of a group: artifacts with such roles may have been removed.
-    pub(super) fn kinds_with_group(&self, group: &str) -> PostgresResult<Vec<String>> {
-        // Others may have added kinds since the names were read.
-        let sql = "SELECT DISTINCT k.name FROM kind k JOIN role r ON r.kind = k.id WHERE r.role_group = $1 ORDER BY k.name";
-        texts(&self.session.rows(sql, &[&group])?, 0)
-    }
-
-    pub(super) fn mentioned_with_prefix(
-        &self,
-        prefix: &DigestPrefix,
-        group: Option<&str>,
-        limit: usize,
-    ) -> PostgresResult<Vec<Digest>> {
-        let sql = format!(
-            "SELECT DISTINCT d.digest
-               FROM mention_list l, generate_series(1, octet_length(l.digests), 32) AS i,
-                    LATERAL (SELECT substr(l.digests, i, 32) AS digest) d
-              WHERE (l.capture, l.group_id) IN
-                    (SELECT k.capture, k.group_id FROM mention_key k WHERE k.key BETWEEN $3 AND $4)
-                AND {IN_GROUP} AND d.digest BETWEEN $1 AND $5
-              ORDER BY 1 LIMIT $6"
-        );
-        let (low, high) = prefix.range();
-        self.session
-            .rows(&sql, &[&low, &group, &low.key(), &high.key(), &high, &limit_of(limit)])?
-            .iter()
-            .map(|row| digest(row, 0))
-            .collect()
-    }
-
-    pub(super) fn shared_first_mentions(&self, group: &str) -> PostgresResult<Vec<Digest>> {
-        let sql = "SELECT substr(l.firsts, i, 32)
-                     FROM mention_list l JOIN capture c ON c.id = l.capture,
-                          generate_series(1, octet_length(l.firsts), 32) AS i
-                    WHERE l.firsts IS NOT NULL
-                      AND l.group_id = (SELECT min(r.group_id) FROM role r WHERE r.role_group = $1)
-                    GROUP BY 1 HAVING count(DISTINCT c.artifact) > 1 ORDER BY 1";
-        self.session.rows(sql, &[&group])?.iter().map(|row| digest(row, 0)).collect()
-    }
-
     /// Returns the artifacts, of those with these numbers, and the ones that they contain.
     pub(super) fn with_contained(
         &self,
@@ -225,5 +120,82 @@ impl PostgresSnapshot<'_> {
             found.entry(core(&row, 0)?).or_default().insert(core(&row, 1)?);
         }
         Ok(found)
+    }
+}
+
+impl MentionQueries for PostgresSnapshot<'_> {
+    fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>> {
+        let sql = format!(
+            "SELECT a.core, l.digests, l.entries
+               FROM artifact a JOIN capture c ON c.artifact = a.id JOIN mention_list l ON l.capture = c.id
+              WHERE a.core = ANY($1) AND {IN_GROUP}"
+        );
+        let read = || {
+            let mut found = HashMap::new();
+            for (core, entries) in self.entries_by_artifact(&sql, &[&of, &group], |_| true)? {
+                let mentions = entries.iter().map(|entry| self.mention(core, entry));
+                let mut mentions: Vec<MentionRecord> = mentions.collect::<PostgresResult<_>>()?;
+                sort_mentions(&mut mentions);
+                found.insert(core, mentions);
+            }
+            Ok(in_order(of, &found))
+        };
+        self.answer(read())
+    }
+
+    fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>> {
+        let found = self.answer(self.mentions_with(digests, group, None))?;
+        Ok(in_order(digests, &found))
+    }
+
+    /// The key of a digest leads to the lists of few others.
+    fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Result<Vec<Vec<CoreHash>>> {
+        let sql = "SELECT DISTINCT m.key, a.core FROM mention_key m JOIN capture c ON c.id = m.capture
+                     JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+                    WHERE m.key = ANY(?1) AND k.name = ANY(?2) ORDER BY a.core";
+        let keys: Vec<i64> = digests.iter().map(Digest::key).collect();
+        let rows = self.read_rows(sql, &[keys.as_slice().into(), kinds.into()], |row| {
+            Ok((row.integer(0)?, row.core(1)?))
+        })?;
+        let mut found: HashMap<i64, Vec<CoreHash>> = HashMap::new();
+        for (key, core) in rows {
+            found.entry(key).or_default().push(core);
+        }
+        Ok(in_order(&keys, &found))
+    }
+
+    fn mentioned_with_prefix(
+        &self,
+        prefix: &DigestPrefix,
+        group: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Digest>> {
+        let sql = format!(
+            "SELECT DISTINCT d.digest
+               FROM mention_list l, generate_series(1, octet_length(l.digests), 32) AS i,
+                    LATERAL (SELECT substr(l.digests, i, 32) AS digest) d
+              WHERE (l.capture, l.group_id) IN
+                    (SELECT k.capture, k.group_id FROM mention_key k WHERE k.key BETWEEN ?3 AND ?4)
+                AND {IN_GROUP} AND d.digest BETWEEN ?1 AND ?5
+              ORDER BY 1 LIMIT ?6"
+        );
+        let (low, high) = prefix.range();
+        let keys = (low.key().into(), high.key().into());
+        let parameters = [(&low).into(), group.into(), keys.0, keys.1, (&high).into(), limit.into()];
+        self.read_rows(&sql, &parameters, |row| row.digest(0))
+    }
+
+    fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
+        let sql = "SELECT substr(l.firsts, i, 32)
+                     FROM mention_list l JOIN capture c ON c.id = l.capture,
+                          generate_series(1, octet_length(l.firsts), 32) AS i
+                    WHERE l.firsts IS NOT NULL
+                      AND l.group_id = (SELECT min(r.group_id) FROM role r WHERE r.role_group = ?1)
+                    GROUP BY 1 HAVING count(DISTINCT c.artifact) > 1 ORDER BY 1";
+        self.read_rows(sql, &[group.into()], |row| row.digest(0))
+    }
+
+    fn sharers(&self, query: &SharersQuery<'_>) -> Result<Option<Sharers>> {
+        self.answer(Self::sharers(self, query).map(Some))
     }
 }

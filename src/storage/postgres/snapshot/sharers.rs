@@ -47,7 +47,7 @@ fn statement() -> String {
 }
 
 impl PostgresSnapshot<'_> {
-    pub(super) fn sharers(&self, query: &SharersQuery<'_>) -> PostgresResult<Option<Sharers>> {
+    pub(super) fn sharers(&self, query: &SharersQuery<'_>) -> PostgresResult<Sharers> {
         let keys = |which: fn([Digest; 2]) -> Digest| -> Vec<i64> {
             query.pairs.iter().map(|pair| which(pair.digests).key()).collect()
         };
@@ -83,7 +83,7 @@ impl PostgresSnapshot<'_> {
             let mentions = [(); 2].map(|()| groups.next().unwrap_or_default());
             sharers.mentions.insert(artifact.core, mentions);
         }
-        Ok(Some(sharers))
+        Ok(sharers)
     }
 
     /// Returns the entries of an artifact as mentions in the roles of each group.

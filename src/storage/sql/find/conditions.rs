@@ -1,7 +1,7 @@
 //! Filters as conditions of a statement.
 
+use super::super::ceil_millis;
 use super::super::dialect::{NumberedAttributes, ReadFirst, SignedCaptures};
-use super::super::value::ceil_millis;
 use super::super::{Dialect, SqlSession, text_key};
 use super::order::{creation, number_of};
 use super::parameters::StatementParameters;
@@ -111,7 +111,7 @@ fn signatures(
     parameters: &mut StatementParameters,
 ) -> ConditionRows {
     if state == SignatureName::Unsigned {
-        return ConditionRows::new("capture x", format!("{} IS NULL", dialect.signature_state("x")));
+        return ConditionRows::new("capture x", dialect.is_unsigned());
     }
     let SignedCaptures { tables, state: its_state, key_id: its_key } = dialect.signatures(first);
     let of_key = key_id.map(|key_id| format!("AND {its_key} = {}", parameters.bind(key_id)));

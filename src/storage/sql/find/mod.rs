@@ -16,12 +16,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::NaiveDate;
 
-use super::{SqlRow, SqlSession};
+use super::{SqlRow, SqlSession, SqlSnapshot};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::interface::{Condition, Cursor, Filter, Hit, HitPage, MentionRecord, Order, Page};
+use crate::storage::interface::{
+    Condition, Cursor, Filter, FindQueries, Hit, HitPage, MentionRecord, Order, Page,
+};
 use crate::storage::{Result, TimeBasis};
 
 pub(in crate::storage) use conditions::ConditionRows;
+#[cfg(feature = "postgres")]
 pub(in crate::storage) use order::{PAGE_COLUMNS, SortExpression, page_artifact};
 pub(in crate::storage) use parameters::StatementParameters;
 
@@ -48,18 +51,9 @@ pub(in crate::storage) struct RequiredMention<'q> {
 }
 
 /// A snapshot in which a database finds artifacts: what engines do with the structures that only they have.
-pub(in crate::storage) trait FindSnapshot {
-    /// The session that runs statements.
-    type Session: SqlSession;
-
+pub(in crate::storage) trait FindSnapshot: SqlSnapshot {
     /// Whether statements find exactly the artifacts that mention a digest, and those that contain others.
     const FINDS_MENTIONS: bool;
-
-    /// Returns the session.
-    fn session(&self) -> &Self::Session;
-
-    /// Returns the answer, or the error with the address of the vault.
-    fn answer<T>(&self, outcome: std::result::Result<T, <Self::Session as SqlSession>::Error>) -> Result<T>;
 
     /// Returns the rows of a query that is planned for these parameters.
     fn rows_planned_for(&self, sql: &str, parameters: &StatementParameters) -> Result<Vec<SqlRow>> {
@@ -138,27 +132,56 @@ enum SearchedArtifacts {
     All,
 }
 
-/// Returns a page of the artifacts that match `filter`.
-pub(in crate::storage) fn find<S: FindSnapshot>(
-    snapshot: &S,
-    filter: &Filter,
-    order: Order,
-    page: &Page,
-) -> Result<HitPage<Hit>> {
-    if page.limit == 0 {
-        return Ok(HitPage { items: Vec::new(), next: None });
+impl<S: FindSnapshot> FindQueries for S {
+    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>> {
+        if page.limit == 0 {
+            return Ok(HitPage { items: Vec::new(), next: None });
+        }
+        if let Some(mention) = only_mention(filter)
+            && let Some(found) = self.page_mentioning(mention, order, page)?
+        {
+            return Ok(found);
+        }
+        let query = ResolvedQuery::new(self, filter, order)?;
+        let mut found = query.read(page.after.as_ref(), page.limit.saturating_add(1))?;
+        let is_more = found.len() > page.limit;
+        found.truncate(page.limit);
+        let next = found.last().filter(|_| is_more).map(|(_, place)| place.clone());
+        Ok(HitPage { items: found.into_iter().map(|(hit, _)| hit).collect(), next })
     }
-    if let Some(mention) = only_mention(filter)
-        && let Some(found) = snapshot.page_mentioning(mention, order, page)?
-    {
-        return Ok(found);
+
+    fn count(&self, filter: &Filter) -> Result<u64> {
+        let query = ResolvedQuery::new(self, filter, Order::Core)?;
+        if !query.is_exact() {
+            return Ok(query.read(None, usize::MAX)?.len() as u64);
+        }
+        let mut parameters = StatementParameters::default();
+        let matching = query.matching(&mut parameters);
+        let rows = self.rows_planned_for(&format!("SELECT count(*) FROM {matching}"), &parameters)?;
+        self.answer(rows.first().map_or(Ok(0), |row| Ok(row.count(0)?)))
     }
-    let query = ResolvedQuery::new(snapshot, filter, order)?;
-    let mut found = query.read(page.after.as_ref(), page.limit.saturating_add(1))?;
-    let is_more = found.len() > page.limit;
-    found.truncate(page.limit);
-    let next = found.last().filter(|_| is_more).map(|(_, place)| place.clone());
-    Ok(HitPage { items: found.into_iter().map(|(hit, _)| hit).collect(), next })
+
+    fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>> {
+        /// The length of a day in milliseconds.
+        const DAY: i64 = 86_400_000;
+        let query = ResolvedQuery::new(self, filter, Order::Newest(by))?;
+        if !query.is_exact() {
+            let mut counts: BTreeMap<NaiveDate, u64> = BTreeMap::new();
+            for time in query.read(None, usize::MAX)?.into_iter().filter_map(|(_, place)| place.time) {
+                *counts.entry(time.date_naive()).or_default() += 1;
+            }
+            return Ok(counts.into_iter().collect());
+        }
+        let mut parameters = StatementParameters::default();
+        let time = time(S::Session::DIALECT, by, &mut parameters);
+        let (matching, none) = (query.matching(&mut parameters), S::Session::DIALECT.smallest_number());
+        let sql = format!(
+            "SELECT t.at - (t.at % {DAY} + {DAY}) % {DAY}, count(*) FROM (SELECT {time} AS at FROM {matching}) t
+              WHERE t.at > {none} GROUP BY 1 ORDER BY 1"
+        );
+        let rows = self.rows_planned_for(&sql, &parameters)?;
+        self.answer(rows.iter().map(|row| Ok((row.time(0)?.date_naive(), row.count(1)?))).collect())
+    }
 }
 
 /// Returns the mention that is all that a filter requires.
@@ -170,46 +193,6 @@ fn only_mention(filter: &Filter) -> Option<(Option<&str>, Digest)> {
         [Condition::Mention { group, digest }] if is_alone => Some((group.as_deref(), *digest)),
         _ => None,
     }
-}
-
-/// Returns the number of artifacts that match `filter`.
-pub(in crate::storage) fn count<S: FindSnapshot>(snapshot: &S, filter: &Filter) -> Result<u64> {
-    let query = ResolvedQuery::new(snapshot, filter, Order::Core)?;
-    if !query.is_exact() {
-        return Ok(query.read(None, usize::MAX)?.len() as u64);
-    }
-    let mut parameters = StatementParameters::default();
-    let matching = query.matching(&mut parameters);
-    let sql = format!("SELECT count(*) FROM {matching}");
-    let rows = snapshot.rows_planned_for(&sql, &parameters)?;
-    snapshot.answer(rows.first().map_or(Ok(0), |row| Ok(row.count(0)?)))
-}
-
-/// Returns the number of artifacts that match `filter` on each day of one of their times, oldest first.
-pub(in crate::storage) fn count_by_day<S: FindSnapshot>(
-    snapshot: &S,
-    filter: &Filter,
-    by: TimeBasis,
-) -> Result<Vec<(NaiveDate, u64)>> {
-    /// The length of a day in milliseconds.
-    const DAY: i64 = 86_400_000;
-    let query = ResolvedQuery::new(snapshot, filter, Order::Newest(by))?;
-    if !query.is_exact() {
-        let mut counts: BTreeMap<NaiveDate, u64> = BTreeMap::new();
-        for time in query.read(None, usize::MAX)?.into_iter().filter_map(|(_, place)| place.time) {
-            *counts.entry(time.date_naive()).or_default() += 1;
-        }
-        return Ok(counts.into_iter().collect());
-    }
-    let mut parameters = StatementParameters::default();
-    let time = time(S::Session::DIALECT, by, &mut parameters);
-    let (matching, none) = (query.matching(&mut parameters), S::Session::DIALECT.smallest_number());
-    let sql = format!(
-        "SELECT t.at - (t.at % {DAY} + {DAY}) % {DAY}, count(*) FROM (SELECT {time} AS at FROM {matching}) t
-          WHERE t.at > {none} GROUP BY 1 ORDER BY 1"
-    );
-    let rows = snapshot.rows_planned_for(&sql, &parameters)?;
-    snapshot.answer(rows.iter().map(|row| Ok((row.time(0)?.date_naive(), row.count(1)?))).collect())
 }
 
 /// Returns the artifacts `a` that match `filter`, for a statement.

@@ -5,6 +5,7 @@
 //! number, such as no errors, artifacts are read in the order of their arrival, and those with the number are taken.
 
 use super::super::SqlSession;
+use super::super::ceil_millis;
 use super::super::dialect::ReadFirst;
 use super::conditions::{ConditionRows, NumberRange, numbers_within, selecting};
 use super::order::{PAGE_COLUMNS, SortExpression, key_of, number_of};
@@ -13,7 +14,6 @@ use super::statements::{AttributeNumber, PageStatement, PlacedArtifact};
 use super::{FindSnapshot, READ, ResolvedQuery};
 use crate::storage::Result;
 use crate::storage::interface::{Cursor, TimePeriod};
-use crate::storage::sql::value::ceil_millis;
 
 /// Maximum number of artifacts that are read and sorted for some numbers.
 const MANY: usize = if cfg!(test) { 8 } else { 8_192 };

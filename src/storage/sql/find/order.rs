@@ -1,6 +1,5 @@
 //! The orders of artifacts, as expressions and cursors.
 
-use super::super::artifacts::artifact_record;
 use super::super::dialect::{NumberedAttributes, ReadFirst};
 use super::super::{DamagedValue, Dialect, SqlRow};
 use super::parameters::StatementParameters;
@@ -116,7 +115,7 @@ pub(in crate::storage) fn page_artifact(
     row: &SqlRow,
     order: Order,
 ) -> Result<(ArtifactRecord, Cursor), DamagedValue> {
-    let artifact = artifact_record(row)?;
+    let artifact = row.artifact()?;
     let key = row.optional_integer(SORT_VALUE)?.filter(|key| *key != i64::MIN);
     let core = artifact.core;
     let plain = Cursor { kind: None, time: None, number: None, position: artifact.arrival, core };

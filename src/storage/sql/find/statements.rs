@@ -1,5 +1,6 @@
 //! The statements that read a page of artifacts.
 
+use super::super::ceil_millis;
 use super::super::dialect::ReadFirst;
 use super::super::{Dialect, SqlSession};
 use super::conditions::{beginning_with, of_kinds, selecting};
@@ -11,7 +12,6 @@ use super::{
 };
 use crate::artifact::FINISHED_AT;
 use crate::storage::interface::{ArtifactRecord, Condition, Cursor, Filter, Order, TimePeriod};
-use crate::storage::sql::value::ceil_millis;
 use crate::storage::{Result, TimeBasis};
 
 /// An artifact with its place in the order.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::digest::BlobHash;
 use crate::storage::check::{CatalogCounts, Finding, Inspection, JournalInspection};
-use crate::storage::interface::{BackupError, BackupProgress};
+use crate::storage::interface::{BackupError, BackupProgress, JournalQueries as _};
 use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::{SqliteSnapshot, Store};
 use crate::storage::{Head, Result, StorageError};

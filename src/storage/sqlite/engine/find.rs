@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rusqlite::Connection;
-
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::interface::MentionRecord;
@@ -13,17 +11,7 @@ use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::rows::ArtifactId;
 
 impl FindSnapshot for SqliteSnapshot<'_> {
-    type Session = Connection;
-
     const FINDS_MENTIONS: bool = false;
-
-    fn session(&self) -> &Connection {
-        self.connection()
-    }
-
-    fn answer<T>(&self, outcome: rusqlite::Result<T>) -> Result<T> {
-        Self::answer(self, outcome)
-    }
 
     fn captures_mentioning(&self, digest: Digest) -> Result<Vec<i64>> {
         let mut captures = self.answer(self.captures_stating(mention_index::key(&digest)))?;

@@ -13,7 +13,6 @@ use crate::artifact::Admitted;
 use crate::digest::CoreHash;
 use crate::storage::check::{Finding, Inspection, ReadmittedArtifact, ReindexOutcome, Repairs};
 use crate::storage::entry::Entry;
-use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::{
     Adoption, AppendedEntry, Backup, BackupError, BackupOptions, BackupProgress, Capabilities, Capability,
     Erasure, FullText, LogDamage, Maintenance, Preparer, PutOptions, ReclaimResult, ReclaimableSpace,
@@ -100,22 +99,49 @@ impl Preparer for SqlitePreparer {
 }
 
 impl Maintenance for Store {
-    forward_to_inherent! {
-        fn log_damage(&self) -> Option<&LogDamage>;
-        fn check_logs(&self) -> Result<Vec<Finding>>;
-        fn check_pages(&self) -> Result<Option<Finding>>;
-        fn log_copies(&self) -> Result<Vec<PathBuf>>;
-        fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>>;
-        fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()>;
-        fn reclaimable(&self) -> Result<ReclaimableSpace>;
-        fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<ReclaimResult>>;
-        fn erase(&self) -> Erasure;
-        fn backup(
-            &self,
-            path: &Path,
-            options: &BackupOptions,
-            watch: &mut dyn FnMut(BackupProgress),
-        ) -> std::result::Result<Backup, BackupError>;
+    fn log_damage(&self) -> Option<&LogDamage> {
+        Self::log_damage(self)
+    }
+
+    fn check_logs(&self) -> Result<Vec<Finding>> {
+        Self::check_logs(self)
+    }
+
+    fn check_pages(&self) -> Result<Option<Finding>> {
+        Self::check_pages(self)
+    }
+
+    fn log_copies(&self) -> Result<Vec<PathBuf>> {
+        Self::log_copies(self)
+    }
+
+    fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>> {
+        Self::reindex(self, batch)
+    }
+
+    fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
+        Self::finish_reindex(self, artifacts, not_admitted)
+    }
+
+    fn reclaimable(&self) -> Result<ReclaimableSpace> {
+        Self::reclaimable(self)
+    }
+
+    fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<ReclaimResult>> {
+        Self::reclaim(self, at)
+    }
+
+    fn erase(&self) -> Erasure {
+        Self::erase(self)
+    }
+
+    fn backup(
+        &self,
+        path: &Path,
+        options: &BackupOptions,
+        watch: &mut dyn FnMut(BackupProgress),
+    ) -> std::result::Result<Backup, BackupError> {
+        Self::backup(self, path, options, watch)
     }
 
     fn inspect(&self) -> Result<Box<dyn Inspection + '_>> {

@@ -1,67 +1,125 @@
 //! References between artifacts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
-use crate::storage::interface::{count_targets, digests_then_names, page_of_unresolved, sort_unresolved};
-use crate::storage::sql;
+use crate::storage::interface::{
+    Direction, Filter, ReferenceQueries, UnresolvedTarget, count_targets, page_of_unresolved,
+    sort_references, sort_unresolved,
+};
+use crate::storage::sql::in_order;
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::read::mentions::{RoleCache, mention};
 use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, limit_of};
-use crate::storage::{ReferenceEdge, Result, UnresolvedReference, UnresolvedTarget};
+use crate::storage::{ReferenceEdge, Result, UnresolvedReference};
 
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
 const CONTAINS: &str = relation::CONTAINS;
 
+impl ReferenceQueries for SqliteSnapshot<'_> {
+    fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>> {
+        let artifacts = self.stored(of.iter().copied())?;
+        let mut found = match direction {
+            Direction::Out => {
+                artifacts.iter().map(|of| Ok((of.core, self.references_from(of)?))).collect::<Result<_>>()?
+            }
+            Direction::In => self.references_to(&artifacts)?,
+        };
+        for edges in found.values_mut() {
+            sort_references(edges, direction);
+        }
+        Ok(in_order(of, &found))
+    }
+
+    fn related_to_matching(
+        &self,
+        of: &[CoreHash],
+        filter: &Filter,
+        relation: &str,
+        attribute: &str,
+    ) -> Result<BTreeSet<CoreHash>> {
+        self.related(of, filter, relation, attribute)
+    }
+
+    fn stated_containers(&self, of: &[CoreHash]) -> Result<Vec<BTreeSet<CoreHash>>> {
+        let containers = |core: &CoreHash| match self.id_of(*core)? {
+            Some(artifact) => self.cores(self.containers_of(artifact)?),
+            None => Ok(BTreeSet::new()),
+        };
+        of.iter().map(containers).collect()
+    }
+
+    fn missing_digests(&self, after: Option<Digest>, limit: usize) -> Result<Vec<UnresolvedReference>> {
+        let from = after.map_or(0, |digest| digest.key());
+        // The keys of digests whose first bit is set are negative, and come last.
+        let ranges: &[_] = if from < 0 { &[(from, -1)] } else { &[(from, i64::MAX), (i64::MIN, -1)] };
+        let (after, mut missing) = (after.map(UnresolvedTarget::Digest), Vec::new());
+        for (first, end) in ranges {
+            let mut first = *first;
+            loop {
+                let left = limit - count_targets(&missing);
+                let Some(last) = self.last_key((first, *end), left)? else { break };
+                let with_keys = self.missing_with_keys((first, last))?;
+                missing.append(&mut page_of_unresolved(with_keys, after.as_ref(), left));
+                if last == *end {
+                    break;
+                }
+                first = last + 1;
+            }
+        }
+        Ok(missing)
+    }
+}
+
 impl SqliteSnapshot<'_> {
     /// Returns the mentions that relate an artifact to others. Unresolved ones are included if their relation dangles.
-    pub(crate) fn references_from(&self, artifact: ArtifactId) -> Result<Vec<ReferenceEdge>> {
+    fn references_from(&self, artifact: &ArtifactRow) -> Result<Vec<ReferenceEdge>> {
         let mut edges = Vec::new();
         // The lists of most artifacts are long, and have no such mention.
         let relating = "SELECT r.id FROM artifact a JOIN role r ON r.kind = a.kind AND r.relation IS NOT NULL
                          WHERE a.id = ?1 LIMIT 1";
-        if self.rows(relating, [artifact.0], |row| row.get::<_, i64>(0))?.is_empty() {
+        if self.rows(relating, [artifact.id.0], |row| row.get::<_, i64>(0))?.is_empty() {
             return Ok(edges);
         }
         let mut roles = RoleCache::default();
-        for row in self.lists().for_artifact(artifact.0).map_err(|error| self.failed(error))? {
-            let role = roles.get(self, row.role).map_err(|error| self.failed(error))?;
+        for row in self.answer(self.lists().for_artifact(artifact.id.0))? {
+            let role = self.answer(roles.get(self, row.role))?;
             let Some(relation) = role.relation.clone() else { continue };
             let target = self.artifact(CoreHash(row.digest))?;
-            if target.as_ref().map_or(!role.dangles, |target| target.id == artifact) {
+            if target.as_ref().map_or(!role.dangles, |target| target.id == artifact.id) {
                 continue;
             }
             let inverse =
                 target.as_ref().map(|target| self.inverse_relation(&target.kind)).transpose()?.flatten();
-            let mention = mention(self.core_of(artifact)?, row, role);
+            let mention = mention(artifact.core, row, role);
             edges.push(ReferenceEdge { mention, relation, inverse, is_resolved: target.is_some() });
         }
         Ok(edges)
     }
 
     /// Returns the mentions that relate other artifacts to each of these.
-    pub(crate) fn references_to(&self, artifacts: &[ArtifactRow]) -> Result<Vec<Vec<ReferenceEdge>>> {
+    fn references_to(&self, artifacts: &[ArtifactRow]) -> Result<HashMap<CoreHash, Vec<ReferenceEdge>>> {
         let relating = "SELECT id FROM role WHERE relation IS NOT NULL LIMIT 1";
         if self.rows(relating, [], |row| row.get::<_, i64>(0))?.is_empty() {
-            return Ok(vec![Vec::new(); artifacts.len()]);
+            return Ok(HashMap::new());
         }
         let cores: Vec<Digest> = artifacts.iter().map(|artifact| artifact.core.0).collect();
-        let stating = self.stating_each(&cores).map_err(|error| self.failed(error))?;
+        let stating = self.answer(self.stating_each(&cores))?;
         let mut roles = RoleCache::default();
-        let mut all = Vec::new();
+        let mut all = HashMap::new();
         for (artifact, stating) in artifacts.iter().zip(stating) {
             let mut edges = Vec::new();
             let inverse = self.inverse_relation(&artifact.kind)?;
             for (from, row) in stating {
-                let role = roles.get(self, row.role).map_err(|error| self.failed(error))?;
+                let role = self.answer(roles.get(self, row.role))?;
                 let Some(relation) = role.relation.clone().filter(|_| from != artifact.id) else { continue };
                 let mention = mention(self.core_of(from)?, row, role);
                 edges.push(ReferenceEdge { mention, relation, inverse: inverse.clone(), is_resolved: true });
             }
-            all.push(edges);
+            all.insert(artifact.core, edges);
         }
         Ok(all)
     }
@@ -102,7 +160,7 @@ impl SqliteSnapshot<'_> {
             }
             Ok(containers.into_iter().collect())
         };
-        find().map_err(|error| self.failed(error))
+        self.answer(find())
     }
 
     /// Returns the artifacts that an artifact contains, such as the session of a pack.
@@ -118,59 +176,7 @@ impl SqliteSnapshot<'_> {
             contained.remove(&artifact);
             Ok(contained.into_iter().collect())
         };
-        find().map_err(|error| self.failed(error))
-    }
-
-    /// Returns the other artifacts that have the bytes of an artifact: those that have one of its
-    /// documents as a document or as a file, and those that state that they contain it. Files that several packs share,
-    /// such as a policy, do not make one pack part of another.
-    pub(crate) fn artifacts_with_bytes(&self, artifact: ArtifactId) -> Result<BTreeSet<ArtifactId>> {
-        let sql = "WITH document AS NOT MATERIALIZED (SELECT c.artifact, c.blob FROM capture c JOIN artifact a ON a.id = c.artifact
-                                       JOIN kind k ON k.id = a.kind WHERE k.member IS NOT NULL)
-                   SELECT h.artifact FROM document d JOIN document h ON h.blob = d.blob WHERE d.artifact = ?1
-                   UNION
-                   SELECT h.artifact FROM document d JOIN member m ON m.blob = d.blob JOIN capture h ON h.id = m.capture
-                    WHERE d.artifact = ?1";
-        let mut containers: BTreeSet<ArtifactId> =
-            self.rows(sql, [artifact.0], |row| row.get(0))?.into_iter().collect();
-        containers.extend(self.containers_of(artifact)?);
-        containers.remove(&artifact);
-        Ok(containers)
-    }
-
-    /// Returns the references to the first `limit` targets after `after`, sorted: digests that are not core hashes in the
-    /// vault, and names that no other artifact in it has.
-    pub(crate) fn unresolved(
-        &self,
-        after: Option<&UnresolvedTarget>,
-        limit: usize,
-    ) -> Result<Vec<UnresolvedReference>> {
-        let digests = |after, limit| self.missing_digests(after, limit);
-        let names =
-            |after: Option<&str>, limit| self.answer(sql::missing_names(self.connection(), after, limit));
-        digests_then_names(after, limit, digests, names)
-    }
-
-    /// Returns the references to the first `limit` missing digests after `after`, sorted.
-    fn missing_digests(&self, after: Option<Digest>, limit: usize) -> Result<Vec<UnresolvedReference>> {
-        let from = after.map_or(0, |digest| digest.key());
-        // The keys of digests whose first bit is set are negative, and come last.
-        let ranges: &[_] = if from < 0 { &[(from, -1)] } else { &[(from, i64::MAX), (i64::MIN, -1)] };
-        let (after, mut missing) = (after.map(UnresolvedTarget::Digest), Vec::new());
-        for (first, end) in ranges {
-            let mut first = *first;
-            loop {
-                let left = limit - count_targets(&missing);
-                let Some(last) = self.last_key((first, *end), left)? else { break };
-                let with_keys = self.missing_with_keys((first, last))?;
-                missing.append(&mut page_of_unresolved(with_keys, after.as_ref(), left));
-                if last == *end {
-                    break;
-                }
-                first = last + 1;
-            }
-        }
-        Ok(missing)
+        self.answer(find())
     }
 
     /// Returns the last of the first `limit` keys of missing digests between two keys; `None` if there are none.
@@ -185,11 +191,12 @@ impl SqliteSnapshot<'_> {
         let mut missing = Vec::new();
         let sql = "SELECT DISTINCT c.artifact FROM unresolved_reference u JOIN capture c ON c.id = u.capture
                     WHERE u.key BETWEEN ?1 AND ?2";
-        for artifact in self.rows(sql, (first, last), |row| row.get::<_, ArtifactId>(0))? {
+        for artifact in self.rows(sql, (first, last), |row| row.get(0))? {
             let is_missing = |edge: &ReferenceEdge| {
                 !edge.is_resolved && (first..=last).contains(&edge.mention.digest.key())
             };
-            for edge in self.references_from(artifact)?.into_iter().filter(is_missing) {
+            for edge in self.references_from(&self.artifact_by_id(artifact)?)?.into_iter().filter(is_missing)
+            {
                 let ReferenceEdge { mention, relation, .. } = edge;
                 missing.push(UnresolvedReference {
                     missing: UnresolvedTarget::Digest(mention.digest),

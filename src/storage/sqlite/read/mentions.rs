@@ -9,11 +9,12 @@ use super::SqliteSnapshot;
 use super::owners::Owners;
 use crate::artifact::ArtifactLocation;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
-use crate::storage::interface::{MentionRecord, sort_mentions_by_artifact};
+use crate::storage::Result;
+use crate::storage::interface::{MentionQueries, MentionRecord, sort_mentions, sort_mentions_by_artifact};
+use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::lists::MentionRow;
 use crate::storage::sqlite::mention_index::{self, MentionIndexReader};
 use crate::storage::sqlite::rows::ArtifactId;
-use crate::storage::{Result, RoleCount};
 
 /// A row of the `role` table.
 #[derive(Clone)]
@@ -48,12 +49,74 @@ impl RoleCache {
     }
 }
 
-impl SqliteSnapshot<'_> {
-    /// Returns the mentions of `digest`, in any role or in those of one group, ordered by artifact, role and place.
-    pub(crate) fn mentioning(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRecord>> {
-        self.in_group(self.stating(digest).map_err(|error| self.failed(error))?, group)
+impl MentionQueries for SqliteSnapshot<'_> {
+    fn mentions(&self, of: &[CoreHash], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>> {
+        let mut roles = RoleCache::default();
+        let mut read = |core: CoreHash| {
+            let mut found = Vec::new();
+            let Some(artifact) = artifact_id(self.connection(), core)? else { return Ok(found) };
+            for row in self.lists().for_artifact(artifact)? {
+                let role = roles.get(self, row.role)?;
+                if group.is_none_or(|group| role.group == group) {
+                    found.push(mention(core, row, role));
+                }
+            }
+            sort_mentions(&mut found);
+            Ok(found)
+        };
+        self.answer(of.iter().map(|core| read(*core)).collect())
     }
 
+    fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>> {
+        let found = digests.iter().map(|digest| self.in_group(self.answer(self.stating(*digest))?, group));
+        found.collect()
+    }
+
+    fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Result<Vec<Vec<CoreHash>>> {
+        let kinds = self.kind_ids(kinds)?;
+        self.answer(digests.iter().map(|digest| self.candidates_of(*digest, &kinds)).collect())
+    }
+
+    fn mentioned_with_prefix(
+        &self,
+        prefix: &DigestPrefix,
+        group: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Digest>> {
+        let find = || {
+            let mut found = BTreeSet::new();
+            let mut roles = RoleCache::default();
+            for capture in mention_index::captures_beginning(&self.connection, prefix)? {
+                for row in self.lists().with(capture, |digest| prefix.matches(digest))? {
+                    if group
+                        .is_none_or(|group| group == roles.get(self, row.role).map_or("", |role| &role.group))
+                    {
+                        found.insert(row.digest);
+                    }
+                }
+            }
+            Ok(found.into_iter().take(limit).collect())
+        };
+        self.answer(find())
+    }
+
+    fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
+        let mut beginnings: BTreeMap<Digest, BTreeSet<CoreHash>> = BTreeMap::new();
+        let sql = "SELECT a.core FROM artifact a
+                    WHERE a.kind IN (SELECT kind FROM role WHERE role_group = ?1) ORDER BY a.id";
+        for core in self.rows(sql, [group], |row| row.get(0))? {
+            for mention in self.mentions(&[core], Some(group))?.into_iter().flatten() {
+                if mention.place == ArtifactLocation::Index(0) {
+                    beginnings.entry(mention.digest).or_default().insert(core);
+                }
+            }
+        }
+        let shared = beginnings.into_iter().filter(|(_, artifacts)| artifacts.len() > 1);
+        Ok(shared.map(|(digest, _)| digest).collect())
+    }
+}
+
+impl SqliteSnapshot<'_> {
     /// Returns where the captures of an artifact that are among `captures`, which must be sorted, mention `digest`, in
     /// any role or in those of one group, sorted by role and place.
     pub(crate) fn mentions_in(
@@ -76,85 +139,7 @@ impl SqliteSnapshot<'_> {
             }
             Ok(found)
         };
-        self.in_group(find().map_err(|error| self.failed(error))?, group)
-    }
-
-    /// Returns up to `limit` mentioned digests that begin with `prefix`, in any role or in those of one group, sorted.
-    pub(crate) fn mentioned_beginning(
-        &self,
-        prefix: &DigestPrefix,
-        group: Option<&str>,
-        limit: u32,
-    ) -> Result<Vec<Digest>> {
-        let find = || {
-            let mut found = BTreeSet::new();
-            let mut roles = RoleCache::default();
-            for capture in mention_index::captures_beginning(&self.connection, prefix)? {
-                for row in self.lists().with(capture, |digest| prefix.matches(digest))? {
-                    if group
-                        .is_none_or(|group| group == roles.get(self, row.role).map_or("", |role| &role.group))
-                    {
-                        found.insert(row.digest);
-                    }
-                }
-            }
-            Ok(found)
-        };
-        let found = find().map_err(|error| self.failed(error))?;
-        Ok(found.into_iter().take(limit as usize).collect())
-    }
-
-    /// Returns the mentions of an artifact in the roles of one group, or all of them, in the order of their lists.
-    pub(crate) fn mentions(
-        &self,
-        core: CoreHash,
-        artifact: ArtifactId,
-        group: Option<&str>,
-    ) -> Result<Vec<MentionRecord>> {
-        let find = || {
-            let mut found = Vec::new();
-            let mut roles = RoleCache::default();
-            for row in self.lists().for_artifact(artifact.0)? {
-                let role = roles.get(self, row.role)?;
-                if group.is_none_or(|group| role.group == group) {
-                    found.push(mention(core, row, role));
-                }
-            }
-            Ok(found)
-        };
-        find().map_err(|error| self.failed(error))
-    }
-
-    /// Returns the number of mentions of an artifact, by role.
-    pub(crate) fn role_counts(&self, artifact: ArtifactId) -> Result<Vec<RoleCount>> {
-        let find = || {
-            let mut roles = RoleCache::default();
-            let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-            for run in self.lists().for_artifact(artifact.0)?.chunk_by(|one, other| one.role == other.role) {
-                if let Some(first) = run.first() {
-                    *counts.entry(roles.get(self, first.role)?.name.clone()).or_default() += run.len() as u64;
-                }
-            }
-            Ok(counts)
-        };
-        let counts = find().map_err(|error| self.failed(error))?;
-        Ok(counts.into_iter().map(|(role, count)| RoleCount { role, count }).collect())
-    }
-
-    /// Returns the digests that several artifacts mention at place 0 in the roles of one group, sorted.
-    pub(crate) fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>> {
-        let mut beginnings: BTreeMap<Digest, BTreeSet<CoreHash>> = BTreeMap::new();
-        let sql = "SELECT a.core, a.id FROM artifact a
-                    WHERE a.kind IN (SELECT kind FROM role WHERE role_group = ?1) ORDER BY a.id";
-        for (core, artifact) in self.rows(sql, [group], |row| Ok((row.get(0)?, row.get(1)?)))? {
-            for mention in self.mentions(core, artifact, Some(group))? {
-                if mention.place == ArtifactLocation::Index(0) {
-                    beginnings.entry(mention.digest).or_default().insert(core);
-                }
-            }
-        }
-        let shared = beginnings.into_iter().filter(|(_, artifacts)| artifacts.len() > 1);
-        Ok(shared.map(|(digest, _)| digest).collect())
+        self.in_group(self.answer(find())?, group)
     }
 
     pub(in crate::storage::sqlite) fn artifact_with(
@@ -232,7 +217,7 @@ impl SqliteSnapshot<'_> {
         let mut found = Vec::new();
         let mut roles = RoleCache::default();
         for (artifact, row) in rows {
-            let role = roles.get(self, row.role).map_err(|error| self.failed(error))?;
+            let role = self.answer(roles.get(self, row.role))?;
             if group.is_none_or(|group| group == role.group) {
                 found.push(mention(self.core_of(artifact)?, row, role));
             }
@@ -265,38 +250,31 @@ impl SqliteSnapshot<'_> {
     }
 
     /// Returns the artifacts of these kinds that may mention `digest`, by core hash: all that do, and few others.
-    pub(in crate::storage::sqlite) fn candidates_of(
-        &self,
-        digest: Digest,
-        kinds: &[i64],
-    ) -> Result<Vec<CoreHash>> {
-        let find = || {
-            let captures = self.captures_stating(mention_index::key(&digest))?;
-            let owners = &mut *self.owners.borrow_mut();
-            if owners.known.len() > MOST {
-                *owners = Owners::default();
+    fn candidates_of(&self, digest: Digest, kinds: &[i64]) -> rusqlite::Result<Vec<CoreHash>> {
+        let captures = self.captures_stating(mention_index::key(&digest))?;
+        let owners = &mut *self.owners.borrow_mut();
+        if owners.known.len() > MOST {
+            *owners = Owners::default();
+        }
+        if captures.len() > MANY {
+            for kind in kinds {
+                owners.load(self.connection(), *kind, captures.len())?;
             }
-            if captures.len() > MANY {
-                for kind in kinds {
-                    owners.load(self.connection(), *kind, captures.len())?;
-                }
+        }
+        let mut artifacts = Vec::new();
+        let maps: Vec<_> = kinds.iter().filter_map(|kind| owners.of_kind.get(kind)).collect();
+        if maps.len() == kinds.len() {
+            let owner = |capture| maps.iter().find_map(|all| all.get(capture)).copied();
+            artifacts.extend(captures.iter().filter_map(owner));
+        } else {
+            for capture in captures {
+                let owner =
+                    owners.owner(self.connection(), capture)?.filter(|(_, kind)| kinds.contains(kind));
+                artifacts.extend(owner.map(|(core, _)| core));
             }
-            let mut artifacts = Vec::new();
-            let maps: Vec<_> = kinds.iter().filter_map(|kind| owners.of_kind.get(kind)).collect();
-            if maps.len() == kinds.len() {
-                let owner = |capture| maps.iter().find_map(|all| all.get(capture)).copied();
-                artifacts.extend(captures.iter().filter_map(owner));
-            } else {
-                for capture in captures {
-                    let owner =
-                        owners.owner(self.connection(), capture)?.filter(|(_, kind)| kinds.contains(kind));
-                    artifacts.extend(owner.map(|(core, _)| core));
-                }
-            }
-            artifacts.sort_unstable();
-            artifacts.dedup();
-            Ok(artifacts)
-        };
-        find().map_err(|error| self.failed(error))
+        }
+        artifacts.sort_unstable();
+        artifacts.dedup();
+        Ok(artifacts)
     }
 }

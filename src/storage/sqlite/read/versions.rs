@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::digest::Digest;
+use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
+use crate::storage::interface::{Filter, FindQueries};
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::read::mentions::RoleCache;
@@ -13,48 +14,25 @@ use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow};
 const MANY: usize = 1_000;
 
 impl SqliteSnapshot<'_> {
-    /// Returns those of `artifacts` that another one of them relates to by `relation`, which holds only between
-    /// artifacts that have the same value of `attribute`. For each, only as much of the index is read as is needed to
-    /// find one that does.
-    pub(crate) fn related_among(
+    /// Returns those of `of` that another artifact which matches `filter` relates to by `relation`, which holds only between
+    /// artifacts that have the same value of `attribute`. For each, only as much of the index is read as is needed to find
+    /// one, the newest first.
+    pub(super) fn related(
         &self,
-        artifacts: &[&ArtifactRow],
+        of: &[CoreHash],
+        filter: &Filter,
         relation: &str,
         attribute: &str,
-    ) -> Result<BTreeSet<ArtifactId>> {
-        let candidates = self.sharing(artifacts, attribute)?;
-        let mut of_capture: HashMap<i64, ArtifactId> = HashMap::new();
-        for artifact in &candidates {
-            let sql = "SELECT id FROM capture WHERE artifact = ?1";
-            let captures = self.rows(sql, [artifact.id.0], |row| row.get(0))?;
-            of_capture.extend(captures.into_iter().map(|capture: i64| (capture, artifact.id)));
+    ) -> Result<BTreeSet<CoreHash>> {
+        let of: BTreeSet<CoreHash> = of.iter().copied().collect();
+        let others = filter.among.as_ref().map(|among| among.iter().copied().collect::<BTreeSet<_>>());
+        let all = self.stored(&of | others.as_ref().unwrap_or(&BTreeSet::new()))?;
+        let mut artifacts: Vec<&ArtifactRow> = all.iter().collect();
+        if others.is_some() {
+            artifacts = self.sharing(artifacts, attribute)?;
         }
-        let mut roles = RoleCache::default();
-        let mut related = BTreeSet::new();
-        for artifact in candidates {
-            if self
-                .is_related(artifact, relation, &of_capture, &mut roles)
-                .map_err(|error| self.failed(error))?
-            {
-                related.insert(artifact.id);
-            }
-        }
-        Ok(related)
-    }
-
-    /// Returns those of `artifacts` that another artifact relates to by `relation`, which holds only between artifacts that
-    /// have the same value of `attribute`; only others that `is_other` accepts count. For each, only as much of the index
-    /// is read as is needed to find one, the newest first.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read or the index is damaged, and any error that `is_other` returns.
-    pub(crate) fn related_to(
-        &self,
-        artifacts: &[ArtifactRow],
-        relation: &str,
-        attribute: &str,
-        is_other: &mut dyn FnMut(ArtifactId) -> Result<bool>,
-    ) -> Result<BTreeSet<ArtifactId>> {
+        artifacts.retain(|artifact| of.contains(&artifact.core));
+        let mut matching = MatchCache { filter, others, known: HashMap::new() };
         let mut roles = RoleCache::default();
         let mut related = BTreeSet::new();
         for artifact in artifacts {
@@ -62,44 +40,20 @@ impl SqliteSnapshot<'_> {
             if own.is_empty() {
                 continue;
             }
-            let captures = self.captures_stating(mention_index::key(&artifact.core.0));
-            for capture in captures.map_err(|error| self.failed(error))?.into_iter().rev() {
-                let other =
-                    self.rows("SELECT artifact FROM capture WHERE id = ?1", [capture], |row| row.get(0));
-                let Some(other) = other?.pop().filter(|other| *other != artifact.id) else { continue };
-                if !is_other(other)? {
-                    continue;
-                }
-                let states = self.states(capture, &artifact.core.0, relation, &mut roles);
-                if states.map_err(|error| self.failed(error))?
+            let captures = self.answer(self.captures_stating(mention_index::key(&artifact.core.0)))?;
+            for capture in captures.into_iter().rev() {
+                let other = self.answer(self.artifact_with(capture))?;
+                let Some(other) = other.filter(|other| *other != artifact.id) else { continue };
+                if matching.has(self, other)?
+                    && self.answer(self.states(capture, &artifact.core.0, relation, &mut roles))?
                     && self.values_of(other, attribute)?.iter().any(|value| own.contains(value))
                 {
-                    related.insert(artifact.id);
+                    related.insert(artifact.core);
                     break;
                 }
             }
         }
         Ok(related)
-    }
-
-    /// Whether the list of one of these captures mentions `artifact` by `relation`.
-    fn is_related(
-        &self,
-        artifact: &ArtifactRow,
-        relation: &str,
-        of_capture: &HashMap<i64, ArtifactId>,
-        roles: &mut RoleCache,
-    ) -> rusqlite::Result<bool> {
-        let digest = artifact.core.0;
-        for capture in self.captures_stating(mention_index::key(&digest))? {
-            if of_capture.get(&capture).is_none_or(|other| *other == artifact.id) {
-                continue;
-            }
-            if self.states(capture, &digest, relation, roles)? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 
     /// Whether the list of a capture mentions `digest` by `relation`.
@@ -119,15 +73,15 @@ impl SqliteSnapshot<'_> {
     }
 
     /// Returns those of `artifacts` that share a value of `attribute` with another one of them.
-    fn sharing<'a>(&self, artifacts: &[&'a ArtifactRow], attribute: &str) -> Result<Vec<&'a ArtifactRow>> {
-        let values = self.values(artifacts, attribute)?;
+    fn sharing<'a>(&self, artifacts: Vec<&'a ArtifactRow>, attribute: &str) -> Result<Vec<&'a ArtifactRow>> {
+        let values = self.values(&artifacts, attribute)?;
         let mut counts: HashMap<i64, usize> = HashMap::new();
         let of = |artifact: &ArtifactRow| values.get(&artifact.id).map_or(&[][..], Vec::as_slice);
         for value in artifacts.iter().flat_map(|artifact| of(artifact)) {
             *counts.entry(*value).or_default() += 1;
         }
         let is_shared = |value: &i64| counts.get(value).is_some_and(|count| *count > 1);
-        Ok(artifacts.iter().copied().filter(|artifact| of(artifact).iter().any(is_shared)).collect())
+        Ok(artifacts.into_iter().filter(|artifact| of(artifact).iter().any(is_shared)).collect())
     }
 
     /// Returns the row ids of the values of `attribute`, by artifact.
@@ -152,5 +106,32 @@ impl SqliteSnapshot<'_> {
         let sql = "SELECT a.value FROM attribute a JOIN attribute_value v ON v.id = a.value
                     WHERE v.name = ?1 AND a.artifact = ?2";
         self.rows(sql, (attribute, artifact.0), |row| row.get(0))
+    }
+}
+
+/// The artifacts that are known to match a filter or not.
+struct MatchCache<'f> {
+    filter: &'f Filter,
+    /// The only artifacts that can match.
+    others: Option<BTreeSet<CoreHash>>,
+    known: HashMap<ArtifactId, bool>,
+}
+
+impl MatchCache<'_> {
+    fn has(&mut self, snapshot: &SqliteSnapshot<'_>, artifact: ArtifactId) -> Result<bool> {
+        if let Some(matches) = self.known.get(&artifact) {
+            return Ok(*matches);
+        }
+        let core = snapshot.core_of(artifact)?;
+        let filter = Filter { among: None, ..self.filter.clone() };
+        let mut matches = self.others.as_ref().is_none_or(|others| others.contains(&core));
+        if matches && filter != Filter::default() {
+            let digits = core.0.hex();
+            let has_digits = filter.digits.as_ref().is_none_or(|first| digits.starts_with(first.as_str()));
+            matches =
+                has_digits && FindQueries::count(snapshot, &Filter { digits: Some(digits), ..filter })? > 0;
+        }
+        self.known.insert(artifact, matches);
+        Ok(matches)
     }
 }

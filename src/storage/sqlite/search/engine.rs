@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::digest::CoreHash;
-use crate::storage::forward::forward_to_inherent;
 use crate::storage::interface::{
     CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping, SearchIndex,
     SearchableCapture, Terms,
@@ -29,18 +28,30 @@ impl FullText for Store {
 }
 
 impl FullTextSnapshot for SqliteSnapshot<'_> {
-    forward_to_inherent! {
-        fn search_index(&self) -> Result<Option<SearchIndex>>;
-        fn search_index_size(&self) -> Result<u64>;
-        fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>>;
-        fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>>;
-        fn search(
-            &self,
-            terms: &Terms,
-            among: Option<&[CoreHash]>,
-            grouping: PassageGrouping,
-            limit: usize,
-        ) -> Result<Vec<FoundPassage>>;
+    fn search_index(&self) -> Result<Option<SearchIndex>> {
+        Self::search_index(self)
+    }
+
+    fn search_index_size(&self) -> Result<u64> {
+        Self::search_index_size(self)
+    }
+
+    fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
+        Self::unindexed(self, limit)
+    }
+
+    fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
+        Self::indexed(self, after, limit)
+    }
+
+    fn search(
+        &self,
+        terms: &Terms,
+        among: Option<&[CoreHash]>,
+        grouping: PassageGrouping,
+        limit: usize,
+    ) -> Result<Vec<FoundPassage>> {
+        Self::search(self, terms, among, grouping, limit)
     }
 
     fn compare_search_index(
