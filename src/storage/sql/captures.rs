@@ -148,7 +148,7 @@ impl<S: SqlSnapshot> CaptureQueries for S {
             key = dialect.key_of_blob(),
             files = dialect.files_of_directories(),
             blobs = dialect.blobs("?1"),
-            hash = dialect.hash_of_capture()
+            hash = dialect.hash_of_capture("c")
         );
         let found = self.read_rows(&sql, &[blobs.into()], |row| {
             let file = FileRecord { artifact: row.core(1)?, capture: row.capture(2)?, name: row.text(3)? };

@@ -1,7 +1,6 @@
 //! Queries. Functions that return several rows return them in an order that does not depend on how they were stored, and
 //! all return an error if the database cannot be read or the index is damaged.
 
-mod attributes;
 mod edges;
 mod mentions;
 pub(super) mod owners;
@@ -110,10 +109,8 @@ impl<'s> SqliteSnapshot<'s> {
     pub(crate) fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRow> {
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival, a.created_at
                      FROM artifact a JOIN kind k ON k.id = a.kind WHERE a.id = ?1";
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.query_row([id.0], artifact_row))
-            .map_err(|error| self.failed(error))
+        let read = self.connection.prepare_cached(sql);
+        self.answer(read.and_then(|mut statement| statement.query_row([id.0], artifact_row)))
     }
 
     /// Returns the row id of an artifact.
@@ -147,6 +144,20 @@ impl<'s> SqliteSnapshot<'s> {
         }
         cores.insert(id, core);
         Ok(core)
+    }
+
+    /// Returns the largest number of an attribute of an artifact, or `None` if it has none.
+    pub(super) fn number_of(&self, artifact: ArtifactId, name: &str) -> Result<Option<i64>> {
+        let sql = "SELECT max(v.number) FROM attribute a JOIN attribute_value v ON v.id = a.value
+                    WHERE a.artifact = ?1 AND v.name = ?2";
+        Ok(self.rows(sql, (artifact.0, name), |row| row.get(0))?.pop().flatten())
+    }
+
+    /// Returns the time in an attribute of an artifact: the latest of those that its captures state. `None` if it states
+    /// none.
+    pub(super) fn declared_time(&self, artifact: ArtifactId, name: &str) -> Result<Option<DateTime<Utc>>> {
+        // An invalid number is damage, which a check reports.
+        Ok(self.number_of(artifact, name)?.and_then(DateTime::from_timestamp_millis))
     }
 
     /// Returns up to `limit` core hashes that begin with `prefix`, sorted.
@@ -196,8 +207,8 @@ impl<'s> SqliteSnapshot<'s> {
         parameters: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(|error| self.failed(error))?;
-        self.answer(statement.query_map(parameters, read).and_then(Iterator::collect))
+        let find = || self.connection.prepare_cached(sql)?.query_map(parameters, read)?.collect();
+        self.answer(find())
     }
 
     /// Returns the answer, or the error with the path of the vault. What was read while another vault was written into the

@@ -1,6 +1,5 @@
 //! Reading artifacts in an order, by an index.
 
-use chrono::{DateTime, Utc};
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
@@ -9,6 +8,7 @@ use super::conditions::{ConditionRows, ResolvedCondition, WhereClause};
 use crate::artifact::FINISHED_AT;
 use crate::digest::Digest;
 use crate::storage::interface::{Cursor, Order, TimePeriod};
+pub(super) use crate::storage::sql::ceil_millis as milliseconds;
 use crate::storage::sqlite::read::artifact_row;
 use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, Milliseconds};
 use crate::storage::{Result, TimeBasis};
@@ -29,12 +29,6 @@ pub(super) fn blob(digest: &Digest) -> Value {
 
 fn beginning(digest: &Digest) -> Value {
     Value::Blob(digest.as_bytes().iter().take(8).copied().collect())
-}
-
-/// Returns the first millisecond that is not before `time`.
-pub(super) fn milliseconds(time: DateTime<Utc>) -> i64 {
-    let floor = time.timestamp_millis();
-    floor + i64::from(!time.timestamp_subsec_nanos().is_multiple_of(1_000_000))
 }
 
 impl ResolvedQuery<'_, '_> {
