@@ -21,8 +21,12 @@ use std::hash::Hash;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
 pub(in crate::storage) use annotations::{AnnotationChanges, annotations, values_of_label};
-pub(in crate::storage) use artifacts::{artifacts, attributes_named};
-pub(in crate::storage) use captures::{captures, captures_with};
+#[cfg(feature = "postgres")]
+pub(in crate::storage) use artifacts::artifacts;
+pub(in crate::storage) use artifacts::attributes_named;
+pub(in crate::storage) use captures::captures;
+#[cfg(feature = "postgres")]
+pub(in crate::storage) use captures::captures_with;
 pub(in crate::storage) use dialect::Dialect;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use names::{has_namesake_condition, is_original};

@@ -21,7 +21,7 @@ pub(in crate::storage) enum SqlParameter<'p> {
 }
 
 /// A value in a column. Truth values are 1 and 0 where the database has no type for them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::storage) enum SqlValue {
     Null,
     Integer(i64),
