@@ -35,6 +35,29 @@ impl From<&ComputedView> for SqlView {
     }
 }
 
+/// Returns the query of the view of the artifacts of a kind. `schema` is what their names begin with if it is not the one that is searched.
+pub(in crate::storage) fn query_of_kind(of_kind: &KindView, schema: &str) -> String {
+    let columns = of_kind.view.columns.iter().map(|column| {
+        let (name, value) = (column.name, attribute_value(*column));
+        format!(
+            ", (SELECT {value} FROM {schema}attributes t WHERE t.artifact = a.artifact AND t.name = '{name}') AS \"{name}\""
+        )
+    });
+    format!(
+        "SELECT a.artifact AS artifact, a.core_hash AS core_hash, a.added_at AS added_at, a.seen_at AS seen_at{}
+           FROM {schema}artifacts a WHERE a.kind = '{}'",
+        columns.collect::<String>(),
+        of_kind.kind
+    )
+}
+
+/// Describes the position in a query after `before`.
+pub(in crate::storage) fn position_after(before: &str) -> String {
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|character| *character != '\n').count() + 1;
+    format!(" (line {line}, column {column})")
+}
+
 /// Returns whether `name` is that of a view that is stored in the vault's file.
 pub(in crate::storage) fn is_plain(name: &str) -> bool {
     PLAIN.iter().any(|(view, ..)| *view == name)
@@ -62,7 +85,7 @@ pub(in crate::storage) fn is_named(view: &str, query: &str) -> bool {
 }
 
 /// Returns the expression for the value in a column of one of the attributes `t`. Decimal numbers are stored in millionths.
-pub(in crate::storage) fn attribute_value(column: Column) -> &'static str {
+fn attribute_value(column: Column) -> &'static str {
     match column.sort {
         Number => "max(t.number)",
         ColumnType::Real => "max(t.number) / CAST(1000000 AS double precision)",

@@ -41,23 +41,6 @@ pub trait SqlReader {
         parameters: &[(&str, Cell)],
     ) -> Result<Box<dyn SqlStatement + '_>, SqlError>;
 
-    /// Writes these tables to a new SQLite file at `path`, readable by its owner only, with indexes on references, hashes
-    /// and facets, and a full-text index of the columns that are searched. It gets its final name when it is complete and
-    /// on disk. `watch` is called after each row with the name of the table and its number of rows so far, and can
-    /// interrupt it with [`ControlFlow::Break`].
-    ///
-    /// # Errors
-    /// Returns [`SqlError::Exists`] if the file exists and `force` does not allow replacing it,
-    /// [`SqlError::Interrupted`] if `watch` interrupted it, and another [`SqlError`] otherwise. `path` then has its
-    /// previous content, and no other files are left.
-    fn write_file(
-        &self,
-        tables: &[SavedTable],
-        path: &Path,
-        force: bool,
-        watch: &mut RowProgress<'_>,
-    ) -> Result<SaveSummary, SqlError>;
-
     /// Returns the path of the vault, whose files must not be overwritten.
     fn vault_path(&self) -> &Path;
 }

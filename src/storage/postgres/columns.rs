@@ -4,9 +4,11 @@ use chrono::{DateTime, Utc};
 use postgres::Row;
 use postgres::types::FromSql;
 
+use crate::artifact::{Signature, SignatureState};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::text;
+pub(super) use crate::storage::sql::limit_of as limit;
 
 /// Returns the value of a column.
 pub(super) fn value<'r, T: FromSql<'r>>(row: &'r Row, index: usize) -> PostgresResult<T> {
@@ -73,7 +75,10 @@ pub(super) fn from_millis(millis: i64) -> PostgresResult<DateTime<Utc>> {
     DateTime::from_timestamp_millis(millis).ok_or_else(|| PostgresError::damaged("a time is out of range"))
 }
 
-/// Returns a limit as a parameter.
-pub(super) fn limit(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
+/// Returns the signature in two columns from `first` on.
+pub(super) fn signature(row: &Row, first: usize) -> PostgresResult<Option<Signature>> {
+    let Some(state) = value::<Option<&str>>(row, first)? else { return Ok(None) };
+    let state = SignatureState::named(state)
+        .ok_or_else(|| PostgresError::damaged("a signature has no such state"))?;
+    Ok(Some(Signature { state, key_id: optional_text(row, first + 1)? }))
 }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::{
-    DamagedValue, SqlResult, SqlRow, SqlSession, SqlSnapshot, SqlValue, in_order, read_rows, read_rows_of,
+    DamagedValue, Dialect, SqlResult, SqlRow, SqlSession, SqlSnapshot, SqlValue, in_order, read_rows,
+    read_rows_of,
 };
 use crate::artifact::{Signature, SignatureState, parse_manifest};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
@@ -97,6 +98,45 @@ fn own_blob<S: SqlSnapshot>(
     Ok(found.into_iter().min_by_key(|capture| !capture.is_sealed))
 }
 
+/// Returns the query for the files of the artifacts `?1`: the core hash, the name and the key of the blob.
+fn files_of_artifacts(dialect: Dialect) -> String {
+    format!(
+        "SELECT a.core, m.name, m.blob
+           FROM {artifacts} JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id
+         UNION
+         SELECT a.core, {name}, c.{blob}
+           FROM {artifacts} JOIN kind k ON k.id = a.kind JOIN capture c ON c.artifact = a.id WHERE {is_document}",
+        artifacts = dialect.artifacts("?1"),
+        name = dialect.name_of_document(),
+        blob = dialect.blob_of_capture(),
+        is_document = dialect.is_of_documents("k")
+    )
+}
+
+/// Returns the query for the artifacts other than `?1` that have these files: the key of the blob, the first `?2` core hashes,
+/// and their number.
+fn dependents_of_files(dialect: Dialect) -> String {
+    format!(
+        "WITH file AS MATERIALIZED (SELECT DISTINCT blob FROM ({files}) f),
+         dependent AS
+           (SELECT m.blob, a.core
+              FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
+             WHERE m.blob IN (SELECT blob FROM file) AND NOT {is_among}
+            UNION
+            SELECT c.{blob}, a.core
+              FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
+             WHERE c.{blob} IN (SELECT blob FROM file) AND {is_document} AND NOT {is_among}),
+         listed AS
+           (SELECT blob, core, row_number() OVER (PARTITION BY blob ORDER BY core) AS number,
+                   count(*) OVER (PARTITION BY blob) AS count FROM dependent)
+         SELECT blob, core, count FROM listed WHERE number <= ?2 ORDER BY core",
+        files = files_of_artifacts(dialect),
+        blob = dialect.blob_of_capture(),
+        is_among = dialect.is_in("a.core", "?1"),
+        is_document = dialect.is_of_documents("k")
+    )
+}
+
 impl<S: SqlSnapshot> CaptureQueries for S {
     fn captures(&self, of: &[CoreHash]) -> Result<Vec<Vec<CaptureRecord>>> {
         self.answer(captures(self.session(), of))
@@ -148,7 +188,7 @@ impl<S: SqlSnapshot> CaptureQueries for S {
             key = dialect.key_of_blob(),
             files = dialect.files_of_directories(),
             blobs = dialect.blobs("?1"),
-            hash = dialect.hash_of_capture()
+            hash = dialect.hash_of_capture("c")
         );
         let found = self.read_rows(&sql, &[blobs.into()], |row| {
             let file = FileRecord { artifact: row.core(1)?, capture: row.capture(2)?, name: row.text(3)? };
@@ -160,44 +200,26 @@ impl<S: SqlSnapshot> CaptureQueries for S {
 
     fn shared_files(&self, of: &[CoreHash]) -> Result<Vec<Vec<SharedFile>>> {
         let dialect = S::Session::DIALECT;
-        let (artifacts, is_document) = (dialect.artifacts("?1"), dialect.is_of_documents("k"));
-        let (blob, others) = (dialect.blob_of_capture(), dialect.is_in("a.core", "?1"));
-        let sql = format!(
-            "WITH file AS MATERIALIZED
-               (SELECT a.core, m.name, m.blob
-                  FROM {artifacts} JOIN capture c ON c.artifact = a.id JOIN member m ON m.capture = c.id
-                UNION
-                SELECT a.core, {name}, c.{blob}
-                  FROM {artifacts} JOIN kind k ON k.id = a.kind JOIN capture c ON c.artifact = a.id WHERE {is_document}),
-             dependent AS
-               (SELECT m.blob, a.core
-                  FROM member m JOIN capture c ON c.id = m.capture JOIN artifact a ON a.id = c.artifact
-                 WHERE m.blob IN (SELECT blob FROM file) AND NOT {others}
-                UNION
-                SELECT c.{blob}, a.core
-                  FROM capture c JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
-                 WHERE c.{blob} IN (SELECT blob FROM file) AND {is_document} AND NOT {others}),
-             listed AS
-               (SELECT blob, core, row_number() OVER (PARTITION BY blob ORDER BY core) AS number,
-                       count(*) OVER (PARTITION BY blob) AS count FROM dependent)
-             SELECT f.core, f.name, f.blob, l.core, l.count FROM file f JOIN listed l ON l.blob = f.blob
-              WHERE l.number <= ?2 ORDER BY f.core, f.name, f.blob, l.number",
-            name = dialect.name_of_document()
-        );
-        let listed = [SharedFile::LISTED.into()];
-        let rows = read_rows_of(self.session(), &sql, (of, &listed), |row| {
-            Ok((row.text(1)?, row.value(2)?.clone(), row.core(3)?, row.count(4)?))
+        let parameters = [of.into(), SharedFile::LISTED.into()];
+        let rows = self.read_rows(&dependents_of_files(dialect), &parameters, |row| {
+            Ok((row.value(0)?.clone(), row.core(1)?, row.count(2)?))
+        })?;
+        // A file shared by many artifacts, such as a policy, is looked up once.
+        let mut shared: HashMap<SqlValue, (Vec<CoreHash>, u64)> = HashMap::new();
+        for (blob, dependent, count) in rows {
+            shared.entry(blob).or_insert((Vec::new(), count)).0.push(dependent);
+        }
+        let sql = format!("{} ORDER BY 1, 2, 3", files_of_artifacts(dialect));
+        let files = read_rows_of(self.session(), &sql, (of, &[]), |row| {
+            let others = shared.get(row.value(2)?);
+            let name = row.text(1)?;
+            Ok(others.map(|(dependents, count)| SharedFile {
+                name,
+                dependents: dependents.clone(),
+                count: *count,
+            }))
         });
-        let of_artifact = |rows: Vec<(String, SqlValue, CoreHash, u64)>| {
-            let files = rows.chunk_by(|one, other| (&one.0, &one.1) == (&other.0, &other.1));
-            let file = |rows: &[(String, SqlValue, CoreHash, u64)]| {
-                let (name, _, _, count) = rows.first()?;
-                let dependents = rows.iter().map(|(_, _, dependent, _)| *dependent).collect();
-                Some(SharedFile { name: name.clone(), dependents, count: *count })
-            };
-            files.filter_map(file).collect()
-        };
-        Ok(self.answer(rows)?.into_iter().map(of_artifact).collect())
+        Ok(self.answer(files)?.into_iter().map(|files| files.into_iter().flatten().collect()).collect())
     }
 
     fn artifacts_with_bytes(&self, of: &[CoreHash]) -> Result<Vec<BTreeSet<CoreHash>>> {

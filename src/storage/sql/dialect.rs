@@ -146,11 +146,11 @@ impl Dialect {
         }
     }
 
-    /// Returns the hash of a capture `c`, which [`Dialect::captures`] need not be joined for.
-    pub(super) fn hash_of_capture(self) -> &'static str {
+    /// Returns the hash of a capture, NULL if it is missing.
+    pub(super) fn hash_of_capture(self, capture: &str) -> String {
         match self {
-            Self::Sqlite => "(SELECT h.digest FROM blob h WHERE h.id = c.blob)",
-            Self::Postgres => "c.digest",
+            Self::Sqlite => format!("(SELECT h.digest FROM blob h WHERE h.id = {capture}.blob)"),
+            Self::Postgres => format!("{capture}.digest"),
         }
     }
 

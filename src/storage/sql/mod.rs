@@ -9,6 +9,7 @@ mod dialect;
 mod find;
 mod journal;
 mod names;
+mod search;
 mod statistics;
 mod stored;
 mod table;
@@ -33,12 +34,13 @@ pub(in crate::storage) use find::{ConditionRows, FindSnapshot, RequiredMention, 
 pub(in crate::storage) use find::{PAGE_COLUMNS, SortExpression, matching, page_artifact};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use names::{has_namesake_condition, is_original};
+pub(in crate::storage) use search::captures_between;
 pub(in crate::storage) use stored::{differently_derived, journaled_row, journaled_rows};
 pub(in crate::storage) use table::SqlTable;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use table::SqlType;
 pub(in crate::storage) use tombstones::{TOMBSTONE, put_tombstones, readmit, tombstone, tombstones_with};
-pub(in crate::storage) use value::{DamagedValue, SqlParameter, SqlRow, SqlValue, ceil_millis};
+pub(in crate::storage) use value::{DamagedValue, SqlParameter, SqlRow, SqlValue, ceil_millis, limit_of};
 
 /// A result of a statement.
 type SqlResult<T, S> = Result<T, <S as SqlSession>::Error>;

@@ -21,7 +21,7 @@ pub(in crate::storage) enum SqlParameter<'p> {
 }
 
 /// A value in a column. Truth values are 1 and 0 where the database has no type for them.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in crate::storage) enum SqlValue {
     Null,
     Integer(i64),
@@ -65,6 +65,11 @@ pub(in crate::storage) fn ceil_millis(time: DateTime<Utc>) -> i64 {
     if is_whole { millis } else { millis.saturating_add(1) }
 }
 
+/// Returns a limit as a parameter.
+pub(in crate::storage) fn limit_of(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
 macro_rules! parameters {
     ($($type:ty: $value:ident => $parameter:expr;)+) => {
         $(impl<'p> From<$type> for SqlParameter<'p> {
@@ -78,7 +83,7 @@ macro_rules! parameters {
 parameters! {
     i64: number => Self::Integer(Some(number));
     u64: number => Self::Integer(Some(i64::try_from(number).unwrap_or(i64::MAX)));
-    usize: number => Self::Integer(Some(i64::try_from(number).unwrap_or(i64::MAX)));
+    usize: limit => Self::Integer(Some(limit_of(limit)));
     Option<DateTime<Utc>>: time => Self::Integer(time.map(ceil_millis));
     Option<&'p str>: text => Self::Text(text);
     &'p str: text => Self::Text(Some(text));

@@ -5,7 +5,6 @@ use rusqlite::{Connection, OptionalExtension};
 use super::dictionaries::DecompressionDictionaryCache;
 use super::ids::beginning;
 use super::payload::{PayloadReader, PayloadRow};
-use super::signatures::preference;
 use crate::artifact::is_manifest;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::seal::seal;
@@ -19,17 +18,15 @@ pub(super) fn document(
     core: CoreHash,
 ) -> rusqlite::Result<Option<Vec<u8>>> {
     let found = connection
-        .prepare_cached(concat!(
+        .prepare_cached(
             "SELECT b.size, p.encoding, p.base, p.dictionary, p.digests, p.bytes, b.digest, c.seal
                FROM artifact a JOIN kind k ON k.id = a.kind AND k.member IS NOT NULL
-               JOIN capture c ON c.id = (SELECT CASE WHEN min(",
-            preference!(),
-            ") = max(",
-            preference!(),
-            ") THEN min(f.id) END FROM capture f LEFT JOIN signature s ON s.capture = f.id WHERE f.artifact = a.id)
+               JOIN capture c ON c.id = (
+                 SELECT CASE WHEN min(coalesce(s.state, '')) = max(coalesce(s.state, '')) THEN min(f.id) END
+                   FROM capture f LEFT JOIN signature s ON s.capture = f.id WHERE f.artifact = a.id)
                JOIN blob b ON b.id = c.blob JOIN payload p ON p.blob = b.id
               WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2",
-        ))?
+        )?
         .query_row((beginning(&core.0), core.0.as_bytes()), |row| {
             let digest: Digest = row.get(6)?;
             let sealed = row.get_ref(7)?.as_blob()? == seal(core, CaptureHash(digest)).as_slice();

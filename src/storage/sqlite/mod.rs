@@ -56,8 +56,6 @@ mod write;
 mod write_lock;
 
 pub(crate) use read::SqliteSnapshot;
-#[cfg(feature = "postgres")]
-pub(in crate::storage) use sql::write_file;
 pub use store::Store;
 
 use crate::storage::{Result, StorageError};

@@ -109,10 +109,8 @@ impl<'s> SqliteSnapshot<'s> {
     pub(crate) fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRow> {
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
                      FROM artifact a JOIN kind k ON k.id = a.kind WHERE a.id = ?1";
-        self.connection
-            .prepare_cached(sql)
-            .and_then(|mut statement| statement.query_row([id.0], artifact_row))
-            .map_err(|error| self.failed(error))
+        let read = self.connection.prepare_cached(sql);
+        self.answer(read.and_then(|mut statement| statement.query_row([id.0], artifact_row)))
     }
 
     /// Returns the row id of an artifact.
@@ -170,8 +168,8 @@ impl<'s> SqliteSnapshot<'s> {
         parameters: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>> {
-        let mut statement = self.connection.prepare_cached(sql).map_err(|error| self.failed(error))?;
-        self.answer(statement.query_map(parameters, read).and_then(Iterator::collect))
+        let find = || self.connection.prepare_cached(sql)?.query_map(parameters, read)?.collect();
+        self.answer(find())
     }
 
     /// Returns the answer, or the error with the path of the vault. What was read while another vault was written into the

@@ -6,11 +6,7 @@ use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use crate::artifact::ArtifactLocation;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::ArtifactRecord;
-
-/// Returns a limit as a parameter.
-pub(super) fn limit_of(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
-}
+pub(super) use crate::storage::sql::limit_of;
 
 /// An artifact's row id. Row ids increase in the order of arrival and are only meaningful within their vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

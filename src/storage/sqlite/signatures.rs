@@ -5,15 +5,6 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::artifact::{Signature, SignatureState};
 
-/// The SQL expression by which the captures of one artifact are ordered by preference, from the state `s.state` of
-/// their signature, which is NULL for unsigned ones.
-macro_rules! preference {
-    () => {
-        "CASE s.state WHEN 'verified' THEN 0 WHEN 'unchecked' THEN 2 WHEN 'wrong' THEN 3 ELSE 1 END"
-    };
-}
-pub(super) use preference;
-
 impl FromSql for SignatureState {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         Self::named(value.as_str()?).ok_or(FromSqlError::InvalidType)

@@ -15,6 +15,3 @@ mod computed;
 mod guard;
 mod reader;
 mod save;
-
-#[cfg(feature = "postgres")]
-pub(in crate::storage) use save::write_file;

@@ -11,9 +11,8 @@ use crate::storage::check::finding::{
 };
 use crate::storage::check::{CaptureId, CheckedArtifact, ReadCapture};
 use crate::storage::postgres::bytes::{self, BlobExamination};
-use crate::storage::postgres::columns::{blob, capture, text, value};
+use crate::storage::postgres::columns::{blob, capture, signature, text, value};
 use crate::storage::postgres::error::PostgresResult;
-use crate::storage::postgres::snapshot::captures::signature;
 use crate::storage::seal::seal;
 use crate::storage::{PayloadDefect, Result, StoredMember};
 

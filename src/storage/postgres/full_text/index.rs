@@ -9,7 +9,8 @@ use crate::storage::postgres::columns::{capture, core, count, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::schema::expect_current;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot};
+use crate::storage::postgres::view::PostgresSnapshot;
+use crate::storage::sql::captures_between;
 
 /// The version of the content. It is increased when it changes, or when kinds produce different passages.
 pub(super) const VERSION: i32 = 2;
@@ -178,7 +179,7 @@ impl PostgresSnapshot<'_> {
     pub(super) fn unindexed(&self, limit: u32) -> PostgresResult<Vec<SearchableCapture>> {
         match state(&self.session)?.filter(|state| state.version == VERSION) {
             None => Ok(Vec::new()),
-            Some(state) => self.captures_between(state.capture, i64::MAX, limit),
+            Some(state) => Ok(captures_between(self, state.capture, i64::MAX, limit)?),
         }
     }
 
@@ -190,27 +191,9 @@ impl PostgresSnapshot<'_> {
     ) -> PostgresResult<Vec<SearchableCapture>> {
         match state(&self.session)? {
             None => Ok(Vec::new()),
-            Some(state) => self.captures_between(after.map_or(0, |after| after.id), state.capture, limit),
+            Some(state) => {
+                Ok(captures_between(self, after.map_or(0, |after| after.id), state.capture, limit)?)
+            }
         }
-    }
-
-    fn captures_between(&self, after: i64, last: i64, limit: u32) -> PostgresResult<Vec<SearchableCapture>> {
-        let sql = format!(
-            "SELECT {ARTIFACT}, c.id, c.digest, f.digest
-               FROM capture c JOIN artifact a ON a.id = c.artifact
-               JOIN capture f ON f.id = (SELECT min(id) FROM capture o WHERE o.artifact = c.artifact)
-              WHERE c.id > $1 AND c.id <= $2 ORDER BY c.id LIMIT $3"
-        );
-        let searchable = |row: &postgres::Row| {
-            let (hash, first) = (capture(row, 7)?, capture(row, 8)?);
-            let artifact = self.artifact_record(row, 0)?;
-            let first = (first != hash).then_some(first);
-            Ok(SearchableCapture { id: value(row, 6)?, capture: hash, artifact, first })
-        };
-        self.session
-            .rows_planned_for(&sql, &[&after, &last, &i64::from(limit)])?
-            .iter()
-            .map(searchable)
-            .collect()
     }
 }

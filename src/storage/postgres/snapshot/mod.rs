@@ -2,7 +2,6 @@
 //!
 //! Each is one statement, or a fixed number of them, whatever the number of keys and of hits.
 
-pub(super) mod captures;
 mod edges;
 mod find;
 mod mentioned;

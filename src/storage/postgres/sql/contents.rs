@@ -3,16 +3,13 @@
 //! Tables of contents are temporary tables if the role may create some. Otherwise, as for a role that only reads and on a
 //! standby, their rows are parameters of the query, which limits their size.
 
-use std::fmt::Write as _;
-
 use crate::artifact::{Cell, Column, ColumnType, TableRow};
 use crate::storage::StorageError;
-use crate::storage::interface::{ArtifactRecord, ComputedView, KindView, SqlError};
+use crate::storage::interface::{ArtifactRecord, ComputedView, SqlError};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot};
-use crate::storage::views::attribute_value;
 
 /// Number of artifacts that are read in one step, and of rows that are written in one.
 const STEP: i64 = 1_000;
@@ -20,23 +17,6 @@ const MAX_ROWS: usize = 5_000;
 
 /// Maximum number of bytes of the rows of a table that are parameters of a query.
 const MAX_INLINE_BYTES: usize = 64 << 20;
-
-/// Returns the query of the view of the artifacts of a kind.
-pub(super) fn view_of_kind(of_kind: &KindView) -> String {
-    let mut columns = String::new();
-    for column in of_kind.view.columns {
-        let (name, value) = (column.name, attribute_value(*column));
-        // Writing to a string cannot fail.
-        let _ = write!(
-            columns,
-            ", (SELECT {value} FROM attributes t WHERE t.artifact = a.artifact AND t.name = '{name}') AS \"{name}\""
-        );
-    }
-    format!(
-        "SELECT a.artifact, a.core_hash, a.added_at, a.seen_at{columns} FROM artifacts a WHERE a.kind = '{}'",
-        of_kind.kind
-    )
-}
 
 /// Returns the statement that creates the table of contents, which is empty.
 pub(super) fn table_of_contents(computed: &ComputedView) -> String {

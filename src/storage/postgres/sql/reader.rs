@@ -8,12 +8,11 @@ use std::path::{Path, PathBuf};
 use postgres::error::{ErrorPosition, SqlState};
 
 use super::cells::{CellParameter, cells, is_decoded};
-use super::contents::{InlineTable, fill, table_of_contents, view_of_kind};
+use super::contents::{InlineTable, fill, table_of_contents};
 use super::query::PostgresQuery;
 use crate::artifact::Cell;
 use crate::storage::interface::{
-    ComputedView, KindView, RowProgress, SaveSummary, SavedTable, SqlError, SqlReader, SqlRows, SqlStatement,
-    SqlView as Described,
+    ComputedView, KindView, SqlError, SqlReader, SqlRows, SqlStatement, SqlView as Described,
 };
 use crate::storage::postgres::columns::value;
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
@@ -21,8 +20,7 @@ use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::vault::PostgresStorage;
 use crate::storage::postgres::view::PostgresSnapshot;
-use crate::storage::sqlite::write_file;
-use crate::storage::views::{is_named, known_columns, known_tables};
+use crate::storage::views::{is_named, known_columns, known_tables, position_after, query_of_kind};
 
 /// Number of rows that are fetched at once.
 const STEP: usize = 1_000;
@@ -51,7 +49,8 @@ impl<'s> PostgresSqlReader<'s> {
         views.extend(of_kinds.iter().map(Described::from));
         views.extend(computed.iter().map(Described::from));
         let session = DatabaseTransaction::to_query(&storage.server)?;
-        let of_kinds: Vec<_> = of_kinds.iter().map(|of_kind| (of_kind.name, view_of_kind(of_kind))).collect();
+        let of_kinds: Vec<_> =
+            of_kinds.iter().map(|of_kind| (of_kind.name, query_of_kind(of_kind, ""))).collect();
         let creates = may_create(&session)?;
         let mut statements = Vec::new();
         if creates {
@@ -181,9 +180,7 @@ fn may_create(session: &DatabaseTransaction<'_>) -> PostgresResult<bool> {
 fn place(query: &str, position: u32) -> String {
     let before: String =
         query.chars().take(usize::try_from(position).unwrap_or(usize::MAX).saturating_sub(1)).collect();
-    let line = before.matches('\n').count() + 1;
-    let column = before.chars().rev().take_while(|character| *character != '\n').count() + 1;
-    format!(" (line {line}, column {column})")
+    position_after(&before)
 }
 
 /// Returns a query for the same rows, with texts in the columns whose types are not decoded.
@@ -212,16 +209,6 @@ impl SqlReader for PostgresSqlReader<'_> {
         parameters: &[(&str, Cell)],
     ) -> Result<Box<dyn SqlStatement + '_>, SqlError> {
         Ok(Box::new(self.statement(query, parameters)?))
-    }
-
-    fn write_file(
-        &self,
-        tables: &[SavedTable],
-        path: &Path,
-        force: bool,
-        watch: &mut RowProgress<'_>,
-    ) -> Result<SaveSummary, SqlError> {
-        write_file(self, tables, path, force, watch)
     }
 
     fn vault_path(&self) -> &Path {

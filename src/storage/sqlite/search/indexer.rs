@@ -11,17 +11,19 @@ use super::{
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::full_text::separated;
 use crate::storage::interface::{CapturePassages, SearchableCapture};
-use crate::storage::sqlite::error::out_of_order;
+use crate::storage::sql::captures_between;
 use crate::storage::sqlite::{Result, StorageError, Store, write_lock};
 
 impl SqliteSnapshot<'_> {
     /// Returns up to `limit` next captures that are not in the index, in the order in which they were added. Returns
     /// none if there is no index, or one of another version.
     pub(crate) fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
-        let state = state(self.connection()).map_err(|error| self.failed(error))?;
+        let state = self.answer(state(self.connection()))?;
         match state.filter(|state| state.version == VERSION) {
             None => Ok(Vec::new()),
-            Some(SearchIndexProgress { capture: after, .. }) => self.captures_between(after, i64::MAX, limit),
+            Some(SearchIndexProgress { capture: after, .. }) => {
+                captures_between(self, after, i64::MAX, limit)
+            }
         }
     }
 
@@ -32,39 +34,9 @@ impl SqliteSnapshot<'_> {
         after: Option<&SearchableCapture>,
         limit: u32,
     ) -> Result<Vec<SearchableCapture>> {
-        let state = state(self.connection()).map_err(|error| self.failed(error))?;
+        let state = self.answer(state(self.connection()))?;
         let Some(SearchIndexProgress { capture: last, .. }) = state else { return Ok(Vec::new()) };
-        self.captures_between(after.map_or(i64::MIN, |after| after.id), last, limit)
-    }
-
-    /// Returns the hash of a capture, if it is stored.
-    fn hash_of_capture(&self, id: i64) -> Result<Option<CaptureHash>> {
-        let sql = "SELECT b.digest FROM capture c JOIN blob b ON b.id = c.blob WHERE c.id = ?1";
-        Ok(self.rows(sql, [id], |row| row.get(0))?.pop())
-    }
-
-    fn captures_between(&self, after: i64, last: i64, limit: u32) -> Result<Vec<SearchableCapture>> {
-        // Captures without a hash are left to fsck.
-        let sql = "SELECT c.id, b.digest, c.artifact,
-                     (SELECT min(f.id) FROM capture f WHERE f.artifact = c.artifact)
-                     FROM capture c JOIN blob b ON b.id = c.blob WHERE c.id > ?1 AND c.id <= ?2
-                    ORDER BY c.id LIMIT ?3";
-        let rows = self.rows(sql, (after, last, limit), |row| {
-            Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?))
-        })?;
-        let mut captures = Vec::new();
-        let mut before = after;
-        for (id, capture, artifact, first) in rows {
-            // Callers continue after the last capture of an answer, and must terminate.
-            if id <= before || id > last {
-                return Err(self.failed(out_of_order("capture")));
-            }
-            before = id;
-            let row = self.artifact_by_id(artifact)?;
-            let first = if first == id { None } else { self.hash_of_capture(first)? };
-            captures.push(SearchableCapture { id, capture, artifact: row.record(), first });
-        }
-        Ok(captures)
+        captures_between(self, after.map_or(i64::MIN, |after| after.id), last, limit)
     }
 }
 

@@ -11,12 +11,11 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Error};
 
 use crate::artifact::{Cell, TableRow};
-use crate::storage::interface::{ComputedView, KindView, SqlError};
+use crate::storage::interface::{ComputedView, SqlError};
 use crate::storage::sqlite::SqliteSnapshot;
 use crate::storage::sqlite::dictionaries::DecompressionDictionaryCache;
 use crate::storage::sqlite::pool::SqlitePooledConnection;
 use crate::storage::sqlite::rows::ArtifactId;
-use crate::storage::views::attribute_value;
 
 /// Maximum size in bytes of the cached rows, which joins read repeatedly.
 const MAX_CACHE_BYTES: usize = 64 << 20;
@@ -190,25 +189,5 @@ fn statement(number: usize, view: &ComputedView) -> String {
          SELECT a.id AS artifact, 'sha256:' || lower(hex(a.core)) AS core_hash{columns}
            FROM main.artifact a JOIN json_each(runvault_rows({number}, a.id)) r{condition}",
         view.name
-    )
-}
-
-/// Returns the statement that creates a view.
-pub(super) fn view_of_kind(of_kind: &KindView) -> String {
-    let mut columns = String::new();
-    for column in of_kind.view.columns {
-        let (name, value) = (column.name, attribute_value(*column));
-        // Writing to a string cannot fail.
-        let _ = write!(
-            columns,
-            ",
-                (SELECT {value} FROM main.attributes t WHERE t.artifact = a.artifact AND t.name = '{name}') AS \"{name}\""
-        );
-    }
-    format!(
-        "CREATE TEMP VIEW \"{}\" AS
-         SELECT a.artifact AS artifact, a.core_hash AS core_hash, a.added_at AS added_at, a.seen_at AS seen_at{columns}
-           FROM main.artifacts a WHERE a.kind = '{}'",
-        of_kind.name, of_kind.kind
     )
 }

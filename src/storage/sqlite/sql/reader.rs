@@ -11,17 +11,15 @@ use crate::artifact::Cell;
 use crate::digest::Digest;
 use crate::storage::StorageError;
 use crate::storage::interface::{
-    ComputedView, KindView, RowProgress, SaveSummary, SavedTable, SqlError, SqlQueries, SqlReader, SqlRows,
-    SqlStatement, SqlView,
+    ComputedView, KindView, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, SqlView,
 };
 use crate::storage::sqlite::error::BusyReason;
 use crate::storage::sqlite::identity::VaultFile;
 use crate::storage::sqlite::sql::bound::BoundCell;
-use crate::storage::sqlite::sql::computed::{ComputedRowSource, view_of_kind};
+use crate::storage::sqlite::sql::computed::ComputedRowSource;
 use crate::storage::sqlite::sql::guard::QueryAuthorizer;
-use crate::storage::sqlite::sql::save::write_file;
 use crate::storage::sqlite::{Store, connection, schema};
-use crate::storage::views::{is_plain, known_columns, known_tables};
+use crate::storage::views::{is_plain, known_columns, known_tables, position_after, query_of_kind};
 
 /// A reader that answers SQL queries about the vault in its state when the reader was created.
 ///
@@ -56,7 +54,9 @@ impl Store {
         file.learn(&connection);
         schema::expect_views(&connection, is_plain).map_err(failed)?;
         for view in of_kinds {
-            connection.execute_batch(&view_of_kind(view)).map_err(failed)?;
+            let query = query_of_kind(view, "main.");
+            let sql = format!("CREATE TEMP VIEW \"{}\" AS {query}", view.name);
+            connection.execute_batch(&sql).map_err(failed)?;
         }
         views.extend(of_kinds.iter().map(SqlView::from));
         views.extend(computed.iter().map(SqlView::from));
@@ -123,16 +123,6 @@ impl SqlReader for SqliteQueryReader<'_> {
         parameters: &[(&str, Cell)],
     ) -> Result<Box<dyn SqlStatement + '_>, SqlError> {
         Ok(Box::new(self.statement(query, parameters)?))
-    }
-
-    fn write_file(
-        &self,
-        tables: &[SavedTable],
-        path: &Path,
-        force: bool,
-        watch: &mut RowProgress<'_>,
-    ) -> Result<SaveSummary, SqlError> {
-        write_file(self, tables, path, force, watch)
     }
 
     fn vault_path(&self) -> &Path {
@@ -210,11 +200,7 @@ fn is_of_query(code: ErrorCode) -> bool {
 /// Describes a position in a query.
 fn place(query: &str, offset: i32) -> String {
     let before = usize::try_from(offset).ok().and_then(|offset| query.get(..offset));
-    let Some(before) = before else { return String::new() };
-    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-    let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
-    let line = before.matches('\n').count() + 1;
-    format!(" (line {line}, column {column})")
+    before.map(position_after).unwrap_or_default()
 }
 
 fn bind(

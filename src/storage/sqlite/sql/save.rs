@@ -20,30 +20,40 @@ impl From<CreateDatabaseError> for SqlError {
     }
 }
 
-/// Same as [`SqlReader::write_file`], of any engine.
-pub(in crate::storage) fn write_file(
-    reader: &dyn SqlReader,
-    tables: &[SavedTable],
-    path: &Path,
-    force: bool,
-    watch: &mut RowProgress<'_>,
-) -> Result<SaveSummary, SqlError> {
-    let place = StagedDatabase::at(path, reader.vault_path(), force)?;
-    let unfinished = place.temp_path().to_owned();
-    connection::create_private(&unfinished).map_err(|error| StorageError::io(path, error))?;
-    let failed = |error| StorageError::from_sqlite(path, error);
-    let mut target = connection::connect(&unfinished).map_err(failed)?;
-    // The file is not visible until it is complete, so nothing needs to be undone, and tables can refer to later ones.
-    let pragmas = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF;";
-    target.execute_batch(pragmas).map_err(failed)?;
-    let mut rows = Vec::new();
-    let transaction = target.transaction().map_err(failed)?;
-    for table in tables {
-        rows.push((table.name, copy(reader, table, &transaction, path, watch)?));
+impl dyn SqlReader + '_ {
+    /// Writes these tables to a new SQLite file at `path`, readable by its owner only, with indexes on references, hashes
+    /// and facets, and a full-text index of the columns that are searched. It gets its final name when it is complete and
+    /// on disk. `watch` is called after each row with the name of the table and its number of rows so far, and can
+    /// interrupt it with [`ControlFlow::Break`].
+    ///
+    /// # Errors
+    /// Returns [`SqlError::Exists`] if the file exists and `force` does not allow replacing it,
+    /// [`SqlError::Interrupted`] if `watch` interrupted it, and another [`SqlError`] otherwise. `path` then has its
+    /// previous content, and no other files are left.
+    pub fn write_file(
+        &self,
+        tables: &[SavedTable],
+        path: &Path,
+        force: bool,
+        watch: &mut RowProgress<'_>,
+    ) -> Result<SaveSummary, SqlError> {
+        let place = StagedDatabase::at(path, self.vault_path(), force)?;
+        let unfinished = place.temp_path().to_owned();
+        connection::create_private(&unfinished).map_err(|error| StorageError::io(path, error))?;
+        let failed = |error| StorageError::from_sqlite(path, error);
+        let mut target = connection::connect(&unfinished).map_err(failed)?;
+        // The file is not visible until it is complete, so nothing needs to be undone, and tables can refer to later ones.
+        let pragmas = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF;";
+        target.execute_batch(pragmas).map_err(failed)?;
+        let mut rows = Vec::new();
+        let transaction = target.transaction().map_err(failed)?;
+        for table in tables {
+            rows.push((table.name, copy(self, table, &transaction, path, watch)?));
+        }
+        transaction.commit().map_err(failed)?;
+        close(target).map_err(failed)?;
+        Ok(SaveSummary { bytes: place.finish()?, rows })
     }
-    transaction.commit().map_err(failed)?;
-    close(target).map_err(failed)?;
-    Ok(SaveSummary { bytes: place.finish()?, rows })
 }
 
 fn copy(
