@@ -118,7 +118,7 @@ pub(super) fn recordings(
 
 fn is_by_prompt(hit: &Hit) -> bool {
     let kind = formats::named(&hit.artifact.kind);
-    kind.is_some_and(|kind| kind.playback() == Some(Playback::ByPrompt))
+    kind.is_some_and(|kind| kind.info().playback == Some(Playback::ByPrompt))
 }
 
 fn has_attributes(

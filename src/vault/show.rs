@@ -117,7 +117,7 @@ impl ShowRequest {
         let core = self.artifact;
         let artifact = snapshot.expect_artifact(core)?;
         let links = query::links(snapshot, &artifact)?;
-        let extensions = match formats::named(&artifact.kind).and_then(Kind::versions) {
+        let extensions = match formats::named(&artifact.kind).and_then(|kind| kind.info().versions) {
             Some(versions) => query::longest_extensions(snapshot, &artifact, &links, versions)?
                 .into_iter()
                 .map(|extension| ExtensionSummary::new(&extension, versions))

@@ -5,7 +5,6 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use clap::Args as ClapArgs;
-use runvault::artifact::Kind;
 use runvault::display::{brief, escaped};
 use runvault::storage::{MAX_NOTE_BYTES, TimeBasis};
 use runvault::vault::api::SignatureName;
@@ -94,7 +93,7 @@ fn print(out: &mut dyn Write, description: &ShowAnswer) -> io::Result<()> {
         fields.push("captures", line, Style::new());
     }
     fields.write(out)?;
-    let can_be_signed = formats::named(&artifact.kind).is_some_and(Kind::can_be_signed);
+    let can_be_signed = formats::named(&artifact.kind).is_some_and(|kind| kind.info().can_be_signed);
     for capture in captures.iter().take(MAX_LISTED) {
         print_capture(out, &fields, capture, can_be_signed)?;
     }

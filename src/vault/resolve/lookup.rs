@@ -231,7 +231,7 @@ fn originals(snapshot: &dyn Snapshot, hits: Vec<Hit>) -> Result<Vec<ArtifactReco
     let extended = query::extended(snapshot, &artifacts.iter(), &formats::versions())?;
     artifacts.retain(|artifact| !extended.contains(&artifact.core));
     let is_recording = |artifact: &ArtifactRecord| {
-        formats::named(&artifact.kind).is_some_and(|kind| kind.playback() == Some(Playback::InOrder))
+        formats::named(&artifact.kind).is_some_and(|kind| kind.info().playback == Some(Playback::InOrder))
     };
     if artifacts.iter().any(is_recording) {
         artifacts.retain(is_recording);

@@ -20,7 +20,6 @@ use super::resolve::{LocatedCapture, LookupError};
 use crate::artifact::{Kind, TranscriptStep};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
-use crate::json::reader::Limits;
 use crate::storage::{Snapshot, StoredMember};
 
 /// A request for the transcript of an artifact, or for a part of it.
@@ -168,7 +167,7 @@ impl ViewRequest {
             size: located.capture.size,
             attributes: attributes.into_iter().map(AttributeSummary::from).collect(),
             labels: labels.map(|label| (label.key, label.value)).collect(),
-            step_noun: kind.step_noun().to_owned(),
+            step_noun: kind.info().step_noun.to_owned(),
             total: page.total,
             failed: page.failed,
             matching: page.matching,
@@ -207,16 +206,15 @@ impl ViewRequest {
         let (core, kind) = (located.artifact.core, located_kind(located)?);
         let members = snapshot.read_members(core, located.capture.capture)?;
         let files = step::file_steps(snapshot, core, kind, &members)?;
-        let visited =
-            kind.transcript(&StoredMember::borrowed(&members), &Limits::most(), &mut |transcribed| {
-                let index = first_index + transcribed.index as u64;
-                if page.count(self, index, &transcribed) {
-                    let mut step = ViewStep::new(&transcribed, &files, self.max_text(), self.recorded);
-                    step.index = index;
-                    step.answers = step.answers.map(|request| first_index + request);
-                    page.steps.push(step);
-                }
-            });
+        let visited = kind.transcript(&StoredMember::borrowed(&members), &mut |transcribed| {
+            let index = first_index + transcribed.index as u64;
+            if page.count(self, index, &transcribed) {
+                let mut step = ViewStep::new(&transcribed, &files, self.max_text(), self.recorded);
+                step.index = index;
+                step.answers = step.answers.map(|request| first_index + request);
+                page.steps.push(step);
+            }
+        });
         visited.map_err(|error| LookupError::Unreadable { core, message: error.to_string() })
     }
 }

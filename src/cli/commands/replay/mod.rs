@@ -11,7 +11,7 @@ use anstyle::Style;
 use chrono::{DateTime, Utc};
 use clap::{ArgGroup, Args as ClapArgs, ValueEnum};
 use runvault::Vault;
-use runvault::artifact::{Kind, Playback};
+use runvault::artifact::Playback;
 use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::vault::api::Timestamp;
@@ -106,7 +106,7 @@ impl Args {
         let located = named.locate(vault)?;
         let (core, kind) = (located.artifact.core, &located.artifact.kind);
         let capture = located.capture.capture;
-        let playback = formats::named(kind).and_then(Kind::playback);
+        let playback = formats::named(kind).and_then(|kind| kind.info().playback);
         let is_run = playback == Some(Playback::InOrder);
         if is_run && self.prompt.is_given() {
             let message = format!(
