@@ -20,6 +20,7 @@ pub mod journal;
 pub mod links;
 pub mod list;
 pub mod maintenance;
+mod merging;
 pub mod near;
 mod openapi;
 pub(crate) mod query;
