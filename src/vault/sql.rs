@@ -174,7 +174,7 @@ fn links_view() -> ComputedView {
         columns: LINKS.to_vec(),
         rows: Box::new(move |snapshot, artifact| {
             let mut linker = linker.lock().unwrap_or_else(PoisonError::into_inner);
-            let links = linker.links(snapshot, artifact)?.into_iter();
+            let links = linker.links(snapshot, artifact, None)?.into_iter();
             // Every link has one source artifact, so it is listed once.
             Ok(links.filter(|link| link.direction == Direction::Out).map(link_row).collect())
         }),
