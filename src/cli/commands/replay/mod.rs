@@ -15,7 +15,7 @@ use runvault::artifact::Playback;
 use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::vault::api::Timestamp;
-use runvault::vault::details::AttributeSummary;
+use runvault::vault::details::AttributeRecord;
 use runvault::vault::recordings::RecordingFilter;
 use runvault::vault::replay::{
     RecordedResponse, Repeat, ReplayAnswer, ReplayError, ReplayMiss, ReplayMode, ReplayRequest,
@@ -97,7 +97,7 @@ impl Args {
                     return self.look_up(&vault, request, &prompt);
                 }
                 let mut any = AnyRecordingSource::new(&vault, filter, self.serving.repeat.into());
-                serve(&mut any, ReplayRequestMode::Prompts, &self.ending())
+                serve(&mut any, ReplayRequestMode::default(), &self.ending())
             }
         }
     }
@@ -131,12 +131,7 @@ impl Args {
         if self.order.sequential {
             player = player.in_mode(ReplayMode::Sequential).from_call(self.order.index.unwrap_or(0));
         }
-        let mode = match (is_run, self.order.sequential) {
-            (true, true) => ReplayRequestMode::RunInOrder,
-            (true, false) => ReplayRequestMode::Run,
-            (false, true) => ReplayRequestMode::PromptsInOrder,
-            (false, false) => ReplayRequestMode::Prompts,
-        };
+        let mode = ReplayRequestMode { is_of_run: is_run, is_in_order: self.order.sequential };
         serve(&mut SingleRecordingSource { vault, core, player }, mode, &self.ending())
     }
 
@@ -339,7 +334,7 @@ impl SessionFilterArgs {
         let named = [("model_id", &self.model), ("adapter_id", &self.adapter)];
         let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
         let attributes =
-            named.chain(self.attr.iter().cloned()).map(|(name, value)| AttributeSummary { name, value });
+            named.chain(self.attr.iter().cloned()).map(|(name, value)| AttributeRecord::new(name, value));
         RecordingFilter {
             attributes: attributes.collect(),
             since: self.since.map(Timestamp),

@@ -108,7 +108,7 @@ impl Maintenance for Store {
         fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>>;
         fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()>;
         fn reclaimable(&self) -> Result<ReclaimableSpace>;
-        fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<ReclaimResult>>;
+        fn reclaim(&self, at: DateTime<Utc>) -> Result<ReclaimResult>;
         fn erase(&self) -> Erasure;
         fn backup(
             &self,
