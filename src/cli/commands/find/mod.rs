@@ -81,7 +81,7 @@ impl Args {
         if self.answers {
             return self.print_answers(&vault);
         }
-        let list = ArtifactListPrinter::new(self.conditions.by.basis());
+        let list = ArtifactListPrinter::new(self.conditions.by);
         let mut list = match &self.format {
             Some(template) => list.with_format(template),
             None if self.columns.is_empty() => list,

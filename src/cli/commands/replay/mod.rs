@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 
 use anstyle::Style;
 use chrono::{DateTime, Utc};
-use clap::{ArgGroup, Args as ClapArgs, ValueEnum};
+use clap::{ArgGroup, Args as ClapArgs};
 use runvault::Vault;
 use runvault::artifact::Playback;
 use runvault::display::{brief, escaped};
@@ -23,6 +23,7 @@ use runvault::vault::replay::{
 };
 
 use crate::cli::args::attribute;
+use crate::cli::args::choice::{Choice, one_of};
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::{ArtifactArg, Prompt, PromptArgs};
 use crate::cli::args::vault::VaultArgs;
@@ -96,7 +97,7 @@ impl Args {
                     let request = ReplayRequest { filter, ..ReplayRequest::new(prompt.digest) };
                     return self.look_up(&vault, request, &prompt);
                 }
-                let mut any = AnyRecordingSource::new(&vault, filter, self.serving.repeat.into());
+                let mut any = AnyRecordingSource::new(&vault, filter, self.serving.repeat);
                 serve(&mut any, ReplayRequestMode::default(), &self.ending())
             }
         }
@@ -127,7 +128,7 @@ impl Args {
             let request = ResponsesRequest { capture_hash: Some(capture), ..ResponsesRequest::new(core) };
             return list(vault, &request, self.json);
         }
-        let mut player = vault.player(&located)?.repeating(self.serving.repeat.into());
+        let mut player = vault.player(&located)?.repeating(self.serving.repeat);
         if self.order.sequential {
             player = player.in_mode(ReplayMode::Sequential).from_call(self.order.index.unwrap_or(0));
         }
@@ -272,36 +273,21 @@ struct ServeArgs {
     #[arg(
         long,
         value_name = "WHICH",
-        value_enum,
-        default_value_t,
+        value_parser = one_of(REPEATS),
+        default_value = "never",
         requires = "serve_stdio",
         conflicts_with = "sequential",
         hide_short_help = true
     )]
-    repeat: RepeatArg,
+    repeat: Repeat,
     /// Exit with status 1 if a recording was not used
     #[arg(long, requires = "serve_stdio", hide_short_help = true)]
     fail_unused: bool,
 }
 
 /// What is repeated.
-#[derive(Clone, Copy, Default, ValueEnum)]
-enum RepeatArg {
-    /// Refuse the request
-    #[default]
-    Never,
-    /// Repeat the last recording
-    Last,
-}
-
-impl From<RepeatArg> for Repeat {
-    fn from(repeat: RepeatArg) -> Self {
-        match repeat {
-            RepeatArg::Never => Self::Never,
-            RepeatArg::Last => Self::Last,
-        }
-    }
-}
+const REPEATS: &[Choice<Repeat>] =
+    &[("never", Repeat::Never, "Refuse the request"), ("last", Repeat::Last, "Repeat the last recording")];
 
 /// Which sessions are any.
 #[derive(ClapArgs)]
