@@ -14,7 +14,7 @@ mod stated;
 
 pub use dependents::ContainedArtifact;
 pub(crate) use dependents::{
-    BATCH as DEPENDENTS_BATCH, Dependency, DependentFinder, GroupDependency, all_containers, contained,
+    BATCH as DEPENDENTS_BATCH, Dependency, DependentFinder, all_containers, contained,
 };
 pub(crate) use forks::{forks, forks_of};
 pub(crate) use groups::{

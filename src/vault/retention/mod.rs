@@ -21,7 +21,7 @@ use crate::storage::{
 
 pub use period::Period;
 pub use policy::{GroupKey, LabelRule, PatternError, PeriodRule, Policy, TagPattern};
-pub use reason::{ArtifactDecision, length_text};
+pub use reason::{ArtifactDecision, GroupValues, length_text};
 
 use period::PeriodRuleResult;
 
@@ -32,15 +32,6 @@ pub struct Plan {
     pub policy: Policy,
     /// The decisions, by group, newest first.
     pub decisions: Vec<ArtifactDecision>,
-}
-
-/// The values of a key by which artifacts are grouped.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-pub struct GroupValues {
-    /// `kind`, `label:` and the key of a label, or the name of an attribute.
-    pub name: String,
-    /// The kind, or the values of the label or the attribute; there may be none.
-    pub values: Vec<String>,
 }
 
 /// Number of artifacts of a kind that would be removed.

@@ -3,12 +3,13 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use chrono::{DateTime, Duration, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
-use super::GroupValues;
 use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{ArtifactRecord, Result, Snapshot};
-use crate::vault::query::{DEPENDENTS_BATCH, Dependency, DependentFinder, GroupDependency};
+use crate::vault::query::{DEPENDENTS_BATCH, Dependency, DependentFinder};
 
 /// Formats a duration in its largest whole unit, such as `90m`, `36h`, `7d` or `1y`. A year has 365.25 days, and a month
 /// (`M`) 30.44.
@@ -20,6 +21,15 @@ pub fn length_text(length: Duration) -> String {
     let unit = UNITS.into_iter().find(|(unit, _)| seconds % unit == 0 && seconds != 0);
     let (unit, name) = unit.unwrap_or(if seconds == 0 { (1, "d") } else { (1, "s") });
     format!("{}{name}", seconds / unit)
+}
+
+/// The values of a key by which artifacts are grouped.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+pub struct GroupValues {
+    /// `kind`, `label:` and the key of a label, or the name of an attribute.
+    pub name: String,
+    /// The kind, or the values of the label or the attribute; there may be none.
+    pub values: Vec<String>,
 }
 
 /// The decision on an artifact.
@@ -67,7 +77,7 @@ pub(super) fn keep_dependencies(
         let linking =
             if ignores_links { vec![Vec::new(); cores.len()] } else { finder.linking(snapshot, &cores)? };
         for (((number, _), container), linking) in undecided.iter().zip(containers).zip(linking) {
-            let holds: Vec<GroupDependency> = container.into_iter().chain(linking).collect();
+            let holds: Vec<usize> = container.into_iter().chain(linking).collect();
             if !holds.is_empty() {
                 waiting.push(ForgetCandidate { number: *number, holds });
             }
@@ -81,7 +91,8 @@ pub(super) fn keep_dependencies(
 struct ForgetCandidate {
     /// The number of its decision.
     number: usize,
-    holds: Vec<GroupDependency>,
+    /// The numbers of the groups of its dependents.
+    holds: Vec<usize>,
 }
 
 /// The groups of dependents.
@@ -99,7 +110,7 @@ impl DependentGroups {
         let mut groups =
             Self { kept: HashMap::new(), held: HashMap::new(), groups_by_dependent: HashMap::new() };
         for (at, waiting) in waiting.iter().enumerate() {
-            for GroupDependency { group, .. } in &waiting.holds {
+            for group in &waiting.holds {
                 if !groups.kept.contains_key(group) && !groups.held.contains_key(group) {
                     groups.look_at(finder, *group, leaving);
                 }
@@ -134,7 +145,7 @@ fn settle_candidates(
     // Start with the artifacts that have a dependent kept by a rule, each with the first such reason.
     let mut due: VecDeque<(usize, usize, CoreHash)> = VecDeque::new();
     for (at, one) in waiting.iter().enumerate() {
-        let held = one.holds.iter().find_map(|hold| Some((hold.group, *groups.kept.get(&hold.group)?)));
+        let held = one.holds.iter().find_map(|group| Some((*group, *groups.kept.get(group)?)));
         due.extend(held.map(|(group, dependent)| (at, group, dependent)));
     }
     while let Some((at, group, dependent)) = due.pop_front() {
@@ -142,8 +153,10 @@ fn settle_candidates(
         let Some(decision) = decisions.get_mut(*number).filter(|decision| !decision.is_kept()) else {
             continue;
         };
-        let Some(hold) = holds.iter().find(|hold| hold.group == group) else { continue };
-        let Some(holding) = finder.holding(snapshot, hold, dependent)? else { continue };
+        if !holds.contains(&group) {
+            continue;
+        }
+        let Some(holding) = finder.holding(snapshot, group, dependent)? else { continue };
         decision.reasons.push(reason_for(holding));
         let kept = decision.artifact.core;
         for group in groups.groups_by_dependent.remove(&kept).unwrap_or_default() {
