@@ -5,13 +5,13 @@ use utoipa::ToSchema;
 
 use super::api::{Operation, Timestamp};
 use super::details::{ArtifactDetails, AttributeRecord, Detail};
-use super::find::{ArtifactMatch, FindCursor, FindOrder, FoundArtifact};
+use super::find::{ArtifactMatch, Cursor, FindOrder, FoundArtifact};
 use super::handle::{Vault, limit_of};
 use super::query::{self, FindQuery, Hit};
 use crate::artifact::{Playback, group};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
-use crate::storage::{Condition, Cursor, Filter, Snapshot, StorageError, TimeBasis, TimePeriod};
+use crate::storage::{Condition, Filter, Snapshot, StorageError, TimeBasis, TimePeriod};
 
 /// A filter of the recordings of a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -39,7 +39,7 @@ pub struct RecordingsRequest {
     pub limit: Option<u64>,
     /// The end of the previous page; the first page if there is none.
     #[serde(default)]
-    pub after: Option<FindCursor>,
+    pub after: Option<Cursor>,
     /// What to return of each artifact besides its times and its matches.
     #[serde(default)]
     pub details: Vec<Detail>,
@@ -51,7 +51,7 @@ pub struct RecordingsAnswer {
     /// The recordings, last seen first, with the locations of the prompt.
     pub recordings: Vec<FoundArtifact>,
     /// The end of this page; `None` if it is the last one.
-    pub next: Option<FindCursor>,
+    pub next: Option<Cursor>,
 }
 
 impl RecordingsRequest {
@@ -75,7 +75,7 @@ impl Operation for RecordingsRequest {
         let snapshot = vault.snapshot()?;
         let limit = limit_of(self.limit);
         // One more shows whether there is another page.
-        let after = self.after.clone().map(Cursor::from);
+        let after = self.after.clone();
         let mut hits = recordings(&*snapshot, self.prompt, &self.filter, after, limit.saturating_add(1))?;
         let is_more = hits.len() > limit;
         hits.truncate(limit);
