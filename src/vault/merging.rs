@@ -130,7 +130,7 @@ struct MergeTarget<'s> {
 
 impl MergeTarget<'_> {
     fn read(&mut self, annotations: &[MergedAnnotation<'_>]) -> Result<()> {
-        let Some(snapshot) = self.snapshot else { return Ok(()) };
+        let Some(snapshot) = self.snapshot.filter(|_| !annotations.is_empty()) else { return Ok(()) };
         let ends: BTreeSet<CoreHash> = annotations.iter().flat_map(MergedAnnotation::ends).collect();
         let stored = snapshot.artifacts(&Vec::from_iter(ends))?.into_iter().flatten();
         let stored: Vec<CoreHash> = stored.map(|artifact| artifact.core).collect();
