@@ -6,7 +6,6 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use runvault::artifact::{MemberBytes, Part};
 use runvault::digest::Digest;
 use runvault::formats;
-use runvault::json::reader::Limits;
 use runvault::vault::diff;
 
 const STEPS: usize = 100_000;
@@ -31,7 +30,7 @@ fn session(numbers: impl Iterator<Item = usize>) -> Vec<u8> {
 
 fn parts(bytes: &[u8]) -> Vec<Part<'_>> {
     let kind = formats::named("model_io").unwrap();
-    kind.parts(&[MemberBytes { name: "model_io.json", bytes }], &Limits::default()).unwrap()
+    kind.parts(&[MemberBytes { name: "model_io.json", bytes }]).unwrap()
 }
 
 fn compare(criterion: &mut Criterion) {

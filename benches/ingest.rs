@@ -79,7 +79,7 @@ fn core_hash(criterion: &mut Criterion) {
         group.bench_function(format!("session of {size}"), |bencher| {
             bencher.iter(|| {
                 let mut hasher = Hasher::new();
-                kind.write_core(black_box(&members), &Limits::default(), &mut hasher).expect("a core");
+                kind.write_core(black_box(&members), &mut hasher).expect("a core");
                 hasher.finish()
             });
         });

@@ -23,7 +23,6 @@ use std::time::{Duration, Instant};
 use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::formats::model_io::Session;
-use runvault::json::reader::Limits;
 use runvault::vault::search::SearchRequest;
 
 /// The corpus *unique*.
@@ -64,7 +63,7 @@ fn words() -> (String, String, u64) {
     let mut bytes = 0;
     for number in 0..SESSIONS {
         let document = corpus::unique_session(number);
-        let session = Session::read(&document, &Limits::default()).expect("JSON").expect("a session");
+        let session = Session::read(&document).expect("JSON").expect("a session");
         for interaction in session.interactions {
             bytes += interaction.response_content.len() as u64;
             let words = interaction.response_content.to_lowercase();

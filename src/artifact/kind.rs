@@ -1,15 +1,16 @@
 use std::fmt;
 use std::io::{self, Write};
+use std::ops::Deref;
 
-use super::directory::{Directory, EntryContent, HeadReader, MemberBytes, manifest_of};
+use super::directory::{Directory, EntryContent, MemberBytes, manifest_of};
 use super::value_budget::ValueReservation;
 use super::{
-    AdmitOptions, Admitted, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Exchange, Field,
-    JoinedDocument, Member, MentionedContent, Part, Passage, Playback, PredecessorReference, Recognition,
-    RequestVisitor, StepVisitor, SuccessorCriteria, Table,
+    AdmitOptions, Admitted, Artifact, ArtifactView, AttributeInfo, Draft, EventVisitor, Field,
+    JoinedDocument, Member, MentionedContent, Part, Passage, Playback, PredecessorReference, StepVisitor,
+    SuccessorCriteria, Table,
 };
 use crate::digest::{BlobHash, CaptureHash};
-use crate::json::reader::{Limits, MemberNames, ReadError};
+use crate::json::reader::{Limits, ReadError};
 use crate::secrets::{self, SecretMatch, SecretPolicy};
 use crate::validation::{Findings, Report, RuleInfo, Violation};
 
@@ -115,10 +116,6 @@ impl Kind {
         Self(artifact)
     }
 
-    fn info(self) -> &'static KindInfo {
-        self.0.info()
-    }
-
     /// Returns the members, unless the artifacts are single documents and these are not one.
     fn expected<'m, 'd>(self, members: &'m [MemberBytes<'d>]) -> Option<&'m [MemberBytes<'d>]> {
         (self.is_of_directories() || members.len() == 1).then_some(members)
@@ -147,13 +144,6 @@ impl Kind {
             .any(|own| own.strip_suffix('s').unwrap_or(own).replace('_', " ") == *name)
     }
 
-    /// Returns whether any bytes are an artifact of this kind, whose core hash is their digest. Documents are of such a
-    /// kind only on request.
-    #[must_use]
-    pub fn takes_any_bytes(self) -> bool {
-        self.info().takes_any_bytes
-    }
-
     /// Returns the plural noun for its artifacts, such as `sessions`.
     #[must_use]
     pub fn plural(self) -> &'static str {
@@ -178,12 +168,6 @@ impl Kind {
         self.info().attributes
     }
 
-    /// Returns the rules, without those of all documents.
-    #[must_use]
-    pub fn rules(self) -> Vec<RuleInfo> {
-        self.0.rules()
-    }
-
     /// Returns whether its artifacts are directories and not single documents.
     #[must_use]
     pub fn is_of_directories(self) -> bool {
@@ -205,27 +189,6 @@ impl Kind {
         })
     }
 
-    /// Returns whether `text` is intended to be a document of this kind, valid or not. `names` are the member names of
-    /// its root object as far as they could be read.
-    #[must_use]
-    pub fn recognizes(self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
-        self.0.recognizes(text, names)
-    }
-
-    /// Returns whether a directory with entries of these names is intended to be of this kind, valid or not. `peek`
-    /// returns the beginning of a file in it.
-    #[must_use]
-    pub fn recognizes_directory(self, names: &[&str], peek: &mut HeadReader<'_>) -> bool {
-        self.0.recognizes_directory(names, peek)
-    }
-
-    /// Returns the violation for a file with this name and beginning that is separated from the rest of its artifact,
-    /// or `None` if it is not recognized as a file of this kind or artifacts of this kind are single documents.
-    #[must_use]
-    pub fn orphan(self, file_name: &str, head: &[u8]) -> Option<Violation> {
-        self.0.orphan(file_name, head)
-    }
-
     /// Parses `document`, canonicalizes it and applies every rule.
     ///
     /// # Errors
@@ -237,10 +200,11 @@ impl Kind {
         let mut findings = Findings::default();
         // Bytes that are not parsed have no values.
         let room =
-            ValueReservation::take((!self.takes_any_bytes()).then_some(document.as_slice()).into_iter());
+            ValueReservation::take((!self.info().takes_any_bytes).then_some(document.as_slice()).into_iter());
         let draft = self.0.examine(&document, options, &mut findings);
         drop(room);
-        let known = draft.as_ref().filter(|_| self.takes_any_bytes()).map(|draft| BlobHash(draft.core.0));
+        let known =
+            draft.as_ref().filter(|_| self.info().takes_any_bytes).map(|draft| BlobHash(draft.core.0));
         self.admitted(draft, findings, options.secrets, || {
             let member = match known {
                 Some(blob) => Member::hashed(member, document, blob),
@@ -248,12 +212,6 @@ impl Kind {
             };
             (CaptureHash(member.blob().0), vec![member], None)
         })
-    }
-
-    /// Returns what `document` continues if it is only the rest of a longer document of this kind.
-    #[must_use]
-    pub fn continues(self, document: &[u8], limits: &Limits) -> Option<PredecessorReference> {
-        self.0.continues(document, limits)
     }
 
     /// Admits `document`, which is a `rest`, joined to the part of the admitted `beginning` that precedes it.
@@ -268,7 +226,7 @@ impl Kind {
         options: &AdmitOptions,
     ) -> Result<Admitted, Report> {
         let limits = &options.limits;
-        let Some(JoinedDocument { document, lines }) = self.0.join(beginning, rest, document, limits) else {
+        let Some(JoinedDocument { document, lines }) = self.0.join(beginning, rest, document) else {
             let message = format!("the {} that it continues was not found", rest.what);
             return Err(Violation::new(rest.rule, rest.path.clone(), message).into());
         };
@@ -347,36 +305,13 @@ impl Kind {
     ///
     /// # Errors
     /// Returns an error if `out` cannot be written to, and one of kind `InvalidData` if the members were not admitted.
-    pub fn write_core(
-        self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+    pub fn write_core(self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
         self.expected(members)
-            .map_or(Err(io::ErrorKind::InvalidData.into()), |members| self.0.write_core(members, limits, out))
+            .map_or(Err(io::ErrorKind::InvalidData.into()), |members| self.0.write_core(members, out))
     }
 }
 
 impl Kind {
-    /// Returns whether artifacts of this kind record runs, so that they can be audited against contracts.
-    #[must_use]
-    pub fn is_run(self) -> bool {
-        self.info().is_run
-    }
-
-    /// Returns how a longer version of an artifact is detected, if documents of this kind are written incrementally.
-    #[must_use]
-    pub fn versions(self) -> Option<SuccessorCriteria> {
-        self.info().versions
-    }
-
-    /// Returns whether its artifacts can be signed.
-    #[must_use]
-    pub fn can_be_signed(self) -> bool {
-        self.info().can_be_signed
-    }
-
     /// Calls `visit` with the run events recorded in an admitted artifact of these `members`, in order.
     ///
     /// # Errors
@@ -384,77 +319,17 @@ impl Kind {
     pub fn run_events(
         self,
         members: &[MemberBytes<'_>],
-        limits: &Limits,
         visit: &mut EventVisitor<'_>,
     ) -> Result<(), ReadError> {
-        self.expected(members).map_or(Ok(()), |members| self.0.run_events(members, limits, visit))
-    }
-
-    /// Returns how recorded responses are replayed, if artifacts of this kind record any themselves.
-    #[must_use]
-    pub fn playback(self) -> Option<Playback> {
-        self.info().playback
-    }
-
-    /// Returns the searchable fields that only its artifacts have.
-    #[must_use]
-    pub fn fields(self) -> &'static [Field] {
-        self.info().fields
-    }
-
-    /// Returns the contents whose digests its artifacts state, and which a vault can have as artifacts of their own.
-    #[must_use]
-    pub fn contents(self) -> &'static [MentionedContent] {
-        self.info().contents
-    }
-
-    /// Returns the SQL view of its artifacts.
-    #[must_use]
-    pub fn view(self) -> ArtifactView {
-        self.info().view
-    }
-
-    /// Returns the SQL tables of its contents.
-    #[must_use]
-    pub fn tables(self) -> &'static [Table] {
-        self.info().tables
-    }
-
-    /// Returns the responses recorded in an admitted `document`, in order.
-    ///
-    /// # Errors
-    /// Returns an error if the document cannot be read.
-    pub fn exchanges(self, document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
-        self.0.exchanges(document, limits)
-    }
-
-    /// Calls `visit` with the requests of models in an admitted `document`, each complete, also if the document states
-    /// it as a difference from another one.
-    ///
-    /// # Errors
-    /// Returns an error if the document cannot be read.
-    pub fn requests(
-        self,
-        document: &[u8],
-        limits: &Limits,
-        visit: &mut RequestVisitor<'_>,
-    ) -> Result<(), ReadError> {
-        self.0.requests(document, limits, visit)
-    }
-
-    /// Returns the verbatim text of the interaction, step or record `index` of an admitted `document`, or `None` if the
-    /// kind has no such parts.
-    #[must_use]
-    pub fn quote(self, document: &[u8], index: usize) -> Option<String> {
-        self.0.quote(document, index)
+        self.expected(members).map_or(Ok(()), |members| self.0.run_events(members, visit))
     }
 
     /// Returns the parts by which an admitted artifact of these `members` is compared.
     ///
     /// # Errors
     /// Returns an error if a member cannot be read.
-    pub fn parts<'d>(self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        self.expected(members).map_or(Ok(Vec::new()), |members| self.0.parts(members, limits))
+    pub fn parts<'d>(self, members: &[MemberBytes<'d>]) -> Result<Vec<Part<'d>>, ReadError> {
+        self.expected(members).map_or(Ok(Vec::new()), |members| self.0.parts(members))
     }
 
     /// Returns the searchable texts of an admitted artifact of these `members`, without those of embedded artifacts.
@@ -462,20 +337,16 @@ impl Kind {
     ///
     /// # Errors
     /// Returns an error if a member cannot be read.
-    pub fn passages(self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        self.expected(members).map_or(Ok(Vec::new()), |members| self.0.passages(members, limits))
-    }
-
-    /// Returns the noun for a step of a transcript, such as `interaction`.
-    #[must_use]
-    pub fn step_noun(self) -> &'static str {
-        self.info().step_noun
+    pub fn passages(self, members: &[MemberBytes<'_>]) -> Result<Vec<Passage>, ReadError> {
+        self.expected(members).map_or(Ok(Vec::new()), |members| self.0.passages(members))
     }
 
     /// Returns the number of the step of a transcript that a location in an artifact is, or is in, such as `step 3`.
     #[must_use]
     pub fn step_at(self, place: &str) -> Option<u64> {
-        if let Some(number) = place.strip_prefix(self.step_noun()).and_then(|rest| rest.strip_prefix(' ')) {
+        if let Some(number) =
+            place.strip_prefix(self.info().step_noun).and_then(|rest| rest.strip_prefix(' '))
+        {
             return number.parse().ok();
         }
         let (prefix, first) = self.info().step_prefix?;
@@ -495,12 +366,6 @@ impl Kind {
         self.info().further_steps.map(|(_, step_type)| step_type)
     }
 
-    /// Returns whether transcripts contain the texts of the prompts that artifacts of this kind mention.
-    #[must_use]
-    pub fn records_prompts(self) -> bool {
-        self.info().records_prompts
-    }
-
     /// Calls `visit` with the steps of the transcript of an admitted artifact of these `members`, in reading order.
     ///
     /// # Errors
@@ -508,16 +373,24 @@ impl Kind {
     pub fn transcript(
         self,
         members: &[MemberBytes<'_>],
-        limits: &Limits,
         visit: &mut StepVisitor<'_>,
     ) -> Result<(), ReadError> {
-        self.expected(members).map_or(Ok(()), |members| self.0.transcript(members, limits, visit))
+        self.expected(members).map_or(Ok(()), |members| self.0.transcript(members, visit))
     }
 }
 
 /// Returns the number that follows `prefix` in a location.
 fn number_after(prefix: &str, place: &str) -> Option<u64> {
     place.strip_prefix(prefix)?.split(['/', ' ']).next()?.parse().ok()
+}
+
+/// The declarations of the kind, and what it reads from its documents.
+impl Deref for Kind {
+    type Target = dyn Artifact;
+
+    fn deref(&self) -> &Self::Target {
+        self.0
+    }
 }
 
 impl PartialEq for Kind {

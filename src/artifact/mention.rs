@@ -1,7 +1,6 @@
 use std::fmt;
 
 use crate::digest::Digest;
-use crate::json::reader::Limits;
 use crate::json::{Object, Value};
 
 /// A typed edge from an artifact that mentions a handle to the artifact that the handle identifies.
@@ -192,7 +191,7 @@ pub struct MentionedContent {
     pub noun: &'static str,
     /// Returns why bytes with the digest are not such a content as the format defines it, as the end of a sentence that
     /// begins with their name; `None` if they are.
-    pub defect: fn(&[u8], &Limits) -> Option<String>,
+    pub defect: fn(&[u8]) -> Option<String>,
 }
 
 /// Names of members that contain the path of a file whose digest is in the same object.

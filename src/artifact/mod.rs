@@ -103,8 +103,7 @@ pub trait Artifact: Send + Sync + RefUnwindSafe + 'static {
     ///
     /// # Errors
     /// Returns an error if `out` cannot be written to, and one of kind `InvalidData` if the members were not admitted.
-    fn write_core(&self, members: &[MemberBytes<'_>], limits: &Limits, out: &mut dyn Write)
-    -> io::Result<()>;
+    fn write_core(&self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()>;
 
     /// Returns what `document` continues if it is only the rest of a longer document of this kind. Only its beginning
     /// is examined.
@@ -117,14 +116,8 @@ pub trait Artifact: Send + Sync + RefUnwindSafe + 'static {
     /// Appends a document that [continues](Self::continues) another one to the part of the admitted `beginning` that
     /// precedes it. Returns `None` if there is no such part.
     #[must_use]
-    fn join(
-        &self,
-        beginning: &[u8],
-        rest: &PredecessorReference,
-        document: &[u8],
-        limits: &Limits,
-    ) -> Option<JoinedDocument> {
-        let _ = (beginning, rest, document, limits);
+    fn join(&self, beginning: &[u8], rest: &PredecessorReference, document: &[u8]) -> Option<JoinedDocument> {
+        let _ = (beginning, rest, document);
         None
     }
 
@@ -132,13 +125,8 @@ pub trait Artifact: Send + Sync + RefUnwindSafe + 'static {
     ///
     /// # Errors
     /// Returns an error if a member cannot be read.
-    fn run_events(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        visit: &mut EventVisitor<'_>,
-    ) -> Result<(), ReadError> {
-        let _ = (members, limits, visit);
+    fn run_events(&self, members: &[MemberBytes<'_>], visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+        let _ = (members, visit);
         Ok(())
     }
 
@@ -146,8 +134,8 @@ pub trait Artifact: Send + Sync + RefUnwindSafe + 'static {
     ///
     /// # Errors
     /// Returns an error if the document cannot be read.
-    fn exchanges(&self, document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
-        let _ = (document, limits);
+    fn exchanges(&self, document: &[u8]) -> Result<Vec<Exchange>, ReadError> {
+        let _ = document;
         Ok(Vec::new())
     }
 
@@ -156,13 +144,8 @@ pub trait Artifact: Send + Sync + RefUnwindSafe + 'static {
     ///
     /// # Errors
     /// Returns an error if the document cannot be read.
-    fn requests(
-        &self,
-        document: &[u8],
-        limits: &Limits,
-        visit: &mut RequestVisitor<'_>,
-    ) -> Result<(), ReadError> {
-        let _ = (document, limits, visit);
+    fn requests(&self, document: &[u8], visit: &mut RequestVisitor<'_>) -> Result<(), ReadError> {
+        let _ = (document, visit);
         Ok(())
     }
 
@@ -179,25 +162,20 @@ pub trait Artifact: Send + Sync + RefUnwindSafe + 'static {
     ///
     /// # Errors
     /// Returns an error if a member cannot be read.
-    fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError>;
+    fn parts<'d>(&self, members: &[MemberBytes<'d>]) -> Result<Vec<Part<'d>>, ReadError>;
 
     /// Returns the searchable texts of an admitted artifact of these `members`, without those of embedded artifacts, in
     /// order.
     ///
     /// # Errors
     /// Returns an error if a member cannot be read.
-    fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError>;
+    fn passages(&self, members: &[MemberBytes<'_>]) -> Result<Vec<Passage>, ReadError>;
 
     /// Calls `visit` with the steps of the transcript of an admitted artifact of these `members`, in reading order.
     ///
     /// # Errors
     /// Returns an error if a member cannot be read.
-    fn transcript(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        visit: &mut StepVisitor<'_>,
-    ) -> Result<(), ReadError>;
+    fn transcript(&self, members: &[MemberBytes<'_>], visit: &mut StepVisitor<'_>) -> Result<(), ReadError>;
 }
 
 /// How a longer version of a document is detected.

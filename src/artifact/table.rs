@@ -1,6 +1,6 @@
 use super::directory::MemberBytes;
 use crate::digest::Digest;
-use crate::json::reader::{Limits, ReadError};
+use crate::json::reader::ReadError;
 use crate::json::{Value, compact};
 
 /// A SQL table of the contents of artifacts of a kind. Kinds declare their tables as constants.
@@ -16,7 +16,7 @@ pub struct Table {
     pub columns: &'static [Column],
     /// Returns the rows of an admitted artifact of these members, in document order. Each has a cell for every column.
     /// It is an error if a member cannot be read.
-    pub rows: fn(&[MemberBytes<'_>], &Limits) -> Result<Vec<TableRow>, ReadError>,
+    pub rows: fn(&[MemberBytes<'_>]) -> Result<Vec<TableRow>, ReadError>,
 }
 
 /// The SQL view with a row for each artifact of a kind. Kinds declare their views as constants.

@@ -120,7 +120,7 @@ pub(crate) fn requests(document: &[u8]) -> HashMap<usize, CompleteRequest> {
 /// that returns the complete request.
 pub(crate) fn visit_requests(document: &[u8], visit: &mut dyn FnMut(usize, &dyn Fn() -> CompleteRequest)) {
     let Some(kind) = formats::named(KIND) else { return };
-    let visited = kind.requests(document, &Limits::most(), &mut |request| {
+    let visited = kind.requests(document, &mut |request| {
         visit(request.index, &|| CompleteRequest {
             prompt: (request.prompt)().unwrap_or_default(),
             payload: compact::text(request.payload),

@@ -37,7 +37,7 @@ pub use rpk::STEPS;
 /// Returns the searchable fields of all kinds.
 #[must_use]
 pub fn fields() -> Vec<Field> {
-    Field::SHARED.into_iter().chain(ALL.into_iter().flat_map(Kind::fields).copied()).collect()
+    Field::SHARED.into_iter().chain(ALL.into_iter().flat_map(|kind| kind.info().fields).copied()).collect()
 }
 
 /// Returns the attributes of all kinds, sorted by name.
@@ -101,7 +101,7 @@ pub fn names() -> String {
 /// Returns the names of the kinds whose documents have longer versions, each with how these are detected.
 #[must_use]
 pub fn versions() -> Vec<(&'static str, SuccessorCriteria)> {
-    ALL.into_iter().filter_map(|kind| Some((kind.name(), kind.versions()?))).collect()
+    ALL.into_iter().filter_map(|kind| Some((kind.name(), kind.info().versions?))).collect()
 }
 
 /// Returns the kind that a document is intended to be of, valid or not, by its content: the first that is certain, else

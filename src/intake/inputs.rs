@@ -118,7 +118,7 @@ impl DeclaredCapture {
     /// Returns bytes as an artifact of the kind that takes any.
     pub(crate) fn attachment(name: OsString, bytes: Vec<u8>) -> Self {
         let digest = Digest::from_content(&bytes);
-        let kind = formats::ALL.into_iter().find(|kind| kind.takes_any_bytes());
+        let kind = formats::ALL.into_iter().find(|kind| kind.info().takes_any_bytes);
         let member = kind.and_then(Kind::document_member).unwrap_or_default();
         Self {
             name,

@@ -220,7 +220,7 @@ pub(crate) fn attach(
     room: &dyn Fn(u64),
 ) {
     let (DocumentVerdict::Admitted(admitted), Some(place)) = (&mut *verdict, place) else { return };
-    let any = formats::ALL.into_iter().find(|kind| kind.takes_any_bytes());
+    let any = formats::ALL.into_iter().find(|kind| kind.info().takes_any_bytes);
     let Some(kind) = any.filter(|_| !admitted.draft().files.is_empty()) else { return };
     let Ok(directory) = directory(place) else { return };
     let mut left = MAX_BYTES.min(options.admit.limits.bytes);

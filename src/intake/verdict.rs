@@ -31,7 +31,7 @@ impl ExamineOptions {
 
     /// Returns the requested kind if any bytes are an artifact of it.
     pub(super) fn kind_of_any_bytes(&self) -> Option<Kind> {
-        self.kind.filter(|kind| kind.takes_any_bytes())
+        self.kind.filter(|kind| kind.info().takes_any_bytes)
     }
 }
 

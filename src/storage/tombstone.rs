@@ -1,7 +1,5 @@
 //! Records of removals.
 
-use std::fmt;
-
 use chrono::{DateTime, Utc};
 
 use super::entry::Entry;
@@ -52,24 +50,5 @@ impl Tombstone {
         let by = self.actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
         let why = self.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         format!("removed{by} on {}{why}", self.at.format("%Y-%m-%d %H:%M:%S UTC"))
-    }
-}
-
-impl Tombstone {
-    /// Describes the tombstone with a name of the artifact's kind: `sha256:… (session) was removed on …`.
-    #[must_use]
-    pub fn describe(&self, kind: &str) -> String {
-        let Self { digest, entry, at, core, actor, reason, .. } = self;
-        let whose = if *digest == core.0 { String::new() } else { format!(", a capture of {core:.12}") };
-        let at = at.format("%Y-%m-%d %H:%M:%S UTC");
-        let by = actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
-        let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        format!("{digest} ({kind}{whose}) was removed on {at}{by}{why} (entry {entry} of the journal)")
-    }
-}
-
-impl fmt::Display for Tombstone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.describe(&self.kind))
     }
 }

@@ -14,7 +14,6 @@ use super::view::{ViewBody, prompt_texts};
 use crate::artifact::{BodyContent, BodyRole, Exchange, Kind, Responder, group};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
-use crate::json::reader::Limits;
 use crate::storage::{AttributeRecord, Order, Snapshot, TimeBasis, created_at};
 
 /// A request for the answers to a prompt, or for the prompts of a set of artifacts that were answered differently.
@@ -122,7 +121,7 @@ impl AnswersRequest {
     fn query(&self) -> FindQuery {
         let mut filter = self.filter.clone();
         if filter.kinds.is_empty() {
-            let recording = formats::ALL.into_iter().filter(|kind| kind.playback().is_some());
+            let recording = formats::ALL.into_iter().filter(|kind| kind.info().playback.is_some());
             filter.kinds = recording.map(|kind| kind.name().to_owned()).collect();
         }
         if let Some(digest) = self.prompt {
@@ -158,7 +157,7 @@ impl AnswerAccumulator {
         let members = snapshot.read_members(core, capture.capture)?;
         let document = members.first().map(|member| member.bytes.as_slice()).unwrap_or_default();
         let exchanges = kind
-            .exchanges(document, &Limits::most())
+            .exchanges(document)
             .map_err(|error| LookupError::Unreadable { core, message: error.to_string() })?;
         drop(members);
         let attributes = snapshot.attributes_of(core)?;
@@ -251,7 +250,7 @@ impl GivenAnswer {
         Self {
             core_hash: hit.artifact.core,
             kind: hit.artifact.kind.clone(),
-            place: PlaceSummary::Index { unit: kind.step_noun().to_owned(), index },
+            place: PlaceSummary::Index { unit: kind.info().step_noun.to_owned(), index },
             time: created.unwrap_or(hit.artifact.added_at).into(),
             time_basis: if created.is_some() { TimeBasis::Created } else { TimeBasis::FirstSeen },
             model_id: model.map(|model| model.value.clone()),

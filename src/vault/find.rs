@@ -1,6 +1,5 @@
 //! Finds artifacts.
 
-use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -12,11 +11,9 @@ use crate::artifact::{FINISHED_AT, Kind};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
 use crate::json::reader::excerpt;
-use crate::storage::{
-    self, ArtifactRecord, Cursor, Order, Page, Snapshot, StorageError, TimeBasis, TimePeriod,
-};
+use crate::storage::{self, ArtifactRecord, Order, Page, Snapshot, StorageError, TimeBasis, TimePeriod};
 
-pub use crate::storage::Condition;
+pub use crate::storage::{Condition, Cursor};
 
 /// A filter of artifacts. Everything given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -97,24 +94,6 @@ pub enum FindOrder {
     },
 }
 
-/// The end of a page: where the next one begins. It stays valid if artifacts are added or removed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FindCursor {
-    /// The kind, if the order is by kind.
-    pub kind: Option<String>,
-    /// The time, if the order is by a time and the artifact has it.
-    #[schema(value_type = Option<String>, format = DateTime)]
-    pub time: Option<DateTime<Utc>>,
-    /// The number, if the order is by an attribute and the artifact has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub number: Option<i64>,
-    /// The position among equals.
-    pub position: u64,
-    /// The core hash.
-    pub core_hash: CoreHash,
-}
-
 /// A request for artifacts.
 ///
 /// ```
@@ -145,7 +124,7 @@ pub struct FindRequest {
     /// Maximum number of artifacts; unlimited if there is none.
     pub limit: Option<u64>,
     /// The end of the previous page; the first page if there is none.
-    pub after: Option<FindCursor>,
+    pub after: Option<Cursor>,
     /// What to return of each artifact besides its times and its matches.
     pub details: Vec<Detail>,
 }
@@ -156,7 +135,7 @@ pub struct FindAnswer {
     /// The artifacts in the requested order.
     pub hits: Vec<FoundArtifact>,
     /// The end of this page; `None` if it is the last one.
-    pub next: Option<FindCursor>,
+    pub next: Option<Cursor>,
     /// Number of matching artifacts from the beginning of this page on.
     pub found: u64,
     /// Whether there are more than `found`: matches beyond the page are counted up to 1000.
@@ -319,7 +298,7 @@ impl FindRequest {
         let (filter, order) = (storage::Filter::from(&self.filter), self.order.to_order()?);
         let find =
             |limit: usize, after: Option<Cursor>| snapshot.find(&filter, order, &Page { limit, after });
-        let after = self.after.clone().map(Cursor::from);
+        let after = self.after.clone();
         let most = limit.max(COUNTED);
         let mut page = find(most, after.clone())?;
         let versions = formats::versions();
@@ -358,7 +337,7 @@ impl FindOrder {
         &self,
         snapshot: &dyn Snapshot,
         artifact: &ArtifactRecord,
-    ) -> Result<FindCursor, StorageError> {
+    ) -> Result<Cursor, StorageError> {
         let arrival = artifact.arrival;
         let (kind, time, number, position) = match self.to_order()? {
             Order::Core => (None, None, None, 0),
@@ -367,7 +346,7 @@ impl FindOrder {
             Order::Newest(basis) => (None, snapshot.time_of(artifact, basis)?, None, arrival),
             Order::Largest(name) => (None, None, snapshot.number_of(artifact.core, name)?, arrival),
         };
-        Ok(FindCursor { kind, time, number, position, core_hash: artifact.core })
+        Ok(Cursor { kind, time, number, position, core: artifact.core })
     }
 
     /// Returns the order of the storage interface, or an error of the kind
@@ -405,13 +384,6 @@ impl From<TimeBasis> for FindOrder {
             TimeBasis::Created => Self::Created,
             TimeBasis::Finished => Self::Attribute { name: FINISHED_AT.to_owned() },
         }
-    }
-}
-
-impl From<FindCursor> for Cursor {
-    fn from(cursor: FindCursor) -> Self {
-        let FindCursor { kind, time, number, position, core_hash } = cursor;
-        Self { kind, time, number, position, core: core_hash }
     }
 }
 

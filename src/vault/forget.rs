@@ -18,6 +18,8 @@ use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{ArtifactRecord, BUSY_TIMEOUT, Snapshot, StorageError, Transaction};
 
+pub use super::retention::GroupValues;
+
 /// A request to remove the artifacts that a retention policy does not keep, in transactions of a hundred artifacts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -76,15 +78,6 @@ pub struct RetentionDecision {
     pub reasons: Vec<String>,
 }
 
-/// The values of a key by which artifacts are grouped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct GroupValues {
-    /// `kind`, `label:` and the key of a label, or the name of an attribute.
-    pub name: String,
-    /// The kind, or the values of the label or the attribute; there may be none.
-    pub values: Vec<String>,
-}
-
 /// What was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ForgetRemoval {
@@ -121,8 +114,8 @@ impl Operation for ForgetRequest {
         let plan = Plan::new(&*vault.snapshot()?, self.policy.clone(), at)?;
         let removal = if self.dry_run { None } else { Some(self.remove(vault, &plan)?) };
         let shares = plan.shares();
-        let Plan { policy, decisions } = plan;
-        let decisions = decisions.into_iter().map(|decision| RetentionDecision::new(decision, &policy));
+        let by = plan.policy.by;
+        let decisions = plan.decisions.into_iter().map(|decision| RetentionDecision::new(decision, by));
         Ok(ForgetAnswer { at: at.into(), decisions: decisions.collect(), shares, removal })
     }
 }
@@ -243,11 +236,11 @@ fn unchanged(
 }
 
 impl RetentionDecision {
-    fn new(decision: ArtifactDecision, policy: &Policy) -> Self {
-        let (keep, reasons) = (decision.is_kept(), decision.descriptions(policy));
-        let ArtifactDecision { artifact, group, at, size, .. } = decision;
-        let group = group.into_iter().map(|(name, values)| GroupValues { name, values }).collect();
+    fn new(decision: ArtifactDecision, by: TimeBasis) -> Self {
+        let keep = decision.is_kept();
+        let ArtifactDecision { artifact, group, at, size, reasons, misses } = decision;
         let (artifact, at) = ((&artifact).into(), at.map(Timestamp));
-        Self { artifact, by: policy.by, at, group, size, keep, reasons }
+        let reasons = if keep { reasons } else { misses };
+        Self { artifact, by, at, group, size, keep, reasons }
     }
 }

@@ -1,13 +1,15 @@
 //! Lists the links of an artifact.
 
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::Operation;
 use super::handle::{Vault, limit_of};
-use super::query::{self, Graph, Link, LinkOrigin, LinkTarget, TraversalOptions};
+use super::query::{Link, LinkOrigin, LinkTarget, Linker};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::{StorageError, UnresolvedTarget};
+use crate::storage::{ArtifactRecord, Snapshot, StorageError, UnresolvedTarget};
 
 pub use super::query::LinkStrength;
 pub use crate::storage::Direction;
@@ -154,14 +156,7 @@ impl Operation for LinksRequest {
     /// another one if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<LinksAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
-        let traversal = TraversalOptions {
-            depth: self.depth.into(),
-            relation: self.relation.clone(),
-            direction: self.direction,
-            coincident: self.coincident,
-            limit: limit_of(self.limit),
-        };
-        query::traverse(&*snapshot, self.artifact, &traversal).map(LinksAnswer::from)
+        self.traverse(&*snapshot)
     }
 }
 
@@ -209,20 +204,6 @@ impl LinkEdge {
     }
 }
 
-impl From<Graph> for LinksAnswer {
-    fn from(graph: Graph) -> Self {
-        let Graph { nodes, edges, left_out, not_followed, only_coincident } = graph;
-        let nodes = nodes.iter().map(|node| LinkNode { target: (&node.target).into(), depth: node.depth });
-        let edges = edges.into_iter().map(|edge| {
-            let strength = LinkStrength::new(&edge.relation, &edge.origin);
-            let (manual, because) = manual_reason(edge.origin);
-            LinkEdge { from: edge.from, relation: edge.relation, to: edge.to, manual, strength, because }
-        });
-        let (nodes, edges) = (nodes.collect(), edges.collect());
-        Self { nodes, edges, left_out, not_followed, only_coincident }
-    }
-}
-
 /// Returns whether a link was added manually, and its reason.
 fn manual_reason(origin: LinkOrigin) -> (bool, Option<String>) {
     match origin {
@@ -266,60 +247,133 @@ impl From<&LinkTarget> for LinkEnd {
     }
 }
 
-/// A request for the shortest path of links between two artifacts, in any direction.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct PathRequest {
-    /// Where the path starts.
-    pub from: CoreHash,
-    /// Where it ends.
-    pub to: CoreHash,
-    /// Whether coincident links are followed as well.
-    #[serde(default)]
-    pub coincident: bool,
+/// Number of artifacts that are read together, however few links are wanted.
+const FEW: usize = 16;
+
+impl LinksRequest {
+    fn range(&self) -> usize {
+        self.depth.into()
+    }
+
+    /// Returns whether links of this relation and strength are followed.
+    fn follows(&self, relation: &str, strength: LinkStrength) -> bool {
+        let is_requested = self.relation.as_deref() == Some(relation);
+        strength == LinkStrength::Stated || self.coincident || is_requested
+    }
+
+    /// Finds what is linked to the artifact within the range. The work is linear in the links of the examined artifacts,
+    /// which are few more than needed for the limit. The artifacts of a distance are read together, so that the number of
+    /// queries does not grow with them.
+    fn traverse(&self, snapshot: &dyn Snapshot) -> Result<LinksAnswer, StorageError> {
+        let mut linker = Linker::selecting(self.relation.as_deref(), self.direction);
+        let beginning = LinkTarget::Artifact(snapshot.expect_artifact(self.artifact)?);
+        let mut walker = GraphBuilder {
+            request: self,
+            numbers: BTreeMap::from([(beginning.key(), 0)]),
+            nodes: vec![(beginning, 0)],
+            followed: HashSet::from([0]),
+            waiting: VecDeque::from([(0, 0)]),
+            edges: BTreeMap::new(),
+            left_out: 0,
+        };
+        while let Some((number, depth)) = walker.next() {
+            let Some(artifact) = walker.artifact(number).cloned() else { continue };
+            let most = limit_of(self.limit).saturating_sub(walker.edges.len()).max(FEW);
+            let near = walker.waiting_at(depth).take(most - 1);
+            for link in linker.links(snapshot, &artifact, near)? {
+                walker.take(number, depth, link);
+            }
+        }
+        Ok(walker.into_answer())
+    }
 }
 
-/// The shortest path. Of equally short ones, it is the first by relation and hash.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct PathAnswer {
-    /// The steps; `None` if no path was found.
-    pub steps: Option<Vec<PathStep>>,
-    /// Number of artifacts that were reached from the start, which is one of them.
-    pub reached: u64,
-    /// Whether the search is complete: a path was found, or the links of all reached artifacts were read. It ends before
-    /// that after those of 10,000 artifacts.
-    pub is_complete: bool,
+/// The key of a link. The last field is whether it is manual: a manual link is separate from a derived one.
+type EdgeKey = (usize, String, usize, bool);
+
+struct GraphBuilder<'t> {
+    request: &'t LinksRequest,
+    numbers: BTreeMap<(u8, String), usize>,
+    /// What the nodes are, and their distances.
+    nodes: Vec<(LinkTarget, usize)>,
+    /// The numbers of the nodes that a link leads to that is followed.
+    followed: HashSet<usize>,
+    /// Those of them whose links have not been examined, with their distances.
+    waiting: VecDeque<(usize, usize)>,
+    edges: BTreeMap<EdgeKey, LinkEdge>,
+    left_out: u64,
 }
 
-/// A step of a path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct PathStep {
-    /// The artifact from which the link is seen.
-    pub from: CoreHash,
-    /// The link to the next artifact.
-    #[serde(flatten)]
-    pub link: LinkSummary,
-}
+impl GraphBuilder<'_> {
+    fn is_full(&self) -> bool {
+        self.edges.len() >= limit_of(self.request.limit)
+    }
 
-impl Operation for PathRequest {
-    type Answer = PathAnswer;
-    type Error = StorageError;
+    /// Removes the next node whose links are to be examined, and returns it with its distance.
+    fn next(&mut self) -> Option<(usize, usize)> {
+        let (is_full, range) = (self.is_full(), self.request.range());
+        self.waiting.pop_front_if(|(_, depth)| *depth < range && !is_full)
+    }
 
-    const NAME: &'static str = "path";
-    const SUMMARY: &'static str = "Find the shortest path of links between two artifacts";
+    fn artifact(&self, number: usize) -> Option<&ArtifactRecord> {
+        match self.nodes.get(number)? {
+            (LinkTarget::Artifact(artifact), _) => Some(artifact),
+            _ => None,
+        }
+    }
 
-    /// # Errors
-    /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if one of the artifacts is not in the
-    /// vault, and another one if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<PathAnswer, StorageError> {
-        let snapshot = vault.snapshot()?;
-        let (from, to) = (snapshot.expect_artifact(self.from)?, snapshot.expect_artifact(self.to)?);
-        let found = query::shortest_path(&*snapshot, &from, &to, self.coincident)?;
-        let step = |step: query::LinkPathStep| PathStep { from: step.from.core, link: step.link.into() };
-        Ok(PathAnswer {
-            steps: found.steps.map(|steps| steps.into_iter().map(step).collect()),
-            reached: found.reached as u64,
-            is_complete: found.is_complete,
-        })
+    /// Returns the artifacts at this distance whose links are to be examined.
+    fn waiting_at(&self, depth: usize) -> impl Iterator<Item = CoreHash> {
+        let near = self.waiting.iter().take_while(move |(_, at)| *at == depth);
+        near.filter_map(|(number, _)| self.artifact(*number)).map(|artifact| artifact.core)
+    }
+
+    /// Adds a link of the node with this number and distance, unless the limit is reached.
+    fn take(&mut self, here: usize, depth: usize, link: Link) {
+        let is_full = self.is_full();
+        let key = link.target.key();
+        let number = match self.numbers.get(&key) {
+            Some(number) => *number,
+            None if is_full => {
+                self.left_out += 1;
+                return;
+            }
+            None => {
+                self.nodes.push((link.target.clone(), depth + 1));
+                self.numbers.insert(key, self.nodes.len() - 1);
+                self.nodes.len() - 1
+            }
+        };
+        let (from, to) = match link.direction {
+            Direction::Out => (here, number),
+            Direction::In => (number, here),
+        };
+        let key = (from, link.relation.clone(), to, matches!(link.origin, LinkOrigin::Manual(_)));
+        if is_full && !self.edges.contains_key(&key) {
+            self.left_out += 1;
+            return;
+        }
+        let strength = LinkStrength::new(&link.relation, &link.origin);
+        if self.request.follows(&link.relation, strength) && self.followed.insert(number) {
+            self.waiting.push_back((number, depth + 1));
+        }
+        self.edges.entry(key).or_insert_with(|| {
+            let (manual, because) = manual_reason(link.origin);
+            LinkEdge { from, relation: link.relation, to, manual, strength, because }
+        });
+    }
+
+    fn into_answer(self) -> LinksAnswer {
+        let range = self.request.range();
+        let waiting = self.waiting.iter().filter(|(_, depth)| *depth < range);
+        let not_followed = waiting.filter(|(number, _)| self.artifact(*number).is_some()).count() as u64;
+        let passed_over = self.nodes.iter().enumerate().filter(|(number, (_, depth))| {
+            *depth < range && !self.followed.contains(number) && self.artifact(*number).is_some()
+        });
+        let only_coincident = passed_over.count() as u64;
+        let Self { nodes, edges, left_out, .. } = self;
+        let nodes = nodes.iter().map(|(target, depth)| LinkNode { target: target.into(), depth: *depth });
+        let (nodes, edges) = (nodes.collect(), edges.into_values().collect());
+        LinksAnswer { nodes, edges, left_out, not_followed, only_coincident }
     }
 }

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation, Timestamp};
 use super::details::{ArtifactDetails, Detail};
-use super::find::{ArtifactFilter, FindCursor, FindOrder};
+use super::find::{ArtifactFilter, Cursor, FindOrder};
 use super::handle::{Vault, limit_of};
 use super::query::RunGroups;
 use crate::artifact::AttributeInfo;
@@ -35,7 +35,7 @@ pub struct ListRequest {
     /// Maximum number of rows; unlimited if there is none.
     pub limit: Option<u64>,
     /// The end of the previous page; the first page if there is none.
-    pub after: Option<FindCursor>,
+    pub after: Option<Cursor>,
 }
 
 /// A page of a list of runs and other artifacts.
@@ -44,7 +44,7 @@ pub struct ListAnswer {
     /// The rows in the requested order.
     pub rows: Vec<ListRow>,
     /// The end of this page; `None` if it is the last one.
-    pub next: Option<FindCursor>,
+    pub next: Option<Cursor>,
 }
 
 /// Numbers of artifacts that are read at a time: the first and the largest one.
@@ -85,10 +85,7 @@ impl Lister<'_> {
         // One row more than requested shows whether there is another page.
         let needed = limit.saturating_add(1);
         let mut unread: Vec<PendingListRow> = Vec::new();
-        let mut page = Page {
-            limit: needed.clamp(READ.0, READ.1),
-            after: self.request.after.clone().map(storage::Cursor::from),
-        };
+        let mut page = Page { limit: needed.clamp(READ.0, READ.1), after: self.request.after.clone() };
         while unread.len() < needed {
             let found = self.snapshot.find(&self.filter, self.order, &page)?;
             let hits: Vec<ArtifactRecord> = found.items.into_iter().map(|hit| hit.artifact).collect();

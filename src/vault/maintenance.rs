@@ -10,7 +10,9 @@ use super::fsck;
 use super::handle::Vault;
 use crate::artifact::KeyRing;
 use crate::clock;
-use crate::storage::{Capability, ReclaimResult, ReclaimableSpace, StorageError};
+use crate::storage::{Capability, ReclaimableSpace, StorageError};
+
+pub use crate::storage::ReclaimResult;
 
 impl Vault {
     /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
@@ -96,27 +98,6 @@ pub struct ReclaimableAnswer {
 #[serde(default, deny_unknown_fields)]
 pub struct ReclaimRequest {}
 
-/// The result of reclaiming disk space.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ReclaimAnswer {
-    /// Number of unreferenced blobs that were removed.
-    pub blobs: u64,
-    /// Number of objects in object storage that were deleted because no artifact was stored with them: interrupted uploads.
-    pub orphans: u64,
-    /// Number of dictionaries that were removed.
-    pub dictionaries: u64,
-    /// Number of payloads that were recompressed.
-    pub recompressed: u64,
-    /// The size of the vault's files in bytes before; 0 if nothing was to be done.
-    pub bytes_before: u64,
-    /// Their size afterwards; 0 if nothing was to be done.
-    pub bytes_after: u64,
-    /// Whether there was something to do. Otherwise, nothing was changed.
-    pub changed: bool,
-    /// Whether removed data remains in the write-ahead log, because others were reading from it.
-    pub log_remains: bool,
-}
-
 impl Operation for ReclaimableRequest {
     type Answer = ReclaimableAnswer;
     type Error = StorageError;
@@ -135,7 +116,7 @@ impl Operation for ReclaimableRequest {
 }
 
 impl Operation for ReclaimRequest {
-    type Answer = ReclaimAnswer;
+    type Answer = ReclaimResult;
     type Error = StorageError;
 
     const NAME: &'static str = "reclaim";
@@ -144,32 +125,7 @@ impl Operation for ReclaimRequest {
 
     /// # Errors
     /// Returns an error if the vault cannot be read or written. Steps already completed are kept.
-    fn run(&self, vault: &Vault) -> Result<ReclaimAnswer, StorageError> {
-        let reclaimed = vault.storage.maintenance().reclaim(clock::now())?;
-        Ok(reclaimed.map_or_else(ReclaimAnswer::default, ReclaimAnswer::from))
-    }
-}
-
-impl From<ReclaimResult> for ReclaimAnswer {
-    fn from(done: ReclaimResult) -> Self {
-        let ReclaimResult {
-            blobs,
-            orphans,
-            dictionaries,
-            recompressed,
-            bytes_before,
-            bytes_after,
-            is_complete,
-        } = done;
-        Self {
-            blobs,
-            orphans,
-            dictionaries,
-            recompressed,
-            bytes_before,
-            bytes_after,
-            changed: true,
-            log_remains: !is_complete,
-        }
+    fn run(&self, vault: &Vault) -> Result<ReclaimResult, StorageError> {
+        vault.storage.maintenance().reclaim(clock::now())
     }
 }

@@ -63,7 +63,7 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::list::ListRequest>();
     visitor.visit::<super::near::NearRequest>();
     visitor.visit::<super::annotations::NoteRequest>();
-    visitor.visit::<super::links::PathRequest>();
+    visitor.visit::<super::path::PathRequest>();
     visitor.visit::<super::annotations::PinsRequest>();
     visitor.visit::<super::maintenance::ReclaimableRequest>();
     visitor.visit::<super::recordings::RecordingsRequest>();

@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{Operation, Timestamp};
-use super::details::{ArtifactDetails, AttributeSummary, Detail};
-use super::find::{ArtifactMatch, FindCursor, FindOrder, FoundArtifact};
+use super::details::{ArtifactDetails, AttributeRecord, Detail};
+use super::find::{ArtifactMatch, Cursor, FindOrder, FoundArtifact};
 use super::handle::{Vault, limit_of};
 use super::query::{self, FindQuery, Hit};
 use crate::artifact::{Playback, group};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
-use crate::storage::{Condition, Cursor, Filter, Snapshot, StorageError, TimeBasis, TimePeriod};
+use crate::storage::{Condition, Filter, Snapshot, StorageError, TimeBasis, TimePeriod};
 
 /// A filter of the recordings of a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordingFilter {
     /// Attributes that a recording must have.
-    pub attributes: Vec<AttributeSummary>,
+    pub attributes: Vec<AttributeRecord>,
     /// Last seen at this time or later.
     pub since: Option<Timestamp>,
     /// Last seen before this time.
@@ -39,7 +39,7 @@ pub struct RecordingsRequest {
     pub limit: Option<u64>,
     /// The end of the previous page; the first page if there is none.
     #[serde(default)]
-    pub after: Option<FindCursor>,
+    pub after: Option<Cursor>,
     /// What to return of each artifact besides its times and its matches.
     #[serde(default)]
     pub details: Vec<Detail>,
@@ -51,7 +51,7 @@ pub struct RecordingsAnswer {
     /// The recordings, last seen first, with the locations of the prompt.
     pub recordings: Vec<FoundArtifact>,
     /// The end of this page; `None` if it is the last one.
-    pub next: Option<FindCursor>,
+    pub next: Option<Cursor>,
 }
 
 impl RecordingsRequest {
@@ -75,7 +75,7 @@ impl Operation for RecordingsRequest {
         let snapshot = vault.snapshot()?;
         let limit = limit_of(self.limit);
         // One more shows whether there is another page.
-        let after = self.after.clone().map(Cursor::from);
+        let after = self.after.clone();
         let mut hits = recordings(&*snapshot, self.prompt, &self.filter, after, limit.saturating_add(1))?;
         let is_more = hits.len() > limit;
         hits.truncate(limit);
@@ -118,19 +118,19 @@ pub(super) fn recordings(
 
 fn is_by_prompt(hit: &Hit) -> bool {
     let kind = formats::named(&hit.artifact.kind);
-    kind.is_some_and(|kind| kind.playback() == Some(Playback::ByPrompt))
+    kind.is_some_and(|kind| kind.info().playback == Some(Playback::ByPrompt))
 }
 
 fn has_attributes(
     snapshot: &dyn Snapshot,
     hit: &Hit,
-    required: &[AttributeSummary],
+    required: &[AttributeRecord],
 ) -> Result<bool, StorageError> {
     if required.is_empty() {
         return Ok(true);
     }
     let attributes = snapshot.attributes_of(hit.artifact.core)?;
-    let has = |required: &AttributeSummary| {
+    let has = |required: &AttributeRecord| {
         attributes
             .iter()
             .any(|attribute| attribute.name == required.name && attribute.value == required.value)

@@ -13,9 +13,10 @@ use super::query::{self, ContainedArtifact, DependentFinder, Link};
 use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::{
-    ArtifactRecord, BUSY_TIMEOUT, CaptureRecord, Erasure, Maintenance, Remnant, SharedFile, Snapshot,
-    StorageError,
+    ArtifactRecord, BUSY_TIMEOUT, CaptureRecord, Erasure, Maintenance, SharedFile, Snapshot, StorageError,
 };
+
+pub use crate::storage::Remnant;
 
 /// A request to remove artifacts with all their captures: all of them or none. Tombstones remain. Files that artifacts
 /// share are kept as long as one of the artifacts is.
@@ -277,38 +278,9 @@ pub struct ErasureSummary {
     pub complete: bool,
     /// The parts of the vault's files that contain, or may contain, their bytes until space is reclaimed; empty if the
     /// erasure is complete.
-    pub remnants: Vec<RemnantSummary>,
+    pub remnants: Vec<Remnant>,
     /// Copies beside the vault that contain, or may contain, their bytes.
     pub copies: Vec<VaultCopy>,
-}
-
-/// A part of the vault's files that may still contain removed bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "part", rename_all = "kebab-case")]
-pub enum RemnantSummary {
-    /// The pages of a file that is too large to be rewritten after every removal.
-    LargeFile {
-        /// The size in bytes up to which files are rewritten.
-        limit: u64,
-    },
-    /// The pages of the file, which could not be rewritten.
-    File {
-        /// The reason.
-        reason: String,
-    },
-    /// The dictionaries with which documents of some kinds are compressed.
-    Dictionaries {
-        /// The ids of the kinds.
-        kinds: Vec<String>,
-    },
-    /// The write-ahead log, because others were still reading from it.
-    Log,
-    /// The files of a database server: dead rows until they are vacuumed, the write-ahead log, replicas and backups.
-    /// Reclaiming space does not remove them.
-    Database,
-    /// Object storage: the bytes stay for a day, longer while their pack has other blobs, and in versions of objects that
-    /// the storage keeps.
-    Objects,
 }
 
 /// A copy beside the vault.
@@ -332,9 +304,8 @@ pub enum CopyOrigin {
 impl ErasureSummary {
     /// Describes an erasure in a vault.
     pub(super) fn new(vault: &Vault, erasure: Erasure) -> Self {
-        let complete = erasure.is_complete();
-        let remnants = erasure.remnants.into_iter().map(RemnantSummary::from).collect();
-        Self { complete, remnants, copies: remaining_copies(vault.storage.maintenance()) }
+        let copies = remaining_copies(vault.storage.maintenance());
+        Self { complete: erasure.is_complete(), remnants: erasure.remnants, copies }
     }
 }
 
@@ -343,17 +314,4 @@ fn remaining_copies(maintenance: &dyn Maintenance) -> Vec<VaultCopy> {
     let logs = maintenance.log_copies().unwrap_or_default();
     let copy = |path: &PathBuf| VaultCopy { file: path.as_path().into(), of: CopyOrigin::Log };
     logs.iter().map(copy).collect()
-}
-
-impl From<Remnant> for RemnantSummary {
-    fn from(remnant: Remnant) -> Self {
-        match remnant {
-            Remnant::LargeFile => Self::LargeFile { limit: Erasure::REWRITTEN },
-            Remnant::NotRewritten(reason) => Self::File { reason },
-            Remnant::Dictionaries(kinds) => Self::Dictionaries { kinds },
-            Remnant::Log => Self::Log,
-            Remnant::Database => Self::Database,
-            Remnant::Objects => Self::Objects,
-        }
-    }
 }

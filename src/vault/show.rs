@@ -6,14 +6,16 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation, Timestamp};
-use super::details::{ArtifactDetails, AttributeSummary, CaptureSummary, run_id};
+use super::details::{ArtifactDetails, CaptureSummary, run_id};
 use super::handle::Vault;
 use super::links::LinkSummary;
 use super::query;
 use crate::artifact::{CREATED_AT, Kind, SuccessorCriteria};
 use crate::digest::CoreHash;
 use crate::formats;
-use crate::storage::{ArtifactRecord, AttributeRecord, Pin, RoleCount, Snapshot, StorageError, created_at};
+use crate::storage::{ArtifactRecord, AttributeRecord, Pin, Snapshot, StorageError, created_at};
+
+pub use crate::storage::RoleCount;
 
 /// A request for everything that a vault contains about an artifact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -32,9 +34,9 @@ pub struct ShowAnswer {
     /// The latest creation time that it states, as it is stored.
     pub created_at: Option<String>,
     /// Its attributes, sorted by name and value.
-    pub attributes: Vec<AttributeSummary>,
+    pub attributes: Vec<AttributeRecord>,
     /// Number of digests that it mentions, by role.
-    pub mentions: Vec<MentionCount>,
+    pub mentions: Vec<RoleCount>,
     /// Its captures in the order in which they were added.
     pub captures: Vec<CaptureSummary>,
     /// The files of the preferred capture, if the kind has several.
@@ -79,15 +81,6 @@ pub struct ArtifactPin {
     pub pinned_at: Timestamp,
 }
 
-/// Number of the mentions of an artifact in one role.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MentionCount {
-    /// The role.
-    pub role: String,
-    /// The number of mentions.
-    pub count: u64,
-}
-
 /// A file of a capture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MemberSummary {
@@ -117,7 +110,7 @@ impl ShowRequest {
         let core = self.artifact;
         let artifact = snapshot.expect_artifact(core)?;
         let links = query::links(snapshot, &artifact)?;
-        let extensions = match formats::named(&artifact.kind).and_then(Kind::versions) {
+        let extensions = match formats::named(&artifact.kind).and_then(|kind| kind.info().versions) {
             Some(versions) => query::longest_extensions(snapshot, &artifact, &links, versions)?
                 .into_iter()
                 .map(|extension| ExtensionSummary::new(&extension, versions))
@@ -131,13 +124,8 @@ impl ShowRequest {
             artifact: (&artifact).into(),
             // They are sorted, and their order is chronological.
             created_at: attributes.iter().rfind(|one| one.name == CREATED_AT).map(|one| one.value.clone()),
-            attributes: attributes.into_iter().map(AttributeSummary::from).collect(),
-            mentions: snapshot
-                .mention_counts(&[core])?
-                .into_iter()
-                .flatten()
-                .map(|RoleCount { role, count }| MentionCount { role, count })
-                .collect(),
+            attributes,
+            mentions: snapshot.mention_counts(&[core])?.into_iter().flatten().collect(),
             members: members(snapshot, &artifact, &captures)?,
             captures,
             links: links.into_iter().map(LinkSummary::from).collect(),
@@ -156,15 +144,9 @@ impl ShowAnswer {
     /// Returns the artifact with its details as in a list.
     #[must_use]
     pub fn into_details(self) -> (ArtifactSummary, ArtifactDetails) {
-        let records: Vec<AttributeRecord> = self
-            .attributes
-            .iter()
-            .cloned()
-            .map(|AttributeSummary { name, value }| AttributeRecord { name, value, number: None })
-            .collect();
         let details = ArtifactDetails {
-            created_at: created_at(&records).map(Timestamp),
-            run_id: run_id(&records).map(str::to_owned),
+            created_at: created_at(&self.attributes).map(Timestamp),
+            run_id: run_id(&self.attributes).map(str::to_owned),
             attributes: Some(self.attributes),
             captures: Some(self.captures),
             tags: Some(self.tags),

@@ -20,7 +20,6 @@ use super::query::{Direction, Link, LinkOrigin, LinkTarget, Linker};
 use crate::artifact::ColumnType::{Any, Hash, Json, Number, Real, Text, Time};
 use crate::artifact::{ArtifactLocation, Cell, Column, Kind, Table, TableRow};
 use crate::formats;
-use crate::json::reader::Limits;
 use crate::storage::{
     ArtifactRecord, Capability, ComputedView, KindView, MentionRecord, SavedTable, Snapshot, SqlQueries,
     SqlReader, SqlStatement, StoredMember,
@@ -80,7 +79,7 @@ pub fn views() -> Vec<SqlView> {
 
 /// Returns the views of the artifacts of each kind.
 fn of_kinds() -> Vec<KindView> {
-    let of_kind = |kind: Kind| KindView { name: kind.plural(), kind: kind.name(), view: kind.view() };
+    let of_kind = |kind: Kind| KindView { name: kind.plural(), kind: kind.name(), view: kind.info().view };
     formats::ALL.into_iter().map(of_kind).collect()
 }
 
@@ -88,7 +87,7 @@ fn of_kinds() -> Vec<KindView> {
 fn computed_views() -> Vec<ComputedView> {
     let tables = formats::ALL
         .into_iter()
-        .flat_map(|kind| kind.tables().iter().map(move |table| for_kind(kind, table)));
+        .flat_map(|kind| kind.info().tables.iter().map(move |table| for_kind(kind, table)));
     tables.chain([mentions_view(), links_view()]).collect()
 }
 
@@ -111,7 +110,7 @@ fn contents(
 ) -> Result<Vec<TableRow>, SqlError> {
     let Some(capture) = snapshot.preferred_capture(artifact.core)? else { return Ok(Vec::new()) };
     let members = snapshot.read_members(artifact.core, capture.capture)?;
-    (table.rows)(&StoredMember::borrowed(&members), &Limits::most())
+    (table.rows)(&StoredMember::borrowed(&members))
         .map_err(|error| SqlError::Unreadable { core: artifact.core, message: error.to_string() })
 }
 
@@ -175,7 +174,7 @@ fn links_view() -> ComputedView {
         columns: LINKS.to_vec(),
         rows: Box::new(move |snapshot, artifact| {
             let mut linker = linker.lock().unwrap_or_else(PoisonError::into_inner);
-            let links = linker.links(snapshot, artifact)?.into_iter();
+            let links = linker.links(snapshot, artifact, None)?.into_iter();
             // Every link has one source artifact, so it is listed once.
             Ok(links.filter(|link| link.direction == Direction::Out).map(link_row).collect())
         }),
@@ -271,10 +270,13 @@ fn column_rank(column: &Column) -> usize {
 /// Returns the SQL expression for what the artifact of a row `v` is called, if each row of the view is an artifact.
 fn title_expression(view: &str) -> Option<String> {
     if let Some(kind) = formats::ALL.into_iter().find(|kind| kind.plural() == view) {
-        return Some(name_expression(kind, kind.view().named_by.map(|column| format!("v.\"{column}\""))));
+        return Some(name_expression(
+            kind,
+            kind.info().view.named_by.map(|column| format!("v.\"{column}\"")),
+        ));
     }
     let cases = formats::ALL.into_iter().map(|kind| {
-        let name = kind.view().named_by.map(|column| {
+        let name = kind.info().view.named_by.map(|column| {
             let kinds = kind.plural();
             format!("(SELECT k.\"{column}\" FROM \"{kinds}\" k WHERE k.artifact = v.artifact)")
         });

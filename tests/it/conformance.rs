@@ -7,7 +7,6 @@ use runvault::artifact::{AdmitOptions, Admitted, KeyRing, MemberBytes, SigningKe
 use runvault::digest::Digest;
 use runvault::formats;
 use runvault::intake::{self, DocumentVerdict as SourceVerdict, ExamineOptions, InputItem};
-use runvault::json::reader::Limits;
 use runvault::validation::{Report, Severity};
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -206,7 +205,7 @@ fn verdicts_hashes_and_violations() {
                 let members: Vec<MemberBytes<'_>> = members
                     .map(|member| MemberBytes { name: member.name(), bytes: member.bytes() })
                     .collect();
-                admitted.kind().write_core(&members, &Limits::default(), &mut core).unwrap();
+                admitted.kind().write_core(&members, &mut core).unwrap();
                 assert_eq!(Digest::from_content(&core), admitted.core().0, "{}", case.name);
                 assert_eq!(member_digests(&admitted), case.members, "{}", case.name);
                 cores.insert(case.name.clone(), admitted.core().to_string());

@@ -7,7 +7,6 @@ use std::path::Path;
 use proptest::prelude::*;
 use runvault::artifact::{AdmitOptions, MemberBytes};
 use runvault::formats;
-use runvault::json::reader::Limits;
 use runvault::vault::diff::{self, ChangeType, Counts};
 
 use crate::conformance::corpus;
@@ -61,7 +60,7 @@ type Found = (ChangeType, String, String, Vec<String>);
 /// What the library finds in two valid documents of a kind: the place of each change, what is said and where values differ.
 fn found(kind: &str, one: &[u8], other: &[u8]) -> (Counts, Vec<Found>) {
     let kind = formats::named(kind).unwrap();
-    let parts = |bytes| kind.parts(&[MemberBytes { name: "", bytes }], &Limits::default()).unwrap();
+    let parts = |bytes| kind.parts(&[MemberBytes { name: "", bytes }]).unwrap();
     for document in [one, other] {
         kind.admit(document.to_vec(), &AdmitOptions::default()).unwrap();
     }

@@ -13,7 +13,7 @@ use runvault::vault::find::ArtifactFilter;
 use runvault::vault::forget::{ForgetAnswer, ForgetPlan, ForgetRemoval, ForgetRequest};
 use runvault::vault::fsck::Sample;
 use runvault::vault::journal::{CheckJournalRequest, JournalHeadRequest};
-use runvault::vault::maintenance::{ReclaimAnswer, ReclaimRequest, ReclaimableAnswer, ReclaimableRequest};
+use runvault::vault::maintenance::{ReclaimRequest, ReclaimResult, ReclaimableAnswer, ReclaimableRequest};
 use runvault::vault::remove::{RemoveAnswer, RemoveRequest};
 use runvault::vault::retention::Policy;
 use runvault::vault::show::ShowRequest;
@@ -383,7 +383,7 @@ fn what_needs_a_file_is_not_supported_in_memory() {
     let Engines { memory, directory, .. } = Engines::with_examples();
     let unsupported = |error: StorageError| assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert_eq!(memory.run(&ReclaimableRequest {}).unwrap(), ReclaimableAnswer::default());
-    assert_eq!(memory.run(&ReclaimRequest {}).unwrap(), ReclaimAnswer::default());
+    assert_eq!(memory.run(&ReclaimRequest {}).unwrap(), ReclaimResult::default());
     let catalog = CheckJournalRequest { catalog: true, ..CheckJournalRequest::default() };
     unsupported(memory.run(&catalog).unwrap_err());
     let path = directory.path().join("copy.vault");

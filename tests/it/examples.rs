@@ -5,7 +5,8 @@ use runvault::digest::CoreHash;
 use runvault::intake::Input;
 use runvault::vault::audit::AuditRequest;
 use runvault::vault::forks::ForksRequest;
-use runvault::vault::links::{LinksRequest, PathRequest};
+use runvault::vault::links::LinksRequest;
+use runvault::vault::path::PathRequest;
 use runvault::vault::unresolved::UnresolvedRequest;
 use serde_json::{Value, json};
 

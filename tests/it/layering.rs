@@ -381,8 +381,8 @@ fn names_of_kinds() -> Vec<&'static str> {
 
 /// What users and other programs call kinds and what only they have.
 fn words_of_kinds() -> Vec<&'static str> {
-    let fields = |kind: Kind| kind.fields().iter().map(|field| field.name());
-    let tables = |kind: Kind| kind.tables().iter().map(|table| table.name);
+    let fields = |kind: Kind| kind.info().fields.iter().map(|field| field.name());
+    let tables = |kind: Kind| kind.info().tables.iter().map(|table| table.name);
     let mut words = names_of_kinds();
     words.extend(formats::ALL.into_iter().flat_map(fields));
     words.extend(formats::ALL.into_iter().flat_map(tables));

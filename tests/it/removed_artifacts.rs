@@ -8,7 +8,8 @@ use runvault::vault::annotate::{
 use runvault::vault::audit::AuditRequest;
 use runvault::vault::details::CapturesRequest;
 use runvault::vault::diff::{ComparedArtifact, DiffExtent, DiffRequest};
-use runvault::vault::links::{LinksRequest, PathRequest};
+use runvault::vault::links::LinksRequest;
+use runvault::vault::path::PathRequest;
 use runvault::vault::remove::RemoveRequest;
 use runvault::vault::replay::ResponsesRequest;
 use runvault::vault::resolve::ResolveRequest;

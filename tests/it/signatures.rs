@@ -27,7 +27,7 @@ pub(crate) fn sign(document: &[u8], key_id: &str, key: &str) -> String {
     let kind = formats::named("rpk").unwrap();
     let member = runvault::artifact::MemberBytes { name: "run.rpk", bytes: document };
     let mut core = Vec::new();
-    kind.write_core(&[member], &runvault::json::reader::Limits::most(), &mut core).unwrap();
+    kind.write_core(&[member], &mut core).unwrap();
     // The checksum comes first in the canonical order of the members that are signed.
     #[expect(
         clippy::disallowed_types,

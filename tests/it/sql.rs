@@ -15,7 +15,7 @@ use runvault::formats::{self, model_io::Session};
 use runvault::json::reader::Limits;
 use runvault::storage::ArtifactRecord;
 use runvault::vault::audit::ContractTerms;
-use runvault::vault::details::AttributeSummary;
+use runvault::vault::details::AttributeRecord;
 use runvault::vault::links::{Direction, LinkEnd};
 use runvault::vault::show::ShowRequest;
 use runvault::vault::sql::{self, VaultSqlReader};
@@ -151,13 +151,13 @@ fn contents_agree(
     reader: &VaultSqlReader<'_>,
     vault: &Vault,
     artifact: &ArtifactRecord,
-    attributes: &[AttributeSummary],
+    attributes: &[AttributeRecord],
 ) {
     let members = vault.members(&vault.locate(&artifact.core.0.into()).unwrap()).unwrap();
     let members: Vec<MemberBytes<'_>> =
         members.iter().map(|member| MemberBytes { name: &member.name, bytes: &member.bytes }).collect();
-    let here = formats::named(&artifact.kind).unwrap().tables();
-    for table in formats::ALL.into_iter().flat_map(runvault::artifact::Kind::tables) {
+    let here = formats::named(&artifact.kind).unwrap().info().tables;
+    for table in formats::ALL.into_iter().flat_map(|kind| kind.info().tables) {
         let query = format!("SELECT * FROM {} WHERE core_hash = '{}'", table.name, artifact.core);
         let rows = ask(reader, &query);
         if !here.iter().any(|own| own.name == table.name) {
@@ -166,7 +166,7 @@ fn contents_agree(
         }
         let stated = attributes.iter().find(|attribute| attribute.name == table.name).unwrap();
         assert_eq!(rows.len().to_string(), stated.value);
-        let made = (table.rows)(&members, &Limits::default()).unwrap();
+        let made = (table.rows)(&members).unwrap();
         let beginning = vec![Cell::Integer(artifact.addition.cast_signed()), text(artifact.core)];
         let made: Vec<_> = made.into_iter().map(|row| [beginning.clone(), row].concat()).collect();
         assert_eq!(rows, made);
@@ -218,7 +218,7 @@ fn contents_are_those_of_the_documents() {
 }
 
 fn check_interactions(document: &[u8], rows: &[BTreeMap<String, Cell>]) -> usize {
-    let session = Session::read(document, &Limits::default()).unwrap().unwrap();
+    let session = Session::read(document).unwrap().unwrap();
     assert_eq!(rows.len(), session.interactions.len());
     for (row, interaction) in rows.iter().zip(&session.interactions) {
         assert_eq!(row["prompt_hash"], text(interaction.prompt_hash));
@@ -263,7 +263,7 @@ fn check_records(document: &[u8], rows: &[BTreeMap<String, Cell>]) -> usize {
 }
 
 fn check_effects(document: &[u8], rows: &[BTreeMap<String, Cell>]) -> usize {
-    let effects = ContractTerms::read(document, &Limits::default()).unwrap().effects;
+    let effects = ContractTerms::read(document).unwrap().effects;
     assert_eq!(rows.len(), effects.len());
     let optional = |value: &Option<String>| value.as_ref().map_or(Cell::Null, text);
     for (row, effect) in rows.iter().zip(effects) {
@@ -346,7 +346,7 @@ proptest! {
         for exchanges in &sessions {
             let exchanges: Vec<(&str, &str)> = exchanges.iter().map(|(p, r)| (p.as_str(), r.as_str())).collect();
             let document = session("a", &exchanges).into_bytes();
-            let read = Session::read(&document, &Limits::default()).unwrap().unwrap();
+            let read = Session::read(&document).unwrap().unwrap();
             // A prompt that was answered in two ways is refused.
             let Ok(put) = vault.add_document(document, &runvault::intake::ExamineOptions::default()) else { continue };
             expected.insert(put.core.to_string(), read);

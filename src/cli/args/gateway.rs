@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::SecondsFormat;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use runvault::Vault;
 use runvault::display::{counted, escaped};
 use runvault::gateway::{GatewayEvent, GatewayMode, GatewayOptions, Pace, ReplaySource, Upstream};
 
 use super::bounds::length;
+use super::choice::{Choice, one_of};
 use super::environment;
 use super::inputs::{self, SecretArgs};
 use crate::cli::args::hash::ArtifactArg;
@@ -23,44 +24,23 @@ use crate::cli::output::exit::CommandError;
 use crate::cli::output::{stdout, terminal};
 
 /// What a gateway does with calls.
-#[derive(Clone, Copy, ValueEnum)]
-enum ModeName {
-    /// Forward and record all calls
-    Record,
-    /// Answer from recordings; never ask a server
-    Replay,
-    /// Answer what was recorded; forward and record the rest
-    Auto,
-    /// Forward all calls; record nothing
-    Pass,
-}
-
-impl From<ModeName> for GatewayMode {
-    fn from(name: ModeName) -> Self {
-        match name {
-            ModeName::Record => Self::Record,
-            ModeName::Replay => Self::Replay,
-            ModeName::Auto => Self::Auto,
-            ModeName::Pass => Self::Pass,
-        }
-    }
-}
+const MODES: &[Choice<GatewayMode>] = &[
+    ("record", GatewayMode::Record, "Forward and record all calls"),
+    ("replay", GatewayMode::Replay, "Answer from recordings; never ask a server"),
+    ("auto", GatewayMode::Auto, "Answer what was recorded; forward and record the rest"),
+    ("pass", GatewayMode::Pass, "Forward all calls; record nothing"),
+];
 
 /// How fast streams are replayed.
-#[derive(Clone, Copy, ValueEnum)]
-enum PaceName {
-    /// As fast as the client reads
-    Fast,
-    /// As they arrived
-    Recorded,
-}
+const PACES: &[Choice<Pace>] =
+    &[("fast", Pace::Fast, "As fast as the client reads"), ("recorded", Pace::Recorded, "As they arrived")];
 
 /// What a gateway does, with which servers, and how it compares requests.
 #[derive(Args)]
 pub(crate) struct GatewayArgs {
     /// What to do with calls
-    #[arg(long, value_name = "MODE", default_value = "auto")]
-    mode: ModeName,
+    #[arg(long, value_name = "MODE", default_value = "auto", value_parser = one_of(MODES))]
+    mode: GatewayMode,
 
     /// Replay only this recording
     ///
@@ -70,8 +50,8 @@ pub(crate) struct GatewayArgs {
     session: Option<ArtifactArg>,
 
     /// How fast to replay streams
-    #[arg(long, value_name = "PACE", default_value = "fast", hide_short_help = true)]
-    pace: PaceName,
+    #[arg(long, value_name = "PACE", default_value = "fast", value_parser = one_of(PACES), hide_short_help = true)]
+    pace: Pace,
 
     /// Forward calls of a provider to this server
     ///
@@ -105,14 +85,14 @@ impl GatewayArgs {
     /// Opens the vault: for additions, unless the gateway only replays.
     pub(crate) fn open(&self, vault: &VaultArgs) -> Result<Vault, CommandError> {
         match self.mode {
-            ModeName::Replay => vault.open(),
+            GatewayMode::Replay => vault.open(),
             _ => vault.open_to_add(self.create),
         }
     }
 
     /// Returns the mode.
     pub(crate) fn mode(&self) -> GatewayMode {
-        self.mode.into()
+        self.mode
     }
 
     /// Returns the options.
@@ -123,10 +103,7 @@ impl GatewayArgs {
         };
         let mut options = GatewayOptions::new(self.mode(), &spool);
         options.source = self.source(vault)?;
-        options.pace = match self.pace {
-            PaceName::Fast => Pace::Fast,
-            PaceName::Recorded => Pace::Recorded,
-        };
+        options.pace = self.pace;
         options.rules = self.matching.rules()?;
         options.upstreams = self.upstreams()?;
         options.labels = self.labels.labels()?;

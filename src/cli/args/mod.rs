@@ -2,6 +2,7 @@
 
 pub(crate) mod attribute;
 pub(crate) mod bounds;
+pub(crate) mod choice;
 pub(crate) mod completing;
 pub(crate) mod environment;
 #[cfg(feature = "gateway")]

@@ -385,7 +385,7 @@ impl AddPrinter {
         };
         line(out, word, style, examined)?;
         if terminal::is_verbose() {
-            let can_be_signed = examined.kind.is_some_and(runvault::artifact::Kind::can_be_signed);
+            let can_be_signed = examined.kind.is_some_and(|kind| kind.info().can_be_signed);
             if can_be_signed && examined.core.is_some() {
                 writeln!(out, "  {}", matches::signature_text(examined.signature.as_ref()))?;
             }

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use clap::Args as ClapArgs;
-use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::display::escaped;
 use runvault::validation::{Severity, Violation};
@@ -59,7 +58,7 @@ impl Args {
         let vault = vault.open()?;
         let named = self.contract.locate(&vault)?.artifact;
         let run = self.run.as_ref().map(|run| run.locate(&vault)).transpose()?.map(|run| run.artifact.core);
-        let is_run = formats::named(&named.kind).is_some_and(Kind::is_run);
+        let is_run = formats::named(&named.kind).is_some_and(|kind| kind.info().is_run);
         let (contracts, run) = match run {
             None if is_run => (governing(&vault, named.core)?, Some(named.core)),
             run => (vec![named.core], run),

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args as ClapArgs;
-use runvault::vault::maintenance::{ReclaimAnswer, ReclaimRequest, ReclaimableAnswer, ReclaimableRequest};
+use runvault::vault::maintenance::{ReclaimRequest, ReclaimResult, ReclaimableAnswer, ReclaimableRequest};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::rm;
@@ -64,7 +64,7 @@ fn dictionaries_text(count: u64) -> String {
     if count == 1 { "1 dictionary".to_owned() } else { format!("{count} dictionaries") }
 }
 
-fn print(done: &ReclaimAnswer) -> Result<(), CommandError> {
+fn print(done: &ReclaimResult) -> Result<(), CommandError> {
     let (before, after) = (done.bytes_before, done.bytes_after);
     let change = if after <= before {
         format!("{} reclaimed", stdout::size(before - after))

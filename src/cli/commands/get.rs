@@ -156,7 +156,7 @@ enum FoundFiles {
 
 /// Reports which capture is written if the captures of the artifact have different signature states.
 fn say_which(vault: &Vault, located: &LocatedCapture) -> Result<(), CommandError> {
-    if !formats::named(&located.artifact.kind).is_some_and(Kind::can_be_signed) {
+    if !formats::named(&located.artifact.kind).is_some_and(|kind| kind.info().can_be_signed) {
         return Ok(());
     }
     let LocatedCapture { artifact, capture } = located;

@@ -1,8 +1,7 @@
 //! `runvault path`
 
 use clap::Args as ClapArgs;
-use runvault::vault::MAX_SEARCHED;
-use runvault::vault::links::{PathAnswer, PathRequest};
+use runvault::vault::path::{MAX_SEARCHED, PathAnswer, PathRequest};
 
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;

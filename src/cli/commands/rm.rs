@@ -8,7 +8,7 @@ use runvault::digest::CoreHash;
 use runvault::display::escaped;
 use runvault::vault::api::{ArtifactName, PathName};
 use runvault::vault::remove::{
-    CopyOrigin, ErasureSummary, KeptFile, RemnantSummary, RemoveAnswer, RemoveRequest, Removed, VaultCopy,
+    CopyOrigin, ErasureSummary, KeptFile, Remnant, RemoveAnswer, RemoveRequest, Removed, VaultCopy,
 };
 use runvault::vault::{ContainedArtifact, PinnedArtifact};
 use runvault::{ReferencedArtifact, RemoveError, Vault, formats};
@@ -71,7 +71,7 @@ impl Args {
         };
         let RemoveAnswer { removed, erasure } = vault.run(&request).map_err(refusal)?;
         // Reclaiming space does not remove what a database server keeps; a warning says so.
-        let is_reclaimable = |erasure: &ErasureSummary| !erasure.remnants.contains(&RemnantSummary::Database);
+        let is_reclaimable = |erasure: &ErasureSummary| !erasure.remnants.contains(&Remnant::Database);
         let until_gc = erasure.as_ref().is_some_and(is_reclaimable);
         for removed in &removed {
             if self.json { json::line(&mut stdout::raw(), removed)? } else { print(removed, until_gc)? }
@@ -162,25 +162,25 @@ pub(crate) fn refusal(error: RemoveError) -> CommandError {
 pub(crate) fn warn_of_remnants(erasure: &ErasureSummary, vault: &Vault) {
     for remnant in &erasure.remnants {
         match remnant {
-            RemnantSummary::LargeFile { limit } => {
+            Remnant::LargeFile { limit } => {
                 let size = stdout::size(*limit);
                 until_gc(&format!("vaults larger than {size} are not rewritten after every removal"));
             }
-            RemnantSummary::File { reason } => {
+            Remnant::File { reason } => {
                 until_gc(&format!("the file could not be rewritten: {reason}"));
             }
-            RemnantSummary::Dictionaries { kinds } => {
+            Remnant::Dictionaries { kinds } => {
                 let kinds = kinds.join(", ");
                 until_gc(&format!(
                     "the compression dictionary of {kinds} may contain parts of removed artifacts"
                 ));
             }
-            RemnantSummary::Log => warn_of_log(vault.path()),
-            RemnantSummary::Database => stdout::warning(
+            Remnant::Log => warn_of_log(vault.path()),
+            Remnant::Database => stdout::warning(
                 "removed bytes may still be in the files of the database server: in dead rows until they are vacuumed, in \
                  its write-ahead log, in replicas and in backups",
             ),
-            RemnantSummary::Objects => stdout::warning(
+            Remnant::Objects => stdout::warning(
                 "removed bytes are still in object storage: \"runvault gc\" deletes them when a day has passed and nothing \
                  else is in the same object; versions of objects that the storage keeps are not deleted",
             ),

@@ -114,13 +114,13 @@ impl Args {
             every_passage: self.all,
             limit: self.limit as u64,
             width: u32::try_from(width).unwrap_or(u32::MAX),
-            details: ArtifactListPrinter::new(self.conditions.by.basis()).details(),
+            details: ArtifactListPrinter::new(self.conditions.by).details(),
         })
     }
 
     fn print(&self, SearchAnswer { hits, is_more }: &SearchAnswer) -> Result<(), CommandError> {
         let mut out = io::BufWriter::new(stdout::text());
-        let mut list = ArtifactListPrinter::new(self.conditions.by.basis());
+        let mut list = ArtifactListPrinter::new(self.conditions.by);
         // Consecutive passages of one artifact share its line.
         for hits in hits.chunk_by(|one, other| one.artifact.core_hash == other.artifact.core_hash) {
             let Some(FieldMatch { artifact, details, .. }) = hits.first() else { continue };

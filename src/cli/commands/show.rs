@@ -5,11 +5,10 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use clap::Args as ClapArgs;
-use runvault::artifact::Kind;
 use runvault::display::{brief, escaped};
 use runvault::storage::{MAX_NOTE_BYTES, TimeBasis};
 use runvault::vault::api::SignatureName;
-use runvault::vault::details::{AttributeSummary, CaptureSummary};
+use runvault::vault::details::{AttributeRecord, CaptureSummary};
 use runvault::vault::show::{ArtifactPin, ExtensionSummary, ShowAnswer, ShowRequest};
 use runvault::{clock, formats};
 
@@ -94,7 +93,7 @@ fn print(out: &mut dyn Write, description: &ShowAnswer) -> io::Result<()> {
         fields.push("captures", line, Style::new());
     }
     fields.write(out)?;
-    let can_be_signed = formats::named(&artifact.kind).is_some_and(Kind::can_be_signed);
+    let can_be_signed = formats::named(&artifact.kind).is_some_and(|kind| kind.info().can_be_signed);
     for capture in captures.iter().take(MAX_LISTED) {
         print_capture(out, &fields, capture, can_be_signed)?;
     }
@@ -156,7 +155,7 @@ fn extensions(ShowAnswer { artifact, extensions, .. }: &ShowAnswer, fields: &mut
 }
 
 /// Adds the attributes of an artifact, with the first values of each.
-pub(crate) fn attributes(attributes: &[AttributeSummary], fields: &mut Fields) {
+pub(crate) fn attributes(attributes: &[AttributeRecord], fields: &mut Fields) {
     for group in attributes.chunk_by(|one, other| one.name == other.name) {
         let name = group.first().map(|first| brief(&first.name).to_string()).unwrap_or_default();
         let values: Vec<String> =

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use chrono::{Days, NaiveDate};
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
+use runvault::storage::TimeBasis;
 use runvault::vault::annotations::LabelValue;
 use runvault::vault::api::ArtifactSummary;
 use runvault::vault::stats::{
@@ -12,14 +13,14 @@ use runvault::vault::stats::{
 };
 use runvault::{clock, formats};
 
-use crate::cli::args::label;
 use crate::cli::args::vault::VaultArgs;
+use crate::cli::args::{choice, label};
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::stdout::{self, FAINT, GOOD, HASH, NAME, counted};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
-use crate::cli::output::time::{self, TimeBasisArg};
+use crate::cli::output::time;
 use crate::cli::output::{json, terminal};
 
 /// Show counts, disk usage and growth
@@ -39,7 +40,7 @@ pub(crate) struct Args {
 /// What artifacts are counted by.
 #[derive(Clone, Debug)]
 enum StatsGrouping {
-    Time(TimeBasisArg),
+    Time(TimeBasis),
     /// The values of the label with this key.
     Label(String),
 }
@@ -49,8 +50,8 @@ fn grouping(text: &str) -> Result<StatsGrouping, String> {
     if let Some(key) = text.strip_prefix("label:") {
         return label::key(key).map(StatsGrouping::Label);
     }
-    let time = TimeBasisArg::from_str(text, false).map(StatsGrouping::Time);
-    time.map_err(|_| "expected created, first-seen, last-seen, finished or label:KEY".to_owned())
+    let time = choice::named(choice::TIMES, text).map(StatsGrouping::Time);
+    time.ok_or_else(|| "expected created, first-seen, last-seen, finished or label:KEY".to_owned())
 }
 
 /// Number of days shown, up to today.
@@ -60,9 +61,9 @@ impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let (by, label) = match &self.by {
             StatsGrouping::Time(by) => (*by, None),
-            StatsGrouping::Label(key) => (TimeBasisArg::default(), Some(key.clone())),
+            StatsGrouping::Label(key) => (TimeBasis::Created, Some(key.clone())),
         };
-        let stats = vault.open()?.run(&StatsRequest { by: by.basis(), label })?;
+        let stats = vault.open()?.run(&StatsRequest { by, label })?;
         if self.json {
             json::line(&mut stdout::raw(), &stats)?;
         } else if let Some(labels) = &stats.by_label {
@@ -74,7 +75,7 @@ impl Args {
             if stats.undated > 0 {
                 let verb = if stats.undated == 1 { "states" } else { "state" };
                 let undated = counted(stats.undated, "artifact");
-                stdout::note(&format!("{undated} {verb} no {}", by.basis().noun()));
+                stdout::note(&format!("{undated} {verb} no {}", by.noun()));
             }
         }
         Ok(Status::Done)
@@ -102,7 +103,7 @@ fn print_labels(labels: &LabelStats) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn print(out: &mut dyn Write, stats: &StatsAnswer, by: TimeBasisArg) -> io::Result<()> {
+fn print(out: &mut dyn Write, stats: &StatsAnswer, by: TimeBasis) -> io::Result<()> {
     kinds(stats).write(out)?;
     writeln!(out)?;
     let mut fields = Fields::new(0);
@@ -269,7 +270,7 @@ const STEPS: u64 = 8;
 const INDENT: usize = 2;
 
 /// Prints a chart of the number of captures on each of `days`, which are consecutive, by the time `by`.
-fn print_chart(out: &mut dyn Write, days: &[Day], by: TimeBasisArg) -> io::Result<()> {
+fn print_chart(out: &mut dyn Write, days: &[Day], by: TimeBasis) -> io::Result<()> {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return Ok(()) };
     let room = terminal::width().unwrap_or(usize::MAX).saturating_sub(INDENT);
     let wide = if days.len() * 2 <= room { 2 } else { 1 };
@@ -279,10 +280,10 @@ fn print_chart(out: &mut dyn Write, days: &[Day], by: TimeBasisArg) -> io::Resul
     let first = days.first().unwrap_or(first);
     let most = days.iter().map(|day| day.captures).max().unwrap_or(0);
     let what = match by {
-        TimeBasisArg::FirstSeen => "added",
-        TimeBasisArg::LastSeen => "last seen",
-        TimeBasisArg::Created => "created",
-        TimeBasisArg::Finished => "finished",
+        TimeBasis::FirstSeen => "added",
+        TimeBasis::LastSeen => "last seen",
+        TimeBasis::Created => "created",
+        TimeBasis::Finished => "finished",
     };
     let title = format!("{what} by day, at most {}", counted(most, "capture"));
     writeln!(out, "{:INDENT$}{FAINT}{title}{FAINT:#}", "")?;

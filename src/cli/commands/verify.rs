@@ -129,7 +129,8 @@ impl VerifyPrinter {
         let kind = examined.kind.map_or("", Kind::noun);
         let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
         writeln!(out, "{style}{word:<7}{style:#} {kind:<11} {hash}{}", escaped(&examined.path))?;
-        let can_be_signed = terminal::is_verbose() && examined.kind.is_some_and(Kind::can_be_signed);
+        let can_be_signed =
+            terminal::is_verbose() && examined.kind.is_some_and(|kind| kind.info().can_be_signed);
         if examined.outcome == DocumentOutcome::Verified && (can_be_signed || examined.signature.is_some()) {
             writeln!(out, "  {}", matches::signature_text(examined.signature.as_ref()))?;
         }

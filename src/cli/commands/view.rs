@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 use chrono::{DateTime, NaiveDate, Timelike, Utc};
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::vault::api::PlaceSummary;
@@ -16,6 +16,7 @@ use runvault::vault::view::{
 };
 
 use super::{audit, show};
+use crate::cli::args::choice::{Choice, one_of};
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
@@ -45,8 +46,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     to: Option<u64>,
     /// Only calls of tools, or only failed steps
-    #[arg(long, value_enum, value_name = "STEPS")]
-    only: Option<ViewStepFilter>,
+    #[arg(long, value_name = "STEPS", value_parser = one_of(STEPS))]
+    only: Option<ViewFilter>,
     /// Maximum number of steps. Default: 1000 on a terminal, else unlimited
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
@@ -63,13 +64,10 @@ pub(crate) struct Args {
 }
 
 /// The steps to print.
-#[derive(Clone, Copy, ValueEnum)]
-enum ViewStepFilter {
-    /// Calls of tools and their results
-    Tools,
-    /// Steps that record a failure
-    Errors,
-}
+const STEPS: &[Choice<ViewFilter>] = &[
+    ("tools", ViewFilter::Tools, "Calls of tools and their results"),
+    ("errors", ViewFilter::Errors, "Steps that record a failure"),
+];
 
 /// Maximum number of steps printed on a terminal.
 const SCREENFUL: u64 = 1_000;
@@ -86,7 +84,7 @@ impl Args {
             capture: Some(located.capture.capture),
             from: self.from,
             to: self.to,
-            only: self.only.map(ViewFilter::from),
+            only: self.only,
             limit: self.limit.or(people.then_some(SCREENFUL)),
             max_text: (!self.json && !self.full).then_some(SHOWN_CHARACTERS),
             recorded: self.recorded,
@@ -122,15 +120,6 @@ fn ending(answer: &ViewAnswer) -> String {
         ending = format!("{ending}; --from {next} continues");
     }
     ending
-}
-
-impl From<ViewStepFilter> for ViewFilter {
-    fn from(only: ViewStepFilter) -> Self {
-        match only {
-            ViewStepFilter::Tools => Self::Tools,
-            ViewStepFilter::Errors => Self::Errors,
-        }
-    }
 }
 
 /// Maximum number of characters of a text that is not printed completely.

@@ -1,10 +1,9 @@
 //! Output of why artifacts were found, and of what they are recognized by.
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use runvault::artifact::Signature;
 use runvault::display::{brief, escaped};
 use runvault::vault::api::SignatureName;
-use runvault::vault::details::AttributeSummary;
+use runvault::vault::details::AttributeRecord;
 use runvault::vault::find::ArtifactMatch;
 
 /// Formats why an artifact was found.
@@ -28,26 +27,13 @@ pub(crate) const IDENTIFYING_ATTRIBUTES: [&str; 6] =
     ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
 
 /// Returns the values by which a person recognizes an artifact with these attributes.
-pub(crate) fn artifact_label(attributes: &[AttributeSummary]) -> String {
+pub(crate) fn artifact_label(attributes: &[AttributeRecord]) -> String {
     const VALUES: usize = 3;
     let values = IDENTIFYING_ATTRIBUTES.iter().flat_map(|name| {
         let values = attributes.iter().filter(move |attribute| attribute.name == **name);
         values.map(|attribute| brief(&attribute.value).to_string())
     });
     values.take(VALUES).collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the parser of the state of a signature, for clap.
-pub(crate) fn signature_parser() -> impl TypedValueParser<Value = SignatureName> {
-    let about = |state| match state {
-        SignatureName::Verified => "The signature was verified with a key",
-        SignatureName::Unsigned => "It is not signed",
-        SignatureName::Unchecked => "The signature was not checked: there was no key for it",
-        SignatureName::Wrong => "The signature is not that of the content",
-    };
-    let values = SignatureName::ALL.map(|state| PossibleValue::new(state.name()).help(about(state)));
-    let named = |name: String| SignatureName::ALL.into_iter().find(|state| state.name() == name);
-    PossibleValuesParser::new(values).map(move |name| named(name).unwrap_or(SignatureName::Unsigned))
 }
 
 /// Describes a signature, escaped for terminals, such as `signature verified, key id ci-2026`.

@@ -124,7 +124,7 @@ impl ForkNotes {
     pub(crate) fn see(&mut self, examined: &DocumentResult) {
         if let (DocumentOutcome::Added, Some(kind), Some(core)) =
             (examined.outcome, examined.kind, examined.core)
-            && kind.is_run()
+            && kind.info().is_run
         {
             self.added.push(core);
         }

@@ -1,7 +1,6 @@
 //! Times as arguments and as text.
 
 use chrono::{DateTime, Duration, Utc};
-use clap::ValueEnum;
 use runvault::storage::TimeBasis;
 use runvault::{Vault, clock};
 
@@ -21,31 +20,6 @@ pub(crate) fn fix_clock_for_tests() -> Result<(), CommandError> {
         time.ok_or_else(|| CommandError::Usage(format!("{TEST_CLOCK} is not an RFC 3339 timestamp")))?;
     clock::fix(Some(time.to_utc()));
     Ok(())
-}
-
-/// Which time of artifacts counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TimeBasisArg {
-    /// First added
-    FirstSeen,
-    /// Last added or seen again
-    LastSeen,
-    /// Creation time as stated by the artifact, where it states one
-    #[default]
-    Created,
-    /// Time of the end as stated by the artifact, where it states one
-    Finished,
-}
-
-impl TimeBasisArg {
-    pub(crate) fn basis(self) -> TimeBasis {
-        match self {
-            Self::FirstSeen => TimeBasis::FirstSeen,
-            Self::LastSeen => TimeBasis::LastSeen,
-            Self::Created => TimeBasis::Created,
-            Self::Finished => TimeBasis::Finished,
-        }
-    }
 }
 
 /// Returns the argument name of a time of artifacts.

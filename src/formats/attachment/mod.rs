@@ -9,7 +9,7 @@ use crate::artifact::{
     Part, PartKind, Passage, StepClass, StepVisitor, TranscriptStep, differ, same_place,
 };
 use crate::digest::{CoreHash, Digest};
-use crate::json::reader::{Limits, ReadError};
+use crate::json::reader::ReadError;
 use crate::json::{Object, Value};
 use crate::validation::{Findings, RuleInfo};
 
@@ -53,25 +53,20 @@ impl Artifact for Attachment {
     }
 
     /// Writes all bytes.
-    fn write_core(&self, members: &[MemberBytes<'_>], _: &Limits, out: &mut dyn Write) -> io::Result<()> {
+    fn write_core(&self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
         out.write_all(MemberBytes::only(members))
     }
 
-    fn parts<'d>(&self, members: &[MemberBytes<'d>], _: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+    fn parts<'d>(&self, members: &[MemberBytes<'d>]) -> Result<Vec<Part<'d>>, ReadError> {
         Ok(parts(MemberBytes::only(members)))
     }
 
     /// Returns nothing: attachments are found by their hash and by the artifacts that refer to them.
-    fn passages(&self, _: &[MemberBytes<'_>], _: &Limits) -> Result<Vec<Passage>, ReadError> {
+    fn passages(&self, _: &[MemberBytes<'_>]) -> Result<Vec<Passage>, ReadError> {
         Ok(Vec::new())
     }
 
-    fn transcript(
-        &self,
-        members: &[MemberBytes<'_>],
-        _: &Limits,
-        visit: &mut StepVisitor<'_>,
-    ) -> Result<(), ReadError> {
+    fn transcript(&self, members: &[MemberBytes<'_>], visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
         visit_content(MemberBytes::only(members), visit);
         Ok(())
     }
@@ -144,7 +139,7 @@ mod tests {
             prop_assert_eq!(admitted.capture().0, digest);
             prop_assert_eq!(admitted.members()[0].blob().0, digest);
             let mut core = Vec::new();
-            Attachment.write_core(&[MemberBytes { name: "", bytes: &bytes }], &Limits::default(), &mut core).unwrap();
+            Attachment.write_core(&[MemberBytes { name: "", bytes: &bytes }], &mut core).unwrap();
             prop_assert_eq!(core, bytes);
         }
     }

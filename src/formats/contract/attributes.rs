@@ -4,7 +4,7 @@ use super::read::{self, ContractMembers};
 use crate::artifact::ColumnType::{Json, Number, Text};
 use crate::artifact::{ArtifactView, AttributeInfo, Cell, Column, MemberBytes, Table, TableRow};
 use crate::json::Value;
-use crate::json::reader::{Limits, ReadError};
+use crate::json::reader::ReadError;
 
 pub(super) const EFFECTS: AttributeInfo = AttributeInfo::count("effects", "the number of declared effects");
 pub(super) const IO_REFS: AttributeInfo = AttributeInfo::count("io_refs", "the number of declared refs");
@@ -58,27 +58,26 @@ pub(super) const IO_REFS_TABLE: Table = Table {
     rows: io_refs,
 };
 
-fn effects(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<TableRow>, ReadError> {
-    rows(members, limits, |view| {
+fn effects(members: &[MemberBytes<'_>]) -> Result<Vec<TableRow>, ReadError> {
+    rows(members, |view| {
         let effects = view.effects.iter().enumerate();
         effects.map(|(index, effect)| effect_row(index, effect, view)).collect()
     })
 }
 
-fn io_refs(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<TableRow>, ReadError> {
-    rows(members, limits, |view| {
+fn io_refs(members: &[MemberBytes<'_>]) -> Result<Vec<TableRow>, ReadError> {
+    rows(members, |view| {
         view.io_refs.iter().enumerate().map(|(index, io_ref)| ref_row(index, io_ref)).collect()
     })
 }
 
 fn rows(
     members: &[MemberBytes<'_>],
-    limits: &Limits,
     of: impl Fn(&ContractMembers<'_>) -> Vec<TableRow>,
 ) -> Result<Vec<TableRow>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
-        let root = read::read(member.bytes, limits, false)?;
+        let root = read::read_admitted(member.bytes)?;
         rows.extend(ContractMembers::from_root(&root).map(|view| of(&view)).unwrap_or_default());
     }
     Ok(rows)

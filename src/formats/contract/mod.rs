@@ -20,7 +20,7 @@ use crate::artifact::{
 use crate::digest::CoreHash;
 use crate::json::Value;
 use crate::json::canonical::rfc8785;
-use crate::json::reader::{Defect, Limits, MemberNames, ReadError};
+use crate::json::reader::{Defect, MemberNames, ReadError};
 use crate::validation::{Findings, RuleInfo, apply};
 
 use attributes::{EFFECTS, IO_REFS};
@@ -86,32 +86,22 @@ impl Artifact for Contract {
         Some(describe(&root, &view, CoreHash(core)))
     }
 
-    fn write_core(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let root = read::read(MemberBytes::only(members), limits, false).map_err(unreadable)?;
+    fn write_core(&self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
+        let root = read::read_admitted(MemberBytes::only(members)).map_err(unreadable)?;
         let core = ContractCore::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
         rfc8785::write(core, &mut { out })
     }
 
-    fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        transcript::parts(MemberBytes::only(members), limits)
+    fn parts<'d>(&self, members: &[MemberBytes<'d>]) -> Result<Vec<Part<'d>>, ReadError> {
+        transcript::parts(MemberBytes::only(members))
     }
 
-    fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        transcript::passages(MemberBytes::only(members), limits)
+    fn passages(&self, members: &[MemberBytes<'_>]) -> Result<Vec<Passage>, ReadError> {
+        transcript::passages(MemberBytes::only(members))
     }
 
-    fn transcript(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        visit: &mut StepVisitor<'_>,
-    ) -> Result<(), ReadError> {
-        transcript::visit(MemberBytes::only(members), limits, visit)
+    fn transcript(&self, members: &[MemberBytes<'_>], visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+        transcript::visit(MemberBytes::only(members), visit)
     }
 }
 

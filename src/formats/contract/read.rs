@@ -33,6 +33,11 @@ pub(super) fn read<'a>(bytes: &'a [u8], limits: &Limits, json_only: bool) -> Res
     }
 }
 
+/// Reads an admitted contract.
+pub(super) fn read_admitted(bytes: &[u8]) -> Result<Value<'_>, ReadError> {
+    read(bytes, &Limits::most(), false)
+}
+
 /// Returns the more relevant error. A text that both readers reject is most likely damaged JSON. But if the YAML syntax
 /// is valid and the defect is a different one further on, it is YAML.
 fn more_telling(json: ReadError, yaml: ReadError) -> ReadError {

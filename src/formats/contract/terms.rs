@@ -3,7 +3,7 @@ use std::fmt;
 use super::key_path::KeyPath;
 use super::read::{self, ContractMembers};
 use crate::digest::Digest;
-use crate::json::reader::{Limits, ReadError};
+use crate::json::reader::ReadError;
 use crate::json::{Number, Value};
 
 /// The value that a member states, if it is present.
@@ -210,8 +210,8 @@ impl ContractTerms {
     ///
     /// # Errors
     /// Returns an error if the document cannot be read.
-    pub fn read(document: &[u8], limits: &Limits) -> Result<Self, ReadError> {
-        let root = read::read(document, limits, false)?;
+    pub fn read(document: &[u8]) -> Result<Self, ReadError> {
+        let root = read::read_admitted(document)?;
         let Some(view) = ContractMembers::from_root(&root) else {
             return Ok(Self { io_refs: Vec::new(), effects: Vec::new() });
         };

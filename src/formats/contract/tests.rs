@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::artifact::{Admitted, Kind};
 use crate::digest::Digest;
-use crate::json::reader::MemberNames;
+use crate::json::reader::{Limits, MemberNames};
 use crate::validation::Report;
 
 mod notations;
@@ -58,9 +58,7 @@ fn the_core_is_pinned() {
         r#""io_refs":[{"kind":"service","mode":"write","ref":"r","required":false,"schema":{"maximum":1e+21,"x":16}}]}"#
     );
     let mut core = Vec::new();
-    Contract
-        .write_core(&[MemberBytes { name: "", bytes: text.as_bytes() }], &Limits::default(), &mut core)
-        .unwrap();
+    Contract.write_core(&[MemberBytes { name: "", bytes: text.as_bytes() }], &mut core).unwrap();
     assert_eq!(String::from_utf8(core).unwrap(), expected);
     let admitted = admit(text).unwrap();
     assert_eq!(admitted.core(), CoreHash(Digest::from_content(expected.as_bytes())));

@@ -8,7 +8,7 @@ use crate::artifact::{
     TranscriptStep, differ, same_place, words_of,
 };
 use crate::json::canonical::rfc8785;
-use crate::json::reader::{Limits, ReadError};
+use crate::json::reader::ReadError;
 use crate::json::{Object, Value, pointer};
 
 /// The type of the steps that are effects. Their numbers are those of the effects.
@@ -17,8 +17,8 @@ const EFFECT: &str = "effect";
 pub(super) const IO_REF: &str = "io_ref";
 
 /// Calls `visit` with each effect and each ref.
-pub(super) fn visit(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
-    let root = read::read(document, limits, false)?;
+pub(super) fn visit(document: &[u8], visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+    let root = read::read_admitted(document)?;
     let Some(view) = ContractMembers::from_root(&root) else { return Ok(()) };
     let terms = view.effects.iter().map(|effect| (EFFECT, "name", effect));
     let terms = terms.chain(view.io_refs.iter().map(|io_ref| (IO_REF, "ref", io_ref)));
@@ -48,8 +48,8 @@ fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
     rfc8785::to_vec(value).ok()
 }
 
-pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-    let mut root = read::read(document, limits, false)?;
+pub(super) fn parts(document: &[u8]) -> Result<Vec<Part<'_>>, ReadError> {
+    let mut root = read::read_admitted(document)?;
     let lists = [("effects", "effect", "name"), ("io_refs", "ref", "ref")];
     let mut parts = Vec::new();
     for (list, word, name) in lists {
@@ -67,8 +67,8 @@ pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<
 /// The field of its refs and effects.
 pub(super) const FIELD: Field = Field::new("contract");
 
-pub(super) fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-    let root = read::read(document, limits, false)?;
+pub(super) fn passages(document: &[u8]) -> Result<Vec<Passage>, ReadError> {
+    let root = read::read_admitted(document)?;
     let mut passages = PassageCollector::default();
     for (name, member) in root.as_object().into_iter().flat_map(Object::iter) {
         let mut at = String::new();
@@ -95,7 +95,7 @@ mod tests {
     fn refs_effects_and_remarks_are_passages_of_their_own() {
         let contract = "description: what the agent may do\nio_refs:\n  - ref: service:tracker\n    kind: service\n\
                         effects:\n  - name: label-ticket\n    evidence: {type: status, metric: label_status}\n";
-        let extracted: Vec<String> = passages(contract.as_bytes(), &Limits::default())
+        let extracted: Vec<String> = passages(contract.as_bytes())
             .unwrap()
             .into_iter()
             .map(|passage| format!("{} {}", passage.place, passage.text.replace('\n', ", ")))

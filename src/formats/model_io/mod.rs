@@ -84,20 +84,16 @@ impl Artifact for ModelIo {
         Some(describe(&root, &view, CoreHash(core)))
     }
 
-    fn write_core(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let root = reader::read_keeping_overflow(MemberBytes::only(members), limits).map_err(unreadable)?;
+    fn write_core(&self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
+        let root =
+            reader::read_keeping_overflow(MemberBytes::only(members), &Limits::most()).map_err(unreadable)?;
         let view = SessionMembers::from_root(&root).ok_or(io::ErrorKind::InvalidData)?;
         rfc8785::write(view.core(), &mut { out })
     }
 
     /// Returns its interactions.
-    fn exchanges(&self, document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
-        let interactions = Session::read(document, limits)?.map(|session| session.interactions);
+    fn exchanges(&self, document: &[u8]) -> Result<Vec<Exchange>, ReadError> {
+        let interactions = Session::read(document)?.map(|session| session.interactions);
         let numbered = interactions.unwrap_or_default().into_iter().enumerate();
         let exchanges = numbered.map(|(index, interaction)| Exchange {
             index,
@@ -112,26 +108,21 @@ impl Artifact for ModelIo {
         Ok(exchanges.collect())
     }
 
-    fn transcript(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        visit: &mut StepVisitor<'_>,
-    ) -> Result<(), ReadError> {
+    fn transcript(&self, members: &[MemberBytes<'_>], visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
         transcript::visit(
-            interactions(&reader::read_keeping_overflow(MemberBytes::only(members), limits)?),
+            interactions(&reader::read_keeping_overflow(MemberBytes::only(members), &Limits::most())?),
             visit,
         );
         Ok(())
     }
 
-    fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        transcript::parts(MemberBytes::only(members), limits)
+    fn parts<'d>(&self, members: &[MemberBytes<'d>]) -> Result<Vec<Part<'d>>, ReadError> {
+        transcript::parts(MemberBytes::only(members))
     }
 
     /// Returns its responses.
-    fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        let root = reader::read_keeping_overflow(MemberBytes::only(members), limits)?;
+    fn passages(&self, members: &[MemberBytes<'_>]) -> Result<Vec<Passage>, ReadError> {
+        let root = reader::read_keeping_overflow(MemberBytes::only(members), &Limits::most())?;
         let mut passages = PassageCollector::default();
         for (index, interaction) in interactions(&root).iter().enumerate() {
             let response = interaction.get("response_content").and_then(Value::as_str).unwrap_or_default();
@@ -173,9 +164,7 @@ mod tests {
             "latency_ms":3,"seen":"{prompt}"}}]}}"#
         );
         let mut core = Vec::new();
-        ModelIo
-            .write_core(&[MemberBytes { name: "", bytes: text.as_bytes() }], &Limits::default(), &mut core)
-            .unwrap();
+        ModelIo.write_core(&[MemberBytes { name: "", bytes: text.as_bytes() }], &mut core).unwrap();
         let expected = format!(
             r#"{{"adapter_id":"a","interactions":[{{"i":0,"prompt_hash":"{prompt}","response_content":"hi","response_hash":"{content}"}}],"mode":"record","model_id":"m","model_io_schema_version":"1.0.0"}}"#
         );

@@ -43,8 +43,8 @@ impl Session {
     ///
     /// # Errors
     /// Returns an error if the document cannot be read as JSON.
-    pub fn read(document: &[u8], limits: &Limits) -> Result<Option<Self>, ReadError> {
-        let root = reader::read_keeping_overflow(document, limits)?;
+    pub fn read(document: &[u8]) -> Result<Option<Self>, ReadError> {
+        let root = reader::read_keeping_overflow(document, &Limits::most())?;
         Ok(Self::from_value(&root))
     }
 

@@ -65,8 +65,8 @@ fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
     rfc8785::to_vec(value).ok()
 }
 
-pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-    let mut root = reader::read_keeping_overflow(document, limits)?;
+pub(super) fn parts(document: &[u8]) -> Result<Vec<Part<'_>>, ReadError> {
+    let mut root = reader::read_keeping_overflow(document, &Limits::most())?;
     let interactions = root.take(&["interactions"]);
     let of_session = [same_place(&["session"]); 2];
     let mut parts = vec![Part::new("session".to_owned(), of_session, root, &SESSION)];

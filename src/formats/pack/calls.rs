@@ -22,14 +22,10 @@ const ACTIONS: [&str; 2] = ["action_results", "test_results"];
 
 /// Calls `visit` with the run, which is a statement, and the results of the runner. Actions that name their tool or
 /// target are calls of their own.
-pub(super) fn visit(
-    members: &[MemberBytes<'_>],
-    limits: &Limits,
-    visit: &mut EventVisitor<'_>,
-) -> Result<(), ReadError> {
+pub(super) fn visit(members: &[MemberBytes<'_>], visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
     let read = |name: &str| {
         let member = members.iter().find(|member| member.name == name);
-        member.map(|member| reader::read_keeping_overflow(member.bytes, limits)).transpose()
+        member.map(|member| reader::read_keeping_overflow(member.bytes, &Limits::most())).transpose()
     };
     read("run.json")?.iter().for_each(|value| visit(RunEvent::Statement { at: 0, value }));
     for (name, is_result) in RESULTS {
@@ -117,7 +113,7 @@ mod tests {
             member("bundle.json", r#"{"status": "complete"}"#),
         ];
         let mut seen = Vec::new();
-        visit(&files, &Limits::default(), &mut |event| {
+        visit(&files, &mut |event| {
             let RunEvent::Call(call) = event else { return };
             let RunCallResult::Result { value, .. } = &call.answer else { return };
             seen.push(format!("{} {:?} {}", call.place, call.names.tools, compact::text(value)));

@@ -76,45 +76,30 @@ impl Artifact for Pack {
         Some(index::describe(members, digests))
     }
 
-    fn write_core(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+    fn write_core(&self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
         let entries = members.iter().map(|member| DirectoryEntry {
             name: member.name.to_owned(),
             content: EntryContent::File(member.bytes.to_vec()),
         });
         let directory = Directory { entries: entries.collect() };
-        let options = AdmitOptions { limits: *limits, ..AdmitOptions::default() };
+        let options = AdmitOptions { limits: Limits::most(), ..AdmitOptions::default() };
         out.write_all(&members::core_bytes(&PackContents::new(&directory, &options).digests()?))
     }
 
-    fn run_events(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        visit: &mut EventVisitor<'_>,
-    ) -> Result<(), ReadError> {
-        calls::visit(members, limits, visit)
+    fn run_events(&self, members: &[MemberBytes<'_>], visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+        calls::visit(members, visit)
     }
 
-    fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        transcript::parts(members, limits)
+    fn parts<'d>(&self, members: &[MemberBytes<'d>]) -> Result<Vec<Part<'d>>, ReadError> {
+        transcript::parts(members)
     }
 
-    fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        transcript::passages(members, limits)
+    fn passages(&self, members: &[MemberBytes<'_>]) -> Result<Vec<Passage>, ReadError> {
+        transcript::passages(members)
     }
 
-    fn transcript(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        visit: &mut StepVisitor<'_>,
-    ) -> Result<(), ReadError> {
-        transcript::visit(members, limits, visit)
+    fn transcript(&self, members: &[MemberBytes<'_>], visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+        transcript::visit(members, visit)
     }
 }
 

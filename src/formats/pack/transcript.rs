@@ -13,19 +13,18 @@ use crate::json::pointer::{self, Token};
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value};
 
+/// The limits for the files of an admitted pack.
+const STORED: Limits = Limits::most();
+
 /// Calls `visit` with each file.
-pub(super) fn visit(
-    members: &[MemberBytes<'_>],
-    limits: &Limits,
-    visit: &mut StepVisitor<'_>,
-) -> Result<(), ReadError> {
+pub(super) fn visit(members: &[MemberBytes<'_>], visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
     let present =
         MEMBER_NAMES.into_iter().filter_map(|name| members.iter().find(|member| member.name == name));
     for (index, member) in present.enumerate() {
         if member.name == members::LEDGER {
             visit(describe(index, member, BodyContent::from_bytes(member.bytes)));
         } else {
-            let value = reader::read_keeping_overflow(member.bytes, limits)?;
+            let value = reader::read_keeping_overflow(member.bytes, &STORED)?;
             visit(describe(index, member, BodyContent::Json(&value)));
         }
     }
@@ -81,15 +80,15 @@ fn describe_difference(_: &Value<'_>, _: &Value<'_>, names: &[&str]) -> String {
     differ(names)
 }
 
-pub(super) fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+pub(super) fn parts<'d>(members: &[MemberBytes<'d>]) -> Result<Vec<Part<'d>>, ReadError> {
     let mut parts = Vec::new();
     for name in ORDER {
         let Some(member) = members.iter().find(|member| member.name == name) else { continue };
         match name {
-            SESSION => parts.extend(session_parts(member, limits)?),
-            members::LEDGER => parts.extend(ledger_parts(member.bytes, limits)?),
+            SESSION => parts.extend(session_parts(member)?),
+            members::LEDGER => parts.extend(ledger_parts(member.bytes)?),
             name => {
-                let value = reader::read_keeping_overflow(member.bytes, limits)?;
+                let value = reader::read_keeping_overflow(member.bytes, &STORED)?;
                 let sort = match name {
                     "runner.json" => &RUNNER,
                     "meta.json" => &META,
@@ -102,18 +101,18 @@ pub(super) fn parts<'d>(members: &[MemberBytes<'d>], limits: &Limits) -> Result<
     Ok(parts)
 }
 
-fn session_parts<'d>(member: &MemberBytes<'d>, limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+fn session_parts<'d>(member: &MemberBytes<'d>) -> Result<Vec<Part<'d>>, ReadError> {
     let Some(kind) = formats::named("model_io") else { return Ok(Vec::new()) };
-    let mut parts = kind.parts(&[*member], limits)?;
+    let mut parts = kind.parts(&[*member])?;
     for part in &mut parts {
         part.label = format!("member {SESSION}: {}", part.label);
     }
     Ok(parts)
 }
 
-fn ledger_parts<'d>(bytes: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-    let text = reader::utf8(bytes, limits)?;
-    let entries = members::ledger_entries(text, limits).map(|(number, entry)| {
+fn ledger_parts(bytes: &[u8]) -> Result<Vec<Part<'_>>, ReadError> {
+    let text = reader::utf8(bytes, &STORED)?;
+    let entries = members::ledger_entries(text, &STORED).map(|(number, entry)| {
         let entry = entry?;
         let run = entry.get("run_id").and_then(Value::as_str).unwrap_or_default();
         let keys = [same_place(&["ledger", run]), same_place(&["ledger"])];
@@ -126,14 +125,14 @@ fn ledger_parts<'d>(bytes: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, R
 pub(super) const FIELD: Field = Field::new("pack");
 
 /// Returns a passage for each member of a file, so that locations are more precise than the file.
-pub(super) fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+pub(super) fn passages(members: &[MemberBytes<'_>]) -> Result<Vec<Passage>, ReadError> {
     let mut passages = PassageCollector::default();
     for member in members.iter().filter(|member| member.name != SESSION) {
         if member.name == members::LEDGER {
-            ledger_passages(member.bytes, limits, &mut passages)?;
+            ledger_passages(member.bytes, &mut passages)?;
             continue;
         }
-        let value = reader::read_keeping_overflow(member.bytes, limits)?;
+        let value = reader::read_keeping_overflow(member.bytes, &STORED)?;
         if !matches!(value, Value::Object(_)) {
             passages.add_pointer(FIELD, member.name.to_owned(), words_of(&value));
         }
@@ -146,9 +145,9 @@ pub(super) fn passages(members: &[MemberBytes<'_>], limits: &Limits) -> Result<V
     Ok(passages.into_vec())
 }
 
-fn ledger_passages(bytes: &[u8], limits: &Limits, passages: &mut PassageCollector) -> Result<(), ReadError> {
-    let text = reader::utf8(bytes, limits)?;
-    for (number, entry) in members::ledger_entries(text, limits) {
+fn ledger_passages(bytes: &[u8], passages: &mut PassageCollector) -> Result<(), ReadError> {
+    let text = reader::utf8(bytes, &STORED)?;
+    for (number, entry) in members::ledger_entries(text, &STORED) {
         passages.add_pointer(FIELD, format!("{} line {number}", members::LEDGER), words_of(&entry?));
     }
     Ok(())
@@ -167,7 +166,7 @@ mod tests {
             member("model_io.json", r#"{"interactions": [{"response_content": "said"}]}"#),
             member("ledger.jsonl", "{\"result_kind\": \"BUNDLE\"}\n\n{\"mode\": \"live\"}\n"),
         ];
-        let extracted: Vec<String> = passages(&files, &Limits::default())
+        let extracted: Vec<String> = passages(&files)
             .unwrap()
             .into_iter()
             .map(|passage| format!("{}: {}", passage.place, passage.text.replace('\n', ", ")))

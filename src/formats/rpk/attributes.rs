@@ -11,7 +11,7 @@ use crate::artifact::{
     timestamp_text,
 };
 use crate::json::Value;
-use crate::json::reader::{Limits, ReadError};
+use crate::json::reader::ReadError;
 
 const AGENT: AttributeInfo = AttributeInfo::text("agent", "the agent");
 const CAPTURE_MODE: AttributeInfo = AttributeInfo::text("capture_mode", "how it was recorded");
@@ -142,10 +142,10 @@ pub(super) const STEPS_TABLE: Table = Table {
     rows,
 };
 
-fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<TableRow>, ReadError> {
+fn rows(members: &[MemberBytes<'_>]) -> Result<Vec<TableRow>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
-        let root = requests::read(member.bytes, limits)?;
+        let root = requests::read(member.bytes)?;
         rows.extend(steps(&root).iter().enumerate().map(|(index, step)| row(index, step)));
     }
     Ok(rows)

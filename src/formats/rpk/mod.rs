@@ -106,26 +106,16 @@ impl Artifact for Rpk {
         }
     }
 
-    fn write_core(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let root = reader::read(MemberBytes::only(members), limits).map_err(unreadable)?;
+    fn write_core(&self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
+        let root = reader::read(MemberBytes::only(members), &Limits::most()).map_err(unreadable)?;
         let text = core_text(&root).and_then(Result::ok).ok_or(io::ErrorKind::InvalidData)?;
         out.write_all(&text)
     }
 
     /// Calls `visit` with the tool calls. Only the output of a `tool.response` is evidence. The metadata of the pack,
     /// the run and its steps, and the inputs of rendered prompts are statements of the recorder.
-    fn run_events(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        visit: &mut EventVisitor<'_>,
-    ) -> Result<(), ReadError> {
-        let root = requests::read(MemberBytes::only(members), limits)?;
+    fn run_events(&self, members: &[MemberBytes<'_>], visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+        let root = requests::read(MemberBytes::only(members))?;
         root.get("metadata")
             .into_iter()
             .for_each(|metadata| visit(RunEvent::Statement { at: 0, value: metadata }));
@@ -143,35 +133,25 @@ impl Artifact for Rpk {
         steps(&root).get(index).map(compact::text)
     }
 
-    fn exchanges(&self, document: &[u8], limits: &Limits) -> Result<Vec<Exchange>, ReadError> {
-        Ok(exchanges::extract(steps(&requests::read(document, limits)?)))
+    fn exchanges(&self, document: &[u8]) -> Result<Vec<Exchange>, ReadError> {
+        Ok(exchanges::extract(steps(&requests::read(document)?)))
     }
 
-    fn requests(
-        &self,
-        document: &[u8],
-        limits: &Limits,
-        visit: &mut RequestVisitor<'_>,
-    ) -> Result<(), ReadError> {
-        requests::visit(steps(&reader::read(document, limits)?), visit);
+    fn requests(&self, document: &[u8], visit: &mut RequestVisitor<'_>) -> Result<(), ReadError> {
+        requests::visit(steps(&reader::read(document, &Limits::most())?), visit);
         Ok(())
     }
 
-    fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        transcript::parts(MemberBytes::only(members), limits)
+    fn parts<'d>(&self, members: &[MemberBytes<'d>]) -> Result<Vec<Part<'d>>, ReadError> {
+        transcript::parts(MemberBytes::only(members))
     }
 
-    fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        Ok(transcript::passages(steps(&requests::read(MemberBytes::only(members), limits)?)))
+    fn passages(&self, members: &[MemberBytes<'_>]) -> Result<Vec<Passage>, ReadError> {
+        Ok(transcript::passages(steps(&requests::read(MemberBytes::only(members))?)))
     }
 
-    fn transcript(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        visit: &mut StepVisitor<'_>,
-    ) -> Result<(), ReadError> {
-        transcript::visit(steps(&requests::read(MemberBytes::only(members), limits)?), visit);
+    fn transcript(&self, members: &[MemberBytes<'_>], visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+        transcript::visit(steps(&requests::read(MemberBytes::only(members))?), visit);
         Ok(())
     }
 }

@@ -40,16 +40,16 @@ pub(super) fn asked<'v>(step: &'v Value<'v>) -> Option<&'v Value<'v>> {
 
 /// Reads a document, and adds to its steps what follows from others of their members: the values of bodies that are JSON,
 /// and the beginnings of texts that an earlier request has.
-pub(super) fn read<'d>(document: &'d [u8], limits: &Limits) -> Result<Value<'d>, ReadError> {
-    let mut root = reader::read(document, limits)?;
+pub(super) fn read(document: &[u8]) -> Result<Value<'_>, ReadError> {
+    let mut root = reader::read(document, &Limits::most())?;
     complete(&mut root);
     Ok(root)
 }
 
 /// Reads a document as a recorder states it that stores every body completely, so that runs can be compared whatever a
 /// request is the difference from. Requests beyond a limit stay as they are stored.
-pub(super) fn read_restored<'d>(document: &'d [u8], limits: &Limits) -> Result<Value<'d>, ReadError> {
-    let mut root = reader::read(document, limits)?;
+pub(super) fn read_restored(document: &[u8]) -> Result<Value<'_>, ReadError> {
+    let mut root = reader::read(document, &Limits::most())?;
     if !stores_bodies_once(&root) {
         return Ok(root);
     }

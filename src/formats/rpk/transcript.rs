@@ -17,7 +17,7 @@ use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::canonical::replaykit::{self, VOLATILE_NAMES, VolatilePolicy};
 use crate::json::pointer::Token;
-use crate::json::reader::{Limits, ReadError};
+use crate::json::reader::ReadError;
 
 /// The classes of the step types.
 const CLASSES: [(&str, StepClass); 8] = [
@@ -262,8 +262,8 @@ fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
     replaykit::object(&[("", value)], VolatilePolicy::Include).ok()
 }
 
-pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-    let mut root = requests::read_restored(document, limits)?;
+pub(super) fn parts(document: &[u8]) -> Result<Vec<Part<'_>>, ReadError> {
+    let mut root = requests::read_restored(document)?;
     let steps = root.take(&["payload", "run", "steps"]);
     let environment = ["environment_fingerprint", "runtime_versions"]
         .map(|name| (name, root.take(&["payload", "run", name])));

@@ -104,8 +104,8 @@ pub(super) const CONTENTS: [MentionedContent; 2] = [
     MentionedContent { group: STATES, noun: "reasoning state", defect },
 ];
 
-fn defect(bytes: &[u8], limits: &Limits) -> Option<String> {
-    let value = match reader::read(bytes, limits) {
+fn defect(bytes: &[u8]) -> Option<String> {
+    let value = match reader::read(bytes, &Limits::most()) {
         Ok(value) => value,
         Err(error) => return Some(format!("is not JSON: {error}")),
     };
@@ -139,10 +139,10 @@ pub(super) const RECORDS_TABLE: Table = Table {
     rows,
 };
 
-fn rows(members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<TableRow>, ReadError> {
+fn rows(members: &[MemberBytes<'_>]) -> Result<Vec<TableRow>, ReadError> {
     let mut rows = Vec::new();
     for member in members {
-        for (index, record) in records(member.bytes, limits).enumerate() {
+        for (index, record) in records(member.bytes).enumerate() {
             let (line, record) = record?;
             rows.push(row(index, &record, line));
         }
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn only_canonical_objects_are_contents() {
-        let defect = |text: &str| defect(text.as_bytes(), &Limits::default());
+        let defect = |text: &str| defect(text.as_bytes());
         assert_eq!(defect(r#"{"a":1.0,"b":[]}"#), None);
         for text in [r#"{"a": 1}"#, r#"{"b":1,"a":2}"#, "{\"a\":1}\n", "[]", "state", "", r#"{"a":1,"a":1}"#]
         {

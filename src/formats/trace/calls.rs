@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use super::attributes::RECORD;
 use super::record::records;
 use crate::artifact::{CallNames, EventVisitor, RunCall, RunCallResult, RunEvent};
-use crate::json::reader::{Limits, ReadError};
+use crate::json::reader::ReadError;
 use crate::json::{Value, compact};
 
 /// Calls `visit` with the header, which is a statement of the recorder, and every step as a call. The format defines no
 /// targets; engines add `tool`, `url`, `io_ref`, `effect` and `target` to results, and the `arguments` or the `input`
 /// of the call.
-pub(super) fn visit(document: &[u8], limits: &Limits, visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
-    for (index, record) in records(document, limits).enumerate() {
+pub(super) fn visit(document: &[u8], visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+    for (index, record) in records(document).enumerate() {
         let (_, record) = record?;
         match (record.get("type").and_then(Value::as_str), record.get("result")) {
             (Some("step"), Some(result)) => {
@@ -90,7 +90,7 @@ mod tests {
             "\n"
         );
         let mut seen = Vec::new();
-        visit(trace.as_bytes(), &Limits::default(), &mut |event| {
+        visit(trace.as_bytes(), &mut |event| {
             seen.push(match event {
                 RunEvent::Statement { value, .. } => format!("states {}", compact::text(value)),
                 RunEvent::Call(call) => {
@@ -106,6 +106,6 @@ mod tests {
             r#"[] ["Fail"] Discounted { place: "record 2", value: None, why: "the step is failed" }"#;
         assert_eq!(seen[3], failed);
         assert_eq!(seen[4], r#"states {"type":"control","action":"stop"}"#);
-        assert!(visit(b"{", &Limits::default(), &mut |_| ()).is_err());
+        assert!(visit(b"{", &mut |_| ()).is_err());
     }
 }

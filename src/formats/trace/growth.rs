@@ -60,15 +60,10 @@ pub(super) fn continues(document: &[u8], limits: &Limits) -> Option<PredecessorR
 }
 
 /// Appends `document` to `beginning` after the record with the hash `after`.
-pub(super) fn join(
-    beginning: &[u8],
-    after: Digest,
-    document: &[u8],
-    limits: &Limits,
-) -> Option<JoinedDocument> {
+pub(super) fn join(beginning: &[u8], after: Digest, document: &[u8]) -> Option<JoinedDocument> {
     let whole = beginning.strip_suffix(b"\n").unwrap_or(beginning);
     let last = whole.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    let before = if is_record(last, after, limits) { whole } else { up_to(whole, after, limits)? };
+    let before = if is_record(last, after) { whole } else { up_to(whole, after)? };
     let mut joined = Vec::with_capacity(before.len() + 1 + document.len());
     joined.extend_from_slice(before);
     joined.push(b'\n');
@@ -77,8 +72,8 @@ pub(super) fn join(
     Some(JoinedDocument { document: joined, lines })
 }
 
-fn is_record(line: &[u8], hash: Digest, limits: &Limits) -> bool {
-    reader::read(line, limits).is_ok_and(|record| has_hash(&record, hash))
+fn is_record(line: &[u8], hash: Digest) -> bool {
+    reader::read(line, &Limits::most()).is_ok_and(|record| has_hash(&record, hash))
 }
 
 fn has_hash(record: &Value<'_>, hash: Digest) -> bool {
@@ -86,9 +81,9 @@ fn has_hash(record: &Value<'_>, hash: Digest) -> bool {
 }
 
 /// Returns the lines of an admitted trace up to the record with this hash.
-fn up_to<'d>(trace: &'d [u8], hash: Digest, limits: &Limits) -> Option<&'d [u8]> {
+fn up_to(trace: &[u8], hash: Digest) -> Option<&[u8]> {
     let mut end = 0;
-    for record in records(trace, limits) {
+    for record in records(trace) {
         let (line, record) = record.ok()?;
         end += line.len();
         if has_hash(&record, hash) {
@@ -176,7 +171,7 @@ mod tests {
         let hash = |text: &str| Digest::from_content(text.as_bytes());
         let line = |text: &str| format!(r#"{{"record_hash": "{}"}}"#, hash(text).hex());
         let beginning = format!("{}\n{}\n{}", line("a"), line("b"), line("c"));
-        let join = |after: &str| join(beginning.as_bytes(), hash(after), b"rest\n", &Limits::default());
+        let join = |after: &str| join(beginning.as_bytes(), hash(after), b"rest\n");
         let text = |joined: JoinedDocument| (String::from_utf8(joined.document).unwrap(), joined.lines);
         assert_eq!(join("c").map(text), Some((format!("{beginning}\nrest\n"), 3)));
         assert_eq!(join("a").map(text), Some((format!("{}\nrest\n", line("a")), 1)));

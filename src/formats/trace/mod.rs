@@ -115,16 +115,11 @@ impl Artifact for Trace {
         (!findings.has_errors()).then_some(draft)
     }
 
-    fn write_core(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
+    fn write_core(&self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
         let document = MemberBytes::only(members);
         let lines = document.strip_suffix(b"\n").unwrap_or(document);
         let last = lines.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-        let value = reader::read(last, limits).map_err(unreadable)?;
+        let value = reader::read(last, &Limits::most()).map_err(unreadable)?;
         let record = value.as_object().ok_or(io::ErrorKind::InvalidData)?;
         let text = c14n_v1::object_without(record, "record_hash").map_err(io::Error::other)?;
         out.write_all(&text)
@@ -134,23 +129,12 @@ impl Artifact for Trace {
         growth::continues(document, limits)
     }
 
-    fn join(
-        &self,
-        beginning: &[u8],
-        rest: &PredecessorReference,
-        document: &[u8],
-        limits: &Limits,
-    ) -> Option<JoinedDocument> {
-        growth::join(beginning, rest.after, document, limits)
+    fn join(&self, beginning: &[u8], rest: &PredecessorReference, document: &[u8]) -> Option<JoinedDocument> {
+        growth::join(beginning, rest.after, document)
     }
 
-    fn run_events(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        visit: &mut EventVisitor<'_>,
-    ) -> Result<(), ReadError> {
-        calls::visit(MemberBytes::only(members), limits, visit)
+    fn run_events(&self, members: &[MemberBytes<'_>], visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
+        calls::visit(MemberBytes::only(members), visit)
     }
 
     fn quote(&self, document: &[u8], index: usize) -> Option<String> {
@@ -158,21 +142,16 @@ impl Artifact for Trace {
         String::from_utf8(line.to_vec()).ok()
     }
 
-    fn parts<'d>(&self, members: &[MemberBytes<'d>], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
-        transcript::parts(MemberBytes::only(members), limits)
+    fn parts<'d>(&self, members: &[MemberBytes<'d>]) -> Result<Vec<Part<'d>>, ReadError> {
+        transcript::parts(MemberBytes::only(members))
     }
 
-    fn passages(&self, members: &[MemberBytes<'_>], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
-        transcript::passages(MemberBytes::only(members), limits)
+    fn passages(&self, members: &[MemberBytes<'_>]) -> Result<Vec<Passage>, ReadError> {
+        transcript::passages(MemberBytes::only(members))
     }
 
-    fn transcript(
-        &self,
-        members: &[MemberBytes<'_>],
-        limits: &Limits,
-        visit: &mut StepVisitor<'_>,
-    ) -> Result<(), ReadError> {
-        transcript::visit(MemberBytes::only(members), limits, visit)
+    fn transcript(&self, members: &[MemberBytes<'_>], visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+        transcript::visit(MemberBytes::only(members), visit)
     }
 }
 

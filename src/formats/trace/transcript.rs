@@ -13,11 +13,11 @@ use crate::artifact::{
 use crate::json::Value;
 use crate::json::canonical::c14n_v1;
 use crate::json::pointer::Token;
-use crate::json::reader::{Limits, ReadError};
+use crate::json::reader::ReadError;
 
 /// Calls `visit` with each record.
-pub(super) fn visit(document: &[u8], limits: &Limits, visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
-    for (index, record) in records(document, limits).enumerate() {
+pub(super) fn visit(document: &[u8], visit: &mut StepVisitor<'_>) -> Result<(), ReadError> {
+    for (index, record) in records(document).enumerate() {
         let (_, record) = record?;
         visit(describe(index, &record));
     }
@@ -139,7 +139,7 @@ fn describe_difference(one: &Value<'_>, other: &Value<'_>, names: &[&str]) -> St
     }
 }
 
-pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+pub(super) fn parts<'d>(document: &'d [u8]) -> Result<Vec<Part<'d>>, ReadError> {
     let part = |(index, record): (usize, Result<(&'d [u8], Value<'d>), ReadError>)| {
         let (line, record) = record?;
         let text = |value: &Value<'_>, name: &str| {
@@ -151,7 +151,7 @@ pub(super) fn parts<'d>(document: &'d [u8], limits: &Limits) -> Result<Vec<Part<
         let part = Part::new(format!("record {index}"), keys, record, &RECORD_PART);
         Ok(Part { content: PartContent::Text(line), ..part })
     };
-    records(document, limits).enumerate().map(part).collect()
+    records(document).enumerate().map(part).collect()
 }
 
 /// Members of results that are searched. The format defines no inputs; engines add them under these names.
@@ -164,9 +164,9 @@ const MEMBERS: &[(&str, Field)] = &[
     ("errors", Field::OUTPUT),
 ];
 
-pub(super) fn passages(document: &[u8], limits: &Limits) -> Result<Vec<Passage>, ReadError> {
+pub(super) fn passages(document: &[u8]) -> Result<Vec<Passage>, ReadError> {
     let mut passages = PassageCollector::default();
-    for (index, record) in records(document, limits).enumerate() {
+    for (index, record) in records(document).enumerate() {
         let (_, record) = record?;
         let Some(result) = record.get("result") else { continue };
         for (member, field) in MEMBERS {
@@ -191,7 +191,7 @@ mod tests {
             r#"{"type": "step", "result": {"step": "Fail", "output": null, "errors": [{"code": "E1", "message": "no"}]}}"#,
             "\n"
         );
-        let extracted: Vec<String> = passages(trace.as_bytes(), &Limits::default())
+        let extracted: Vec<String> = passages(trace.as_bytes())
             .unwrap()
             .into_iter()
             .map(|Passage { field, unit, place, text }| format!("{unit} {place} {}: {text}", field.name()))

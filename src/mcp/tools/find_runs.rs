@@ -14,7 +14,7 @@ use crate::mcp::page::{self, McpCursor, fitting_page, remove_empty};
 use crate::mcp::work::ToolArguments;
 use crate::mcp::work::{ToolContext, ToolError};
 use crate::vault::api::Timestamp;
-use crate::vault::find::{ArtifactFilter, Condition, FindCursor, FindPeriod};
+use crate::vault::find::{ArtifactFilter, Condition, Cursor, FindPeriod};
 use crate::vault::list::ListRequest;
 
 /// Maximum number of runs of a result.
@@ -54,7 +54,7 @@ impl ToolArguments for Arguments {
         numbers of steps, tokens, costs, errors, tags and labels. All conditions must hold.";
 
     fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
-        let after: Option<FindCursor> = self.cursor.decode()?;
+        let after: Option<Cursor> = self.cursor.decode()?;
         let filter = self.filter()?;
         fitting_page(MOST, &json!({}), "rows", &mut |limit| {
             let answer = work.run(&ListRequest {

@@ -10,7 +10,7 @@ use crate::digest::{Digest, DigestPrefix};
 use crate::mcp::page::{self, McpCursor, fitting_page, remove_empty};
 use crate::mcp::work::ToolArguments;
 use crate::mcp::work::{ToolContext, ToolError};
-use crate::vault::find::{ArtifactFilter, Condition, FindCursor, FindRequest, FoundArtifact};
+use crate::vault::find::{ArtifactFilter, Condition, Cursor, FindRequest, FoundArtifact};
 use crate::vault::resolve::DigestsRequest;
 
 /// Maximum number of artifacts of a result.
@@ -42,7 +42,7 @@ impl ToolArguments for Arguments {
 
     fn call(&self, work: &ToolContext<'_>) -> Result<CallToolResult, ToolError> {
         let digest = self.digest(work)?;
-        let after: Option<FindCursor> = self.cursor.decode()?;
+        let after: Option<Cursor> = self.cursor.decode()?;
         let mention = Condition::Mention { group: Some(group::PROMPT.to_owned()), digest };
         let filter = ArtifactFilter { conditions: vec![mention], ..ArtifactFilter::default() };
         let request = FindRequest { filter, after, all_versions: true, ..FindRequest::default() };

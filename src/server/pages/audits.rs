@@ -4,7 +4,6 @@ use maud::{Markup, html};
 
 use super::parts::{self, place_in};
 use super::transcript::Parameters;
-use crate::artifact::Kind;
 use crate::digest::CoreHash;
 use crate::display::{counted, escaped};
 use crate::formats;
@@ -40,7 +39,7 @@ pub(super) fn section(visit: &PageRequest<'_>, answer: &ShowAnswer, parameters: 
 
 /// Returns the contracts that govern a run, by core hash; none if the artifact records no run.
 pub(in crate::server) fn contracts(answer: &ShowAnswer) -> Vec<CoreHash> {
-    if !formats::named(&answer.artifact.kind).is_some_and(Kind::is_run) {
+    if !formats::named(&answer.artifact.kind).is_some_and(|kind| kind.info().is_run) {
         return Vec::new();
     }
     let governs = |link: &&LinkSummary| {

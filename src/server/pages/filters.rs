@@ -12,7 +12,7 @@ use crate::server::text::line;
 use crate::server::visit::{PageError, PageRequest};
 use crate::vault::LookupError;
 use crate::vault::api::Timestamp;
-use crate::vault::find::{ArtifactFilter, Condition, FindCursor};
+use crate::vault::find::{ArtifactFilter, Condition, Cursor};
 use crate::vault::near::{NearRequest, NearValues};
 use crate::vault::resolve::{DigestsRequest, ResolveRequest};
 
@@ -155,7 +155,7 @@ pub(super) fn label(text: &str) -> Condition {
 }
 
 /// Parses the end of the previous page, if there is one.
-pub(super) fn cursor(text: &str) -> Result<Option<FindCursor>, PageError> {
+pub(super) fn cursor(text: &str) -> Result<Option<Cursor>, PageError> {
     let cursor = given(text).map(serde_json::from_str).transpose();
     cursor.map_err(|_| invalid("after", &"the page is not valid"))
 }
@@ -177,11 +177,7 @@ pub(super) fn kind_options(kinds: &[Kind], chosen: &str) -> Markup {
 }
 
 /// Links to the first and the next page.
-pub(super) fn pages(
-    after: &str,
-    next: Option<&FindCursor>,
-    address: &dyn Fn(Option<&str>) -> String,
-) -> Markup {
+pub(super) fn pages(after: &str, next: Option<&Cursor>, address: &dyn Fn(Option<&str>) -> String) -> Markup {
     // A cursor is always JSON.
     let next = next.and_then(|next| serde_json::to_string(next).ok());
     html! {

@@ -5,7 +5,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::parts::{self, step_class, step_label};
-use crate::artifact::Kind;
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
 use crate::server::address;
@@ -117,7 +116,7 @@ const RECORDS: usize = 200;
 
 /// Draws the records on the page, if the artifact is a chain: one whose longer versions extend it.
 pub(super) fn drawing(answer: &ViewAnswer) -> Markup {
-    let is_chain = formats::named(&answer.artifact.kind).and_then(Kind::versions).is_some();
+    let is_chain = formats::named(&answer.artifact.kind).and_then(|kind| kind.info().versions).is_some();
     let records: Vec<(&ViewStep, String)> = answer
         .steps
         .iter()

@@ -68,7 +68,7 @@ pub(super) fn signature(state: SignatureName, key_id: Option<&str>) -> Markup {
 
 /// Returns whether an artifact of this kind can have signatures.
 pub(super) fn can_be_signed(kind: &str) -> bool {
-    formats::named(kind).is_some_and(Kind::can_be_signed)
+    formats::named(kind).is_some_and(|kind| kind.info().can_be_signed)
 }
 
 /// Returns a definition list of the rows that have a value.

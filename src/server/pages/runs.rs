@@ -63,7 +63,7 @@ fn orders() -> Vec<(&'static str, &'static str)> {
 
 /// The kinds of artifacts that record what an agent or a model did.
 fn recordings() -> Vec<Kind> {
-    formats::ALL.into_iter().filter(|kind| kind.is_run() || kind.playback().is_some()).collect()
+    formats::ALL.into_iter().filter(|kind| kind.info().is_run || kind.info().playback.is_some()).collect()
 }
 
 /// Makes a page of the list.

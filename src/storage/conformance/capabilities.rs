@@ -3,7 +3,7 @@
 use super::kinds::TestDocument;
 use super::{TestVault, second};
 use crate::storage::interface::{BackupOptions, Capability, Storage};
-use crate::storage::{BackupError, ErrorKind, Result, StorageError};
+use crate::storage::{BackupError, ErrorKind, ReclaimResult, Result, StorageError};
 
 /// The seconds of a day.
 const DAY: i64 = 86_400;
@@ -54,7 +54,7 @@ pub(super) fn nothing_is_left_to_reclaim_after_reclaiming(vault: &TestVault) {
     let reclaimable = maintenance.reclaimable().unwrap();
     assert_eq!((reclaimable.blobs, reclaimable.dictionaries), (0, 0));
     assert!(!reclaimable.has_removals);
-    assert_eq!(maintenance.reclaim(second(2 * DAY + 1)).unwrap(), None);
+    assert_eq!(maintenance.reclaim(second(2 * DAY + 1)).unwrap(), ReclaimResult::default());
     assert!(maintenance.erase().remnants.iter().all(|remnant| !remnant.is_reclaimable()));
     assert!(vault.record(left).is_some());
 }

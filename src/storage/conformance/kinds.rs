@@ -10,7 +10,7 @@ use crate::artifact::{
     SignaturePolicy, SignatureState, StepVisitor,
 };
 use crate::digest::{CoreHash, Digest};
-use crate::json::reader::{Limits, ReadError};
+use crate::json::reader::ReadError;
 use crate::validation::{Findings, RuleInfo, Severity};
 
 const EXTENDS: Relation = Relation { name: "extends", dangles: false };
@@ -265,24 +265,19 @@ impl Artifact for SuiteKind {
         Some(draft)
     }
 
-    fn write_core(&self, members: &[MemberBytes<'_>], _: &Limits, out: &mut dyn Write) -> io::Result<()> {
+    fn write_core(&self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
         members.iter().try_for_each(|member| out.write_all(member.bytes))
     }
 
-    fn parts<'d>(&self, _: &[MemberBytes<'d>], _: &Limits) -> Result<Vec<Part<'d>>, ReadError> {
+    fn parts<'d>(&self, _: &[MemberBytes<'d>]) -> Result<Vec<Part<'d>>, ReadError> {
         Ok(Vec::new())
     }
 
-    fn passages(&self, _: &[MemberBytes<'_>], _: &Limits) -> Result<Vec<Passage>, ReadError> {
+    fn passages(&self, _: &[MemberBytes<'_>]) -> Result<Vec<Passage>, ReadError> {
         Ok(Vec::new())
     }
 
-    fn transcript(
-        &self,
-        _: &[MemberBytes<'_>],
-        _: &Limits,
-        _: &mut StepVisitor<'_>,
-    ) -> Result<(), ReadError> {
+    fn transcript(&self, _: &[MemberBytes<'_>], _: &mut StepVisitor<'_>) -> Result<(), ReadError> {
         Ok(())
     }
 }

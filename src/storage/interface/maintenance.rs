@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::digest::BlobHash;
 use crate::storage::check::{
@@ -66,9 +68,8 @@ pub trait Maintenance: Send + Sync {
     /// Returns what [`Maintenance::reclaim`] would reclaim.
     fn reclaimable(&self) -> Result<ReclaimableSpace>;
 
-    /// Removes what is not needed any more, and frees its space. Returns `None` if there was nothing to do. The steps
-    /// completed before an error remain in effect.
-    fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<ReclaimResult>>;
+    /// Removes what is not needed any more, and frees its space. The steps completed before an error remain in effect.
+    fn reclaim(&self, at: DateTime<Utc>) -> Result<ReclaimResult>;
 
     /// Erases the remains of removed artifacts, as far as this takes little time, and returns where some may be left.
     fn erase(&self) -> Erasure;
@@ -147,25 +148,26 @@ pub struct ReclaimableSpace {
     pub has_removals: bool,
 }
 
-/// The result of reclaiming space.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The result of reclaiming disk space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ReclaimAnswer)]
 pub struct ReclaimResult {
     /// Number of unreferenced blobs that were removed.
     pub blobs: u64,
-    /// Number of objects in object storage that no artifact was ever stored with, and that were deleted: uploads that were
-    /// interrupted.
+    /// Number of objects in object storage that were deleted because no artifact was stored with them: interrupted uploads.
     pub orphans: u64,
     /// Number of dictionaries that were removed.
     pub dictionaries: u64,
     /// Number of payloads that were recompressed.
     pub recompressed: u64,
-    /// The size of the vault's files in bytes, before and after.
+    /// The size of the vault's files in bytes before; 0 if nothing was to be done.
     pub bytes_before: u64,
-    /// See `bytes_before`.
+    /// Their size afterwards; 0 if nothing was to be done.
     pub bytes_after: u64,
-    /// Whether the write-ahead log was truncated. It cannot be while others are reading, and the file then shrinks
-    /// later.
-    pub is_complete: bool,
+    /// Whether there was something to do. Otherwise, nothing was changed.
+    pub changed: bool,
+    /// Whether removed data remains in the write-ahead log, because others were reading from it.
+    pub log_remains: bool,
 }
 
 /// The remains of removed artifacts in the vault's files.
@@ -184,23 +186,37 @@ impl Erasure {
     }
 }
 
-/// A part of the vault's files that may still contain removed content.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A part of the vault's files that may still contain removed bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = RemnantSummary)]
+#[serde(tag = "part", rename_all = "kebab-case")]
 pub enum Remnant {
-    /// Pages of a file that is larger than [`Erasure::REWRITTEN`]. Removed content was overwritten in place, but SQLite
-    /// may have left copies of parts where it moved rows before, and the search index still has words.
-    LargeFile,
-    /// The same, because the file could not be rewritten; with the reason.
-    NotRewritten(String),
-    /// The dictionaries with which documents of these kinds are compressed.
-    Dictionaries(Vec<String>),
+    /// The pages of a file that is too large to be rewritten after every removal.
+    // Removed content was overwritten in place, but SQLite may have left copies of parts where it moved rows before, and
+    // the search index still has words.
+    LargeFile {
+        /// The size in bytes up to which files are rewritten.
+        limit: u64,
+    },
+    /// The pages of the file, which could not be rewritten.
+    File {
+        /// The reason.
+        reason: String,
+    },
+    /// The dictionaries with which documents of some kinds are compressed.
+    Dictionaries {
+        /// The ids of the kinds.
+        kinds: Vec<String>,
+    },
     /// The write-ahead log, because others were still reading from it.
     Log,
-    /// The files of a database server: dead rows until they are vacuumed, the write-ahead log, replicas and backups. The
-    /// engine controls none of them, so this is always listed.
+    /// The files of a database server: dead rows until they are vacuumed, the write-ahead log, replicas and backups.
+    /// Reclaiming space does not remove them.
+    // The engine controls none of them, so this is always listed.
     Database,
     /// Object storage: the bytes stay for a day, longer while their pack has other blobs, and in versions of objects that
-    /// the storage keeps. Which it keeps is not known, so this is always listed.
+    /// the storage keeps.
+    // Which it keeps is not known, so this is always listed.
     Objects,
 }
 

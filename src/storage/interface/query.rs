@@ -238,18 +238,24 @@ impl Page {
     }
 }
 
-/// The last item of a page: its sort key and its core hash. It stays valid if the item is removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The end of a page: where the next one begins. It stays valid if artifacts are added or removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = FindCursor)]
+#[serde(deny_unknown_fields)]
 pub struct Cursor {
     /// The kind, if the order is by kind.
     pub kind: Option<String>,
-    /// The time, if the order is by a time and the item has it.
+    /// The time, if the order is by a time and the artifact has it.
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub time: Option<DateTime<Utc>>,
-    /// The number, if the order is by that of an attribute and the item has it.
+    /// The number, if the order is by an attribute and the artifact has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub number: Option<i64>,
-    /// The position by which equal times and kinds are ordered; 0 if the order is by core hash.
+    /// The position among equals.
+    // It is 0 if the order is by core hash.
     pub position: u64,
     /// The core hash.
+    #[serde(rename = "core_hash")]
     pub core: CoreHash,
 }
 

@@ -48,14 +48,25 @@ pub struct CaptureRecord {
 }
 
 /// A named value that is derived from an artifact.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[schema(as = AttributeSummary)]
 pub struct AttributeRecord {
     /// The name.
     pub name: String,
     /// The value.
     pub value: String,
-    /// The number by which the value is ordered, if its type has an order.
+    /// The number by which the value is ordered, if its type has an order. It follows from the value, and is not part of
+    /// answers.
+    #[serde(skip)]
     pub number: Option<i64>,
+}
+
+impl AttributeRecord {
+    /// Creates an attribute without a number.
+    #[must_use]
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self { name: name.into(), value: value.into(), number: None }
+    }
 }
 
 /// The annotations of an artifact.
@@ -304,8 +315,9 @@ pub struct JournalRecord {
     pub chain: Digest,
 }
 
-/// The number of an artifact's mentions in one role.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Number of the mentions of an artifact in one role.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = MentionCount)]
 pub struct RoleCount {
     /// The role.
     pub role: String,

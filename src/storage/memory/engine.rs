@@ -77,8 +77,8 @@ impl Maintenance for MemoryStorage {
         Ok(ReclaimableSpace::default())
     }
 
-    fn reclaim(&self, _: DateTime<Utc>) -> Result<Option<ReclaimResult>> {
-        Ok(None)
+    fn reclaim(&self, _: DateTime<Utc>) -> Result<ReclaimResult> {
+        Ok(ReclaimResult::default())
     }
 
     fn erase(&self) -> Erasure {

@@ -51,23 +51,18 @@ impl PostgresStorage {
     }
 
     /// Deletes what the catalog does not need, then the orphans that a listing shows.
-    fn reclaim_all(&self, at: DateTime<Utc>) -> PostgresResult<Option<ReclaimResult>> {
-        let reclaimed = self.reclaim_blobs(at)?;
-        if !self.server.blobs().is_external() {
-            return Ok(reclaimed);
+    fn reclaim_all(&self, at: DateTime<Utc>) -> PostgresResult<ReclaimResult> {
+        let mut reclaimed = self.reclaim_blobs(at)?;
+        if self.server.blobs().is_external() {
+            let (objects, bytes) = self.delete_orphans()?;
+            reclaimed.orphans = objects;
+            reclaimed.changed |= objects > 0;
+            reclaimed.bytes_before += bytes;
         }
-        let (objects, bytes) = self.delete_orphans()?;
-        if objects == 0 {
-            return Ok(reclaimed);
-        }
-        let mut reclaimed =
-            reclaimed.unwrap_or(ReclaimResult { is_complete: true, ..ReclaimResult::default() });
-        reclaimed.orphans = objects;
-        reclaimed.bytes_before += bytes;
-        Ok(Some(reclaimed))
+        Ok(reclaimed)
     }
 
-    fn reclaim_blobs(&self, at: DateTime<Utc>) -> PostgresResult<Option<ReclaimResult>> {
+    fn reclaim_blobs(&self, at: DateTime<Utc>) -> PostgresResult<ReclaimResult> {
         let session = DatabaseTransaction::to_write(&self.server, BUSY_TIMEOUT)?;
         let mut recorder = PostgresJournalWriter::lock(&session, self.actor(), at)?;
         // With the writer lock, no batch can need again what is found here.
@@ -83,7 +78,7 @@ impl PostgresStorage {
             if is_external {
                 session.commit()?;
             }
-            return Ok(None);
+            return Ok(ReclaimResult::default());
         }
         session.execute(&format!("DELETE FROM blob b WHERE b.object IS NULL AND {UNREFERENCED}"), &[])?;
         let event = Entry::Gc { blobs, bytes_after: 0, bytes_before, dictionaries: 0, recompressed: 0 };
@@ -91,7 +86,7 @@ impl PostgresStorage {
         recorder.flush(&session)?;
         session.commit()?;
         self.delete_objects(&objects.objects)?;
-        Ok(Some(ReclaimResult { blobs, bytes_before, is_complete: true, ..ReclaimResult::default() }))
+        Ok(ReclaimResult { blobs, bytes_before, changed: true, ..ReclaimResult::default() })
     }
 
     /// Deletes objects that have no blobs. Their rows are deleted afterwards: what is interrupted is done next time.
@@ -152,7 +147,7 @@ impl Maintenance for PostgresStorage {
         self.count_reclaimable().map_err(|failure| failure.at(self.server.name()))
     }
 
-    fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<ReclaimResult>> {
+    fn reclaim(&self, at: DateTime<Utc>) -> Result<ReclaimResult> {
         self.reclaim_all(at).map_err(|failure| failure.at(self.server.name()))
     }
 

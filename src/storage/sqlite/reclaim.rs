@@ -61,12 +61,11 @@ impl Store {
     }
 
     /// Removes unreferenced blobs, replaces dictionaries that may contain pieces of removed documents, recompresses
-    /// what was stored without a dictionary, and makes the file as small as possible. Returns `None` if there was
-    /// nothing to do.
+    /// what was stored without a dictionary, and makes the file as small as possible.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written. The steps completed before remain in effect.
-    pub fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<ReclaimResult>> {
+    pub fn reclaim(&self, at: DateTime<Utc>) -> Result<ReclaimResult> {
         self.empty_log()?;
         let mut done = ReclaimResult { bytes_before: self.size()?, ..ReclaimResult::default() };
         done.blobs = self.remove_orphans(at)?;
@@ -77,7 +76,7 @@ impl Store {
         let left = self.reclaimable()?;
         let has_changed = done.blobs + done.dictionaries + done.recompressed > 0;
         if !has_changed && !left.has_removals && left.free_bytes == 0 {
-            return Ok(None);
+            return Ok(ReclaimResult::default());
         }
         let failed = |error| StorageError::from_sqlite(&self.path, error);
         let connection = self.connection()?;
@@ -87,9 +86,9 @@ impl Store {
         self.empty_log()?;
         done.bytes_after = self.size()?;
         self.record(&done, at)?;
-        done.is_complete = self.empty_log()?;
+        (done.changed, done.log_remains) = (true, !self.empty_log()?);
         done.bytes_after = self.size()?;
-        Ok(Some(done))
+        Ok(done)
     }
 
     /// Erases the remains of removed artifacts from the vault's files, as far as this takes little time, and returns
@@ -99,7 +98,7 @@ impl Store {
         let mut remnants = Vec::new();
         // The artifacts are already removed, whatever happens here.
         if let Err(error) = self.try_to_erase(&mut remnants) {
-            remnants.push(Remnant::NotRewritten(error.to_string()));
+            remnants.push(Remnant::File { reason: error.to_string() });
         }
         Erasure { remnants }
     }
@@ -108,14 +107,14 @@ impl Store {
         let failed = |error| StorageError::from_sqlite(&self.path, error);
         let connection = self.connection()?;
         if database_size(&connection).map_err(failed)? > Erasure::REWRITTEN {
-            remnants.push(Remnant::LargeFile);
+            remnants.push(Remnant::LargeFile { limit: Erasure::REWRITTEN });
         } else {
             search::forget_words(&connection).map_err(failed)?;
             vacuum(&connection).map_err(failed)?;
         }
         let kinds = dictionaries::stale_kinds(&connection).map_err(failed)?;
         if !kinds.is_empty() {
-            remnants.push(Remnant::Dictionaries(kinds));
+            remnants.push(Remnant::Dictionaries { kinds });
         }
         drop(connection);
         if !self.empty_log()? {

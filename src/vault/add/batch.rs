@@ -374,7 +374,7 @@ fn prepared_of(item: &ExaminedItem<Prepared>) -> Option<&Prepared> {
 /// consist of its own files.
 fn size_with_attachments(prepared: &Prepared) -> u64 {
     let embedded = prepared.embedded().iter().map(Prepared::admitted);
-    let attachments = embedded.filter(|embedded| embedded.kind().takes_any_bytes());
+    let attachments = embedded.filter(|embedded| embedded.kind().info().takes_any_bytes);
     prepared.admitted().size() + attachments.map(Admitted::size).sum::<u64>()
 }
 

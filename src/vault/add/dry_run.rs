@@ -72,7 +72,9 @@ impl DocumentSink<Admitted> for DryRun<'_, '_> {
         }) = &item
         {
             admission = self.seen.admission(admitted)?;
-            if let Some(bytes) = admitted.members().first().filter(|_| admitted.kind().versions().is_some()) {
+            if let Some(bytes) =
+                admitted.members().first().filter(|_| admitted.kind().info().versions.is_some())
+            {
                 let whole_file = original.as_ref().filter(|_| continues.is_none());
                 self.grown.add(admitted.core(), whole_file, bytes.bytes());
             }
@@ -182,7 +184,7 @@ struct VerifiedDocument {
 
 impl From<Admitted> for VerifiedDocument {
     fn from(admitted: Admitted) -> Self {
-        let member = admitted.members().first().filter(|_| admitted.kind().versions().is_some());
+        let member = admitted.members().first().filter(|_| admitted.kind().info().versions.is_some());
         let grown = member.map(|member| member.bytes().to_vec());
         Self { core: admitted.core(), grown, reported: admitted.into() }
     }

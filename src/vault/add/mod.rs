@@ -10,7 +10,7 @@ use super::handle::Vault;
 use crate::artifact::Admitted;
 use crate::clock;
 use crate::intake::pipeline::PipelineEvent;
-use crate::intake::{self, DeclaredCapture, ExamineOptions, Inputs, Predecessor};
+use crate::intake::{self, DeclaredCapture, ExamineOptions, Predecessor};
 use crate::storage::{
     self, ErrorKind, Prepared, PutOptions, PutOutcome, PutResult, RemovedPolicy, Storage, StorageError,
 };
@@ -191,34 +191,22 @@ impl Vault {
         }
     }
 
-    /// Adds every artifact in `inputs`; an invalid one does not stop the others. New captures are stored with the path or
-    /// name of their input, unless the options leave it out.
+    /// Adds every artifact in `inputs`, such as [`Inputs`](intake::Inputs) or the items of a
+    /// [`PollingWatcher`](intake::PollingWatcher); an invalid one does not stop the others. New captures are stored with the
+    /// path or name of their input, unless the options leave it out.
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
     pub fn add(
         &self,
-        inputs: Inputs,
+        inputs: impl Iterator<Item = InputResult> + Send,
         options: &ExamineOptions,
         monitor: &mut dyn AddMonitor,
     ) -> Result<Summary, StorageError> {
-        self.add_items(inputs, options, monitor)
+        self.add_annotated(inputs, options, &CommonAnnotations::NONE, monitor)
     }
 
-    /// Like [`Vault::add`], for items from another source, such as [`PollingWatcher`](intake::PollingWatcher).
-    ///
-    /// # Errors
-    /// Same as [`Vault::add`].
-    pub fn add_items(
-        &self,
-        items: impl Iterator<Item = InputResult> + Send,
-        options: &ExamineOptions,
-        monitor: &mut dyn AddMonitor,
-    ) -> Result<Summary, StorageError> {
-        self.add_annotated(items, options, &CommonAnnotations::NONE, monitor)
-    }
-
-    /// Like [`Vault::add_items`], and sets `annotations` on everything that is added or seen again. An artifact has them
+    /// Like [`Vault::add`], and sets `annotations` on everything that is added or seen again. An artifact has them
     /// when the monitor receives it.
     ///
     /// # Errors

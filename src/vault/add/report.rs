@@ -217,7 +217,8 @@ pub(super) struct ReportedArtifact {
 
 impl ReportedArtifact {
     fn new<'a>(admitted: &Admitted, embedded: impl Iterator<Item = &'a Admitted>) -> Self {
-        let attachments = embedded.filter(|embedded| embedded.kind().takes_any_bytes()).map(Admitted::core);
+        let attachments =
+            embedded.filter(|embedded| embedded.kind().info().takes_any_bytes).map(Admitted::core);
         Self {
             kind: admitted.kind(),
             core: admitted.core(),

@@ -187,7 +187,7 @@ mod tests {
         let contract = format!(
             r#"{{"io_refs": [], "effects": [{{"name": "e", "target": "t", "evidence": {evidence}}}]}}"#
         );
-        let terms = ContractTerms::read(contract.as_bytes(), &Limits::default()).unwrap();
+        let terms = ContractTerms::read(contract.as_bytes()).unwrap();
         let value = reader::read(value.as_bytes(), &Limits::default()).unwrap();
         match judge(terms.effects[0].evidence.as_ref().unwrap(), &ObservedValue::new(&value)) {
             EvidenceJudgment::Verified(_) => "verified",

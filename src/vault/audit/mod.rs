@@ -27,7 +27,6 @@ use super::resolve::{LocatedCapture, LookupError, core_of, expect_kind, locate, 
 use crate::artifact::{ArtifactLocation, Kind, group};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::formats;
-use crate::json::reader::Limits;
 use crate::storage::{ArtifactRecord, CaptureTarget, Direction, Snapshot, StorageError, StoredMember};
 use crate::validation::Findings;
 
@@ -64,7 +63,7 @@ pub fn audit<E>(
         }
     }
     let mut collector = EvidenceCollector::new(terms, run.digests, PayloadValidator::new(terms, schemas));
-    run.kind.run_events(run.members, &Limits::most(), &mut |event| collector.take(&event))?;
+    run.kind.run_events(run.members, &mut |event| collector.take(&event))?;
     let known = run::resolve_digests(&verdict::digests_to_resolve(&collector), run, held)?;
     let effects = verdict::audited_effects(&collector, &known);
     let mut findings = Findings::default();
@@ -93,7 +92,7 @@ fn check_contents<E>(
 ) -> Result<(), AuditError<E>> {
     for DeclaredDigest { digest, place, content } in declared_digests {
         let Some(held) = held(*digest).map_err(AuditError::Vault)? else { continue };
-        if let Some(defect) = (content.defect)(&held.bytes, &Limits::most()) {
+        if let Some(defect) = (content.defect)(&held.bytes) {
             let message = format!("the {} {digest} is {}, which {defect}", content.noun, held.name);
             findings.for_rule(CONTENTS).add(place.as_str(), message);
         }
@@ -113,7 +112,7 @@ fn governed_runs(
         let governs = link.direction == Direction::Out
             && Some(link.relation.as_str()) == formats::TERMS.inverse_relation();
         let LinkTarget::Artifact(target) = link.target else { continue };
-        let is_run = || formats::named(&target.kind).is_some_and(Kind::is_run);
+        let is_run = || formats::named(&target.kind).is_some_and(|kind| kind.info().is_run);
         if governs && is_run() && known.insert(target.core.0) {
             runs.push(target);
         }
@@ -127,7 +126,7 @@ fn audit_run(
     terms: &ContractTerms,
     run: &ArtifactRecord,
 ) -> Result<Audit, LookupError> {
-    let kind = formats::named(&run.kind).filter(|kind| kind.is_run());
+    let kind = formats::named(&run.kind).filter(|kind| kind.info().is_run);
     let kind = kind.ok_or_else(|| LookupError::NotARun { core: run.core, kind: run.kind.clone() })?;
     let members = first_members(snapshot, run)?;
     let digests = digests_of_files(snapshot, kind, run, &members)?;
@@ -149,7 +148,7 @@ fn terms(snapshot: &dyn Snapshot, contract: &ArtifactRecord) -> Result<ContractT
     expect_kind(contract, formats::TERMS)?;
     let members = first_members(snapshot, contract)?;
     let document = members.first().map(|member| member.bytes.as_slice()).unwrap_or_default();
-    ContractTerms::read(document, &Limits::most())
+    ContractTerms::read(document)
         .map_err(|error| LookupError::Unreadable { core: contract.core, message: error.to_string() })
 }
 
@@ -189,7 +188,7 @@ fn external_contents(
     run: &ArtifactRecord,
 ) -> Result<Vec<DeclaredDigest>, StorageError> {
     let mut declared_digests = Vec::new();
-    for content in kind.contents() {
+    for content in kind.info().contents {
         let mut known = HashSet::new();
         for mention in snapshot.mentions_of(run.core, content.group)? {
             if known.insert(mention.digest) {

@@ -212,7 +212,7 @@ mod tests {
         let mut contract = serde_json::json!({"io_refs": [], "effects": [{"name": "e", "target": "t", "evidence": evidence}]});
         let evidence = contract["effects"][0]["evidence"].as_object_mut().unwrap();
         evidence.retain(|_, value| !value.is_null());
-        let terms = ContractTerms::read(contract.to_string().as_bytes(), &Limits::default()).unwrap();
+        let terms = ContractTerms::read(contract.to_string().as_bytes()).unwrap();
         let (sources, _) = EvidenceLocations::new(&terms);
         let value = reader::read(result.as_bytes(), &Limits::default()).unwrap();
         sources.find(&value).iter().map(|found| compact::text(found.value)).collect()

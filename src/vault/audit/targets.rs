@@ -234,7 +234,6 @@ impl<'t> Targets<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::reader::Limits;
 
     fn terms() -> ContractTerms {
         let contract = br#"{"io_refs": [
@@ -242,7 +241,7 @@ mod tests {
             {"ref": "service:api.example.com"}, {"ref": "https://pay.example.com/v1"}, {"ref": "artifact:tracker2"}],
             "effects": [{"name": "label", "target": "service:tracker"}, {"name": "twice"}, {"name": "twice"},
             {"name": "close", "tool": "issues.close"}]}"#;
-        ContractTerms::read(contract, &Limits::default()).unwrap()
+        ContractTerms::read(contract).unwrap()
     }
 
     #[test]

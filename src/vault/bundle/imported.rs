@@ -1,18 +1,15 @@
 //! Import of the links, tags, notes and labels of a bundle into a vault.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::manifest::BundledLink;
+use super::manifest::{BundledArtifact, BundledLink, Manifest};
 use super::read::Bundle;
-use crate::clock;
 use crate::digest::CoreHash;
-use crate::storage::{
-    Annotation, BUSY_TIMEOUT, MAX_LABELS, ManualLink, Result, Snapshot, Storage, Transaction,
-};
-use crate::vault::resolve;
+use crate::storage::{Result, Snapshot, Storage};
+use crate::vault::merging::{self, MergeOutcome, MergedAnnotation};
 
 /// What was done with a link, tag, note or label of a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -131,51 +128,7 @@ pub struct ImportedAnnotations {
 impl ImportedAnnotations {
     /// Sets them in the vault, unless it has others in their place.
     pub(super) fn set(storage: &dyn Storage, bundle: &Bundle) -> Result<Self> {
-        Ok(Self {
-            links: carry_out(
-                storage,
-                bundle,
-                planned_links,
-                |link| link.outcome == ImportOutcome::Linked,
-                |change, links| {
-                    links.into_iter().try_for_each(|link| {
-                        let ImportedLinkSummary { source, relation, target, note, .. } = link;
-                        let (source, target, note) = (*source, *target, note.as_deref());
-                        change.annotate(&Annotation::AddLink { source, relation, target, note }).map(drop)
-                    })
-                },
-            )?,
-            tags: carry_out(
-                storage,
-                bundle,
-                planned_tags,
-                |tag| tag.outcome == ImportOutcome::Tagged,
-                |change, tags| {
-                    tags.into_iter().try_for_each(|ImportedTagSummary { tag, core_hash, .. }| {
-                        change.annotate(&Annotation::SetTag { core: *core_hash, name: tag }).map(drop)
-                    })
-                },
-            )?,
-            notes: carry_out(
-                storage,
-                bundle,
-                planned_notes,
-                |note| note.outcome == ImportOutcome::Noted,
-                |change, notes| {
-                    notes.into_iter().try_for_each(|ImportedNoteSummary { note, core_hash, .. }| {
-                        let text = Some(note.as_str());
-                        change.annotate(&Annotation::SetNote { core: *core_hash, text }).map(drop)
-                    })
-                },
-            )?,
-            labels: carry_out(
-                storage,
-                bundle,
-                planned_labels,
-                |label| label.outcome == ImportOutcome::Labeled,
-                set_labels,
-            )?,
-        })
+        Self::new(bundle, &|annotations| merging::merge(storage, annotations))
     }
 
     /// Returns what would be done with them in the vault in `snapshot`, or in a new one, if it also contained `cores`.
@@ -184,175 +137,82 @@ impl ImportedAnnotations {
         bundle: &Bundle,
         cores: &HashSet<CoreHash>,
     ) -> Result<Self> {
-        let plan = AnnotationPlan { snapshot, bundle, cores };
-        Ok(Self {
-            links: planned_links(&plan)?,
-            tags: planned_tags(&plan)?,
-            notes: planned_notes(&plan)?,
-            labels: planned_labels(&plan)?,
-        })
+        Self::new(bundle, &|annotations| merging::plan(snapshot, cores, annotations))
     }
-}
 
-/// Sets labels. Artifacts with the same ones are labeled together.
-fn set_labels(change: &mut dyn Transaction, imported: Vec<&ImportedLabelSummary>) -> Result<()> {
-    let mut by_core: BTreeMap<CoreHash, BTreeMap<String, String>> = BTreeMap::new();
-    for label in imported {
-        by_core.entry(label.core_hash).or_default().insert(label.key.clone(), label.value.clone());
+    fn new(
+        bundle: &Bundle,
+        merge: &dyn Fn(&[MergedAnnotation<'_>]) -> Result<Vec<MergeOutcome>>,
+    ) -> Result<Self> {
+        let Manifest { artifacts, links, .. } = bundle.manifest();
+        let links = links.iter().map(|link| {
+            let BundledLink { note, relation, source, target } = link;
+            MergedAnnotation::Link { source: *source, relation, target: *target, note: note.as_deref() }
+        });
+        let tags = artifacts.iter().flat_map(|BundledArtifact { core_hash, tags, .. }| {
+            tags.iter().map(|name| MergedAnnotation::Tag { core: *core_hash, name })
+        });
+        let notes = artifacts.iter().flat_map(|BundledArtifact { core_hash, note, .. }| {
+            note.iter().map(|text| MergedAnnotation::Note { core: *core_hash, text })
+        });
+        let labels = artifacts.iter().flat_map(|BundledArtifact { core_hash, labels, .. }| {
+            labels.iter().map(|(key, value)| MergedAnnotation::Label { core: *core_hash, key, value })
+        });
+        let mut imported = Self::default();
+        // In this order, each in a transaction of its own.
+        let annotations: [Vec<_>; 4] = [links.collect(), tags.collect(), notes.collect(), labels.collect()];
+        for annotations in annotations {
+            for (annotation, outcome) in annotations.iter().zip(merge(&annotations)?) {
+                imported.add(annotation, outcome);
+            }
+        }
+        Ok(imported)
     }
-    let mut groups: BTreeMap<BTreeMap<String, String>, Vec<CoreHash>> = BTreeMap::new();
-    for (core, labels) in by_core {
-        groups.entry(labels).or_default().push(core);
-    }
-    groups
-        .iter()
-        .try_for_each(|(labels, cores)| change.annotate(&Annotation::SetLabels { cores, labels }).map(drop))
-}
 
-/// Makes a plan and does it, in one transaction. Returns the plan, of which only those that satisfy `is_set` are done.
-fn carry_out<T>(
-    storage: &dyn Storage,
-    bundle: &Bundle,
-    plan: impl Fn(&AnnotationPlan<'_>) -> Result<Vec<T>>,
-    is_set: impl Fn(&T) -> bool,
-    set: impl FnOnce(&mut dyn Transaction, Vec<&T>) -> Result<()>,
-) -> Result<Vec<T>> {
-    let plan = |snapshot: &dyn Snapshot| {
-        plan(&AnnotationPlan { snapshot: Some(snapshot), bundle, cores: &HashSet::new() })
-    };
-    // If nothing changes, there is no need to wait for other writers.
-    let planned = plan(&*storage.snapshot()?)?;
-    if !planned.iter().any(&is_set) {
-        return Ok(planned);
-    }
-    let mut change = storage.transaction(clock::now(), BUSY_TIMEOUT)?;
-    let planned = plan(change.snapshot())?;
-    set(&mut *change, planned.iter().filter(|one| is_set(one)).collect())?;
-    change.commit()?;
-    Ok(planned)
-}
-
-/// What is to be done with what a bundle states of artifacts.
-struct AnnotationPlan<'p> {
-    /// The vault; `None` if it does not exist.
-    snapshot: Option<&'p dyn Snapshot>,
-    bundle: &'p Bundle,
-    /// Artifacts that it is taken to contain as well.
-    cores: &'p HashSet<CoreHash>,
-}
-
-impl AnnotationPlan<'_> {
-    fn has(&self, core: CoreHash) -> Result<bool> {
-        let is_stored = |snapshot: &dyn Snapshot| Ok(snapshot.artifact(core)?.is_some());
-        if self.cores.contains(&core) { Ok(true) } else { self.snapshot.map_or(Ok(false), is_stored) }
-    }
-}
-
-fn planned_links(plan: &AnnotationPlan<'_>) -> Result<Vec<ImportedLinkSummary>> {
-    plan.bundle.manifest().links.iter().map(|link| planned_link(plan, link)).collect()
-}
-
-fn planned_link(plan: &AnnotationPlan<'_>, link: &BundledLink) -> Result<ImportedLinkSummary> {
-    let mut missing = Vec::new();
-    for end in [link.source, link.target] {
-        if !plan.has(end)? {
-            missing.push(end);
+    fn add(&mut self, annotation: &MergedAnnotation<'_>, outcome: MergeOutcome) {
+        let obstacle = obstacle(&outcome);
+        let done = |set: ImportOutcome, not_set: ImportOutcome| match outcome {
+            MergeOutcome::Set => set,
+            MergeOutcome::Present => ImportOutcome::Present,
+            _ => not_set,
+        };
+        match *annotation {
+            MergedAnnotation::Link { source, relation, target, note } => {
+                let (relation, note) = (relation.to_owned(), note.map(str::to_owned));
+                let (outcome, missing) = match outcome {
+                    MergeOutcome::Set => (ImportOutcome::Linked, Vec::new()),
+                    MergeOutcome::Missing(ends) => (ImportOutcome::NotLinked, ends),
+                    // It may have another note.
+                    _ => (ImportOutcome::Present, Vec::new()),
+                };
+                self.links.push(ImportedLinkSummary { outcome, source, relation, target, note, missing });
+            }
+            MergedAnnotation::Tag { core: core_hash, name } => {
+                let stands_for = if let MergeOutcome::Conflict(other) = outcome { other } else { None };
+                let (outcome, tag) = (done(ImportOutcome::Tagged, ImportOutcome::NotTagged), name.to_owned());
+                self.tags.push(ImportedTagSummary { outcome, obstacle, tag, core_hash, stands_for });
+            }
+            MergedAnnotation::Note { core: core_hash, text } => {
+                let (outcome, note) = (done(ImportOutcome::Noted, ImportOutcome::NotNoted), text.to_owned());
+                self.notes.push(ImportedNoteSummary { outcome, obstacle, note, core_hash });
+            }
+            MergedAnnotation::Label { core: core_hash, key, value } => {
+                let outcome = done(ImportOutcome::Labeled, ImportOutcome::NotLabeled);
+                let (key, value) = (key.to_owned(), value.to_owned());
+                self.labels.push(ImportedLabelSummary { outcome, obstacle, key, value, core_hash });
+            }
+            // Bundles have no pins.
+            MergedAnnotation::Pin { .. } => {}
         }
     }
-    let outcome = match (missing.is_empty(), plan.snapshot) {
-        (false, _) => ImportOutcome::NotLinked,
-        (true, Some(snapshot)) if has_manual_link(snapshot, link)? => ImportOutcome::Present,
-        (true, _) => ImportOutcome::Linked,
-    };
-    let BundledLink { note, relation, source, target } = link.clone();
-    Ok(ImportedLinkSummary { outcome, source, relation, target, note, missing })
 }
 
-fn planned_tags(plan: &AnnotationPlan<'_>) -> Result<Vec<ImportedTagSummary>> {
-    let mut set: HashMap<&str, CoreHash> = HashMap::new();
-    let mut planned = Vec::new();
-    let artifacts = plan.bundle.manifest().artifacts.iter();
-    for (tag, core_hash) in
-        artifacts.flat_map(|artifact| artifact.tags.iter().map(|tag| (tag, artifact.core_hash)))
-    {
-        let tagged = plan.snapshot.map(|snapshot| snapshot.with_tag(tag)).transpose()?.flatten();
-        let mut stands_for = None;
-        let (outcome, obstacle) = match tagged.or_else(|| set.get(tag.as_str()).copied()) {
-            Some(tagged) if tagged == core_hash => (ImportOutcome::Present, None),
-            Some(tagged) => {
-                stands_for = Some(tagged);
-                (ImportOutcome::NotTagged, Some(ImportObstacle::Conflict))
-            }
-            None if resolve::reserved_for(plan.snapshot, tag)?.is_some() => {
-                (ImportOutcome::NotTagged, Some(ImportObstacle::Reserved))
-            }
-            None if plan.has(core_hash)? => {
-                set.insert(tag, core_hash);
-                (ImportOutcome::Tagged, None)
-            }
-            None => (ImportOutcome::NotTagged, Some(ImportObstacle::MissingArtifact)),
-        };
-        planned.push(ImportedTagSummary { outcome, obstacle, tag: tag.clone(), core_hash, stands_for });
+fn obstacle(outcome: &MergeOutcome) -> Option<ImportObstacle> {
+    match outcome {
+        MergeOutcome::Set | MergeOutcome::Present => None,
+        MergeOutcome::Missing(_) => Some(ImportObstacle::MissingArtifact),
+        MergeOutcome::Conflict(_) => Some(ImportObstacle::Conflict),
+        MergeOutcome::Reserved => Some(ImportObstacle::Reserved),
+        MergeOutcome::TooMany => Some(ImportObstacle::TooMany),
     }
-    Ok(planned)
-}
-
-fn planned_notes(plan: &AnnotationPlan<'_>) -> Result<Vec<ImportedNoteSummary>> {
-    let mut planned = Vec::new();
-    for artifact in &plan.bundle.manifest().artifacts {
-        let (Some(note), core_hash) = (artifact.note.clone(), artifact.core_hash) else { continue };
-        let known = match plan.snapshot {
-            Some(snapshot) => snapshot.annotations_of(core_hash)?.note,
-            None => None,
-        };
-        let (outcome, obstacle) = match known {
-            Some(known) if known.text == note => (ImportOutcome::Present, None),
-            Some(_) => (ImportOutcome::NotNoted, Some(ImportObstacle::Conflict)),
-            None if plan.has(core_hash)? => (ImportOutcome::Noted, None),
-            None => (ImportOutcome::NotNoted, Some(ImportObstacle::MissingArtifact)),
-        };
-        planned.push(ImportedNoteSummary { outcome, obstacle, note, core_hash });
-    }
-    Ok(planned)
-}
-
-fn planned_labels(plan: &AnnotationPlan<'_>) -> Result<Vec<ImportedLabelSummary>> {
-    let mut planned = Vec::new();
-    for artifact in plan.bundle.manifest().artifacts.iter().filter(|artifact| !artifact.labels.is_empty()) {
-        let core_hash = artifact.core_hash;
-        let known = match plan.snapshot {
-            Some(snapshot) => snapshot.annotations_of(core_hash)?.labels,
-            None => Vec::new(),
-        };
-        let known: BTreeMap<String, String> =
-            known.into_iter().map(|label| (label.key, label.value)).collect();
-        let mut keys: BTreeSet<&String> = known.keys().collect();
-        let is_there = plan.has(core_hash)?;
-        for (key, value) in &artifact.labels {
-            let obstacle = match known.get(key) {
-                Some(known) => (known != value).then_some(ImportObstacle::Conflict),
-                None if !is_there => Some(ImportObstacle::MissingArtifact),
-                None if keys.len() >= MAX_LABELS => Some(ImportObstacle::TooMany),
-                None => None,
-            };
-            let outcome = match obstacle {
-                Some(_) => ImportOutcome::NotLabeled,
-                None if known.contains_key(key) => ImportOutcome::Present,
-                None => ImportOutcome::Labeled,
-            };
-            keys.extend((outcome == ImportOutcome::Labeled).then_some(key));
-            let (key, value) = (key.clone(), value.clone());
-            planned.push(ImportedLabelSummary { outcome, obstacle, key, value, core_hash });
-        }
-    }
-    Ok(planned)
-}
-
-/// Returns whether the vault has the link, with any note.
-fn has_manual_link(snapshot: &dyn Snapshot, link: &BundledLink) -> Result<bool> {
-    let is_it = |known: ManualLink| {
-        (known.source, known.relation.as_str(), known.target)
-            == (link.source, link.relation.as_str(), link.target)
-    };
-    Ok(snapshot.manual_links_of(link.source)?.into_iter().any(is_it))
 }

@@ -1,6 +1,6 @@
 //! Copying into a vault with a journal of its own.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,17 +11,16 @@ use super::outcome::{
 };
 use super::source::{CopyEntry, CopyEntryReader, source_path};
 use crate::artifact::{AdmitOptions, SignaturePolicy};
-use crate::clock;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::{self, DeclaredCapture, ExamineOptions, SourceError};
 use crate::json::reader::Limits;
 use crate::storage::{
-    Annotation, Annotations, BUSY_TIMEOUT, CaptureTarget, Filter, MAX_LABELS, ManualLink, Order, Page,
-    Snapshot, SourcePath, Storage, StorageError,
+    Annotations, CaptureTarget, Filter, ManualLink, Order, Page, Snapshot, SourcePath, Storage, StorageError,
 };
 use crate::vault::add::{
     self, AddMonitor, CommonAnnotations, DocumentOutcome, DocumentResult, Recorded, SourcePaths,
 };
+use crate::vault::merging::{self, MergeOutcome, MergedAnnotation};
 
 /// Maximum number of rejected captures that are listed.
 const LISTED: usize = 10;
@@ -182,23 +181,6 @@ fn merge_annotations(
     }
 }
 
-/// An annotation of an artifact in the source.
-enum SourceAnnotation<'s> {
-    Tag(CoreHash, &'s str),
-    Note(CoreHash, &'s str),
-    Pin(CoreHash, Option<&'s str>),
-    Label(CoreHash, &'s str, &'s str),
-    Link(&'s ManualLink),
-}
-
-/// The outcome for an annotation.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum AnnotationOutcome {
-    Set,
-    Present,
-    Conflict,
-}
-
 fn merge_page(
     source: &dyn Snapshot,
     to: &dyn Storage,
@@ -206,122 +188,37 @@ fn merge_page(
     counts: &mut CopiedAnnotations,
 ) -> Result<(), StorageError> {
     let (annotations, links) = (source.annotations(cores)?, source.manual_links(cores)?);
-    // A link is merged with its source.
-    let is_from = |core: CoreHash| move |link: &&ManualLink| link.source == core;
-    let mut source_annotations = Vec::new();
+    let mut merged = Vec::new();
     for ((core, annotations), links) in cores.iter().zip(&annotations).zip(&links) {
-        source_annotations.extend(of_artifact(*core, annotations));
-        source_annotations.extend(links.iter().filter(is_from(*core)).map(SourceAnnotation::Link));
+        merged.extend(of_artifact(*core, annotations));
+        // A link is merged with its source.
+        let links = links.iter().filter(|link| link.source == *core);
+        merged.extend(links.map(|ManualLink { source, relation, target, note }| MergedAnnotation::Link {
+            source: *source,
+            relation,
+            target: *target,
+            note: note.as_deref(),
+        }));
     }
-    // If nothing changes, there is no need to wait for other writers.
-    let snapshot = to.snapshot()?;
-    let mut is_needed = false;
-    for annotation in &source_annotations {
-        is_needed |= annotation.outcome(&*snapshot)? == AnnotationOutcome::Set;
-    }
-    drop(snapshot);
-    if !is_needed {
-        return count(&source_annotations, &*to.snapshot()?, counts);
-    }
-    let mut change = to.transaction(clock::now(), BUSY_TIMEOUT)?;
-    for annotation in &source_annotations {
-        let outcome = annotation.outcome(change.snapshot())?;
-        counts.count(outcome);
-        if outcome == AnnotationOutcome::Set {
-            annotation.set(&mut *change)?;
-        }
-    }
-    change.commit().map(drop)
-}
-
-fn count(
-    annotations: &[SourceAnnotation<'_>],
-    snapshot: &dyn Snapshot,
-    counts: &mut CopiedAnnotations,
-) -> Result<(), StorageError> {
-    annotations
-        .iter()
-        .try_for_each(|annotation| annotation.outcome(snapshot).map(|outcome| counts.count(outcome)))
-}
-
-impl CopiedAnnotations {
-    fn count(&mut self, outcome: AnnotationOutcome) {
+    for outcome in merging::merge(to, &merged)? {
         *match outcome {
-            AnnotationOutcome::Set => &mut self.set,
-            AnnotationOutcome::Present => &mut self.present,
-            AnnotationOutcome::Conflict => &mut self.kept,
+            MergeOutcome::Set => &mut counts.set,
+            MergeOutcome::Present => &mut counts.present,
+            _ => &mut counts.kept,
         } += 1;
     }
+    Ok(())
 }
 
-fn of_artifact(core: CoreHash, annotations: &Annotations) -> impl Iterator<Item = SourceAnnotation<'_>> {
+fn of_artifact(core: CoreHash, annotations: &Annotations) -> impl Iterator<Item = MergedAnnotation<'_>> {
     let Annotations { tags, note, pin, labels } = annotations;
-    let tags = tags.iter().map(move |tag| SourceAnnotation::Tag(core, &tag.name));
-    let note = note.iter().map(move |note| SourceAnnotation::Note(core, &note.text));
-    let pin = pin.iter().map(move |pin| SourceAnnotation::Pin(core, pin.note.as_deref()));
-    let labels = labels.iter().map(move |label| SourceAnnotation::Label(core, &label.key, &label.value));
+    let tags = tags.iter().map(move |tag| MergedAnnotation::Tag { core, name: &tag.name });
+    let note = note.iter().map(move |note| MergedAnnotation::Note { core, text: &note.text });
+    let pin = pin.iter().map(move |pin| MergedAnnotation::Pin { core, note: pin.note.as_deref() });
+    let labels = labels.iter().map(move |label| MergedAnnotation::Label {
+        core,
+        key: &label.key,
+        value: &label.value,
+    });
     tags.chain(note).chain(pin).chain(labels)
-}
-
-impl SourceAnnotation<'_> {
-    /// Returns what becomes of the annotation in this state of the vault.
-    fn outcome(&self, snapshot: &dyn Snapshot) -> Result<AnnotationOutcome, StorageError> {
-        let ends = match self {
-            Self::Tag(core, _) | Self::Note(core, _) | Self::Pin(core, _) | Self::Label(core, ..) => {
-                vec![*core]
-            }
-            Self::Link(link) => vec![link.source, link.target],
-        };
-        if snapshot.artifacts(&ends)?.contains(&None) {
-            return Ok(AnnotationOutcome::Conflict);
-        }
-        // Whether there is none, the same one, or another one.
-        let outcome = |is_same: Option<bool>| match is_same {
-            None => AnnotationOutcome::Set,
-            Some(true) => AnnotationOutcome::Present,
-            Some(false) => AnnotationOutcome::Conflict,
-        };
-        Ok(match self {
-            Self::Tag(core, name) => outcome(snapshot.with_tag(name)?.map(|tagged| tagged == *core)),
-            Self::Note(core, text) => {
-                outcome(snapshot.annotations_of(*core)?.note.map(|known| known.text == *text))
-            }
-            Self::Pin(core, _) => outcome(snapshot.annotations_of(*core)?.pin.map(|_| true)),
-            Self::Label(core, key, value) => {
-                let labels = snapshot.annotations_of(*core)?.labels;
-                let known = labels.iter().find(|label| label.key == *key);
-                match outcome(known.map(|known| known.value == *value)) {
-                    AnnotationOutcome::Set if labels.len() >= MAX_LABELS => AnnotationOutcome::Conflict,
-                    outcome => outcome,
-                }
-            }
-            Self::Link(link) => {
-                let links = snapshot.manual_links_of(link.source)?;
-                let is_it = |known: &&ManualLink| {
-                    (&known.source, &known.relation, &known.target)
-                        == (&link.source, &link.relation, &link.target)
-                };
-                outcome(links.iter().find(is_it).map(|known| known.note == link.note))
-            }
-        })
-    }
-
-    fn set(&self, change: &mut dyn crate::storage::Transaction) -> Result<(), StorageError> {
-        let labels;
-        let cores;
-        let change_of = match *self {
-            Self::Tag(core, name) => Annotation::SetTag { core, name },
-            Self::Note(core, text) => Annotation::SetNote { core, text: Some(text) },
-            Self::Pin(core, note) => Annotation::Pin { core, note },
-            Self::Label(core, key, value) => {
-                labels = BTreeMap::from([(key.to_owned(), value.to_owned())]);
-                cores = [core];
-                Annotation::SetLabels { cores: &cores, labels: &labels }
-            }
-            Self::Link(ManualLink { source, relation, target, note }) => {
-                Annotation::AddLink { source: *source, relation, target: *target, note: note.as_deref() }
-            }
-        };
-        change.annotate(&change_of).map(drop)
-    }
 }

@@ -14,7 +14,7 @@
 //! let kind = formats::named("model_io").ok_or("no such kind")?;
 //! let document = std::fs::read("examples/session.json")?;
 //! let edited = String::from_utf8(document.clone())?.replace("\"bug\"", "\"question\"");
-//! let parts = |bytes| kind.parts(&[MemberBytes { name: "model_io.json", bytes }], &Limits::default());
+//! let parts = |bytes| kind.parts(&[MemberBytes { name: "model_io.json", bytes }]);
 //! let diff = diff::compare(parts(&document)?, parts(edited.as_bytes())?);
 //! let first = diff.changes(false).next().ok_or("they are the same")?;
 //! assert_eq!(first.place(), "interaction 1");

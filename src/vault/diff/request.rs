@@ -7,7 +7,6 @@ use super::{Counts, Diff, PartChange, compare};
 use crate::artifact::{Admitted, Kind, Part};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
-use crate::json::reader::Limits;
 use crate::storage::{ErrorKind, Snapshot, StorageError, StoredMember};
 use crate::vault::api::Operation;
 use crate::vault::handle::Vault;
@@ -102,10 +101,8 @@ impl Side {
 
     /// Returns the parts. The artifact was within the limits when it was admitted.
     pub(super) fn parts(&self) -> Result<Vec<Part<'_>>, LookupError> {
-        let limits =
-            Limits { bytes: u64::MAX, depth: Limits::MAX_DEPTH, values: usize::MAX, entries: usize::MAX };
         self.kind
-            .parts(&StoredMember::borrowed(&self.members), &limits)
+            .parts(&StoredMember::borrowed(&self.members))
             .map_err(|error| LookupError::Unreadable { core: self.core(), message: error.to_string() })
     }
 }

@@ -27,13 +27,6 @@ enum DependencyReason {
     Link { relation: String, origin: LinkOrigin },
 }
 
-/// A group of dependents of an artifact.
-#[derive(Clone, Debug)]
-pub(crate) struct GroupDependency {
-    /// The number of the group.
-    pub(crate) group: usize,
-}
-
 /// The reason that an artifact is needed.
 #[derive(Clone, Debug)]
 pub(crate) enum Dependency {
@@ -87,41 +80,37 @@ impl DependentFinder {
         self.groups.get(number)
     }
 
-    /// Returns the dependents that contain the bytes of each artifact; `None` if there are none.
+    /// Returns the number of the group of dependents that contain the bytes of each artifact; `None` if there are none.
     pub(crate) fn containers(
         &mut self,
         snapshot: &dyn Snapshot,
         of: &[CoreHash],
-    ) -> Result<Vec<Option<GroupDependency>>> {
+    ) -> Result<Vec<Option<usize>>> {
         let hold = |containers: Vec<CoreHash>| {
             let dependents: Vec<_> =
                 containers.into_iter().map(|container| (container, DependencyReason::Bytes)).collect();
-            if dependents.is_empty() { None } else { Some(GroupDependency::new(self.add(dependents))) }
+            if dependents.is_empty() { None } else { Some(self.add(dependents)) }
         };
         Ok(snapshot.containers(of, Containment::Bytes)?.into_iter().map(hold).collect())
     }
 
-    /// Returns the dependents of each artifact that link to it. Links that follow from what the artifact itself states,
+    /// Returns the numbers of the groups of dependents of each artifact that link to it. Links that follow from what the artifact itself states,
     /// such as the contract that governs it, are excluded.
-    pub(crate) fn linking(
-        &mut self,
-        snapshot: &dyn Snapshot,
-        of: &[CoreHash],
-    ) -> Result<Vec<Vec<GroupDependency>>> {
+    pub(crate) fn linking(&mut self, snapshot: &dyn Snapshot, of: &[CoreHash]) -> Result<Vec<Vec<usize>>> {
         let by_edges = self.by_edges(snapshot, of)?.into_iter();
         let names = snapshot.names(of)?.into_iter().map(|names| names.own);
         by_edges
             .zip(names)
             .map(|(group, names)| {
-                let mut holds = Vec::from_iter(group.map(GroupDependency::new));
+                let mut holds = Vec::from_iter(group);
                 holds.append(&mut self.by_names(snapshot, names)?);
                 Ok(holds)
             })
             .collect()
     }
 
-    /// Returns the groups of dependents that refer to an artifact by one of its names.
-    fn by_names(&mut self, snapshot: &dyn Snapshot, names: Vec<String>) -> Result<Vec<GroupDependency>> {
+    /// Returns the numbers of the groups of dependents that refer to an artifact by one of its names.
+    fn by_names(&mut self, snapshot: &dyn Snapshot, names: Vec<String>) -> Result<Vec<usize>> {
         let mut holds = Vec::new();
         for handle in names {
             let group = if let Some(known) = self.by_name.get(&handle) {
@@ -135,7 +124,7 @@ impl DependentFinder {
                 self.by_name.insert(handle, group);
                 group
             };
-            holds.push(GroupDependency::new(group));
+            holds.push(group);
         }
         Ok(holds)
     }
@@ -198,14 +187,14 @@ impl DependentFinder {
         self.groups.len() - 1
     }
 
-    /// Returns why `dependent`, a member of the group of `hold`, depends on an artifact; `None` if it is not a member.
+    /// Returns why `dependent`, a member of a group, depends on an artifact; `None` if it is not a member.
     pub(crate) fn holding(
         &self,
         snapshot: &dyn Snapshot,
-        hold: &GroupDependency,
+        group: usize,
         dependent: CoreHash,
     ) -> Result<Option<Dependency>> {
-        let Some(group) = self.group(hold.group) else { return Ok(None) };
+        let Some(group) = self.group(group) else { return Ok(None) };
         let at = group.dependents.iter().position(|other| *other == dependent);
         let Some(why) = at.and_then(|at| group.why.get(at)) else { return Ok(None) };
         let row = snapshot.expect_artifact(dependent)?;
@@ -215,19 +204,18 @@ impl DependentFinder {
         }))
     }
 
-    /// Returns the links of other artifacts to `artifact`, of which `holds` are the groups that link to it: up to `limit`
+    /// Returns the links of other artifacts to `artifact`, of which `holds` are the numbers of the groups that link to it: up to `limit`
     /// of them, and the number of further ones.
     pub(crate) fn links_to(
         &self,
         snapshot: &dyn Snapshot,
         artifact: CoreHash,
-        holds: &[GroupDependency],
+        holds: &[usize],
         limit: usize,
     ) -> Result<(Vec<Link>, u64)> {
         let mut links = Vec::new();
         let mut seen = BTreeSet::new();
-        for hold in holds {
-            let Some(group) = self.groups.get(hold.group) else { continue };
+        for group in holds.iter().filter_map(|number| self.groups.get(*number)) {
             for (dependent, why) in group.dependents.iter().zip(&group.why) {
                 let is_new = *dependent != artifact && seen.insert((why.relation(), *dependent));
                 if is_new && links.len() < limit {
@@ -257,12 +245,6 @@ impl DependencyReason {
         };
         let (relation, target) = (self.relation().to_owned(), LinkTarget::Artifact(dependent.clone()));
         Some(Link { direction: Direction::In, relation, target, origin })
-    }
-}
-
-impl GroupDependency {
-    fn new(group: usize) -> Self {
-        Self { group }
     }
 }
 

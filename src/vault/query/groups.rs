@@ -300,7 +300,7 @@ impl GroupArtifactCache<'_> {
         let mut names = BTreeSet::new();
         for (core, is_shared) in anchors.iter().zip(are_shared) {
             let entry = self.entry(*core)?;
-            let has_versions = entry.kind().is_some_and(|kind| kind.versions().is_some());
+            let has_versions = entry.kind().is_some_and(|kind| kind.info().versions.is_some());
             // If other artifacts of its kind have the name too, they need not be read, unless they may be its versions or
             // other parts of its run.
             if !is_shared || has_versions || parts.contains(core) {

@@ -9,7 +9,7 @@
 //! - `forks`: two traces share their header and have different records at one index, or two run packs share the id of
 //!   their run and have different steps at one index. A history that only ends earlier is not a fork.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -107,35 +107,85 @@ impl LinkStrength {
 
 /// Finds all links of `artifact`, outgoing ones first, by relation and target.
 pub(crate) fn links(snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
-    Linker::default().links(snapshot, artifact)
+    Linker::default().links(snapshot, artifact, None)
 }
 
 /// Finds the links of many artifacts of one snapshot. Data that they share is looked up once.
 #[derive(Default)]
-pub(crate) struct Linker {
+pub(crate) struct Linker<'w> {
     reader: LinkReader,
+    selection: LinkSelection<'w>,
 }
 
-impl Linker {
-    /// Returns all links of `artifact`, like [`links`].
-    pub(crate) fn links(&mut self, snapshot: &dyn Snapshot, artifact: &ArtifactRecord) -> Result<Vec<Link>> {
-        let mut selection = LinkSelection::default();
-        self.reader.read(snapshot, &[artifact.core], selection.fact_selection())?;
-        links_knowing(&self.reader, artifact, &mut selection)
+impl<'w> Linker<'w> {
+    /// Selects links of this relation and in this direction.
+    pub(crate) fn selecting(relation: Option<&'w str>, direction: Option<Direction>) -> Self {
+        Self {
+            selection: LinkSelection { relation, direction, ..LinkSelection::default() },
+            ..Self::default()
+        }
     }
+
+    /// Selects links to artifacts that none of those found before lead to, coincident ones only if `coincident` is set.
+    pub(crate) fn searching(coincident: bool) -> Self {
+        let reached = Some(LinkSearchState::default());
+        let strength = (!coincident).then_some(LinkStrength::Stated);
+        Self { selection: LinkSelection { strength, reached, ..LinkSelection::default() }, ..Self::default() }
+    }
+
+    /// Returns the selected links of `artifact`, outgoing ones first, by relation and target. If it has not been read, it
+    /// is read together with the first of `others`, whose links are needed next.
+    pub(crate) fn links(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        artifact: &ArtifactRecord,
+        others: impl IntoIterator<Item = CoreHash>,
+    ) -> Result<Vec<Link>> {
+        if !self.reader.has(artifact.core) {
+            let others = others.into_iter().filter(|other| *other != artifact.core);
+            let of = std::iter::once(artifact.core).chain(others).take(self.reader.batch());
+            self.reader.read(snapshot, &of.collect::<Vec<_>>(), self.selection.fact_selection())?;
+        }
+        links_knowing(&self.reader, artifact, &mut self.selection)
+    }
+}
+
+/// Returns `artifacts` and everything reachable from them along links, derived or manual, in either direction; each
+/// once, by core hash. Coincident links are followed only if `coincident` is set.
+pub(crate) fn reachable(
+    snapshot: &dyn Snapshot,
+    artifacts: Vec<ArtifactRecord>,
+    coincident: bool,
+) -> Result<Vec<ArtifactRecord>> {
+    let mut reached: BTreeMap<CoreHash, ArtifactRecord> = BTreeMap::new();
+    let mut linker = Linker::searching(coincident);
+    let mut waiting = VecDeque::from(artifacts);
+    while let Some(artifact) = waiting.pop_front() {
+        if reached.contains_key(&artifact.core) {
+            continue;
+        }
+        let unread = waiting.iter().map(|artifact| artifact.core).filter(|core| !reached.contains_key(core));
+        for link in linker.links(snapshot, &artifact, unread)? {
+            if let LinkTarget::Artifact(target) = link.target {
+                waiting.push_back(target);
+            }
+        }
+        reached.insert(artifact.core, artifact);
+    }
+    Ok(reached.into_values().collect())
 }
 
 /// The links to find.
 #[derive(Default)]
-pub(super) struct LinkSelection<'w> {
+struct LinkSelection<'w> {
     /// Only links of this relation.
-    pub(super) relation: Option<&'w str>,
+    relation: Option<&'w str>,
     /// Only links in this direction.
-    pub(super) direction: Option<Direction>,
+    direction: Option<Direction>,
     /// Only links of this strength.
-    pub(super) strength: Option<LinkStrength>,
+    strength: Option<LinkStrength>,
     /// Only links to artifacts that have not been reached.
-    pub(super) reached: Option<LinkSearchState>,
+    reached: Option<LinkSearchState>,
 }
 
 impl LinkSelection<'_> {
@@ -146,7 +196,7 @@ impl LinkSelection<'_> {
 
     /// Returns what links that match are derived from. Neither of two histories came first, so a fork looks the same from both
     /// sides.
-    pub(super) fn fact_selection(&self) -> LinkFactSelection {
+    fn fact_selection(&self) -> LinkFactSelection {
         LinkFactSelection {
             exchanges: self.relation.is_none_or(|relation| relation == REPLAYS)
                 && self.strength != Some(LinkStrength::Stated),
@@ -163,9 +213,9 @@ impl LinkSelection<'_> {
 /// The state of a search. Artifacts that are linked because they share something are examined once for each shared
 /// value, not once for each pair.
 #[derive(Default)]
-pub(super) struct LinkSearchState {
+struct LinkSearchState {
     /// The artifacts reached so far.
-    pub(super) artifacts: HashSet<CoreHash>,
+    artifacts: HashSet<CoreHash>,
     /// Names of which all bearers have been reached, and below of which all referrers have.
     having: HashSet<String>,
     referring: HashSet<String>,
@@ -177,7 +227,7 @@ pub(super) struct LinkSearchState {
 
 /// Finds the links of `artifact`, which `reader` has read, that match `selection`. In a search, their targets are then counted
 /// as reached.
-pub(super) fn links_knowing(
+fn links_knowing(
     reader: &LinkReader,
     artifact: &ArtifactRecord,
     selection: &mut LinkSelection<'_>,

@@ -7,7 +7,6 @@ mod dependents;
 mod exchanges;
 mod facts;
 mod forks;
-mod graph;
 mod groups;
 mod histories;
 mod links;
@@ -15,16 +14,14 @@ mod stated;
 
 pub use dependents::ContainedArtifact;
 pub(crate) use dependents::{
-    BATCH as DEPENDENTS_BATCH, Dependency, DependentFinder, GroupDependency, all_containers, contained,
+    BATCH as DEPENDENTS_BATCH, Dependency, DependentFinder, all_containers, contained,
 };
 pub(crate) use forks::{forks, forks_of};
-pub use graph::MAX_SEARCHED;
-pub(crate) use graph::{Graph, LinkPathStep, TraversalOptions, reachable, shortest_path, traverse};
 pub(crate) use groups::{
     Extension, RunGroups, continuing, extended, extended_by_matching, from_first, longest_extensions,
 };
 pub(crate) use histories::{Fork, HistoryIdentity};
-pub(crate) use links::{Direction, Linker, links};
+pub(crate) use links::{Direction, Linker, links, reachable};
 pub use links::{Link, LinkOrigin, LinkStrength, LinkTarget};
 pub use stated::HashTarget;
 pub(crate) use stated::{FindQuery, Hit, Match, find_until, resolve_hash, resolve_mentioned, stated};

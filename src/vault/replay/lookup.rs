@@ -9,7 +9,6 @@ use super::{Occurrence, PlayedResponse, Player, PlayerError, PlayerRequest, Repl
 use crate::artifact::{Arguments, Exchange};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
-use crate::json::reader::Limits;
 use crate::storage::{Snapshot, StorageError};
 use crate::vault::api::{JsonText, Operation};
 use crate::vault::handle::Vault;
@@ -307,9 +306,9 @@ impl Vault {
 pub(super) fn player(snapshot: &dyn Snapshot, located: &LocatedCapture) -> Result<Player, LookupError> {
     let (core, kind) = (located.artifact.core, &located.artifact.kind);
     let none = || LookupError::NoRecording { core, kind: kind.clone() };
-    let known = formats::named(kind).filter(|kind| kind.playback().is_some()).ok_or_else(none)?;
+    let known = formats::named(kind).filter(|kind| kind.info().playback.is_some()).ok_or_else(none)?;
     let document = document(snapshot, located)?;
-    Player::with_limits(known, &document, &Limits::most()).map_err(|error| match error {
+    Player::for_admitted(known, &document).map_err(|error| match error {
         PlayerError::RecordsNothing(_) => none(),
         error => LookupError::Unreadable { core, message: error.to_string() },
     })

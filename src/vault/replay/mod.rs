@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use crate::artifact::{Arguments, Exchange, Kind, Member, Playback, Responder};
 use crate::digest::Digest;
 use crate::intake::{self, ExamineOptions};
-use crate::json::reader::{Limits, ReadError};
+use crate::json::reader::ReadError;
 use crate::validation::Report;
 
 pub use lookup::{
@@ -94,17 +94,17 @@ impl Player {
         let admitted = intake::examine_document(document, "", &ExamineOptions::default())
             .map_err(|rejection| PlayerError::Rejected(rejection.report))?;
         let document = admitted.members().first().map(Member::bytes);
-        Self::with_limits(admitted.kind(), document.unwrap_or_default(), &Limits::most())
+        Self::for_admitted(admitted.kind(), document.unwrap_or_default())
     }
 
     /// Creates a player of an admitted `document` of `kind` for lookups.
-    pub(crate) fn with_limits(kind: Kind, document: &[u8], limits: &Limits) -> Result<Self, PlayerError> {
-        let playback = kind.playback().ok_or(PlayerError::RecordsNothing(kind.name()))?;
+    pub(crate) fn for_admitted(kind: Kind, document: &[u8]) -> Result<Self, PlayerError> {
+        let playback = kind.info().playback.ok_or(PlayerError::RecordsNothing(kind.name()))?;
         let unit = match playback {
             Playback::ByPrompt => "interaction",
             Playback::InOrder => "step",
         };
-        let exchanges = kind.exchanges(document, limits)?;
+        let exchanges = kind.exchanges(document)?;
         let index = ReplayIndex::new(exchanges.iter());
         let recorded =
             exchanges.into_iter().map(|exchange| RecordedExchange { exchange, is_used: false }).collect();

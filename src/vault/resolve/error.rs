@@ -1,5 +1,7 @@
 //! The reasons that a lookup fails.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -9,6 +11,7 @@ use crate::storage::{ArtifactRecord, StorageError, Tombstone};
 use crate::vault::api::ArtifactSummary;
 use crate::vault::find::ArtifactMatch;
 use crate::vault::query::HashTarget;
+use crate::vault::tombstones::RemovedArtifact;
 
 /// The reason that a lookup failed.
 #[derive(Debug, thiserror::Error)]
@@ -17,8 +20,8 @@ pub enum LookupError {
     #[error("{}", unknown(.0))]
     NotFound(DigestPrefix),
     /// The artifact or capture with this hash was removed.
-    #[error("{}", .0.describe(formats::bare_noun(&.0.kind)))]
-    Removed(Box<Tombstone>),
+    #[error("{0}")]
+    Removed(Box<RemovedHash>),
     /// No artifact has this tag.
     #[error("there is no tag {0} in the vault")]
     NoSuchTag(String),
@@ -183,6 +186,35 @@ pub(super) fn is_one_hash(candidates: &[HashTarget]) -> bool {
         [one, next] => one.digest() == next.digest(),
         _ => false,
     })
+}
+
+/// The hash of an artifact or a capture that was removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RemovedHash {
+    /// The core hash or the capture hash.
+    pub digest: Digest,
+    /// The removal.
+    pub removed: RemovedArtifact,
+}
+
+impl From<Tombstone> for RemovedHash {
+    fn from(tombstone: Tombstone) -> Self {
+        Self { digest: tombstone.digest, removed: tombstone.into() }
+    }
+}
+
+/// Describes the removal: `sha256:… (session) was removed on …`.
+impl fmt::Display for RemovedHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { digest, removed } = self;
+        let RemovedArtifact { core_hash: core, kind, removed_at, actor, reason, seq, .. } = removed;
+        let kind = formats::bare_noun(kind);
+        let whose = if *digest == core.0 { String::new() } else { format!(", a capture of {core:.12}") };
+        let at = removed_at.0.format("%Y-%m-%d %H:%M:%S UTC");
+        let by = actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
+        let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        write!(f, "{digest} ({kind}{whose}) was removed on {at}{by}{why} (entry {seq} of the journal)")
+    }
 }
 
 /// A hash that artifacts mention.

@@ -1,25 +1,21 @@
 //! Lookup of artifacts by hashes, tags, run ids and arrival, and of mentioned digests by their first digits.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::error::{LookupError, MentionedHash, MentioningArtifact, is_one_hash};
+use super::error::{LookupError, MentionedHash, MentioningArtifact, RemovedHash, is_one_hash};
 use crate::artifact::Playback;
 use crate::digest::{Digest, DigestPrefix, PrefixResolution};
 use crate::display::similar;
 use crate::formats;
 use crate::storage::{
     ArtifactRecord, CaptureRecord, Condition, Filter, Order, Page, Snapshot, StorageError, TimeBasis,
-    Tombstone,
 };
 use crate::vault::api::Operation;
 use crate::vault::details::RUN_IDS;
 use crate::vault::find::ArtifactMatch;
 use crate::vault::handle::Vault;
 use crate::vault::query::{self, HashTarget, Hit};
-use crate::vault::tombstones::RemovedArtifact;
 
 /// The result of a lookup: an artifact and one of its captures.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +93,7 @@ pub(in crate::vault) fn locate(
     let target = match query::resolve_hash(snapshot, prefix)? {
         PrefixResolution::None => {
             let tombstone = snapshot.resolve(prefix, 1)?.tombstones.into_iter().next();
-            let removed = tombstone.map(|tombstone| LookupError::Removed(Box::new(tombstone)));
+            let removed = tombstone.map(|tombstone| LookupError::Removed(Box::new(tombstone.into())));
             return Err(removed.unwrap_or(LookupError::NotFound(*prefix)));
         }
         PrefixResolution::Ambiguous(candidates) => {
@@ -231,7 +227,7 @@ fn originals(snapshot: &dyn Snapshot, hits: Vec<Hit>) -> Result<Vec<ArtifactReco
     let extended = query::extended(snapshot, &artifacts.iter(), &formats::versions())?;
     artifacts.retain(|artifact| !extended.contains(&artifact.core));
     let is_recording = |artifact: &ArtifactRecord| {
-        formats::named(&artifact.kind).is_some_and(|kind| kind.playback() == Some(Playback::InOrder))
+        formats::named(&artifact.kind).is_some_and(|kind| kind.info().playback == Some(Playback::InOrder))
     };
     if artifacts.iter().any(is_recording) {
         artifacts.retain(is_recording);
@@ -293,15 +289,6 @@ pub struct DigestsAnswer {
     pub removed: Option<RemovedHash>,
 }
 
-/// The hash of an artifact or a capture that was removed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RemovedHash {
-    /// The core hash or the capture hash.
-    pub digest: Digest,
-    /// The removal.
-    pub removed: RemovedArtifact,
-}
-
 impl Operation for DigestsRequest {
     type Answer = DigestsAnswer;
     type Error = StorageError;
@@ -338,34 +325,9 @@ impl DigestsRequest {
                 Err(LookupError::AmbiguousMention { prefix: self.prefix, candidates })
             }
             PrefixResolution::None => Err(match snapshot.resolve(&self.prefix, 1)?.tombstones.pop() {
-                Some(tombstone) => LookupError::Removed(Box::new(tombstone)),
+                Some(tombstone) => LookupError::Removed(Box::new(tombstone.into())),
                 None => LookupError::NotMentioned { prefix: self.prefix, group: self.group.clone() },
             }),
         }
-    }
-}
-
-impl From<Tombstone> for RemovedHash {
-    fn from(tombstone: Tombstone) -> Self {
-        Self { digest: tombstone.digest, removed: tombstone.into() }
-    }
-}
-
-/// Formats the removal as a sentence.
-impl fmt::Display for RemovedHash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RemovedArtifact { core_hash, kind, removed_at, actor, reason, size, seq } = self.removed.clone();
-        let tombstone = Tombstone {
-            digest: self.digest,
-            entry: seq,
-            at: removed_at.0,
-            core: core_hash,
-            kind,
-            actor,
-            reason,
-            left: 0,
-            size,
-        };
-        f.write_str(&tombstone.describe(formats::bare_noun(&tombstone.kind)))
     }
 }

@@ -14,8 +14,8 @@ use super::tombstones::RemovedArtifact;
 use crate::digest::{CaptureHash, CoreHash, Digest, DigestPrefix, PREFIX, pasted};
 use crate::storage::{ArtifactRecord, Snapshot, StorageError, StoredMember};
 
-pub use error::{LookupError, MentionedHash, MentioningArtifact};
-pub use lookup::{DigestsAnswer, DigestsRequest, LocatedCapture, RemovedHash};
+pub use error::{LookupError, MentionedHash, MentioningArtifact, RemovedHash};
+pub use lookup::{DigestsAnswer, DigestsRequest, LocatedCapture};
 pub use read::{RecoveredFiles, RequestedHashes};
 
 use lookup::{is_run_id, latest, locate_bytes, mentioned, no_such_name, of_run, tagged};
@@ -211,7 +211,7 @@ impl ResolveRequest {
             Ok(located) if self.is_capture(&located) => Ok(located.capture.capture.0),
             Ok(located) => Ok(located.artifact.core.0),
             Err(LookupError::Mentioned(mentioned)) => Ok(mentioned.digest),
-            Err(LookupError::Removed(tombstone)) => Ok(tombstone.digest),
+            Err(LookupError::Removed(hash)) => Ok(hash.digest),
             Err(LookupError::NotFound(prefix)) => prefix.whole().ok_or(LookupError::NotFound(prefix)),
             Err(error) => Err(error),
         }
@@ -329,7 +329,7 @@ impl ResolveAnswer {
     fn from_error(error: LookupError) -> Result<Self, StorageError> {
         Ok(match error {
             LookupError::Store(error) => return Err(error),
-            LookupError::Removed(tombstone) => Self::Removed { removed: (*tombstone).into() },
+            LookupError::Removed(hash) => Self::Removed { removed: hash.removed },
             LookupError::Mentioned(mentioned) => Self::Mentioned(*mentioned),
             LookupError::Ambiguous { candidates, .. } => {
                 // Further candidates are not looked for.

@@ -5,7 +5,6 @@ use super::lookup::{LocatedCapture, locate, locate_bytes};
 use crate::artifact::{Admitted, Kind, Member, parse_manifest};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::formats::{self, Session};
-use crate::json::reader::Limits;
 use crate::storage::check::JournalReplay;
 use crate::storage::{
     ArtifactRecord, Capability, CaptureTarget, Snapshot, StorageError, StoredMember, preference,
@@ -176,7 +175,7 @@ impl RecoveredFiles {
     pub fn core(&self) -> Option<Vec<u8>> {
         let (core, kind) = self.artifact?;
         let mut text = Vec::new();
-        kind.write_core(&StoredMember::borrowed(&self.files), &Limits::most(), &mut text).ok()?;
+        kind.write_core(&StoredMember::borrowed(&self.files), &mut text).ok()?;
         (Digest::from_content(&text) == core.0).then_some(text)
     }
 }
@@ -272,7 +271,7 @@ impl Vault {
         expect_kind(&located.artifact, formats::SESSIONS)?;
         let core = &located.artifact.core;
         let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
-        Session::read(&document(&*snapshot, &located)?, &Limits::most())
+        Session::read(&document(&*snapshot, &located)?)
             .map_err(|error| unreadable(error.to_string()))?
             .ok_or_else(|| unreadable("it is not a session".to_owned()))
     }
@@ -305,7 +304,7 @@ pub(in crate::vault) fn core_of(
     let members = snapshot.read_members(*core, located.capture.capture)?;
     let kind = formats::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
     let mut text = Vec::new();
-    kind.write_core(&StoredMember::borrowed(&members), &Limits::most(), &mut text)
+    kind.write_core(&StoredMember::borrowed(&members), &mut text)
         .map_err(|error| unreadable(error.to_string()))?;
     match Digest::from_content(&text) {
         digest if digest == core.0 => Ok(text),

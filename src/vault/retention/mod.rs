@@ -19,9 +19,9 @@ use crate::storage::{
     TimeBasis, declared_time,
 };
 
-pub use period::{Period, RetentionSpan};
+pub use period::Period;
 pub use policy::{GroupKey, LabelRule, PatternError, PeriodRule, Policy, TagPattern};
-pub use reason::{ArtifactDecision, RetentionGroup, RetentionReason, RetentionRuleMiss, length_text};
+pub use reason::{ArtifactDecision, GroupValues, length_text};
 
 use period::PeriodRuleResult;
 
@@ -52,7 +52,7 @@ impl Plan {
     /// # Errors
     /// Returns an error if the database cannot be read.
     pub fn new(snapshot: &dyn Snapshot, policy: Policy, now: DateTime<Utc>) -> Result<Self> {
-        let mut groups: BTreeMap<RetentionGroup, Vec<TimedArtifact>> = BTreeMap::new();
+        let mut groups: BTreeMap<Vec<GroupValues>, Vec<TimedArtifact>> = BTreeMap::new();
         let conditions = policy.labels.iter().map(LabelRule::condition).collect();
         let filter = Filter { kinds: policy.kinds.clone(), conditions, ..Filter::default() };
         // Newest first, and so are the artifacts of each group.
@@ -114,7 +114,7 @@ fn group(
     artifact: &ArtifactRecord,
     attributes: &[AttributeRecord],
     labels: &[Label],
-) -> RetentionGroup {
+) -> Vec<GroupValues> {
     let values = |key: &GroupKey| {
         let values = match key {
             GroupKey::Kind => vec![artifact.kind.clone()],
@@ -127,7 +127,7 @@ fn group(
                 values.map(|attribute| attribute.value.clone()).collect()
             }
         };
-        (key.name(), values)
+        GroupValues { name: key.name(), values }
     };
     policy.group_by.iter().map(values).collect()
 }
@@ -137,7 +137,7 @@ fn decide(
     snapshot: &dyn Snapshot,
     policy: &Policy,
     now: DateTime<Utc>,
-    group: &RetentionGroup,
+    group: &[GroupValues],
     artifacts: Vec<TimedArtifact>,
 ) -> Result<Vec<ArtifactDecision>> {
     let mut decisions = Vec::with_capacity(artifacts.len());
@@ -150,38 +150,47 @@ fn decide(
     for ((TimedArtifact { artifact, at }, captures), annotations) in
         artifacts.into_iter().zip(captures).zip(annotations)
     {
-        let undated =
-            || TimeRuleResult { reasons: vec![RetentionReason::Undated(policy.by)], misses: Vec::new() };
+        let undated = || TimeRuleResult {
+            reasons: vec![format!("states no {}", policy.by.noun())],
+            misses: Vec::new(),
+        };
         let TimeRuleResult { mut reasons, mut misses } = verdicts.next().unwrap_or_else(undated);
         let tagged = policy.by_tags(&annotations);
         if tagged.is_empty() && !policy.keep_tags.is_empty() {
-            misses.push(RetentionRuleMiss::Tag);
+            misses.push(format!("no tag {}", alternatives(&policy.keep_tags)));
         }
         reasons.extend(tagged);
         let labeled = policy.by_labels(&annotations);
         if labeled.is_empty() && !policy.keep_labels.is_empty() {
-            misses.push(RetentionRuleMiss::Label);
+            misses.push(format!("no label {}", alternatives(&policy.keep_labels)));
         }
         reasons.extend(labeled);
         if annotations.pin.is_some() {
-            reasons.push(RetentionReason::Pinned);
+            reasons.push("pinned".to_owned());
         }
         let size = captures.iter().map(|capture| capture.size).sum();
-        decisions.push(ArtifactDecision { artifact, group: group.clone(), at, size, reasons, misses });
+        decisions.push(ArtifactDecision { artifact, group: group.to_vec(), at, size, reasons, misses });
     }
     Ok(decisions)
 }
 
-/// The result of the time rules for an artifact.
+fn alternatives(texts: &[impl ToString]) -> String {
+    texts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")
+}
+
+/// The result of the time rules for an artifact: why they keep it, and why they do not.
 #[derive(Clone, Default)]
 struct TimeRuleResult {
-    reasons: Vec<RetentionReason>,
-    misses: Vec<RetentionRuleMiss>,
+    reasons: Vec<String>,
+    misses: Vec<String>,
 }
 
 impl TimeRuleResult {
-    fn add(&mut self, is_kept: bool, reason: RetentionReason, miss: RetentionRuleMiss) {
-        if is_kept { self.reasons.push(reason) } else { self.misses.push(miss) }
+    fn add(&mut self, kept: std::result::Result<String, String>) {
+        match kept {
+            Ok(reason) => self.reasons.push(reason),
+            Err(miss) => self.misses.push(miss),
+        }
     }
 }
 
@@ -191,29 +200,33 @@ impl Policy {
         let mut verdicts = vec![TimeRuleResult::default(); times.len()];
         if let Some(last) = self.keep_last {
             for (age, verdict) in verdicts.iter_mut().enumerate() {
-                verdict.add(age < last, RetentionReason::Last(last), RetentionRuleMiss::Last(last));
+                verdict.add(match last {
+                    usize::MAX => Ok("last unlimited".to_owned()),
+                    _ if age < last => Ok(format!("last {last}")),
+                    _ => Err(format!("not among the last {last}")),
+                });
             }
         }
         if let Some(within) = self.keep_within {
             // A cutoff before the earliest representable time keeps everything.
             let since = now.checked_sub_signed(within);
             for (verdict, time) in verdicts.iter_mut().zip(times) {
+                let text = format!("within {}", length_text(within));
                 let is_kept = since.is_none_or(|since| *time >= since);
-                verdict.add(is_kept, RetentionReason::Within(within), RetentionRuleMiss::Within(within));
+                verdict.add(if is_kept { Ok(text) } else { Err(format!("not {text}")) });
             }
         }
         for PeriodRule { period, count } in &self.keep_periods {
+            let (adjective, plural) = (period.adjective(), if *count == 1 { "" } else { "s" });
             for (verdict, choice) in verdicts.iter_mut().zip(period.choose(times, *count)) {
-                match choice {
-                    PeriodRuleResult::Newest(span) => verdict.reasons.push(RetentionReason::Newest(span)),
-                    PeriodRuleResult::Oldest(span) => verdict.reasons.push(RetentionReason::Oldest(span)),
-                    PeriodRuleResult::Superseded(span) => {
-                        verdict.misses.push(RetentionRuleMiss::Superseded(span));
-                    }
+                verdict.add(match choice {
+                    PeriodRuleResult::Newest(span) => Ok(format!("{adjective} snapshot {span}")),
+                    PeriodRuleResult::Oldest(span) => Ok(format!("oldest {adjective} snapshot {span}")),
+                    PeriodRuleResult::Superseded(span) => Err(format!("not the {adjective} snapshot {span}")),
                     PeriodRuleResult::TooOld => {
-                        verdict.misses.push(RetentionRuleMiss::TooOld(*period, *count));
+                        Err(format!("not among the last {count} {adjective} snapshot{plural}"))
                     }
-                }
+                });
             }
         }
         verdicts
@@ -235,17 +248,16 @@ impl Policy {
         Ok(!is_kept && self.labels.iter().all(has_it))
     }
 
-    fn by_labels(&self, annotations: &Annotations) -> Vec<RetentionReason> {
+    fn by_labels(&self, annotations: &Annotations) -> Vec<String> {
         let is_kept = |label: &&Label| self.keep_labels.iter().any(|rule| rule.matches(label));
-        let reason =
-            |label: &Label| RetentionReason::Label { key: label.key.clone(), value: label.value.clone() };
+        let reason = |Label { key, value, .. }: &Label| format!("label {key}={value}");
         annotations.labels.iter().filter(is_kept).map(reason).collect()
     }
 
-    fn by_tags(&self, annotations: &Annotations) -> Vec<RetentionReason> {
-        let reason = |tag: &Tag| {
-            let pattern = self.keep_tags.iter().find(|pattern| pattern.matches(&tag.name))?.clone();
-            Some(RetentionReason::Tag { pattern, tag: tag.name.clone() })
+    fn by_tags(&self, annotations: &Annotations) -> Vec<String> {
+        let reason = |Tag { name, .. }: &Tag| {
+            let pattern = self.keep_tags.iter().find(|pattern| pattern.matches(name))?;
+            Some(if pattern.is_prefix() { format!("tag {pattern} ({name})") } else { format!("tag {name}") })
         };
         annotations.tags.iter().filter_map(reason).collect()
     }

@@ -7,7 +7,6 @@ use crate::artifact::{ArtifactLocation, Field, Passage};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
 use crate::intake::pipeline::{self, PipelineEvent};
-use crate::json::reader::Limits;
 use crate::storage::{
     ArtifactRecord, BUSY_TIMEOUT, CapturePassages, ErrorKind, SearchableCapture, Snapshot, Storage,
     StorageError, StoredMember,
@@ -235,7 +234,7 @@ pub(crate) fn capture_passages(
 /// Returns the passages of an artifact of a kind with these files.
 pub(crate) fn member_passages(kind: &str, members: &[StoredMember]) -> Vec<Passage> {
     let members = StoredMember::borrowed(members);
-    let passages = formats::named(kind).and_then(|kind| kind.passages(&members, &Limits::most()).ok());
+    let passages = formats::named(kind).and_then(|kind| kind.passages(&members).ok());
     passages.unwrap_or_default()
 }
 

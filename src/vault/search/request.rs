@@ -6,11 +6,14 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{PassageGrouping, SearchError, SearchHit, SearchQuery, Snippet, WIDTH};
-use crate::artifact::Field;
+use super::indexer::capture_passages;
+use super::{PassageGrouping, SearchError, Snippet, WIDTH};
+use crate::artifact::{Field, Passage};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
-use crate::storage::{self, Term};
+use crate::storage::{
+    ArtifactRecord, Filter, FoundPassage, Order, Page, Snapshot, StorageError, Term, Terms, TimeBasis,
+};
 use crate::vault::api::{ArtifactSummary, Operation, PlaceSummary};
 use crate::vault::details::{ArtifactDetails, Detail};
 use crate::vault::find::ArtifactFilter;
@@ -123,30 +126,100 @@ impl Operation for SearchRequest {
     fn run(&self, vault: &Vault) -> Result<SearchAnswer, SearchError> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let snapshot = vault.full_text()?.snapshot()?;
-        let mut hits = super::search_in(&*snapshot, &self.query(limit)?)?;
-        let is_more = hits.len() > limit;
-        hits.truncate(limit);
+        let SearchExpression { alternatives } = self.words.parse()?;
+        let fields = self.fields.iter().map(|name| field_named(name)).collect::<Result<_, _>>()?;
+        let terms = Terms { alternatives, fields };
+        // One extra hit shows whether there are more.
+        let mut found = self.found(&*snapshot, &terms, limit.saturating_add(1))?;
+        let is_more = found.len() > limit;
+        found.truncate(limit);
+        let width = usize::try_from(self.width).unwrap_or(usize::MAX);
+        let mut hits = FieldMatchReader { snapshot: &*snapshot, terms, width }.hits(found)?;
         // An artifact can have several hits.
-        let cores: BTreeSet<CoreHash> = hits.iter().map(|hit| hit.artifact.core).collect();
+        let cores: BTreeSet<CoreHash> = hits.iter().map(|hit| hit.artifact.core_hash).collect();
         let cores: Vec<CoreHash> = cores.into_iter().collect();
         let details = ArtifactDetails::read(&*snapshot, &cores, &self.details)?;
         let details: BTreeMap<CoreHash, ArtifactDetails> = cores.into_iter().zip(details).collect();
-        let details = |hit: &SearchHit| details.get(&hit.artifact.core).cloned().unwrap_or_default();
-        let hits = hits.iter().map(|hit| FieldMatch::new(hit, details(hit)));
-        Ok(SearchAnswer { hits: hits.collect(), is_more })
+        for hit in &mut hits {
+            hit.details = details.get(&hit.artifact.core_hash).cloned().unwrap_or_default();
+        }
+        Ok(SearchAnswer { hits, is_more })
     }
 }
 
 impl SearchRequest {
-    fn query(&self, limit: usize) -> Result<SearchQuery, SearchError> {
-        Ok(SearchQuery {
-            fields: self.fields.iter().map(|name| field_named(name)).collect::<Result<_, _>>()?,
-            among: (!self.filter.is_any()).then(|| storage::Filter::from(&self.filter)),
-            grouping: if self.every_passage { PassageGrouping::Passage } else { PassageGrouping::Artifact },
-            // One extra hit shows whether there are more.
-            limit: limit.saturating_add(1),
-            width: usize::try_from(self.width).unwrap_or(usize::MAX),
-            ..SearchQuery::new(self.words.parse()?)
+    /// Returns the passages of the index that match, best first.
+    fn found(
+        &self,
+        snapshot: &dyn Snapshot,
+        terms: &Terms,
+        limit: usize,
+    ) -> Result<Vec<FoundPassage>, SearchError> {
+        let index = snapshot.full_text()?;
+        if !index.search_index()?.ok_or(SearchError::NoIndex)?.is_current {
+            return Err(SearchError::StaleIndex);
+        }
+        let among = || {
+            let order = Order::Newest(TimeBasis::LastSeen);
+            let found = snapshot.find(&Filter::from(&self.filter), order, &Page::all())?.items;
+            Ok::<_, StorageError>(found.into_iter().map(|hit| hit.artifact.core).collect::<Vec<_>>())
+        };
+        let among = (!self.filter.is_any()).then(among).transpose()?;
+        let grouping = if self.every_passage { PassageGrouping::Passage } else { PassageGrouping::Artifact };
+        Ok(index.search(terms, among.as_deref(), grouping, limit)?)
+    }
+}
+
+/// A reader of the texts of passages.
+struct FieldMatchReader<'s> {
+    snapshot: &'s dyn Snapshot,
+    terms: Terms,
+    width: usize,
+}
+
+impl FieldMatchReader<'_> {
+    /// Returns the hits in the order of `found`, without details. Each capture is read once, however many hits it has.
+    fn hits(&self, found: Vec<FoundPassage>) -> Result<Vec<FieldMatch>, SearchError> {
+        let mut by_capture: Vec<(usize, FoundPassage)> = found.into_iter().enumerate().collect();
+        by_capture.sort_by_key(|(_, found)| (found.capture, found.artifact));
+        let mut hits = Vec::new();
+        // Artifacts of different kinds may have captures with the same hash.
+        let is_same = |one: &FoundPassage, other: &FoundPassage| {
+            (one.capture, one.artifact) == (other.capture, other.artifact)
+        };
+        for group in by_capture.chunk_by(|(_, one), (_, other)| is_same(one, other)) {
+            let Some((_, first)) = group.first() else { continue };
+            let artifact = self.snapshot.expect_artifact(first.artifact)?;
+            let passages = capture_passages(self.snapshot, &artifact, first.capture)?;
+            for (place, found) in group {
+                let differs = || SearchError::Differs { core: artifact.core };
+                let passage = passages.get(found.number).ok_or_else(differs)?;
+                let hit = self.hit(found, &artifact, passage);
+                hits.push((*place, hit.ok_or_else(differs)?));
+            }
+        }
+        hits.sort_unstable_by_key(|(place, _)| *place);
+        Ok(hits.into_iter().map(|(_, hit)| hit).collect())
+    }
+
+    /// Returns a hit if the passage matches its index entry.
+    fn hit(&self, found: &FoundPassage, artifact: &ArtifactRecord, passage: &Passage) -> Option<FieldMatch> {
+        let matches = self.terms.matching_ranges(passage.field, &passage.text)?;
+        let Snippet { text, highlights, is_cut_before, is_cut_after } =
+            Snippet::new(&passage.text, &matches, self.width);
+        Some(FieldMatch {
+            artifact: artifact.into(),
+            details: ArtifactDetails::default(),
+            capture_hash: found.capture,
+            field: passage.field.name().to_owned(),
+            place: PlaceSummary::new(passage.unit, &passage.place),
+            // Further digits depend on the platform.
+            score: (found.score * 1e9).round() / 1e9,
+            more: found.more,
+            text,
+            highlights: highlights.iter().map(|range| [range.start, range.end]).collect(),
+            cut_before: is_cut_before,
+            cut_after: is_cut_after,
         })
     }
 }
@@ -154,26 +227,6 @@ impl SearchRequest {
 fn field_named(name: &str) -> Result<Field, SearchError> {
     let field = formats::fields().into_iter().find(|field| field.name() == name);
     field.ok_or_else(|| SearchError::NoSuchField(name.to_owned()))
-}
-
-impl FieldMatch {
-    fn new(hit: &SearchHit, details: ArtifactDetails) -> Self {
-        let Snippet { text, highlights, is_cut_before, is_cut_after } = &hit.snippet;
-        Self {
-            artifact: (&hit.artifact).into(),
-            details,
-            capture_hash: hit.capture,
-            field: hit.field.name().to_owned(),
-            place: PlaceSummary::new(hit.unit, &hit.place),
-            // Further digits depend on the platform.
-            score: (hit.score * 1e9).round() / 1e9,
-            more: hit.more,
-            text: text.clone(),
-            highlights: highlights.iter().map(|range| [range.start, range.end]).collect(),
-            cut_before: *is_cut_before,
-            cut_after: *is_cut_after,
-        }
-    }
 }
 
 /// Maximum number of words and phrases of a query.

@@ -13,14 +13,13 @@ use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation};
 use super::audit::LastAudit;
-use super::details::AttributeSummary;
+use super::details::AttributeRecord;
 use super::handle::Vault;
 use super::query;
 use super::resolve::{LocatedCapture, LookupError};
 use crate::artifact::{Kind, TranscriptStep};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
-use crate::json::reader::Limits;
 use crate::storage::{Snapshot, StoredMember};
 
 /// A request for the transcript of an artifact, or for a part of it.
@@ -99,7 +98,7 @@ pub struct ViewAnswer {
     /// The size of the capture in bytes.
     pub size: u64,
     /// The attributes of the artifact, sorted by name and value.
-    pub attributes: Vec<AttributeSummary>,
+    pub attributes: Vec<AttributeRecord>,
     /// The labels of the artifact, by key.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
@@ -166,9 +165,9 @@ impl ViewRequest {
             artifact: (&located.artifact).into(),
             capture_hash: located.capture.capture,
             size: located.capture.size,
-            attributes: attributes.into_iter().map(AttributeSummary::from).collect(),
+            attributes,
             labels: labels.map(|label| (label.key, label.value)).collect(),
-            step_noun: kind.step_noun().to_owned(),
+            step_noun: kind.info().step_noun.to_owned(),
             total: page.total,
             failed: page.failed,
             matching: page.matching,
@@ -207,16 +206,15 @@ impl ViewRequest {
         let (core, kind) = (located.artifact.core, located_kind(located)?);
         let members = snapshot.read_members(core, located.capture.capture)?;
         let files = step::file_steps(snapshot, core, kind, &members)?;
-        let visited =
-            kind.transcript(&StoredMember::borrowed(&members), &Limits::most(), &mut |transcribed| {
-                let index = first_index + transcribed.index as u64;
-                if page.count(self, index, &transcribed) {
-                    let mut step = ViewStep::new(&transcribed, &files, self.max_text(), self.recorded);
-                    step.index = index;
-                    step.answers = step.answers.map(|request| first_index + request);
-                    page.steps.push(step);
-                }
-            });
+        let visited = kind.transcript(&StoredMember::borrowed(&members), &mut |transcribed| {
+            let index = first_index + transcribed.index as u64;
+            if page.count(self, index, &transcribed) {
+                let mut step = ViewStep::new(&transcribed, &files, self.max_text(), self.recorded);
+                step.index = index;
+                step.answers = step.answers.map(|request| first_index + request);
+                page.steps.push(step);
+            }
+        });
         visited.map_err(|error| LookupError::Unreadable { core, message: error.to_string() })
     }
 }

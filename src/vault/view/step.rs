@@ -266,7 +266,7 @@ impl ViewBodyResolver<'_> {
         cores.dedup();
         for artifact in self.snapshot.stored_artifacts(&cores)? {
             let kind = formats::named(&artifact.kind);
-            if !kind.is_some_and(Kind::takes_any_bytes) || Some(artifact.core) == self.viewed {
+            if !kind.is_some_and(|kind| kind.info().takes_any_bytes) || Some(artifact.core) == self.viewed {
                 continue;
             }
             let Some(members) = self.members(&artifact)? else { continue };
@@ -285,7 +285,7 @@ impl ViewBodyResolver<'_> {
         let mut missing: Vec<Digest> = digests.filter(|digest| !self.texts.contains_key(digest)).collect();
         missing.sort_unstable();
         missing.dedup();
-        let kinds = formats::ALL.into_iter().filter(|kind| kind.records_prompts());
+        let kinds = formats::ALL.into_iter().filter(|kind| kind.info().records_prompts);
         let kinds: Vec<String> = kinds.map(|kind| kind.name().to_owned()).collect();
         let candidates = self.snapshot.candidates(&missing, &kinds)?;
         let mut recording: BTreeMap<CoreHash, Vec<Digest>> = BTreeMap::new();
@@ -309,20 +309,20 @@ impl ViewBodyResolver<'_> {
         let Some(artifact) = self.snapshot.artifact(core)? else { return Ok(()) };
         let Some(kind) = formats::named(&artifact.kind) else { return Ok(()) };
         let Some(members) = self.members(&artifact)? else { return Ok(()) };
-        let visited = kind.transcript(&StoredMember::borrowed(&members), &Limits::most(), &mut |step| {
+        let visited = kind.transcript(&StoredMember::borrowed(&members), &mut |step| {
             let is_request_body = |role| matches!(role, BodyRole::Context | BodyRole::Prompt);
             for body in step.bodies.iter().filter(|body| is_request_body(body.role)) {
                 let text = matches!(body.content, BodyContent::Text(_));
                 let digest = body.content.digest().filter(|digest| text && left.remove(digest));
                 if let Some(digest) = digest {
                     let index = u32::try_from(step.index).unwrap_or(u32::MAX);
-                    let place = PlaceSummary::Index { unit: kind.step_noun().to_owned(), index };
+                    let place = PlaceSummary::Index { unit: kind.info().step_noun.to_owned(), index };
                     self.add(digest, &body.content, &artifact, Some(place));
                 }
             }
         });
         let [document] = members.as_slice() else { return Ok(()) };
-        let restored = kind.requests(&document.bytes, &Limits::most(), &mut |request| {
+        let restored = kind.requests(&document.bytes, &mut |request| {
             let digest = request.prompt_hash.filter(|digest| left.contains(digest));
             let Some((digest, text)) = digest.and_then(|digest| Some((digest, (request.prompt)()?))) else {
                 return;
@@ -330,7 +330,7 @@ impl ViewBodyResolver<'_> {
             if Digest::from_content(text.as_bytes()) == digest {
                 left.remove(&digest);
                 let index = u32::try_from(request.index).unwrap_or(u32::MAX);
-                let place = PlaceSummary::Index { unit: kind.step_noun().to_owned(), index };
+                let place = PlaceSummary::Index { unit: kind.info().step_noun.to_owned(), index };
                 self.add(digest, &BodyContent::Text(text.into()), &artifact, Some(place));
             }
         });

@@ -9,7 +9,6 @@ use runvault::artifact::{
 };
 use runvault::digest::{CaptureHash, CoreHash, Digest};
 use runvault::formats;
-use runvault::json::reader::Limits;
 use serde_json::{Value, json};
 
 use crate::packs;
@@ -238,7 +237,7 @@ fn attachments() -> Vec<Input> {
     let session = session("b", &[("p0", "r0")]);
     let member = MemberBytes { name: "model_io.json", bytes: session.as_bytes() };
     let mut core = Vec::new();
-    formats::named("model_io").unwrap().write_core(&[member], &Limits::most(), &mut core).unwrap();
+    formats::named("model_io").unwrap().write_core(&[member], &mut core).unwrap();
     [&b"missing"[..], b"nothing", POLICY, session.as_bytes(), &core]
         .into_iter()
         .map(|bytes| Input::document("attachment", bytes))

@@ -72,8 +72,8 @@ impl CandidateFilter {
     fn has(self, kind: Kind) -> bool {
         match self {
             Self::Any => true,
-            Self::Runs => kind.is_run(),
-            Self::Recordings => kind.playback().is_some(),
+            Self::Runs => kind.info().is_run,
+            Self::Recordings => kind.info().playback.is_some(),
             Self::Contracts => kind == formats::TERMS,
         }
     }

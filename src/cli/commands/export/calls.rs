@@ -4,10 +4,10 @@ use std::path::Path;
 
 use runvault::Vault;
 use runvault::digest::{CoreHash, Digest};
-use runvault::recorders::{self, CallExportError};
+use runvault::recorders::{self, CallExportError, ExportFormat};
 use runvault::vault::links::{Direction, LinksRequest};
 
-use super::{Args, FormatName};
+use super::Args;
 use crate::cli::output::disk;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout::{self, counted};
@@ -20,16 +20,15 @@ const CONTINUES: &str = "continues";
 
 impl Args {
     /// Writes the calls of the selected run packs.
-    pub(super) fn write_calls(&self, vault: &Vault, format: FormatName) -> Result<Status, CommandError> {
+    pub(super) fn write_calls(&self, vault: &Vault, format: ExportFormat) -> Result<Status, CommandError> {
         let Some(output) = &self.output else { return Err(CommandError::Usage("give -o FILE".to_owned())) };
         let packs = self.packs(vault)?;
         let attachment = |digest: Digest| vault.get(&digest.into()).ok();
-        let write =
-            |out: &mut dyn std::io::Write| match recorders::write(format.into(), &packs, &attachment, out) {
-                Ok(calls) => Ok(calls),
-                Err(CallExportError::Io(error)) => Err(CommandError::from(error)),
-                Err(error) => Err(CommandError::No(error.to_string())),
-            };
+        let write = |out: &mut dyn std::io::Write| match recorders::write(format, &packs, &attachment, out) {
+            Ok(calls) => Ok(calls),
+            Err(CallExportError::Io(error)) => Err(CommandError::from(error)),
+            Err(error) => Err(CommandError::No(error.to_string())),
+        };
         let calls = if output == Path::new("-") {
             write(&mut stdout::raw())?
         } else {

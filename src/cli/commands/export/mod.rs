@@ -7,7 +7,7 @@ mod html;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args as ClapArgs, ValueEnum};
+use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
@@ -22,6 +22,7 @@ use runvault::vault::find::FindOrder;
 use runvault::vault::list::{ListMember, ListRequest};
 
 use super::find::conditions::FindConditionArgs;
+use crate::cli::args::choice::{Choice, one_of};
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::help;
@@ -71,17 +72,17 @@ pub(crate) struct Args {
     html: Option<PathBuf>,
 
     /// Write the calls of run packs in the format of another program
-    #[arg(long = "as", value_name = "FORMAT", conflicts_with_all = ["with_links", "no_source_path"])]
+    #[arg(long = "as", value_name = "FORMAT", value_parser = one_of(FORMATS), conflicts_with_all = ["with_links", "no_source_path"])]
     #[cfg_attr(feature = "server", arg(conflicts_with = "html"))]
-    format: Option<FormatName>,
+    format: Option<ExportFormat>,
 
     /// Also export the other artifacts of the same runs, and their contracts
     ///
     /// These are the sessions, traces, run packs and export packs of the same runs, and everything that any of them states.
     /// Hashes, names and manual links lead from an artifact to what it states, such as its contract, and never from there to
     /// others that state it too. "all" follows all links in both directions.
-    #[arg(long, value_enum, value_name = "SCOPE", hide_possible_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "stated")]
-    with_links: Option<LinkScopeArg>,
+    #[arg(long, value_name = "SCOPE", value_parser = one_of(SCOPES), hide_possible_values = true, num_args = 0..=1, require_equals = true, default_missing_value = "stated")]
+    with_links: Option<LinkScope>,
 
     /// With --with-links=all, also follow links that may be coincidences, such as replays
     #[arg(long, requires = "with_links", hide_short_help = true)]
@@ -156,12 +157,10 @@ impl Args {
     /// Returns which linked artifacts are exported too.
     fn links(&self) -> Result<LinkScope, CommandError> {
         match self.with_links {
-            None => Ok(LinkScope::None),
-            Some(LinkScopeArg::Stated) if self.coincident => {
+            Some(LinkScope::Stated) if self.coincident => {
                 Err(CommandError::Usage("--coincident needs --with-links=all".to_owned()))
             }
-            Some(LinkScopeArg::Stated) => Ok(LinkScope::Stated),
-            Some(LinkScopeArg::All) => Ok(LinkScope::All),
+            scope => Ok(scope.unwrap_or_default()),
         }
     }
 
@@ -217,13 +216,10 @@ impl Args {
 }
 
 /// Which linked artifacts are exported too.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum LinkScopeArg {
-    /// Those of the same runs, and what the artifacts state
-    Stated,
-    /// All that can be reached over links
-    All,
-}
+const SCOPES: &[Choice<LinkScope>] = &[
+    ("stated", LinkScope::Stated, "Those of the same runs, and what the artifacts state"),
+    ("all", LinkScope::All, "All that can be reached over links"),
+];
 
 /// The columns of the list of what would be exported.
 const LISTED: [ArtifactColumn; 6] = [
@@ -269,20 +265,8 @@ impl From<BundleWriteError> for CommandError {
     }
 }
 
-/// A format of another program.
-#[derive(Clone, Copy, ValueEnum)]
-enum FormatName {
-    /// A cassette of VCR.py, as YAML
-    Vcr,
-    /// A line of JSON for each call
-    Jsonl,
-}
-
-impl From<FormatName> for ExportFormat {
-    fn from(name: FormatName) -> Self {
-        match name {
-            FormatName::Vcr => Self::Vcr,
-            FormatName::Jsonl => Self::Jsonl,
-        }
-    }
-}
+/// The formats of other programs.
+const FORMATS: &[Choice<ExportFormat>] = &[
+    ("vcr", ExportFormat::Vcr, "A cassette of VCR.py, as YAML"),
+    ("jsonl", ExportFormat::Jsonl, "A line of JSON for each call"),
+];

@@ -10,20 +10,21 @@ use runvault::Vault;
 use runvault::artifact::{AttributeInfo, SignatureName, group};
 use runvault::digest::{Digest, DigestPrefix};
 use runvault::display::{brief, escaped};
+use runvault::storage::TimeBasis;
 use runvault::vault::api::Timestamp;
 use runvault::vault::find::{ArtifactFilter, Condition, FindOrder, FindPeriod};
 use runvault::vault::near::{LongerPrompt, NearAnswer, NearPrompt, NearRequest, NearValues};
 use runvault::vault::resolve::DigestsRequest;
 
 use crate::cli::args::attribute::{self, AttributeTest};
+use crate::cli::args::choice::{self, Choice};
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::{self, ArtifactArg};
 use crate::cli::args::inputs::kind;
 use crate::cli::args::label::{self, LabelTest};
 use crate::cli::output::exit::CommandError;
-use crate::cli::output::matches::signature_parser;
 use crate::cli::output::stdout::{self, counted};
-use crate::cli::output::time::{self, TimeBasisArg};
+use crate::cli::output::time;
 
 /// Artifacts of one kind, or of any.
 #[derive(Clone)]
@@ -190,7 +191,7 @@ pub(crate) struct FindConditionArgs {
     #[arg(long, value_name = "KEY_ID", hide_short_help = true)]
     signed_by: Option<String>,
     /// Has a capture whose signature has this state
-    #[arg(long, value_name = "STATE", value_parser = signature_parser(), hide_short_help = true)]
+    #[arg(long, value_name = "STATE", value_parser = choice::one_of(SIGNATURES), hide_short_help = true)]
     signature: Option<SignatureName>,
     /// Has a note that contains this text, ignoring case; "" matches every note
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
@@ -212,19 +213,27 @@ pub(crate) struct FindConditionArgs {
     until: Option<DateTime<Utc>>,
     /// Which time --since and --until compare, and by which artifacts are listed and sorted. An artifact that states no
     /// such time never matches by "created" or "finished"
-    #[arg(long, value_enum, value_name = "TIME", default_value_t, hide_short_help = true)]
-    pub(crate) by: TimeBasisArg,
+    #[arg(long, value_name = "TIME", default_value = "created", value_parser = choice::one_of(choice::TIMES), hide_short_help = true)]
+    pub(crate) by: TimeBasis,
 }
+
+/// The states of signatures.
+const SIGNATURES: &[Choice<SignatureName>] = &[
+    ("verified", SignatureName::Verified, "The signature was verified with a key"),
+    ("unsigned", SignatureName::Unsigned, "It is not signed"),
+    ("unchecked", SignatureName::Unchecked, "The signature was not checked: there was no key for it"),
+    ("wrong", SignatureName::Wrong, "The signature is not that of the content"),
+];
 
 impl FindConditionArgs {
     /// Returns the order by the time that is used, newest first.
     pub(crate) fn order(&self) -> FindOrder {
-        self.by.basis().into()
+        self.by.into()
     }
 
     /// Says how many artifacts match except that they state no time that the period could be compared with.
     fn note_undated(&self, vault: &Vault, filter: &ArtifactFilter) -> Result<(), CommandError> {
-        let basis = self.by.basis();
+        let basis = self.by;
         let Some(period) = filter.period.filter(|_| basis.attribute().is_some()) else { return Ok(()) };
         let dated = FindPeriod { since: None, until: None, ..period };
         let dated = ArtifactFilter { period: Some(dated), ..filter.clone() };
@@ -244,7 +253,7 @@ impl FindConditionArgs {
     /// Returns the filter of matching artifacts of a kind, or of any.
     pub(crate) fn filter(&self, vault: &Vault, kind: Option<&str>) -> Result<ArtifactFilter, CommandError> {
         let (since, until) = (self.since.map(Timestamp), self.until.map(Timestamp));
-        let period = FindPeriod { by: self.by.basis(), since, until };
+        let period = FindPeriod { by: self.by, since, until };
         let filter = ArtifactFilter {
             kinds: kind.map(str::to_owned).into_iter().collect(),
             conditions: self.conditions(vault)?,

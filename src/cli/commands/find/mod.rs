@@ -81,7 +81,7 @@ impl Args {
         if self.answers {
             return self.print_answers(&vault);
         }
-        let list = ArtifactListPrinter::new(self.conditions.by.basis());
+        let list = ArtifactListPrinter::new(self.conditions.by);
         let mut list = match &self.format {
             Some(template) => list.with_format(template),
             None if self.columns.is_empty() => list,
@@ -115,7 +115,7 @@ impl Args {
     }
 
     fn print_answers(&self, vault: &Vault) -> Result<Status, CommandError> {
-        let is_recording = |kind: Kind| kind.playback().is_some();
+        let is_recording = |kind: Kind| kind.info().playback.is_some();
         if let Some(kind) = self.what.kind().and_then(formats::named).filter(|kind| !is_recording(*kind)) {
             return Err(CommandError::Usage(format!("{} record no answers to prompts", kind.plural())));
         }

@@ -3,14 +3,16 @@
 use chrono::Duration;
 use clap::Args;
 use runvault::display::brief;
+use runvault::storage::TimeBasis;
 use runvault::vault::retention::{GroupKey, Period, PeriodRule, Policy, TagPattern, length_text};
 
+use crate::cli::args::choice;
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::label::{self, LabelTest};
 use crate::cli::output::columns;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::matches::IDENTIFYING_ATTRIBUTES;
-use crate::cli::output::time::{self, TimeBasisArg};
+use crate::cli::output::time;
 
 /// The word for an unlimited count, as in restic.
 const UNLIMITED: &str = "unlimited";
@@ -63,8 +65,8 @@ pub(super) struct RuleArgs {
     keep_label: Vec<LabelTest>,
 
     /// Which time is used. With "created" and "finished", artifacts that state no time are kept
-    #[arg(long, value_enum, value_name = "TIME", default_value = "last-seen", hide_short_help = true)]
-    by: TimeBasisArg,
+    #[arg(long, value_name = "TIME", default_value = "last-seen", value_parser = choice::one_of(choice::TIMES), hide_short_help = true)]
+    by: TimeBasis,
 
     /// What artifacts of a group have in common: kind, label, label:KEY, or attributes such as `model_id`, with commas
     /// between them; "" makes one group of all
@@ -123,7 +125,7 @@ impl RuleArgs {
             keep_periods: periods.collect(),
             keep_tags: self.keep_tag.clone(),
             keep_labels: self.keep_label.iter().map(LabelTest::rule).collect(),
-            by: self.by.basis(),
+            by: self.by,
             group_by: self.keys()?,
             ..Policy::default()
         };
@@ -186,8 +188,7 @@ impl RuleArgs {
             .filter_map(|(period, count)| Some(format!("--keep-{} {}", period.adjective(), number(count?))));
         let tags = self.keep_tag.iter().map(|tag| format!("--keep-tag {tag}"));
         let labels = self.keep_label.iter().map(|label| format!("--keep-label {}", label.rule()));
-        let by = (self.by != TimeBasisArg::LastSeen)
-            .then(|| format!("--by {}", time::basis_text(self.by.basis())));
+        let by = (self.by != TimeBasis::LastSeen).then(|| format!("--by {}", time::basis_text(self.by)));
         let names: Vec<String> = self.group_by.iter().map(ForgetGrouping::name).collect();
         let groups = self.has_own_groups().then(|| format!("--group-by {}", names.join(",")));
         let rules = last.into_iter().chain(within).chain(periods).chain(tags).chain(labels);

@@ -9,13 +9,13 @@ use std::num::NonZeroUsize;
 
 use anstyle::Style;
 use chrono::{DateTime, Utc};
-use clap::{ArgGroup, Args as ClapArgs, ValueEnum};
+use clap::{ArgGroup, Args as ClapArgs};
 use runvault::Vault;
-use runvault::artifact::{Kind, Playback};
+use runvault::artifact::Playback;
 use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::vault::api::Timestamp;
-use runvault::vault::details::AttributeSummary;
+use runvault::vault::details::AttributeRecord;
 use runvault::vault::recordings::RecordingFilter;
 use runvault::vault::replay::{
     RecordedResponse, Repeat, ReplayAnswer, ReplayError, ReplayMiss, ReplayMode, ReplayRequest,
@@ -23,6 +23,7 @@ use runvault::vault::replay::{
 };
 
 use crate::cli::args::attribute;
+use crate::cli::args::choice::{Choice, one_of};
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::{ArtifactArg, Prompt, PromptArgs};
 use crate::cli::args::vault::VaultArgs;
@@ -96,8 +97,8 @@ impl Args {
                     let request = ReplayRequest { filter, ..ReplayRequest::new(prompt.digest) };
                     return self.look_up(&vault, request, &prompt);
                 }
-                let mut any = AnyRecordingSource::new(&vault, filter, self.serving.repeat.into());
-                serve(&mut any, ReplayRequestMode::Prompts, &self.ending())
+                let mut any = AnyRecordingSource::new(&vault, filter, self.serving.repeat);
+                serve(&mut any, ReplayRequestMode::default(), &self.ending())
             }
         }
     }
@@ -106,7 +107,7 @@ impl Args {
         let located = named.locate(vault)?;
         let (core, kind) = (located.artifact.core, &located.artifact.kind);
         let capture = located.capture.capture;
-        let playback = formats::named(kind).and_then(Kind::playback);
+        let playback = formats::named(kind).and_then(|kind| kind.info().playback);
         let is_run = playback == Some(Playback::InOrder);
         if is_run && self.prompt.is_given() {
             let message = format!(
@@ -127,16 +128,11 @@ impl Args {
             let request = ResponsesRequest { capture_hash: Some(capture), ..ResponsesRequest::new(core) };
             return list(vault, &request, self.json);
         }
-        let mut player = vault.player(&located)?.repeating(self.serving.repeat.into());
+        let mut player = vault.player(&located)?.repeating(self.serving.repeat);
         if self.order.sequential {
             player = player.in_mode(ReplayMode::Sequential).from_call(self.order.index.unwrap_or(0));
         }
-        let mode = match (is_run, self.order.sequential) {
-            (true, true) => ReplayRequestMode::RunInOrder,
-            (true, false) => ReplayRequestMode::Run,
-            (false, true) => ReplayRequestMode::PromptsInOrder,
-            (false, false) => ReplayRequestMode::Prompts,
-        };
+        let mode = ReplayRequestMode { is_of_run: is_run, is_in_order: self.order.sequential };
         serve(&mut SingleRecordingSource { vault, core, player }, mode, &self.ending())
     }
 
@@ -277,36 +273,21 @@ struct ServeArgs {
     #[arg(
         long,
         value_name = "WHICH",
-        value_enum,
-        default_value_t,
+        value_parser = one_of(REPEATS),
+        default_value = "never",
         requires = "serve_stdio",
         conflicts_with = "sequential",
         hide_short_help = true
     )]
-    repeat: RepeatArg,
+    repeat: Repeat,
     /// Exit with status 1 if a recording was not used
     #[arg(long, requires = "serve_stdio", hide_short_help = true)]
     fail_unused: bool,
 }
 
 /// What is repeated.
-#[derive(Clone, Copy, Default, ValueEnum)]
-enum RepeatArg {
-    /// Refuse the request
-    #[default]
-    Never,
-    /// Repeat the last recording
-    Last,
-}
-
-impl From<RepeatArg> for Repeat {
-    fn from(repeat: RepeatArg) -> Self {
-        match repeat {
-            RepeatArg::Never => Self::Never,
-            RepeatArg::Last => Self::Last,
-        }
-    }
-}
+const REPEATS: &[Choice<Repeat>] =
+    &[("never", Repeat::Never, "Refuse the request"), ("last", Repeat::Last, "Repeat the last recording")];
 
 /// Which sessions are any.
 #[derive(ClapArgs)]
@@ -339,7 +320,7 @@ impl SessionFilterArgs {
         let named = [("model_id", &self.model), ("adapter_id", &self.adapter)];
         let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
         let attributes =
-            named.chain(self.attr.iter().cloned()).map(|(name, value)| AttributeSummary { name, value });
+            named.chain(self.attr.iter().cloned()).map(|(name, value)| AttributeRecord::new(name, value));
         RecordingFilter {
             attributes: attributes.collect(),
             since: self.since.map(Timestamp),

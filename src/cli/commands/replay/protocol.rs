@@ -14,28 +14,13 @@ use serde_json::value::RawValue;
 use super::response_source::ResponseSource;
 
 /// The permitted requests.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReplayRequestMode {
-    /// Prompts, in any order.
-    Prompts,
-    /// Prompts, in recorded order.
-    PromptsInOrder,
-    /// Prompts, tool calls and requests for the next response, in any order.
-    Run,
-    /// Prompts, tool calls and requests for the next response, in recorded order.
-    RunInOrder,
-}
-
-impl ReplayRequestMode {
-    /// Returns whether the recording is a run, with tool calls.
-    fn is_of_run(self) -> bool {
-        matches!(self, Self::Run | Self::RunInOrder)
-    }
-
-    /// Returns whether requests must be in recorded order.
-    fn is_in_order(self) -> bool {
-        matches!(self, Self::PromptsInOrder | Self::RunInOrder)
-    }
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ReplayRequestMode {
+    /// Whether the recording is a run, so that there are also tool calls and requests for the next response. Otherwise there
+    /// are only prompts.
+    pub(crate) is_of_run: bool,
+    /// Whether requests must be in recorded order.
+    pub(crate) is_in_order: bool,
 }
 
 #[derive(Deserialize)]
@@ -152,11 +137,11 @@ fn check(request: &PlayerRequest, mode: ReplayRequestMode) -> Result<(), String>
     let of_call = tool.is_some() || arguments.is_some();
     let is_of_model = prompt.is_some() || *responder == Some(Responder::Model);
     let is_of_tool = of_call || *responder == Some(Responder::Tool);
-    let wrong = if prompt.is_none() && !mode.is_of_run() {
+    let wrong = if prompt.is_none() && !mode.is_of_run {
         "prompt or prompt_hash is required"
-    } else if occurrence.is_some() && mode.is_in_order() {
+    } else if occurrence.is_some() && mode.is_in_order {
         "occurrence is not allowed in a sequence"
-    } else if (responder.is_some() || of_call) && !mode.is_of_run() {
+    } else if (responder.is_some() || of_call) && !mode.is_of_run {
         "responder, tool and arguments are only allowed for runs"
     } else if is_of_model && is_of_tool {
         "the request is for both a model and a tool"
@@ -184,21 +169,21 @@ pub(super) struct ReplayResponseLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     occurrences: Option<usize>,
     #[serde(flatten)]
-    of_run: Option<RunStepMembers<'a>>,
+    of_run: Option<RunStepMembers>,
 }
 
 /// The data of a run's step other than its texts.
 #[derive(Serialize)]
-struct RunStepMembers<'a> {
+struct RunStepMembers {
     responder: &'static str,
-    tool: Option<&'a str>,
-    output: Option<&'a RawValue>,
+    tool: Option<String>,
+    output: Option<Box<RawValue>>,
 }
 
-impl<'a> RunStepMembers<'a> {
-    fn new(exchange: &'a Exchange) -> Self {
+impl RunStepMembers {
+    fn new(exchange: &Exchange) -> Self {
         let output = exchange.output.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        Self { responder: exchange.responder.name(), tool: exchange.tool.as_deref(), output }
+        Self { responder: exchange.responder.name(), tool: exchange.tool.clone(), output }
     }
 }
 
@@ -217,7 +202,7 @@ impl<'a> ReplayResponseLine<'a> {
             index: exchange.index,
             occurrence: occurrence.map(|occurrence| occurrence.number),
             occurrences: occurrence.map(|occurrence| occurrence.of),
-            of_run: mode.is_of_run().then(|| RunStepMembers::new(exchange)),
+            of_run: mode.is_of_run.then(|| RunStepMembers::new(exchange)),
         }
     }
 }
@@ -248,15 +233,7 @@ pub(crate) struct ReplayProtocolError {
     #[serde(skip_serializing_if = "Option::is_none")]
     core_hash: Option<CoreHash>,
     #[serde(flatten)]
-    recorded: Option<RecordedError>,
-}
-
-/// A recorded error.
-#[derive(Serialize)]
-struct RecordedError {
-    responder: &'static str,
-    tool: Option<String>,
-    output: Option<Box<RawValue>>,
+    recorded: Option<RunStepMembers>,
 }
 
 impl ReplayProtocolError {
@@ -276,14 +253,12 @@ impl ReplayProtocolError {
 
     /// Returns the error that `core_hash` recorded.
     pub(super) fn recorded(exchange: &Exchange, core_hash: CoreHash) -> Self {
-        let output = exchange.output.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        let (responder, tool) = (exchange.responder.name(), exchange.tool.clone());
         Self {
             code: "recorded_error",
             message: exchange.response.clone(),
             index: Some(exchange.index),
             core_hash: Some(core_hash),
-            recorded: Some(RecordedError { responder, tool, output }),
+            recorded: Some(RunStepMembers::new(exchange)),
             ..Self::default()
         }
     }

@@ -30,20 +30,29 @@ pub(crate) trait ResponseSource {
     /// Returns the vault with the recordings.
     fn vault(&self) -> &Vault;
 
-    /// Returns the digests of the arguments of the recorded calls.
-    fn arguments(&self) -> Vec<Digest>;
+    /// Returns the digests of the arguments of the recorded calls. Sessions record prompts only.
+    fn arguments(&self) -> Vec<Digest> {
+        Vec::new()
+    }
 
     /// Returns other recordings in which a missing prompt can be looked up.
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash>;
 
     /// Returns the number of recorded exchanges, and the unused ones; `None` if unknown.
-    fn unused(&self) -> Option<(usize, Vec<&Exchange>)>;
+    fn unused(&self) -> Option<(usize, Vec<&Exchange>)> {
+        None
+    }
 
     /// Returns the occurrence number of an exchange among those of its prompt, if there are several.
-    fn occurrence(&self, exchange: &Exchange) -> Option<Occurrence>;
+    fn occurrence(&self, exchange: &Exchange) -> Option<Occurrence> {
+        let _ = exchange;
+        None
+    }
 
     /// Returns the unit of the recording.
-    fn unit(&self) -> &'static str;
+    fn unit(&self) -> &'static str {
+        "interaction"
+    }
 }
 
 /// The reason that nothing was played.
@@ -178,25 +187,8 @@ impl ResponseSource for AnyRecordingSource<'_> {
         self.vault
     }
 
-    fn arguments(&self) -> Vec<Digest> {
-        // Sessions record prompts only.
-        Vec::new()
-    }
-
     fn elsewhere(&self, prompt: Digest) -> Vec<CoreHash> {
         elsewhere(self.vault, prompt)
-    }
-
-    fn unused(&self) -> Option<(usize, Vec<&Exchange>)> {
-        None
-    }
-
-    fn occurrence(&self, _: &Exchange) -> Option<Occurrence> {
-        None
-    }
-
-    fn unit(&self) -> &'static str {
-        "interaction"
     }
 }
 

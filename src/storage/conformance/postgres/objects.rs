@@ -15,7 +15,7 @@ use crate::storage::conformance::{TestVault, actor, second, start};
 use crate::storage::interface::Filter;
 use crate::storage::objects::{ObjectAddress, ObjectName, ObjectStore, delete_unfinished};
 use crate::storage::postgres::PostgresStorage;
-use crate::storage::{ErrorKind, PutOutcome, StorageError};
+use crate::storage::{ErrorKind, PutOutcome, ReclaimResult, StorageError};
 
 impl Place {
     /// Returns an empty vault in a new schema, or `None` if there is no database.
@@ -158,11 +158,11 @@ fn objects_are_deleted_a_day_after_nothing_needs_them() {
     let hours = |hours: i64| start() + TimeDelta::hours(hours);
     fixture.vault.remove_at(cores[0], None, hours(1)).unwrap();
     // The pack has another blob.
-    assert_eq!(maintenance.reclaim(hours(50)).unwrap(), None);
+    assert_eq!(maintenance.reclaim(hours(50)).unwrap(), ReclaimResult::default());
     fixture.vault.remove_at(cores[1], None, hours(60)).unwrap();
-    assert_eq!(maintenance.reclaim(hours(83)).unwrap(), None);
+    assert_eq!(maintenance.reclaim(hours(83)).unwrap(), ReclaimResult::default());
     assert_eq!(fixture.place.objects().len(), 1);
-    let reclaimed = maintenance.reclaim(hours(84)).unwrap().unwrap();
+    let reclaimed = maintenance.reclaim(hours(84)).unwrap();
     assert_eq!((reclaimed.blobs, reclaimed.orphans, fixture.place.objects().len()), (2, 0, 0));
     let rows = fixture
         .schema
@@ -170,7 +170,7 @@ fn objects_are_deleted_a_day_after_nothing_needs_them() {
         .query_one("SELECT (SELECT count(*) FROM blob) + (SELECT count(*) FROM object)", &[]);
     assert_eq!(rows.unwrap().get::<_, i64>(0), 0);
     assert_eq!(fixture.vault.actions().last().unwrap(), "gc");
-    assert_eq!(maintenance.reclaim(hours(200)).unwrap(), None);
+    assert_eq!(maintenance.reclaim(hours(200)).unwrap(), ReclaimResult::default());
 }
 
 #[test]
@@ -181,7 +181,10 @@ fn adding_again_takes_back_the_condemnation() {
     let admitted = TestDocument::new("d0").admit(note());
     fixture.vault.put(vec![admitted], crate::storage::RemovedPolicy::Readmit, second(60)).unwrap();
     assert_eq!(fixture.place.objects().len(), 1, "nothing is uploaded again");
-    assert_eq!(fixture.vault.storage.maintenance().reclaim(start() + TimeDelta::days(9)).unwrap(), None);
+    assert_eq!(
+        fixture.vault.storage.maintenance().reclaim(start() + TimeDelta::days(9)).unwrap(),
+        ReclaimResult::default()
+    );
     fixture.bytes(core).unwrap();
 }
 
@@ -207,7 +210,7 @@ fn orphans_are_deleted_when_they_are_old() {
         file.set_modified(file.metadata().unwrap().modified().unwrap() - std::time::Duration::from_hours(25))
             .unwrap();
     }
-    let reclaimed = maintenance.reclaim(start()).unwrap().unwrap();
+    let reclaimed = maintenance.reclaim(start()).unwrap();
     assert_eq!((reclaimed.orphans, reclaimed.blobs, reclaimed.bytes_before), (2, 0, 22));
     assert!(new.exists() && begun.exists() && foreign.exists());
     assert!(!old.exists() && !staged.exists());
@@ -223,9 +226,9 @@ fn an_interrupted_deletion_is_completed() {
     fixture.vault.remove(core);
     // The rows of the blobs are deleted, and the object is not.
     fixture.schema.client().batch_execute("DELETE FROM blob").unwrap();
-    assert!(maintenance.reclaim(second(1)).unwrap().is_some());
+    assert!(maintenance.reclaim(second(1)).unwrap().changed);
     assert!(fixture.place.objects().is_empty());
-    assert_eq!(maintenance.reclaim(second(2)).unwrap(), None);
+    assert_eq!(maintenance.reclaim(second(2)).unwrap(), ReclaimResult::default());
 }
 
 #[test]

@@ -127,7 +127,7 @@ impl Maintenance for Store {
         Self::reclaimable(self)
     }
 
-    fn reclaim(&self, at: DateTime<Utc>) -> Result<Option<ReclaimResult>> {
+    fn reclaim(&self, at: DateTime<Utc>) -> Result<ReclaimResult> {
         Self::reclaim(self, at)
     }
 

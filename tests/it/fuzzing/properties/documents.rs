@@ -15,11 +15,11 @@ use super::{admit, check_admitted, check_rejected, core, kind, members, repair};
 pub(super) fn model_io(data: &[u8]) {
     for document in repair::both(data, repair::session) {
         let Ok(admitted) = admit(kind("model_io"), &document) else { continue };
-        let session = Session::read(&document, &Limits::default()).unwrap().unwrap();
+        let session = Session::read(&document).unwrap().unwrap();
         let text = core(&admitted);
         let again = admit(kind("model_io"), &text).unwrap();
         assert_eq!((again.core(), core(&again)), (admitted.core(), text.clone()));
-        assert_eq!(Session::read(&text, &Limits::default()).unwrap(), Some(session));
+        assert_eq!(Session::read(&text).unwrap(), Some(session));
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) fn trace(data: &[u8]) {
 
 /// The effects of a contract. Bounds are numbers as they are written, which the core may write in another way.
 fn effects(contract: &[u8]) -> Vec<Effect> {
-    let mut effects = ContractTerms::read(contract, &Limits::default()).unwrap().effects;
+    let mut effects = ContractTerms::read(contract).unwrap().effects;
     for evidence in effects.iter_mut().filter_map(|effect| effect.evidence.as_mut()) {
         evidence.bounds = ParsedMember::Nothing;
     }
@@ -189,7 +189,9 @@ pub(super) fn recognition(data: &[u8]) {
     {
         assert_eq!(admitted.kind(), recognized);
     }
-    for kind in formats::ALL.into_iter().filter(|kind| !kind.is_of_directories() && !kind.takes_any_bytes()) {
+    for kind in
+        formats::ALL.into_iter().filter(|kind| !kind.is_of_directories() && !kind.info().takes_any_bytes)
+    {
         if admit(kind, data).is_ok() {
             // In YAML there are unusual spellings of keys.
             assert!(recognized.is_some() || kind.name() == "contract", "{} is not recognized", kind.name());

@@ -100,14 +100,14 @@ fn check_audit(admitted: &Admitted) {
         "effects": [{"name": "status", "target": "service:a", "evidence": {"type": "status", "metric": "status"}},
         {"name": "hash", "target": "service:a", "evidence": {"type": "hash", "path": "/a"}},
         {"name": "range", "target": "artifact:b", "evidence": {"type": "range", "path": "", "metric": "n", "max": 9}}]}"#;
-    let terms = ContractTerms::read(CONTRACT, &Limits::default()).unwrap();
+    let terms = ContractTerms::read(CONTRACT).unwrap();
     let members = members(admitted);
     let run = AuditedRun { kind: admitted.kind(), members: &members, digests: &[], declared_digests: &[] };
     let audit = audit(&terms, &run, &mut |_| Ok::<_, Infallible>(None)).unwrap();
     assert_eq!(audit.effects.len(), terms.effects.len());
     for effect in &audit.effects {
         assert_eq!(effect.source.is_none(), effect.verdict == Verdict::Pending);
-        assert!(admitted.kind().is_run() || effect.source.is_none());
+        assert!(admitted.kind().info().is_run || effect.source.is_none());
     }
 }
 
@@ -115,20 +115,20 @@ fn check_audit(admitted: &Admitted) {
 fn check_playback(admitted: &Admitted) {
     let kind = admitted.kind();
     let document = admitted.members()[0].bytes();
-    let exchanges = kind.exchanges(document, &Limits::default()).unwrap();
+    let exchanges = kind.exchanges(document).unwrap();
     let mentioned =
         |digest: &Digest| admitted.draft().mentions.iter().any(|mention| mention.digest == *digest);
-    assert!(exchanges.is_empty() || kind.playback().is_some());
+    assert!(exchanges.is_empty() || kind.info().playback.is_some());
     for exchange in exchanges.iter().take(100) {
-        assert!(kind.playback() != Some(Playback::ByPrompt) || exchange.prompts.len() == 1);
+        assert!(kind.info().playback != Some(Playback::ByPrompt) || exchange.prompts.len() == 1);
         assert!(exchange.prompts.iter().take(100).all(mentioned));
     }
 }
 
 /// Tables have as many rows as the artifact says, each with a cell for every column, and JSON where they say so.
 fn check_tables(admitted: &Admitted) {
-    for table in admitted.kind().tables() {
-        let rows = (table.rows)(&members(admitted), &Limits::default()).unwrap();
+    for table in admitted.kind().info().tables {
+        let rows = (table.rows)(&members(admitted)).unwrap();
         let mut attributes = admitted.draft().attributes.iter();
         let stated = attributes.find(|attribute| attribute.name == table.name).unwrap();
         assert_eq!(rows.len().to_string(), stated.value, "{}", table.name);
@@ -145,7 +145,7 @@ fn check_tables(admitted: &Admitted) {
 
 /// The texts that are searched are always the same, and none is blank.
 fn check_passages(admitted: &Admitted) {
-    let passages = || admitted.kind().passages(&members(admitted), &Limits::default()).unwrap();
+    let passages = || admitted.kind().passages(&members(admitted)).unwrap();
     assert_eq!(passages(), passages());
     assert!(passages().iter().all(|passage| !passage.text.trim().is_empty()));
 }
@@ -179,7 +179,7 @@ fn members(admitted: &Admitted) -> Vec<MemberBytes<'_>> {
 /// The canonical bytes whose digest is the core hash.
 fn core(admitted: &Admitted) -> Vec<u8> {
     let mut core = Vec::new();
-    admitted.kind().write_core(&members(admitted), &Limits::default(), &mut core).unwrap();
+    admitted.kind().write_core(&members(admitted), &mut core).unwrap();
     core
 }
 
