@@ -8,6 +8,7 @@ mod policy;
 mod reason;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -30,9 +31,14 @@ use period::PeriodRuleResult;
 pub struct Plan {
     /// The policy.
     pub policy: Policy,
+    /// The time from which ages are measured.
+    pub at: DateTime<Utc>,
     /// The decisions, by group, newest first.
     pub decisions: Vec<ArtifactDecision>,
 }
+
+/// Number of artifacts that are read at a time. The decision on an artifact takes less memory than what it follows from.
+const PAGE: usize = 10_000;
 
 /// Number of artifacts of a kind that would be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -47,40 +53,39 @@ pub struct Share {
 }
 
 impl Plan {
-    /// Applies `policy` to the artifacts of a snapshot at the time `now`.
+    /// Applies `policy` to the artifacts of a snapshot at the time `at`.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn new(snapshot: &dyn Snapshot, policy: Policy, now: DateTime<Utc>) -> Result<Self> {
-        let mut groups: BTreeMap<RetentionGroup, Vec<TimedArtifact>> = BTreeMap::new();
+    pub fn new(snapshot: &dyn Snapshot, policy: Policy, at: DateTime<Utc>) -> Result<Self> {
+        let mut groups: BTreeMap<Arc<RetentionGroup>, Vec<ArtifactDecision>> = BTreeMap::new();
         let conditions = policy.labels.iter().map(LabelRule::condition).collect();
         let filter = Filter { kinds: policy.kinds.clone(), conditions, ..Filter::default() };
-        // Newest first, and so are the artifacts of each group.
-        let basis = policy.by;
-        for hit in snapshot.find(&filter, Order::Newest(basis), &Page::all())?.items {
-            let artifact = hit.artifact;
-            let needs_attributes = basis.attribute().is_some() || policy.has_attributes();
-            let attributes =
-                if needs_attributes { snapshot.attributes_of(artifact.core)? } else { Vec::new() };
-            let at = match basis {
-                TimeBasis::FirstSeen => Some(artifact.added_at),
-                TimeBasis::LastSeen => Some(artifact.seen_at),
-                TimeBasis::Created | TimeBasis::Finished => declared_time(&attributes, basis),
-            };
-            let labels = if policy.has_label_groups() {
-                snapshot.annotations_of(artifact.core)?.labels
-            } else {
-                Vec::new()
-            };
-            let group = group(&policy, &artifact, &attributes, &labels);
-            groups.entry(group).or_default().push(TimedArtifact { artifact, at });
+        let mut page = Page::first(PAGE);
+        loop {
+            // Newest first, and so are the artifacts of each group.
+            let found = snapshot.find(&filter, Order::Newest(policy.by), &page)?;
+            let artifacts = found.items.into_iter().map(|hit| hit.artifact).collect();
+            for mut decision in policy.by_annotations(snapshot, artifacts)? {
+                let known = groups.get_key_value(&decision.group);
+                decision.group = known.map_or(decision.group, |(group, _)| Arc::clone(group));
+                groups.entry(Arc::clone(&decision.group)).or_default().push(decision);
+            }
+            page.after = found.next;
+            if page.after.is_none() {
+                break;
+            }
         }
-        let mut decisions = Vec::new();
-        for (group, artifacts) in groups {
-            decisions.append(&mut decide(snapshot, &policy, now, &group, artifacts)?);
+        for group in groups.values_mut() {
+            policy.by_time(group, at);
         }
+        let joined = groups.into_values().reduce(|mut all, mut group| {
+            all.append(&mut group);
+            all
+        });
+        let mut decisions = joined.unwrap_or_default();
         reason::keep_dependencies(snapshot, &mut decisions, policy.ignore_links)?;
-        Ok(Self { policy, decisions })
+        Ok(Self { policy, at, decisions })
     }
 
     /// Returns the artifacts that would be removed.
@@ -100,12 +105,6 @@ impl Plan {
         let share = |(kind, (removed, total)): (&str, _)| Share { kind: kind.to_owned(), removed, total };
         shares.into_iter().map(share).collect()
     }
-}
-
-/// An artifact with the time that a policy uses.
-struct TimedArtifact {
-    artifact: ArtifactRecord,
-    at: Option<DateTime<Utc>>,
 }
 
 /// Returns the group of an artifact.
@@ -132,63 +131,81 @@ fn group(
     policy.group_by.iter().map(values).collect()
 }
 
-/// Decides on the artifacts of a group, which are sorted newest first.
-fn decide(
-    snapshot: &dyn Snapshot,
-    policy: &Policy,
-    now: DateTime<Utc>,
-    group: &RetentionGroup,
-    artifacts: Vec<TimedArtifact>,
-) -> Result<Vec<ArtifactDecision>> {
-    let mut decisions = Vec::with_capacity(artifacts.len());
-    let dated: Vec<DateTime<Utc>> = artifacts.iter().filter_map(|artifact| artifact.at).collect();
-    // Artifacts without a time come last.
-    let mut verdicts = policy.by_time(&dated, now).into_iter();
-    let cores: Vec<CoreHash> = artifacts.iter().map(|dated| dated.artifact.core).collect();
-    let captures = snapshot.captures(&cores)?;
-    let annotations = snapshot.annotations(&cores)?;
-    for ((TimedArtifact { artifact, at }, captures), annotations) in
-        artifacts.into_iter().zip(captures).zip(annotations)
-    {
-        let undated =
-            || TimeRuleResult { reasons: vec![RetentionReason::Undated(policy.by)], misses: Vec::new() };
-        let TimeRuleResult { mut reasons, mut misses } = verdicts.next().unwrap_or_else(undated);
-        let tagged = policy.by_tags(&annotations);
-        if tagged.is_empty() && !policy.keep_tags.is_empty() {
-            misses.push(RetentionRuleMiss::Tag);
-        }
-        reasons.extend(tagged);
-        let labeled = policy.by_labels(&annotations);
-        if labeled.is_empty() && !policy.keep_labels.is_empty() {
-            misses.push(RetentionRuleMiss::Label);
-        }
-        reasons.extend(labeled);
-        if annotations.pin.is_some() {
-            reasons.push(RetentionReason::Pinned);
-        }
-        let size = captures.iter().map(|capture| capture.size).sum();
-        decisions.push(ArtifactDecision { artifact, group: group.clone(), at, size, reasons, misses });
-    }
-    Ok(decisions)
-}
-
-/// The result of the time rules for an artifact.
+/// The results of rules for an artifact.
 #[derive(Clone, Default)]
-struct TimeRuleResult {
+struct RuleResults {
     reasons: Vec<RetentionReason>,
     misses: Vec<RetentionRuleMiss>,
 }
 
-impl TimeRuleResult {
+impl RuleResults {
     fn add(&mut self, is_kept: bool, reason: RetentionReason, miss: RetentionRuleMiss) {
         if is_kept { self.reasons.push(reason) } else { self.misses.push(miss) }
     }
 }
 
 impl Policy {
+    /// Returns decisions on these artifacts by their tags, labels and pins only.
+    fn by_annotations(
+        &self,
+        snapshot: &dyn Snapshot,
+        artifacts: Vec<ArtifactRecord>,
+    ) -> Result<Vec<ArtifactDecision>> {
+        let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+        let captures = snapshot.captures(&cores)?;
+        let annotations = snapshot.annotations(&cores)?;
+        let needs_attributes = self.by.attribute().is_some() || self.has_attributes();
+        let attributes =
+            if needs_attributes { snapshot.attributes(&cores)? } else { vec![Vec::new(); cores.len()] };
+        let mut decisions = Vec::with_capacity(artifacts.len());
+        for (((artifact, captures), annotations), attributes) in
+            artifacts.into_iter().zip(captures).zip(annotations).zip(attributes)
+        {
+            let at = match self.by {
+                TimeBasis::FirstSeen => Some(artifact.added_at),
+                TimeBasis::LastSeen => Some(artifact.seen_at),
+                TimeBasis::Created | TimeBasis::Finished => declared_time(&attributes, self.by),
+            };
+            let group = Arc::new(group(self, &artifact, &attributes, &annotations.labels));
+            let size = captures.iter().map(|capture| capture.size).sum();
+            let RuleResults { reasons, misses } = self.rules_of_annotations(&annotations);
+            decisions.push(ArtifactDecision { artifact, group, at, size, reasons, misses });
+        }
+        Ok(decisions)
+    }
+
+    fn rules_of_annotations(&self, annotations: &Annotations) -> RuleResults {
+        let (mut reasons, mut misses) = (self.by_tags(annotations), Vec::new());
+        if reasons.is_empty() && !self.keep_tags.is_empty() {
+            misses.push(RetentionRuleMiss::Tag);
+        }
+        let labeled = self.by_labels(annotations);
+        if labeled.is_empty() && !self.keep_labels.is_empty() {
+            misses.push(RetentionRuleMiss::Label);
+        }
+        reasons.extend(labeled);
+        reasons.extend(annotations.pin.is_some().then_some(RetentionReason::Pinned));
+        RuleResults { reasons, misses }
+    }
+
+    /// Adds the results of the time rules to the decisions on a group, newest first. They come before those of other rules.
+    fn by_time(&self, group: &mut [ArtifactDecision], now: DateTime<Utc>) {
+        // Artifacts without a time come last.
+        let times: Vec<DateTime<Utc>> = group.iter().filter_map(|decision| decision.at).collect();
+        let undated = || RuleResults { reasons: vec![RetentionReason::Undated(self.by)], misses: Vec::new() };
+        let results = self.by_times(&times, now).into_iter().chain(std::iter::repeat_with(undated));
+        for (decision, RuleResults { mut reasons, mut misses }) in group.iter_mut().zip(results) {
+            reasons.append(&mut decision.reasons);
+            misses.append(&mut decision.misses);
+            reasons.shrink_to_fit();
+            misses.shrink_to_fit();
+            (decision.reasons, decision.misses) = (reasons, misses);
+        }
+    }
+
     /// Applies the time rules to the artifacts of a group with these times, newest first.
-    fn by_time(&self, times: &[DateTime<Utc>], now: DateTime<Utc>) -> Vec<TimeRuleResult> {
-        let mut verdicts = vec![TimeRuleResult::default(); times.len()];
+    fn by_times(&self, times: &[DateTime<Utc>], now: DateTime<Utc>) -> Vec<RuleResults> {
+        let mut verdicts = vec![RuleResults::default(); times.len()];
         if let Some(last) = self.keep_last {
             for (age, verdict) in verdicts.iter_mut().enumerate() {
                 verdict.add(age < last, RetentionReason::Last(last), RetentionRuleMiss::Last(last));

@@ -1,6 +1,7 @@
 //! Decisions of a policy: the reasons to keep or remove an artifact, and what is kept because kept artifacts depend on it.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use chrono::{DateTime, Duration, Utc};
 
@@ -131,7 +132,7 @@ pub struct ArtifactDecision {
     /// The artifact.
     pub artifact: ArtifactRecord,
     /// The group.
-    pub group: RetentionGroup,
+    pub group: Arc<RetentionGroup>,
     /// The time that is used, if the artifact has it.
     pub at: Option<DateTime<Utc>>,
     /// The total size of its captures in bytes.
@@ -167,26 +168,24 @@ pub(super) fn keep_dependencies(
     decisions: &mut [ArtifactDecision],
     ignores_links: bool,
 ) -> Result<()> {
-    let leaving = decisions.iter().filter(|decision| !decision.is_kept());
-    let leaving: BTreeSet<CoreHash> = leaving.map(|decision| decision.artifact.core).collect();
-    let mut finder = DependentFinder::deciding_on(leaving.clone());
+    let core = |number: &usize| decisions.get(*number).map(|decision| decision.artifact.core);
+    let leaving = decisions.iter().enumerate().filter(|(_, decision)| !decision.is_kept());
+    let leaving: Vec<usize> = leaving.map(|(number, _)| number).collect();
+    let mut finder = DependentFinder::deciding_on(leaving.iter().filter_map(core).collect());
     let mut waiting = Vec::new();
-    let undecided = decisions.iter().enumerate().filter(|(_, decision)| !decision.is_kept());
-    let undecided: Vec<(usize, CoreHash)> =
-        undecided.map(|(number, decision)| (number, decision.artifact.core)).collect();
-    for undecided in undecided.chunks(DEPENDENTS_BATCH) {
-        let cores: Vec<CoreHash> = undecided.iter().map(|(_, core)| *core).collect();
+    for numbers in leaving.chunks(DEPENDENTS_BATCH) {
+        let cores: Vec<CoreHash> = numbers.iter().filter_map(core).collect();
         let containers = finder.containers(snapshot, &cores)?;
         let linking =
             if ignores_links { vec![Vec::new(); cores.len()] } else { finder.linking(snapshot, &cores)? };
-        for (((number, _), container), linking) in undecided.iter().zip(containers).zip(linking) {
+        for ((number, container), linking) in numbers.iter().zip(containers).zip(linking) {
             let holds: Vec<GroupDependency> = container.into_iter().chain(linking).collect();
             if !holds.is_empty() {
                 waiting.push(ForgetCandidate { number: *number, holds });
             }
         }
     }
-    let groups = DependentGroups::new(&finder, &waiting, &leaving);
+    let groups = DependentGroups::new(&finder, &waiting);
     settle_candidates(snapshot, decisions, &finder, &waiting, groups)
 }
 
@@ -208,13 +207,13 @@ struct DependentGroups {
 }
 
 impl DependentGroups {
-    fn new(finder: &DependentFinder, waiting: &[ForgetCandidate], leaving: &BTreeSet<CoreHash>) -> Self {
+    fn new(finder: &DependentFinder, waiting: &[ForgetCandidate]) -> Self {
         let mut groups =
             Self { kept: HashMap::new(), held: HashMap::new(), groups_by_dependent: HashMap::new() };
         for (at, waiting) in waiting.iter().enumerate() {
             for GroupDependency { group, .. } in &waiting.holds {
                 if !groups.kept.contains_key(group) && !groups.held.contains_key(group) {
-                    groups.look_at(finder, *group, leaving);
+                    groups.look_at(finder, *group);
                 }
                 if let Some(held) = groups.held.get_mut(group) {
                     held.push(at);
@@ -224,9 +223,9 @@ impl DependentGroups {
         groups
     }
 
-    fn look_at(&mut self, finder: &DependentFinder, group: usize, leaving: &BTreeSet<CoreHash>) {
+    fn look_at(&mut self, finder: &DependentFinder, group: usize) {
         let dependents = finder.group(group).map(|group| group.dependents.as_slice()).unwrap_or_default();
-        if let Some(dependent) = dependents.iter().find(|dependent| !leaving.contains(dependent)) {
+        if let Some(dependent) = dependents.iter().find(|dependent| !finder.is_leaving(dependent)) {
             self.kept.insert(group, *dependent);
             return;
         }
