@@ -134,7 +134,7 @@ impl Args {
         let cut = match (*is_more, is_ranked) {
             (false, _) => "",
             (true, true) => " (the best; --limit lists more)",
-            (true, false) => " (the newest of too many to rank; --limit lists more)",
+            (true, false) => " (the newest, not ranked; --limit lists more)",
         };
         stdout::note(&format!("{}{cut}", counted(hits.len() as u64, things)));
         Ok(())
