@@ -12,8 +12,8 @@ use crate::storage::interface::{FoundPassage, PassageGrouping, Terms};
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::ids::artifact_id;
 
-/// Maximum number of matching passages that are ranked. Ranking needs the length of every one, and says little if so many
-/// match.
+/// Maximum number of matching passages that are ranked. Ranking reads the length of every one, and says little about common
+/// words.
 const RANKED: u32 = 100_000;
 
 /// A passage, identified by row.
