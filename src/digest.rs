@@ -163,10 +163,7 @@ impl fmt::Display for Digest {
             f.write_str(PREFIX)?;
             64
         };
-        let mut text = [0; 64];
-        for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
-            pair.copy_from_slice(&[hex_digit(byte >> 4), hex_digit(byte & 15)]);
-        }
+        let text = self.hex_digits();
         let shown = text.get(..digits).unwrap_or(&text);
         f.write_str(str::from_utf8(shown).map_err(|_| fmt::Error)?)
     }

@@ -18,8 +18,6 @@ use crate::digest::CoreHash;
 use crate::formats;
 use crate::storage::{ArtifactRecord, BUSY_TIMEOUT, Snapshot, StorageError, Transaction};
 
-pub use super::retention::GroupValues;
-
 /// A request to remove the artifacts that a retention policy does not keep, in transactions of a hundred artifacts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -78,6 +76,15 @@ pub struct RetentionDecision {
     pub reasons: Vec<String>,
 }
 
+/// The values of a key by which artifacts are grouped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GroupValues {
+    /// `kind`, `label:` and the key of a label, or the name of an attribute.
+    pub name: String,
+    /// The kind, or the values of the label or the attribute; there may be none.
+    pub values: Vec<String>,
+}
+
 /// What was removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ForgetRemoval {
@@ -107,16 +114,15 @@ impl Operation for ForgetRequest {
     /// [`RemoveError::Contained`] and [`RemoveError::Linked`] if an artifact was protected during the removal, and
     /// [`RemoveError::Store`] if the vault cannot be read or written. Artifacts already removed stay removed.
     fn run(&self, vault: &Vault) -> Result<ForgetAnswer, RemoveError> {
-        if !self.policy.keeps_something() {
-            return Err(RemoveError::KeepsNothing);
-        }
-        let at = self.plan.as_ref().map_or_else(now, |plan| plan.at.0);
-        let plan = Plan::new(&*vault.snapshot()?, self.policy.clone(), at)?;
+        let plan = self.decide(vault)?;
         let removal = if self.dry_run { None } else { Some(self.remove(vault, &plan)?) };
-        let shares = plan.shares();
-        let by = plan.policy.by;
-        let decisions = plan.decisions.into_iter().map(|decision| RetentionDecision::new(decision, by));
-        Ok(ForgetAnswer { at: at.into(), decisions: decisions.collect(), shares, removal })
+        let decisions = plan.decisions.iter().map(|decision| RetentionDecision::new(decision, &plan.policy));
+        Ok(ForgetAnswer {
+            at: plan.at.into(),
+            decisions: decisions.collect(),
+            shares: plan.shares(),
+            removal,
+        })
     }
 }
 
@@ -134,9 +140,34 @@ impl ForgetAnswer {
     }
 }
 
+impl From<&Plan> for ForgetPlan {
+    fn from(plan: &Plan) -> Self {
+        let artifacts = plan.removed().map(|decision| decision.artifact.core);
+        Self { at: plan.at.into(), artifacts: artifacts.collect() }
+    }
+}
+
 impl ForgetRequest {
-    /// Removes what `plan` does not keep, and the plan of the request, if there is one, does not keep either.
-    fn remove(&self, vault: &Vault, plan: &Plan) -> Result<ForgetRemoval, RemoveError> {
+    /// Applies the policy without removing anything. The plan takes less memory than an answer, which describes every
+    /// decision.
+    ///
+    /// # Errors
+    /// Returns [`RemoveError::KeepsNothing`] if the policy has no rule, and [`RemoveError::Store`] if the vault cannot be
+    /// read.
+    pub fn decide(&self, vault: &Vault) -> Result<Plan, RemoveError> {
+        if !self.policy.keeps_something() {
+            return Err(RemoveError::KeepsNothing);
+        }
+        let at = self.plan.as_ref().map_or_else(now, |plan| plan.at.0);
+        Ok(Plan::new(&*vault.snapshot()?, self.policy.clone(), at)?)
+    }
+
+    /// Removes what `plan`, which [`ForgetRequest::decide`] returned, does not keep, and the plan of the request, if there
+    /// is one, does not keep either.
+    ///
+    /// # Errors
+    /// Same as [`ForgetRequest::run`].
+    pub fn remove(&self, vault: &Vault, plan: &Plan) -> Result<ForgetRemoval, RemoveError> {
         // Artifacts that neither plan keeps are not held by anything that either plan keeps.
         let planned: Option<BTreeSet<CoreHash>> =
             self.plan.as_ref().map(|plan| plan.artifacts.iter().copied().collect());
@@ -236,11 +267,21 @@ fn unchanged(
 }
 
 impl RetentionDecision {
-    fn new(decision: ArtifactDecision, by: TimeBasis) -> Self {
-        let keep = decision.is_kept();
-        let ArtifactDecision { artifact, group, at, size, reasons, misses } = decision;
-        let (artifact, at) = ((&artifact).into(), at.map(Timestamp));
-        let reasons = if keep { reasons } else { misses };
-        Self { artifact, by, at, group, size, keep, reasons }
+    /// Describes a decision of `policy`.
+    #[must_use]
+    pub fn new(decision: &ArtifactDecision, policy: &Policy) -> Self {
+        let values = |(name, values): &(String, Vec<String>)| GroupValues {
+            name: name.clone(),
+            values: values.clone(),
+        };
+        Self {
+            artifact: (&decision.artifact).into(),
+            by: policy.by,
+            at: decision.at.map(Timestamp),
+            group: decision.group.iter().map(values).collect(),
+            size: decision.size,
+            keep: decision.is_kept(),
+            reasons: decision.descriptions(policy),
+        }
     }
 }

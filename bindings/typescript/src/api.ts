@@ -2287,7 +2287,7 @@ export interface RunAudit {
 
 /** Matching passages. */
 export interface SearchAnswer {
-  /** The passages, best first. */
+  /** The passages, best first. If too many match to rank them, the newest are first, and all scores are 0. */
   hits: Array<FieldMatch>;
   /** Whether there are more than the limit. */
   is_more: boolean;

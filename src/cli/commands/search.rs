@@ -130,7 +130,12 @@ impl Args {
         list.finish(&mut out)?;
         out.flush()?;
         let things = if self.all { "passage" } else { "artifact" };
-        let cut = if *is_more { " (the best; --limit lists more)" } else { "" };
+        let is_ranked = hits.iter().any(|hit| hit.score != 0.0);
+        let cut = match (*is_more, is_ranked) {
+            (false, _) => "",
+            (true, true) => " (the best; --limit lists more)",
+            (true, false) => " (the newest, not ranked; --limit lists more)",
+        };
         stdout::note(&format!("{}{cut}", counted(hits.len() as u64, things)));
         Ok(())
     }

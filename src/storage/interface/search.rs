@@ -51,7 +51,8 @@ pub trait FullTextSnapshot {
     fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>>;
 
     /// Returns up to `limit` matching passages, the best first; only those of `among`, if it is given. Equal scores are
-    /// ordered by arrival, newest artifact first, and then by the order within the artifact.
+    /// ordered by arrival, newest artifact first, and then by the order within the artifact. An engine need not rank very
+    /// many matches: then all scores are 0, and the passages of the captures that were added last are first.
     fn search(
         &self,
         terms: &Terms,

@@ -74,6 +74,14 @@ impl DependentFinder {
         Self { remembered: Remembered::FirstWithout(leaving), ..Self::default() }
     }
 
+    /// Returns whether the finder was created for the removal of this artifact.
+    pub(crate) fn is_leaving(&self, artifact: &CoreHash) -> bool {
+        match &self.remembered {
+            Remembered::All => false,
+            Remembered::Without(leaving) | Remembered::FirstWithout(leaving) => leaving.contains(artifact),
+        }
+    }
+
     /// Returns the group with this number.
     #[must_use]
     pub(crate) fn group(&self, number: usize) -> Option<&DependentGroup> {

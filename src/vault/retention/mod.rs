@@ -8,6 +8,7 @@ mod policy;
 mod reason;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -19,9 +20,9 @@ use crate::storage::{
     TimeBasis, declared_time,
 };
 
-pub use period::Period;
+pub use period::{Period, RetentionSpan};
 pub use policy::{GroupKey, LabelRule, PatternError, PeriodRule, Policy, TagPattern};
-pub use reason::{ArtifactDecision, GroupValues, length_text};
+pub use reason::{ArtifactDecision, RetentionGroup, RetentionReason, RetentionRuleMiss, length_text};
 
 use period::PeriodRuleResult;
 
@@ -30,9 +31,14 @@ use period::PeriodRuleResult;
 pub struct Plan {
     /// The policy.
     pub policy: Policy,
+    /// The time from which ages are measured.
+    pub at: DateTime<Utc>,
     /// The decisions, by group, newest first.
     pub decisions: Vec<ArtifactDecision>,
 }
+
+/// Number of artifacts that are read at a time. The decision on an artifact takes less memory than what it follows from.
+const PAGE: usize = 10_000;
 
 /// Number of artifacts of a kind that would be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -47,40 +53,39 @@ pub struct Share {
 }
 
 impl Plan {
-    /// Applies `policy` to the artifacts of a snapshot at the time `now`.
+    /// Applies `policy` to the artifacts of a snapshot at the time `at`.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
-    pub fn new(snapshot: &dyn Snapshot, policy: Policy, now: DateTime<Utc>) -> Result<Self> {
-        let mut groups: BTreeMap<Vec<GroupValues>, Vec<TimedArtifact>> = BTreeMap::new();
+    pub fn new(snapshot: &dyn Snapshot, policy: Policy, at: DateTime<Utc>) -> Result<Self> {
+        let mut groups: BTreeMap<Arc<RetentionGroup>, Vec<ArtifactDecision>> = BTreeMap::new();
         let conditions = policy.labels.iter().map(LabelRule::condition).collect();
         let filter = Filter { kinds: policy.kinds.clone(), conditions, ..Filter::default() };
-        // Newest first, and so are the artifacts of each group.
-        let basis = policy.by;
-        for hit in snapshot.find(&filter, Order::Newest(basis), &Page::all())?.items {
-            let artifact = hit.artifact;
-            let needs_attributes = basis.attribute().is_some() || policy.has_attributes();
-            let attributes =
-                if needs_attributes { snapshot.attributes_of(artifact.core)? } else { Vec::new() };
-            let at = match basis {
-                TimeBasis::FirstSeen => Some(artifact.added_at),
-                TimeBasis::LastSeen => Some(artifact.seen_at),
-                TimeBasis::Created | TimeBasis::Finished => declared_time(&attributes, basis),
-            };
-            let labels = if policy.has_label_groups() {
-                snapshot.annotations_of(artifact.core)?.labels
-            } else {
-                Vec::new()
-            };
-            let group = group(&policy, &artifact, &attributes, &labels);
-            groups.entry(group).or_default().push(TimedArtifact { artifact, at });
+        let mut page = Page::first(PAGE);
+        loop {
+            // Newest first, and so are the artifacts of each group.
+            let found = snapshot.find(&filter, Order::Newest(policy.by), &page)?;
+            let artifacts = found.items.into_iter().map(|hit| hit.artifact).collect();
+            for mut decision in policy.by_annotations(snapshot, artifacts)? {
+                let known = groups.get_key_value(&decision.group);
+                decision.group = known.map_or(decision.group, |(group, _)| Arc::clone(group));
+                groups.entry(Arc::clone(&decision.group)).or_default().push(decision);
+            }
+            page.after = found.next;
+            if page.after.is_none() {
+                break;
+            }
         }
-        let mut decisions = Vec::new();
-        for (group, artifacts) in groups {
-            decisions.append(&mut decide(snapshot, &policy, now, &group, artifacts)?);
+        for group in groups.values_mut() {
+            policy.by_time(group, at);
         }
+        let joined = groups.into_values().reduce(|mut all, mut group| {
+            all.append(&mut group);
+            all
+        });
+        let mut decisions = joined.unwrap_or_default();
         reason::keep_dependencies(snapshot, &mut decisions, policy.ignore_links)?;
-        Ok(Self { policy, decisions })
+        Ok(Self { policy, at, decisions })
     }
 
     /// Returns the artifacts that would be removed.
@@ -102,19 +107,13 @@ impl Plan {
     }
 }
 
-/// An artifact with the time that a policy uses.
-struct TimedArtifact {
-    artifact: ArtifactRecord,
-    at: Option<DateTime<Utc>>,
-}
-
 /// Returns the group of an artifact.
 fn group(
     policy: &Policy,
     artifact: &ArtifactRecord,
     attributes: &[AttributeRecord],
     labels: &[Label],
-) -> Vec<GroupValues> {
+) -> RetentionGroup {
     let values = |key: &GroupKey| {
         let values = match key {
             GroupKey::Kind => vec![artifact.kind.clone()],
@@ -127,106 +126,111 @@ fn group(
                 values.map(|attribute| attribute.value.clone()).collect()
             }
         };
-        GroupValues { name: key.name(), values }
+        (key.name(), values)
     };
     policy.group_by.iter().map(values).collect()
 }
 
-/// Decides on the artifacts of a group, which are sorted newest first.
-fn decide(
-    snapshot: &dyn Snapshot,
-    policy: &Policy,
-    now: DateTime<Utc>,
-    group: &[GroupValues],
-    artifacts: Vec<TimedArtifact>,
-) -> Result<Vec<ArtifactDecision>> {
-    let mut decisions = Vec::with_capacity(artifacts.len());
-    let dated: Vec<DateTime<Utc>> = artifacts.iter().filter_map(|artifact| artifact.at).collect();
-    // Artifacts without a time come last.
-    let mut verdicts = policy.by_time(&dated, now).into_iter();
-    let cores: Vec<CoreHash> = artifacts.iter().map(|dated| dated.artifact.core).collect();
-    let captures = snapshot.captures(&cores)?;
-    let annotations = snapshot.annotations(&cores)?;
-    for ((TimedArtifact { artifact, at }, captures), annotations) in
-        artifacts.into_iter().zip(captures).zip(annotations)
-    {
-        let undated = || TimeRuleResult {
-            reasons: vec![format!("states no {}", policy.by.noun())],
-            misses: Vec::new(),
-        };
-        let TimeRuleResult { mut reasons, mut misses } = verdicts.next().unwrap_or_else(undated);
-        let tagged = policy.by_tags(&annotations);
-        if tagged.is_empty() && !policy.keep_tags.is_empty() {
-            misses.push(format!("no tag {}", alternatives(&policy.keep_tags)));
-        }
-        reasons.extend(tagged);
-        let labeled = policy.by_labels(&annotations);
-        if labeled.is_empty() && !policy.keep_labels.is_empty() {
-            misses.push(format!("no label {}", alternatives(&policy.keep_labels)));
-        }
-        reasons.extend(labeled);
-        if annotations.pin.is_some() {
-            reasons.push("pinned".to_owned());
-        }
-        let size = captures.iter().map(|capture| capture.size).sum();
-        decisions.push(ArtifactDecision { artifact, group: group.to_vec(), at, size, reasons, misses });
-    }
-    Ok(decisions)
-}
-
-fn alternatives(texts: &[impl ToString]) -> String {
-    texts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ")
-}
-
-/// The result of the time rules for an artifact: why they keep it, and why they do not.
+/// The results of rules for an artifact.
 #[derive(Clone, Default)]
-struct TimeRuleResult {
-    reasons: Vec<String>,
-    misses: Vec<String>,
+struct RuleResults {
+    reasons: Vec<RetentionReason>,
+    misses: Vec<RetentionRuleMiss>,
 }
 
-impl TimeRuleResult {
-    fn add(&mut self, kept: std::result::Result<String, String>) {
-        match kept {
-            Ok(reason) => self.reasons.push(reason),
-            Err(miss) => self.misses.push(miss),
-        }
+impl RuleResults {
+    fn add(&mut self, is_kept: bool, reason: RetentionReason, miss: RetentionRuleMiss) {
+        if is_kept { self.reasons.push(reason) } else { self.misses.push(miss) }
     }
 }
 
 impl Policy {
+    /// Returns decisions on these artifacts by their tags, labels and pins only.
+    fn by_annotations(
+        &self,
+        snapshot: &dyn Snapshot,
+        artifacts: Vec<ArtifactRecord>,
+    ) -> Result<Vec<ArtifactDecision>> {
+        let cores: Vec<CoreHash> = artifacts.iter().map(|artifact| artifact.core).collect();
+        let captures = snapshot.captures(&cores)?;
+        let annotations = snapshot.annotations(&cores)?;
+        let needs_attributes = self.by.attribute().is_some() || self.has_attributes();
+        let attributes =
+            if needs_attributes { snapshot.attributes(&cores)? } else { vec![Vec::new(); cores.len()] };
+        let mut decisions = Vec::with_capacity(artifacts.len());
+        for (((artifact, captures), annotations), attributes) in
+            artifacts.into_iter().zip(captures).zip(annotations).zip(attributes)
+        {
+            let at = match self.by {
+                TimeBasis::FirstSeen => Some(artifact.added_at),
+                TimeBasis::LastSeen => Some(artifact.seen_at),
+                TimeBasis::Created | TimeBasis::Finished => declared_time(&attributes, self.by),
+            };
+            let group = Arc::new(group(self, &artifact, &attributes, &annotations.labels));
+            let size = captures.iter().map(|capture| capture.size).sum();
+            let RuleResults { reasons, misses } = self.rules_of_annotations(&annotations);
+            decisions.push(ArtifactDecision { artifact, group, at, size, reasons, misses });
+        }
+        Ok(decisions)
+    }
+
+    fn rules_of_annotations(&self, annotations: &Annotations) -> RuleResults {
+        let (mut reasons, mut misses) = (self.by_tags(annotations), Vec::new());
+        if reasons.is_empty() && !self.keep_tags.is_empty() {
+            misses.push(RetentionRuleMiss::Tag);
+        }
+        let labeled = self.by_labels(annotations);
+        if labeled.is_empty() && !self.keep_labels.is_empty() {
+            misses.push(RetentionRuleMiss::Label);
+        }
+        reasons.extend(labeled);
+        reasons.extend(annotations.pin.is_some().then_some(RetentionReason::Pinned));
+        RuleResults { reasons, misses }
+    }
+
+    /// Adds the results of the time rules to the decisions on a group, newest first. They come before those of other rules.
+    fn by_time(&self, group: &mut [ArtifactDecision], now: DateTime<Utc>) {
+        // Artifacts without a time come last.
+        let times: Vec<DateTime<Utc>> = group.iter().filter_map(|decision| decision.at).collect();
+        let undated = || RuleResults { reasons: vec![RetentionReason::Undated(self.by)], misses: Vec::new() };
+        let results = self.by_times(&times, now).into_iter().chain(std::iter::repeat_with(undated));
+        for (decision, RuleResults { mut reasons, mut misses }) in group.iter_mut().zip(results) {
+            reasons.append(&mut decision.reasons);
+            misses.append(&mut decision.misses);
+            reasons.shrink_to_fit();
+            misses.shrink_to_fit();
+            (decision.reasons, decision.misses) = (reasons, misses);
+        }
+    }
+
     /// Applies the time rules to the artifacts of a group with these times, newest first.
-    fn by_time(&self, times: &[DateTime<Utc>], now: DateTime<Utc>) -> Vec<TimeRuleResult> {
-        let mut verdicts = vec![TimeRuleResult::default(); times.len()];
+    fn by_times(&self, times: &[DateTime<Utc>], now: DateTime<Utc>) -> Vec<RuleResults> {
+        let mut verdicts = vec![RuleResults::default(); times.len()];
         if let Some(last) = self.keep_last {
             for (age, verdict) in verdicts.iter_mut().enumerate() {
-                verdict.add(match last {
-                    usize::MAX => Ok("last unlimited".to_owned()),
-                    _ if age < last => Ok(format!("last {last}")),
-                    _ => Err(format!("not among the last {last}")),
-                });
+                verdict.add(age < last, RetentionReason::Last(last), RetentionRuleMiss::Last(last));
             }
         }
         if let Some(within) = self.keep_within {
             // A cutoff before the earliest representable time keeps everything.
             let since = now.checked_sub_signed(within);
             for (verdict, time) in verdicts.iter_mut().zip(times) {
-                let text = format!("within {}", length_text(within));
                 let is_kept = since.is_none_or(|since| *time >= since);
-                verdict.add(if is_kept { Ok(text) } else { Err(format!("not {text}")) });
+                verdict.add(is_kept, RetentionReason::Within(within), RetentionRuleMiss::Within(within));
             }
         }
         for PeriodRule { period, count } in &self.keep_periods {
-            let (adjective, plural) = (period.adjective(), if *count == 1 { "" } else { "s" });
             for (verdict, choice) in verdicts.iter_mut().zip(period.choose(times, *count)) {
-                verdict.add(match choice {
-                    PeriodRuleResult::Newest(span) => Ok(format!("{adjective} snapshot {span}")),
-                    PeriodRuleResult::Oldest(span) => Ok(format!("oldest {adjective} snapshot {span}")),
-                    PeriodRuleResult::Superseded(span) => Err(format!("not the {adjective} snapshot {span}")),
-                    PeriodRuleResult::TooOld => {
-                        Err(format!("not among the last {count} {adjective} snapshot{plural}"))
+                match choice {
+                    PeriodRuleResult::Newest(span) => verdict.reasons.push(RetentionReason::Newest(span)),
+                    PeriodRuleResult::Oldest(span) => verdict.reasons.push(RetentionReason::Oldest(span)),
+                    PeriodRuleResult::Superseded(span) => {
+                        verdict.misses.push(RetentionRuleMiss::Superseded(span));
                     }
-                });
+                    PeriodRuleResult::TooOld => {
+                        verdict.misses.push(RetentionRuleMiss::TooOld(*period, *count));
+                    }
+                }
             }
         }
         verdicts
@@ -248,16 +252,17 @@ impl Policy {
         Ok(!is_kept && self.labels.iter().all(has_it))
     }
 
-    fn by_labels(&self, annotations: &Annotations) -> Vec<String> {
+    fn by_labels(&self, annotations: &Annotations) -> Vec<RetentionReason> {
         let is_kept = |label: &&Label| self.keep_labels.iter().any(|rule| rule.matches(label));
-        let reason = |Label { key, value, .. }: &Label| format!("label {key}={value}");
+        let reason =
+            |label: &Label| RetentionReason::Label { key: label.key.clone(), value: label.value.clone() };
         annotations.labels.iter().filter(is_kept).map(reason).collect()
     }
 
-    fn by_tags(&self, annotations: &Annotations) -> Vec<String> {
-        let reason = |Tag { name, .. }: &Tag| {
-            let pattern = self.keep_tags.iter().find(|pattern| pattern.matches(name))?;
-            Some(if pattern.is_prefix() { format!("tag {pattern} ({name})") } else { format!("tag {name}") })
+    fn by_tags(&self, annotations: &Annotations) -> Vec<RetentionReason> {
+        let reason = |tag: &Tag| {
+            let pattern = self.keep_tags.iter().find(|pattern| pattern.matches(&tag.name))?.clone();
+            Some(RetentionReason::Tag { pattern, tag: tag.name.clone() })
         };
         annotations.tags.iter().filter_map(reason).collect()
     }

@@ -27,7 +27,7 @@ pub enum Period {
 /// A particular calendar period, such as one day. Displays as `2026-11-20 15:00`, `2026-11-20`, `2026-W47`, `2026-11`
 /// or `2026`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RetentionSpan {
+pub struct RetentionSpan {
     period: Period,
     /// A time within it.
     time: DateTime<Utc>,
@@ -61,7 +61,7 @@ impl Period {
 
     /// Returns the span that contains `time`.
     #[must_use]
-    pub(super) fn span(self, time: DateTime<Utc>) -> RetentionSpan {
+    pub fn span(self, time: DateTime<Utc>) -> RetentionSpan {
         RetentionSpan { period: self, time }
     }
 
@@ -86,6 +86,12 @@ impl Period {
 }
 
 impl RetentionSpan {
+    /// Returns the type of period.
+    #[must_use]
+    pub fn period(self) -> Period {
+        self.period
+    }
+
     /// Returns a key that orders the spans of a period type, and is equal for all times of one span.
     fn key(self) -> (i64, i64) {
         const HOUR_SECONDS: i64 = 3600;

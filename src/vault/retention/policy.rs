@@ -82,11 +82,6 @@ impl Policy {
     pub(super) fn has_attributes(&self) -> bool {
         self.group_by.iter().any(|key| matches!(key, GroupKey::Attribute(_)))
     }
-
-    /// Returns whether artifacts are grouped by labels.
-    pub(super) fn has_label_groups(&self) -> bool {
-        self.group_by.iter().any(|key| matches!(key, GroupKey::Label(_)))
-    }
 }
 
 /// A label: any value of a key, or one value.

@@ -1,15 +1,115 @@
-//! Decisions of a policy, and what is kept because kept artifacts depend on it.
+//! Decisions of a policy: the reasons to keep or remove an artifact, and what is kept because kept artifacts depend on it.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use chrono::{DateTime, Duration, Utc};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
+use super::period::{Period, RetentionSpan};
+use super::{Policy, TagPattern};
 use crate::digest::CoreHash;
 use crate::formats;
-use crate::storage::{ArtifactRecord, Result, Snapshot};
-use crate::vault::query::{DEPENDENTS_BATCH, Dependency, DependentFinder};
+use crate::storage::{ArtifactRecord, Result, Snapshot, TimeBasis};
+use crate::vault::query::{DEPENDENTS_BATCH, Dependency, DependentFinder, Link};
+
+/// The reason that an artifact is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RetentionReason {
+    /// It is among this number of newest artifacts.
+    Last(usize),
+    /// Its time is within this duration before now.
+    Within(Duration),
+    /// It is the newest of this span.
+    Newest(RetentionSpan),
+    /// It is the oldest of its group, and there are fewer spans than the rule keeps.
+    Oldest(RetentionSpan),
+    /// It has a matching tag.
+    Tag {
+        /// The pattern.
+        pattern: TagPattern,
+        /// The tag.
+        tag: String,
+    },
+    /// It has a label that is kept.
+    Label {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+    },
+    /// It is pinned.
+    Pinned,
+    /// It does not have the time that the policy uses, because it does not state it.
+    Undated(TimeBasis),
+    /// A kept artifact contains its bytes, as a pack contains its session, so that they would remain.
+    Contained(Box<ArtifactRecord>),
+    /// A kept artifact links to it.
+    Linked(Box<Link>),
+}
+
+/// The reason that a rule does not keep an artifact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RetentionRuleMiss {
+    /// It is not among this number of newest artifacts.
+    Last(usize),
+    /// It is older than this duration.
+    Within(Duration),
+    /// A newer artifact of this span is kept.
+    Superseded(RetentionSpan),
+    /// It is older than this number of kept periods.
+    TooOld(Period, usize),
+    /// It has no matching tag.
+    Tag,
+    /// It has no label that is kept.
+    Label,
+}
+
+impl RetentionReason {
+    /// Returns a description, such as `daily snapshot 2026-11-20`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Last(usize::MAX) => "last unlimited".to_owned(),
+            Self::Last(count) => format!("last {count}"),
+            Self::Within(length) => format!("within {}", length_text(*length)),
+            Self::Newest(span) => format!("{} snapshot {span}", span.period().adjective()),
+            Self::Oldest(span) => format!("oldest {} snapshot {span}", span.period().adjective()),
+            Self::Tag { pattern, tag } if pattern.is_prefix() => format!("tag {pattern} ({tag})"),
+            Self::Tag { tag, .. } => format!("tag {tag}"),
+            Self::Label { key, value } => format!("label {key}={value}"),
+            Self::Pinned => "pinned".to_owned(),
+            Self::Undated(basis) => format!("states no {}", basis.noun()),
+            Self::Contained(artifact) => {
+                format!("contained in {} {:.12}", formats::bare_noun(&artifact.kind), artifact.core)
+            }
+            Self::Linked(link) => format!("linked from {} ({})", link.target, link.relation),
+        }
+    }
+}
+
+impl RetentionRuleMiss {
+    /// Returns a description, such as `not among the last 3`.
+    #[must_use]
+    pub fn text(&self, policy: &Policy) -> String {
+        match self {
+            Self::Last(count) => format!("not among the last {count}"),
+            Self::Within(length) => format!("not within {}", length_text(*length)),
+            Self::Superseded(span) => format!("not the {} snapshot {span}", span.period().adjective()),
+            Self::TooOld(period, count) => {
+                let plural = if *count == 1 { "" } else { "s" };
+                format!("not among the last {count} {} snapshot{plural}", period.adjective())
+            }
+            Self::Tag => {
+                let patterns: Vec<String> = policy.keep_tags.iter().map(ToString::to_string).collect();
+                format!("no tag {}", patterns.join(" or "))
+            }
+            Self::Label => {
+                let labels: Vec<String> = policy.keep_labels.iter().map(ToString::to_string).collect();
+                format!("no label {}", labels.join(" or "))
+            }
+        }
+    }
+}
 
 /// Formats a duration in its largest whole unit, such as `90m`, `36h`, `7d` or `1y`. A year has 365.25 days, and a month
 /// (`M`) 30.44.
@@ -23,30 +123,24 @@ pub fn length_text(length: Duration) -> String {
     format!("{}{name}", seconds / unit)
 }
 
-/// The values of a key by which artifacts are grouped.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-pub struct GroupValues {
-    /// `kind`, `label:` and the key of a label, or the name of an attribute.
-    pub name: String,
-    /// The kind, or the values of the label or the attribute; there may be none.
-    pub values: Vec<String>,
-}
+/// The group of an artifact: the name and the values of each key of the policy.
+pub type RetentionGroup = Vec<(String, Vec<String>)>;
 
 /// The decision on an artifact.
 #[derive(Clone, Debug)]
 pub struct ArtifactDecision {
     /// The artifact.
     pub artifact: ArtifactRecord,
-    /// The values that define its group.
-    pub group: Vec<GroupValues>,
+    /// The group.
+    pub group: Arc<RetentionGroup>,
     /// The time that is used, if the artifact has it.
     pub at: Option<DateTime<Utc>>,
     /// The total size of its captures in bytes.
     pub size: u64,
-    /// Why it is kept, such as `daily snapshot 2026-11-20`; it is to be removed if there are no reasons.
-    pub reasons: Vec<String>,
-    /// Why rules do not keep it, such as `not among the last 3`.
-    pub misses: Vec<String>,
+    /// The reasons to keep it; it is to be removed if there are none.
+    pub reasons: Vec<RetentionReason>,
+    /// The reasons that rules do not keep it.
+    pub misses: Vec<RetentionRuleMiss>,
 }
 
 impl ArtifactDecision {
@@ -54,6 +148,16 @@ impl ArtifactDecision {
     #[must_use]
     pub fn is_kept(&self) -> bool {
         !self.reasons.is_empty()
+    }
+
+    /// Returns why it is kept, or why no rule of `policy` keeps it.
+    #[must_use]
+    pub fn descriptions(&self, policy: &Policy) -> Vec<String> {
+        if self.is_kept() {
+            self.reasons.iter().map(RetentionReason::text).collect()
+        } else {
+            self.misses.iter().map(|miss| miss.text(policy)).collect()
+        }
     }
 }
 
@@ -64,26 +168,24 @@ pub(super) fn keep_dependencies(
     decisions: &mut [ArtifactDecision],
     ignores_links: bool,
 ) -> Result<()> {
-    let leaving = decisions.iter().filter(|decision| !decision.is_kept());
-    let leaving: BTreeSet<CoreHash> = leaving.map(|decision| decision.artifact.core).collect();
-    let mut finder = DependentFinder::deciding_on(leaving.clone());
+    let core = |number: &usize| decisions.get(*number).map(|decision| decision.artifact.core);
+    let leaving = decisions.iter().enumerate().filter(|(_, decision)| !decision.is_kept());
+    let leaving: Vec<usize> = leaving.map(|(number, _)| number).collect();
+    let mut finder = DependentFinder::deciding_on(leaving.iter().filter_map(core).collect());
     let mut waiting = Vec::new();
-    let undecided = decisions.iter().enumerate().filter(|(_, decision)| !decision.is_kept());
-    let undecided: Vec<(usize, CoreHash)> =
-        undecided.map(|(number, decision)| (number, decision.artifact.core)).collect();
-    for undecided in undecided.chunks(DEPENDENTS_BATCH) {
-        let cores: Vec<CoreHash> = undecided.iter().map(|(_, core)| *core).collect();
+    for numbers in leaving.chunks(DEPENDENTS_BATCH) {
+        let cores: Vec<CoreHash> = numbers.iter().filter_map(core).collect();
         let containers = finder.containers(snapshot, &cores)?;
         let linking =
             if ignores_links { vec![Vec::new(); cores.len()] } else { finder.linking(snapshot, &cores)? };
-        for (((number, _), container), linking) in undecided.iter().zip(containers).zip(linking) {
+        for ((number, container), linking) in numbers.iter().zip(containers).zip(linking) {
             let holds: Vec<usize> = container.into_iter().chain(linking).collect();
             if !holds.is_empty() {
                 waiting.push(ForgetCandidate { number: *number, holds });
             }
         }
     }
-    let groups = DependentGroups::new(&finder, &waiting, &leaving);
+    let groups = DependentGroups::new(&finder, &waiting);
     settle_candidates(snapshot, decisions, &finder, &waiting, groups)
 }
 
@@ -91,7 +193,6 @@ pub(super) fn keep_dependencies(
 struct ForgetCandidate {
     /// The number of its decision.
     number: usize,
-    /// The numbers of the groups of its dependents.
     holds: Vec<usize>,
 }
 
@@ -106,13 +207,13 @@ struct DependentGroups {
 }
 
 impl DependentGroups {
-    fn new(finder: &DependentFinder, waiting: &[ForgetCandidate], leaving: &BTreeSet<CoreHash>) -> Self {
+    fn new(finder: &DependentFinder, waiting: &[ForgetCandidate]) -> Self {
         let mut groups =
             Self { kept: HashMap::new(), held: HashMap::new(), groups_by_dependent: HashMap::new() };
         for (at, waiting) in waiting.iter().enumerate() {
             for group in &waiting.holds {
                 if !groups.kept.contains_key(group) && !groups.held.contains_key(group) {
-                    groups.look_at(finder, *group, leaving);
+                    groups.look_at(finder, *group);
                 }
                 if let Some(held) = groups.held.get_mut(group) {
                     held.push(at);
@@ -122,9 +223,9 @@ impl DependentGroups {
         groups
     }
 
-    fn look_at(&mut self, finder: &DependentFinder, group: usize, leaving: &BTreeSet<CoreHash>) {
+    fn look_at(&mut self, finder: &DependentFinder, group: usize) {
         let dependents = finder.group(group).map(|group| group.dependents.as_slice()).unwrap_or_default();
-        if let Some(dependent) = dependents.iter().find(|dependent| !leaving.contains(dependent)) {
+        if let Some(dependent) = dependents.iter().find(|dependent| !finder.is_leaving(dependent)) {
             self.kept.insert(group, *dependent);
             return;
         }
@@ -167,11 +268,9 @@ fn settle_candidates(
     Ok(())
 }
 
-fn reason_for(holding: Dependency) -> String {
+fn reason_for(holding: Dependency) -> RetentionReason {
     match holding {
-        Dependency::Contained(container) => {
-            format!("contained in {} {:.12}", formats::bare_noun(&container.kind), container.core)
-        }
-        Dependency::Linked(link) => format!("linked from {} ({})", link.target, link.relation),
+        Dependency::Contained(container) => RetentionReason::Contained(Box::new(container)),
+        Dependency::Linked(link) => RetentionReason::Linked(Box::new(link)),
     }
 }

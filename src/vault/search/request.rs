@@ -75,7 +75,7 @@ impl Default for SearchRequest {
 /// Matching passages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SearchAnswer {
-    /// The passages, best first.
+    /// The passages, best first. If too many match to rank them, the newest are first, and all scores are 0.
     pub hits: Vec<FieldMatch>,
     /// Whether there are more than the limit.
     pub is_more: bool,

@@ -2708,7 +2708,7 @@ class SearchAnswer(TypedDict):
     """Matching passages."""
 
     hits: list[FieldMatch]
-    """The passages, best first."""
+    """The passages, best first. If too many match to rank them, the newest are first, and all scores are 0."""
     is_more: bool
     """Whether there are more than the limit."""
 

@@ -8,10 +8,8 @@ use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::artifact::Kind;
 use runvault::display::{brief, escaped};
-use runvault::vault::forget::{
-    ForgetAnswer, ForgetPlan, ForgetRemoval, ForgetRequest, GroupValues, RetentionDecision,
-};
-use runvault::vault::retention::{Policy, Share};
+use runvault::vault::forget::{ForgetPlan, ForgetRemoval, ForgetRequest, GroupValues, RetentionDecision};
+use runvault::vault::retention::{Plan, Policy, Share};
 use runvault::{Vault, formats};
 
 use crate::cli::args::completing::CandidateSource;
@@ -83,23 +81,23 @@ impl Args {
         }
         let vault = vault.open()?;
         time::warn_of_future(&vault)?;
-        let dry_run = ForgetRequest { policy, dry_run: true, ..ForgetRequest::default() };
-        let planned = vault.run(&dry_run).map_err(rm::refusal)?;
-        let large: Vec<&Share> =
-            planned.shares.iter().filter(|share| share.removed > share.total / 2).collect();
+        let request = ForgetRequest { policy, ..ForgetRequest::default() };
+        let plan = request.decide(&vault).map_err(rm::refusal)?;
+        let shares = plan.shares();
+        let large: Vec<&Share> = shares.iter().filter(|share| share.removed > share.total / 2).collect();
         let needs_consent = !self.dry_run && !self.yes && !large.is_empty();
         let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
         if needs_consent && !can_ask {
             return Err(refusal(&large));
         }
-        self.print(&planned)?;
-        let kept = planned.decisions.iter().filter(|decision| decision.keep).count();
+        self.print(&plan)?;
+        let removed = plan.removed().count();
+        let kept = plan.decisions.len() - removed;
         let undated =
-            planned.decisions.iter().filter(|decision| decision.keep && decision.at.is_none()).count();
+            plan.decisions.iter().filter(|decision| decision.is_kept() && decision.at.is_none()).count();
         if self.dry_run {
-            let removed = || planned.decisions.iter().filter(|decision| !decision.keep);
-            let size = removed().map(|decision| decision.size).sum();
-            self.sum_up(removed().count(), size, "to be removed", kept);
+            let size = plan.removed().map(|decision| decision.size).sum();
+            self.sum_up(removed, size, "to be removed", kept);
             self.note_undated(undated);
             return Ok(Status::Done);
         }
@@ -107,10 +105,10 @@ impl Args {
             stdout::note("nothing was removed");
             return Ok(Status::No);
         }
-        // The decisions of many artifacts take much memory.
-        let plan = planned.plan();
-        drop(planned);
-        let status = self.remove(&vault, dry_run.policy, plan, kept)?;
+        // The decisions on many artifacts take much memory.
+        let planned = ForgetPlan::from(&plan);
+        drop(plan);
+        let status = self.remove(&vault, request.policy, planned, kept)?;
         self.note_undated(undated);
         Ok(status)
     }
@@ -125,8 +123,9 @@ impl Args {
     ) -> Result<Status, CommandError> {
         let reason = self.reason.clone().unwrap_or_else(|| self.format_rules());
         let request = ForgetRequest { policy, plan: Some(plan), reason: Some(reason), dry_run: false };
-        let ForgetAnswer { removal, .. } = vault.run(&request).map_err(rm::refusal)?;
-        let ForgetRemoval { removed, size, spared, erasure } = removal.unwrap_or_default();
+        let current = request.decide(vault).map_err(rm::refusal)?;
+        let ForgetRemoval { removed, size, spared, erasure } =
+            request.remove(vault, &current).map_err(rm::refusal)?;
         self.sum_up(removed.len(), size, "removed", kept + spared.len());
         if !spared.is_empty() {
             let spared = counted(spared.len() as u64, "artifact");
@@ -140,19 +139,20 @@ impl Args {
         Ok(Status::Done)
     }
 
-    fn print(&self, planned: &ForgetAnswer) -> Result<(), CommandError> {
+    fn print(&self, plan: &Plan) -> Result<(), CommandError> {
         let mut out = io::BufWriter::new(stdout::text());
-        let mut group: Option<&Vec<GroupValues>> = None;
-        for decision in &planned.decisions {
+        let mut group: Option<Vec<GroupValues>> = None;
+        for decision in &plan.decisions {
+            let decision = RetentionDecision::new(decision, &plan.policy);
             if self.json {
-                json::line(&mut out, decision)?;
+                json::line(&mut out, &decision)?;
                 continue;
             }
-            if group != Some(&decision.group) && self.rules.has_own_groups() {
+            if group.as_ref() != Some(&decision.group) && self.rules.has_own_groups() {
                 stdout::line(&mut out, &format!("{FAINT}{}{FAINT:#}", group_text(&decision.group)))?;
             }
-            group = Some(&decision.group);
-            print(&mut out, decision)?;
+            print(&mut out, &decision)?;
+            group = Some(decision.group);
         }
         Ok(out.flush()?)
     }

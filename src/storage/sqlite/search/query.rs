@@ -1,6 +1,6 @@
 //! Queries of the index.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, Error, OptionalExtension};
@@ -11,6 +11,10 @@ use crate::storage::full_text::FullTextQuery;
 use crate::storage::interface::{FoundPassage, PassageGrouping, Terms};
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::ids::artifact_id;
+
+/// Maximum number of matching passages that are ranked. Ranking reads the length of every one, and says little about common
+/// words.
+const RANKED: u32 = 100_000;
 
 /// A passage, identified by row.
 #[derive(Clone, Copy)]
@@ -31,14 +35,24 @@ struct CaptureRowRange {
 }
 
 impl CaptureRowRange {
+    fn end(&self) -> i64 {
+        self.first.saturating_add(self.passages)
+    }
+
     fn has(&self, row: i64) -> bool {
-        (self.first..self.first.saturating_add(self.passages)).contains(&row)
+        (self.first..self.end()).contains(&row)
+    }
+
+    fn passage(&self, row: i64, score: f64) -> RankedPassage {
+        let number = usize::try_from(row - self.first).unwrap_or(usize::MAX);
+        RankedPassage { artifact: self.artifact, capture: self.capture, number, score, more: 0 }
     }
 }
 
 impl SqliteSnapshot<'_> {
     /// Returns up to `limit` matching passages, the best first; only those of `among`, if it is given. Equal scores are
-    /// ordered by arrival, newest artifact first, and then by the order within the artifact.
+    /// ordered by arrival, newest artifact first, and then by the order within the artifact. If too many passages match to
+    /// rank them, all scores are 0, and the passages of the captures that were added last are first.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read or the vault has no index.
@@ -53,15 +67,23 @@ impl SqliteSnapshot<'_> {
         if query.is_empty() {
             return Ok(Vec::new());
         }
+        let connection = self.connection();
         let ids = |among: &[CoreHash]| {
-            let ids = among.iter().map(|core| artifact_id(self.connection(), *core));
+            let ids = among.iter().map(|core| artifact_id(connection, *core));
             ids.filter_map(rusqlite::Result::transpose).map(|id| id.map(ArtifactId)).collect()
         };
-        let among: rusqlite::Result<Option<BTreeSet<ArtifactId>>> = among.map(ids).transpose();
-        let rows = among.and_then(|among| {
-            matches(self.connection(), &terms::expression(&query), among.as_ref(), grouping)
-        });
-        let mut rows = rows.map_err(|error| self.failed(error))?;
+        let among = among.map(ids).transpose().map_err(|error| self.failed(error))?;
+        let query = PassageQuery { connection, expression: terms::expression(&query), among, grouping };
+        let found = if query.is_common().map_err(|error| self.failed(error))? {
+            query.newest(limit).map_err(|error| self.failed(error))?
+        } else {
+            self.best(query.scored().map_err(|error| self.failed(error))?, limit)?
+        };
+        found.into_iter().map(|row| self.found(row)).collect()
+    }
+
+    /// Returns the `limit` passages with the highest scores.
+    fn best(&self, mut rows: Vec<RankedPassage>, limit: usize) -> Result<Vec<RankedPassage>> {
         rows.sort_by(by_score);
         // Ties in score are broken by artifact.
         if let Some(last) = limit.checked_sub(1).and_then(|last| rows.get(last)).copied() {
@@ -80,7 +102,7 @@ impl SqliteSnapshot<'_> {
                 .then_with(|| place(first).cmp(&place(second)))
         });
         ranked.truncate(limit);
-        ranked.into_iter().map(|(_, row)| self.found(row)).collect()
+        Ok(ranked.into_iter().map(|(_, row)| row).collect())
     }
 
     fn found(&self, row: RankedPassage) -> Result<FoundPassage> {
@@ -96,40 +118,112 @@ fn by_score(one: &RankedPassage, other: &RankedPassage) -> Ordering {
     other.score.total_cmp(&one.score)
 }
 
-/// Returns the best passage of each artifact, or every passage.
-fn matches(
-    connection: &Connection,
-    expression: &str,
-    among: Option<&BTreeSet<ArtifactId>>,
+/// A query of the index.
+struct PassageQuery<'c> {
+    connection: &'c Connection,
+    /// The expression of FTS5.
+    expression: String,
+    among: Option<BTreeSet<ArtifactId>>,
     grouping: PassageGrouping,
-) -> rusqlite::Result<Vec<RankedPassage>> {
-    let mut statement = connection
-        .prepare_cached("SELECT rowid, bm25(search_text) FROM search_text WHERE search_text MATCH ?1")?;
-    let mut found = statement.query([expression])?;
-    let mut range: Option<CaptureRowRange> = None;
-    let mut best: BTreeMap<ArtifactId, RankedPassage> = BTreeMap::new();
-    let mut all = Vec::new();
-    while let Some(row) = found.next()? {
-        let (number, score): (i64, f64) = (row.get(0)?, row.get(1)?);
-        if !range.as_ref().is_some_and(|range| range.has(number)) {
-            range = Some(range_of(connection, number)?);
-        }
-        let Some(CaptureRowRange { first, capture, artifact, .. }) = range else { continue };
-        if among.is_some_and(|among| !among.contains(&artifact)) {
-            continue;
-        }
-        let number = usize::try_from(number - first).unwrap_or(usize::MAX);
-        // FTS5 assigns lower scores to better matches.
-        let row = RankedPassage { artifact, capture, number, score: -score, more: 0 };
-        match grouping {
-            PassageGrouping::Passage => all.push(row),
-            PassageGrouping::Artifact => {
-                best.entry(artifact).and_modify(|best| *best = better(*best, row)).or_insert(row);
+}
+
+impl PassageQuery<'_> {
+    /// Returns whether more than [`RANKED`] passages match, of any artifact.
+    fn is_common(&self) -> rusqlite::Result<bool> {
+        self.connection
+            .prepare_cached("SELECT 1 FROM search_text WHERE search_text MATCH ?1 LIMIT 1 OFFSET ?2")?
+            .exists((&self.expression, RANKED))
+    }
+
+    fn includes(&self, artifact: ArtifactId) -> bool {
+        self.among.as_ref().is_none_or(|among| among.contains(&artifact))
+    }
+
+    /// Returns the first passage of each artifact in its newest matching capture, or every passage, without scores: those of
+    /// the newest captures first, up to `limit`.
+    fn newest(&self, limit: usize) -> rusqlite::Result<Vec<RankedPassage>> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT rowid FROM search_text WHERE search_text MATCH ?1 ORDER BY rowid DESC")?;
+        let mut rows = statement.query([&self.expression])?;
+        let mut range: Option<CaptureRowRange> = None;
+        let mut is_shown = false;
+        let mut artifacts = BTreeSet::new();
+        let mut found: Vec<RankedPassage> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let row: i64 = row.get(0)?;
+            if !range.as_ref().is_some_and(|range| range.has(row)) {
+                if found.len() >= limit {
+                    break;
+                }
+                let next = range_of(self.connection, row)?;
+                let is_new = artifacts.insert(next.artifact);
+                is_shown =
+                    self.includes(next.artifact) && (is_new || self.grouping == PassageGrouping::Passage);
+                range = Some(next);
+            }
+            if let Some(range) = range.as_ref().filter(|_| is_shown) {
+                // The last row of a capture that is read is its first passage.
+                if self.grouping == PassageGrouping::Artifact {
+                    found.pop_if(|last| last.capture == range.capture);
+                }
+                found.push(range.passage(row, 0.0));
             }
         }
+        found.sort_by_key(|passage| (Reverse(passage.capture), passage.number));
+        found.truncate(limit);
+        if self.grouping == PassageGrouping::Artifact {
+            for passage in &mut found {
+                passage.more = self.count(passage.artifact)?.saturating_sub(1);
+            }
+        }
+        Ok(found)
     }
-    all.extend(best.into_values());
-    Ok(all)
+
+    /// Returns the number of matching passages of an artifact.
+    fn count(&self, artifact: ArtifactId) -> rusqlite::Result<u64> {
+        let sql = "SELECT s.first, s.passages, s.capture, c.artifact
+                     FROM capture c JOIN search_capture s ON s.capture = c.id WHERE c.artifact = ?1";
+        let mut ranges = self.connection.prepare_cached(sql)?;
+        let mut count = 0;
+        for range in ranges.query_map([artifact.0], row_range)? {
+            let range = range?;
+            let sql =
+                "SELECT count(*) FROM search_text WHERE search_text MATCH ?1 AND rowid >= ?2 AND rowid < ?3";
+            let mut matching = self.connection.prepare_cached(sql)?;
+            let parameters = (&self.expression, range.first, range.end());
+            count += matching.query_row(parameters, |row| row.get::<_, u64>(0))?;
+        }
+        Ok(count)
+    }
+
+    /// Returns the best passage of each artifact, or every passage, in any order.
+    fn scored(&self) -> rusqlite::Result<Vec<RankedPassage>> {
+        let sql = "SELECT rowid, bm25(search_text) FROM search_text WHERE search_text MATCH ?1";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query([&self.expression])?;
+        let mut range: Option<CaptureRowRange> = None;
+        let mut best: BTreeMap<ArtifactId, RankedPassage> = BTreeMap::new();
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (number, score): (i64, f64) = (row.get(0)?, row.get(1)?);
+            if !range.as_ref().is_some_and(|range| range.has(number)) {
+                range = Some(range_of(self.connection, number)?);
+            }
+            let Some(range) = range.as_ref().filter(|range| self.includes(range.artifact)) else { continue };
+            // FTS5 assigns lower scores to better matches.
+            let passage = range.passage(number, -score);
+            match self.grouping {
+                PassageGrouping::Passage => all.push(passage),
+                PassageGrouping::Artifact => {
+                    let best = best.entry(range.artifact);
+                    best.and_modify(|best| *best = better(*best, passage)).or_insert(passage);
+                }
+            }
+        }
+        all.extend(best.into_values());
+        Ok(all)
+    }
 }
 
 /// Returns the better of two passages of an artifact, the first if their scores are equal, and counts the other one.
@@ -142,6 +236,15 @@ fn better(one: RankedPassage, other: RankedPassage) -> RankedPassage {
     }
 }
 
+fn row_range(row: &rusqlite::Row<'_>) -> rusqlite::Result<CaptureRowRange> {
+    Ok(CaptureRowRange {
+        first: row.get(0)?,
+        passages: row.get(1)?,
+        capture: row.get(2)?,
+        artifact: row.get(3)?,
+    })
+}
+
 fn range_of(connection: &Connection, row: i64) -> rusqlite::Result<CaptureRowRange> {
     let range = connection
         .prepare_cached(
@@ -149,15 +252,63 @@ fn range_of(connection: &Connection, row: i64) -> rusqlite::Result<CaptureRowRan
                FROM search_capture s JOIN capture c ON c.id = s.capture
               WHERE s.first = (SELECT max(first) FROM search_capture WHERE first <= ?1)",
         )?
-        .query_row([row], |row| {
-            Ok(CaptureRowRange {
-                first: row.get(0)?,
-                passages: row.get(1)?,
-                capture: row.get(2)?,
-                artifact: row.get(3)?,
-            })
-        })
+        .query_row([row], row_range)
         .optional()?;
     let range = range.filter(|range| range.has(row));
     range.ok_or_else(|| index_damage(format!("row {row} of the search index belongs to no capture")))
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::OpenFlags;
+
+    use super::*;
+
+    /// Returns an index of two captures of an artifact and, between them, one of another. Every passage has a word.
+    fn index() -> Connection {
+        let connection = Connection::open_with_flags("", OpenFlags::default()).unwrap();
+        connection
+            .execute_batch("CREATE TABLE capture (id INTEGER PRIMARY KEY, artifact INTEGER NOT NULL)")
+            .unwrap();
+        connection.execute_batch(super::super::SEARCH).unwrap();
+        connection
+            .execute_batch(
+                "BEGIN;
+                 INSERT INTO capture VALUES (1, 1), (2, 2), (3, 1);
+                 INSERT INTO search_capture VALUES (1, 1, 60000), (60001, 2, 40000), (100001, 3, 3);
+                 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100003)
+                 INSERT INTO search_text (rowid, tool) SELECT i, iif(i % 2, 'word', 'word even') FROM n;
+                 COMMIT",
+            )
+            .unwrap();
+        connection
+    }
+
+    fn found(query: &PassageQuery<'_>, limit: usize) -> Vec<(i64, i64, usize, u64)> {
+        let row = |row: RankedPassage| {
+            assert!(row.score.abs() < f64::EPSILON);
+            (row.artifact.0, row.capture, row.number, row.more)
+        };
+        query.newest(limit).unwrap().into_iter().map(row).collect()
+    }
+
+    #[test]
+    fn the_newest_of_too_many_passages_are_first() {
+        let connection = index();
+        let query = |word: &str, grouping| PassageQuery {
+            connection: &connection,
+            expression: format!("\"{word}\""),
+            among: None,
+            grouping,
+        };
+        assert!(!query("even", PassageGrouping::Artifact).is_common().unwrap());
+        let mut artifacts = query("word", PassageGrouping::Artifact);
+        assert!(artifacts.is_common().unwrap());
+        assert_eq!(found(&artifacts, 9), [(1, 3, 0, 60_002), (2, 2, 0, 39_999)]);
+        assert_eq!(found(&artifacts, 1), [(1, 3, 0, 60_002)]);
+        artifacts.among = Some(BTreeSet::from([ArtifactId(2)]));
+        assert_eq!(found(&artifacts, 9), [(2, 2, 0, 39_999)]);
+        let passages = query("word", PassageGrouping::Passage);
+        assert_eq!(found(&passages, 4), [(1, 3, 0, 0), (1, 3, 1, 0), (1, 3, 2, 0), (2, 2, 0, 0)]);
+    }
 }
