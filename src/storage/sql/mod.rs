@@ -7,6 +7,7 @@ mod artifacts;
 mod captures;
 mod dialect;
 mod names;
+mod restored;
 mod statistics;
 mod stored;
 mod table;
@@ -27,6 +28,7 @@ pub(in crate::storage) use dialect::Dialect;
 pub(in crate::storage) use names::{has_namesake, missing_names, named, names, shared_names};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use names::{has_namesake_condition, is_original};
+pub(in crate::storage) use restored::{delete_strays, restore_rows};
 pub(in crate::storage) use statistics::statistics;
 pub(in crate::storage) use stored::{differently_derived, journaled_row, journaled_rows};
 pub(in crate::storage) use table::SqlTable;
