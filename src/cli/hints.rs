@@ -200,8 +200,7 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
     (
         "file-damaged",
-        "`fsck --repair` rebuilds SQL indexes. If the finding remains, a table is damaged: `copy` the vault to a new one. \
-         If that fails, restore it from a backup.",
+        "`fsck --repair` writes a new file with all rows that can be read, and keeps the damaged one beside it.",
     ),
     (
         "page-shared",
@@ -214,12 +213,13 @@ const REMEDIES: &[(&str, &str)] = &[
     ),
     (
         "schema-differs",
-        "Restore the vault from a backup, or `export --all` the intact artifacts and `import` them into a new vault.",
+        "For a file, `fsck --repair` writes a new one with the right schema, and keeps the other one beside it. Restore a vault in a \
+         database from a backup, or `export --all` the intact artifacts and `import` them into a new vault.",
     ),
     (
         "unreadable",
-        "`fsck --repair` restores what the journal or stored bytes prove. If the finding remains, `copy` the vault to a \
-         new one. If that fails, restore it from a backup.",
+        "`fsck --repair` leaves out what cannot be read, and restores what the journal or stored bytes prove. If the finding \
+         remains, `copy` the vault to a new one. If that fails, restore it from a backup.",
     ),
     (
         "missing-row",

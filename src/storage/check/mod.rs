@@ -130,17 +130,18 @@ pub trait Inspection: Send {
 /// Methods return an error if the vault cannot be read or written.
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
 pub trait Repairs {
-    /// Repairs what is the engine's own, as far as `found` requires it: access rights, indexes, the end of the journal, and
-    /// the rows that say which bytes are stored.
+    /// Repairs what is the engine's own, as far as `found` requires it: access rights, a damaged file, numbers and the end of
+    /// the journal, and the rows that say which bytes are stored.
     fn repair_structures(&self, found: &[Finding]) -> Result<Vec<Repair>>;
 
     /// Stores `bytes` as the blob with this hash unless the vault has it undamaged. Repairs nothing if they have another
     /// hash.
     fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>>;
 
-    /// Writes the rows that follow from the journal alone, and deletes those that refer to missing ones. Other rows that the
-    /// journal does not record are kept. If the journal's chain is broken, or an entry is not understood, it is no proof,
-    /// and only the latter is done. `kinds` are all that this program knows.
+    /// Writes the rows that follow from the journal alone, and deletes those that refer to missing ones. Captures whose bytes
+    /// are not stored are left out, and other rows that the journal does not record are kept. If the journal's chain is
+    /// broken, or an entry is not understood, it is no proof, and rows are only deleted. `kinds` are all that this program
+    /// knows.
     fn rebuild(&self, kinds: &[Kind]) -> Result<Vec<Repair>>;
 
     /// Drops blobs that nothing refers to.

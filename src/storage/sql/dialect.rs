@@ -54,11 +54,15 @@ impl Dialect {
 
     /// Returns the condition that there is an artifact with this core hash.
     pub(super) fn is_stored(self, core: &str) -> String {
-        let condition = match self {
-            Self::Sqlite => format!("substr(a.core, 1, 8) = substr({core}, 1, 8) AND a.core = {core}"),
-            Self::Postgres => format!("a.core = {core}"),
-        };
-        format!("EXISTS (SELECT 1 FROM artifact a WHERE {condition})")
+        format!("EXISTS (SELECT 1 FROM artifact a WHERE {})", self.same_digest("a.core", core))
+    }
+
+    /// Returns the condition that a stored digest is another one.
+    pub(super) fn same_digest(self, stored: &str, other: &str) -> String {
+        match self {
+            Self::Sqlite => format!("substr({stored}, 1, 8) = substr({other}, 1, 8) AND {stored} = {other}"),
+            Self::Postgres => format!("{stored} = {other}"),
+        }
     }
 
     /// Returns the condition that the handles of two rows are the same.
@@ -206,7 +210,7 @@ impl Dialect {
     }
 
     /// Returns the time of an entry of the journal `j`: the one in its text, which is chained.
-    pub(super) fn time_of_entry(self) -> &'static str {
+    pub(in crate::storage) fn time_of_entry(self) -> &'static str {
         match self {
             Self::Sqlite => {
                 // The text of an addition is built from the column.

@@ -9,6 +9,7 @@ mod dialect;
 mod find;
 mod journal;
 mod names;
+mod restored;
 mod search;
 mod statistics;
 mod stored;
@@ -34,6 +35,7 @@ pub(in crate::storage) use find::{ConditionRows, FindSnapshot, RequiredMention, 
 pub(in crate::storage) use find::{PAGE_COLUMNS, SortExpression, matching, page_artifact};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use names::{has_namesake_condition, is_original};
+pub(in crate::storage) use restored::{delete_strays, restore_rows};
 pub(in crate::storage) use search::captures_between;
 pub(in crate::storage) use stored::{differently_derived, journaled_row, journaled_rows};
 pub(in crate::storage) use table::SqlTable;

@@ -10,6 +10,7 @@ use super::compress::Dictionary;
 use super::connection::BUSY_TIMEOUT;
 use super::dictionaries::{self, IS_STALE};
 use super::dictionary_training;
+use super::edit::WriteTransaction;
 use super::error::out_of_order;
 use super::read::SqliteSnapshot;
 use super::recode::DictionaryWithId;
@@ -68,7 +69,9 @@ impl Store {
     pub fn reclaim(&self, at: DateTime<Utc>) -> Result<ReclaimResult> {
         self.empty_log()?;
         let mut done = ReclaimResult { bytes_before: self.size()?, ..ReclaimResult::default() };
-        done.blobs = self.remove_orphans(at)?;
+        let mut edit = self.edit(at)?;
+        done.blobs = edit.remove_orphans()?;
+        edit.commit()?;
         for kind in self.kinds()? {
             done.recompressed += self.recompress(kind, at)?;
         }
@@ -141,18 +144,6 @@ impl Store {
         let size = std::fs::metadata(&self.path).map(|metadata| metadata.len());
         let size = size.map_err(|source| StorageError::io(&self.path, source))?;
         Ok(size + std::fs::metadata(log).map_or(0, |metadata| metadata.len()))
-    }
-
-    fn remove_orphans(&self, at: DateTime<Utc>) -> Result<u64> {
-        let mut edit = self.edit(at)?;
-        let sql = format!("SELECT b.id FROM blob b WHERE {IS_ORPHAN}");
-        edit.orphans = edit.snapshot.rows(&sql, [], |row| row.get(0))?.into_iter().collect();
-        let removed = edit.sweep()?;
-        let sql = "DELETE FROM attribute_value AS v
-                    WHERE NOT EXISTS (SELECT 1 FROM attribute a WHERE a.value = v.id)";
-        edit.connection().execute(sql, []).map_err(|error| edit.snapshot.failed(error))?;
-        edit.commit()?;
-        Ok(removed)
     }
 
     fn kinds(&self) -> Result<Vec<i64>> {
@@ -232,6 +223,19 @@ impl Store {
         let removed = edit.connection().execute(sql, []).map_err(|error| snapshot.failed(error))?;
         edit.commit()?;
         Ok(removed as u64)
+    }
+}
+
+impl WriteTransaction<'_> {
+    /// Removes the blobs that nothing refers to, and the values of attributes that no artifact has. Returns the number of blobs.
+    pub(super) fn remove_orphans(&mut self) -> Result<u64> {
+        let sql = format!("SELECT b.id FROM blob b WHERE {IS_ORPHAN}");
+        self.orphans = self.snapshot.rows(&sql, [], |row| row.get(0))?.into_iter().collect();
+        let removed = self.sweep()?;
+        let sql = "DELETE FROM attribute_value AS v
+                    WHERE NOT EXISTS (SELECT 1 FROM attribute a WHERE a.value = v.id)";
+        self.connection().execute(sql, []).map_err(|error| self.snapshot.failed(error))?;
+        Ok(removed)
     }
 }
 

@@ -16,6 +16,10 @@ use crate::storage::views::is_plain;
 /// The schema of the search index.
 pub(super) const SEARCH: &str = include_str!("../../../migrations/sqlite/search.sql");
 
+/// The query whether there is any part of a search index, complete or not.
+pub(super) const HAS_SEARCH_TABLES: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_schema
+     WHERE name IN ('search_state', 'search_capture', 'search_text') OR name GLOB 'search_text_*')";
+
 /// The page size in bytes. Measured with documents of a few kilobytes: vaults are as small as with 16 KiB and smaller than
 /// with 4 KiB, and a single addition, which writes some 20 pages twice, takes nine tenths of the time that it takes with 16.
 const PAGE_SIZE: u32 = 8_192;
@@ -220,7 +224,7 @@ pub(super) fn create_alone(connection: &mut Connection) -> rusqlite::Result<()> 
 }
 
 /// Creates the schema in an empty database.
-fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.set_transaction_behavior(TransactionBehavior::Immediate);
     let outcome = MIGRATIONS.to_latest(connection);
     connection.set_transaction_behavior(TransactionBehavior::Deferred);

@@ -170,9 +170,7 @@ impl Store {
 
 /// Returns whether there is any part of an index, complete or not.
 fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
-    let sql = "SELECT 1 FROM sqlite_schema
-                WHERE name IN ('search_state', 'search_capture', 'search_text') OR name GLOB 'search_text_*'";
-    connection.prepare_cached(sql)?.exists([])
+    connection.prepare_cached(schema::HAS_SEARCH_TABLES)?.query_row([], |row| row.get(0))
 }
 
 /// Drops those of the tables that exist.

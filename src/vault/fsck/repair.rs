@@ -55,7 +55,9 @@ pub(super) fn repair(
     repair.step(|repair| repair.steps.repair_structures(&repair.report.findings))?;
     repair.step(Repairer::bytes)?;
     repair.step(Repairer::rows)?;
-    let is_of_rows = |repaired: &Repair| !matches!(repaired.subject, Subject::File(_));
+    // Access to a file changes no rows, unlike writing the database again.
+    let is_of_rows =
+        |repaired: &Repair| !matches!(&repaired.subject, Subject::File(name) if name != "database");
     if repair.done.repaired.iter().any(is_of_rows) || repair.has_derived_findings() {
         repair.step(|repair| {
             reindex::reindex(repair.storage, keys, reporter)?;
@@ -103,6 +105,11 @@ impl<'r> Repairer<'r> {
     /// missing ones.
     fn rows(&mut self) -> Result<Vec<Repair>> {
         self.journaled = self.inspect()?.compare_journal(None)?.findings;
+        // Entries that cannot be read may say something else than those before them.
+        let is_left_out = |repaired: &Repair| repaired.subject == Subject::Table("journal".to_owned());
+        if self.done.repaired.iter().any(is_left_out) {
+            return Ok(Vec::new());
+        }
         // Rows that the journal does not record are kept.
         let is_of_journal = self.journaled.iter().any(|finding| finding.info != SURPLUS_ROW);
         let may_be_of_rows = |finding: &Finding| {

@@ -31,7 +31,7 @@ fn expect_repaired(bytes: &[u8], damage: impl Fn(&mut [u8])) {
         let found = findings(&sandbox, &[]);
         assert!(found.contains("file-damaged | "), "{name}\n{found}");
         let repaired = findings(&sandbox, &["--repair"]);
-        assert!(repaired.contains("repaired: rebuilt SQL indexes | file database | "), "{name}\n{repaired}");
+        assert!(repaired.lines().all(|line| line.starts_with("repaired: ")), "{name}\n{repaired}");
         assert_eq!(findings(&sandbox, &[]), "", "{name}\n{repaired}");
         assert_eq!(answers(&sandbox), before, "{name}");
     }

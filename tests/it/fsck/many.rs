@@ -89,7 +89,7 @@ fn a_damaged_dictionary_is_dropped_and_its_blobs_are_restored_from_a_vault_or_fr
             others,
             [
                 "repaired: written from the journal again | table catalog | ",
-                "repaired: dropped a damaged row | table dictionary | ",
+                "repaired: removed what belongs to nothing | table dictionary | ",
                 "repaired: rebuilt, with all indexes of artifacts | index mentions | ",
             ],
             "{from}"

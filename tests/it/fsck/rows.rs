@@ -281,6 +281,22 @@ fn values_that_are_missing_are_restored_if_bytes_or_the_journal_prove_them() {
     }
 }
 
+/// The last entry is lost, and those before it say something else.
+#[test]
+fn what_an_entry_said_that_cannot_be_read_is_not_undone() {
+    let sandbox = annotated();
+    sandbox.run(["tag", "set", "7c8de5910f63", "agreed"]).expect(0);
+    let tags = sandbox.run(["tag", "list", "--json"]).expect(0).stdout;
+    change_types(&sandbox, "UPDATE journal SET chain = NULL WHERE seq = (SELECT max(seq) FROM journal)");
+    let repaired = findings(&sandbox, &["--repair"]);
+    assert!(
+        repaired.contains("repaired: left out rows that cannot be read | table journal | "),
+        "{repaired}"
+    );
+    assert!(repaired.contains("different-row | tag agreed | "), "{repaired}");
+    assert_eq!(sandbox.run(["tag", "list", "--json"]).expect(0).stdout, tags);
+}
+
 #[test]
 fn sizes_follow_from_the_bytes() {
     let original = annotated();

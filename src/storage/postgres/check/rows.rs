@@ -1,7 +1,5 @@
 //! The journal, and the rows of the tables that follow from it.
 
-use std::collections::HashMap;
-
 use postgres::Row as PostgresRow;
 
 use super::{DatabaseInspection, LARGE_ROWS, ROWS, read_all, table};
@@ -144,26 +142,4 @@ fn take_entry(row: &PostgresRow, take: &mut dyn FnMut(JournalRow<'_>)) -> bool {
     let (Ok(seq), Ok(at), Ok(chain)) = (value(row, 0), value(row, 1), digest(row, 3)) else { return false };
     take(JournalRow { seq, text: text(row, 2).ok().as_deref(), chain, at });
     true
-}
-
-/// Entries by their numbers.
-pub(in crate::storage::postgres) type EntriesByNumber = HashMap<i64, EntryText>;
-
-/// Returns the entries with these numbers, as far as they exist and can be parsed.
-pub(in crate::storage::postgres) fn entries(
-    session: &DatabaseTransaction<'_>,
-    mut seqs: Vec<i64>,
-) -> PostgresResult<EntriesByNumber> {
-    seqs.sort_unstable();
-    seqs.dedup();
-    let mut entries = EntriesByNumber::new();
-    let sql = "SELECT seq, entry FROM journal WHERE seq = ANY($1)";
-    session.each(sql, &[&seqs], &mut |row| {
-        // What cannot be parsed is a finding about the entry.
-        if let Some(entry) = text(row, 1).ok().and_then(|text| EntryText::parse(&text).ok()) {
-            entries.insert(value(row, 0)?, entry);
-        }
-        Ok(())
-    })?;
-    Ok(entries)
 }

@@ -74,8 +74,9 @@ pub(super) fn drop_unreferenced(session: &DatabaseTransaction<'_>) -> PostgresRe
     let rows = session.rows(&sql, &[])?;
     let blobs: Vec<BlobHash> = rows.iter().map(|row| blob(row, 0)).collect::<PostgresResult<_>>()?;
     discard(session, &blobs, clock::now())?;
-    let dropped = |blob| Repair { subject: Subject::Blob(blob), did: "dropped" };
-    Ok(blobs.into_iter().map(dropped).collect())
+    let subject = Subject::Table("blob".to_owned());
+    let removed = Repair { subject, did: "removed bytes that nothing refers to" };
+    Ok((!blobs.is_empty()).then_some(removed).into_iter().collect())
 }
 
 /// Returns the hash that damaged bytes have.

@@ -1,9 +1,8 @@
 //! Repairs of the record of where the journal ends, and of what is stored beside the texts of entries.
 
-use crate::storage::check::finding::DIFFERENT_ROW;
-use crate::storage::check::{Finding, JournalReplay, Repair, Subject};
+use crate::storage::check::{JournalReplay, Repair, Subject};
 use crate::storage::entry::EntryText;
-use crate::storage::postgres::check::rows::{entries, replay};
+use crate::storage::postgres::check::rows::replay;
 use crate::storage::postgres::columns::{text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
@@ -31,35 +30,21 @@ pub(super) fn is_whole(session: &DatabaseTransaction<'_>, replay: &JournalReplay
     Ok(session.row(sql, &[&head.seq.cast_signed(), &head.chain])?.is_some())
 }
 
-/// Gives entries the times and actions in their texts, which are chained. `defects` are those of the entries.
-pub(super) fn restore_columns(
-    session: &DatabaseTransaction<'_>,
-    defects: &[Finding],
-    repaired: &mut Vec<Repair>,
-) -> PostgresResult<()> {
-    let defects = defects.iter().filter(|finding| finding.info == DIFFERENT_ROW);
-    let seqs = defects.filter_map(|finding| match finding.subject {
-        Subject::Entry(seq) => Some(seq),
-        _ => None,
-    });
-    for (seq, entry) in entries(session, seqs.collect())? {
-        if let Some(at) = EntryText::milliseconds(&entry) {
-            session.execute("UPDATE journal SET at = $2 WHERE seq = $1", &[&seq, &at])?;
-            repaired.push(Repair { subject: Subject::Entry(seq), did: "given the time of its text" });
-        }
-    }
-    let mut different: Vec<(i64, String)> = Vec::new();
-    session.each("SELECT seq, action, entry FROM journal ORDER BY seq", &[], &mut |row| {
-        let written = text(row, 2).ok().and_then(|text| EntryText::action(&text).ok());
-        let written = written.filter(|written| value::<&str>(row, 1).ok() != Some(written.as_str()));
-        if let Some(written) = written {
-            different.push((value(row, 0)?, written));
+/// Gives entries the times and actions in their texts, which are chained. Returns whether some had others.
+pub(super) fn restore_columns(session: &DatabaseTransaction<'_>) -> PostgresResult<bool> {
+    let mut different: Vec<(i64, i64, String)> = Vec::new();
+    session.each("SELECT seq, at, action, entry FROM journal", &[], &mut |row| {
+        let text = text(row, 3)?;
+        if let (Ok(entry), Ok(action)) = (EntryText::parse(&text), EntryText::action(&text))
+            && let Some(at) = entry.milliseconds()
+            && (value::<i64>(row, 1).ok() != Some(at) || value::<&str>(row, 2).ok() != Some(action.as_str()))
+        {
+            different.push((value(row, 0)?, at, action));
         }
         Ok(())
     })?;
-    for (seq, action) in different {
-        session.execute("UPDATE journal SET action = $2 WHERE seq = $1", &[&seq, &action])?;
-        repaired.push(Repair { subject: Subject::Entry(seq), did: "given the action of its text" });
+    for (seq, at, action) in &different {
+        session.execute("UPDATE journal SET at = $2, action = $3 WHERE seq = $1", &[seq, at, action])?;
     }
-    Ok(())
+    Ok(!different.is_empty())
 }

@@ -5,7 +5,8 @@
 
 mod blobs;
 mod journal;
-mod rows;
+
+use std::collections::BTreeMap;
 
 use super::check::rows::replay;
 use super::error::{PostgresError, PostgresResult};
@@ -15,10 +16,11 @@ use super::vault::PostgresStorage;
 use crate::artifact::Kind;
 use crate::clock;
 use crate::digest::{BlobHash, Digest};
+use crate::storage::catalog::Row;
 use crate::storage::check::finding::BROKEN_CHAIN;
-use crate::storage::check::{Finding, JournalReplay, Repair, Repairs, Subject};
+use crate::storage::check::{ExpectedCatalog, Finding, JournalReplay, Repair, Repairs, Subject};
 use crate::storage::entry::Entry;
-use crate::storage::{BUSY_TIMEOUT, Result};
+use crate::storage::{BUSY_TIMEOUT, Result, sql};
 
 impl Repairs for PostgresStorage {
     fn repair_structures(&self, found: &[Finding]) -> Result<Vec<Repair>> {
@@ -47,15 +49,21 @@ impl Repairs for PostgresStorage {
     fn rebuild(&self, kinds: &[Kind]) -> Result<Vec<Repair>> {
         self.repair(|session| {
             let mut repaired = Vec::new();
+            let mut did =
+                |table: &str, did| repaired.push(Repair { subject: Subject::Table(table.to_owned()), did });
             if let Some(replay) = replay(session)?.filter(JournalReplay::is_proven)
                 && journal::is_whole(session, &replay)?
             {
-                rows::write(session, &replay.catalog, kinds)?;
-                let subject = Subject::Table("catalog".to_owned());
-                repaired.push(Repair { subject, did: "written from the journal again" });
-                journal::restore_columns(session, &replay.findings, &mut repaired)?;
+                restore_kinds(session, &replay.catalog, kinds)?;
+                sql::restore_rows(session, &replay.catalog)?;
+                did("catalog", "written from the journal again");
+                if journal::restore_columns(session)? {
+                    did("journal", "given what the texts of its entries say");
+                }
             }
-            rows::drop_strays(session, &mut repaired)?;
+            for table in sql::delete_strays(session)? {
+                did(table, "removed rows that refer to missing ones");
+            }
             Ok(repaired)
         })
     }
@@ -94,6 +102,30 @@ impl PostgresStorage {
         };
         repair().map_err(|failure: PostgresError| failure.at(self.server.name()))
     }
+}
+
+/// Inserts the rows of kinds that are missing, and gives all what this program says of them. A kind gets the number that an
+/// artifact of the kind has, so that roles still refer to it.
+fn restore_kinds(
+    session: &DatabaseTransaction<'_>,
+    catalog: &ExpectedCatalog,
+    kinds: &[Kind],
+) -> PostgresResult<()> {
+    let artifact = |row| if let Row::Artifact { core, kind, .. } = row { Some((kind, core)) } else { None };
+    for (name, core) in catalog.rows().filter_map(artifact).collect::<BTreeMap<_, _>>() {
+        let sql = "INSERT INTO kind (id, name, is_directory)
+                   SELECT coalesce(
+                     (SELECT kind FROM artifact WHERE core = $2 AND kind NOT IN (SELECT id FROM kind)),
+                     greatest((SELECT max(id) FROM kind), (SELECT max(kind) FROM artifact), 0) + 1), $1, false
+                    WHERE NOT EXISTS (SELECT 1 FROM kind WHERE name = $1)";
+        session.execute(sql, &[&name, &core])?;
+    }
+    for kind in kinds {
+        let sql = "UPDATE kind SET stated_by = $2, is_directory = $3
+                    WHERE name = $1 AND (stated_by, is_directory) IS DISTINCT FROM ($2, $3)";
+        session.execute(sql, &[&kind.name(), &kind.inverse_relation(), &kind.is_of_directories()])?;
+    }
+    Ok(())
 }
 
 /// Appends an entry for each repair to the journal.

@@ -35,7 +35,7 @@ use crate::storage::check::{
 
 pub(super) use permissions::restrict_permissions;
 pub(super) use rows::replay;
-pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
+pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS};
 
 /// A vault at one point in time, for checking.
 pub(in crate::storage::sqlite) struct FileInspection<'s> {

@@ -8,9 +8,9 @@ use crate::artifact::parse_manifest;
 use crate::digest::{BlobHash, Digest};
 use crate::storage::PayloadDefect;
 use crate::storage::check::{Repair, Subject};
-use crate::storage::sqlite::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS, UNREFERENCED};
+use crate::storage::sqlite::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS};
 use crate::storage::sqlite::content::as_bytes;
-use crate::storage::sqlite::dictionaries::{DecompressionDictionaryCache, DictionarySeal};
+use crate::storage::sqlite::dictionaries::DecompressionDictionaryCache;
 use crate::storage::sqlite::digest_stripping;
 use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::ids::{BLOBS, MAX_ROW, blob_id, next_row};
@@ -24,19 +24,15 @@ pub(super) fn store(transaction: &Transaction<'_>, blob: BlobHash, bytes: &[u8])
     let id = match blob_id(transaction, blob)? {
         Some(id) if read(transaction, id, blob).is_ok() => return Ok(false),
         Some(id) => id,
-        None => insert(transaction, blob)?,
+        None => {
+            let id = next_row(transaction, BLOBS)?;
+            let sql = "INSERT INTO blob (id, digest, size) VALUES (?1, ?2, 0)";
+            transaction.execute(sql, (id, blob.0.as_bytes()))?;
+            id
+        }
     };
     restore(transaction, id, bytes)?;
     Ok(true)
-}
-
-/// Inserts the row of a blob whose bytes are not stored, and returns its number.
-pub(super) fn insert(transaction: &Transaction<'_>, blob: BlobHash) -> rusqlite::Result<i64> {
-    let id = next_row(transaction, BLOBS)?;
-    transaction
-        .prepare_cached("INSERT INTO blob (id, digest, size) VALUES (?1, ?2, 0)")?
-        .execute((id, blob.0.as_bytes()))?;
-    Ok(id)
 }
 
 fn read(connection: &Connection, id: i64, blob: BlobHash) -> Result<Vec<u8>, ReadFailure> {
@@ -45,7 +41,7 @@ fn read(connection: &Connection, id: i64, blob: BlobHash) -> Result<Vec<u8>, Rea
 }
 
 /// Makes the rows of blobs those of the stored bytes: their hashes and sizes, if the hash is one that the vault should have.
-/// Removes from payloads what their encodings do not use, and dictionaries that are damaged and that nothing needs.
+/// Removes from payloads what their encodings do not use.
 pub(super) fn settle(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlite::Result<()> {
     let digests = format!("UPDATE payload SET digests = NULL WHERE {SURPLUS_DIGESTS}");
     let dictionaries = format!("UPDATE payload SET dictionary = NULL WHERE {SURPLUS_DICTIONARY}");
@@ -68,8 +64,7 @@ pub(super) fn settle(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) 
     }
     let sql = "DELETE FROM blob WHERE id NOT IN (SELECT blob FROM payload) AND EXISTS
                  (SELECT 1 FROM blob o JOIN payload p ON p.blob = o.id WHERE o.digest = blob.digest)";
-    transaction.execute(sql, [])?;
-    drop_damaged_dictionaries(transaction, repaired)
+    transaction.execute(sql, []).map(drop)
 }
 
 /// Gives blobs with numbers that no addition assigns the next ones that are free.
@@ -103,9 +98,9 @@ fn settle_blob(
 ) -> rusqlite::Result<Option<BlobHash>> {
     let row = transaction
         .prepare_cached("SELECT digest, size FROM blob WHERE id = ?1")?
-        .query_row([id], |row| Ok((row.get::<_, Digest>(0).ok().map(BlobHash), row.get::<_, i64>(1).ok())))
+        .query_row([id], |row| Ok((BlobHash(row.get(0)?), row.get::<_, i64>(1)?)))
         .optional()?;
-    let (digest, size) = row.unwrap_or_default();
+    let (digest, size) = row.unzip();
     let is_right = |bytes: &[u8]| size == i64::try_from(bytes.len()).ok();
     if digest.is_some_and(|digest| read(transaction, id, digest).is_ok_and(|bytes| is_right(&bytes))) {
         return Ok(None);
@@ -146,9 +141,7 @@ fn settle_blob(
 fn known_blobs(connection: &Connection) -> rusqlite::Result<BTreeSet<BlobHash>> {
     let digests = |sql: &str| {
         let mut statement = connection.prepare(sql)?;
-        // A hash that cannot be read is none.
-        let read = statement.query_map([], |row| Ok(row.get::<_, Digest>(0).ok().map(BlobHash)))?;
-        read.filter_map(Result::transpose).collect::<rusqlite::Result<BTreeSet<_>>>()
+        statement.query_map([], |row| row.get(0).map(BlobHash))?.collect::<rusqlite::Result<BTreeSet<_>>>()
     };
     let mut known =
         digests("SELECT capture FROM journal WHERE capture IS NOT NULL UNION SELECT digest FROM blob")?;
@@ -160,60 +153,6 @@ fn known_blobs(connection: &Connection) -> rusqlite::Result<BTreeSet<BlobHash>> 
         known.extend(files.into_iter().flatten().map(|(_, file)| file));
     }
     Ok(known)
-}
-
-/// Stores the bytes that damaged dictionaries were used for without them, as far as they can be read, and drops those that
-/// nothing needs.
-pub(super) fn drop_damaged_dictionaries(
-    transaction: &Transaction<'_>,
-    repaired: &mut Vec<Repair>,
-) -> rusqlite::Result<()> {
-    for (dictionary, _) in damaged_dictionaries(transaction)? {
-        let users: Vec<(i64, Digest)> = transaction
-            .prepare(
-                "SELECT b.id, b.digest FROM payload p JOIN blob b ON b.id = p.blob WHERE p.dictionary = ?1",
-            )?
-            .query_map([dictionary], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?;
-        for (id, digest) in users {
-            if let Ok(bytes) = read(transaction, id, BlobHash(digest)) {
-                restore(transaction, id, &bytes)?;
-            }
-        }
-        let sql = "DELETE FROM dictionary WHERE id = ?1
-                     AND id NOT IN (SELECT dictionary FROM payload WHERE dictionary IS NOT NULL)";
-        if transaction.execute(sql, [dictionary])? > 0 {
-            repaired.push(Repair {
-                subject: Subject::Table("dictionary".to_owned()),
-                did: "dropped a damaged row",
-            });
-        }
-    }
-    Ok(())
-}
-
-/// Drops blobs that nothing refers to.
-pub(super) fn drop_unreferenced(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<Repair>> {
-    let mut repaired = Vec::new();
-    loop {
-        let blobs: Vec<(i64, Digest)> = transaction
-            .prepare(UNREFERENCED)?
-            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-            .collect::<rusqlite::Result<_>>()?;
-        let before = repaired.len();
-        for (id, digest) in blobs {
-            transaction.execute("UPDATE mention_list SET blob = NULL WHERE blob = ?1", [id])?;
-            transaction.execute("DELETE FROM payload WHERE blob = ?1", [id])?;
-            // If rows are out of order, a row that was read may not be found.
-            if transaction.execute("DELETE FROM blob WHERE id = ?1", [id])? > 0 {
-                repaired.push(Repair { subject: Subject::Blob(BlobHash(digest)), did: "dropped" });
-            }
-        }
-        // Blobs needed only by dropped ones are dropped in the next round.
-        if repaired.len() == before {
-            return Ok(repaired);
-        }
-    }
 }
 
 /// Stores `bytes` whole as the blob with this row id, in the form from which its deltas can be read.
@@ -273,22 +212,4 @@ fn write_payload(
         (blob, encoding, digests, stored),
     )?;
     Ok(())
-}
-
-fn damaged_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, Digest)>> {
-    let mut damaged = Vec::new();
-    let mut statement = connection.prepare(
-        "SELECT d.id, d.digest, d.bytes, d.begun, coalesce(k.name, '') FROM dictionary d
-           LEFT JOIN kind k ON k.id = d.kind ORDER BY d.id",
-    )?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        let digest: Digest = row.get(1)?;
-        let content = Digest::from_content(row.get_ref(2)?.as_blob()?);
-        let sealed = DictionarySeal { begun: row.get(3)?, kind: row.get_ref(4)?.as_str()? };
-        if sealed.digest(&content) != digest {
-            damaged.push((row.get(0)?, digest));
-        }
-    }
-    Ok(damaged)
 }

@@ -1,11 +1,9 @@
-//! Repairs of the journal's own columns: numbers that the chain proves, and what is stored beside texts.
+//! Numbers of the journal's entries, which the chain proves.
 
 use rusqlite::Transaction;
 
 use crate::digest::Digest;
-use crate::storage::check::finding::DIFFERENT_ROW;
-use crate::storage::check::{Finding, Repair, Subject};
-use crate::storage::entry::EntryText;
+use crate::storage::check::{Repair, Subject};
 use crate::storage::journal::next;
 use crate::storage::sqlite::schema;
 
@@ -48,34 +46,4 @@ fn moved_entry(transaction: &Transaction<'_>) -> rusqlite::Result<Option<(i64, i
         }
     }
     Ok(None)
-}
-
-/// Gives entries the times in their texts, which are chained, and empties the columns of additions in entries that have a
-/// text. `defects` are those of the entries.
-pub(super) fn restore_columns(
-    transaction: &Transaction<'_>,
-    defects: &[Finding],
-    repaired: &mut Vec<Repair>,
-) -> rusqlite::Result<()> {
-    for Finding { info, subject, .. } in defects {
-        let Subject::Entry(seq) = subject else { continue };
-        if *info != DIFFERENT_ROW {
-            continue;
-        }
-        let text: Option<String> =
-            transaction.query_row("SELECT entry FROM journal WHERE seq = ?1", [seq], |row| row.get(0))?;
-        let entry = text.and_then(|text| EntryText::parse(&text).ok());
-        if let Some(at) = entry.and_then(|entry| entry.milliseconds()) {
-            transaction.execute("UPDATE journal SET at = ?2 WHERE seq = ?1", (seq, at))?;
-            repaired.push(Repair { subject: subject.clone(), did: "given the time of its text" });
-        }
-    }
-    let sql = "UPDATE journal
-                  SET actor = NULL, kind = NULL, core = NULL, capture = NULL, size = NULL, source_path = NULL
-                WHERE entry IS NOT NULL AND coalesce(actor, kind, core, capture, size, source_path) IS NOT NULL";
-    if transaction.execute(sql, [])? > 0 {
-        let subject = Subject::Table("journal".to_owned());
-        repaired.push(Repair { subject, did: "removed what is not in the texts of its entries" });
-    }
-    Ok(())
 }
