@@ -236,14 +236,48 @@ impl ExpectedCatalog {
         self.artifacts.get_mut(&core)?.captures.iter_mut().find(|known| known.capture == capture)
     }
 
-    /// Returns the rows of all tables, those of artifacts and their captures first, in the order in which they were added.
+    /// Returns the rows of all tables that were not compared, those of artifacts and their captures first, in the order in
+    /// which they were added.
     pub(in crate::storage) fn rows(&self) -> impl Iterator<Item = Row> {
         let mut artifacts: Vec<_> = self.artifacts.iter().collect();
         artifacts.sort_unstable_by_key(|(_, artifact)| artifact.entry);
         let artifacts = artifacts.into_iter().flat_map(|(core, artifact)| artifact.rows(*core));
+        artifacts.chain(self.rows_of_others())
+    }
+
+    /// Returns the rows of annotations and tombstones.
+    fn rows_of_others(&self) -> impl Iterator<Item = Row> {
         let annotations = self.annotations.iter().map(|(key, annotation)| annotation.row(key));
-        let tombstones = self.tombstones.values().flatten().cloned().map(Row::Tombstone);
-        artifacts.chain(annotations).chain(tombstones)
+        annotations.chain(self.tombstones.values().flatten().cloned().map(Row::Tombstone))
+    }
+
+    /// Removes the row with the key of `stored` from what is expected, and returns it.
+    fn take(&mut self, stored: &Row) -> Option<Row> {
+        match stored {
+            Row::Artifact { core, .. } => {
+                let known = self.artifacts.get_mut(core)?;
+                (!std::mem::replace(&mut known.is_stored, true)).then(|| known.row(*core))
+            }
+            Row::Capture { core, capture, .. } => {
+                let known = self.capture_mut(*core, *capture)?;
+                (!std::mem::replace(&mut known.is_stored, true)).then(|| known.row(*core))
+            }
+            Row::Signature { core, capture, .. } => {
+                let known = self.capture_mut(*core, *capture)?;
+                let row = known.signature_row(*core);
+                known.signature = None;
+                row
+            }
+            Row::Tombstone(Tombstone { digest, core, entry, .. }) => {
+                let removed = self.tombstones.get_mut(core)?;
+                let is_same = |known: &Tombstone| (known.digest, known.entry) == (*digest, *entry);
+                Some(Row::Tombstone(removed.swap_remove(removed.iter().position(is_same)?)))
+            }
+            stored => {
+                let key = stored.annotation_key()?;
+                self.annotations.remove(&key).map(|known| known.row(&key))
+            }
+        }
     }
 
     /// Returns the captures that were added and not removed, and that have `digest` or belong to the artifact with this core
@@ -286,15 +320,10 @@ impl ExpectedArtifact {
 
     fn rows(&self, core: CoreHash) -> impl Iterator<Item = Row> {
         let captures = self.captures.iter().flat_map(move |known| {
-            let signature = known.signature.as_deref().map(|(state, key_id)| Row::Signature {
-                core,
-                capture: known.capture,
-                state: state.clone(),
-                key_id: key_id.clone(),
-            });
-            std::iter::once(known.row(core)).chain(signature)
+            let row = (!known.is_stored).then(|| known.row(core));
+            row.into_iter().chain(known.signature_row(core))
         });
-        std::iter::once(self.row(core)).chain(captures)
+        (!self.is_stored).then(|| self.row(core)).into_iter().chain(captures)
     }
 }
 
@@ -303,6 +332,11 @@ impl ExpectedCapture {
         let Self { capture, entry, size, added_at, seen_at, .. } = *self;
         let source_path = self.source_path.as_deref().map(str::to_owned);
         Row::Capture { core, capture, entry, size, added_at, seen_at, source_path }
+    }
+
+    fn signature_row(&self, core: CoreHash) -> Option<Row> {
+        let (state, key_id) = self.signature.as_deref()?.clone();
+        Some(Row::Signature { core, capture: self.capture, state, key_id })
     }
 }
 
@@ -333,69 +367,41 @@ impl CatalogComparison {
     }
 
     /// Compares a stored row.
-    pub(in crate::storage) fn take(&mut self, stored: Row) {
-        match stored {
-            Row::Artifact { core, .. } => {
-                let found = self.expected.artifacts.get_mut(&core).filter(|known| !known.is_stored);
-                let expected = found.map(|known| {
-                    known.is_stored = true;
-                    known.row(core)
-                });
-                self.compare(Subject::Artifact(core), "artifact", &stored, expected);
+    pub(in crate::storage) fn take(&mut self, stored: &Row) {
+        let finding = match self.expected.take(stored) {
+            None => (SURPLUS_ROW, format!("{stored}: the journal does not record it")),
+            Some(expected) => {
+                self.counts.count(stored);
+                if *stored == expected {
+                    return;
+                }
+                let columns = different_columns(stored, &expected);
+                (DIFFERENT_ROW, format!("{stored}: {columns} differs from the journal"))
             }
-            Row::Capture { core, capture, .. } => {
-                let found = self.expected.capture_mut(core, capture).filter(|known| !known.is_stored);
-                let expected = found.map(|known| {
-                    known.is_stored = true;
-                    known.row(core)
-                });
-                self.compare(Subject::Capture(capture), "capture", &stored, expected);
-            }
-            Row::Signature { core, capture, .. } => {
-                let found = self.expected.capture_mut(core, capture).and_then(|known| known.signature.take());
-                let expected =
-                    found.map(|known| Row::Signature { core, capture, state: known.0, key_id: known.1 });
-                self.compare(Subject::Capture(capture), "signature", &stored, expected);
-            }
-            Row::Tombstone(Tombstone { digest, core, entry, .. }) => {
-                let recorded = self.expected.tombstones.get_mut(&core);
-                let expected = recorded.and_then(|recorded| {
-                    let is_same = |known: &Tombstone| (known.digest, known.entry) == (digest, entry);
-                    Some(Row::Tombstone(recorded.swap_remove(recorded.iter().position(is_same)?)))
-                });
-                self.compare(Subject::Tombstone(digest), "tombstone", &stored, expected);
-            }
-            stored => {
-                let Some((key, _)) = self.expected.annotation(stored.clone()) else { return };
-                let expected = self.expected.annotations.remove(&key).map(|known| known.row(&key));
-                let (subject, row) = annotation_subject(&key);
-                self.compare(subject, &row, &stored, expected);
-            }
-        }
-    }
-
-    fn compare(&mut self, subject: Subject, row: &str, stored: &Row, expected: Option<Row>) {
-        let Some(expected) = expected else {
-            let detail = format!("{row}: the journal does not record it");
-            return self.findings.push(Finding::new(SURPLUS_ROW, subject, detail));
         };
-        self.counts.count(stored);
-        if *stored != expected {
-            let detail = format!("{row}: {} differs from the journal", different_columns(stored, &expected));
-            self.findings.push(Finding::new(DIFFERENT_ROW, subject, detail));
-        }
+        self.findings.push(Finding::new(finding.0, Subject::from(stored), finding.1));
     }
 
     /// Reports the rows of a table that follow from the journal and were not among those that were compared. `unread` are
     /// those that could not be read.
     pub(in crate::storage) fn finish_table(&mut self, table: JournaledTable, unread: &UnreadRows) {
-        let missing = self.missing(table);
-        let (unreadable, missing): (Vec<_>, Vec<_>) = missing.into_iter().partition(|(number, ..)| {
-            unread.are_incomplete
-                || number.is_some_and(|number| unread.numbers.contains(&number.cast_signed()))
-        });
-        if !unreadable.is_empty() {
-            let detail = match unreadable.len() {
+        let mut unreadable = 0;
+        for row in self.missing(table) {
+            let is_unread = match row {
+                Row::Artifact { entry, .. } | Row::Capture { entry, .. } => {
+                    unread.numbers.contains(&entry.cast_signed())
+                }
+                _ => false,
+            };
+            if unread.are_incomplete || is_unread {
+                unreadable += 1;
+            } else {
+                let detail = self.recorded(&row);
+                self.findings.push(Finding::new(MISSING_ROW, Subject::from(&row), detail));
+            }
+        }
+        if unreadable > 0 {
+            let detail = match unreadable {
                 1 => "1 row that follows from the journal is not in the part that can be read".to_owned(),
                 rows => {
                     format!("{rows} rows that follow from the journal are not in the part that can be read")
@@ -403,53 +409,30 @@ impl CatalogComparison {
             };
             self.findings.push(Finding::new(UNREADABLE, Subject::Table(table.name().to_owned()), detail));
         }
-        for (_, subject, detail) in missing {
-            self.findings.push(Finding::new(MISSING_ROW, subject, detail));
+    }
+
+    /// Returns the rows of a table that were not compared.
+    fn missing(&self, table: JournaledTable) -> Vec<Row> {
+        use JournaledTable::{Artifact, Capture, Signature};
+        let is_of_table = |row: &Row| row.table() == table.name();
+        if matches!(table, Artifact | Capture | Signature) {
+            let artifacts = self.expected.artifacts.iter();
+            artifacts.flat_map(|(core, artifact)| artifact.rows(*core)).filter(is_of_table).collect()
+        } else {
+            self.expected.rows_of_others().filter(is_of_table).collect()
         }
     }
 
-    /// Returns the numbers of the missing rows that have one, their subjects, and details.
-    fn missing(&self, table: JournaledTable) -> Vec<(Option<u64>, Subject, String)> {
-        let named = |row: &str| format!("{row}: the journal records it");
-        let artifacts = self.expected.artifacts.iter();
-        match table {
-            JournaledTable::Artifact => artifacts
-                .filter(|(_, known)| !known.is_stored)
-                .map(|(core, known)| (Some(known.entry), Subject::Artifact(*core), named("artifact")))
-                .collect(),
-            JournaledTable::Capture | JournaledTable::Signature => artifacts
-                .flat_map(|(core, artifact)| {
-                    artifact.captures.iter().map(move |known| (core, artifact, known))
-                })
-                .filter(|(.., known)| match table {
-                    JournaledTable::Signature => known.signature.is_some(),
-                    _ => !known.is_stored,
-                })
-                .map(|(core, artifact, known)| {
-                    let detail = format!("{} (artifact {core}, kind {})", named(table.name()), artifact.kind);
-                    (Some(known.entry), Subject::Capture(known.capture), detail)
-                })
-                .collect(),
-            JournaledTable::Tombstone => {
-                let digests = self.expected.tombstones.values().flatten();
-                let missing = |Tombstone { digest, entry, .. }: &Tombstone| {
-                    let detail = format!("tombstone: entry {entry} removed it");
-                    (None, Subject::Tombstone(*digest), detail)
-                };
-                digests.map(missing).collect()
+    /// Returns what the journal says of a missing row.
+    fn recorded(&self, row: &Row) -> String {
+        match row {
+            Row::Tombstone(Tombstone { entry, .. }) => format!("{row}: entry {entry} removed it"),
+            Row::Capture { core, .. } | Row::Signature { core, .. } => {
+                let kind = self.expected.artifacts.get(core).map(|artifact| &*artifact.kind);
+                let kind = kind.unwrap_or_default();
+                format!("{row}: the journal records it (artifact {core}, kind {kind})")
             }
-            JournaledTable::Tag
-            | JournaledTable::Note
-            | JournaledTable::Pin
-            | JournaledTable::Label
-            | JournaledTable::Link => {
-                let keys = self.expected.annotations.keys().filter(|key| key.table() == table.name());
-                let missing = |key| {
-                    let (subject, row) = annotation_subject(key);
-                    (None, subject, named(&row))
-                };
-                keys.map(missing).collect()
-            }
+            _ => format!("{row}: the journal records it"),
         }
     }
 
@@ -457,20 +440,6 @@ impl CatalogComparison {
     pub(in crate::storage) fn into_findings(mut self) -> (CatalogCounts, Vec<Finding>) {
         finding::sort(&mut self.findings);
         (self.counts, self.findings)
-    }
-}
-
-/// Returns the subject of findings about an annotation, and the name of its row.
-fn annotation_subject(key: &RowKey) -> (Subject, String) {
-    match key {
-        RowKey::Tag(name) => (Subject::Tag(name.clone()), "tag".to_owned()),
-        RowKey::Note(core) => (Subject::Artifact(*core), "note".to_owned()),
-        RowKey::Pin(core) => (Subject::Artifact(*core), "pin".to_owned()),
-        RowKey::Label(core, key) => (Subject::Artifact(*core), format!("label {key:?}")),
-        RowKey::Link(source, relation, target) => {
-            (Subject::Artifact(*source), format!("link {relation:?} to {target}"))
-        }
-        RowKey::Signature(_, capture) => (Subject::Capture(*capture), "signature".to_owned()),
     }
 }
 
@@ -572,7 +541,7 @@ mod tests {
         let mut compared = CatalogComparison::new(catalog_after(&entries));
         let rows: Vec<Row> = catalog_after(&entries).rows().collect();
         for row in rows {
-            compared.take(row);
+            compared.take(&row);
         }
         for table in JournaledTable::ALL {
             compared.finish_table(table, &UnreadRows::default());
@@ -610,7 +579,7 @@ mod tests {
         let one = digest("one");
         let entries = [add(&one, &one), entry_of("note", &format!(r#""core":"{one}","note":"n""#))];
         let mut compared = CatalogComparison::new(catalog_after(&entries));
-        compared.take(Row::Note { core: CoreHash(one), text: "m".to_owned(), at: 0 });
+        compared.take(&Row::Note { core: CoreHash(one), text: "m".to_owned(), at: 0 });
         let (_, findings) = compared.into_findings();
         assert_eq!(findings[0].detail, "note: text, at differs from the journal");
         assert_eq!(findings[0].info, DIFFERENT_ROW);

@@ -159,7 +159,7 @@ impl dyn Inspection + '_ {
         findings.append(&mut defects);
         let mut compared = CatalogComparison::new(catalog);
         for table in JournaledTable::ALL {
-            let unread = self.rows(table, &mut |row| compared.take(row), &mut findings)?;
+            let unread = self.rows(table, &mut |row| compared.take(&row), &mut findings)?;
             compared.finish_table(table, &unread);
         }
         let (counts, mut different) = compared.into_findings();

@@ -31,11 +31,15 @@ impl Dialect {
 
     /// Returns the condition that there is an artifact with this core hash.
     pub(super) fn is_stored(self, core: &str) -> String {
-        let condition = match self {
-            Self::Sqlite => format!("substr(a.core, 1, 8) = substr({core}, 1, 8) AND a.core = {core}"),
-            Self::Postgres => format!("a.core = {core}"),
-        };
-        format!("EXISTS (SELECT 1 FROM artifact a WHERE {condition})")
+        format!("EXISTS (SELECT 1 FROM artifact a WHERE {})", self.same_digest("a.core", core))
+    }
+
+    /// Returns the condition that two digests are the same, the first of which is indexed.
+    pub(super) fn same_digest(self, one: &str, other: &str) -> String {
+        match self {
+            Self::Sqlite => format!("substr({one}, 1, 8) = substr({other}, 1, 8) AND {one} = {other}"),
+            Self::Postgres => format!("{one} = {other}"),
+        }
     }
 
     /// Returns the condition that the handles of two rows are the same.
@@ -131,6 +135,22 @@ impl Dialect {
         match self {
             Self::Sqlite => "blob",
             Self::Postgres => "digest",
+        }
+    }
+
+    /// Returns the column of a blob to which others refer.
+    pub(super) fn key_of_blobs(self) -> &'static str {
+        match self {
+            Self::Sqlite => "id",
+            Self::Postgres => "digest",
+        }
+    }
+
+    /// Returns whether artifacts of a kind are directories, and the name of their only file, if that is recorded.
+    pub(super) fn form_of_kinds(self) -> &'static str {
+        match self {
+            Self::Sqlite => "member IS NULL, member",
+            Self::Postgres => "is_directory, NULL",
         }
     }
 

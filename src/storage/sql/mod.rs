@@ -6,6 +6,7 @@ mod annotations;
 mod artifacts;
 mod captures;
 mod dialect;
+mod inspection;
 mod names;
 mod statistics;
 mod stored;
@@ -24,11 +25,20 @@ pub(in crate::storage) use annotations::{
 pub(in crate::storage) use artifacts::{artifacts, attributes, attributes_named, resolve};
 pub(in crate::storage) use captures::{captures, captures_with, preferred_captures};
 pub(in crate::storage) use dialect::Dialect;
+#[cfg(feature = "postgres")]
+pub(in crate::storage) use inspection::blobs_without_captures;
+pub(in crate::storage) use inspection::{
+    Question, QuestionSubject, SqlInspection, ask, captures_sealed_for, journaled_rows_of, stored_kinds,
+    take_journaled, undeleted_artifacts, unreferenced_blobs,
+};
 pub(in crate::storage) use names::{has_namesake, missing_names, named, names, shared_names};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use names::{has_namesake_condition, is_original};
 pub(in crate::storage) use statistics::statistics;
-pub(in crate::storage) use stored::{differently_derived, journaled_row, journaled_rows};
+pub(in crate::storage) use stored::{
+    DerivedTable, captured, captured_rows, derived_row, derived_rows, differently_derived, journaled_row,
+    journaled_rows,
+};
 pub(in crate::storage) use table::SqlTable;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use table::SqlType;

@@ -11,7 +11,7 @@ use crate::artifact::{KeyRing, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::intake::pipeline::{self, PipelineEvent};
 use crate::storage::check::finding::{self, Finding, INDEX_DIFFERS, MISSING_ROW, Subject, UNREADABLE};
-use crate::storage::check::{ArtifactFacts, CheckedArtifact, Inspection, IntegrityLevel};
+use crate::storage::check::{CheckedArtifact, Inspection, IntegrityLevel, Row, compare_rows, rows_of};
 use crate::storage::{Result, Storage, StorageError};
 
 /// Checks the artifacts that `options` select, and, if these are all artifacts, whether lookups of digests find them.
@@ -63,7 +63,7 @@ enum FsckItemResult {
 
 /// The data derived from an admitted capture.
 struct DerivedCaptureData {
-    facts: ArtifactFacts,
+    rows: Vec<Row>,
     embedded: Vec<(CoreHash, CaptureHash)>,
     /// The recorded state of its signature, and the result of checking it.
     signature: Option<(SignatureState, Signature)>,
@@ -74,7 +74,7 @@ fn judge(item: FsckItem, keys: &KeyRing) -> FsckItemResult {
         FsckItem::Capture(artifact, mut capture) => {
             let bytes = size(&capture);
             let admitted = admit(&artifact, &mut capture, keys).map(|admitted| DerivedCaptureData {
-                facts: ArtifactFacts::from_admitted(&admitted),
+                rows: rows_of(&admitted),
                 embedded: admitted.embedded().iter().map(|part| (part.core(), part.capture())).collect(),
                 signature: admitted.signature().map(|found| {
                     let stored =
@@ -101,7 +101,7 @@ struct ArtifactChecker<'i> {
 /// The state of the artifact whose captures are being read.
 #[derive(Default)]
 struct ArtifactCheckState {
-    facts: ArtifactFacts,
+    rows: Vec<Row>,
     admitted: usize,
     bytes: u64,
     findings: Vec<Finding>,
@@ -114,14 +114,14 @@ impl ArtifactChecker<'_> {
             FsckItemResult::Capture { mut findings, admitted, bytes } => {
                 self.state.findings.append(&mut findings);
                 self.state.bytes += bytes;
-                if let Some(DerivedCaptureData { facts, mut embedded, signature }) = admitted {
+                if let Some(DerivedCaptureData { mut rows, mut embedded, signature }) = admitted {
                     if let (Some((stored, found)), Some(counts)) =
                         (signature, &mut reporter.report.signatures)
                     {
                         counts.count(&found, stored);
                     }
                     self.state.admitted += 1;
-                    self.state.facts.add(facts);
+                    self.state.rows.append(&mut rows);
                     self.state.embedded.append(&mut embedded);
                 }
                 Ok(())
@@ -137,13 +137,11 @@ impl ArtifactChecker<'_> {
         end: ArtifactTrailer,
         reporter: &mut FsckReporter<'_>,
     ) -> Result<()> {
-        let ArtifactCheckState { facts, admitted, bytes, mut findings, embedded } =
+        let ArtifactCheckState { rows, admitted, bytes, mut findings, embedded } =
             std::mem::take(&mut self.state);
         findings.extend(end.findings);
-        if let Some(stored) = end.facts {
-            // Entries of a capture that cannot be read may be in the index.
-            let are_complete = admitted == end.captures.len();
-            findings.extend(facts.compare(stored, &Subject::Artifact(artifact.core), are_complete));
+        if let Some(stored) = end.rows {
+            findings.extend(compare_rows(rows, stored, admitted == end.captures.len()));
         }
         for (core, capture) in embedded {
             let (info, detail) = match self.is_missing(core, capture) {

@@ -116,6 +116,8 @@ impl<'c> RowChanges<'c> {
                     Row::Kind(_) => false,
                     Row::Artifact { core, .. }
                     | Row::Capture { core, .. }
+                    | Row::Member { core, .. }
+                    | Row::Mention { core, .. }
                     | Row::Attribute { core, .. }
                     | Row::Identity { core, .. }
                     | Row::NameMention { core, .. }

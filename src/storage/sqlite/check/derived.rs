@@ -1,0 +1,69 @@
+//! The rows of an artifact that follow from its bytes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::FileInspection;
+use crate::digest::CoreHash;
+use crate::storage::catalog::{RoleRow, Row};
+use crate::storage::check::CheckedArtifact;
+use crate::storage::check::finding::{Finding, Subject};
+use crate::storage::sql::{DerivedTable, Dialect, SqlParameter, SqlSession as _, derived_row, derived_rows};
+use crate::storage::sqlite::Result;
+use crate::storage::sqlite::lists::MentionRow;
+
+impl FileInspection<'_> {
+    /// Returns the rows of an artifact that follow from its bytes, or `None` and a finding if they cannot be read.
+    pub(super) fn rows_of_artifact(
+        &self,
+        artifact: &CheckedArtifact,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<Vec<Row>>> {
+        let core = artifact.core;
+        self.look(Subject::Artifact(core), findings, || {
+            let mut rows = self.mentions(core, artifact.id)?;
+            for table in DerivedTable::ALL {
+                let sql = derived_rows(Dialect::Sqlite, table);
+                for row in self.connection.rows(&sql, &[SqlParameter::Integers(&[artifact.id])])? {
+                    rows.extend(derived_row(table, core, &row)?);
+                }
+            }
+            Ok(rows)
+        })
+    }
+
+    fn mentions(&self, core: CoreHash, artifact: i64) -> rusqlite::Result<Vec<Row>> {
+        let mut roles: BTreeMap<i64, Arc<RoleRow>> = BTreeMap::new();
+        let mut mentions = Vec::new();
+        for MentionRow { role, place, digest } in self.lists().for_artifact(artifact)? {
+            let role = if let Some(known) = roles.get(&role) {
+                known.clone()
+            } else {
+                let row = Arc::new(self.role(role)?);
+                roles.insert(role, row.clone());
+                row
+            };
+            mentions.push(Row::Mention { core, role, place, digest });
+        }
+        Ok(mentions)
+    }
+
+    fn role(&self, id: i64) -> rusqlite::Result<RoleRow> {
+        let sql = "SELECT k.name, r.name, r.role_group, r.unit, r.relation, r.dangles
+                     FROM role r LEFT JOIN kind k ON k.id = r.kind WHERE r.id = ?1";
+        let role = self.connection.prepare_cached(sql)?.query_row([id], |row| {
+            Ok(RoleRow {
+                kind: row.get::<_, Option<String>>(0)?.unwrap_or_default(),
+                name: row.get(1)?,
+                group: row.get(2)?,
+                unit: row.get(3)?,
+                relation: row.get(4)?,
+                dangles: row.get(5)?,
+            })
+        });
+        match role {
+            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(RoleRow::missing(id)),
+            role => role,
+        }
+    }
+}
