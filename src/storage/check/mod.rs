@@ -11,6 +11,8 @@ mod journal;
 mod records;
 pub(super) mod sum;
 
+use std::ops::RangeInclusive;
+
 use super::Result;
 use crate::artifact::Kind;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
@@ -60,6 +62,15 @@ pub trait Inspection: Send {
         take: &mut dyn FnMut(Row),
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows>;
+
+    /// Passes the rows of the artifacts with core hashes in a range to `take`, those that can be read. The others are
+    /// findings.
+    fn artifacts_between(
+        &self,
+        range: &RangeInclusive<Digest>,
+        take: &mut dyn FnMut(Row),
+        findings: &mut Vec<Finding>,
+    ) -> Result<()>;
 
     /// Returns the blobs that checking every artifact does not read.
     fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<BlobHash>>;

@@ -1,5 +1,7 @@
 //! The differences between SQLite and PostgreSQL.
 
+use crate::digest::Digest;
+
 /// A database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::storage) enum Dialect {
@@ -69,6 +71,14 @@ impl Dialect {
                 "substr({digest}, 1, 8) BETWEEN substr({low}, 1, 8) AND substr({high}, 1, 8) AND {is_between}"
             ),
             Self::Postgres => is_between,
+        }
+    }
+
+    /// Returns a digest as a part of a statement.
+    pub(super) fn literal(self, digest: &Digest) -> String {
+        match self {
+            Self::Sqlite => format!("x'{}'", digest.hex()),
+            Self::Postgres => format!("decode('{}', 'hex')", digest.hex()),
         }
     }
 

@@ -1,10 +1,12 @@
 //! Checks of tables that do not trust their rows.
 
+use std::ops::RangeInclusive;
+
 use super::{
     DamagedValue, Dialect, SqlRow, SqlValue, TOMBSTONE, differently_derived, journaled_row, journaled_rows,
     tombstone,
 };
-use crate::digest::{BlobHash, CaptureHash, CoreHash, hex};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, hex};
 use crate::storage::Result;
 use crate::storage::catalog::Row;
 use crate::storage::check::finding::{Finding, FindingInfo, INDEX_DIFFERS, SURPLUS_ROW, Subject};
@@ -127,6 +129,22 @@ pub(in crate::storage) fn journaled_rows_of<I: SqlInspection>(
         .query(&sql, &subject, findings, &mut |row| take_journaled(table, row, take, &mut different))?;
     findings.append(&mut different);
     Ok(UnreadRows { numbers: Vec::new(), are_incomplete: !is_whole })
+}
+
+/// Passes the rows of the artifacts with core hashes in a range to `take`. The index by which they are found may be
+/// incomplete.
+pub(in crate::storage) fn artifacts_between<I: SqlInspection>(
+    inspection: &I,
+    range: &RangeInclusive<Digest>,
+    take: &mut dyn FnMut(Row),
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
+    let (table, subject) = (JournaledTable::Artifact, Subject::Table("artifact".to_owned()));
+    let [first, last] = [range.start(), range.end()].map(|digest| I::DIALECT.literal(digest));
+    let rows = journaled_rows(I::DIALECT, table).replace("NOT INDEXED", "");
+    let sql = format!("{rows} WHERE {}", I::DIALECT.is_between("a.core", &first, &last));
+    let mut take = |row: &SqlRow| take_journaled(table, row, take, &mut Vec::new());
+    inspection.query(&sql, &subject, findings, &mut take).map(drop)
 }
 
 /// Passes a row of [`journaled_rows`] to `take`, and adds a finding if what is derived from its other columns differs.

@@ -28,8 +28,8 @@ pub(in crate::storage) use dialect::Dialect;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use inspection::blobs_without_captures;
 pub(in crate::storage) use inspection::{
-    Question, QuestionSubject, SqlInspection, ask, captures_sealed_for, journaled_rows_of, stored_kinds,
-    take_journaled, undeleted_artifacts, unreferenced_blobs,
+    Question, QuestionSubject, SqlInspection, artifacts_between, ask, captures_sealed_for, journaled_rows_of,
+    stored_kinds, take_journaled, undeleted_artifacts, unreferenced_blobs,
 };
 pub(in crate::storage) use names::{has_namesake, missing_names, named, names, shared_names};
 #[cfg(feature = "postgres")]

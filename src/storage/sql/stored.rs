@@ -157,6 +157,16 @@ pub(in crate::storage) enum DerivedTable {
 impl DerivedTable {
     pub(in crate::storage) const ALL: [Self; 4] =
         [Self::Member, Self::Attribute, Self::Identity, Self::NameMention];
+
+    /// Returns its name.
+    pub(in crate::storage) fn name(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Attribute => "attribute",
+            Self::Identity => "identity",
+            Self::NameMention => "name_mention",
+        }
+    }
 }
 
 /// Returns the query for the rows of the artifacts whose numbers are in the parameter `?1`. The first column has the number.

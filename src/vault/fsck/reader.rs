@@ -24,6 +24,16 @@ pub(super) enum FsckItem {
     Failed(StorageError),
 }
 
+/// An item after its capture was admitted again.
+pub(super) enum JudgedItem<T> {
+    /// A capture without its files, the size of these, and what is made of it if it was admitted.
+    Capture(ReadCapture, u64, Option<T>),
+    /// See [`FsckItem::End`].
+    End(Arc<CheckedArtifact>, ArtifactTrailer),
+    /// The check cannot continue.
+    Failed(StorageError),
+}
+
 /// The data that follows the captures of an artifact.
 pub(super) struct ArtifactTrailer {
     /// All of its captures, including those whose rows cannot be read.
@@ -110,16 +120,31 @@ impl FsckItem {
     }
 }
 
-pub(super) fn size(capture: &ReadCapture) -> u64 {
+impl FsckItem {
+    /// Admits the capture again, and returns what `make` makes of it.
+    pub(super) fn judge<T>(
+        self,
+        keys: &KeyRing,
+        make: impl FnOnce(&ReadCapture, Admitted) -> T,
+    ) -> JudgedItem<T> {
+        match self {
+            Self::Capture(artifact, mut capture) => {
+                let size = size(&capture);
+                let admitted = admit(&artifact, &mut capture, keys).map(|admitted| make(&capture, admitted));
+                JudgedItem::Capture(capture, size, admitted)
+            }
+            Self::End(artifact, end) => JudgedItem::End(artifact, end),
+            Self::Failed(error) => JudgedItem::Failed(error),
+        }
+    }
+}
+
+fn size(capture: &ReadCapture) -> u64 {
     capture.files.iter().flatten().map(|file| file.bytes.len() as u64).sum()
 }
 
 /// Admits a capture again. Returns `None` if it does not match the catalog; the findings are in `capture`.
-pub(super) fn admit(
-    artifact: &CheckedArtifact,
-    capture: &mut ReadCapture,
-    keys: &KeyRing,
-) -> Option<Admitted> {
+fn admit(artifact: &CheckedArtifact, capture: &mut ReadCapture, keys: &KeyRing) -> Option<Admitted> {
     let files = capture.files.take()?;
     let subject = || Subject::Capture(capture.capture);
     let known = artifact.kind.as_deref().and_then(formats::named);

@@ -52,10 +52,10 @@ impl DatabaseInspection<'_> {
                 let differs = stored.as_ref().and_then(|stored| differently_derived(stored, &values));
                 Ok((stored, differs))
             });
-            for (stored, differs) in read {
-                rows.extend(stored);
-                reader.findings.extend(differs);
-            }
+            let (stored, differ): (Vec<_>, Vec<_>) = read.into_iter().unzip();
+            rows.extend(stored.into_iter().flatten());
+            // Any number of rows may differ.
+            reader.findings.extend(differ.into_iter().flatten().next());
         }
         Ok(reader.is_complete.then_some(rows))
     }
@@ -114,6 +114,11 @@ impl DerivedRowReader<'_> {
         let mut found = Vec::new();
         let rows = self.ahead.read(part, self.artifact, &mut found, read);
         self.is_complete &= found.is_empty();
+        if let ArtifactTable::Derived(table) = part {
+            for finding in &mut found {
+                finding.detail.insert_str(0, &format!("{}: ", table.name()));
+            }
+        }
         self.findings.append(&mut found);
         rows
     }

@@ -16,6 +16,7 @@ mod search;
 mod structure;
 
 use std::cell::{Cell, RefCell};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use postgres::Row;
@@ -199,6 +200,15 @@ impl Inspection for DatabaseInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows> {
         sql::journaled_rows_of(self, table, take, findings)
+    }
+
+    fn artifacts_between(
+        &self,
+        range: &RangeInclusive<Digest>,
+        take: &mut dyn FnMut(CatalogRow),
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        sql::artifacts_between(self, range, take, findings)
     }
 
     fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<BlobHash>> {

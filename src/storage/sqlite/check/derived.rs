@@ -8,7 +8,7 @@ use crate::digest::CoreHash;
 use crate::storage::catalog::{RoleRow, Row};
 use crate::storage::check::CheckedArtifact;
 use crate::storage::check::finding::{Finding, Subject};
-use crate::storage::sql::{DerivedTable, Dialect, SqlParameter, SqlSession as _, derived_row, derived_rows};
+use crate::storage::sql::{DerivedTable, Dialect, SqlSession as _, derived_row, derived_rows};
 use crate::storage::sqlite::Result;
 use crate::storage::sqlite::lists::MentionRow;
 
@@ -19,17 +19,26 @@ impl FileInspection<'_> {
         artifact: &CheckedArtifact,
         findings: &mut Vec<Finding>,
     ) -> Result<Option<Vec<Row>>> {
-        let core = artifact.core;
-        self.look(Subject::Artifact(core), findings, || {
-            let mut rows = self.mentions(core, artifact.id)?;
-            for table in DerivedTable::ALL {
-                let sql = derived_rows(Dialect::Sqlite, table);
-                for row in self.connection.rows(&sql, &[SqlParameter::Integers(&[artifact.id])])? {
-                    rows.extend(derived_row(table, core, &row)?);
-                }
+        let (core, id) = (artifact.core, [artifact.id]);
+        let mut rows = self.look(Subject::Artifact(core), findings, || self.mentions(core, artifact.id))?;
+        for table in DerivedTable::ALL {
+            let mut found = Vec::new();
+            let read = self.look(Subject::Artifact(core), &mut found, || {
+                let read = self.connection.rows(&derived_rows(Dialect::Sqlite, table), &[id[..].into()])?;
+                read.iter()
+                    .map(|row| Ok(derived_row(table, core, row)?))
+                    .collect::<rusqlite::Result<Vec<_>>>()
+            })?;
+            for finding in &mut found {
+                finding.detail.insert_str(0, &format!("{}: ", table.name()));
             }
-            Ok(rows)
-        })
+            findings.append(&mut found);
+            rows = rows.zip(read).map(|(mut rows, read)| {
+                rows.extend(read.into_iter().flatten());
+                rows
+            });
+        }
+        Ok(rows)
     }
 
     fn mentions(&self, core: CoreHash, artifact: i64) -> rusqlite::Result<Vec<Row>> {

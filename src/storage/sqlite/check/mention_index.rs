@@ -6,12 +6,13 @@ use crate::storage::check::finding::{
 };
 use crate::storage::check::sum::IndexFingerprint;
 use crate::storage::check::{CaptureId, CheckedArtifact, Inspection as _};
+use crate::storage::sqlite::mention_index::MentionIndexReader;
 use crate::storage::sqlite::unresolved::ReferenceReader;
 use crate::storage::sqlite::{Result, mention_index};
 
 /// Keys with at least this many captures are read once, and this many of them are remembered.
 const FREQUENT: usize = 1_000;
-const KEYS: usize = 8;
+const KEYS: usize = 32;
 
 impl FileInspection<'_> {
     /// Adds a finding if the artifact's captures mention digests that are missing from the mention index.
@@ -47,7 +48,13 @@ impl FileInspection<'_> {
         if let Some(captures) = frequent.get(&key) {
             return Ok(captures.binary_search(&capture).is_ok());
         }
-        let captures = mention_index::captures(&self.connection, key)?;
+        let index = if let Some(index) = self.index.get() {
+            index
+        } else {
+            let loaded = MentionIndexReader::load(&self.connection)?;
+            self.index.get_or_init(|| loaded)
+        };
+        let captures = index.captures(&self.connection, key)?;
         let is_listed = captures.binary_search(&capture).is_ok();
         if captures.len() >= FREQUENT {
             if frequent.len() >= KEYS {

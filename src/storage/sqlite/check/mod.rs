@@ -12,8 +12,9 @@ mod scan;
 mod search;
 mod structure;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use rusqlite::OptionalExtension;
@@ -22,6 +23,7 @@ use super::dictionaries::DecompressionDictionaryCache;
 use super::error::{PayloadDefect, ReadFailure, index_damage_in, is_damage};
 use super::ids::{blob_id, capture_id};
 use super::lists::MentionListReader;
+use super::mention_index::MentionIndexReader;
 use super::payload::PayloadReader;
 use super::pool::SqlitePooledConnection;
 use super::shared_statements::shared_row;
@@ -48,6 +50,8 @@ pub(in crate::storage::sqlite) struct FileInspection<'s> {
     path: &'s Path,
     /// The captures in the mention index with keys that many have, such as that of a system prompt.
     frequent: RefCell<HashMap<u64, Vec<i64>>>,
+    /// The mention index, once it is needed.
+    index: OnceCell<MentionIndexReader>,
 }
 
 impl<'s> FileInspection<'s> {
@@ -58,7 +62,7 @@ impl<'s> FileInspection<'s> {
         };
         begin().map_err(|error| StorageError::from_sqlite(path, error))?;
         let readers = DecompressionDictionaryCache::default();
-        Ok(Self { connection, readers, path, frequent: RefCell::default() })
+        Ok(Self { connection, readers, path, frequent: RefCell::default(), index: OnceCell::new() })
     }
 
     fn payloads(&self) -> PayloadReader<'_> {
@@ -138,6 +142,15 @@ impl Inspection for FileInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows> {
         self.rows_of(table, take, findings)
+    }
+
+    fn artifacts_between(
+        &self,
+        range: &RangeInclusive<Digest>,
+        take: &mut dyn FnMut(Row),
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        sql::artifacts_between(self, range, take, findings)
     }
 
     fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<BlobHash>> {

@@ -97,26 +97,26 @@ impl FileInspection<'_> {
 fn questions() -> [Question; 5] {
     [
         Question::of_search(
-            "states other than one",
+            "states other than one: {}",
             "(SELECT count(*) AS states FROM search_state) WHERE states <> 1",
         ),
         Question::of_search(
-            "captures recorded as indexed that do not exist yet",
+            "captures recorded as indexed that do not exist yet: {}",
             "search_state WHERE capture > (SELECT coalesce(max(id), 0) FROM capture)",
         ),
         Question::of_search(
-            "captures recorded as indexed that are missing",
+            "captures recorded as indexed that are missing: {}",
             "capture c JOIN search_state s ON c.id <= s.capture
               WHERE c.id NOT IN (SELECT capture FROM search_capture)",
         ),
         Question::of_search(
-            "captures indexed but not recorded as indexed",
+            "captures indexed but not recorded as indexed: {}",
             "search_capture c LEFT JOIN search_state s ON c.capture <= s.capture
               WHERE s.id IS NULL OR c.first + max(c.passages, 1) > s.next",
         ),
         // FTS5 compares them with words, which are no texts.
         Question::of_search(
-            "entries by which words are found that have another type",
+            "entries by which words are found that have another type: {}",
             "search_text_idx WHERE typeof(term) <> 'blob' OR typeof(pgno) <> 'integer'",
         ),
     ]
