@@ -225,6 +225,27 @@ impl Row {
         }
     }
 
+    /// Returns the artifact to which it belongs.
+    pub(crate) fn owner(&self) -> Option<CoreHash> {
+        match self {
+            Self::Kind(_) => None,
+            Self::Artifact { core, .. }
+            | Self::Capture { core, .. }
+            | Self::Member { core, .. }
+            | Self::Mention { core, .. }
+            | Self::Attribute { core, .. }
+            | Self::Identity { core, .. }
+            | Self::NameMention { core, .. }
+            | Self::Signature { core, .. }
+            | Self::Tag { core, .. }
+            | Self::Note { core, .. }
+            | Self::Pin { core, .. }
+            | Self::Label { core, .. }
+            | Self::Link { source: core, .. }
+            | Self::Tombstone(Tombstone { core, .. }) => Some(*core),
+        }
+    }
+
     /// Returns the key of a tag, note, pin, label or manual link.
     pub(crate) fn annotation_key(&self) -> Option<RowKey> {
         Some(match self {

@@ -57,20 +57,10 @@ fn shortened(text: &str) -> String {
 impl From<&Row> for Subject {
     fn from(row: &Row) -> Self {
         match row {
-            Row::Kind(_) => Self::Table("kind".to_owned()),
             Row::Tag { name, .. } => Self::Tag(name.clone()),
             Row::Capture { capture, .. } | Row::Signature { capture, .. } => Self::Capture(*capture),
             Row::Tombstone(Tombstone { digest, .. }) => Self::Tombstone(*digest),
-            Row::Artifact { core, .. }
-            | Row::Member { core, .. }
-            | Row::Mention { core, .. }
-            | Row::Attribute { core, .. }
-            | Row::Identity { core, .. }
-            | Row::NameMention { core, .. }
-            | Row::Note { core, .. }
-            | Row::Pin { core, .. }
-            | Row::Label { core, .. }
-            | Row::Link { source: core, .. } => Self::Artifact(*core),
+            row => row.owner().map_or_else(|| Self::Table(row.table().to_owned()), Self::Artifact),
         }
     }
 }
