@@ -10,7 +10,7 @@ use crate::storage::entry::Entry;
 use crate::storage::journal::arrival;
 use crate::storage::{Prepared, RecordedEntry, Tombstone};
 
-use super::row::{RoleRow, Row, RowChange, RowKey};
+use super::row::{MentionRole, Row, RowChange, RowKey};
 
 /// Returns the changes of rows that follow from an entry. `content` is the artifact whose capture it adds; `None` if its
 /// bytes were removed later, with everything that follows from them.
@@ -157,7 +157,7 @@ pub(crate) fn rows_of(admitted: &Admitted) -> Vec<Row> {
     }));
     for run in draft.mentions.chunk_by(|one, other| one.role == other.role) {
         let Some(first) = run.first() else { continue };
-        let role = Arc::new(RoleRow::new(admitted.kind(), first.role));
+        let role = Arc::new(MentionRole::new(admitted.kind(), first.role));
         rows.extend(run.iter().map(|mention| Row::Mention {
             core,
             role: role.clone(),

@@ -9,4 +9,4 @@ mod row;
 
 pub(crate) use apply::{apply, facts, journaled, rows_of};
 pub use row::Row;
-pub(crate) use row::{RoleRow, RowChange, RowKey};
+pub(crate) use row::{MentionRole, RowChange, RowKey};

@@ -59,7 +59,7 @@ pub enum Row {
         /// The core hash of the artifact.
         core: CoreHash,
         /// The role.
-        role: Arc<RoleRow>,
+        role: Arc<MentionRole>,
         /// The location.
         place: ArtifactLocation,
         /// The digest.
@@ -162,7 +162,7 @@ pub enum Row {
 
 /// A role in which artifacts of a kind mention digests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RoleRow {
+pub struct MentionRole {
     /// The name of the kind.
     pub kind: String,
     /// The name.
@@ -177,7 +177,7 @@ pub struct RoleRow {
     pub dangles: bool,
 }
 
-impl RoleRow {
+impl MentionRole {
     /// Returns the row of a role that this program defines.
     pub(super) fn new(kind: Kind, role: &Role) -> Self {
         Self {

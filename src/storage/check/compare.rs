@@ -5,7 +5,7 @@ use std::mem::discriminant;
 
 use super::finding::{Finding, FindingInfo, MISSING_ROW, SURPLUS_ROW, Subject};
 use crate::storage::Tombstone;
-use crate::storage::catalog::{RoleRow, Row};
+use crate::storage::catalog::{MentionRole, Row};
 
 /// Maximum number of characters of a row that are shown.
 const SHOWN_CHARACTERS: usize = 300;
@@ -72,7 +72,7 @@ impl fmt::Display for Row {
             Self::Kind(kind) => write!(f, "kind {}", kind.name()),
             Self::Member { capture, name, .. } => write!(f, "member {name} of capture {capture}"),
             Self::Mention { role, place, digest, .. } => {
-                let RoleRow { kind, name, group, unit, relation, dangles } = &**role;
+                let MentionRole { kind, name, group, unit, relation, dangles } = &**role;
                 let relation = relation.as_deref().unwrap_or("no relation");
                 let dangles = if *dangles { ", dangles" } else { "" };
                 // The rest of the role matters only if it differs, but is always shown.

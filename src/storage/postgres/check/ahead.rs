@@ -1,11 +1,13 @@
 //! Artifacts that were read ahead of their check.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use postgres::Row;
 
-use super::read_all;
+use super::reading::read_all;
 use crate::digest::BlobHash;
+use crate::storage::catalog::MentionRole;
 use crate::storage::check::CheckedArtifact;
 use crate::storage::check::finding::{Finding, Subject, UNREADABLE};
 use crate::storage::postgres::bytes::BlobExamination;
@@ -27,6 +29,9 @@ impl ArtifactTable {
         [Self::Captures, Self::Lists, Self::Edges].into_iter().chain(DerivedTable::ALL.map(Self::Derived))
     }
 }
+
+/// The roles by their numbers, each with the number of its group.
+pub(super) type RolesByNumber = HashMap<i32, (Arc<MentionRole>, i32)>;
 
 /// The rows of a table by artifact, or what is damaged.
 pub(super) type RowsByArtifact = std::result::Result<HashMap<i64, Vec<Row>>, String>;

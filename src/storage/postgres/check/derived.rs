@@ -1,15 +1,15 @@
 //! The rows of an artifact that follow from its bytes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use postgres::Row as PostgresRow;
 
 use super::DatabaseInspection;
-use super::ahead::{ArtifactTable, InspectionPrefetch};
+use super::ahead::{ArtifactTable, InspectionPrefetch, RolesByNumber};
 use crate::artifact::ArtifactLocation;
 use crate::storage::Result;
-use crate::storage::catalog::{RoleRow, Row};
+use crate::storage::catalog::{MentionRole, Row};
 use crate::storage::check::CheckedArtifact;
 use crate::storage::check::compare::lacking;
 use crate::storage::check::finding::{DIFFERENT_ROW, Finding, MISSING_ROW, SURPLUS_ROW, Subject};
@@ -18,9 +18,6 @@ use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::{self, ListedMention, StoredList};
 use crate::storage::postgres::shared_statements::shared_row;
 use crate::storage::sql::{DerivedTable, derived_row, differently_derived};
-
-/// The roles by their numbers, each with the number of its group.
-pub(super) type RolesByNumber = HashMap<i32, (Arc<RoleRow>, i32)>;
 
 /// The rows of one artifact.
 struct DerivedRowReader<'d> {
@@ -76,8 +73,8 @@ impl DatabaseInspection<'_> {
     }
 }
 
-fn role(row: &PostgresRow) -> PostgresResult<RoleRow> {
-    Ok(RoleRow {
+fn role(row: &PostgresRow) -> PostgresResult<MentionRole> {
+    Ok(MentionRole {
         kind: optional_text(row, 2)?.unwrap_or_default(),
         name: text(row, 3)?,
         group: text(row, 4)?,
@@ -177,7 +174,7 @@ impl DerivedRowReader<'_> {
     fn mention_rows(&self, entries: Vec<ListedMention>) -> Vec<Row> {
         let row = |ListedMention { role, place, digest }| {
             let known = self.roles.get(&role).map(|(row, _)| row.clone());
-            let role = known.unwrap_or_else(|| Arc::new(RoleRow::missing(i64::from(role))));
+            let role = known.unwrap_or_else(|| Arc::new(MentionRole::missing(i64::from(role))));
             Row::Mention { core: self.artifact.core, role, place, digest }
         };
         entries.into_iter().map(row).collect()

@@ -10,6 +10,7 @@ mod ahead;
 mod derived;
 mod mention_keys;
 mod read_ahead;
+mod reading;
 pub(super) mod rows;
 mod schema;
 mod search;
@@ -37,8 +38,8 @@ use crate::storage::check::{
 };
 use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow};
 use crate::storage::{PayloadDefect, Result};
-use ahead::{ArtifactTable, InspectionPrefetch};
-use derived::RolesByNumber;
+use ahead::{ArtifactTable, InspectionPrefetch, RolesByNumber};
+use reading::of_row;
 
 /// The number of rows of a batch, and of one whose rows may be large.
 const ROWS: usize = 2_000;
@@ -295,26 +296,4 @@ impl Inspection for DatabaseInspection<'_> {
 
 fn table(name: &str) -> Subject {
     Subject::Table(name.to_owned())
-}
-
-/// Returns what `read` makes of each row. A row that it cannot read is a finding.
-fn read_all<T>(
-    rows: &[Row],
-    subject: &Subject,
-    found: &mut Vec<Finding>,
-    read: impl Fn(&Row) -> PostgresResult<T>,
-) -> Vec<T> {
-    let mut all = Vec::with_capacity(rows.len());
-    for row in rows {
-        match read(row) {
-            Ok(value) => all.push(value),
-            Err(failure) => found.push(Finding::new(UNREADABLE, subject.clone(), of_row(failure))),
-        }
-    }
-    all
-}
-
-/// Returns the reason that a row cannot be read.
-fn of_row(failure: PostgresError) -> String {
-    format!("a row: {}", failure.at("the vault").cause())
 }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use postgres::Row as PostgresRow;
 
-use super::{DatabaseInspection, LARGE_ROWS, ROWS, read_all, table};
+use super::reading::read_all;
+use super::{DatabaseInspection, LARGE_ROWS, ROWS, table};
 use crate::digest::Digest;
 use crate::storage::Result;
 use crate::storage::check::finding::{BROKEN_CHAIN, DIFFERENT_ROW, Finding, Subject};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::FileInspection;
 use crate::digest::CoreHash;
-use crate::storage::catalog::{RoleRow, Row};
+use crate::storage::catalog::{MentionRole, Row};
 use crate::storage::check::CheckedArtifact;
 use crate::storage::check::finding::{Finding, Subject};
 use crate::storage::sql::{DerivedTable, Dialect, SqlSession as _, derived_row, derived_rows};
@@ -42,7 +42,7 @@ impl FileInspection<'_> {
     }
 
     fn mentions(&self, core: CoreHash, artifact: i64) -> rusqlite::Result<Vec<Row>> {
-        let mut roles: BTreeMap<i64, Arc<RoleRow>> = BTreeMap::new();
+        let mut roles: BTreeMap<i64, Arc<MentionRole>> = BTreeMap::new();
         let mut mentions = Vec::new();
         for MentionRow { role, place, digest } in self.lists().for_artifact(artifact)? {
             let role = if let Some(known) = roles.get(&role) {
@@ -57,11 +57,11 @@ impl FileInspection<'_> {
         Ok(mentions)
     }
 
-    fn role(&self, id: i64) -> rusqlite::Result<RoleRow> {
+    fn role(&self, id: i64) -> rusqlite::Result<MentionRole> {
         let sql = "SELECT k.name, r.name, r.role_group, r.unit, r.relation, r.dangles
                      FROM role r LEFT JOIN kind k ON k.id = r.kind WHERE r.id = ?1";
         let role = self.connection.prepare_cached(sql)?.query_row([id], |row| {
-            Ok(RoleRow {
+            Ok(MentionRole {
                 kind: row.get::<_, Option<String>>(0)?.unwrap_or_default(),
                 name: row.get(1)?,
                 group: row.get(2)?,
@@ -71,7 +71,7 @@ impl FileInspection<'_> {
             })
         });
         match role {
-            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(RoleRow::missing(id)),
+            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(MentionRole::missing(id)),
             role => role,
         }
     }

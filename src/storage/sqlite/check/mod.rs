@@ -126,12 +126,12 @@ impl Inspection for FileInspection<'_> {
 
     fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool> {
         let table = Subject::Table("journal".to_owned());
-        Ok(self.look(table, findings, || rows::entries(&self.connection, None, take))?.is_some())
+        Ok(self.look(table, findings, || self.entries(None, take))?.is_some())
     }
 
     fn entries_naming(&self, digest: Digest, take: &mut dyn FnMut(JournalRow<'_>)) -> Result<()> {
         let table = Subject::Table("journal".to_owned());
-        let entries = || rows::entries(&self.connection, Some(digest), take);
+        let entries = || self.entries(Some(digest), take);
         self.look(table, &mut Vec::new(), entries).map(drop)
     }
 

@@ -20,6 +20,15 @@ const ARTIFACT_IDS: &str =
 const CAPTURE_IDS: &str = "SELECT id FROM capture INDEXED BY capture_by_artifact WHERE id >= ?1 ORDER BY id";
 
 impl FileInspection<'_> {
+    /// Passes the entries of the journal to `take`, or only those that name a digest.
+    pub(super) fn entries(
+        &self,
+        naming: Option<Digest>,
+        take: &mut dyn FnMut(JournalRow<'_>),
+    ) -> rusqlite::Result<()> {
+        entries(&self.connection, naming, take)
+    }
+
     /// Passes the rows of a table to `take`, and returns those that cannot be read.
     pub(super) fn rows_of(
         &self,
@@ -58,7 +67,7 @@ pub(in crate::storage::sqlite) fn replay(
 }
 
 /// Passes the entries of the journal to `take`, or only those that name a digest.
-pub(super) fn entries(
+fn entries(
     connection: &rusqlite::Connection,
     naming: Option<Digest>,
     take: &mut dyn FnMut(JournalRow<'_>),
