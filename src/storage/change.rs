@@ -291,24 +291,33 @@ impl<'p> PutDecider<'p> {
         self.entries.push((Entry::Seen { captures, cores }, None));
     }
 
-    /// Records the result of checking a signature, only if it changed. A signature that was not checked this time does not
-    /// replace the result of an earlier check.
+    /// Records the result of checking a signature, only if it changed.
     fn record_signature(&mut self, admitted: &Admitted, target: CaptureTarget) {
         let Some(found) = admitted.signature() else { return };
         let known = self.state.captures.get(&target).cloned().flatten();
-        let state = match &known {
-            Some(known) if found.state == SignatureState::Unchecked => known.state,
-            _ => found.state,
-        };
-        let news = Signature { state, key_id: found.key_id.clone() };
-        if known.as_ref() == Some(&news) {
-            return;
+        let news = renewed_signature(known.as_ref(), found);
+        if known.as_ref() != Some(&news) {
+            self.entries.push((signature_entry(admitted, &news), None));
+            self.state.captures.insert(target, Some(news));
         }
-        let CaptureTarget { capture, artifact: core } = target;
-        let (key_id, state) = (news.key_id.clone(), state.name().to_owned());
-        self.entries.push((Entry::Signature { capture, core, key_id, state }, None));
-        self.state.captures.insert(target, Some(news));
     }
+}
+
+/// Returns the signature of a capture after it was admitted. One that was not checked this time does not replace the result of
+/// an earlier check.
+pub(super) fn renewed_signature(known: Option<&Signature>, found: &Signature) -> Signature {
+    let state = match known {
+        Some(known) if found.state == SignatureState::Unchecked => known.state,
+        _ => found.state,
+    };
+    Signature { state, key_id: found.key_id.clone() }
+}
+
+/// Returns the entry that records a signature.
+pub(super) fn signature_entry(admitted: &Admitted, signature: &Signature) -> Entry {
+    let (capture, core) = (admitted.capture(), admitted.core());
+    let (key_id, state) = (signature.key_id.clone(), signature.state.name().to_owned());
+    Entry::Signature { capture, core, key_id, state }
 }
 
 /// Returns the entries of a change of annotations; none if it was so already.

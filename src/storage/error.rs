@@ -197,7 +197,7 @@ impl Error for StorageError {
 }
 
 /// A defect of stored bytes.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum PayloadDefect {
     /// They have a different hash.
     #[error("blob {blob} now has the hash {actual}")]

@@ -6,7 +6,7 @@ use super::entry::Entry;
 use crate::digest::{CoreHash, Digest};
 
 /// The journal's record of a removal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tombstone {
     /// The removed core hash or capture hash.
     pub digest: Digest,

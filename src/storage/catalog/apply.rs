@@ -1,5 +1,7 @@
 //! The rows that follow from an entry of the journal.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 
 use crate::artifact::Admitted;
@@ -8,7 +10,7 @@ use crate::storage::entry::Entry;
 use crate::storage::journal::arrival;
 use crate::storage::{Prepared, RecordedEntry, Tombstone};
 
-use super::row::{Row, RowChange, RowKey};
+use super::row::{MentionRole, Row, RowChange, RowKey};
 
 /// Returns the changes of rows that follow from an entry. `content` is the artifact whose capture it adds; `None` if its
 /// bytes were removed later, with everything that follows from them.
@@ -141,4 +143,27 @@ pub(crate) fn facts(core: CoreHash, admitted: &Admitted) -> impl Iterator<Item =
         dangles: relation.dangles,
     });
     attributes.chain(names).chain(mentions)
+}
+
+/// Returns all rows that follow from the bytes of a capture.
+pub(crate) fn rows_of(admitted: &Admitted) -> Vec<Row> {
+    let (core, capture, draft) = (admitted.core(), admitted.capture(), admitted.draft());
+    let mut rows: Vec<Row> = facts(core, admitted).collect();
+    rows.extend(admitted.members().iter().map(|member| Row::Member {
+        core,
+        capture,
+        name: member.name().to_owned(),
+        blob: member.blob(),
+    }));
+    for run in draft.mentions.chunk_by(|one, other| one.role == other.role) {
+        let Some(first) = run.first() else { continue };
+        let role = Arc::new(MentionRole::new(admitted.kind(), first.role));
+        rows.extend(run.iter().map(|mention| Row::Mention {
+            core,
+            role: role.clone(),
+            place: mention.place.clone(),
+            digest: mention.digest,
+        }));
+    }
+    rows
 }

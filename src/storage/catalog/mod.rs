@@ -7,6 +7,6 @@
 mod apply;
 mod row;
 
-pub(crate) use apply::{apply, facts, journaled};
+pub(crate) use apply::{apply, facts, journaled, rows_of};
 pub use row::Row;
-pub(crate) use row::{RowChange, RowKey};
+pub(crate) use row::{MentionRole, RowChange, RowKey};

@@ -1,11 +1,13 @@
 //! The rows of the catalog.
 
-use crate::artifact::Kind;
-use crate::digest::{CaptureHash, CoreHash};
+use std::sync::Arc;
+
+use crate::artifact::{ArtifactLocation, Kind, Role};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::{Prepared, Tombstone};
 
 /// A row of the catalog. Times are milliseconds since 1970, and entries are numbers of entries of the journal.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Row {
     /// A kind of which there are artifacts.
     Kind(Kind),
@@ -40,6 +42,28 @@ pub enum Row {
         seen_at: i64,
         /// The path that it was read from, if that was recorded.
         source_path: Option<String>,
+    },
+    /// A file of a capture.
+    Member {
+        /// The core hash of the artifact.
+        core: CoreHash,
+        /// The capture.
+        capture: CaptureHash,
+        /// Its name.
+        name: String,
+        /// Its bytes.
+        blob: BlobHash,
+    },
+    /// A digest that captures of an artifact mention.
+    Mention {
+        /// The core hash of the artifact.
+        core: CoreHash,
+        /// The role.
+        role: Arc<MentionRole>,
+        /// The location.
+        place: ArtifactLocation,
+        /// The digest.
+        digest: Digest,
     },
     /// A value that captures of an artifact state.
     Attribute {
@@ -136,7 +160,92 @@ pub enum Row {
     Tombstone(Tombstone),
 }
 
+/// A role in which artifacts of a kind mention digests.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MentionRole {
+    /// The name of the kind.
+    pub kind: String,
+    /// The name.
+    pub name: String,
+    /// The group.
+    pub group: String,
+    /// The unit of the location.
+    pub unit: String,
+    /// The relation to the artifact that the digest identifies, if there is one.
+    pub relation: Option<String>,
+    /// Whether a mention is reported if no artifact has the digest.
+    pub dangles: bool,
+}
+
+impl MentionRole {
+    /// Returns the row of a role that this program defines.
+    pub(super) fn new(kind: Kind, role: &Role) -> Self {
+        Self {
+            kind: kind.name().to_owned(),
+            name: role.name.to_owned(),
+            group: role.group.to_owned(),
+            unit: role.unit.to_owned(),
+            relation: role.relation.map(|relation| relation.name.to_owned()),
+            dangles: role.relation.is_some_and(|relation| relation.dangles),
+        }
+    }
+
+    /// Returns what stands for the row of a role that the vault lacks.
+    pub(crate) fn missing(number: i64) -> Self {
+        Self {
+            kind: String::new(),
+            name: format!("role {number}, which does not exist,"),
+            group: String::new(),
+            unit: String::new(),
+            relation: None,
+            dangles: false,
+        }
+    }
+}
+
 impl Row {
+    /// Returns the name of its table.
+    pub(crate) fn table(&self) -> &'static str {
+        match self {
+            Self::Kind(_) => "kind",
+            Self::Artifact { .. } => "artifact",
+            Self::Capture { .. } => "capture",
+            Self::Member { .. } => "member",
+            Self::Mention { .. } => "mention_list",
+            Self::Attribute { .. } => "attribute",
+            Self::Identity { .. } => "identity",
+            Self::NameMention { .. } => "name_mention",
+            Self::Signature { .. } => "signature",
+            Self::Tag { .. } => "tag",
+            Self::Note { .. } => "note",
+            Self::Pin { .. } => "pin",
+            Self::Label { .. } => "label",
+            Self::Link { .. } => "link",
+            Self::Tombstone(_) => "tombstone",
+        }
+    }
+
+    /// Returns the artifact to which it belongs.
+    pub(crate) fn owner(&self) -> Option<CoreHash> {
+        match self {
+            Self::Kind(_) => None,
+            Self::Artifact { core, .. }
+            | Self::Capture { core, .. }
+            | Self::Member { core, .. }
+            | Self::Mention { core, .. }
+            | Self::Attribute { core, .. }
+            | Self::Identity { core, .. }
+            | Self::NameMention { core, .. }
+            | Self::Signature { core, .. }
+            | Self::Tag { core, .. }
+            | Self::Note { core, .. }
+            | Self::Pin { core, .. }
+            | Self::Label { core, .. }
+            | Self::Link { source: core, .. }
+            | Self::Tombstone(Tombstone { core, .. }) => Some(*core),
+        }
+    }
+
     /// Returns the key of a tag, note, pin, label or manual link.
     pub(crate) fn annotation_key(&self) -> Option<RowKey> {
         Some(match self {
@@ -159,20 +268,6 @@ pub(crate) enum RowKey {
     Pin(CoreHash),
     Label(CoreHash, String),
     Link(CoreHash, String, CoreHash),
-}
-
-impl RowKey {
-    /// Returns the name of the table.
-    pub(crate) fn table(&self) -> &'static str {
-        match self {
-            Self::Signature(..) => "signature",
-            Self::Tag(_) => "tag",
-            Self::Note(_) => "note",
-            Self::Pin(_) => "pin",
-            Self::Label(..) => "label",
-            Self::Link(..) => "link",
-        }
-    }
 }
 
 /// A change of rows.

@@ -1,15 +1,14 @@
 //! The rows of the catalog that follow from the journal alone, and their comparison with those that are stored.
 //!
 //! They are made by [`journaled`] of every entry, as the rows of an engine are. Memory grows with the number of artifacts:
-//! about 300 bytes for each with one capture.
+//! about 700 bytes for each with one capture.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::CatalogCounts;
 use super::finding::{self, DIFFERENT_ROW, Finding, MISSING_ROW, SURPLUS_ROW, Subject, UNREADABLE};
 use crate::artifact::{Signature, SignatureState};
-use crate::digest::{CaptureHash, CoreHash, Digest};
+use crate::digest::{CoreHash, Digest};
 use crate::storage::catalog::{Row, RowChange, RowKey, journaled};
 use crate::storage::entry::EntryText;
 use crate::storage::{CaptureTarget, Tombstone};
@@ -81,43 +80,19 @@ pub struct UnreadRows {
 #[derive(Default)]
 pub struct ExpectedCatalog {
     artifacts: HashMap<CoreHash, ExpectedArtifact>,
-    annotations: BTreeMap<RowKey, ExpectedAnnotation>,
+    /// The artifact of each tag.
+    tags: HashMap<String, CoreHash>,
     /// What was removed with each artifact.
     tombstones: BTreeMap<CoreHash, Vec<Tombstone>>,
-    /// Texts that many rows have.
-    texts: HashSet<Arc<str>>,
 }
 
+/// The rows of an artifact.
 struct ExpectedArtifact {
+    /// The entry that first added it.
     entry: u64,
-    kind: Arc<str>,
-    added_at: i64,
-    seen_at: i64,
-    arrival: i64,
-    captures: Vec<ExpectedCapture>,
-    /// Whether the row was found.
-    is_stored: bool,
-}
-
-struct ExpectedCapture {
-    capture: CaptureHash,
-    entry: u64,
-    size: u64,
-    added_at: i64,
-    seen_at: i64,
-    source_path: Option<Box<str>>,
-    signature: Option<Box<ExpectedSignature>>,
-    is_stored: bool,
-}
-
-/// The name of the state of a signature, and the id of its key.
-type ExpectedSignature = (String, Option<String>);
-
-/// A tag, note, pin, label or manual link.
-struct ExpectedAnnotation {
-    core: CoreHash,
-    text: Option<Arc<str>>,
-    at: i64,
+    kind: String,
+    /// Those that were not compared yet.
+    rows: Vec<Row>,
 }
 
 impl ExpectedCatalog {
@@ -132,20 +107,20 @@ impl ExpectedCatalog {
     fn execute(&mut self, change: RowChange<'_>) {
         match change {
             RowChange::Insert(row) | RowChange::Put(row) => self.put(row),
-            RowChange::Delete(RowKey::Signature(core, capture)) => {
-                if let Some(known) = self.capture_mut(core, capture) {
-                    known.signature = None;
-                }
-            }
-            RowChange::Delete(key) => drop(self.annotations.remove(&key)),
-            RowChange::Arrive { core, at, arrival } => {
-                if let Some(known) = self.artifacts.get_mut(&core) {
-                    (known.seen_at, known.arrival) = (at, arrival);
+            RowChange::Delete(key) => self.delete(&key),
+            RowChange::Arrive { core, at, arrival: position } => {
+                for row in self.rows_mut(core) {
+                    if let Row::Artifact { seen_at, arrival, .. } = row {
+                        (*seen_at, *arrival) = (at, position);
+                    }
                 }
             }
             RowChange::See { core, capture, at } => {
-                if let Some(known) = self.capture_mut(core, capture) {
-                    known.seen_at = at;
+                for row in self.rows_mut(core) {
+                    match row {
+                        Row::Capture { capture: known, seen_at, .. } if *known == capture => *seen_at = at,
+                        _ => {}
+                    }
                 }
             }
             RowChange::Remove { core } => drop(self.artifacts.remove(&core)),
@@ -154,34 +129,16 @@ impl ExpectedCatalog {
         }
     }
 
-    /// Adds a row. Those of artifacts that the vault does not have are left out.
+    fn rows_mut(&mut self, core: CoreHash) -> impl Iterator<Item = &mut Row> {
+        self.artifacts.get_mut(&core).into_iter().flat_map(|artifact| &mut artifact.rows)
+    }
+
+    /// Adds a row, or replaces the one with its key. Those of artifacts that the vault does not have are left out.
     fn put(&mut self, row: Row) {
         match row {
-            Row::Artifact { core, entry, kind, added_at, seen_at, arrival } => {
-                let kind = self.shared(&kind);
-                let (captures, is_stored) = (Vec::new(), false);
-                let new = ExpectedArtifact { entry, kind, added_at, seen_at, arrival, captures, is_stored };
-                self.artifacts.entry(core).or_insert(new);
-            }
-            Row::Capture { core, capture, entry, size, added_at, seen_at, source_path } => {
-                let Some(artifact) = self.artifacts.get_mut(&core) else { return };
-                // A capture that was lost and is added again has the number of the last addition.
-                artifact.captures.retain(|known| known.capture != capture);
-                artifact.captures.push(ExpectedCapture {
-                    capture,
-                    entry,
-                    size,
-                    added_at,
-                    seen_at,
-                    source_path: source_path.map(String::into_boxed_str),
-                    signature: None,
-                    is_stored: false,
-                });
-            }
-            Row::Signature { core, capture, state, key_id } => {
-                if let Some(known) = self.capture_mut(core, capture) {
-                    known.signature = Some(Box::new((state, key_id)));
-                }
+            Row::Artifact { core, entry, ref kind, .. } => {
+                let kind = kind.clone();
+                self.artifacts.entry(core).or_insert(ExpectedArtifact { entry, kind, rows: vec![row] });
             }
             Row::Tombstone(tombstone) => {
                 let removed = self.tombstones.entry(tombstone.core).or_default();
@@ -191,59 +148,70 @@ impl ExpectedCatalog {
                 }
             }
             row => {
-                let has = |core: &CoreHash| self.artifacts.contains_key(core);
-                let is_known = match &row {
-                    Row::Link { source, target, .. } => has(source) && has(target),
-                    Row::Tag { core, .. }
-                    | Row::Note { core, .. }
-                    | Row::Pin { core, .. }
-                    | Row::Label { core, .. } => has(core),
-                    _ => false,
-                };
-                match self.annotation(row) {
-                    Some((key, annotation)) if is_known => drop(self.annotations.insert(key, annotation)),
+                let Some(core) = row.owner() else { return };
+                if let Row::Tag { name, .. } = &row {
                     // A tag of an artifact that the vault does not have is no longer that of another one.
-                    Some((key, _)) => drop(self.annotations.remove(&key)),
-                    None => {}
+                    self.delete(&RowKey::Tag(name.clone()));
+                    self.tags.insert(name.clone(), core);
+                }
+                let has_target =
+                    !matches!(&row, Row::Link { target, .. } if !self.artifacts.contains_key(target));
+                if let Some(artifact) = self.artifacts.get_mut(&core).filter(|_| has_target) {
+                    artifact.rows.retain(|known| !is_same_row(known, &row));
+                    // Most artifacts have two rows.
+                    if artifact.rows.len() == 1 {
+                        artifact.rows.reserve_exact(1);
+                    }
+                    artifact.rows.push(row);
                 }
             }
         }
     }
 
-    /// Returns the key of an annotation, and the rest of it.
-    fn annotation(&mut self, row: Row) -> Option<(RowKey, ExpectedAnnotation)> {
-        let key = row.annotation_key()?;
-        let (core, text, at) = match row {
-            Row::Tag { core, at, .. } => (core, None, at),
-            Row::Note { core, text, at } | Row::Label { core, value: text, at, .. } => (core, Some(text), at),
-            Row::Pin { core, note, at } | Row::Link { source: core, note, at, .. } => (core, note, at),
-            _ => return None,
+    fn delete(&mut self, key: &RowKey) {
+        let owner = match key {
+            RowKey::Tag(name) => self.tags.remove(name),
+            RowKey::Signature(core, _)
+            | RowKey::Note(core)
+            | RowKey::Pin(core)
+            | RowKey::Label(core, _)
+            | RowKey::Link(core, ..) => Some(*core),
         };
-        let text = text.map(|text| self.shared(&text));
-        Some((key, ExpectedAnnotation { core, text, at }))
-    }
-
-    fn shared(&mut self, text: &str) -> Arc<str> {
-        if let Some(known) = self.texts.get(text) {
-            return known.clone();
+        if let Some(artifact) = owner.and_then(|core| self.artifacts.get_mut(&core)) {
+            artifact.rows.retain(|row| match (row, key) {
+                (Row::Signature { capture, .. }, RowKey::Signature(_, signed)) => capture != signed,
+                _ => row.annotation_key().as_ref() != Some(key),
+            });
         }
-        let text: Arc<str> = text.into();
-        self.texts.insert(text.clone());
-        text
     }
 
-    fn capture_mut(&mut self, core: CoreHash, capture: CaptureHash) -> Option<&mut ExpectedCapture> {
-        self.artifacts.get_mut(&core)?.captures.iter_mut().find(|known| known.capture == capture)
-    }
-
-    /// Returns the rows of all tables, those of artifacts and their captures first, in the order in which they were added.
+    /// Returns the rows of all tables that were not compared, those of artifacts and their captures first, in the order in
+    /// which they were added.
     pub(in crate::storage) fn rows(&self) -> impl Iterator<Item = Row> {
-        let mut artifacts: Vec<_> = self.artifacts.iter().collect();
-        artifacts.sort_unstable_by_key(|(_, artifact)| artifact.entry);
-        let artifacts = artifacts.into_iter().flat_map(|(core, artifact)| artifact.rows(*core));
-        let annotations = self.annotations.iter().map(|(key, annotation)| annotation.row(key));
+        let mut artifacts: Vec<_> = self.artifacts.values().collect();
+        artifacts.sort_unstable_by_key(|artifact| artifact.entry);
+        let (annotations, others): (Vec<&Row>, Vec<&Row>) = artifacts
+            .into_iter()
+            .flat_map(|artifact| &artifact.rows)
+            .partition(|row| row.annotation_key().is_some());
         let tombstones = self.tombstones.values().flatten().cloned().map(Row::Tombstone);
-        artifacts.chain(annotations).chain(tombstones)
+        others.into_iter().chain(annotations).cloned().chain(tombstones)
+    }
+
+    /// Removes the row with the key of `stored` from what is expected, and returns it.
+    fn take(&mut self, stored: &Row) -> Option<Row> {
+        let owner = match stored {
+            Row::Tombstone(Tombstone { digest, core, entry, .. }) => {
+                let removed = self.tombstones.get_mut(core)?;
+                let is_same = |known: &Tombstone| (known.digest, known.entry) == (*digest, *entry);
+                return Some(Row::Tombstone(removed.swap_remove(removed.iter().position(is_same)?)));
+            }
+            Row::Tag { name, .. } => *self.tags.get(name)?,
+            stored => stored.owner()?,
+        };
+        let rows = &mut self.artifacts.get_mut(&owner)?.rows;
+        let position = rows.iter().position(|row| is_same_row(row, stored))?;
+        Some(rows.remove(position))
     }
 
     /// Returns the captures that were added and not removed, and that have `digest` or belong to the artifact with this core
@@ -252,10 +220,12 @@ impl ExpectedCatalog {
     pub fn captures_with(&self, digest: Digest) -> Vec<(CaptureTarget, &str)> {
         let mut found: Vec<(u64, CaptureTarget, &str)> = Vec::new();
         for (core, artifact) in &self.artifacts {
-            let is_match = |known: &&ExpectedCapture| core.0 == digest || known.capture.0 == digest;
-            found.extend(artifact.captures.iter().filter(is_match).map(|known| {
-                let target = CaptureTarget { capture: known.capture, artifact: *core };
-                (known.entry, target, &*artifact.kind)
+            found.extend(artifact.rows.iter().filter_map(|row| match row {
+                Row::Capture { capture, entry, .. } if core.0 == digest || capture.0 == digest => {
+                    let target = CaptureTarget { capture: *capture, artifact: *core };
+                    Some((*entry, target, &*artifact.kind))
+                }
+                _ => None,
             }));
         }
         found.sort_unstable_by_key(|(entry, ..)| *entry);
@@ -266,9 +236,12 @@ impl ExpectedCatalog {
     #[must_use]
     pub fn signature(&self, target: CaptureTarget) -> Option<Signature> {
         let artifact = self.artifacts.get(&target.artifact)?;
-        let known = artifact.captures.iter().find(|known| known.capture == target.capture)?;
-        let (state, key_id) = known.signature.as_deref()?;
-        Some(Signature { state: SignatureState::named(state)?, key_id: key_id.clone() })
+        artifact.rows.iter().find_map(|row| match row {
+            Row::Signature { capture, state, key_id, .. } if *capture == target.capture => {
+                Some(Signature { state: SignatureState::named(state)?, key_id: key_id.clone() })
+            }
+            _ => None,
+        })
     }
 
     /// Returns the core hashes and capture hashes of what was removed.
@@ -278,45 +251,13 @@ impl ExpectedCatalog {
     }
 }
 
-impl ExpectedArtifact {
-    fn row(&self, core: CoreHash) -> Row {
-        let Self { entry, added_at, seen_at, arrival, .. } = *self;
-        Row::Artifact { core, entry, kind: self.kind.to_string(), added_at, seen_at, arrival }
-    }
-
-    fn rows(&self, core: CoreHash) -> impl Iterator<Item = Row> {
-        let captures = self.captures.iter().flat_map(move |known| {
-            let signature = known.signature.as_deref().map(|(state, key_id)| Row::Signature {
-                core,
-                capture: known.capture,
-                state: state.clone(),
-                key_id: key_id.clone(),
-            });
-            std::iter::once(known.row(core)).chain(signature)
-        });
-        std::iter::once(self.row(core)).chain(captures)
-    }
-}
-
-impl ExpectedCapture {
-    fn row(&self, core: CoreHash) -> Row {
-        let Self { capture, entry, size, added_at, seen_at, .. } = *self;
-        let source_path = self.source_path.as_deref().map(str::to_owned);
-        Row::Capture { core, capture, entry, size, added_at, seen_at, source_path }
-    }
-}
-
-impl ExpectedAnnotation {
-    fn row(&self, key: &RowKey) -> Row {
-        let Self { core, at, .. } = *self;
-        let text = self.text.as_deref().map(str::to_owned);
-        match key.clone() {
-            RowKey::Tag(name) => Row::Tag { name, core, at },
-            RowKey::Note(core) => Row::Note { core, text: text.unwrap_or_default(), at },
-            RowKey::Label(core, key) => Row::Label { core, key, value: text.unwrap_or_default(), at },
-            RowKey::Link(source, relation, target) => Row::Link { source, relation, target, note: text, at },
-            RowKey::Pin(core) | RowKey::Signature(core, _) => Row::Pin { core, note: text, at },
-        }
+/// Returns whether two rows of an artifact have the same key.
+fn is_same_row(one: &Row, other: &Row) -> bool {
+    match (one, other) {
+        (Row::Artifact { .. }, Row::Artifact { .. }) => true,
+        (Row::Capture { capture: one, .. }, Row::Capture { capture: other, .. })
+        | (Row::Signature { capture: one, .. }, Row::Signature { capture: other, .. }) => one == other,
+        _ => one.annotation_key().is_some_and(|key| Some(key) == other.annotation_key()),
     }
 }
 
@@ -333,69 +274,41 @@ impl CatalogComparison {
     }
 
     /// Compares a stored row.
-    pub(in crate::storage) fn take(&mut self, stored: Row) {
-        match stored {
-            Row::Artifact { core, .. } => {
-                let found = self.expected.artifacts.get_mut(&core).filter(|known| !known.is_stored);
-                let expected = found.map(|known| {
-                    known.is_stored = true;
-                    known.row(core)
-                });
-                self.compare(Subject::Artifact(core), "artifact", &stored, expected);
+    pub(in crate::storage) fn take(&mut self, stored: &Row) {
+        let finding = match self.expected.take(stored) {
+            None => (SURPLUS_ROW, format!("{stored}: the journal does not record it")),
+            Some(expected) => {
+                self.counts.count(stored);
+                if *stored == expected {
+                    return;
+                }
+                let columns = different_columns(stored, &expected);
+                (DIFFERENT_ROW, format!("{stored}: {columns} differs from the journal"))
             }
-            Row::Capture { core, capture, .. } => {
-                let found = self.expected.capture_mut(core, capture).filter(|known| !known.is_stored);
-                let expected = found.map(|known| {
-                    known.is_stored = true;
-                    known.row(core)
-                });
-                self.compare(Subject::Capture(capture), "capture", &stored, expected);
-            }
-            Row::Signature { core, capture, .. } => {
-                let found = self.expected.capture_mut(core, capture).and_then(|known| known.signature.take());
-                let expected =
-                    found.map(|known| Row::Signature { core, capture, state: known.0, key_id: known.1 });
-                self.compare(Subject::Capture(capture), "signature", &stored, expected);
-            }
-            Row::Tombstone(Tombstone { digest, core, entry, .. }) => {
-                let recorded = self.expected.tombstones.get_mut(&core);
-                let expected = recorded.and_then(|recorded| {
-                    let is_same = |known: &Tombstone| (known.digest, known.entry) == (digest, entry);
-                    Some(Row::Tombstone(recorded.swap_remove(recorded.iter().position(is_same)?)))
-                });
-                self.compare(Subject::Tombstone(digest), "tombstone", &stored, expected);
-            }
-            stored => {
-                let Some((key, _)) = self.expected.annotation(stored.clone()) else { return };
-                let expected = self.expected.annotations.remove(&key).map(|known| known.row(&key));
-                let (subject, row) = annotation_subject(&key);
-                self.compare(subject, &row, &stored, expected);
-            }
-        }
-    }
-
-    fn compare(&mut self, subject: Subject, row: &str, stored: &Row, expected: Option<Row>) {
-        let Some(expected) = expected else {
-            let detail = format!("{row}: the journal does not record it");
-            return self.findings.push(Finding::new(SURPLUS_ROW, subject, detail));
         };
-        self.counts.count(stored);
-        if *stored != expected {
-            let detail = format!("{row}: {} differs from the journal", different_columns(stored, &expected));
-            self.findings.push(Finding::new(DIFFERENT_ROW, subject, detail));
-        }
+        self.findings.push(Finding::new(finding.0, Subject::from(stored), finding.1));
     }
 
     /// Reports the rows of a table that follow from the journal and were not among those that were compared. `unread` are
     /// those that could not be read.
     pub(in crate::storage) fn finish_table(&mut self, table: JournaledTable, unread: &UnreadRows) {
-        let missing = self.missing(table);
-        let (unreadable, missing): (Vec<_>, Vec<_>) = missing.into_iter().partition(|(number, ..)| {
-            unread.are_incomplete
-                || number.is_some_and(|number| unread.numbers.contains(&number.cast_signed()))
-        });
-        if !unreadable.is_empty() {
-            let detail = match unreadable.len() {
+        let mut unreadable = 0;
+        for row in self.missing(table) {
+            let is_unread = match row {
+                Row::Artifact { entry, .. } | Row::Capture { entry, .. } => {
+                    unread.numbers.contains(&entry.cast_signed())
+                }
+                _ => false,
+            };
+            if unread.are_incomplete || is_unread {
+                unreadable += 1;
+            } else {
+                let detail = self.recorded(&row);
+                self.findings.push(Finding::new(MISSING_ROW, Subject::from(&row), detail));
+            }
+        }
+        if unreadable > 0 {
+            let detail = match unreadable {
                 1 => "1 row that follows from the journal is not in the part that can be read".to_owned(),
                 rows => {
                     format!("{rows} rows that follow from the journal are not in the part that can be read")
@@ -403,53 +316,28 @@ impl CatalogComparison {
             };
             self.findings.push(Finding::new(UNREADABLE, Subject::Table(table.name().to_owned()), detail));
         }
-        for (_, subject, detail) in missing {
-            self.findings.push(Finding::new(MISSING_ROW, subject, detail));
-        }
     }
 
-    /// Returns the numbers of the missing rows that have one, their subjects, and details.
-    fn missing(&self, table: JournaledTable) -> Vec<(Option<u64>, Subject, String)> {
-        let named = |row: &str| format!("{row}: the journal records it");
-        let artifacts = self.expected.artifacts.iter();
-        match table {
-            JournaledTable::Artifact => artifacts
-                .filter(|(_, known)| !known.is_stored)
-                .map(|(core, known)| (Some(known.entry), Subject::Artifact(*core), named("artifact")))
-                .collect(),
-            JournaledTable::Capture | JournaledTable::Signature => artifacts
-                .flat_map(|(core, artifact)| {
-                    artifact.captures.iter().map(move |known| (core, artifact, known))
-                })
-                .filter(|(.., known)| match table {
-                    JournaledTable::Signature => known.signature.is_some(),
-                    _ => !known.is_stored,
-                })
-                .map(|(core, artifact, known)| {
-                    let detail = format!("{} (artifact {core}, kind {})", named(table.name()), artifact.kind);
-                    (Some(known.entry), Subject::Capture(known.capture), detail)
-                })
-                .collect(),
-            JournaledTable::Tombstone => {
-                let digests = self.expected.tombstones.values().flatten();
-                let missing = |Tombstone { digest, entry, .. }: &Tombstone| {
-                    let detail = format!("tombstone: entry {entry} removed it");
-                    (None, Subject::Tombstone(*digest), detail)
-                };
-                digests.map(missing).collect()
+    /// Returns the rows of a table that were not compared.
+    fn missing(&self, table: JournaledTable) -> Vec<Row> {
+        let artifacts = self.expected.artifacts.values().flat_map(|artifact| &artifact.rows);
+        let mut missing: Vec<Row> = artifacts.filter(|row| row.table() == table.name()).cloned().collect();
+        if table == JournaledTable::Tombstone {
+            missing.extend(self.expected.tombstones.values().flatten().cloned().map(Row::Tombstone));
+        }
+        missing
+    }
+
+    /// Returns what the journal says of a missing row.
+    fn recorded(&self, row: &Row) -> String {
+        match row {
+            Row::Tombstone(Tombstone { entry, .. }) => format!("{row}: entry {entry} removed it"),
+            Row::Capture { core, .. } | Row::Signature { core, .. } => {
+                let kind = self.expected.artifacts.get(core).map(|artifact| artifact.kind.as_str());
+                let kind = kind.unwrap_or_default();
+                format!("{row}: the journal records it (artifact {core}, kind {kind})")
             }
-            JournaledTable::Tag
-            | JournaledTable::Note
-            | JournaledTable::Pin
-            | JournaledTable::Label
-            | JournaledTable::Link => {
-                let keys = self.expected.annotations.keys().filter(|key| key.table() == table.name());
-                let missing = |key| {
-                    let (subject, row) = annotation_subject(key);
-                    (None, subject, named(&row))
-                };
-                keys.map(missing).collect()
-            }
+            _ => format!("{row}: the journal records it"),
         }
     }
 
@@ -457,20 +345,6 @@ impl CatalogComparison {
     pub(in crate::storage) fn into_findings(mut self) -> (CatalogCounts, Vec<Finding>) {
         finding::sort(&mut self.findings);
         (self.counts, self.findings)
-    }
-}
-
-/// Returns the subject of findings about an annotation, and the name of its row.
-fn annotation_subject(key: &RowKey) -> (Subject, String) {
-    match key {
-        RowKey::Tag(name) => (Subject::Tag(name.clone()), "tag".to_owned()),
-        RowKey::Note(core) => (Subject::Artifact(*core), "note".to_owned()),
-        RowKey::Pin(core) => (Subject::Artifact(*core), "pin".to_owned()),
-        RowKey::Label(core, key) => (Subject::Artifact(*core), format!("label {key:?}")),
-        RowKey::Link(source, relation, target) => {
-            (Subject::Artifact(*source), format!("link {relation:?} to {target}"))
-        }
-        RowKey::Signature(_, capture) => (Subject::Capture(*capture), "signature".to_owned()),
     }
 }
 
@@ -521,6 +395,7 @@ fn columns(row: &Row) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::CaptureHash;
     use crate::storage::journal::arrival;
 
     /// The time of the entries.
@@ -572,7 +447,7 @@ mod tests {
         let mut compared = CatalogComparison::new(catalog_after(&entries));
         let rows: Vec<Row> = catalog_after(&entries).rows().collect();
         for row in rows {
-            compared.take(row);
+            compared.take(&row);
         }
         for table in JournaledTable::ALL {
             compared.finish_table(table, &UnreadRows::default());
@@ -610,7 +485,7 @@ mod tests {
         let one = digest("one");
         let entries = [add(&one, &one), entry_of("note", &format!(r#""core":"{one}","note":"n""#))];
         let mut compared = CatalogComparison::new(catalog_after(&entries));
-        compared.take(Row::Note { core: CoreHash(one), text: "m".to_owned(), at: 0 });
+        compared.take(&Row::Note { core: CoreHash(one), text: "m".to_owned(), at: 0 });
         let (_, findings) = compared.into_findings();
         assert_eq!(findings[0].detail, "note: text, at differs from the journal");
         assert_eq!(findings[0].info, DIFFERENT_ROW);

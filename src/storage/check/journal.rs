@@ -1,5 +1,7 @@
 //! The journal, read by a check.
 
+use std::ops::RangeInclusive;
+
 use super::expected::{CatalogComparison, ExpectedCatalog, JournaledTable};
 use super::finding::{BROKEN_CHAIN, DIFFERENT_ROW, Finding, FindingInfo, Subject, UNKNOWN_ENTRY};
 use super::{CatalogCounts, CheckedArtifact, Inspection, JournalInspection, Row};
@@ -116,14 +118,28 @@ impl dyn Inspection + '_ {
     /// Returns an error if the vault cannot be read for a reason other than damage.
     pub fn artifacts(&self, of: Option<&str>, findings: &mut Vec<Finding>) -> Result<Vec<CheckedArtifact>> {
         let mut artifacts = Vec::new();
-        let mut take = |row| {
-            let Row::Artifact { core, entry, kind, .. } = row else { return };
-            if of.is_none_or(|of| of == kind) {
-                let kind = Some(kind).filter(|kind| !kind.is_empty());
-                artifacts.push(CheckedArtifact { id: entry.cast_signed(), core, kind });
-            }
-        };
+        let mut take = |row| artifacts.extend(checked(row, of));
         self.rows(JournaledTable::Artifact, &mut take, findings)?;
+        artifacts.sort_unstable_by_key(|artifact| (artifact.core, artifact.id));
+        Ok(artifacts)
+    }
+
+    /// Returns the artifacts, or those of one kind, in ranges of core hashes, ordered by core hash. Damage that prevents reading
+    /// is added to `findings`.
+    ///
+    /// # Errors
+    /// Returns an error if the vault cannot be read for a reason other than damage.
+    pub fn artifacts_in(
+        &self,
+        ranges: &[RangeInclusive<Digest>],
+        of: Option<&str>,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Vec<CheckedArtifact>> {
+        let mut artifacts = Vec::new();
+        for range in ranges {
+            let mut take = |row| artifacts.extend(checked(row, of));
+            self.artifacts_between(range, &mut take, findings)?;
+        }
         artifacts.sort_unstable_by_key(|artifact| (artifact.core, artifact.id));
         Ok(artifacts)
     }
@@ -159,11 +175,19 @@ impl dyn Inspection + '_ {
         findings.append(&mut defects);
         let mut compared = CatalogComparison::new(catalog);
         for table in JournaledTable::ALL {
-            let unread = self.rows(table, &mut |row| compared.take(row), &mut findings)?;
+            let unread = self.rows(table, &mut |row| compared.take(&row), &mut findings)?;
             compared.finish_table(table, &unread);
         }
         let (counts, mut different) = compared.into_findings();
         findings.append(&mut different);
         Ok(JournalInspection { chain: check, counts, findings })
     }
+}
+
+/// Returns the artifact of a row, if it is of a kind.
+fn checked(row: Row, of: Option<&str>) -> Option<CheckedArtifact> {
+    let Row::Artifact { core, entry, kind, .. } = row else { return None };
+    let is_wanted = of.is_none_or(|of| of == kind);
+    let kind = Some(kind).filter(|kind| !kind.is_empty());
+    is_wanted.then_some(CheckedArtifact { id: entry.cast_signed(), core, kind })
 }

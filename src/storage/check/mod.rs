@@ -3,26 +3,29 @@
 //! Each check returns findings. Damage that prevents reading is also a finding, and the other checks continue; an error
 //! means that the check could not run, for example because of an I/O failure.
 
+mod bytes;
+pub(super) mod compare;
 mod expected;
-pub(super) mod facts;
 pub mod finding;
 mod journal;
 mod records;
 pub(super) mod sum;
 
+use std::ops::RangeInclusive;
+
 use super::Result;
-use crate::artifact::{Kind, parse_manifest};
+use crate::artifact::Kind;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
-use crate::storage::StoredMember;
 
 pub use crate::storage::catalog::Row;
+pub(crate) use crate::storage::catalog::rows_of;
+pub use compare::compare_rows;
 pub use expected::{ExpectedCatalog, JournaledTable, UnreadRows};
-pub use facts::ArtifactFacts;
 pub use finding::{Finding, FindingInfo, Subject};
 pub use journal::{JournalReplay, JournalRow};
 pub use records::{
     CaptureId, CatalogCounts, CheckedArtifact, IntegrityLevel, JournalInspection, KindFacts, ReadCapture,
-    ReadmittedArtifact, ReindexOutcome, Repair,
+    ReadmittedArtifact, ReindexOutcome, Repair, StoredBytes,
 };
 
 /// A vault at one point in time, for checking.
@@ -31,7 +34,8 @@ pub use records::{
 /// that prevents reading to them.
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
 pub trait Inspection: Send {
-    /// Checks the engine's own structures, without reading stored bytes: access rights, files, tables and rows.
+    /// Checks the engine's own structures, without reading stored bytes: access rights, files, tables and rows. Finds the
+    /// artifacts that are recorded as removed and whose bytes are still in the vault.
     fn structures(&self, integrity: IntegrityLevel) -> Result<Vec<Finding>>;
 
     /// Returns what could not be checked so far, and why: the engine or its user does not permit it.
@@ -59,11 +63,17 @@ pub trait Inspection: Send {
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows>;
 
-    /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
-    fn removed(&self) -> Result<Vec<Finding>>;
+    /// Passes the rows of the artifacts with core hashes in a range to `take`, those that can be read. The others are
+    /// findings.
+    fn artifacts_between(
+        &self,
+        range: &RangeInclusive<Digest>,
+        take: &mut dyn FnMut(Row),
+        findings: &mut Vec<Finding>,
+    ) -> Result<()>;
 
-    /// Reads and hashes the stored bytes that checking every artifact does not read.
-    fn unreferenced(&self) -> Result<Vec<Finding>>;
+    /// Returns the blobs that checking every artifact does not read.
+    fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<BlobHash>>;
 
     /// Checks that the mention index can be read and is sorted, and, in a full check, whether it has exactly one entry for
     /// every digest that a capture mentions. If the returned flag is false, [`Inspection::unlisted`] should be called for
@@ -83,19 +93,21 @@ pub trait Inspection: Send {
     /// Returns the ids of an artifact's captures in the order in which they were added.
     fn capture_ids(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Vec<CaptureId>>;
 
-    /// Reads a capture of `artifact` and hashes every byte again. If `is_directory` is not known, whether its bytes are a
-    /// manifest decides. Returns `None` and adds a finding if its row cannot be read.
-    fn read(
+    /// Returns what the row of a capture of `artifact` has, without its files. Returns `None` and adds a finding if it cannot be
+    /// read.
+    fn capture(
         &self,
         artifact: &CheckedArtifact,
         id: CaptureId,
-        is_directory: Option<bool>,
         findings: &mut Vec<Finding>,
     ) -> Result<Option<ReadCapture>>;
 
-    /// Returns the indexed facts of an artifact, or `None` and a finding if they cannot be read.
-    fn facts(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>)
-    -> Result<Option<ArtifactFacts>>;
+    /// Returns the rows of an artifact that follow from bytes, or `None` and a finding if they cannot be read.
+    fn derived_rows(
+        &self,
+        artifact: &CheckedArtifact,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Option<Vec<Row>>>;
 
     /// Returns whether the vault contains this capture of the artifact `core`.
     fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool>;
@@ -103,25 +115,11 @@ pub trait Inspection: Send {
     /// Returns the captures whose seals bind them to the artifact `core`, whatever artifact their rows refer to.
     fn sealed(&self, core: CoreHash) -> Result<Vec<CaptureHash>>;
 
-    /// Returns the bytes with this hash, if the vault has them undamaged.
-    fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>>;
+    /// Reads the stored bytes of a blob and hashes them again. Returns a finding if they are missing or damaged.
+    fn stored_bytes(&self, blob: BlobHash) -> Result<std::result::Result<StoredBytes, Finding>>;
 
     /// Returns whether the blob with this hash is stored as a delta.
     fn is_difference(&self, blob: BlobHash) -> Result<bool>;
-
-    /// Returns the files of a capture, if the vault has all of them undamaged: the manifest of a directory says which they
-    /// are. The only file of a document has no name.
-    fn files(&self, capture: CaptureHash, is_directory: bool) -> Result<Option<Vec<StoredMember>>> {
-        let Some(bytes) = self.bytes_of(BlobHash(capture.0))? else { return Ok(None) };
-        if !is_directory {
-            return Ok(Some(vec![StoredMember { name: String::new(), bytes }]));
-        }
-        let read = |(name, blob): (String, BlobHash)| {
-            Ok(self.bytes_of(blob)?.map(|bytes| StoredMember { name, bytes }))
-        };
-        let manifest = parse_manifest(&bytes);
-        manifest.map(|files| files.into_iter().map(read).collect()).transpose().map(Option::flatten)
-    }
 }
 
 /// The steps of repairs, none of which requires guessing. Each is one transaction with its journal entries, and returns what

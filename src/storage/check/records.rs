@@ -49,6 +49,8 @@ pub struct ReadCapture {
     pub id: CaptureId,
     /// The hash that it should have.
     pub capture: CaptureHash,
+    /// The stored size.
+    pub(in crate::storage) size: i64,
     /// Whether it is a directory of several files.
     pub is_directory: bool,
     /// The stored warnings; `None` if they cannot be read.
@@ -59,6 +61,15 @@ pub struct ReadCapture {
     pub files: Option<Vec<StoredMember>>,
     /// The findings about its bytes.
     pub findings: Vec<Finding>,
+}
+
+/// The stored bytes of a blob, which have its hash.
+#[derive(Debug)]
+pub struct StoredBytes {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// The size that its row has.
+    pub size: i64,
 }
 
 /// A kind as the vault records it.
@@ -110,7 +121,7 @@ impl CatalogCounts {
             Row::Link { .. } => &mut self.links,
             Row::Tombstone(_) => &mut self.tombstones,
             Row::Signature { .. } => &mut self.signatures,
-            Row::Kind(_) | Row::Attribute { .. } | Row::Identity { .. } | Row::NameMention { .. } => return,
+            _ => return,
         };
         *rows += 1;
     }

@@ -15,6 +15,7 @@ use crate::storage::PayloadDefect;
 const PLACE: &str = "b.encoding, b.bytes, b.object, b.start, b.length";
 
 /// A blob, which nothing is known of but what was read.
+#[derive(Clone)]
 pub(super) struct BlobExamination {
     /// The recorded size.
     pub(super) size: i64,

@@ -4,7 +4,7 @@
 //! entry is the number of a role, a place, and the position of the digest among those of the list. The lowest bit of a
 //! place is set if the other bits are the length of a pointer, which follows, and clear if they are an index.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::columns;
 use super::error::{PostgresError, PostgresResult};
@@ -20,39 +20,46 @@ pub(super) struct ListedMention {
     pub(super) digest: Digest,
 }
 
-/// An encoded list.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct EncodedList {
-    pub(super) digests: Vec<Digest>,
+/// A list of the mentions of a capture in the roles of one group, as it is stored.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct StoredList {
+    /// The number of the group.
+    pub(super) group: i32,
+    pub(super) digests: Vec<u8>,
     pub(super) entries: Vec<u8>,
-    /// The digests at place 0, sorted and distinct.
-    pub(super) firsts: Vec<Digest>,
+    /// The digests at place 0, sorted and distinct; nothing if there are none.
+    pub(super) firsts: Option<Vec<u8>>,
+}
+
+/// Returns the lists of the mentions of a capture, each of which is given with the number of its group.
+pub(super) fn by_group(mentions: impl IntoIterator<Item = (i32, ListedMention)>) -> Vec<StoredList> {
+    let mut groups: BTreeMap<i32, BTreeSet<ListedMention>> = BTreeMap::new();
+    for (group, mention) in mentions {
+        groups.entry(group).or_default().insert(mention);
+    }
+    groups.into_iter().map(|(group, mentions)| encode(group, &mentions)).collect()
 }
 
 /// Encodes the mentions of a capture in the roles of one group.
-pub(super) fn encode(mut entries: Vec<ListedMention>) -> EncodedList {
-    entries.sort_unstable();
-    entries.dedup();
-    let mut positions: BTreeMap<Digest, u64> = entries.iter().map(|entry| (entry.digest, 0)).collect();
+fn encode(group: i32, mentions: &BTreeSet<ListedMention>) -> StoredList {
+    let mut positions: BTreeMap<Digest, u64> = mentions.iter().map(|entry| (entry.digest, 0)).collect();
     positions.values_mut().zip(0..).for_each(|(position, number)| *position = number);
-    let mut out = Vec::new();
-    for entry in &entries {
-        varint::write(&mut out, u64::from(entry.role.cast_unsigned()));
+    let mut entries = Vec::new();
+    for entry in mentions {
+        varint::write(&mut entries, u64::from(entry.role.cast_unsigned()));
         match &entry.place {
-            ArtifactLocation::Index(index) => varint::write(&mut out, u64::from(*index) << 1),
+            ArtifactLocation::Index(index) => varint::write(&mut entries, u64::from(*index) << 1),
             ArtifactLocation::Pointer(pointer) => {
-                varint::write(&mut out, (pointer.len() as u64) << 1 | 1);
-                out.extend_from_slice(pointer.as_bytes());
+                varint::write(&mut entries, (pointer.len() as u64) << 1 | 1);
+                entries.extend_from_slice(pointer.as_bytes());
             }
         }
-        varint::write(&mut out, positions.get(&entry.digest).copied().unwrap_or(u64::MAX));
+        varint::write(&mut entries, positions.get(&entry.digest).copied().unwrap_or(u64::MAX));
     }
-    let firsts =
-        entries.iter().filter(|entry| entry.place == ArtifactLocation::Index(0)).map(|entry| entry.digest);
-    let mut firsts: Vec<Digest> = firsts.collect();
-    firsts.sort_unstable();
-    firsts.dedup();
-    EncodedList { digests: positions.into_keys().collect(), entries: out, firsts }
+    let is_first = |entry: &&ListedMention| entry.place == ArtifactLocation::Index(0);
+    let firsts: BTreeSet<Digest> = mentions.iter().filter(is_first).map(|entry| entry.digest).collect();
+    let firsts = (!firsts.is_empty()).then(|| joined(firsts));
+    StoredList { group, digests: joined(positions.into_keys()), entries, firsts }
 }
 
 /// Decodes a list.
@@ -82,8 +89,8 @@ fn entry(digests: &[Digest], rest: &mut &[u8]) -> Option<ListedMention> {
 }
 
 /// Returns digests one after the other.
-pub(super) fn joined(digests: &[Digest]) -> Vec<u8> {
-    digests.iter().flat_map(Digest::as_bytes).copied().collect()
+fn joined(digests: impl IntoIterator<Item = Digest>) -> Vec<u8> {
+    digests.into_iter().flat_map(|digest| *digest.as_bytes()).collect()
 }
 
 #[cfg(test)]
@@ -107,11 +114,12 @@ mod tests {
                 ListedMention { role, place, digest: Digest::from_content(&[digest]) }
             };
             let mut entries: Vec<ListedMention> = entries.into_iter().map(entry).collect();
-            let list = encode(entries.clone());
+            let list = encode(1, &entries.iter().cloned().collect());
             entries.sort_unstable();
             entries.dedup();
-            prop_assert!(list.digests.is_sorted_by(|one, other| one < other));
-            prop_assert_eq!(decode(&joined(&list.digests), &list.entries).unwrap(), entries);
+            let digests = columns::digests(&list.digests).unwrap();
+            prop_assert!(digests.is_sorted_by(|one, other| one < other));
+            prop_assert_eq!(decode(&list.digests, &list.entries).unwrap(), entries);
             if !list.entries.is_empty() {
                 prop_assert!(decode(&[], &list.entries).is_err());
             }

@@ -1,5 +1,7 @@
 //! The differences between SQLite and PostgreSQL.
 
+use crate::digest::Digest;
+
 /// A database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::storage) enum Dialect {
@@ -57,11 +59,11 @@ impl Dialect {
         format!("EXISTS (SELECT 1 FROM artifact a WHERE {})", self.same_digest("a.core", core))
     }
 
-    /// Returns the condition that a stored digest is another one.
-    pub(super) fn same_digest(self, stored: &str, other: &str) -> String {
+    /// Returns the condition that two digests are the same, the first of which is indexed.
+    pub(super) fn same_digest(self, one: &str, other: &str) -> String {
         match self {
-            Self::Sqlite => format!("substr({stored}, 1, 8) = substr({other}, 1, 8) AND {stored} = {other}"),
-            Self::Postgres => format!("{stored} = {other}"),
+            Self::Sqlite => format!("substr({one}, 1, 8) = substr({other}, 1, 8) AND {one} = {other}"),
+            Self::Postgres => format!("{one} = {other}"),
         }
     }
 
@@ -92,6 +94,14 @@ impl Dialect {
                 "substr({digest}, 1, 8) BETWEEN substr({low}, 1, 8) AND substr({high}, 1, 8) AND {is_between}"
             ),
             Self::Postgres => is_between,
+        }
+    }
+
+    /// Returns a digest as a part of a statement.
+    pub(super) fn literal(self, digest: &Digest) -> String {
+        match self {
+            Self::Sqlite => format!("x'{}'", digest.hex()),
+            Self::Postgres => format!("decode('{}', 'hex')", digest.hex()),
         }
     }
 
@@ -234,6 +244,14 @@ impl Dialect {
         match self {
             Self::Sqlite => ("e.entry", "JOIN journal_entries e ON e.seq = j.seq"),
             Self::Postgres => ("j.entry", ""),
+        }
+    }
+
+    /// Returns whether artifacts of a kind are directories, and the name of their only file, if that is recorded.
+    pub(super) fn form_of_kinds(self) -> &'static str {
+        match self {
+            Self::Sqlite => "member IS NULL, member",
+            Self::Postgres => "is_directory, NULL",
         }
     }
 

@@ -7,6 +7,7 @@ mod artifacts;
 mod captures;
 mod dialect;
 mod find;
+mod inspection;
 mod journal;
 mod names;
 mod restored;
@@ -34,10 +35,19 @@ pub(in crate::storage) use find::{ConditionRows, FindSnapshot, RequiredMention, 
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use find::{PAGE_COLUMNS, SortExpression, matching, page_artifact};
 #[cfg(feature = "postgres")]
+pub(in crate::storage) use inspection::blobs_without_captures;
+pub(in crate::storage) use inspection::{
+    Question, QuestionSubject, SqlInspection, artifacts_between, ask, captures_sealed_for, journaled_rows_of,
+    stored_kinds, take_journaled, undeleted_artifacts, unreferenced_blobs,
+};
+#[cfg(feature = "postgres")]
 pub(in crate::storage) use names::{has_namesake_condition, is_original};
 pub(in crate::storage) use restored::{delete_strays, restore_rows};
 pub(in crate::storage) use search::captures_between;
-pub(in crate::storage) use stored::{differently_derived, journaled_row, journaled_rows};
+pub(in crate::storage) use stored::{
+    DerivedTable, captured, captured_rows, derived_row, derived_rows, differently_derived, journaled_row,
+    journaled_rows,
+};
 pub(in crate::storage) use table::SqlTable;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use table::SqlType;

@@ -1,10 +1,11 @@
-//! The rows of the tables that follow from the journal alone, as a check reads them.
+//! The rows of tables, as a check reads them.
 
-use super::{DamagedValue, Dialect, SqlRow, TOMBSTONE, tombstone};
-use crate::digest::{CaptureHash, CoreHash};
+use super::{DamagedValue, Dialect, SqlRow, SqlValue, TOMBSTONE, text_key, tombstone};
+use crate::artifact::{Signature, SignatureState};
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::catalog::Row;
-use crate::storage::check::JournaledTable;
 use crate::storage::check::finding::{DIFFERENT_ROW, Finding, Subject};
+use crate::storage::check::{CaptureId, JournaledTable, ReadCapture};
 use crate::storage::seal::seal;
 
 /// Returns the query for the rows of a table, which uses no index of it: one may be incomplete. Where a row refers to a
@@ -111,7 +112,111 @@ pub(in crate::storage) fn journaled_row(
     }))
 }
 
-/// Returns a finding if what is derived from the other columns of a row of [`journaled_rows`] differs from them.
+/// Returns the query for the captures `c` of which the number in the column `of` is in the parameter `?1`, in the order in which
+/// they were added. The first two columns have the numbers of the artifact and of the capture.
+pub(in crate::storage) fn captured_rows(dialect: Dialect, of: &str) -> String {
+    let (columns, from) = match dialect {
+        Dialect::Sqlite => (
+            "b.digest, c.size, c.warnings, s.state, s.key_id",
+            "capture c LEFT JOIN blob b ON b.id = c.blob LEFT JOIN signature s ON s.capture = c.id",
+        ),
+        Dialect::Postgres => ("c.digest, c.size, c.warnings, c.signature, c.key_id", "capture c"),
+    };
+    let condition = dialect.is_in(of, "?1");
+    format!("SELECT c.artifact, c.id, {columns} FROM {from} WHERE {condition} ORDER BY c.id")
+}
+
+/// Returns what a row of [`captured_rows`] has of a capture, without its files.
+pub(in crate::storage) fn captured(row: &SqlRow) -> Result<ReadCapture, DamagedValue> {
+    let invalid = DamagedValue::new(5, "a state of a signature is not known");
+    let signature = row.optional_text(5)?.map(|state| {
+        let state = SignatureState::named(&state).ok_or(invalid)?;
+        Ok(Signature { state, key_id: row.optional_text(6)? })
+    });
+    Ok(ReadCapture {
+        id: CaptureId(row.integer(1)?),
+        capture: row.capture(2)?,
+        size: row.integer(3)?,
+        is_directory: false,
+        warnings: serde_json::from_str(row.optional_text(4)?.as_deref().unwrap_or("[]")).ok(),
+        signature: signature.transpose()?,
+        files: None,
+        findings: Vec::new(),
+    })
+}
+
+/// The tables whose rows follow from the bytes of artifacts and that both databases have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::storage) enum DerivedTable {
+    Member,
+    Attribute,
+    Identity,
+    NameMention,
+}
+
+impl DerivedTable {
+    pub(in crate::storage) const ALL: [Self; 4] =
+        [Self::Member, Self::Attribute, Self::Identity, Self::NameMention];
+
+    /// Returns its name.
+    pub(in crate::storage) fn name(self) -> &'static str {
+        match self {
+            Self::Member => "member",
+            Self::Attribute => "attribute",
+            Self::Identity => "identity",
+            Self::NameMention => "name_mention",
+        }
+    }
+}
+
+/// Returns the query for the rows of the artifacts whose numbers are in the parameter `?1`. The first column has the number.
+pub(in crate::storage) fn derived_rows(dialect: Dialect, table: DerivedTable) -> String {
+    let is_file = dialect == Dialect::Sqlite;
+    let (columns, from) = match table {
+        // The only file of a document is the capture itself.
+        DerivedTable::Member if is_file => (
+            "b.digest, coalesce(m.name, k.member) AS name, coalesce(f.digest, b.digest)",
+            "capture x JOIN blob b ON b.id = x.blob JOIN artifact a ON a.id = x.artifact
+               LEFT JOIN kind k ON k.id = a.kind LEFT JOIN member m ON m.capture = x.id
+               LEFT JOIN blob f ON f.id = m.blob",
+        ),
+        DerivedTable::Member => ("x.digest, m.name, m.blob", "capture x JOIN member m ON m.capture = x.id"),
+        DerivedTable::Attribute if is_file => {
+            ("v.name, v.value, v.number", "attribute x JOIN attribute_value v ON v.id = x.value")
+        }
+        DerivedTable::Attribute => ("x.name, x.value, x.number, x.key", "attribute x"),
+        DerivedTable::Identity => ("x.handle, x.key", "identity x"),
+        DerivedTable::NameMention => ("x.relation, x.handle, x.dangles, x.key", "name_mention x"),
+    };
+    let columns = if is_file { columns.trim_end_matches(", x.key") } else { columns };
+    format!("SELECT x.artifact, {columns} FROM {from} WHERE {}", dialect.is_in("x.artifact", "?1"))
+}
+
+/// Returns a row of [`derived_rows`] of an artifact; `None` if it is that of a directory that has lost its files.
+pub(in crate::storage) fn derived_row(
+    table: DerivedTable,
+    core: CoreHash,
+    row: &SqlRow,
+) -> Result<Option<Row>, DamagedValue> {
+    Ok(Some(match table {
+        DerivedTable::Member => {
+            let Some(name) = row.optional_text(2)? else { return Ok(None) };
+            Row::Member { core, capture: row.capture(1)?, name, blob: row.digest(3).map(BlobHash)? }
+        }
+        DerivedTable::Attribute => {
+            let number = row.optional_integer(3)?;
+            Row::Attribute { core, name: row.text(1)?, value: row.text(2)?, number }
+        }
+        DerivedTable::Identity => Row::Identity { core, handle: row.text(1)? },
+        DerivedTable::NameMention => {
+            let (relation, handle) = (row.text(1)?, row.text(2)?);
+            Row::NameMention { core, relation, handle, dangles: row.flag(3)? }
+        }
+    }))
+}
+
+/// Returns a finding if what is derived from the other columns of a row of [`journaled_rows`] or [`derived_rows`] differs
+/// from them.
 pub(in crate::storage) fn differently_derived(stored: &Row, row: &SqlRow) -> Option<Finding> {
     match stored {
         Row::Capture { core, capture, .. } => {
@@ -124,6 +229,16 @@ pub(in crate::storage) fn differently_derived(stored: &Row, row: &SqlRow) -> Opt
             let detail = "note: folded, in which it is searched, differs from its text";
             (!is_right).then(|| Finding::new(DIFFERENT_ROW, Subject::Artifact(*core), detail))
         }
+        Row::Identity { handle: text, .. } => differently_keyed(stored, text, row.0.get(2)?),
+        Row::Attribute { value: text, .. } | Row::NameMention { handle: text, .. } => {
+            differently_keyed(stored, text, row.0.get(4)?)
+        }
         _ => None,
     }
+}
+
+/// Returns a finding if the key by which PostgreSQL finds a text is not that of the text.
+fn differently_keyed(stored: &Row, text: &str, key: &SqlValue) -> Option<Finding> {
+    let detail = || format!("{stored}: key is not that of its text");
+    (*key != text_key(text).into()).then(|| Finding::new(DIFFERENT_ROW, Subject::from(stored), detail()))
 }

@@ -95,9 +95,3 @@ pub(super) fn capture_id(
         .query_row((beginning(&capture.0), capture.0.as_bytes(), core.0.as_bytes()), |row| row.get(0))
         .optional()
 }
-
-/// The query for the row ids of the artifacts that have the blob `?1` as a document or as a file.
-pub(super) const ARTIFACTS_WITH_BLOB: &str =
-    "SELECT c.artifact FROM capture c JOIN artifact a ON a.id = c.artifact
-      JOIN kind k ON k.id = a.kind WHERE c.blob = ?1 AND k.member IS NOT NULL
-    UNION ALL SELECT c.artifact FROM member m JOIN capture c ON c.id = m.capture WHERE m.blob = ?1";

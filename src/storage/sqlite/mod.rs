@@ -49,7 +49,6 @@ mod staging;
 mod statements;
 mod stats;
 mod store;
-mod tombstones;
 mod unresolved;
 mod wal;
 mod write;

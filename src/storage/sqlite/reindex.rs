@@ -19,8 +19,9 @@ use super::signatures;
 use super::unresolved;
 use super::write::{NewCapture, SqliteWriter, StoredBlob};
 use super::write_lock;
-use crate::artifact::{Admitted, Kind, Signature, SignatureState};
+use crate::artifact::{Admitted, Kind};
 use crate::storage::Actor;
+use crate::storage::change::{renewed_signature, signature_entry};
 use crate::storage::check::{CaptureId, ReadmittedArtifact, ReindexOutcome};
 use crate::storage::entry::Entry;
 use crate::storage::seal::seal;
@@ -71,15 +72,13 @@ impl SqliteWriter<'_> {
         let kept = self.take_out(id, captures)?;
         let of_others = std::mem::take(&mut self.entries);
         for (capture, admitted) in admitted() {
-            self.replace_members(capture, admitted)?;
-            let blobs = self.stored_blobs(capture)?;
             let is_first = Some(&capture) == now.first();
-            self.index(&NewCapture { id: capture, artifact: id, is_first, blobs }, kind, admitted)?;
-            self.describe(capture, admitted)?;
-            match admitted.signature() {
-                Some(found) => self.record_signature(journal, (capture, admitted), found)?,
-                None => signatures::forget(self.connection, capture)?,
-            }
+            let blobs = self.blobs_of(admitted)?;
+            let new = NewCapture { id: capture, artifact: id, is_first, blobs };
+            self.describe(&new, admitted)?;
+            self.insert_members(&new, admitted)?;
+            self.index(&new, kind, admitted)?;
+            self.record_signature(journal, capture, admitted)?;
         }
         // Another capture may have a mention now.
         let now: HashSet<_> = self.entries.iter().copied().collect();
@@ -93,31 +92,21 @@ impl SqliteWriter<'_> {
         Ok(ReindexOutcome::Done)
     }
 
-    /// Records the signature state found when admitting the capture with the row id `id`, in the journal only if it
-    /// changed. A signature that was not checked this time does not replace the result of an earlier check.
+    /// Records the signature that was found when admitting a capture, in the journal only if it changed.
     fn record_signature(
         &self,
         journal: &mut SqliteJournalWriter,
-        (id, admitted): (i64, &Admitted),
-        found: &Signature,
+        capture: i64,
+        admitted: &Admitted,
     ) -> rusqlite::Result<()> {
-        let stored = signatures::stored(self.connection, id)?;
-        let state = match &stored {
-            Some(known) if found.state == SignatureState::Unchecked => known.state,
-            _ => found.state,
-        };
-        let news = Signature { state, key_id: found.key_id.clone() };
+        let Some(found) = admitted.signature() else { return signatures::forget(self.connection, capture) };
+        let stored = signatures::stored(self.connection, capture)?;
+        let news = renewed_signature(stored.as_ref(), found);
         if stored.as_ref() == Some(&news) {
             return Ok(());
         }
-        signatures::store(self.connection, id, &news)?;
-        let entry = Entry::Signature {
-            capture: admitted.capture(),
-            core: admitted.core(),
-            key_id: news.key_id,
-            state: state.name().to_owned(),
-        };
-        journal.append(self.connection, entry)
+        signatures::store(self.connection, capture, &news)?;
+        journal.append(self.connection, signature_entry(admitted, &news))
     }
 
     /// Returns the row id of the kind, after correcting the kind in the vault if necessary: admission proves it.
@@ -150,9 +139,11 @@ impl SqliteWriter<'_> {
         for (capture, _) in captures.iter().filter(|(_, admitted)| admitted.is_some()) {
             let mentions = readable(lists, capture.0)?;
             known.extend(mentions.iter().map(|mention| (mention_index::key(&mention.digest), capture.0)));
-            self.connection
-                .prepare_cached("DELETE FROM mention_list WHERE capture = ?1")?
-                .execute([capture.0])?;
+            for sql in
+                ["DELETE FROM mention_list WHERE capture = ?1", "DELETE FROM member WHERE capture = ?1"]
+            {
+                self.connection.prepare_cached(sql)?.execute([capture.0])?;
+            }
         }
         if captures.iter().all(|(_, admitted)| admitted.is_some()) {
             for sql in [
@@ -167,16 +158,17 @@ impl SqliteWriter<'_> {
         Ok(known)
     }
 
-    fn stored_blobs(&self, capture: i64) -> rusqlite::Result<Vec<StoredBlob<'static>>> {
-        let blobs = self.numbers(
-            "SELECT blob FROM member WHERE capture = ?1 UNION ALL SELECT blob FROM capture WHERE id = ?1",
-            capture,
-        )?;
-        Ok(blobs.into_iter().map(|id| self.stored_blob(id)).collect())
+    /// Returns the blobs of an artifact that is stored, as [`NewCapture`] has them.
+    fn blobs_of(&self, admitted: &Admitted) -> rusqlite::Result<Vec<StoredBlob<'static>>> {
+        let mut blobs = Vec::new();
+        for member in admitted.stored() {
+            blobs.extend(blob_id(&self.statements, member.blob())?.map(|id| self.stored_blob(id)));
+        }
+        Ok(blobs)
     }
 
     /// Corrects the fields stored with a capture.
-    fn describe(&self, capture: i64, admitted: &Admitted) -> rusqlite::Result<()> {
+    fn describe(&self, capture: &NewCapture<'_>, admitted: &Admitted) -> rusqlite::Result<()> {
         let seal = seal(admitted.core(), admitted.capture());
         let warnings = super::write::warnings(admitted)?;
         self.connection
@@ -184,23 +176,7 @@ impl SqliteWriter<'_> {
                 "UPDATE capture SET warnings = ?2, seal = ?3, size = ?4
                   WHERE id = ?1 AND (warnings IS NOT ?2 OR seal IS NOT ?3 OR size IS NOT ?4)",
             )?
-            .execute((capture, warnings, seal, admitted.size().cast_signed()))?;
-        Ok(())
-    }
-
-    /// Replaces the rows of the files of a capture by those that its manifest names.
-    fn replace_members(&self, capture: i64, admitted: &Admitted) -> rusqlite::Result<()> {
-        self.connection.prepare_cached("DELETE FROM member WHERE capture = ?1")?.execute([capture])?;
-        if admitted.manifest().is_none() {
-            return Ok(());
-        }
-        for member in admitted.members() {
-            if let Some(blob) = blob_id(self.connection, member.blob())? {
-                self.connection
-                    .prepare_cached("INSERT INTO member (capture, name, blob) VALUES (?1, ?2, ?3)")?
-                    .execute((capture, member.name(), blob))?;
-            }
-        }
+            .execute((capture.id, warnings, seal, admitted.size().cast_signed()))?;
         Ok(())
     }
 

@@ -30,7 +30,7 @@ const TRY_DICTIONARY: i64 = 256;
 /// A writer of the rows of the catalog and of blobs, within a transaction.
 pub(super) struct SqliteWriter<'t> {
     pub(super) connection: &'t Connection,
-    statements: TransactionStatements<'t>,
+    pub(super) statements: TransactionStatements<'t>,
     dictionaries: &'t Dictionaries,
     next_artifact: i64,
     next_capture: i64,
@@ -190,6 +190,11 @@ impl<'t> SqliteWriter<'t> {
              VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8)",
             |insert| insert.execute(row),
         )?;
+        self.insert_members(new, admitted)
+    }
+
+    /// Inserts the rows of the files of a directory.
+    pub(super) fn insert_members(&self, new: &NewCapture<'_>, admitted: &Admitted) -> rusqlite::Result<()> {
         if admitted.manifest().is_some() {
             for (member, blob) in admitted.members().iter().zip(&new.blobs) {
                 self.connection

@@ -1,18 +1,19 @@
 //! Comparison of every artifact with its bytes.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use super::options::{Depth, FsckOptions};
-use super::reader::{ArtifactTrailer, FsckItem, FsckReader, admit, size};
+use super::reader::{ArtifactTrailer, FsckItem, FsckReader, JudgedItem};
 use super::report::FsckReporter;
 use super::signatures::SignatureCounts;
-use crate::artifact::{KeyRing, Signature, SignatureState};
+use crate::artifact::{Admitted, Kind, Signature, SignatureState};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::intake::pipeline::{self, PipelineEvent};
 use crate::storage::check::finding::{self, Finding, INDEX_DIFFERS, MISSING_ROW, Subject, UNREADABLE};
-use crate::storage::check::{ArtifactFacts, CheckedArtifact, Inspection, IntegrityLevel};
-use crate::storage::{Result, Storage, StorageError};
+use crate::storage::check::{
+    CheckedArtifact, Inspection, IntegrityLevel, ReadCapture, Row, compare_rows, rows_of,
+};
+use crate::storage::{Result, Storage};
 
 /// Checks the artifacts that `options` select, and, if these are all artifacts, whether lookups of digests find them.
 pub(super) fn check(
@@ -32,60 +33,46 @@ pub(super) fn check(
             findings.append(&mut found);
         }
     }
-    let mut artifacts = inspection.artifacts(options.kind.map(crate::artifact::Kind::name), &mut findings)?;
+    let kind = options.kind.map(Kind::name);
+    let mut artifacts = match options.depth {
+        Depth::Sample(sample) => inspection.artifacts_in(&sample.ranges(), kind, &mut findings)?,
+        Depth::Quick | Depth::Full => inspection.artifacts(kind, &mut findings)?,
+    };
     reporter.add_all(findings);
-    artifacts.retain(|artifact| {
-        let is_sampled = match options.depth {
-            Depth::Sample(sample) => sample.has(artifact.core),
-            Depth::Quick | Depth::Full => true,
-        };
-        is_sampled && options.after.is_none_or(|after| artifact.core > after)
-    });
+    artifacts.retain(|artifact| options.after.is_none_or(|after| artifact.core > after));
     let reading = FsckReader::new(storage.maintenance().inspect()?, artifacts, true);
     let mut checking =
         ArtifactChecker { inspection, look_up, removed: None, state: ArtifactCheckState::default() };
     if !options.keys.is_empty() {
         reporter.report.signatures = Some(SignatureCounts::default());
     }
-    let judge = |item, _: &dyn Fn(u64)| judge(item, &options.keys);
+    let judge = |item: FsckItem, _: &dyn Fn(u64)| {
+        item.judge(&options.keys, |capture, admitted| DerivedCaptureData::new(capture, &admitted))
+    };
     pipeline::in_order(reading, FsckItem::weighed, judge, |event| match event {
         PipelineEvent::Result(judged) => checking.take(judged, reporter),
         PipelineEvent::Idle => Ok(()),
     })
 }
 
-/// The result of checking an item.
-enum FsckItemResult {
-    Capture { findings: Vec<Finding>, admitted: Option<DerivedCaptureData>, bytes: u64 },
-    End(Arc<CheckedArtifact>, ArtifactTrailer),
-    Failed(StorageError),
-}
-
 /// The data derived from an admitted capture.
 struct DerivedCaptureData {
-    facts: ArtifactFacts,
+    rows: Vec<Row>,
     embedded: Vec<(CoreHash, CaptureHash)>,
     /// The recorded state of its signature, and the result of checking it.
     signature: Option<(SignatureState, Signature)>,
 }
 
-fn judge(item: FsckItem, keys: &KeyRing) -> FsckItemResult {
-    match item {
-        FsckItem::Capture(artifact, mut capture) => {
-            let bytes = size(&capture);
-            let admitted = admit(&artifact, &mut capture, keys).map(|admitted| DerivedCaptureData {
-                facts: ArtifactFacts::from_admitted(&admitted),
-                embedded: admitted.embedded().iter().map(|part| (part.core(), part.capture())).collect(),
-                signature: admitted.signature().map(|found| {
-                    let stored =
-                        capture.signature.as_ref().map_or(SignatureState::Unchecked, |stored| stored.state);
-                    (stored, found.clone())
-                }),
-            });
-            FsckItemResult::Capture { findings: capture.findings, admitted, bytes }
+impl DerivedCaptureData {
+    fn new(capture: &ReadCapture, admitted: &Admitted) -> Self {
+        Self {
+            rows: rows_of(admitted),
+            embedded: admitted.embedded().iter().map(|part| (part.core(), part.capture())).collect(),
+            signature: admitted.signature().map(|found| {
+                let stored = capture.signature.as_ref().map(|stored| stored.state);
+                (stored.unwrap_or(SignatureState::Unchecked), found.clone())
+            }),
         }
-        FsckItem::End(artifact, end) => FsckItemResult::End(artifact, end),
-        FsckItem::Failed(error) => FsckItemResult::Failed(error),
     }
 }
 
@@ -101,7 +88,7 @@ struct ArtifactChecker<'i> {
 /// The state of the artifact whose captures are being read.
 #[derive(Default)]
 struct ArtifactCheckState {
-    facts: ArtifactFacts,
+    rows: Vec<Row>,
     admitted: usize,
     bytes: u64,
     findings: Vec<Finding>,
@@ -109,25 +96,29 @@ struct ArtifactCheckState {
 }
 
 impl ArtifactChecker<'_> {
-    fn take(&mut self, judged: FsckItemResult, reporter: &mut FsckReporter<'_>) -> Result<()> {
+    fn take(
+        &mut self,
+        judged: JudgedItem<DerivedCaptureData>,
+        reporter: &mut FsckReporter<'_>,
+    ) -> Result<()> {
         match judged {
-            FsckItemResult::Capture { mut findings, admitted, bytes } => {
-                self.state.findings.append(&mut findings);
+            JudgedItem::Capture(mut capture, bytes, admitted) => {
+                self.state.findings.append(&mut capture.findings);
                 self.state.bytes += bytes;
-                if let Some(DerivedCaptureData { facts, mut embedded, signature }) = admitted {
+                if let Some(DerivedCaptureData { mut rows, mut embedded, signature }) = admitted {
                     if let (Some((stored, found)), Some(counts)) =
                         (signature, &mut reporter.report.signatures)
                     {
                         counts.count(&found, stored);
                     }
                     self.state.admitted += 1;
-                    self.state.facts.add(facts);
+                    self.state.rows.append(&mut rows);
                     self.state.embedded.append(&mut embedded);
                 }
                 Ok(())
             }
-            FsckItemResult::End(artifact, end) => self.end(&artifact, end, reporter),
-            FsckItemResult::Failed(error) => Err(error),
+            JudgedItem::End(artifact, end) => self.end(&artifact, end, reporter),
+            JudgedItem::Failed(error) => Err(error),
         }
     }
 
@@ -137,13 +128,11 @@ impl ArtifactChecker<'_> {
         end: ArtifactTrailer,
         reporter: &mut FsckReporter<'_>,
     ) -> Result<()> {
-        let ArtifactCheckState { facts, admitted, bytes, mut findings, embedded } =
+        let ArtifactCheckState { rows, admitted, bytes, mut findings, embedded } =
             std::mem::take(&mut self.state);
         findings.extend(end.findings);
-        if let Some(stored) = end.facts {
-            // Entries of a capture that cannot be read may be in the index.
-            let are_complete = admitted == end.captures.len();
-            findings.extend(facts.compare(stored, &Subject::Artifact(artifact.core), are_complete));
+        if let Some(stored) = end.rows {
+            findings.extend(compare_rows(rows, stored, admitted == end.captures.len()));
         }
         for (core, capture) in embedded {
             let (info, detail) = match self.is_missing(core, capture) {

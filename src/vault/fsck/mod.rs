@@ -113,7 +113,6 @@ fn overall(inspection: &dyn Inspection, options: &FsckOptions) -> Result<Vec<Fin
         }
     }
     findings.append(&mut inspection.compare_journal(None)?.findings);
-    findings.append(&mut inspection.removed()?);
     if is_full {
         findings.append(&mut inspection.unreferenced()?);
     } else {

@@ -1,5 +1,7 @@
 //! Options of a check.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -33,11 +35,32 @@ pub struct Sample {
 impl Sample {
     /// Returns whether it contains an artifact.
     pub(in crate::vault) fn has(&self, core: CoreHash) -> bool {
-        let mut bytes = self.seed.to_le_bytes().to_vec();
-        bytes.extend(core.0.as_bytes());
-        #[expect(clippy::cast_precision_loss, reason = "an approximate share is sufficient")]
-        let share = Digest::from_content(&bytes).key().cast_unsigned() as f64 / u64::MAX as f64;
-        share * 100.0 < self.percent
+        self.ranges().iter().any(|range| range.contains(&core.0))
+    }
+
+    /// Returns the core hashes of its parts. Core hashes are evenly distributed, so a part between two
+    /// of them is a sample, of which only the rows have to be read. The seed says where it begins; after the highest core hash
+    /// it goes on with the lowest.
+    pub(in crate::vault) fn ranges(&self) -> Vec<RangeInclusive<Digest>> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an approximate share is sufficient"
+        )]
+        let length = (self.percent / 100.0 * 2_f64.powi(64)).clamp(0.0, 2_f64.powi(64)) as u128;
+        let begin = u128::from(Digest::from_content(&self.seed.to_le_bytes()).key().cast_unsigned());
+        let all = 1 << 64;
+        let digest = |key: u128, rest: u8| {
+            let mut bytes = [rest; 32];
+            bytes.iter_mut().zip(key.to_be_bytes().into_iter().skip(8)).for_each(|(to, from)| *to = from);
+            Digest::from_bytes(bytes)
+        };
+        let part = |first: u128, end: u128| digest(first, 0)..=digest(end - 1, u8::MAX);
+        match begin + length {
+            _ if length == 0 => Vec::new(),
+            end if end <= all => vec![part(begin, end)],
+            end => vec![part(0, end - all), part(begin, all)],
+        }
     }
 }
 

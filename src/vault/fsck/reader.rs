@@ -11,14 +11,24 @@ use crate::digest::CaptureHash;
 use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::check::finding::{DIFFERENT_ROW, Finding, NOT_ADMITTED, Subject};
-use crate::storage::check::{ArtifactFacts, CaptureId, CheckedArtifact, Inspection, ReadCapture};
+use crate::storage::check::{CaptureId, CheckedArtifact, Inspection, ReadCapture, Row};
 use crate::storage::{CaptureTarget, Result, StorageError, StoredMember};
 use crate::validation::Report;
 
-/// An item read from the vault: first the captures of an artifact, then its index entries.
+/// An item read from the vault: first the captures of an artifact, then the rows that follow from their bytes.
 pub(super) enum FsckItem {
     Capture(Arc<CheckedArtifact>, ReadCapture),
     /// The end of the artifact's captures, all readable ones of which were returned.
+    End(Arc<CheckedArtifact>, ArtifactTrailer),
+    /// The check cannot continue.
+    Failed(StorageError),
+}
+
+/// An item after its capture was admitted again.
+pub(super) enum JudgedItem<T> {
+    /// A capture without its files, the size of these, and what is made of it if it was admitted.
+    Capture(ReadCapture, u64, Option<T>),
+    /// See [`FsckItem::End`].
     End(Arc<CheckedArtifact>, ArtifactTrailer),
     /// The check cannot continue.
     Failed(StorageError),
@@ -28,7 +38,8 @@ pub(super) enum FsckItem {
 pub(super) struct ArtifactTrailer {
     /// All of its captures, including those whose rows cannot be read.
     pub(super) captures: Vec<CaptureId>,
-    pub(super) facts: Option<ArtifactFacts>,
+    /// The rows that follow from the bytes of its captures.
+    pub(super) rows: Option<Vec<Row>>,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -37,8 +48,8 @@ pub(super) struct FsckReader<'s> {
     inspection: Box<dyn Inspection + 's>,
     artifacts: std::vec::IntoIter<CheckedArtifact>,
     current: Option<ArtifactReadState>,
-    /// Whether to read the index entries.
-    with_facts: bool,
+    /// Whether to read the rows that follow from bytes.
+    with_rows: bool,
 }
 
 struct ArtifactReadState {
@@ -52,9 +63,9 @@ impl<'s> FsckReader<'s> {
     pub(super) fn new(
         inspection: Box<dyn Inspection + 's>,
         artifacts: Vec<CheckedArtifact>,
-        with_facts: bool,
+        with_rows: bool,
     ) -> Self {
-        Self { inspection, artifacts: artifacts.into_iter(), current: None, with_facts }
+        Self { inspection, artifacts: artifacts.into_iter(), current: None, with_rows }
     }
 
     fn read(&mut self) -> Result<Option<FsckItem>> {
@@ -77,8 +88,9 @@ impl<'s> FsckReader<'s> {
             }
         }
         let ArtifactReadState { artifact, captures, mut findings, .. } = current;
-        let facts = if self.with_facts { self.inspection.facts(&artifact, &mut findings)? } else { None };
-        Ok(Some(FsckItem::End(artifact, ArtifactTrailer { captures, facts, findings })))
+        let rows =
+            if self.with_rows { self.inspection.derived_rows(&artifact, &mut findings)? } else { None };
+        Ok(Some(FsckItem::End(artifact, ArtifactTrailer { captures, rows, findings })))
     }
 
     fn begin(&self, artifact: CheckedArtifact) -> Result<ArtifactReadState> {
@@ -108,23 +120,37 @@ impl FsckItem {
     }
 }
 
-pub(super) fn size(capture: &ReadCapture) -> u64 {
+impl FsckItem {
+    /// Admits the capture again, and returns what `make` makes of it.
+    pub(super) fn judge<T>(
+        self,
+        keys: &KeyRing,
+        make: impl FnOnce(&ReadCapture, Admitted) -> T,
+    ) -> JudgedItem<T> {
+        match self {
+            Self::Capture(artifact, mut capture) => {
+                let size = size(&capture);
+                let admitted = admit(&artifact, &mut capture, keys).map(|admitted| make(&capture, admitted));
+                JudgedItem::Capture(capture, size, admitted)
+            }
+            Self::End(artifact, end) => JudgedItem::End(artifact, end),
+            Self::Failed(error) => JudgedItem::Failed(error),
+        }
+    }
+}
+
+fn size(capture: &ReadCapture) -> u64 {
     capture.files.iter().flatten().map(|file| file.bytes.len() as u64).sum()
 }
 
 /// Admits a capture again. Returns `None` if it does not match the catalog; the findings are in `capture`.
-pub(super) fn admit(
-    artifact: &CheckedArtifact,
-    capture: &mut ReadCapture,
-    keys: &KeyRing,
-) -> Option<Admitted> {
+fn admit(artifact: &CheckedArtifact, capture: &mut ReadCapture, keys: &KeyRing) -> Option<Admitted> {
     let files = capture.files.take()?;
     let subject = || Subject::Capture(capture.capture);
     let known = artifact.kind.as_deref().and_then(formats::named);
     let outcome = known.map(|kind| admit_as(kind, capture.is_directory, &files, keys));
     let finding = match outcome {
         Some(Ok(admitted)) if admitted.core() == artifact.core => {
-            capture.findings.extend(compare_name(capture, &files, &admitted));
             if capture.warnings.as_deref() != Some(admitted.report().violations()) {
                 let detail =
                     format!("capture: warnings: a new check gives {}", admitted.report().violations().len());
@@ -231,16 +257,6 @@ pub(crate) fn admit_directory(inspection: &dyn Inspection, capture: CaptureHash)
     let Some(files) = inspection.files(capture, true)? else { return Ok(None) };
     let mut kinds = formats::ALL.into_iter().filter(|kind| kind.is_of_directories());
     Ok(kinds.find_map(|kind| admit_as(kind, true, &files, &KeyRing::default()).ok()))
-}
-
-/// Compares the name of the file of a document, if the vault records it, with the name that the kind gives it.
-fn compare_name(capture: &ReadCapture, files: &[StoredMember], admitted: &Admitted) -> Option<Finding> {
-    let ([only], [member]) = (files, admitted.members()) else { return None };
-    if capture.is_directory || only.name.is_empty() || only.name == member.name() {
-        return None;
-    }
-    let detail = format!("member: name: it should be {}", member.name());
-    Some(Finding::new(DIFFERENT_ROW, Subject::Capture(capture.capture), detail))
 }
 
 fn first_of(report: &Report) -> String {

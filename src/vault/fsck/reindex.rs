@@ -1,9 +1,8 @@
 //! Rebuild of all indexes from the artifacts' bytes.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use super::reader::{FsckItem, FsckReader, admit, size};
+use super::reader::{ArtifactTrailer, FsckItem, FsckReader, JudgedItem};
 use super::report::FsckReporter;
 use super::search;
 use super::signatures::{self, SignatureCounts};
@@ -11,7 +10,7 @@ use crate::artifact::{Admitted, KeyRing};
 use crate::intake::pipeline::{self, PipelineEvent};
 use crate::storage::check::finding::{Finding, Subject, WRONG_SIGNATURE};
 use crate::storage::check::{CaptureId, CheckedArtifact, ReadmittedArtifact, ReindexOutcome};
-use crate::storage::{Result, Storage, StorageError};
+use crate::storage::{Result, Storage};
 
 /// Artifacts or bytes per written batch.
 const BATCH_ARTIFACTS: usize = 500;
@@ -51,7 +50,7 @@ pub(super) fn artifacts(
             not_admitted: 0,
             again: Vec::new(),
         };
-        let judge = |item, _: &dyn Fn(u64)| judge(item, keys);
+        let judge = |item: FsckItem, _: &dyn Fn(u64)| item.judge(keys, |_, admitted| Box::new(admitted));
         pipeline::in_order(reading, FsckItem::weighed, judge, |event| match event {
             PipelineEvent::Result(judged) => pass.take(judged),
             PipelineEvent::Idle => pass.write(),
@@ -64,24 +63,6 @@ pub(super) fn artifacts(
         }
     }
     Ok(not_admitted)
-}
-
-enum ReindexItemResult {
-    Capture { id: CaptureId, findings: Vec<Finding>, admitted: Option<Box<Admitted>>, bytes: u64 },
-    End(Arc<CheckedArtifact>, Vec<CaptureId>),
-    Failed(StorageError),
-}
-
-fn judge(item: FsckItem, keys: &KeyRing) -> ReindexItemResult {
-    match item {
-        FsckItem::Capture(artifact, mut capture) => {
-            let bytes = size(&capture);
-            let admitted = admit(&artifact, &mut capture, keys).map(Box::new);
-            ReindexItemResult::Capture { id: capture.id, findings: capture.findings, admitted, bytes }
-        }
-        FsckItem::End(artifact, end) => ReindexItemResult::End(artifact, end.captures),
-        FsckItem::Failed(error) => ReindexItemResult::Failed(error),
-    }
 }
 
 struct ReindexPass<'r, 'm> {
@@ -103,10 +84,10 @@ struct PendingReindex {
 }
 
 impl ReindexPass<'_, '_> {
-    fn take(&mut self, judged: ReindexItemResult) -> Result<()> {
+    fn take(&mut self, judged: JudgedItem<Box<Admitted>>) -> Result<()> {
         let waiting = &mut self.waiting;
         match judged {
-            ReindexItemResult::Capture { id, mut findings, admitted, bytes } => {
+            JudgedItem::Capture(mut capture, bytes, admitted) => {
                 waiting.bytes_of_artifact += bytes;
                 if let Some(admitted) = admitted {
                     if signatures::is_wrong(admitted.signature()) {
@@ -115,13 +96,13 @@ impl ReindexPass<'_, '_> {
                         waiting.findings.push(Finding::new(WRONG_SIGNATURE, subject, detail));
                     }
                     // The recorded state is corrected together with the rest.
-                    waiting.admitted.insert(id.number(), *admitted);
+                    waiting.admitted.insert(capture.id.number(), *admitted);
                 } else {
                     self.not_admitted += 1;
-                    waiting.findings.append(&mut findings);
+                    waiting.findings.append(&mut capture.findings);
                 }
             }
-            ReindexItemResult::End(artifact, captures) => {
+            JudgedItem::End(artifact, ArtifactTrailer { captures, .. }) => {
                 let admitted = |id: CaptureId| (id, waiting.admitted.remove(&id.number()));
                 let captures = captures.into_iter().map(admitted).collect();
                 self.reporter.add_all(std::mem::take(&mut waiting.findings));
@@ -133,7 +114,7 @@ impl ReindexPass<'_, '_> {
                     return self.write();
                 }
             }
-            ReindexItemResult::Failed(error) => return Err(error),
+            JudgedItem::Failed(error) => return Err(error),
         }
         Ok(())
     }

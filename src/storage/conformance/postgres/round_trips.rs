@@ -148,7 +148,6 @@ fn check(storage: &PostgresStorage) -> u64 {
     let inspection = storage.maintenance().inspect().unwrap();
     let mut findings = inspection.structures(IntegrityLevel::Full).unwrap();
     findings.extend(inspection.compare_journal(None).unwrap().findings);
-    findings.extend(inspection.removed().unwrap());
     findings.extend(inspection.unreferenced().unwrap());
     let (of_mentions, is_complete) = inspection.mentions_index(IntegrityLevel::Full).unwrap();
     findings.extend(of_mentions);
@@ -160,7 +159,7 @@ fn check(storage: &PostgresStorage) -> u64 {
             assert!(read.files.is_some());
             findings.extend(read.findings);
         }
-        assert!(inspection.facts(artifact, &mut findings).unwrap().is_some());
+        assert!(inspection.derived_rows(artifact, &mut findings).unwrap().is_some());
     }
     assert_eq!((findings.len(), is_complete), (0, true), "{findings:?}");
     storage.round_trips() - before

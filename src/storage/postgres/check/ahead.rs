@@ -1,23 +1,37 @@
 //! Artifacts that were read ahead of their check.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use postgres::Row;
 
+use super::reading::read_all;
 use crate::digest::BlobHash;
+use crate::storage::catalog::MentionRole;
+use crate::storage::check::CheckedArtifact;
+use crate::storage::check::finding::{Finding, Subject, UNREADABLE};
 use crate::storage::postgres::bytes::BlobExamination;
+use crate::storage::postgres::error::PostgresResult;
+use crate::storage::sql::DerivedTable;
 
 /// The tables that have rows of artifacts.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ArtifactTable {
     Captures,
-    Members,
     Lists,
-    Attributes,
-    Identities,
-    References,
     Edges,
+    Derived(DerivedTable),
 }
+
+impl ArtifactTable {
+    /// Returns all of them.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        [Self::Captures, Self::Lists, Self::Edges].into_iter().chain(DerivedTable::ALL.map(Self::Derived))
+    }
+}
+
+/// The roles by their numbers, each with the number of its group.
+pub(super) type RolesByNumber = HashMap<i32, (Arc<MentionRole>, i32)>;
 
 /// The rows of a table by artifact, or what is damaged.
 pub(super) type RowsByArtifact = std::result::Result<HashMap<i64, Vec<Row>>, String>;
@@ -26,33 +40,40 @@ pub(super) type RowsByArtifact = std::result::Result<HashMap<i64, Vec<Row>>, Str
 #[derive(Default)]
 pub(super) struct InspectionPrefetch {
     pub(super) artifacts: HashSet<i64>,
-    /// In the order of [`ArtifactTable`].
-    pub(super) parts: Vec<RowsByArtifact>,
+    pub(super) parts: HashMap<ArtifactTable, RowsByArtifact>,
     pub(super) blobs: HashMap<BlobHash, BlobExamination>,
 }
 
 impl InspectionPrefetch {
-    /// Returns the rows of an artifact, or what is damaged.
-    pub(super) fn rows(&self, part: ArtifactTable, artifact: i64) -> std::result::Result<&[Row], String> {
-        match self.parts.get(part as usize) {
-            Some(Ok(rows)) => Ok(rows.get(&artifact).map_or(&[], Vec::as_slice)),
-            Some(Err(damage)) => Err(damage.clone()),
-            None => Ok(&[]),
+    /// Returns what `read` makes of the rows of an artifact. Those that it cannot read are findings.
+    pub(super) fn read<T>(
+        &self,
+        table: ArtifactTable,
+        artifact: &CheckedArtifact,
+        findings: &mut Vec<Finding>,
+        read: impl Fn(&Row) -> PostgresResult<T>,
+    ) -> Vec<T> {
+        let subject = Subject::Artifact(artifact.core);
+        match self.parts.get(&table) {
+            Some(Ok(rows)) => {
+                let rows = rows.get(&artifact.id).map_or(&[][..], Vec::as_slice);
+                read_all(rows, &subject, findings, read)
+            }
+            Some(Err(damage)) => {
+                findings.push(Finding::new(UNREADABLE, subject, damage.clone()));
+                Vec::new()
+            }
+            None => Vec::new(),
         }
     }
 
-    /// Returns a blob, if it was read.
-    pub(super) fn blob(&self, blob: BlobHash) -> Option<&BlobExamination> {
-        self.blobs.get(&blob)
-    }
-
     pub(super) fn is_damaged(&self) -> bool {
-        self.parts.iter().any(std::result::Result::is_err)
+        self.parts.values().any(std::result::Result::is_err)
     }
 
     /// Drops the rows of an artifact.
     pub(super) fn forget(&mut self, artifact: i64) {
-        for rows in self.parts.iter_mut().flatten() {
+        for rows in self.parts.values_mut().flatten() {
             rows.remove(&artifact);
         }
     }

@@ -7,35 +7,39 @@
 //! artifacts are read ahead for many artifacts at once.
 
 mod ahead;
-mod captures;
-mod facts;
+mod derived;
 mod mention_keys;
 mod read_ahead;
+mod reading;
 pub(super) mod rows;
 mod schema;
 mod search;
 mod structure;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use postgres::Row;
 use postgres::error::SqlState;
 
+use super::bytes::{self, BlobExamination};
+use super::columns::value;
 use super::error::{PostgresError, PostgresResult};
 use super::pool::PostgresServer;
 use super::session::DatabaseTransaction;
+use super::shared_statements::shared_row;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
-use crate::storage::Result;
 use crate::storage::catalog::Row as CatalogRow;
-use crate::storage::check::facts::RoleFact;
-use crate::storage::check::finding::{Finding, Subject, UNREADABLE};
+use crate::storage::check::finding::{DAMAGED_BYTES, Finding, Subject, UNREADABLE};
 use crate::storage::check::{
-    ArtifactFacts, CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable,
-    KindFacts, ReadCapture, UnreadRows,
+    CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable, KindFacts,
+    ReadCapture, StoredBytes, UnreadRows,
 };
-use ahead::InspectionPrefetch;
+use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow};
+use crate::storage::{PayloadDefect, Result};
+use ahead::{ArtifactTable, InspectionPrefetch, RolesByNumber};
+use reading::of_row;
 
 /// The number of rows of a batch, and of one whose rows may be large.
 const ROWS: usize = 2_000;
@@ -47,7 +51,7 @@ pub(super) struct DatabaseInspection<'s> {
     /// The number of cursors so far.
     cursors: Cell<u32>,
     /// The roles by number, once they were read.
-    roles: RefCell<Option<HashMap<i32, Arc<RoleFact>>>>,
+    roles: RefCell<Option<Arc<RolesByNumber>>>,
     ahead: RefCell<InspectionPrefetch>,
     /// What the role of the connection, or a standby, does not permit to check.
     unchecked: RefCell<Vec<String>>,
@@ -136,6 +140,33 @@ impl<'s> DatabaseInspection<'s> {
     }
 }
 
+impl SqlInspection for DatabaseInspection<'_> {
+    const DIALECT: Dialect = Dialect::Postgres;
+
+    fn query(
+        &self,
+        sql: &str,
+        subject: &Subject,
+        findings: &mut Vec<Finding>,
+        take: &mut dyn FnMut(&SqlRow) -> std::result::Result<(), DamagedValue>,
+    ) -> Result<bool> {
+        let mut unreadable = Vec::new();
+        let read = self.look(subject.clone(), findings, || {
+            self.scan(sql, LARGE_ROWS, &mut |rows| {
+                for row in rows {
+                    if let Err(failure) = shared_row(row).and_then(|row| Ok(take(&row)?)) {
+                        unreadable.push(Finding::new(UNREADABLE, subject.clone(), of_row(failure)));
+                    }
+                }
+                Ok(())
+            })
+        })?;
+        let is_whole = read.is_some() && unreadable.is_empty();
+        findings.append(&mut unreadable);
+        Ok(is_whole)
+    }
+}
+
 impl Inspection for DatabaseInspection<'_> {
     fn unchecked(&self) -> Vec<String> {
         self.unchecked.borrow().clone()
@@ -146,13 +177,13 @@ impl Inspection for DatabaseInspection<'_> {
         let mut findings = Vec::new();
         self.schema(&mut findings)?;
         self.structure(&mut findings)?;
-        self.objects(&mut findings)?;
         self.search_index(&mut findings)?;
+        sql::undeleted_artifacts(self, &mut findings)?;
         Ok(findings)
     }
 
     fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
-        self.stored_kinds(findings)
+        sql::stored_kinds(self, findings)
     }
 
     fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool> {
@@ -169,15 +200,20 @@ impl Inspection for DatabaseInspection<'_> {
         take: &mut dyn FnMut(CatalogRow),
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows> {
-        self.rows_of(table, take, findings)
+        sql::journaled_rows_of(self, table, take, findings)
     }
 
-    fn removed(&self) -> Result<Vec<Finding>> {
-        self.undeleted()
+    fn artifacts_between(
+        &self,
+        range: &RangeInclusive<Digest>,
+        take: &mut dyn FnMut(CatalogRow),
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        sql::artifacts_between(self, range, take, findings)
     }
 
-    fn unreferenced(&self) -> Result<Vec<Finding>> {
-        self.unreferenced_bytes()
+    fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<BlobHash>> {
+        sql::unreferenced_blobs(self, findings)
     }
 
     fn mentions_index(&self, integrity: IntegrityLevel) -> Result<(Vec<Finding>, bool)> {
@@ -197,37 +233,60 @@ impl Inspection for DatabaseInspection<'_> {
     }
 
     fn capture_ids(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Vec<CaptureId>> {
-        self.captures_of(artifact, findings)
+        self.prefetch(std::slice::from_ref(artifact))?;
+        let id = |row: &Row| value(row, 1).map(CaptureId);
+        Ok(self.ahead.borrow().read(ArtifactTable::Captures, artifact, findings, id))
     }
 
-    fn read(
+    fn capture(
         &self,
         artifact: &CheckedArtifact,
         id: CaptureId,
-        is_directory: Option<bool>,
         findings: &mut Vec<Finding>,
     ) -> Result<Option<ReadCapture>> {
-        self.read_capture(artifact, id, is_directory, findings)
+        self.prefetch(std::slice::from_ref(artifact))?;
+        let read = |row: &Row| {
+            let is_it = value::<i64>(row, 1)? == id.0;
+            is_it.then(|| Ok(sql::captured(&shared_row(row)?)?)).transpose()
+        };
+        let read = self.ahead.borrow().read(ArtifactTable::Captures, artifact, findings, read);
+        Ok(read.into_iter().flatten().next())
     }
 
-    fn facts(
+    fn derived_rows(
         &self,
         artifact: &CheckedArtifact,
         findings: &mut Vec<Finding>,
-    ) -> Result<Option<ArtifactFacts>> {
-        self.indexed_facts(artifact, findings)
+    ) -> Result<Option<Vec<CatalogRow>>> {
+        self.rows_of_artifact(artifact, findings)
     }
 
     fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
-        self.contains(core, capture)
+        let sql = "SELECT 1 FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = $1 AND a.core = $2 LIMIT 1";
+        let row = self.session.row(sql, &[&capture, &core]);
+        Ok(row.map_err(|failure| failure.at(self.session.server().name()))?.is_some())
     }
 
     fn sealed(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
-        self.sealed_for(core)
+        sql::captures_sealed_for(self, core)
     }
 
-    fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
-        Ok(self.read_blob(blob)?.ok().and_then(|examined| examined.bytes.ok()))
+    fn stored_bytes(&self, blob: BlobHash) -> Result<std::result::Result<StoredBytes, Finding>> {
+        let read_ahead = self.ahead.borrow().blobs.get(&blob).cloned();
+        let examined = match read_ahead {
+            Some(examined) => Ok(Some(examined)),
+            None => self.attempt(|| Ok(bytes::examine(&self.session, &[blob])?.remove(&blob)))?,
+        };
+        let missing = || PayloadDefect::Missing { blob };
+        Ok(match examined {
+            Ok(examined) => {
+                let read = examined.ok_or_else(missing).and_then(|BlobExamination { bytes, size }| {
+                    bytes.map(|bytes| StoredBytes { bytes, size })
+                });
+                read.map_err(|defect| Finding::of_bytes(blob, &defect))
+            }
+            Err(damage) => Err(Finding::new(DAMAGED_BYTES, Subject::Blob(blob), damage)),
+        })
     }
 
     fn is_difference(&self, _: BlobHash) -> Result<bool> {
@@ -237,26 +296,4 @@ impl Inspection for DatabaseInspection<'_> {
 
 fn table(name: &str) -> Subject {
     Subject::Table(name.to_owned())
-}
-
-/// Returns what `read` makes of each row. A row that it cannot read is a finding.
-fn read_all<T>(
-    rows: &[Row],
-    subject: &Subject,
-    found: &mut Vec<Finding>,
-    read: impl Fn(&Row) -> PostgresResult<T>,
-) -> Vec<T> {
-    let mut all = Vec::with_capacity(rows.len());
-    for row in rows {
-        match read(row) {
-            Ok(value) => all.push(value),
-            Err(failure) => found.push(Finding::new(UNREADABLE, subject.clone(), of_row(failure))),
-        }
-    }
-    all
-}
-
-/// Returns the reason that a row cannot be read.
-fn of_row(failure: PostgresError) -> String {
-    format!("a row: {}", failure.at("the vault").cause())
 }

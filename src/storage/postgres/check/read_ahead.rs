@@ -12,24 +12,26 @@ use crate::storage::check::CheckedArtifact;
 use crate::storage::postgres::bytes;
 use crate::storage::postgres::columns::{blob, value};
 use crate::storage::postgres::error::PostgresResult;
+use crate::storage::sql::{DerivedTable, Dialect, captured_rows, derived_rows};
 
 /// Maximum number of artifacts, and of bytes unless one artifact has more.
 const ARTIFACTS: usize = 200;
 const BYTES: f64 = 16e6;
 
-/// The query for each part, in their order. The first column is the number of the artifact.
-const QUERIES: [&str; 7] = [
-    "SELECT artifact, id, digest, size, warnings, seal, signature, key_id FROM capture
-      WHERE artifact = ANY($1) ORDER BY id",
-    "SELECT c.artifact, m.capture, m.name, m.blob FROM capture c JOIN member m ON m.capture = c.id
-      WHERE c.artifact = ANY($1) ORDER BY m.name",
-    "SELECT c.artifact, l.capture, l.group_id, l.digests, l.entries, l.firsts
-       FROM capture c JOIN mention_list l ON l.capture = c.id WHERE c.artifact = ANY($1)",
-    "SELECT artifact, name, value, number, key FROM attribute WHERE artifact = ANY($1)",
-    "SELECT artifact, handle, key FROM identity WHERE artifact = ANY($1)",
-    "SELECT artifact, relation, handle, dangles, key FROM name_mention WHERE artifact = ANY($1)",
-    "SELECT artifact, target, role, index, pointer FROM edge WHERE artifact = ANY($1)",
-];
+/// Returns the query for the rows of a table. The first column is the number of the artifact.
+fn query(table: ArtifactTable) -> String {
+    let sql = match table {
+        ArtifactTable::Captures => captured_rows(Dialect::Postgres, "c.artifact"),
+        ArtifactTable::Lists => "SELECT c.artifact, l.capture, l.group_id, l.digests, l.entries, l.firsts
+               FROM capture c JOIN mention_list l ON l.capture = c.id WHERE c.artifact = ANY(?1)"
+            .to_owned(),
+        ArtifactTable::Edges => {
+            "SELECT artifact, target, role, index, pointer FROM edge WHERE artifact = ANY(?1)".to_owned()
+        }
+        ArtifactTable::Derived(table) => derived_rows(Dialect::Postgres, table),
+    };
+    sql.replace('?', "$")
+}
 
 /// The size of the stored bytes and of the lists of artifacts. Each blob is found by its key, whatever the planner knows of
 /// the tables.
@@ -79,14 +81,16 @@ impl DatabaseInspection<'_> {
         let ids = ids(artifacts);
         let mut ahead =
             InspectionPrefetch { artifacts: ids.iter().copied().collect(), ..InspectionPrefetch::default() };
-        for query in QUERIES {
-            ahead.parts.push(self.attempt(|| self.by_artifact(query, &ids))?);
+        for table in ArtifactTable::all() {
+            let rows = self.attempt(|| self.by_artifact(&query(table), &ids))?;
+            ahead.parts.insert(table, rows);
         }
         self.forget_replaced(artifacts, &mut ahead)?;
         if with_bytes {
             let mut blobs: HashSet<BlobHash> = HashSet::new();
-            for (part, column) in [(ArtifactTable::Captures, 2), (ArtifactTable::Members, 3)] {
-                let rows = ahead.parts.get(part as usize).and_then(|rows| rows.as_ref().ok());
+            let members = ArtifactTable::Derived(DerivedTable::Member);
+            for (table, column) in [(ArtifactTable::Captures, 2), (members, 3)] {
+                let rows = ahead.parts.get(&table).and_then(|rows| rows.as_ref().ok());
                 blobs.extend(
                     rows.into_iter().flatten().flat_map(|(_, rows)| rows).flat_map(|row| blob(row, column)),
                 );

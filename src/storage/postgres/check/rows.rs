@@ -2,18 +2,16 @@
 
 use postgres::Row as PostgresRow;
 
-use super::{DatabaseInspection, LARGE_ROWS, ROWS, read_all, table};
+use super::reading::read_all;
+use super::{DatabaseInspection, LARGE_ROWS, ROWS, table};
 use crate::digest::Digest;
 use crate::storage::Result;
-use crate::storage::catalog::Row;
 use crate::storage::check::finding::{BROKEN_CHAIN, DIFFERENT_ROW, Finding, Subject};
-use crate::storage::check::{JournalReplay, JournalRow, JournaledTable, UnreadRows};
+use crate::storage::check::{JournalReplay, JournalRow};
 use crate::storage::entry::EntryText;
 use crate::storage::postgres::columns::{digest, text, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::postgres::shared_statements::shared_row;
-use crate::storage::sql::{Dialect, differently_derived, journaled_row, journaled_rows};
 
 /// The recorded end of the journal.
 #[derive(PartialEq, Eq)]
@@ -93,34 +91,6 @@ impl DatabaseInspection<'_> {
             findings.push(Finding::new(BROKEN_CHAIN, table("head"), detail));
         }
         Ok(())
-    }
-
-    /// Passes the rows of a table to `take`. Those that cannot be read are findings.
-    pub(super) fn rows_of(
-        &self,
-        of: JournaledTable,
-        take: &mut dyn FnMut(Row),
-        findings: &mut Vec<Finding>,
-    ) -> Result<UnreadRows> {
-        let (mut found, mut different) = (Vec::new(), Vec::new());
-        let read = self.look(table(of.name()), findings, || {
-            self.scan(&journaled_rows(Dialect::Postgres, of), LARGE_ROWS, &mut |rows| {
-                let read = |row: &PostgresRow| {
-                    let values = shared_row(row)?;
-                    let stored = journaled_row(of, &values)?;
-                    let differs = stored.as_ref().and_then(|stored| differently_derived(stored, &values));
-                    Ok((stored, differs))
-                };
-                for (stored, differs) in read_all(rows, &table(of.name()), &mut found, read) {
-                    different.extend(differs);
-                    stored.into_iter().for_each(&mut *take);
-                }
-                Ok(())
-            })
-        })?;
-        findings.append(&mut different);
-        findings.append(&mut found);
-        Ok(UnreadRows { numbers: Vec::new(), are_incomplete: read.is_none() })
     }
 }
 

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
 
-use crate::artifact::{Admitted, CREATED_AT, Signature, SignatureState};
+use crate::artifact::{Admitted, CREATED_AT, Signature};
 use crate::digest::CoreHash;
 use crate::storage::catalog::facts;
+use crate::storage::change::{renewed_signature, signature_entry};
 use crate::storage::check::{ReadmittedArtifact, ReindexOutcome};
 use crate::storage::entry::Entry;
 use crate::storage::postgres::columns::{signature, value};
@@ -173,23 +174,9 @@ fn describe(
         stored.iter().map(|(id, signature)| (*id, signature.as_ref())).collect();
     for (id, admitted) in admitted(readmitted) {
         let known = known.get(&id).copied().flatten();
-        let news = admitted.signature().map(|found| {
-            // A signature that was not checked now does not replace the result of an earlier check.
-            let state = match known {
-                Some(known) if found.state == SignatureState::Unchecked => known.state,
-                _ => found.state,
-            };
-            Signature { state, key_id: found.key_id.clone() }
-        });
+        let news = admitted.signature().map(|found| renewed_signature(known, found));
         if let Some(news) = news.as_ref().filter(|news| known != Some(*news)) {
-            let (key_id, state) = (news.key_id.as_deref(), news.state.name());
-            let (capture, core) = (admitted.capture(), admitted.core());
-            recorder.append(Entry::Signature {
-                capture,
-                core,
-                key_id: key_id.map(str::to_owned),
-                state: state.to_owned(),
-            })?;
+            recorder.append(signature_entry(admitted, news))?;
         }
         let state = news.as_ref().map(|signature| signature.state.name());
         let key_id = news.as_ref().and_then(|signature| signature.key_id.as_deref().map(to_stored));

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::tables::{ATTRIBUTE, EDGE, IDENTITY, MEMBER, MENTION_KEY, MENTION_LIST, NAME_MENTION};
 use crate::artifact::{Admitted, ArtifactLocation, Member};
-use crate::digest::{CoreHash, Digest};
+use crate::digest::CoreHash;
 use crate::storage::catalog::Row;
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
-use crate::storage::postgres::lists::{self, EncodedList, ListedMention};
+use crate::storage::postgres::lists::{self, ListedMention, StoredList};
 use crate::storage::postgres::names::NameRegistry;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::sql::{SqlSession as _, SqlTable, SqlValue};
@@ -17,7 +17,7 @@ use crate::storage::sql::{SqlSession as _, SqlTable, SqlValue};
 pub(in crate::storage::postgres) struct DerivedRows {
     members: Vec<Vec<SqlValue>>,
     lists: Vec<Vec<SqlValue>>,
-    keys: Vec<Vec<SqlValue>>,
+    keys: BTreeSet<(i64, i64, i32)>,
     edges: Vec<Vec<SqlValue>>,
     /// The numbers of the values, by the number of the artifact, name and value.
     attributes: BTreeMap<(i64, String, String), Option<i64>>,
@@ -41,7 +41,7 @@ impl DerivedRows {
         admitted: &Admitted,
         names: &NameRegistry,
     ) -> PostgresResult<()> {
-        let mut groups: BTreeMap<i32, Vec<ListedMention>> = BTreeMap::new();
+        let mut listed = Vec::new();
         for mention in admitted.draft().mentions.iter().collect::<BTreeSet<_>>() {
             let missing = || PostgresError::damaged("a role was not added");
             let (role, group) = names.role_id(admitted.kind(), mention.role).ok_or_else(missing)?;
@@ -49,22 +49,14 @@ impl DerivedRows {
             if let (Some(artifact), true) = (artifact, mention.role.relation.is_some()) {
                 self.edges.push(edge(artifact, &entry));
             }
-            groups.entry(group).or_default().push(entry);
-        }
-        for (group, entries) in groups {
-            let EncodedList { digests, entries, firsts } = lists::encode(entries);
-            let group = SqlValue::from(i64::from(group));
             // Digests with the same first eight bytes share one key.
-            let keys: BTreeSet<i64> = digests.iter().map(Digest::key).collect();
-            self.keys.extend(keys.into_iter().map(|key| vec![key.into(), capture.into(), group.clone()]));
-            let firsts = if firsts.is_empty() { SqlValue::Null } else { lists::joined(&firsts).into() };
-            self.lists.push(vec![
-                capture.into(),
-                group,
-                lists::joined(&digests).into(),
-                entries.into(),
-                firsts,
-            ]);
+            self.keys.insert((mention.digest.key(), capture, group));
+            listed.push((group, entry));
+        }
+        for StoredList { group, digests, entries, firsts } in lists::by_group(listed) {
+            let firsts = firsts.map_or(SqlValue::Null, SqlValue::Bytes);
+            let group = i64::from(group).into();
+            self.lists.push(vec![capture.into(), group, digests.into(), entries.into(), firsts]);
         }
         Ok(())
     }
@@ -97,10 +89,14 @@ impl DerivedRows {
         let mentions = self.name_mentions.into_iter().map(|((artifact, relation, handle), dangles)| {
             vec![artifact.into(), relation.into(), handle.into(), dangles.into()]
         });
+        let keys = self
+            .keys
+            .into_iter()
+            .map(|(key, capture, group)| vec![key.into(), capture.into(), i64::from(group).into()]);
         let tables: [(&SqlTable, Vec<Vec<SqlValue>>); 7] = [
             (&MEMBER, self.members),
             (&MENTION_LIST, self.lists),
-            (&MENTION_KEY, self.keys),
+            (&MENTION_KEY, keys.collect()),
             (&EDGE, self.edges),
             (&ATTRIBUTE, attributes.collect()),
             (&IDENTITY, identities.collect()),

@@ -113,18 +113,7 @@ impl<'c> RowChanges<'c> {
             && match change {
                 RowChange::Insert(row) | RowChange::Put(row) => match row {
                     Row::Link { source, target, .. } => is_removed(source) || is_removed(target),
-                    Row::Kind(_) => false,
-                    Row::Artifact { core, .. }
-                    | Row::Capture { core, .. }
-                    | Row::Attribute { core, .. }
-                    | Row::Identity { core, .. }
-                    | Row::NameMention { core, .. }
-                    | Row::Signature { core, .. }
-                    | Row::Tag { core, .. }
-                    | Row::Note { core, .. }
-                    | Row::Pin { core, .. }
-                    | Row::Label { core, .. }
-                    | Row::Tombstone(Tombstone { core, .. }) => is_removed(core),
+                    row => row.owner().is_some_and(|core| is_removed(&core)),
                 },
                 RowChange::Arrive { core, .. }
                 | RowChange::See { core, .. }

@@ -5,10 +5,79 @@ use crate::storage::check::finding::{
     Finding, FindingInfo, INDEX_DIFFERS, MISSING_ROW, SURPLUS_ROW, Subject,
 };
 use crate::storage::check::sum::IndexFingerprint;
+use crate::storage::check::{CaptureId, CheckedArtifact, Inspection as _};
+use crate::storage::sqlite::mention_index::MentionIndexReader;
 use crate::storage::sqlite::unresolved::ReferenceReader;
 use crate::storage::sqlite::{Result, mention_index};
 
+/// Keys with at least this many captures are read once, and this many of them are remembered.
+const FREQUENT: usize = 1_000;
+const KEYS: usize = 32;
+
 impl FileInspection<'_> {
+    /// Adds a finding if the artifact's captures mention digests that are missing from the mention index.
+    pub(super) fn unlisted_mentions(
+        &self,
+        artifact: &CheckedArtifact,
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        let captures = self.capture_ids(artifact, findings)?;
+        let mut unlisted = 0;
+        let subject = || Subject::Artifact(artifact.core);
+        self.look(subject(), findings, || {
+            for CaptureId(capture) in captures {
+                for key in self.keys(capture)? {
+                    unlisted += u64::from(!self.is_listed(key, capture)?);
+                }
+            }
+            Ok(())
+        })?;
+        if unlisted > 0 {
+            findings.push(Finding::new(
+                INDEX_DIFFERS,
+                subject(),
+                format!("{unlisted} of the digests it mentions"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns whether the mention index has a capture with a key.
+    fn is_listed(&self, key: u64, capture: i64) -> rusqlite::Result<bool> {
+        let frequent = &mut *self.frequent.borrow_mut();
+        if let Some(captures) = frequent.get(&key) {
+            return Ok(captures.binary_search(&capture).is_ok());
+        }
+        let index = if let Some(index) = self.index.get() {
+            index
+        } else {
+            let loaded = MentionIndexReader::load(&self.connection)?;
+            self.index.get_or_init(|| loaded)
+        };
+        let captures = index.captures(&self.connection, key)?;
+        let is_listed = captures.binary_search(&capture).is_ok();
+        if captures.len() >= FREQUENT {
+            if frequent.len() >= KEYS {
+                frequent.clear();
+            }
+            frequent.insert(key, captures);
+        }
+        Ok(is_listed)
+    }
+
+    /// Returns the keys of the digests that a capture mentions, without duplicates.
+    pub(super) fn keys(&self, capture: i64) -> rusqlite::Result<Vec<u64>> {
+        let mut keys: Vec<u64> = self
+            .lists()
+            .for_capture(capture)?
+            .iter()
+            .map(|mention| mention_index::key(&mention.digest))
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(keys)
+    }
+
     /// Checks that the segments can be read and are sorted.
     pub(super) fn order_of_mentions(&self) -> Result<Vec<Finding>> {
         let mut findings = Vec::new();

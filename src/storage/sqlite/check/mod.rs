@@ -3,9 +3,7 @@
 //! Each check returns findings. Damage that prevents reading is also a finding, and the other checks continue; an error
 //! means that the check could not run, for example because of an I/O failure.
 
-mod blobs;
-mod captures;
-mod facts;
+mod derived;
 mod mention_index;
 mod pages;
 mod permissions;
@@ -14,24 +12,31 @@ mod scan;
 mod search;
 mod structure;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
+use rusqlite::OptionalExtension;
+
 use super::dictionaries::DecompressionDictionaryCache;
-use super::error::{index_damage_in, is_damage};
+use super::error::{PayloadDefect, ReadFailure, index_damage_in, is_damage};
+use super::ids::{blob_id, capture_id};
 use super::lists::MentionListReader;
+use super::mention_index::MentionIndexReader;
 use super::payload::PayloadReader;
 use super::pool::SqlitePooledConnection;
+use super::shared_statements::shared_row;
 use super::store::Store;
 use super::{Result, StorageError};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::catalog::Row;
-use crate::storage::check::finding::{Finding, INDEX_DIFFERS, Subject, UNREADABLE};
+use crate::storage::check::finding::{DAMAGED_BYTES, Finding, INDEX_DIFFERS, Subject, UNREADABLE};
 use crate::storage::check::{
-    ArtifactFacts, CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable,
-    KindFacts, ReadCapture, UnreadRows,
+    CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable, KindFacts,
+    ReadCapture, StoredBytes, UnreadRows,
 };
+use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlParameter, SqlRow, SqlSession};
 
 pub(super) use permissions::restrict_permissions;
 pub(super) use rows::replay;
@@ -45,6 +50,8 @@ pub(in crate::storage::sqlite) struct FileInspection<'s> {
     path: &'s Path,
     /// The captures in the mention index with keys that many have, such as that of a system prompt.
     frequent: RefCell<HashMap<u64, Vec<i64>>>,
+    /// The mention index, once it is needed.
+    index: OnceCell<MentionIndexReader>,
 }
 
 impl<'s> FileInspection<'s> {
@@ -55,7 +62,7 @@ impl<'s> FileInspection<'s> {
         };
         begin().map_err(|error| StorageError::from_sqlite(path, error))?;
         let readers = DecompressionDictionaryCache::default();
-        Ok(Self { connection, readers, path, frequent: RefCell::default() })
+        Ok(Self { connection, readers, path, frequent: RefCell::default(), index: OnceCell::new() })
     }
 
     fn payloads(&self) -> PayloadReader<'_> {
@@ -90,25 +97,42 @@ impl<'s> FileInspection<'s> {
     }
 }
 
+impl SqlInspection for FileInspection<'_> {
+    const DIALECT: Dialect = Dialect::Sqlite;
+
+    fn query(
+        &self,
+        sql: &str,
+        subject: &Subject,
+        findings: &mut Vec<Finding>,
+        take: &mut dyn FnMut(&SqlRow) -> std::result::Result<(), DamagedValue>,
+    ) -> Result<bool> {
+        self.each_row(sql, subject.clone(), findings, |row| Ok(take(&shared_row(row)?)?))
+    }
+}
+
 impl Inspection for FileInspection<'_> {
     fn structures(&self, integrity: IntegrityLevel) -> Result<Vec<Finding>> {
         let mut findings = self.permissions();
         findings.append(&mut self.integrity(integrity)?);
-        findings.append(&mut self.structure()?);
+        self.structure(&mut findings)?;
+        sql::undeleted_artifacts(self, &mut findings)?;
         Ok(findings)
     }
 
     fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
-        self.stored_kinds(findings)
+        sql::stored_kinds(self, findings)
     }
 
     fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool> {
-        self.entries(take, findings)
+        let table = Subject::Table("journal".to_owned());
+        Ok(self.look(table, findings, || self.entries(None, take))?.is_some())
     }
 
     fn entries_naming(&self, digest: Digest, take: &mut dyn FnMut(JournalRow<'_>)) -> Result<()> {
         let table = Subject::Table("journal".to_owned());
-        self.look(table, &mut Vec::new(), || self.entries_with(digest, take)).map(drop)
+        let entries = || self.entries(Some(digest), take);
+        self.look(table, &mut Vec::new(), entries).map(drop)
     }
 
     fn rows(
@@ -120,16 +144,17 @@ impl Inspection for FileInspection<'_> {
         self.rows_of(table, take, findings)
     }
 
-    fn removed(&self) -> Result<Vec<Finding>> {
-        self.undeleted()
+    fn artifacts_between(
+        &self,
+        range: &RangeInclusive<Digest>,
+        take: &mut dyn FnMut(Row),
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        sql::artifacts_between(self, range, take, findings)
     }
 
-    fn unreferenced(&self) -> Result<Vec<Finding>> {
-        let mut findings = Vec::new();
-        for blob in self.unreferenced_blobs(&mut findings)? {
-            findings.append(&mut self.blob(blob)?);
-        }
-        Ok(findings)
+    fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<BlobHash>> {
+        sql::unreferenced_blobs(self, findings)
     }
 
     fn mentions_index(&self, integrity: IntegrityLevel) -> Result<(Vec<Finding>, bool)> {
@@ -144,41 +169,70 @@ impl Inspection for FileInspection<'_> {
     }
 
     fn capture_ids(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Vec<CaptureId>> {
-        self.captures_of(artifact, findings)
+        let ids = self.look(Subject::Artifact(artifact.core), findings, || {
+            let mut statement =
+                self.connection.prepare_cached("SELECT id FROM capture WHERE artifact = ?1 ORDER BY id")?;
+            statement.query_map([artifact.id], |row| row.get(0).map(CaptureId))?.collect()
+        })?;
+        Ok(ids.unwrap_or_default())
     }
 
-    fn read(
+    fn capture(
         &self,
         artifact: &CheckedArtifact,
         id: CaptureId,
-        is_directory: Option<bool>,
         findings: &mut Vec<Finding>,
     ) -> Result<Option<ReadCapture>> {
-        self.read_capture(artifact, id, is_directory, findings)
+        let read = self.look(Subject::Artifact(artifact.core), findings, || {
+            let sql = sql::captured_rows(Dialect::Sqlite, "c.id");
+            let rows = SqlSession::rows(&*self.connection, &sql, &[SqlParameter::Integers(&[id.0])])?;
+            Ok(rows.first().map(sql::captured).transpose()?)
+        })?;
+        Ok(read.flatten())
     }
 
-    fn facts(
+    fn derived_rows(
         &self,
         artifact: &CheckedArtifact,
         findings: &mut Vec<Finding>,
-    ) -> Result<Option<ArtifactFacts>> {
-        self.indexed_facts(artifact, findings)
+    ) -> Result<Option<Vec<Row>>> {
+        self.rows_of_artifact(artifact, findings)
     }
 
     fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
-        self.contains(core, capture)
+        let id = capture_id(&self.connection, core, capture);
+        Ok(id.map_err(|error| StorageError::from_sqlite(self.path, error))?.is_some())
     }
 
     fn sealed(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
-        self.sealed_for(core)
+        sql::captures_sealed_for(self, core)
     }
 
-    fn bytes_of(&self, blob: BlobHash) -> Result<Option<Vec<u8>>> {
-        self.intact_bytes(blob)
+    fn stored_bytes(&self, blob: BlobHash) -> Result<std::result::Result<StoredBytes, Finding>> {
+        let read = || {
+            let missing = || ReadFailure::Defect(PayloadDefect::Missing { blob });
+            let id = blob_id(&*self.connection, blob)?.ok_or_else(missing)?;
+            let sql = "SELECT size FROM blob WHERE id = ?1";
+            let size = self.connection.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
+            Ok(StoredBytes { bytes: self.payloads().bytes(id, blob)?, size })
+        };
+        match read() {
+            Ok(stored) => Ok(Ok(stored)),
+            Err(ReadFailure::Defect(defect)) => Ok(Err(Finding::of_bytes(blob, &defect))),
+            Err(ReadFailure::Database(error)) if is_damage(&error) => {
+                Ok(Err(Finding::new(DAMAGED_BYTES, Subject::Blob(blob), error.to_string())))
+            }
+            Err(ReadFailure::Database(error)) => Err(StorageError::from_sqlite(self.path, error)),
+        }
     }
 
     fn is_difference(&self, blob: BlobHash) -> Result<bool> {
-        self.is_stored_as_delta(blob)
+        let base = self.look(Subject::Blob(blob), &mut Vec::new(), || {
+            let id = blob_id(&*self.connection, blob)?;
+            let sql = "SELECT base IS NOT NULL FROM payload WHERE blob = ?1";
+            self.connection.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()
+        })?;
+        Ok(base.flatten().unwrap_or(false))
     }
 }
 

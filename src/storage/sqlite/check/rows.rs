@@ -6,11 +6,10 @@ use super::FileInspection;
 use super::scan::TableScan;
 use crate::digest::Digest;
 use crate::storage::catalog::Row;
-use crate::storage::check::finding::{Finding, SURPLUS_ROW, Subject};
+use crate::storage::check::finding::Finding;
 use crate::storage::check::{JournalReplay, JournalRow, JournaledTable, UnreadRows};
-use crate::storage::sql::{Dialect, differently_derived, journaled_row, journaled_rows};
+use crate::storage::sql::{self, Dialect};
 use crate::storage::sqlite::shared_statements::shared_row;
-use crate::storage::sqlite::tombstones::{self, UndeletedArtifact};
 use crate::storage::sqlite::{Result, schema};
 
 /// The query for the row ids of artifacts.
@@ -21,23 +20,13 @@ const ARTIFACT_IDS: &str =
 const CAPTURE_IDS: &str = "SELECT id FROM capture INDEXED BY capture_by_artifact WHERE id >= ?1 ORDER BY id";
 
 impl FileInspection<'_> {
-    /// Passes every entry of the journal to `take`. Returns false and adds a finding if it cannot be read.
+    /// Passes the entries of the journal to `take`, or only those that name a digest.
     pub(super) fn entries(
         &self,
-        take: &mut dyn FnMut(JournalRow<'_>),
-        findings: &mut Vec<Finding>,
-    ) -> Result<bool> {
-        let table = Subject::Table("journal".to_owned());
-        Ok(self.look(table, findings, || entries(&self.connection, None, take))?.is_some())
-    }
-
-    /// Passes the entries of the journal that name a digest to `take`.
-    pub(super) fn entries_with(
-        &self,
-        digest: Digest,
+        naming: Option<Digest>,
         take: &mut dyn FnMut(JournalRow<'_>),
     ) -> rusqlite::Result<()> {
-        entries(&self.connection, Some(digest), take)
+        entries(&self.connection, naming, take)
     }
 
     /// Passes the rows of a table to `take`, and returns those that cannot be read.
@@ -47,32 +36,23 @@ impl FileInspection<'_> {
         take: &mut dyn FnMut(Row),
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows> {
-        let mut found = Vec::new();
-        let sql = journaled_rows(Dialect::Sqlite, table);
-        let mut visit = |row: &SqliteRow<'_>| {
-            let values = shared_row(row)?;
-            if let Some(stored) = journaled_row(table, &values)? {
-                found.extend(differently_derived(&stored, &values));
-                take(stored);
-            }
-            Ok(())
+        let (alias, ids) = match table {
+            JournaledTable::Artifact => ("a", ARTIFACT_IDS),
+            JournaledTable::Capture => ("c", CAPTURE_IDS),
+            _ => return sql::journaled_rows_of(self, table, take, findings),
         };
-        let scan = |alias: &str, ids| TableScan {
+        let rows = sql::journaled_rows(Dialect::Sqlite, table);
+        let scan = TableScan {
             table: table.name(),
-            sql: format!("{sql} WHERE {alias}.id BETWEEN ?1 AND ?2 ORDER BY {alias}.id"),
+            sql: format!("{rows} WHERE {alias}.id BETWEEN ?1 AND ?2 ORDER BY {alias}.id"),
             id: 1,
             ids,
         };
-        let unread = match table {
-            JournaledTable::Artifact => self.scan(&scan("a", ARTIFACT_IDS), findings, visit)?,
-            JournaledTable::Capture => self.scan(&scan("c", CAPTURE_IDS), findings, visit)?,
-            _ => {
-                let subject = Subject::Table(table.name().to_owned());
-                let is_whole = self.each_row(&sql, subject, findings, &mut visit)?;
-                UnreadRows { numbers: Vec::new(), are_incomplete: !is_whole }
-            }
-        };
-        findings.append(&mut found);
+        let mut different = Vec::new();
+        let visit =
+            |row: &SqliteRow<'_>| Ok(sql::take_journaled(table, &shared_row(row)?, take, &mut different)?);
+        let unread = self.scan(&scan, findings, visit)?;
+        findings.append(&mut different);
         Ok(unread)
     }
 }
@@ -110,23 +90,4 @@ fn entries(
         });
     }
     Ok(())
-}
-
-impl FileInspection<'_> {
-    /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.
-    pub(super) fn undeleted(&self) -> Result<Vec<Finding>> {
-        let mut findings = Vec::new();
-        let table = Subject::Table("tombstone".to_owned());
-        let present =
-            self.look(table, &mut findings, || tombstones::undeleted_artifacts(&self.connection))?;
-        for UndeletedArtifact { tombstone, owner } in present.unwrap_or_default() {
-            let place = match owner {
-                Some((kind, core)) => format!("its bytes are in {kind} {core}"),
-                None => "its bytes are in the vault, but no artifact has them".to_owned(),
-            };
-            let detail = format!("tombstone: {}; {place}", tombstone.removal());
-            findings.push(Finding::new(SURPLUS_ROW, Subject::Artifact(tombstone.core), detail));
-        }
-        Ok(findings)
-    }
 }

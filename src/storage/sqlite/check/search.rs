@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::FileInspection;
 use crate::storage::check::finding::{Finding, INDEX_DIFFERS, Subject};
+use crate::storage::sql::{self, Question};
 use crate::storage::sqlite::{Result, schema, search};
 
 /// The prefix of the names of the search index's tables in the output of SQLite's integrity check.
@@ -81,44 +82,42 @@ impl FileInspection<'_> {
             return Ok(());
         }
         let mut found = Vec::new();
-        self.look_at_search(findings, || {
-            for (sql, detail) in QUESTIONS {
-                let count: i64 = self.connection.prepare(sql)?.query_row([], |row| row.get(0))?;
-                if count > 0 {
-                    found.push(Finding::new(INDEX_DIFFERS, Subject::Search, format!("{detail}: {count}")));
-                }
-            }
-            if !search::has_right_totals(&self.connection)? {
-                let detail = "the totals used for ranking do not match its rows";
-                found.push(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
-            }
-            Ok(())
-        })?;
-        findings.append(&mut found);
+        sql::ask(self, &questions(), &mut found)?;
+        findings.extend(found.into_iter().map(|finding| Finding { info: INDEX_DIFFERS, ..finding }));
+        let has_right_totals =
+            self.look_at_search(findings, || search::has_right_totals(&self.connection))?;
+        if has_right_totals == Some(false) {
+            let detail = "the totals used for ranking do not match its rows";
+            findings.push(Finding::new(INDEX_DIFFERS, Subject::Search, detail));
+        }
         Ok(())
     }
 }
 
-/// Queries whose count must be zero, with the finding's detail.
-const QUESTIONS: &[(&str, &str)] = &[
-    ("SELECT count(*) <> 1 FROM search_state", "states other than one"),
-    (
-        "SELECT count(*) FROM search_state WHERE capture > (SELECT coalesce(max(id), 0) FROM capture)",
-        "captures recorded as indexed that do not exist yet",
-    ),
-    (
-        "SELECT count(*) FROM capture c JOIN search_state s ON c.id <= s.capture
-          WHERE c.id NOT IN (SELECT capture FROM search_capture)",
-        "captures recorded as indexed that are missing",
-    ),
-    (
-        "SELECT count(*) FROM search_capture c LEFT JOIN search_state s ON c.capture <= s.capture
-          WHERE s.id IS NULL OR c.first + max(c.passages, 1) > s.next",
-        "captures indexed but not recorded as indexed",
-    ),
-    (
+fn questions() -> [Question; 5] {
+    [
+        Question::of_search(
+            "states other than one: {}",
+            "(SELECT count(*) AS states FROM search_state) WHERE states <> 1",
+        ),
+        Question::of_search(
+            "captures recorded as indexed that do not exist yet: {}",
+            "search_state WHERE capture > (SELECT coalesce(max(id), 0) FROM capture)",
+        ),
+        Question::of_search(
+            "captures recorded as indexed that are missing: {}",
+            "capture c JOIN search_state s ON c.id <= s.capture
+              WHERE c.id NOT IN (SELECT capture FROM search_capture)",
+        ),
+        Question::of_search(
+            "captures indexed but not recorded as indexed: {}",
+            "search_capture c LEFT JOIN search_state s ON c.capture <= s.capture
+              WHERE s.id IS NULL OR c.first + max(c.passages, 1) > s.next",
+        ),
         // FTS5 compares them with words, which are no texts.
-        "SELECT count(*) FROM search_text_idx WHERE typeof(term) <> 'blob' OR typeof(pgno) <> 'integer'",
-        "entries by which words are found that have another type",
-    ),
-];
+        Question::of_search(
+            "entries by which words are found that have another type: {}",
+            "search_text_idx WHERE typeof(term) <> 'blob' OR typeof(pgno) <> 'integer'",
+        ),
+    ]
+}

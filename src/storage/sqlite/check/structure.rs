@@ -6,12 +6,13 @@ use rusqlite::{ErrorCode, Row};
 
 use super::FileInspection;
 use crate::artifact::CREATED_AT;
-use crate::digest::{BlobHash, CaptureHash, Digest};
+use crate::digest::Digest;
+use crate::storage::check::IntegrityLevel;
 use crate::storage::check::finding::{
-    DAMAGED_BYTES, DIFFERENT_ROW, FILE_DAMAGED, Finding, FindingInfo, MISSING_BYTES, PAGE_SHARED,
-    SCHEMA_DIFFERS, SURPLUS_ROW, Subject,
+    DAMAGED_BYTES, DIFFERENT_ROW, FILE_DAMAGED, Finding, MISSING_BYTES, PAGE_SHARED, SCHEMA_DIFFERS,
+    SURPLUS_ROW, Subject,
 };
-use crate::storage::check::{IntegrityLevel, KindFacts};
+use crate::storage::sql::{self, Question, QuestionSubject};
 use crate::storage::sqlite::dictionaries::DictionarySeal;
 use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::ids::MAX_ROW;
@@ -35,7 +36,7 @@ pub(in crate::storage) const SURPLUS_DIGESTS: &str = "(encoding IN (0, 1) AND di
 pub(in crate::storage) const SURPLUS_DICTIONARY: &str = "(encoding IN (0, 3) AND dictionary IS NOT NULL)";
 
 impl FileInspection<'_> {
-    /// Checks SQLite's own structures, the schema, the foreign keys and the search index.
+    /// Checks SQLite's own structures, the schema and the search index.
     pub(super) fn integrity(&self, integrity: IntegrityLevel) -> Result<Vec<Finding>> {
         let pragma = match integrity {
             IntegrityLevel::Quick => "quick_check",
@@ -69,7 +70,6 @@ impl FileInspection<'_> {
             findings.extend(self.shared_page()?);
         }
         self.schema(&mut findings)?;
-        self.references(&mut findings)?;
         self.search_index(&mut findings)?;
         Ok(findings)
     }
@@ -132,90 +132,10 @@ impl FileInspection<'_> {
         Ok(())
     }
 
-    /// Finds rows that refer to missing rows, one finding per pair of tables.
-    fn references(&self, findings: &mut Vec<Finding>) -> Result<()> {
-        let sql =
-            "SELECT \"table\", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2 ORDER BY 1, 2";
-        let name = || "sqlite_schema".to_owned();
-        self.each(sql, Subject::Table(name()), findings, |row| {
-            let (table, parent, count): (String, Option<String>, i64) =
-                (row.get(0)?, row.get(1)?, row.get(2)?);
-            let parent = parent.unwrap_or_default();
-            let detail = format!("{count} of its rows refer to rows of {parent} that do not exist");
-            Ok(Finding::new(SURPLUS_ROW, Subject::Table(table), detail))
-        })
-    }
-
-    /// Finds rows about stored bytes that contradict each other, and files of documents.
-    pub(super) fn structure(&self) -> Result<Vec<Finding>> {
-        let mut findings = Vec::new();
-        let table = |name: &str| Subject::Table(name.to_owned());
-        let ids = format!("SELECT id FROM blob NOT INDEXED WHERE id NOT BETWEEN 1 AND {MAX_ROW} ORDER BY id");
-        self.each(&ids, table("blob"), &mut findings, |row| {
-            let detail = format!("{} is the number of a row", row.get::<_, i64>(0)?);
-            Ok(Finding::new(DIFFERENT_ROW, table("blob"), detail))
-        })?;
-        let unused = format!(
-            "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob
-              WHERE {SURPLUS_DIGESTS} OR {SURPLUS_DICTIONARY} ORDER BY b.digest"
-        );
-        let unreferenced = UNREFERENCED.replace("b.id, b.digest", "b.digest");
-        let checks: [(FindingInfo, &str, &str); 5] = [
-            // Not through indexes, which may be what is wrong.
-            (
-                SURPLUS_ROW,
-                "blob: it is there more than once",
-                "SELECT digest FROM blob NOT INDEXED GROUP BY digest HAVING count(*) > 1 ORDER BY digest",
-            ),
-            (SURPLUS_ROW, "blob: no capture has it", &unreferenced),
-            (
-                MISSING_BYTES,
-                "payload: there is none",
-                "SELECT digest FROM blob NOT INDEXED WHERE id NOT IN (SELECT blob FROM payload) ORDER BY digest",
-            ),
-            (
-                DAMAGED_BYTES,
-                "payload: its delta base is not stored whole or not recorded",
-                "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob LEFT JOIN payload w ON w.blob = p.base
-                  WHERE (p.encoding = 3) <> (p.base IS NOT NULL) OR w.encoding = 3
-                     OR (p.base IS NOT NULL AND w.blob IS NULL)
-                  ORDER BY b.digest",
-            ),
-            (DIFFERENT_ROW, "payload: its encoding does not use its digests or dictionary", &unused),
-        ];
-        for (info, detail, sql) in checks {
-            self.each(sql, table("blob"), &mut findings, |row| {
-                Ok(Finding::new(info, Subject::Blob(BlobHash(row.get(0)?)), detail))
-            })?;
-        }
-        self.each(
-            "SELECT b.digest, count(*) FROM member m JOIN capture c ON c.id = m.capture JOIN blob b ON b.id = c.blob
-               JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind
-              WHERE k.member IS NOT NULL GROUP BY c.id ORDER BY b.digest",
-            table("member"),
-            &mut findings,
-            |row| {
-                let detail = format!("member: {} files of a document", row.get::<_, i64>(1)?);
-                Ok(Finding::new(SURPLUS_ROW, Subject::Capture(CaptureHash(row.get(0)?)), detail))
-            },
-        )?;
-        self.misdated(&mut findings)?;
-        self.dictionaries(&mut findings)?;
-        Ok(findings)
-    }
-
-    /// Finds artifacts whose creation time is not the latest of their attributes.
-    fn misdated(&self, findings: &mut Vec<Finding>) -> Result<()> {
-        let sql = format!(
-            "SELECT a.core FROM artifact a NOT INDEXED WHERE a.created_at IS NOT
-               (SELECT max(v.number) FROM attribute t CROSS JOIN attribute_value v ON v.id = t.value
-                 WHERE t.artifact = a.id AND v.name = '{CREATED_AT}')
-              ORDER BY a.core"
-        );
-        self.each(&sql, Subject::Table("artifact".to_owned()), findings, |row| {
-            let detail = "artifact: created_at does not match its attributes";
-            Ok(Finding::new(DIFFERENT_ROW, Subject::Artifact(row.get(0)?), detail))
-        })
+    /// Finds rows about stored bytes that contradict each other, and rows that refer to missing ones.
+    pub(super) fn structure(&self, findings: &mut Vec<Finding>) -> Result<()> {
+        sql::ask(self, &questions(), findings)?;
+        self.dictionaries(findings)
     }
 
     fn dictionaries(&self, findings: &mut Vec<Finding>) -> Result<()> {
@@ -246,38 +166,71 @@ impl FileInspection<'_> {
         findings.append(&mut damaged);
         Ok(())
     }
+}
 
-    /// Returns the kinds as the vault records them.
-    pub(super) fn stored_kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
-        let mut kinds = Vec::new();
-        let sql = "SELECT name, stated_by, member FROM kind ORDER BY name";
-        self.each_row(sql, Subject::Table("kind".to_owned()), findings, |row| {
-            let (inverse_relation, member): (_, Option<String>) = (row.get(1)?, row.get(2)?);
-            let is_directory = member.is_none();
-            kinds.push(KindFacts { name: row.get(0)?, inverse_relation, is_directory, member });
-            Ok(())
-        })?;
-        Ok(kinds)
-    }
-
-    /// Adds a finding for every row that `sql` returns.
-    fn each(
-        &self,
-        sql: &str,
-        subject: Subject,
-        findings: &mut Vec<Finding>,
-        mut finding: impl FnMut(&Row<'_>) -> rusqlite::Result<Finding>,
-    ) -> Result<()> {
-        let mut found = Vec::new();
-        self.look(subject, findings, || {
-            let mut statement = self.connection.prepare(sql)?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                found.push(finding(row)?);
-            }
-            Ok(())
-        })?;
-        findings.append(&mut found);
-        Ok(())
-    }
+fn questions() -> Vec<Question> {
+    use QuestionSubject::{AnyTable, Artifact, Blob, Table};
+    // Not through indexes of blobs, which may be what is wrong.
+    let of_blobs = |select: &str| format!("SELECT {select} FROM blob NOT INDEXED");
+    vec![
+        Question::new(
+            SURPLUS_ROW,
+            AnyTable,
+            "{} of its rows refer to rows of {} that do not exist",
+            "SELECT \"table\", count(*), coalesce(parent, '') FROM pragma_foreign_key_check GROUP BY 1, 3 ORDER BY 1, 3",
+        ),
+        Question::new(
+            DIFFERENT_ROW,
+            Table("blob"),
+            "{} is the number of a row",
+            of_blobs("id") + &format!(" WHERE id NOT BETWEEN 1 AND {MAX_ROW} ORDER BY id"),
+        ),
+        Question::new(
+            SURPLUS_ROW,
+            Blob,
+            "blob: it is there more than once",
+            of_blobs("digest") + " GROUP BY digest HAVING count(*) > 1 ORDER BY digest",
+        ),
+        Question::new(
+            SURPLUS_ROW,
+            Blob,
+            "blob: no capture has it",
+            UNREFERENCED.replace("b.id, b.digest", "b.digest"),
+        ),
+        Question::new(
+            MISSING_BYTES,
+            Blob,
+            "payload: there is none",
+            of_blobs("digest") + " WHERE id NOT IN (SELECT blob FROM payload) ORDER BY digest",
+        ),
+        Question::new(
+            DAMAGED_BYTES,
+            Blob,
+            "payload: its delta base is not stored whole or not recorded",
+            "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob LEFT JOIN payload w ON w.blob = p.base
+              WHERE (p.encoding = 3) <> (p.base IS NOT NULL) OR w.encoding = 3
+                 OR (p.base IS NOT NULL AND w.blob IS NULL)
+              ORDER BY b.digest",
+        ),
+        Question::new(
+            DIFFERENT_ROW,
+            Blob,
+            "payload: its encoding does not use its digests or dictionary",
+            format!(
+                "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob
+                  WHERE {SURPLUS_DIGESTS} OR {SURPLUS_DICTIONARY} ORDER BY b.digest"
+            ),
+        ),
+        Question::new(
+            DIFFERENT_ROW,
+            Artifact,
+            "artifact: created_at does not match its attributes",
+            format!(
+                "SELECT a.core FROM artifact a NOT INDEXED WHERE a.created_at IS NOT
+                   (SELECT max(v.number) FROM attribute t CROSS JOIN attribute_value v ON v.id = t.value
+                     WHERE t.artifact = a.id AND v.name = '{CREATED_AT}')
+                  ORDER BY a.core"
+            ),
+        ),
+    ]
 }

@@ -11,7 +11,7 @@ use crate::storage::sql::{self, AnnotationChanges};
 use crate::storage::sqlite::ids::{artifact_id, blob_id, capture_id};
 use crate::storage::sqlite::journal::after;
 use crate::storage::sqlite::statements::StatementProvider;
-use crate::storage::sqlite::{signatures, tombstones, unresolved};
+use crate::storage::sqlite::{signatures, unresolved};
 
 impl SqliteWriter<'_> {
     /// Executes a change. Rows of artifacts that the vault does not have are left out.
@@ -46,7 +46,7 @@ impl SqliteWriter<'_> {
             },
             RowChange::Readmit { core } => {
                 // Almost always, there are none.
-                if tombstones::exist(self.connection)? {
+                if self.connection.prepare_cached("SELECT 1 FROM tombstone LIMIT 1")?.exists([])? {
                     sql::readmit(self.connection, &[core])?;
                 }
                 Ok(())

@@ -1,0 +1,95 @@
+//! Comparison of rows: what findings say of a row, and which rows of an artifact are missing or surplus.
+
+use std::fmt;
+use std::mem::discriminant;
+
+use super::finding::{Finding, FindingInfo, MISSING_ROW, SURPLUS_ROW, Subject};
+use crate::storage::Tombstone;
+use crate::storage::catalog::{MentionRole, Row};
+
+/// Maximum number of characters of a row that are shown.
+const SHOWN_CHARACTERS: usize = 300;
+
+/// Compares the rows that an artifact has with those that follow from the bytes of its captures. Surplus rows are only
+/// reported if the bytes of all captures could be read: rows may be those of the others.
+#[must_use]
+pub fn compare_rows(mut expected: Vec<Row>, mut stored: Vec<Row>, are_complete: bool) -> Vec<Finding> {
+    expected.sort_unstable();
+    // Several captures state the same.
+    expected.dedup();
+    stored.sort_unstable();
+    let mut findings = lacking(MISSING_ROW, &expected, &stored);
+    if are_complete {
+        findings.append(&mut lacking(SURPLUS_ROW, &stored, &expected));
+    }
+    findings
+}
+
+/// Returns a finding for each table of which `some` has rows that `others` lacks, or has fewer of, which names the first of
+/// them: a damaged list could have any number. Both are sorted.
+pub(in crate::storage) fn lacking(info: FindingInfo, some: &[Row], others: &[Row]) -> Vec<Finding> {
+    let mut others = others.iter().peekable();
+    let is_lacking = |row: &&Row| {
+        while others.next_if(|other| other < row).is_some() {}
+        others.next_if_eq(row).is_none()
+    };
+    let lacking: Vec<&Row> = some.iter().filter(is_lacking).collect();
+    let finding = |rows: &[&Row]| {
+        let first = rows.first()?;
+        let shown = shortened(&first.to_string());
+        let detail = match rows.len() {
+            1 => shown,
+            count => format!("{shown} and {} more", count - 1),
+        };
+        Some(Finding::new(info, Subject::from(*first), detail))
+    };
+    lacking.chunk_by(|one, other| discriminant(*one) == discriminant(*other)).filter_map(finding).collect()
+}
+
+/// Truncates a text, which may be megabytes long.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_CHARACTERS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+impl From<&Row> for Subject {
+    fn from(row: &Row) -> Self {
+        match row {
+            Row::Tag { name, .. } => Self::Tag(name.clone()),
+            Row::Capture { capture, .. } | Row::Signature { capture, .. } => Self::Capture(*capture),
+            Row::Tombstone(Tombstone { digest, .. }) => Self::Tombstone(*digest),
+            row => row.owner().map_or_else(|| Self::Table(row.table().to_owned()), Self::Artifact),
+        }
+    }
+}
+
+/// Writes the table of a row, and what distinguishes it from others with the same subject.
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kind(kind) => write!(f, "kind {}", kind.name()),
+            Self::Member { capture, name, .. } => write!(f, "member {name} of capture {capture}"),
+            Self::Mention { role, place, digest, .. } => {
+                let MentionRole { kind, name, group, unit, relation, dangles } = &**role;
+                let relation = relation.as_deref().unwrap_or("no relation");
+                let dangles = if *dangles { ", dangles" } else { "" };
+                // The rest of the role matters only if it differs, but is always shown.
+                write!(f, "mention {name} {place} {digest} ({kind}, {group}, {unit:?}, {relation}{dangles})")
+            }
+            Self::Attribute { name, value, number, .. } => {
+                write!(f, "attribute {name} {value:?}")?;
+                // The number follows from the value, and is shown because only it may differ.
+                number.map_or(Ok(()), |number| write!(f, " ({number})"))
+            }
+            Self::Identity { handle, .. } => write!(f, "name {handle}"),
+            Self::NameMention { relation, handle, dangles, .. } => {
+                write!(f, "reference {relation} {handle}{}", if *dangles { " (dangles)" } else { "" })
+            }
+            Self::Label { key, .. } => write!(f, "label {key:?}"),
+            Self::Link { relation, target, .. } => write!(f, "link {relation:?} to {target}"),
+            _ => f.write_str(self.table()),
+        }
+    }
+}
