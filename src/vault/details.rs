@@ -8,11 +8,10 @@ use utoipa::ToSchema;
 use super::api::{Operation, SignatureName, Timestamp};
 use super::handle::{Vault, limit_of};
 use crate::digest::{CaptureHash, CoreHash};
-use crate::storage::{Annotations, CaptureRecord, Snapshot, StorageError, created_at, preference};
-
+use crate::storage::{
+    Annotations, AttributeRecord, CaptureRecord, Snapshot, StorageError, created_at, preference,
+};
 use crate::validation::Violation;
-
-pub use crate::storage::AttributeRecord;
 
 /// The attributes that are ids of runs, in the order in which a name is looked up in them.
 pub const RUN_IDS: [&str; 2] = ["run_id", "trace_id"];
@@ -50,7 +49,7 @@ pub struct ArtifactDetails {
     pub run_id: Option<String>,
     /// Its attributes, sorted by name and value; only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attributes: Option<Vec<AttributeRecord>>,
+    pub attributes: Option<Vec<AttributeSummary>>,
     /// Its captures in the order in which they were added; only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub captures: Option<Vec<CaptureSummary>>,
@@ -83,7 +82,7 @@ impl ArtifactDetails {
                 ..Self::default()
             };
             if requested.contains(&Detail::Attributes) {
-                details.attributes = Some(attributes);
+                details.attributes = Some(attributes.into_iter().map(AttributeSummary::from).collect());
             }
             all.push(details);
         }
@@ -105,6 +104,22 @@ impl ArtifactDetails {
         self.note = note.map(|note| note.text);
         self.labels = Some(labels.into_iter().map(|label| (label.key, label.value)).collect());
         self.pinned = Some(pin.is_some());
+    }
+}
+
+/// A named value that is derived from an artifact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AttributeSummary {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: String,
+}
+
+impl From<AttributeRecord> for AttributeSummary {
+    fn from(attribute: AttributeRecord) -> Self {
+        let AttributeRecord { name, value, .. } = attribute;
+        Self { name, value }
     }
 }
 

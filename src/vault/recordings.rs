@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{Operation, Timestamp};
-use super::details::{ArtifactDetails, AttributeRecord, Detail};
+use super::details::{ArtifactDetails, AttributeSummary, Detail};
 use super::find::{ArtifactMatch, Cursor, FindOrder, FoundArtifact};
 use super::handle::{Vault, limit_of};
 use super::query::{self, FindQuery, Hit};
@@ -18,7 +18,7 @@ use crate::storage::{Condition, Filter, Snapshot, StorageError, TimeBasis, TimeP
 #[serde(default, deny_unknown_fields)]
 pub struct RecordingFilter {
     /// Attributes that a recording must have.
-    pub attributes: Vec<AttributeRecord>,
+    pub attributes: Vec<AttributeSummary>,
     /// Last seen at this time or later.
     pub since: Option<Timestamp>,
     /// Last seen before this time.
@@ -124,13 +124,13 @@ fn is_by_prompt(hit: &Hit) -> bool {
 fn has_attributes(
     snapshot: &dyn Snapshot,
     hit: &Hit,
-    required: &[AttributeRecord],
+    required: &[AttributeSummary],
 ) -> Result<bool, StorageError> {
     if required.is_empty() {
         return Ok(true);
     }
     let attributes = snapshot.attributes_of(hit.artifact.core)?;
-    let has = |required: &AttributeRecord| {
+    let has = |required: &AttributeSummary| {
         attributes
             .iter()
             .any(|attribute| attribute.name == required.name && attribute.value == required.value)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation, Timestamp};
-use super::details::{ArtifactDetails, CaptureSummary, run_id};
+use super::details::{ArtifactDetails, AttributeSummary, CaptureSummary, run_id};
 use super::handle::Vault;
 use super::links::LinkSummary;
 use super::query;
@@ -34,7 +34,7 @@ pub struct ShowAnswer {
     /// The latest creation time that it states, as it is stored.
     pub created_at: Option<String>,
     /// Its attributes, sorted by name and value.
-    pub attributes: Vec<AttributeRecord>,
+    pub attributes: Vec<AttributeSummary>,
     /// Number of digests that it mentions, by role.
     pub mentions: Vec<RoleCount>,
     /// Its captures in the order in which they were added.
@@ -124,7 +124,7 @@ impl ShowRequest {
             artifact: (&artifact).into(),
             // They are sorted, and their order is chronological.
             created_at: attributes.iter().rfind(|one| one.name == CREATED_AT).map(|one| one.value.clone()),
-            attributes,
+            attributes: attributes.into_iter().map(AttributeSummary::from).collect(),
             mentions: snapshot.mention_counts(&[core])?.into_iter().flatten().collect(),
             members: members(snapshot, &artifact, &captures)?,
             captures,
@@ -144,9 +144,15 @@ impl ShowAnswer {
     /// Returns the artifact with its details as in a list.
     #[must_use]
     pub fn into_details(self) -> (ArtifactSummary, ArtifactDetails) {
+        let records: Vec<AttributeRecord> = self
+            .attributes
+            .iter()
+            .cloned()
+            .map(|AttributeSummary { name, value }| AttributeRecord { name, value, number: None })
+            .collect();
         let details = ArtifactDetails {
-            created_at: created_at(&self.attributes).map(Timestamp),
-            run_id: run_id(&self.attributes).map(str::to_owned),
+            created_at: created_at(&records).map(Timestamp),
+            run_id: run_id(&records).map(str::to_owned),
             attributes: Some(self.attributes),
             captures: Some(self.captures),
             tags: Some(self.tags),

@@ -15,7 +15,7 @@ use runvault::formats::{self, model_io::Session};
 use runvault::json::reader::Limits;
 use runvault::storage::ArtifactRecord;
 use runvault::vault::audit::ContractTerms;
-use runvault::vault::details::AttributeRecord;
+use runvault::vault::details::AttributeSummary;
 use runvault::vault::links::{Direction, LinkEnd};
 use runvault::vault::show::ShowRequest;
 use runvault::vault::sql::{self, VaultSqlReader};
@@ -151,7 +151,7 @@ fn contents_agree(
     reader: &VaultSqlReader<'_>,
     vault: &Vault,
     artifact: &ArtifactRecord,
-    attributes: &[AttributeRecord],
+    attributes: &[AttributeSummary],
 ) {
     let members = vault.members(&vault.locate(&artifact.core.0.into()).unwrap()).unwrap();
     let members: Vec<MemberBytes<'_>> =

@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use runvault::display::{brief, escaped};
 use runvault::storage::{MAX_NOTE_BYTES, TimeBasis};
 use runvault::vault::api::SignatureName;
-use runvault::vault::details::{AttributeRecord, CaptureSummary};
+use runvault::vault::details::{AttributeSummary, CaptureSummary};
 use runvault::vault::show::{ArtifactPin, ExtensionSummary, ShowAnswer, ShowRequest};
 use runvault::{clock, formats};
 
@@ -155,7 +155,7 @@ fn extensions(ShowAnswer { artifact, extensions, .. }: &ShowAnswer, fields: &mut
 }
 
 /// Adds the attributes of an artifact, with the first values of each.
-pub(crate) fn attributes(attributes: &[AttributeRecord], fields: &mut Fields) {
+pub(crate) fn attributes(attributes: &[AttributeSummary], fields: &mut Fields) {
     for group in attributes.chunk_by(|one, other| one.name == other.name) {
         let name = group.first().map(|first| brief(&first.name).to_string()).unwrap_or_default();
         let values: Vec<String> =

@@ -8,7 +8,7 @@ use runvault::display::brief;
 use runvault::formats;
 use runvault::storage::TimeBasis;
 use runvault::vault::api::{ArtifactSummary, SignatureName};
-use runvault::vault::details::{ArtifactDetails, AttributeRecord, CaptureSummary, Detail};
+use runvault::vault::details::{ArtifactDetails, AttributeSummary, CaptureSummary, Detail};
 use runvault::vault::find::ArtifactMatch;
 use runvault::vault::list::{ListMember, ListRow};
 
@@ -314,7 +314,7 @@ impl<'s> ColumnContext<'s> {
         self.captures().iter().map(|capture| capture.size).sum()
     }
 
-    fn attributes(&self) -> &[AttributeRecord] {
+    fn attributes(&self) -> &[AttributeSummary] {
         self.details.attributes.as_deref().unwrap_or_default()
     }
 

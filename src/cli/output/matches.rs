@@ -3,7 +3,7 @@
 use runvault::artifact::Signature;
 use runvault::display::{brief, escaped};
 use runvault::vault::api::SignatureName;
-use runvault::vault::details::AttributeRecord;
+use runvault::vault::details::AttributeSummary;
 use runvault::vault::find::ArtifactMatch;
 
 /// Formats why an artifact was found.
@@ -27,7 +27,7 @@ pub(crate) const IDENTIFYING_ATTRIBUTES: [&str; 6] =
     ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
 
 /// Returns the values by which a person recognizes an artifact with these attributes.
-pub(crate) fn artifact_label(attributes: &[AttributeRecord]) -> String {
+pub(crate) fn artifact_label(attributes: &[AttributeSummary]) -> String {
     const VALUES: usize = 3;
     let values = IDENTIFYING_ATTRIBUTES.iter().flat_map(|name| {
         let values = attributes.iter().filter(move |attribute| attribute.name == **name);

@@ -12,7 +12,7 @@ use crate::server::address;
 use crate::server::text::{block, exact_time, line, long_line, number, time};
 use crate::server::visit::{HtmlPage, Medium, PageError, PageRequest, ResponseContent};
 use crate::storage::ErrorKind;
-use crate::vault::details::{AttributeRecord, CaptureSummary, RUN_IDS};
+use crate::vault::details::{AttributeSummary, CaptureSummary, RUN_IDS};
 use crate::vault::resolve::{RecoveredFiles, ResolveRequest};
 use crate::vault::show::{ShowAnswer, ShowRequest};
 use crate::vault::{LocatedCapture, LookupError};
@@ -236,14 +236,14 @@ fn more(count: usize, thing: &str) -> Markup {
     html! { @if more > 0 { p.faint { "and " (counted(more, &format!("more {thing}"))) } } }
 }
 
-fn attributes(attributes: &[AttributeRecord]) -> Markup {
+fn attributes(attributes: &[AttributeSummary]) -> Markup {
     html! {
         section {
             h2 id="attributes" { "Attributes" }
             @if attributes.is_empty() { p.faint { "None." } }
             dl {
                 @for group in attributes.chunk_by(|one, other| one.name == other.name) {
-                    @if let Some(AttributeRecord { name, .. }) = group.first() {
+                    @if let Some(AttributeSummary { name, .. }) = group.first() {
                         div {
                             dt { (line(name)) }
                             dd { (values(group)) }
@@ -255,9 +255,9 @@ fn attributes(attributes: &[AttributeRecord]) -> Markup {
     }
 }
 
-fn values(group: &[AttributeRecord]) -> Markup {
+fn values(group: &[AttributeSummary]) -> Markup {
     html! {
-        @for (index, AttributeRecord { name, value, .. }) in group.iter().take(MAX_VALUES).enumerate() {
+        @for (index, AttributeSummary { name, value }) in group.iter().take(MAX_VALUES).enumerate() {
             @if index > 0 { ", " }
             a href=(address::attribute(name, value)) { (line(value)) }
         }

@@ -48,25 +48,14 @@ pub struct CaptureRecord {
 }
 
 /// A named value that is derived from an artifact.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
-#[schema(as = AttributeSummary)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct AttributeRecord {
     /// The name.
     pub name: String,
     /// The value.
     pub value: String,
-    /// The number by which the value is ordered, if its type has an order. It follows from the value, and is not part of
-    /// answers.
-    #[serde(skip)]
+    /// The number by which the value is ordered, if its type has an order.
     pub number: Option<i64>,
-}
-
-impl AttributeRecord {
-    /// Creates an attribute without a number.
-    #[must_use]
-    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self { name: name.into(), value: value.into(), number: None }
-    }
 }
 
 /// The annotations of an artifact.

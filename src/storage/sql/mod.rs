@@ -26,7 +26,7 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 pub(in crate::storage) use annotations::{AnnotationChanges, annotations};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use artifacts::artifacts;
-use artifacts::attributes_named;
+pub(in crate::storage) use artifacts::attributes_named;
 pub(in crate::storage) use captures::captures;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use captures::captures_with;

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::api::{ArtifactSummary, Operation};
 use super::audit::LastAudit;
-use super::details::AttributeRecord;
+use super::details::AttributeSummary;
 use super::handle::Vault;
 use super::query;
 use super::resolve::{LocatedCapture, LookupError};
@@ -98,7 +98,7 @@ pub struct ViewAnswer {
     /// The size of the capture in bytes.
     pub size: u64,
     /// The attributes of the artifact, sorted by name and value.
-    pub attributes: Vec<AttributeRecord>,
+    pub attributes: Vec<AttributeSummary>,
     /// The labels of the artifact, by key.
     #[serde(default)]
     pub labels: BTreeMap<String, String>,
@@ -165,7 +165,7 @@ impl ViewRequest {
             artifact: (&located.artifact).into(),
             capture_hash: located.capture.capture,
             size: located.capture.size,
-            attributes,
+            attributes: attributes.into_iter().map(AttributeSummary::from).collect(),
             labels: labels.map(|label| (label.key, label.value)).collect(),
             step_noun: kind.info().step_noun.to_owned(),
             total: page.total,

@@ -15,7 +15,7 @@ use runvault::artifact::Playback;
 use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::vault::api::Timestamp;
-use runvault::vault::details::AttributeRecord;
+use runvault::vault::details::AttributeSummary;
 use runvault::vault::recordings::RecordingFilter;
 use runvault::vault::replay::{
     RecordedResponse, Repeat, ReplayAnswer, ReplayError, ReplayMiss, ReplayMode, ReplayRequest,
@@ -320,7 +320,7 @@ impl SessionFilterArgs {
         let named = [("model_id", &self.model), ("adapter_id", &self.adapter)];
         let named = named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value.clone()?)));
         let attributes =
-            named.chain(self.attr.iter().cloned()).map(|(name, value)| AttributeRecord::new(name, value));
+            named.chain(self.attr.iter().cloned()).map(|(name, value)| AttributeSummary { name, value });
         RecordingFilter {
             attributes: attributes.collect(),
             since: self.since.map(Timestamp),

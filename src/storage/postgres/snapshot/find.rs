@@ -1,4 +1,4 @@
-//! What a vault in PostgreSQL has for finding artifacts.
+//! The mentions and containers by which a vault in PostgreSQL finds artifacts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -28,8 +28,6 @@ pub(in crate::storage) use conditions::ConditionRows;
 pub(in crate::storage) use order::{PAGE_COLUMNS, SortExpression, page_artifact};
 pub(in crate::storage) use parameters::StatementParameters;
 
-use conditions::time;
-
 /// Maximum number of artifacts that are all read for one page.
 const FEW: u64 = if cfg!(test) { 40 } else { 2_000 };
 
@@ -173,7 +171,7 @@ impl<S: FindSnapshot> FindQueries for S {
             return Ok(counts.into_iter().collect());
         }
         let mut parameters = StatementParameters::default();
-        let time = time(S::Session::DIALECT, by, &mut parameters);
+        let time = conditions::time(S::Session::DIALECT, by, &mut parameters);
         let (matching, none) = (query.matching(&mut parameters), S::Session::DIALECT.smallest_number());
         let sql = format!(
             "SELECT t.at - (t.at % {DAY} + {DAY}) % {DAY}, count(*) FROM (SELECT {time} AS at FROM {matching}) t

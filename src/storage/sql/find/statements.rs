@@ -255,7 +255,7 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
         };
         let found = self.collect(after, PageSize { limit, budget: BUDGET }, &read)?;
         let are_all = !S::FINDS_MENTIONS || self.conditions.is_empty();
-        // A statement that examines only so many artifacts may have found too few.
+        // A statement that examines a limited number of artifacts may have found too few.
         Ok(found.filter(|found| are_all || found.len() >= limit))
     }
 

@@ -1,4 +1,4 @@
-//! What a vault in a file has for finding artifacts.
+//! The mentions and containers by which a vault in a file finds artifacts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
