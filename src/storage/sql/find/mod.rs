@@ -10,23 +10,22 @@ mod matches;
 mod numbers;
 mod order;
 mod parameters;
+mod queries;
 mod statements;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use chrono::NaiveDate;
-
 use super::{SqlRow, SqlSession, SqlSnapshot};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::interface::{
-    Condition, Cursor, Filter, FindQueries, Hit, HitPage, MentionRecord, Order, Page,
-};
-use crate::storage::{Result, TimeBasis};
+use crate::storage::Result;
+use crate::storage::interface::{Condition, Cursor, Filter, Hit, HitPage, MentionRecord, Order, Page};
 
 pub(in crate::storage) use conditions::ConditionRows;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use order::{PAGE_COLUMNS, SortExpression, page_artifact};
 pub(in crate::storage) use parameters::StatementParameters;
+#[cfg(feature = "postgres")]
+pub(in crate::storage) use queries::matching;
 
 /// Maximum number of artifacts that are all read for one page.
 const FEW: u64 = if cfg!(test) { 40 } else { 2_000 };
@@ -128,77 +127,4 @@ enum SearchedArtifacts {
     OfKinds,
     /// All that match, in whatever way the database finds them.
     All,
-}
-
-impl<S: FindSnapshot> FindQueries for S {
-    fn find(&self, filter: &Filter, order: Order, page: &Page) -> Result<HitPage<Hit>> {
-        if page.limit == 0 {
-            return Ok(HitPage { items: Vec::new(), next: None });
-        }
-        if let Some(mention) = only_mention(filter)
-            && let Some(found) = self.page_mentioning(mention, order, page)?
-        {
-            return Ok(found);
-        }
-        let query = ResolvedQuery::new(self, filter, order)?;
-        let mut found = query.read(page.after.as_ref(), page.limit.saturating_add(1))?;
-        let is_more = found.len() > page.limit;
-        found.truncate(page.limit);
-        let next = found.last().filter(|_| is_more).map(|(_, place)| place.clone());
-        Ok(HitPage { items: found.into_iter().map(|(hit, _)| hit).collect(), next })
-    }
-
-    fn count(&self, filter: &Filter) -> Result<u64> {
-        let query = ResolvedQuery::new(self, filter, Order::Core)?;
-        if !query.is_exact() {
-            return Ok(query.read(None, usize::MAX)?.len() as u64);
-        }
-        let mut parameters = StatementParameters::default();
-        let matching = query.matching(&mut parameters);
-        let rows = self.rows_planned_for(&format!("SELECT count(*) FROM {matching}"), &parameters)?;
-        self.answer(rows.first().map_or(Ok(0), |row| Ok(row.count(0)?)))
-    }
-
-    fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>> {
-        /// The length of a day in milliseconds.
-        const DAY: i64 = 86_400_000;
-        let query = ResolvedQuery::new(self, filter, Order::Newest(by))?;
-        if !query.is_exact() {
-            let mut counts: BTreeMap<NaiveDate, u64> = BTreeMap::new();
-            for time in query.read(None, usize::MAX)?.into_iter().filter_map(|(_, place)| place.time) {
-                *counts.entry(time.date_naive()).or_default() += 1;
-            }
-            return Ok(counts.into_iter().collect());
-        }
-        let mut parameters = StatementParameters::default();
-        let time = conditions::time(S::Session::DIALECT, by, &mut parameters);
-        let (matching, none) = (query.matching(&mut parameters), S::Session::DIALECT.smallest_number());
-        let sql = format!(
-            "SELECT t.at - (t.at % {DAY} + {DAY}) % {DAY}, count(*) FROM (SELECT {time} AS at FROM {matching}) t
-              WHERE t.at > {none} GROUP BY 1 ORDER BY 1"
-        );
-        let rows = self.rows_planned_for(&sql, &parameters)?;
-        self.answer(rows.iter().map(|row| Ok((row.time(0)?.date_naive(), row.count(1)?))).collect())
-    }
-}
-
-/// Returns the mention that is all that a filter requires.
-fn only_mention(filter: &Filter) -> Option<(Option<&str>, Digest)> {
-    let Filter { kinds, conditions, through_members, period, digits, among } = filter;
-    let is_alone =
-        kinds.is_empty() && !through_members && period.is_none() && digits.is_none() && among.is_none();
-    match &conditions[..] {
-        [Condition::Mention { group, digest }] if is_alone => Some((group.as_deref(), *digest)),
-        _ => None,
-    }
-}
-
-/// Returns the artifacts `a` that match `filter`, for a statement.
-#[cfg(feature = "postgres")]
-pub(in crate::storage) fn matching<S: FindSnapshot>(
-    snapshot: &S,
-    filter: &Filter,
-    parameters: &mut StatementParameters,
-) -> Result<String> {
-    Ok(ResolvedQuery::new(snapshot, filter, Order::Core)?.matching(parameters))
 }
