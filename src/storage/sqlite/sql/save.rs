@@ -24,7 +24,7 @@ impl dyn SqlReader + '_ {
     /// Writes these tables to a new SQLite file at `path`, readable by its owner only, with indexes on references, hashes
     /// and facets, and a full-text index of the columns that are searched. It gets its final name when it is complete and
     /// on disk. `watch` is called after each row with the name of the table and its number of rows so far, and can
-    /// interrupt it with [`ControlFlow::Break`].
+    /// interrupt it with [`ControlFlow::Break`](std::ops::ControlFlow::Break).
     ///
     /// # Errors
     /// Returns [`SqlError::Exists`] if the file exists and `force` does not allow replacing it,
