@@ -31,7 +31,9 @@ pub(in crate::storage) use captures::captures;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use captures::captures_with;
 pub(in crate::storage) use dialect::Dialect;
-pub(in crate::storage) use find::{ConditionRows, FindSnapshot, RequiredMention, StatementParameters};
+pub(in crate::storage) use find::{
+    ConditionRows, ContainedArtifacts, FindSnapshot, NumberedArtifact, RequiredMention, StatementParameters,
+};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use find::{PAGE_COLUMNS, SortExpression, matching, page_artifact};
 #[cfg(feature = "postgres")]

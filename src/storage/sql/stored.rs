@@ -169,7 +169,8 @@ impl DerivedTable {
     }
 }
 
-/// Returns the query for the rows of the artifacts whose numbers are in the parameter `?1`. The first column has the number.
+/// Returns the query for the rows of the artifact, or in PostgreSQL of the artifacts, whose numbers are the parameter `?1`. The
+/// first column has the number.
 pub(in crate::storage) fn derived_rows(dialect: Dialect, table: DerivedTable) -> String {
     let is_file = dialect == Dialect::Sqlite;
     let (columns, from) = match table {
@@ -189,7 +190,8 @@ pub(in crate::storage) fn derived_rows(dialect: Dialect, table: DerivedTable) ->
         DerivedTable::NameMention => ("x.relation, x.handle, x.dangles, x.key", "name_mention x"),
     };
     let columns = if is_file { columns.trim_end_matches(", x.key") } else { columns };
-    format!("SELECT x.artifact, {columns} FROM {from} WHERE {}", dialect.is_in("x.artifact", "?1"))
+    let condition = if is_file { "x.artifact = ?1".to_owned() } else { dialect.is_in("x.artifact", "?1") };
+    format!("SELECT x.artifact, {columns} FROM {from} WHERE {condition}")
 }
 
 /// Returns a row of [`derived_rows`] of an artifact; `None` if it is that of a directory that has lost its files.

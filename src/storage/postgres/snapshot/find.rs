@@ -1,6 +1,6 @@
 //! The mentions and containers by which a vault in PostgreSQL finds artifacts.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use super::mentions::list_has;
 use crate::artifact::relation;
@@ -10,7 +10,10 @@ use crate::storage::interface::{Hit, HitPage, MentionRecord, Order, Page};
 use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::shared_statements::shared_row;
 use crate::storage::postgres::view::PostgresSnapshot;
-use crate::storage::sql::{ConditionRows, FindSnapshot, RequiredMention, SqlRow, StatementParameters};
+use crate::storage::sql::{
+    ConditionRows, ContainedArtifacts, FindSnapshot, NumberedArtifact, RequiredMention, SqlRow,
+    StatementParameters,
+};
 
 impl FindSnapshot for PostgresSnapshot<'_> {
     const FINDS_MENTIONS: bool = true;
@@ -44,10 +47,11 @@ impl FindSnapshot for PostgresSnapshot<'_> {
 
     fn mentions_among(
         &self,
-        of: &[CoreHash],
+        of: &[NumberedArtifact],
         mention: &RequiredMention<'_>,
     ) -> Result<HashMap<CoreHash, Vec<MentionRecord>>> {
-        let mentions = self.answer(self.mentions_with(&[mention.digest], mention.group, Some(of)))?;
+        let of: Vec<CoreHash> = of.iter().map(|artifact| artifact.core).collect();
+        let mentions = self.answer(self.mentions_with(&[mention.digest], mention.group, Some(&of)))?;
         let mut found: HashMap<CoreHash, Vec<MentionRecord>> = HashMap::new();
         for mention in mentions.into_values().flatten() {
             found.entry(mention.artifact).or_default().push(mention);
@@ -55,7 +59,7 @@ impl FindSnapshot for PostgresSnapshot<'_> {
         Ok(found)
     }
 
-    fn with_contained(&self, of: &[CoreHash]) -> Result<BTreeMap<CoreHash, BTreeSet<CoreHash>>> {
+    fn with_contained(&self, of: &[NumberedArtifact]) -> Result<ContainedArtifacts> {
         self.answer(Self::with_contained(self, of))
     }
 

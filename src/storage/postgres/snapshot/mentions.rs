@@ -15,7 +15,7 @@ use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
 use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::view::PostgresSnapshot;
-use crate::storage::sql::{SqlSnapshot as _, in_order};
+use crate::storage::sql::{ContainedArtifacts, NumberedArtifact, SqlSnapshot as _, in_order};
 
 /// The number of a group, whose name is the second parameter; any list matches if that is NULL.
 const IN_GROUP: &str =
@@ -107,17 +107,16 @@ impl PostgresSnapshot<'_> {
     }
 
     /// Returns the artifacts, of those with these numbers, and the ones that they contain.
-    pub(super) fn with_contained(
-        &self,
-        of: &[CoreHash],
-    ) -> PostgresResult<BTreeMap<CoreHash, BTreeSet<CoreHash>>> {
-        let sql = "SELECT DISTINCT a.core, e.target FROM artifact a JOIN edge e ON e.artifact = a.id
+    pub(super) fn with_contained(&self, of: &[NumberedArtifact]) -> PostgresResult<ContainedArtifacts> {
+        let sql = "SELECT DISTINCT a.core, e.target, t.id FROM artifact a JOIN edge e ON e.artifact = a.id
                      JOIN role r ON r.id = e.role JOIN artifact t ON t.core = e.target
                     WHERE a.core = ANY($1) AND r.relation = $2 AND t.id <> a.id";
-        let mut found: BTreeMap<CoreHash, BTreeSet<CoreHash>> =
-            of.iter().map(|core| (*core, BTreeSet::from([*core]))).collect();
-        for row in self.session.rows(sql, &[&of, &relation::CONTAINS])? {
-            found.entry(core(&row, 0)?).or_default().insert(core(&row, 1)?);
+        let mut found: ContainedArtifacts =
+            of.iter().map(|artifact| (artifact.core, BTreeSet::from([*artifact]))).collect();
+        let cores: Vec<CoreHash> = of.iter().map(|artifact| artifact.core).collect();
+        for row in self.session.rows(sql, &[&cores, &relation::CONTAINS])? {
+            let part = NumberedArtifact { core: core(&row, 1)?, number: value(&row, 2)? };
+            found.entry(core(&row, 0)?).or_default().insert(part);
         }
         Ok(found)
     }

@@ -1,10 +1,12 @@
 //! Matches of artifacts with the conditions of a filter.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use super::super::{SqlSession, annotations, attributes_named, captures, read_rows};
 use super::statements::PlacedArtifact;
-use super::{FindSnapshot, PlacedHit, ResolvedCondition, ResolvedQuery};
+use super::{
+    ContainedArtifacts, FindSnapshot, NumberedArtifact, PlacedHit, ResolvedCondition, ResolvedQuery,
+};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::interface::{Condition, Hit, Match};
@@ -17,8 +19,11 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
     pub(super) fn hits(&self, artifacts: Vec<PlacedArtifact>) -> Result<Vec<PlacedHit>> {
         let mut matches = vec![Some(Vec::new()); artifacts.len()];
         if !artifacts.is_empty() && !self.conditions.is_empty() {
-            let cores: Vec<CoreHash> = artifacts.iter().map(|(artifact, _)| artifact.core).collect();
-            self.add_matches(&cores, &mut matches)?;
+            let numbered = |(artifact, _): &PlacedArtifact| NumberedArtifact {
+                core: artifact.core,
+                number: artifact.addition.cast_signed(),
+            };
+            self.add_matches(&artifacts.iter().map(numbered).collect::<Vec<_>>(), &mut matches)?;
         }
         let hits = artifacts.into_iter().zip(matches);
         let hit =
@@ -27,14 +32,14 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
     }
 
     /// Adds the matches of each of these artifacts: nothing if it does not match a condition.
-    fn add_matches(&self, cores: &[CoreHash], matches: &mut [Option<Vec<Match>>]) -> Result<()> {
-        let scopes: BTreeMap<CoreHash, BTreeSet<CoreHash>> = if self.filter.through_members {
-            self.snapshot.with_contained(cores)?
+    fn add_matches(&self, of: &[NumberedArtifact], matches: &mut [Option<Vec<Match>>]) -> Result<()> {
+        let scopes: ContainedArtifacts = if self.filter.through_members {
+            self.snapshot.with_contained(of)?
         } else {
-            cores.iter().map(|core| (*core, BTreeSet::from([*core]))).collect()
+            of.iter().map(|artifact| (artifact.core, BTreeSet::from([*artifact]))).collect()
         };
-        let all: BTreeSet<CoreHash> = scopes.values().flatten().copied().collect();
-        let all: Vec<CoreHash> = all.into_iter().collect();
+        let all: BTreeSet<NumberedArtifact> = scopes.values().flatten().copied().collect();
+        let all: Vec<NumberedArtifact> = all.into_iter().collect();
         for condition in &self.conditions {
             let is_certain = self.is_stated(condition) && !self.filter.through_members;
             if let Some(certain) = condition.condition.certain_match().filter(|_| is_certain) {
@@ -42,9 +47,9 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
                 continue;
             }
             let found = self.matches_of(&all, condition)?;
-            for (core, matches) in cores.iter().zip(matches.iter_mut()) {
-                let scope = scopes.get(core).into_iter().flatten();
-                let mut own = scope.filter_map(|core| found.get(core)).flatten().peekable();
+            for (artifact, matches) in of.iter().zip(matches.iter_mut()) {
+                let scope = scopes.get(&artifact.core).into_iter().flatten();
+                let mut own = scope.filter_map(|part| found.get(&part.core)).flatten().peekable();
                 match matches {
                     Some(known) if own.peek().is_some() => known.extend(own.cloned()),
                     _ => *matches = None,
@@ -54,11 +59,16 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
         Ok(())
     }
 
-    fn matches_of(&self, of: &[CoreHash], condition: &ResolvedCondition<'_>) -> Result<MatchesByArtifact> {
+    fn matches_of(
+        &self,
+        artifacts: &[NumberedArtifact],
+        condition: &ResolvedCondition<'_>,
+    ) -> Result<MatchesByArtifact> {
         let (session, answer) = (self.snapshot.session(), condition.condition);
+        let of = &artifacts.iter().map(|artifact| artifact.core).collect::<Vec<CoreHash>>()[..];
         match answer {
-            Condition::Mention { .. } => self.mention_matches(of, condition),
-            Condition::About { digest } => self.hash_matches(of, *digest, condition),
+            Condition::Mention { .. } => self.mention_matches(artifacts, condition),
+            Condition::About { digest } => self.hash_matches(artifacts, *digest, condition),
             Condition::Attribute { name, .. }
             | Condition::AttributeLike { name, .. }
             | Condition::Range { name, .. } => {
@@ -82,7 +92,7 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
 
     fn mention_matches(
         &self,
-        of: &[CoreHash],
+        of: &[NumberedArtifact],
         condition: &ResolvedCondition<'_>,
     ) -> Result<MatchesByArtifact> {
         let Some(mention) = &condition.mention else { return Ok(MatchesByArtifact::new()) };
@@ -93,7 +103,7 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
     /// Returns the artifacts that have the digest as their hash or as that of a capture, and the mentions of it.
     fn hash_matches(
         &self,
-        of: &[CoreHash],
+        of: &[NumberedArtifact],
         digest: Digest,
         condition: &ResolvedCondition<'_>,
     ) -> Result<MatchesByArtifact> {
@@ -105,7 +115,8 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
             dialect.captures(),
             dialect.capture_hash()
         );
-        let parameters = [of.into(), (&digest).into()];
+        let cores: Vec<CoreHash> = of.iter().map(|artifact| artifact.core).collect();
+        let parameters = [cores[..].into(), (&digest).into()];
         let own = read_rows(self.snapshot.session(), &sql, &parameters, |row| row.core(0));
         let own = self.snapshot.answer(own)?.into_iter();
         let mut found: MatchesByArtifact = own.map(|core| (core, vec![Match::Hash(digest)])).collect();

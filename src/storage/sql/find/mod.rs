@@ -47,6 +47,13 @@ pub(in crate::storage) struct RequiredMention<'q> {
     pub(in crate::storage) captures: Vec<i64>,
 }
 
+/// An artifact with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::storage) struct NumberedArtifact {
+    pub(in crate::storage) core: CoreHash,
+    pub(in crate::storage) number: i64,
+}
+
 /// A snapshot in which a database finds artifacts: what engines do with the structures that only they have.
 pub(in crate::storage) trait FindSnapshot: SqlSnapshot {
     /// Whether statements find exactly the artifacts that mention a digest, and those that contain others.
@@ -70,12 +77,12 @@ pub(in crate::storage) trait FindSnapshot: SqlSnapshot {
     /// Returns the mentions that each of these artifacts has, by role and place.
     fn mentions_among(
         &self,
-        of: &[CoreHash],
+        of: &[NumberedArtifact],
         mention: &RequiredMention<'_>,
     ) -> Result<HashMap<CoreHash, Vec<MentionRecord>>>;
 
     /// Returns each of these artifacts with those that it contains.
-    fn with_contained(&self, of: &[CoreHash]) -> Result<BTreeMap<CoreHash, BTreeSet<CoreHash>>>;
+    fn with_contained(&self, of: &[NumberedArtifact]) -> Result<ContainedArtifacts>;
 
     /// Returns the query for the artifacts of a query and those that contain one of them; `None` if no statement finds them.
     fn with_containers_query(&self, artifacts: &str, parameters: &mut StatementParameters) -> Option<String>;
@@ -94,6 +101,9 @@ pub(in crate::storage) trait FindSnapshot: SqlSnapshot {
         Ok(None)
     }
 }
+
+/// Artifacts with those that they contain and themselves.
+pub(in crate::storage) type ContainedArtifacts = BTreeMap<CoreHash, BTreeSet<NumberedArtifact>>;
 
 /// A condition with what was looked up for it.
 struct ResolvedCondition<'q> {

@@ -19,12 +19,13 @@ impl FileInspection<'_> {
         artifact: &CheckedArtifact,
         findings: &mut Vec<Finding>,
     ) -> Result<Option<Vec<Row>>> {
-        let (core, id) = (artifact.core, [artifact.id]);
+        let core = artifact.core;
         let mut rows = self.look(Subject::Artifact(core), findings, || self.mentions(core, artifact.id))?;
         for table in DerivedTable::ALL {
             let mut found = Vec::new();
             let read = self.look(Subject::Artifact(core), &mut found, || {
-                let read = self.connection.rows(&derived_rows(Dialect::Sqlite, table), &[id[..].into()])?;
+                let read =
+                    self.connection.rows(&derived_rows(Dialect::Sqlite, table), &[artifact.id.into()])?;
                 read.iter()
                     .map(|row| Ok(derived_row(table, core, row)?))
                     .collect::<rusqlite::Result<Vec<_>>>()

@@ -1,11 +1,13 @@
 //! The mentions and containers by which a vault in a file finds artifacts.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::interface::MentionRecord;
-use crate::storage::sql::{ConditionRows, FindSnapshot, RequiredMention, StatementParameters};
+use crate::storage::sql::{
+    ConditionRows, ContainedArtifacts, FindSnapshot, NumberedArtifact, RequiredMention, StatementParameters,
+};
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::rows::ArtifactId;
@@ -30,29 +32,27 @@ impl FindSnapshot for SqliteSnapshot<'_> {
 
     fn mentions_among(
         &self,
-        of: &[CoreHash],
+        of: &[NumberedArtifact],
         mention: &RequiredMention<'_>,
     ) -> Result<HashMap<CoreHash, Vec<MentionRecord>>> {
         let RequiredMention { group, digest, captures } = mention;
         let mut found = HashMap::new();
-        for core in of {
-            if let Some(artifact) = self.id_of(*core)? {
-                let mentions = self.mentions_in(artifact, captures, *digest, *group)?;
-                if !mentions.is_empty() {
-                    found.insert(*core, mentions);
-                }
+        for NumberedArtifact { core, number } in of {
+            let mentions = self.mentions_in(ArtifactId(*number), captures, *digest, *group)?;
+            if !mentions.is_empty() {
+                found.insert(*core, mentions);
             }
         }
         Ok(found)
     }
 
-    fn with_contained(&self, of: &[CoreHash]) -> Result<BTreeMap<CoreHash, BTreeSet<CoreHash>>> {
-        let with_contained = |core: &CoreHash| {
-            let mut all = BTreeSet::from([*core]);
-            if let Some(artifact) = self.id_of(*core)? {
-                all.extend(self.cores(self.contained_in(artifact)?)?);
+    fn with_contained(&self, of: &[NumberedArtifact]) -> Result<ContainedArtifacts> {
+        let with_contained = |artifact: &NumberedArtifact| {
+            let mut all = BTreeSet::from([*artifact]);
+            for part in self.contained_in(ArtifactId(artifact.number))? {
+                all.insert(NumberedArtifact { core: self.core_of(part)?, number: part.0 });
             }
-            Ok((*core, all))
+            Ok((artifact.core, all))
         };
         of.iter().map(with_contained).collect()
     }
