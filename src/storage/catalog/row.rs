@@ -58,12 +58,12 @@ pub enum Row {
     Mention {
         /// The core hash of the artifact.
         core: CoreHash,
-        /// The role.
-        role: Arc<MentionRole>,
         /// The location.
         place: ArtifactLocation,
         /// The digest.
         digest: Digest,
+        /// The role. Last, because comparing roles takes longest.
+        role: Arc<MentionRole>,
     },
     /// A value that captures of an artifact state.
     Attribute {

@@ -112,9 +112,9 @@ pub(in crate::storage) fn journaled_row(
     }))
 }
 
-/// Returns the query for the captures `c` of which the number in the column `of` is in the parameter `?1`, in the order in which
-/// they were added. The first two columns have the numbers of the artifact and of the capture.
-pub(in crate::storage) fn captured_rows(dialect: Dialect, of: &str) -> String {
+/// Returns the query for the captures `c` that satisfy a condition, in the order in which they were added. The first two columns
+/// have the numbers of the artifact and of the capture.
+pub(in crate::storage) fn captured_rows(dialect: Dialect, condition: &str) -> String {
     let (columns, from) = match dialect {
         Dialect::Sqlite => (
             "b.digest, c.size, c.warnings, s.state, s.key_id",
@@ -122,7 +122,6 @@ pub(in crate::storage) fn captured_rows(dialect: Dialect, of: &str) -> String {
         ),
         Dialect::Postgres => ("c.digest, c.size, c.warnings, c.signature, c.key_id", "capture c"),
     };
-    let condition = dialect.is_in(of, "?1");
     format!("SELECT c.artifact, c.id, {columns} FROM {from} WHERE {condition} ORDER BY c.id")
 }
 

@@ -181,6 +181,11 @@ impl<'s> SqliteSnapshot<'s> {
         }
     }
 
+    /// Returns a part of an answer, or the error with the path of the vault. Whatever returns the whole answer examines the file.
+    pub(super) fn part<T>(&self, outcome: rusqlite::Result<T>) -> Result<T> {
+        outcome.map_err(|error| self.failed(error))
+    }
+
     pub(super) fn failed(&self, error: rusqlite::Error) -> StorageError {
         if self.connection.is_to_another_vault() {
             return StorageError::replaced(self.path);

@@ -21,7 +21,7 @@ const BYTES: f64 = 16e6;
 /// Returns the query for the rows of a table. The first column is the number of the artifact.
 fn query(table: ArtifactTable) -> String {
     let sql = match table {
-        ArtifactTable::Captures => captured_rows(Dialect::Postgres, "c.artifact"),
+        ArtifactTable::Captures => captured_rows(Dialect::Postgres, "c.artifact = ANY(?1)"),
         ArtifactTable::Lists => "SELECT c.artifact, l.capture, l.group_id, l.digests, l.entries, l.firsts
                FROM capture c JOIN mention_list l ON l.capture = c.id WHERE c.artifact = ANY(?1)"
             .to_owned(),

@@ -1,7 +1,8 @@
 //! The rows of an artifact that follow from its bytes.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use rusqlite::OptionalExtension as _;
 
 use super::FileInspection;
 use crate::digest::CoreHash;
@@ -43,22 +44,19 @@ impl FileInspection<'_> {
     }
 
     fn mentions(&self, core: CoreHash, artifact: i64) -> rusqlite::Result<Vec<Row>> {
-        let mut roles: BTreeMap<i64, Arc<MentionRole>> = BTreeMap::new();
-        let mut mentions = Vec::new();
-        for MentionRow { role, place, digest } in self.lists().for_artifact(artifact)? {
-            let role = if let Some(known) = roles.get(&role) {
-                known.clone()
-            } else {
-                let row = Arc::new(self.role(role)?);
-                roles.insert(role, row.clone());
-                row
-            };
-            mentions.push(Row::Mention { core, role, place, digest });
-        }
-        Ok(mentions)
+        let mentions = self.lists().for_artifact(artifact)?.into_iter();
+        mentions
+            .map(|MentionRow { role, place, digest }| {
+                Ok(Row::Mention { core, place, digest, role: self.role(role)? })
+            })
+            .collect()
     }
 
-    fn role(&self, id: i64) -> rusqlite::Result<MentionRole> {
+    /// Returns a role, which is read once.
+    fn role(&self, id: i64) -> rusqlite::Result<Arc<MentionRole>> {
+        if let Some(known) = self.roles.borrow().get(&id) {
+            return Ok(known.clone());
+        }
         let sql = "SELECT k.name, r.name, r.role_group, r.unit, r.relation, r.dangles
                      FROM role r LEFT JOIN kind k ON k.id = r.kind WHERE r.id = ?1";
         let role = self.connection.prepare_cached(sql)?.query_row([id], |row| {
@@ -71,9 +69,8 @@ impl FileInspection<'_> {
                 dangles: row.get(5)?,
             })
         });
-        match role {
-            Err(rusqlite::Error::QueryReturnedNoRows) => Ok(MentionRole::missing(id)),
-            role => role,
-        }
+        let role = Arc::new(role.optional()?.unwrap_or_else(|| MentionRole::missing(id)));
+        self.roles.borrow_mut().insert(id, role.clone());
+        Ok(role)
     }
 }

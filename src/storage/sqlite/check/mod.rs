@@ -16,12 +16,13 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
+use std::sync::Arc;
 
 use rusqlite::OptionalExtension;
 
 use super::dictionaries::DecompressionDictionaryCache;
 use super::error::{PayloadDefect, ReadFailure, index_damage_in, is_damage};
-use super::ids::{blob_id, capture_id};
+use super::ids::{beginning, blob_id, capture_id};
 use super::lists::MentionListReader;
 use super::mention_index::MentionIndexReader;
 use super::payload::PayloadReader;
@@ -30,13 +31,13 @@ use super::shared_statements::shared_row;
 use super::store::Store;
 use super::{Result, StorageError};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
-use crate::storage::catalog::Row;
+use crate::storage::catalog::{MentionRole, Row};
 use crate::storage::check::finding::{DAMAGED_BYTES, Finding, INDEX_DIFFERS, Subject, UNREADABLE};
 use crate::storage::check::{
     CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable, KindFacts,
     ReadCapture, StoredBytes, UnreadRows,
 };
-use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlParameter, SqlRow, SqlSession};
+use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow, SqlSession};
 
 pub(super) use permissions::restrict_permissions;
 pub(super) use rows::replay;
@@ -52,6 +53,8 @@ pub(in crate::storage::sqlite) struct FileInspection<'s> {
     frequent: RefCell<HashMap<u64, Vec<i64>>>,
     /// The mention index, once it is needed.
     index: OnceCell<MentionIndexReader>,
+    /// The roles that were read, by number.
+    roles: RefCell<HashMap<i64, Arc<MentionRole>>>,
 }
 
 impl<'s> FileInspection<'s> {
@@ -62,7 +65,14 @@ impl<'s> FileInspection<'s> {
         };
         begin().map_err(|error| StorageError::from_sqlite(path, error))?;
         let readers = DecompressionDictionaryCache::default();
-        Ok(Self { connection, readers, path, frequent: RefCell::default(), index: OnceCell::new() })
+        Ok(Self {
+            connection,
+            readers,
+            path,
+            frequent: RefCell::default(),
+            index: OnceCell::new(),
+            roles: RefCell::default(),
+        })
     }
 
     fn payloads(&self) -> PayloadReader<'_> {
@@ -184,8 +194,8 @@ impl Inspection for FileInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<Option<ReadCapture>> {
         let read = self.look(Subject::Artifact(artifact.core), findings, || {
-            let sql = sql::captured_rows(Dialect::Sqlite, "c.id");
-            let rows = SqlSession::rows(&*self.connection, &sql, &[SqlParameter::Integers(&[id.0])])?;
+            let sql = sql::captured_rows(Dialect::Sqlite, "c.id = ?1");
+            let rows = SqlSession::rows(&*self.connection, &sql, &[id.0.into()])?;
             Ok(rows.first().map(sql::captured).transpose()?)
         })?;
         Ok(read.flatten())
@@ -211,9 +221,13 @@ impl Inspection for FileInspection<'_> {
     fn stored_bytes(&self, blob: BlobHash) -> Result<std::result::Result<StoredBytes, Finding>> {
         let read = || {
             let missing = || ReadFailure::Defect(PayloadDefect::Missing { blob });
-            let id = blob_id(&*self.connection, blob)?.ok_or_else(missing)?;
-            let sql = "SELECT size FROM blob WHERE id = ?1";
-            let size = self.connection.prepare_cached(sql)?.query_row([id], |row| row.get(0))?;
+            let sql = "SELECT id, size FROM blob WHERE substr(digest, 1, 8) = ?1 AND digest = ?2";
+            let row = self
+                .connection
+                .prepare_cached(sql)?
+                .query_row((beginning(&blob.0), blob.0.as_bytes()), |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let (id, size) = row.ok_or_else(missing)?;
             Ok(StoredBytes { bytes: self.payloads().bytes(id, blob)?, size })
         };
         match read() {

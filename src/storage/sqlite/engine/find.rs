@@ -43,7 +43,7 @@ impl FindSnapshot for SqliteSnapshot<'_> {
                 found.insert(*core, mentions);
             }
         }
-        Ok(found)
+        self.answer(Ok(found))
     }
 
     fn with_contained(&self, of: &[NumberedArtifact]) -> Result<ContainedArtifacts> {

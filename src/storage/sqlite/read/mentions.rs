@@ -68,8 +68,9 @@ impl MentionQueries for SqliteSnapshot<'_> {
     }
 
     fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>> {
-        let found = digests.iter().map(|digest| self.in_group(self.answer(self.stating(*digest))?, group));
-        found.collect()
+        let found = digests.iter().map(|digest| self.in_group(self.part(self.stating(*digest))?, group));
+        let found = found.collect::<Result<_>>()?;
+        self.answer(Ok(found))
     }
 
     fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Result<Vec<Vec<CoreHash>>> {
@@ -139,7 +140,7 @@ impl SqliteSnapshot<'_> {
             }
             Ok(found)
         };
-        self.in_group(self.answer(find())?, group)
+        self.in_group(self.part(find())?, group)
     }
 
     pub(in crate::storage::sqlite) fn artifact_with(
@@ -217,7 +218,7 @@ impl SqliteSnapshot<'_> {
         let mut found = Vec::new();
         let mut roles = RoleCache::default();
         for (artifact, row) in rows {
-            let role = self.answer(roles.get(self, row.role))?;
+            let role = self.part(roles.get(self, row.role))?;
             if group.is_none_or(|group| group == role.group) {
                 found.push(mention(self.core_of(artifact)?, row, role));
             }
