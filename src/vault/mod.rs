@@ -8,6 +8,7 @@ pub mod api;
 pub mod audit;
 pub mod backup;
 pub mod bundle;
+pub mod columns;
 pub mod copy;
 pub mod details;
 pub mod diff;

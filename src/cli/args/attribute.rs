@@ -5,9 +5,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use runvault::artifact::{AttributeInfo, ValueType};
 use runvault::display::brief;
 use runvault::formats;
+use runvault::vault::columns::{ordered, short_name, shortened};
 use runvault::vault::find::{Condition, FindOrder};
 
-use crate::cli::output::columns::{ordered, short_name, shortened};
 use crate::cli::output::time;
 
 /// A condition on an attribute.

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::AttributeInfo;
-use runvault::clock;
 use runvault::formats;
 use runvault::storage::TimeBasis;
+use runvault::vault::columns::{ArtifactColumn, ColumnContext};
 use runvault::vault::details::Detail;
 use runvault::vault::find::FindOrder;
 use runvault::vault::list::{ListAnswer, ListRequest, ListRow};
@@ -18,7 +18,7 @@ use crate::cli::args::vault::VaultArgs;
 use crate::cli::args::{attribute, help};
 use crate::cli::commands::find::SCREENFUL;
 use crate::cli::commands::find::conditions::FindConditionArgs;
-use crate::cli::output::columns::{self, ArtifactColumn, ColumnContext};
+use crate::cli::output::columns;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::hits::LineTemplate;
 use crate::cli::output::stdout::{self, counted};
@@ -121,8 +121,7 @@ impl Args {
         }
         if let Some(template) = &self.format {
             let mut out = io::BufWriter::new(stdout::text());
-            let now = clock::now();
-            for row in rows.iter().filter_map(|row| ColumnContext::of_row(row, now)) {
+            for row in rows.iter().filter_map(ColumnContext::of_row) {
                 writeln!(out, "{}", template.fill(&row))?;
             }
             return Ok(out.flush()?);
@@ -134,10 +133,10 @@ impl Args {
     }
 
     fn print(&self, rows: &[ListRow], mut columns: Vec<ArtifactColumn>) -> Result<(), CommandError> {
-        let cells = |row: ColumnContext<'_>| columns.iter().map(|column| row.cell(*column)).collect();
-        let now = clock::now();
-        let rows = rows.iter().filter_map(|row| ColumnContext::of_row(row, now));
-        let mut cells: Vec<Vec<TextCell>> = rows.map(cells).collect();
+        let cells =
+            |row: ColumnContext<'_>| columns.iter().map(|column| columns::cell(&row, *column)).collect();
+        let mut cells: Vec<Vec<TextCell>> =
+            rows.iter().filter_map(ColumnContext::of_row).map(cells).collect();
         if self.columns.is_empty() && terminal::is_terminal() {
             // Most vaults have no values for some of the default columns.
             let is_used =
@@ -188,7 +187,7 @@ fn default_columns() -> Vec<ArtifactColumn> {
 
 /// Returns the layout of a column. Where there is no room for all, a row says when a run was and whether it failed.
 fn layout(column: ArtifactColumn) -> TextColumn {
-    let layout = column.to_table();
+    let layout = columns::layout(column);
     match column {
         ArtifactColumn::Created | ArtifactColumn::Age => TextColumn::new(column.name()).whole(),
         ArtifactColumn::Kind => TextColumn::new(column.name()),

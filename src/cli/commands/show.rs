@@ -6,16 +6,16 @@ use std::io::{self, Write};
 use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::display::{brief, escaped};
+use runvault::formats;
 use runvault::storage::{MAX_NOTE_BYTES, TimeBasis};
 use runvault::vault::api::SignatureName;
+use runvault::vault::columns::ColumnContext;
 use runvault::vault::details::{AttributeSummary, CaptureSummary};
 use runvault::vault::show::{ArtifactPin, ExtensionSummary, ShowAnswer, ShowRequest};
-use runvault::{clock, formats};
 
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::columns::ColumnContext;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::fit::TrailingLayout;
@@ -48,9 +48,8 @@ impl Args {
         let description = vault.run(&ShowRequest { artifact })?;
         if let Some(template) = &self.format {
             let (artifact, details) = description.into_details();
-            let (now, by) = (clock::now(), TimeBasis::LastSeen);
-            let subject =
-                ColumnContext { artifact: &artifact, details: &details, matches: &[], now, by, row: None };
+            let (artifact, details, by) = (&artifact, &details, TimeBasis::LastSeen);
+            let subject = ColumnContext { artifact, details, matches: &[], by, row: None };
             writeln!(stdout::text(), "{}", template.fill(&subject))?;
         } else if self.json {
             json::line(&mut stdout::raw(), &description)?;

@@ -3,16 +3,15 @@
 use std::io::Write;
 use std::str::FromStr;
 
-use chrono::{DateTime, Utc};
 use runvault::artifact::AttributeInfo;
-use runvault::clock;
 use runvault::display::{brief, whole};
 use runvault::storage::TimeBasis;
 use runvault::vault::api::ArtifactSummary;
+use runvault::vault::columns::{ArtifactColumn, ColumnContext};
 use runvault::vault::details::{ArtifactDetails, Detail};
 use runvault::vault::find::{ArtifactMatch, FoundArtifact};
 
-use super::columns::{self, ArtifactColumn, ColumnContext, KIND_WIDTH};
+use super::columns::{self, KIND_WIDTH};
 use super::exit::CommandError;
 use super::matches::match_text;
 use super::table::{TextCell, TextTable};
@@ -53,7 +52,6 @@ pub(crate) struct ArtifactListPrinter<'f> {
     form: ArtifactListLayout<'f>,
     /// The time that is used.
     by: TimeBasis,
-    now: DateTime<Utc>,
 }
 
 /// The form of the list.
@@ -71,16 +69,16 @@ impl<'f> ArtifactListPrinter<'f> {
     pub(crate) fn new(by: TimeBasis) -> Self {
         let columns = default_columns(by);
         let of_table = |column: &ArtifactColumn| match column {
-            ArtifactColumn::Kind => column.to_table().padded(KIND_WIDTH),
-            column => column.to_table(),
+            ArtifactColumn::Kind => columns::layout(*column).padded(KIND_WIDTH),
+            column => columns::layout(*column),
         };
         let table = TextTable::new(columns.iter().map(of_table).collect());
-        Self { form: ArtifactListLayout::Default(columns, table), by, now: clock::now() }
+        Self { form: ArtifactListLayout::Default(columns, table), by }
     }
 
     /// Returns the list with these columns instead.
     pub(crate) fn with_columns(self, columns: &'f [ArtifactColumn]) -> Self {
-        let mut table = TextTable::new(columns.iter().map(|column| column.to_table()).collect());
+        let mut table = TextTable::new(columns.iter().map(|column| columns::layout(*column)).collect());
         if terminal::is_terminal() {
             table = table.titled();
         }
@@ -113,14 +111,14 @@ impl<'f> ArtifactListPrinter<'f> {
         listed: ArtifactListItem<'_>,
     ) -> Result<(), CommandError> {
         let ArtifactListItem { artifact, details, matches, below } = listed;
-        let subject = ColumnContext { artifact, details, matches, now: self.now, by: self.by, row: None };
+        let subject = ColumnContext { artifact, details, matches, by: self.by, row: None };
         match &mut self.form {
             ArtifactListLayout::Default(columns, table) => {
                 let cell = |column: &ArtifactColumn| match column {
                     ArtifactColumn::Label if terminal::is_terminal() => {
-                        subject.cell(ArtifactColumn::Tags).and(&subject.cell(*column))
+                        columns::cell(&subject, ArtifactColumn::Tags).and(&columns::cell(&subject, *column))
                     }
-                    column => subject.cell(*column),
+                    column => columns::cell(&subject, *column),
                 };
                 table.push_with(columns.iter().map(cell).collect(), below);
                 // All columns except the last have the same width in every row, so rows can be written before all are
@@ -128,7 +126,7 @@ impl<'f> ArtifactListPrinter<'f> {
                 table.write_early(out)?;
             }
             ArtifactListLayout::Columns(columns, table) => {
-                table.push(columns.iter().map(|column| subject.cell(*column)).collect());
+                table.push(columns.iter().map(|column| columns::cell(&subject, *column)).collect());
             }
             ArtifactListLayout::Lines(template) => writeln!(out, "{}", template.fill(&subject))?,
         }
@@ -204,7 +202,7 @@ impl LineTemplate {
         for piece in &self.0 {
             match piece {
                 TemplatePart::Text(text) => line.push_str(text),
-                TemplatePart::Column(column) => line.push_str(&whole(&subject.text(*column))),
+                TemplatePart::Column(column) => line.push_str(&whole(&columns::text(subject, *column))),
             }
         }
         line

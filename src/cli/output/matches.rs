@@ -3,7 +3,6 @@
 use runvault::artifact::Signature;
 use runvault::display::{brief, escaped};
 use runvault::vault::api::SignatureName;
-use runvault::vault::details::AttributeSummary;
 use runvault::vault::find::ArtifactMatch;
 
 /// Formats why an artifact was found.
@@ -22,18 +21,9 @@ pub(crate) fn match_text(found: &ArtifactMatch) -> String {
     }
 }
 
-/// The attributes used as labels, most specific first.
-pub(crate) const IDENTIFYING_ATTRIBUTES: [&str; 6] =
-    ["run_id", "result", "trace_id", "adapter_id", "model_id", "io_ref"];
-
-/// Returns the values by which a person recognizes an artifact with these attributes.
-pub(crate) fn artifact_label(attributes: &[AttributeSummary]) -> String {
-    const VALUES: usize = 3;
-    let values = IDENTIFYING_ATTRIBUTES.iter().flat_map(|name| {
-        let values = attributes.iter().filter(move |attribute| attribute.name == **name);
-        values.map(|attribute| brief(&attribute.value).to_string())
-    });
-    values.take(VALUES).collect::<Vec<_>>().join(" ")
+/// Returns the values by which a person recognizes an artifact.
+pub(crate) fn artifact_label<'v>(values: impl IntoIterator<Item = &'v str>) -> String {
+    values.into_iter().map(|value| brief(value).to_string()).collect::<Vec<_>>().join(" ")
 }
 
 /// Describes a signature, escaped for terminals, such as `signature verified, key id ci-2026`.

@@ -4,19 +4,28 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::filters::{self, FieldProblem, given, input, one_of, options, point};
-use super::parts::{self, place_in};
+use super::parts;
 use crate::display::counted;
 use crate::formats;
 use crate::server::address;
-use crate::server::text::{line, number, time};
+use crate::server::text::{line, number};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
-use crate::vault::api::{ArtifactSummary, TimeBasis};
-use crate::vault::find::{
-    ArtifactFilter, ArtifactMatch, Condition, FindAnswer, FindPeriod, FindRequest, FoundArtifact,
-};
+use crate::vault::api::TimeBasis;
+use crate::vault::columns::{ArtifactColumn, ColumnContext};
+use crate::vault::find::{ArtifactFilter, Condition, FindAnswer, FindPeriod, FindRequest, FoundArtifact};
 
 /// Number of artifacts of a page.
 const ARTIFACTS: u64 = 50;
+
+/// The columns, each with its heading.
+const COLUMNS: [(&str, ArtifactColumn); 6] = [
+    ("kind", ArtifactColumn::Kind),
+    ("hash", ArtifactColumn::Hash),
+    ("run id", ArtifactColumn::Attribute("run_id")),
+    ("created", ArtifactColumn::Created),
+    ("seen", ArtifactColumn::Seen),
+    ("matches", ArtifactColumn::Matches),
+];
 
 /// The parameters of the address. Fields of a form that are not filled in are empty.
 #[derive(Clone, Default, Deserialize)]
@@ -158,40 +167,17 @@ fn table(answer: &FindAnswer) -> Markup {
             @if answer.is_more { "more than " (number(answer.found)) " artifacts" } @else { (counted(answer.found, "artifact")) }
             @if answer.hidden > 0 { ", without " (counted(answer.hidden, "earlier version")) }
         }
-        div.scroll tabindex="0" role="region" aria-label="Artifacts" {
-            table {
-                thead { tr { th { "kind" } th { "hash" } th { "run id" } th { "created" } th { "seen" } th { "matches" } } }
-                tbody { @for hit in &answer.hits { (row(hit)) } }
-            }
-        }
+        (parts::table("Artifacts", &COLUMNS, &html! { @for hit in &answer.hits { (row(hit)) } }))
     }
 }
 
 fn row(hit: &FoundArtifact) -> Markup {
     let FoundArtifact { artifact, details, matches } = hit;
-    html! {
-        tr {
-            td { (parts::kind(&artifact.kind)) }
-            td { (parts::hash(artifact.core_hash)) }
-            td { @if let Some(id) = &details.run_id { (line(id)) } }
-            td { @if let Some(created) = details.created_at { (time(created.0)) } }
-            td { (time(artifact.seen_at.0)) }
-            td { @for (index, one) in matches.iter().enumerate() { @if index > 0 { ", " } (matched(artifact, one)) } }
-        }
-    }
-}
-
-fn matched(artifact: &ArtifactSummary, found: &ArtifactMatch) -> Markup {
-    match found {
-        ArtifactMatch::Mention { role, place, .. } => {
-            html! { (line(role)) " at " (place_in(artifact.core_hash, &artifact.kind, &place.to_string())) }
-        }
-        ArtifactMatch::Hash { .. } => html! { "has this hash" },
-        ArtifactMatch::Attribute { name, value } => html! { (line(name)) " " (line(value)) },
-        ArtifactMatch::Signature { signature, key_id, .. } => parts::signature(*signature, key_id.as_deref()),
-        ArtifactMatch::Note { note } => html! { "note " (line(note)) },
-        ArtifactMatch::Tag { tag } => html! { "@" (line(tag)) },
-        ArtifactMatch::Pinned { .. } => html! { "pinned" },
-        ArtifactMatch::Label { key, value } => html! { "label " (line(key)) "=" (line(value)) },
-    }
+    let context = ColumnContext { artifact, details, matches, by: TimeBasis::Created, row: None };
+    let value = |column: ArtifactColumn| match column {
+        // That of a trace is its id.
+        ArtifactColumn::Attribute("run_id") => html! { @if let Some(id) = &details.run_id { (line(id)) } },
+        column => parts::value(&context, column),
+    };
+    html! { tr { @for (_, column) in COLUMNS { td { (value(column)) } } } }
 }

@@ -1,14 +1,17 @@
 //! Parts that several pages show: links to artifacts, charts and other small elements.
 
+use chrono::DateTime;
 use maud::{Markup, html};
 
-use crate::artifact::Kind;
+use crate::artifact::{AttributeInfo, Kind, ValueType};
 use crate::digest::CoreHash;
 use crate::display::{self, brief};
 use crate::formats;
 use crate::server::address;
-use crate::server::text::line;
+use crate::server::text::{line, number, time};
 use crate::vault::api::{ArtifactSummary, SignatureName};
+use crate::vault::columns::{ArtifactColumn, ColumnContext, ColumnForm, ColumnValue};
+use crate::vault::find::ArtifactMatch;
 use crate::vault::links::{Direction, LinkEnd, LinkSummary};
 use crate::vault::view::{StepClass, ViewAnswer, ViewStep};
 
@@ -69,6 +72,88 @@ pub(super) fn signature(state: SignatureName, key_id: Option<&str>) -> Markup {
 /// Returns whether an artifact of this kind can have signatures.
 pub(super) fn can_be_signed(kind: &str) -> bool {
     formats::named(kind).is_some_and(|kind| kind.info().can_be_signed)
+}
+
+/// Maximum number of texts in a cell.
+const TEXTS: usize = 3;
+
+/// Returns a table of these columns, each with its heading.
+pub(super) fn table(label: &str, columns: &[(&str, ArtifactColumn)], rows: &Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(label) {
+            table {
+                thead { tr { @for (heading, column) in columns { th class=[alignment(*column)] { (heading) } } } }
+                tbody { (rows) }
+            }
+        }
+    }
+}
+
+/// Returns the class of the cells of a column that are not aligned to the left.
+pub(super) fn alignment(column: ArtifactColumn) -> Option<&'static str> {
+    (column.form() == ColumnForm::Number).then_some("right")
+}
+
+/// Returns the value of a column.
+pub(super) fn value(context: &ColumnContext<'_>, column: ArtifactColumn) -> Markup {
+    match context.value(column) {
+        ColumnValue::Hash(core) => hash(core),
+        ColumnValue::Kinds(kinds) => html! { @for name in kinds { (kind(name)) } },
+        ColumnValue::Time(at) => html! { @if let Some(at) = at { (time(at)) } },
+        ColumnValue::Age { since: Some(since), .. } => time(since),
+        ColumnValue::Age { since: None, added } => {
+            html! { span.faint title="when it was added" { "added " (time(added)) } }
+        }
+        ColumnValue::Size(bytes) => html! { (display::size(bytes)) },
+        ColumnValue::Count(count) => html! { (number(count)) },
+        ColumnValue::Number(info, value) => {
+            html! { @if let Some(value) = value { (attribute_number(info, value)) } }
+        }
+        ColumnValue::Texts(texts) => {
+            let more = texts.len().saturating_sub(TEXTS);
+            html! {
+                @for (index, text) in texts.iter().take(TEXTS).enumerate() { @if index > 0 { ", " } (line(text)) }
+                @if more > 0 { " and " (more) " more" }
+            }
+        }
+        ColumnValue::Tags(tags) => html! { @for tag in tags { span.tag { "@" (line(tag)) } " " } },
+        ColumnValue::Labels(labels) => html! { @for (key, value) in labels { (label(key, value)) " " } },
+        ColumnValue::Matches(matches) => html! {
+            @for (index, one) in matches.iter().enumerate() {
+                @if index > 0 { ", " }
+                (matched(context.artifact, one))
+            }
+        },
+    }
+}
+
+/// Returns a number of an attribute as people write it.
+fn attribute_number(info: AttributeInfo, value: i64) -> Markup {
+    let text = match (info.values, u64::try_from(value)) {
+        (ValueType::Time, _) => {
+            return html! { @if let Some(at) = DateTime::from_timestamp_millis(value) { (time(at)) } };
+        }
+        (ValueType::Duration, _) => display::duration(value),
+        (ValueType::Count, Ok(count)) => number(count),
+        _ => info.values.value(value).unwrap_or_default(),
+    };
+    html! { (text) }
+}
+
+/// Returns why an artifact was found.
+fn matched(artifact: &ArtifactSummary, found: &ArtifactMatch) -> Markup {
+    match found {
+        ArtifactMatch::Mention { role, place, .. } => {
+            html! { (line(role)) " at " (place_in(artifact.core_hash, &artifact.kind, &place.to_string())) }
+        }
+        ArtifactMatch::Hash { .. } => html! { "has this hash" },
+        ArtifactMatch::Attribute { name, value } => html! { (line(name)) " " (line(value)) },
+        ArtifactMatch::Signature { signature: state, key_id, .. } => signature(*state, key_id.as_deref()),
+        ArtifactMatch::Note { note } => html! { "note " (line(note)) },
+        ArtifactMatch::Tag { tag } => html! { "@" (line(tag)) },
+        ArtifactMatch::Pinned { .. } => html! { "pinned" },
+        ArtifactMatch::Label { key, value } => html! { "label " (line(key)) "=" (line(value)) },
+    }
 }
 
 /// Returns a definition list of the rows that have a value.

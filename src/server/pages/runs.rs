@@ -9,12 +9,12 @@ use super::parts::{self, Bar};
 use crate::artifact::{AttributeInfo, Kind};
 use crate::clock;
 use crate::digest::CoreHash;
-use crate::display;
 use crate::formats;
 use crate::server::address;
-use crate::server::text::{line, number, time};
+use crate::server::text::{line, number};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasis;
+use crate::vault::columns::{ArtifactColumn, ColumnContext};
 use crate::vault::find::{ArtifactFilter, Condition, FindOrder, FindPeriod};
 use crate::vault::list::{ListAnswer, ListRequest, ListRow};
 use crate::vault::stats::DaysRequest;
@@ -25,8 +25,20 @@ const ROWS: u64 = 50;
 /// Number of days of the chart.
 const DAYS: u32 = 60;
 
-/// Maximum number of values of a cell.
-const VALUES: usize = 3;
+/// The columns, each with its heading.
+const COLUMNS: [(&str, ArtifactColumn); 11] = [
+    ("created", ArtifactColumn::Age),
+    ("run", ArtifactColumn::Attribute("run_id")),
+    ("model", ArtifactColumn::Attribute(AttributeInfo::MODEL_ID.name)),
+    ("agent", ArtifactColumn::Attribute("agent")),
+    (formats::STEPS.name, ArtifactColumn::Short(formats::STEPS)),
+    ("duration", ArtifactColumn::Short(AttributeInfo::DURATION_MS)),
+    ("tokens", ArtifactColumn::Short(AttributeInfo::TOKENS)),
+    ("errors", ArtifactColumn::Short(AttributeInfo::ERRORS)),
+    ("recorded as", ArtifactColumn::Kind),
+    ("tags", ArtifactColumn::Tags),
+    ("labels", ArtifactColumn::Labels),
+];
 
 /// The parameters of the address. Fields of a form that are not filled in are empty.
 #[derive(Clone, Default, Deserialize)]
@@ -236,59 +248,32 @@ fn form(parameters: &Parameters, problem: Option<&FieldProblem>) -> Markup {
 pub(super) fn table(answer: &ListAnswer) -> Markup {
     html! {
         @if answer.rows.is_empty() { p { "No run matches." } }
-        div.scroll tabindex="0" role="region" aria-label="Runs" {
-            table {
-                thead {
-                    tr {
-                        th { "created" } th { "run" } th { "model" } th { "agent" }
-                        th.right { (formats::STEPS.name) } th.right { "duration" } th.right { "tokens" } th.right { "errors" }
-                        th { "recorded as" } th { "tags" } th { "labels" }
-                    }
-                }
-                tbody { @for row in &answer.rows { (shown(row)) } }
-            }
-        }
+        (parts::table("Runs", &COLUMNS, &html! { @for row in &answer.rows { (shown(row)) } }))
     }
 }
 
 fn shown(row: &ListRow) -> Markup {
-    let count = |value: Option<i64>| {
-        let value = value.and_then(|value| u64::try_from(value).ok());
-        html! { td.right { @if let Some(value) = value { (number(value)) } } }
-    };
+    let Some(context) = ColumnContext::of_row(row) else { return html! {} };
     let name = row.run_id.clone().unwrap_or_else(|| format!("{:.12}", row.artifact.core_hash));
-    let has_errors = row.errors.is_some_and(|errors| errors > 0);
-    html! {
-        tr class=[has_errors.then_some("failed")] {
-            td {
-                @match row.created_at {
-                    Some(created) => (time(created.0)),
-                    None => span.faint title="when it was added" { "added " (time(row.artifact.added_at.0)) },
-                }
-            }
-            td { a.hash href=(address::artifact(row.artifact.core_hash)) { (line(&name)) } }
-            td { (texts(&row.models)) }
-            td { (texts(&row.agents)) }
-            (count(row.number(formats::STEPS)))
-            td.right { @if let Some(took) = row.duration_ms { (display::duration(took)) } }
-            (count(row.tokens))
-            td.right { @if has_errors { span.bad { (number(row.errors.unwrap_or(0).unsigned_abs())) } } }
-            td {
-                @for member in &row.members {
-                    a href=(address::artifact(member.artifact.core_hash)) { (parts::kind(&member.artifact.kind)) } " "
-                }
-            }
-            td { @for tag in &row.tags { span.tag { "@" (line(tag)) } " " } }
-            td { @for (key, value) in row.each_label() { (parts::label(key, value)) " " } }
+    let errors = row.errors.and_then(|errors| u64::try_from(errors).ok()).filter(|errors| *errors > 0);
+    let value = |column: ArtifactColumn| match column {
+        ArtifactColumn::Attribute("run_id") => {
+            html! { a.hash href=(address::artifact(row.artifact.core_hash)) { (line(&name)) } }
         }
-    }
-}
-
-fn texts(values: &[String]) -> Markup {
-    let more = values.len().saturating_sub(VALUES);
+        ArtifactColumn::Short(AttributeInfo::ERRORS) => {
+            html! { @if let Some(errors) = errors { span.bad { (number(errors)) } } }
+        }
+        ArtifactColumn::Kind => html! {
+            @for member in &row.members {
+                a href=(address::artifact(member.artifact.core_hash)) { (parts::kind(&member.artifact.kind)) } " "
+            }
+        },
+        column => parts::value(&context, column),
+    };
     html! {
-        @for (index, value) in values.iter().take(VALUES).enumerate() { @if index > 0 { ", " } (line(value)) }
-        @if more > 0 { " and " (more) " more" }
+        tr class=[errors.map(|_| "failed")] {
+            @for (_, column) in COLUMNS { td class=[parts::alignment(column)] { (value(column)) } }
+        }
     }
 }
 

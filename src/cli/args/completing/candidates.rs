@@ -9,6 +9,7 @@ use runvault::artifact::{Field, Kind};
 use runvault::digest::PREFIX;
 use runvault::storage::StorageError;
 use runvault::vault::annotations::{LabelKeysRequest, LabelValuesRequest, TagSummary, TagsRequest};
+use runvault::vault::columns::{ArtifactColumn, identifying_values};
 use runvault::vault::details::{AttributeNamesRequest, AttributeValuesRequest, Detail, RUN_IDS};
 use runvault::vault::find::{ArtifactFilter, Condition, FindRequest, FoundArtifact};
 use runvault::vault::rules::RulesRequest;
@@ -18,7 +19,7 @@ use crate::cli::args::settings::{self, SettingType};
 use crate::cli::args::{environment, help};
 use crate::cli::output::matches::artifact_label;
 use crate::cli::output::table::DIGITS;
-use crate::cli::output::{columns, time};
+use crate::cli::output::time;
 
 /// Maximum number of artifacts, tags or values offered.
 const OFFERED: u64 = 50;
@@ -134,9 +135,10 @@ impl CandidateSource {
                 let names = formats::ALL.into_iter().flat_map(|kind| [kind.name(), kind.plural()]);
                 beginning(typed, names.map(|name| (name.to_owned(), String::new())))
             }
-            Self::Columns => {
-                beginning(typed, columns::names().into_iter().map(|name| (name.to_owned(), String::new())))
-            }
+            Self::Columns => beginning(
+                typed,
+                ArtifactColumn::names().into_iter().map(|name| (name.to_owned(), String::new())),
+            ),
             Self::Fields => beginning(
                 typed,
                 formats::fields().into_iter().map(Field::name).map(|name| (name.to_owned(), String::new())),
@@ -253,7 +255,7 @@ fn run_ids(
 
 /// Describes an artifact in one line.
 fn what_it_is(found: &FoundArtifact) -> String {
-    let label = artifact_label(found.details.attributes.as_deref().unwrap_or_default());
+    let label = artifact_label(identifying_values(found.details.attributes.as_deref().unwrap_or_default()));
     format!(
         "{} {} {label}",
         formats::bare_noun(&found.artifact.kind),

@@ -17,6 +17,7 @@ use runvault::storage::TimeBasis;
 use runvault::vault::bundle::{
     ArtifactSelection, BundleRequest, BundleStatistics, BundleWriteError, LinkScope,
 };
+use runvault::vault::columns::ArtifactColumn;
 use runvault::vault::details::Detail;
 use runvault::vault::find::FindOrder;
 use runvault::vault::list::{ListMember, ListRequest};
@@ -28,7 +29,6 @@ use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::help;
 use crate::cli::args::inputs::kind;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::output::columns::ArtifactColumn;
 use crate::cli::output::disk::{self, ModeArgs};
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::hits::{ArtifactListItem, ArtifactListPrinter};

@@ -3,15 +3,15 @@
 use chrono::Duration;
 use clap::Args;
 use runvault::display::brief;
+use runvault::formats;
 use runvault::storage::TimeBasis;
+use runvault::vault::columns::IDENTIFYING_ATTRIBUTES;
 use runvault::vault::retention::{GroupKey, Period, PeriodRule, Policy, TagPattern, length_text};
 
 use crate::cli::args::choice;
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::label::{self, LabelTest};
-use crate::cli::output::columns;
 use crate::cli::output::exit::CommandError;
-use crate::cli::output::matches::IDENTIFYING_ATTRIBUTES;
 use crate::cli::output::time;
 
 /// The word for an unlimited count, as in restic.
@@ -96,7 +96,6 @@ fn tag(text: &str) -> Result<TagPattern, String> {
 }
 
 fn group(text: &str) -> Result<ForgetGrouping, String> {
-    let attributes = columns::attributes();
     if let Some(key) = text.trim().strip_prefix(LABEL) {
         return label::key(key).map(ForgetGrouping::LabelOf);
     }
@@ -105,9 +104,9 @@ fn group(text: &str) -> Result<ForgetGrouping, String> {
         "kind" => Ok(ForgetGrouping::Kind),
         "label" => Ok(ForgetGrouping::Label),
         name => {
-            let attribute = attributes.iter().find(|attribute| **attribute == name);
-            attribute.map(|attribute| ForgetGrouping::Attribute(attribute)).ok_or_else(|| {
-                let names = attributes.join(", ");
+            let attribute = formats::attribute(name).map(|info| ForgetGrouping::Attribute(info.name));
+            attribute.ok_or_else(|| {
+                let names = formats::attribute_names();
                 format!("artifacts cannot be grouped by {}; use kind, label, label:KEY, {names}", brief(name))
             })
         }

@@ -8,6 +8,7 @@ use runvault::Vault;
 use runvault::artifact::{Arguments, Exchange};
 use runvault::digest::{CoreHash, Digest};
 use runvault::display::escaped;
+use runvault::vault::columns::identifying_values;
 use runvault::vault::details::Detail;
 use runvault::vault::find::{ArtifactMatch, FoundArtifact};
 use runvault::vault::recordings::{RecordingFilter, RecordingsAnswer, RecordingsRequest};
@@ -248,7 +249,7 @@ fn text(hit: &FoundArtifact) -> String {
         ArtifactMatch::Mention { place, .. } => Some(escaped(&place.to_string()).to_string()),
         _ => None,
     });
-    let label = artifact_label(hit.details.attributes.as_deref().unwrap_or_default());
+    let label = artifact_label(identifying_values(hit.details.attributes.as_deref().unwrap_or_default()));
     let (core, place) = (hit.artifact.core_hash, first.unwrap_or_default());
     format!("{HASH}{core:.12}{HASH:#} ({place}, {label})")
 }
