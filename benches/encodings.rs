@@ -24,7 +24,7 @@ use runvault::digest::{CoreHash, Digest};
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::sqlite::encodings::{self, Encoding};
 use runvault::storage::{Condition, Filter, Order, Page};
-use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, ExaminedDocument};
 
 const SESSIONS: usize = 4_000;
 const NIGHTS: usize = 100;
@@ -152,8 +152,8 @@ fn sample(vault: &Vault) -> (Vec<CoreHash>, Vec<Digest>) {
 struct Expecting;
 
 impl AddMonitor for Expecting {
-    fn examined(&mut self, examined: &DocumentResult) {
-        assert!(!matches!(examined.outcome, DocumentOutcome::Rejected), "{:?}", examined.report);
+    fn examined(&mut self, examined: &ExaminedDocument) {
+        assert!(!matches!(examined.outcome, DocumentOutcome::Rejected), "{:?}", examined.violations);
     }
 
     fn unreadable(&mut self, error: &SourceError) {

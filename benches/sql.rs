@@ -22,7 +22,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use runvault::Vault;
 use runvault::artifact::Cell;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{AddMonitor, DocumentResult};
+use runvault::vault::add::{AddMonitor, ExaminedDocument};
 use runvault::vault::sql::{self, SaveForm, SaveOptions, VaultSqlReader};
 
 const SESSIONS: usize = 10_000;
@@ -53,7 +53,7 @@ fn links_of_recordings() {
 struct Silent;
 
 impl AddMonitor for Silent {
-    fn examined(&mut self, _: &DocumentResult) {}
+    fn examined(&mut self, _: &ExaminedDocument) {}
     fn unreadable(&mut self, _: &SourceError) {}
 }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, ExaminedDocument};
 use runvault::vault::details::CapturesRequest;
 use runvault::vault::find::{ArtifactFilter, ArtifactMatch, Condition, FindRequest};
 use runvault::vault::links::{Direction, LinksRequest};
@@ -19,14 +19,14 @@ use runvault::vault::links::{Direction, LinksRequest};
 struct Printer;
 
 impl AddMonitor for Printer {
-    fn examined(&mut self, examined: &DocumentResult) {
-        let (Some(kind), Some(core)) = (examined.kind, examined.core) else { return };
+    fn examined(&mut self, examined: &ExaminedDocument) {
+        let (Some(kind), Some(core)) = (&examined.kind, examined.core_hash) else { return };
         let outcome = match examined.outcome {
             DocumentOutcome::Added => "added",
             DocumentOutcome::NewCapture => "new capture",
             _ => "there already",
         };
-        println!("  {outcome:<15} {:<9} {core:.12}  {}", kind.name(), examined.path);
+        println!("  {outcome:<15} {kind:<9} {core:.12}  {}", examined.path);
     }
 
     fn unreadable(&mut self, error: &SourceError) {

@@ -123,6 +123,13 @@ impl Violation {
     }
 }
 
+/// Formats the violation on one line, such as `/a: must be a number (rule R1)`.
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} (rule {})", self.path, self.message, self.rule_id)
+    }
+}
+
 /// Compares strings like ECMAScript.
 pub(crate) fn utf16_order(one: &str, other: &str) -> Ordering {
     one.encode_utf16().cmp(other.encode_utf16())
@@ -159,6 +166,12 @@ impl Report {
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations
+    }
+
+    /// Describes the first violation; empty if there is none.
+    #[must_use]
+    pub fn first(&self) -> String {
+        self.violations.first().map(ToString::to_string).unwrap_or_default()
     }
 
     /// Returns the number of violations that are not listed.

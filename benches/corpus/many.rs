@@ -3,7 +3,7 @@
 use runvault::Vault;
 use runvault::digest::Digest;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, ExaminedDocument};
 use serde_json::{Value, json};
 
 const EXCHANGES: usize = 10;
@@ -60,8 +60,8 @@ pub fn fill(vault: &Vault, documents: impl IntoIterator<Item = Vec<u8>>) {
 pub struct Expecting;
 
 impl AddMonitor for Expecting {
-    fn examined(&mut self, examined: &DocumentResult) {
-        assert_eq!(examined.outcome, DocumentOutcome::Added, "{:?}", examined.report);
+    fn examined(&mut self, examined: &ExaminedDocument) {
+        assert_eq!(examined.outcome, DocumentOutcome::Added, "{:?}", examined.violations);
     }
 
     fn unreadable(&mut self, error: &SourceError) {

@@ -5,7 +5,7 @@ use runvault::digest::Digest;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::json::canonical::c14n_v1;
 use runvault::json::reader::{self, Limits};
-use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, ExaminedDocument};
 use runvault::vault::annotate::SetTagRequest;
 use runvault::vault::resolve::ResolveRequest;
 use serde_json::{Value, json};
@@ -20,11 +20,11 @@ const TIME: &str = "2026-11-18T09:00:00Z";
 struct Expecting;
 
 impl AddMonitor for Expecting {
-    fn examined(&mut self, examined: &DocumentResult) {
+    fn examined(&mut self, examined: &ExaminedDocument) {
         assert!(
             matches!(examined.outcome, DocumentOutcome::Added | DocumentOutcome::NewCapture),
             "{:?}",
-            examined.report
+            examined.violations
         );
     }
 

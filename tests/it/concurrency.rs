@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::process::{Child, Stdio};
 
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{AddMonitor, DocumentResult};
+use runvault::vault::add::{AddMonitor, ExaminedDocument};
 
 use crate::sandbox::{Sandbox, session};
 
 struct Silent;
 
 impl AddMonitor for Silent {
-    fn examined(&mut self, _: &DocumentResult) {}
+    fn examined(&mut self, _: &ExaminedDocument) {}
     fn unreadable(&mut self, _: &SourceError) {}
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use runvault::digest::{CoreHash, Digest};
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::{BackupError, ErrorKind, StorageError};
-use runvault::vault::add::{AddMonitor, DocumentResult};
+use runvault::vault::add::{AddMonitor, ExaminedDocument};
 use runvault::vault::annotate::{AddLinkRequest, PinRequest, UnpinRequest};
 use runvault::vault::api::{Operation, TimeBasis};
 use runvault::vault::backup::BackupRequest;
@@ -37,7 +37,7 @@ struct Engines {
 struct Quiet;
 
 impl AddMonitor for Quiet {
-    fn examined(&mut self, _: &DocumentResult) {}
+    fn examined(&mut self, _: &ExaminedDocument) {}
 
     fn unreadable(&mut self, error: &SourceError) {
         panic!("{error}");

@@ -8,7 +8,7 @@ use runvault::Vault;
 use runvault::artifact::KeyRing;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, ExaminedDocument};
 use runvault::vault::fsck::{Finding, FsckMonitor, FsckOptions};
 
 use crate::sandbox::{Sandbox, repository, session};
@@ -175,9 +175,9 @@ pub(crate) fn one_in(step: usize) -> usize {
 pub(crate) struct Acknowledged(pub(crate) Vec<runvault::digest::CoreHash>);
 
 impl AddMonitor for Acknowledged {
-    fn examined(&mut self, examined: &DocumentResult) {
-        assert_ne!(examined.outcome, DocumentOutcome::Rejected, "{:?}", examined.report);
-        self.0.extend(examined.core);
+    fn examined(&mut self, examined: &ExaminedDocument) {
+        assert_ne!(examined.outcome, DocumentOutcome::Rejected, "{:?}", examined.violations);
+        self.0.extend(examined.core_hash);
     }
 
     fn unreadable(&mut self, error: &SourceError) {

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, ExaminedDocument};
 use runvault::vault::find::{FindOrder, FindRequest};
 use serde_json::{Value, json};
 
@@ -391,7 +391,7 @@ impl AddMonitor for ReportedOutcomes {
         self.done.push(input);
     }
 
-    fn examined(&mut self, examined: &DocumentResult) {
+    fn examined(&mut self, examined: &ExaminedDocument) {
         if examined.outcome == DocumentOutcome::Rejected {
             self.rejected.push(examined.path.clone());
         } else {
@@ -523,8 +523,8 @@ fn a_trace_that_goes_on_in_two_ways_names_both() {
 struct Cores(BTreeSet<CoreHash>);
 
 impl AddMonitor for Cores {
-    fn examined(&mut self, examined: &DocumentResult) {
-        self.0.extend(examined.core);
+    fn examined(&mut self, examined: &ExaminedDocument) {
+        self.0.extend(examined.core_hash);
     }
 
     fn unreadable(&mut self, error: &SourceError) {

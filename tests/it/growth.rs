@@ -5,7 +5,7 @@ use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::Filter;
-use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, ExaminedDocument};
 use runvault::vault::annotate::SetTagRequest;
 use runvault::vault::resolve::ResolveRequest;
 use serde_json::{Value, json};
@@ -16,11 +16,11 @@ use crate::traces::{self, Record};
 struct Expecting;
 
 impl AddMonitor for Expecting {
-    fn examined(&mut self, examined: &DocumentResult) {
+    fn examined(&mut self, examined: &ExaminedDocument) {
         assert!(
             matches!(examined.outcome, DocumentOutcome::Added | DocumentOutcome::NewCapture),
             "{:?}",
-            examined.report
+            examined.violations
         );
     }
 

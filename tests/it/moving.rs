@@ -8,7 +8,7 @@ use runvault::clock;
 #[cfg(target_os = "linux")]
 use runvault::intake::ArtifactSource;
 use runvault::intake::{ExamineOptions, Input, Inputs, KeepReason, MoveOptions, MoveOutcome, SourceError};
-use runvault::vault::add::{AddMonitor, DocumentResult};
+use runvault::vault::add::{AddMonitor, ExaminedDocument};
 
 use crate::sandbox::{Sandbox, repository, session};
 
@@ -128,7 +128,7 @@ struct Between<F> {
 }
 
 impl<F: FnMut()> AddMonitor for Between<F> {
-    fn examined(&mut self, examined: &DocumentResult) {
+    fn examined(&mut self, examined: &ExaminedDocument) {
         (self.act)();
         let original = examined.original.as_ref();
         self.taken
@@ -171,7 +171,7 @@ fn a_file_that_changes_between_reading_and_removing_stays() {
 fn original_of(sandbox: &Sandbox, name: &str) -> ArtifactSource {
     struct Keep(Option<ArtifactSource>);
     impl AddMonitor for Keep {
-        fn examined(&mut self, examined: &DocumentResult) {
+        fn examined(&mut self, examined: &ExaminedDocument) {
             self.0.clone_from(&examined.original);
         }
         fn unreadable(&mut self, error: &SourceError) {

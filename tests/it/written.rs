@@ -120,7 +120,7 @@ impl runvault::vault::fsck::FsckMonitor for Silent {
 }
 
 impl runvault::vault::add::AddMonitor for Silent {
-    fn examined(&mut self, _: &runvault::vault::add::DocumentResult) {}
+    fn examined(&mut self, _: &runvault::vault::add::ExaminedDocument) {}
     fn unreadable(&mut self, _: &runvault::intake::SourceError) {}
 }
 

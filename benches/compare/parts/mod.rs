@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use runvault::Vault;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::Filter;
-use runvault::vault::add::{self, AddMonitor, DocumentResult};
+use runvault::vault::add::{self, AddMonitor, ExaminedDocument};
 use tempfile::TempDir;
 
 use crate::corpus;
@@ -88,8 +88,8 @@ pub fn expect_artifacts(path: &Path, artifacts: usize) {
 struct Expecting;
 
 impl AddMonitor for Expecting {
-    fn examined(&mut self, examined: &DocumentResult) {
-        assert!(examined.core.is_some(), "{}: {:?}", examined.path, examined.report);
+    fn examined(&mut self, examined: &ExaminedDocument) {
+        assert!(examined.core_hash.is_some(), "{}: {:?}", examined.path, examined.violations);
     }
 
     fn unreadable(&mut self, error: &SourceError) {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use runvault::Vault;
 use runvault::formats;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
-use runvault::vault::add::{AddMonitor, AddedDocument, CommonAnnotations, DocumentOutcome, DocumentResult};
+use runvault::vault::add::{AddMonitor, AddedDocument, CommonAnnotations, DocumentOutcome, ExaminedDocument};
 
 use crate::errors::Failure;
 use crate::interrupt::{self, OnInterrupt};
@@ -89,9 +89,9 @@ struct Collected {
 }
 
 impl AddMonitor for Collected {
-    fn examined(&mut self, examined: &DocumentResult) {
+    fn examined(&mut self, examined: &ExaminedDocument) {
         if examined.outcome != DocumentOutcome::Skipped {
-            self.documents.push(AddedDocument::new(examined));
+            self.documents.push(AddedDocument::new(examined.clone()));
         }
     }
 

@@ -8,10 +8,11 @@ use std::time::Instant;
 use anstyle::Style;
 use clap::Args as ClapArgs;
 use runvault::Vault;
+use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::display::escaped;
 use runvault::intake::{ArtifactSource, ExamineOptions, SourceError};
-use runvault::vault::add::{self, AddMonitor, AddedDocument, DocumentOutcome, DocumentResult, Summary};
+use runvault::vault::add::{self, AddMonitor, AddedDocument, DocumentOutcome, ExaminedDocument, Summary};
 use runvault::vault::annotate::SetTagRequest;
 use serde::Serialize;
 
@@ -202,7 +203,7 @@ impl AddMonitor for AddPrinter {
         }
     }
 
-    fn examined(&mut self, examined: &DocumentResult) {
+    fn examined(&mut self, examined: &ExaminedDocument) {
         self.progress.file(examined.size);
         if let Some(forks) = &mut self.forks {
             forks.see(examined);
@@ -212,14 +213,14 @@ impl AddMonitor for AddPrinter {
             self.progress.aside(|| self.print_rejected(examined));
         }
         if matches!(examined.outcome, DocumentOutcome::Added | DocumentOutcome::NewCapture)
-            && !examined.report.violations().is_empty()
+            && !examined.violations.is_empty()
         {
             self.warned += 1;
         }
         if self.stored.len() < 2
             && !matches!(examined.outcome, DocumentOutcome::Rejected | DocumentOutcome::Skipped)
         {
-            self.stored.extend(examined.core);
+            self.stored.extend(examined.core_hash);
         }
         self.refused += u64::from(was_removed(examined));
         if !examined.secrets.is_empty() {
@@ -343,26 +344,26 @@ impl AddPrinter {
     }
 
     /// Prints an invalid artifact with its violations.
-    fn print_rejected(&self, examined: &DocumentResult) {
-        let kind = examined.kind.map(|kind| format!("{} ", kind.noun())).unwrap_or_default();
+    fn print_rejected(&self, examined: &ExaminedDocument) {
+        let kind = examined.known_kind().map(|kind| format!("{} ", kind.noun())).unwrap_or_default();
         let mut text = format!("{BAD}rejected{BAD:#} {kind}{}\n", escaped(&examined.path)).into_bytes();
         // Writing to a vector cannot fail.
-        let _ = report::write(&mut text, &examined.report, self.most());
+        let _ = report::write(&mut text, &examined.violations, examined.violations_omitted, self.most());
         stdout::message(String::from_utf8_lossy(&text).trim_end());
     }
 
-    fn print_json(&self, examined: &DocumentResult, moved: Option<bool>) -> io::Result<()> {
+    fn print_json(&self, examined: &ExaminedDocument, moved: Option<bool>) -> io::Result<()> {
         if examined.outcome == DocumentOutcome::Skipped {
             return Ok(());
         }
-        let mut added = AddedDocument::new(examined);
+        let mut added = AddedDocument::new(examined.clone());
         json::with_hints(&mut added.document, self.shown.listed);
         let mut out = stdout::raw();
         json::line(&mut out, &AddLine { added, moved })?;
         out.flush()
     }
 
-    fn print_text(&self, examined: &DocumentResult, moved: Option<bool>) -> io::Result<()> {
+    fn print_text(&self, examined: &ExaminedDocument, moved: Option<bool>) -> io::Result<()> {
         let mut out = stdout::text();
         self.print_outcome(&mut out, examined)?;
         if moved == Some(true) {
@@ -371,7 +372,7 @@ impl AddPrinter {
         out.flush()
     }
 
-    fn print_outcome(&self, out: &mut impl Write, examined: &DocumentResult) -> io::Result<()> {
+    fn print_outcome(&self, out: &mut impl Write, examined: &ExaminedDocument) -> io::Result<()> {
         let (word, style) = match examined.outcome {
             DocumentOutcome::Added if self.shown.dry_run => ("would add", GOOD),
             DocumentOutcome::NewCapture if self.shown.dry_run => ("would capture", GOOD),
@@ -385,24 +386,24 @@ impl AddPrinter {
         };
         line(out, word, style, examined)?;
         if terminal::is_verbose() {
-            let can_be_signed = examined.kind.is_some_and(|kind| kind.info().can_be_signed);
-            if can_be_signed && examined.core.is_some() {
-                writeln!(out, "  {}", matches::signature_text(examined.signature.as_ref()))?;
+            let can_be_signed = examined.known_kind().is_some_and(|kind| kind.info().can_be_signed);
+            if can_be_signed && examined.core_hash.is_some() {
+                writeln!(out, "  {}", matches::document_signature_text(examined))?;
             }
-            report::write(out, &examined.report, self.most())?;
+            report::write(out, &examined.violations, examined.violations_omitted, self.most())?;
         }
         Ok(())
     }
 }
 
 /// Returns whether a document was rejected because it was removed before.
-fn was_removed(examined: &DocumentResult) -> bool {
-    examined.report.violations().iter().any(|violation| violation.rule_id == add::REMOVED.id)
+fn was_removed(examined: &ExaminedDocument) -> bool {
+    examined.violations.iter().any(|violation| violation.rule_id == add::REMOVED.id)
 }
 
-fn line(out: &mut impl Write, word: &str, style: Style, examined: &DocumentResult) -> io::Result<()> {
-    let kind = examined.kind.map_or("", runvault::artifact::Kind::noun);
-    let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
+fn line(out: &mut impl Write, word: &str, style: Style, examined: &ExaminedDocument) -> io::Result<()> {
+    let kind = examined.known_kind().map_or("", Kind::noun);
+    let hash = examined.core_hash.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
     let joined =
         examined.continues.map(|core| format!(" (continues {HASH}{core:.12}{HASH:#})")).unwrap_or_default();
     let attached = match examined.attachments.len() as u64 {

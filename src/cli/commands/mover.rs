@@ -5,13 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use runvault::artifact::Kind;
-use runvault::digest::CoreHash;
 use runvault::display::escaped;
 use runvault::intake::{ArtifactSource, ExamineOptions, KeepReason, MoveOptions, MoveOutcome};
 use runvault::storage::StorageError;
-use runvault::validation::Report;
-use runvault::vault::add::{DocumentOutcome, DocumentResult};
+use runvault::vault::add::{DocumentOutcome, ExaminedDocument};
 use runvault::{Vault, clock};
 
 use crate::cli::args::bounds::length;
@@ -61,11 +58,9 @@ pub(crate) struct Mover {
 
 /// A stored document whose file is to be removed later.
 struct DeferredRemoval {
+    /// What is reported of it.
+    document: ExaminedDocument,
     original: ArtifactSource,
-    path: String,
-    path_bytes: Option<Vec<u8>>,
-    kind: Option<Kind>,
-    core: Option<CoreHash>,
     /// The reason that it is kept, as reported.
     why: Option<KeepReason>,
 }
@@ -101,7 +96,7 @@ impl Mover {
 
     /// Reports the result for the files of a document, and returns whether they were removed; `None` if there was no
     /// file or it was not stored.
-    pub(crate) fn take(&mut self, examined: &DocumentResult) -> Option<bool> {
+    pub(crate) fn take(&mut self, examined: &ExaminedDocument) -> Option<bool> {
         let is_stored = matches!(
             examined.outcome,
             DocumentOutcome::Added
@@ -114,11 +109,12 @@ impl Mover {
         if let Some(waiting) = &mut self.waiting {
             let before = waiting.remove(original.path()).and_then(|before| before.why);
             if outcome.is_for_now() {
-                let DocumentResult { path, path_bytes, kind, core, .. } = examined;
                 let why = outcome.kept.first().map(|(_, why)| *why);
-                let (original, path, path_bytes) = (original.clone(), path.clone(), path_bytes.clone());
-                let entry = DeferredRemoval { original, path, path_bytes, kind: *kind, core: *core, why };
-                waiting.insert(entry.original.path().to_owned(), entry);
+                let ExaminedDocument { path, path_bytes, kind, core_hash, .. } = examined.clone();
+                let named = ExaminedDocument { path, path_bytes, kind, core_hash, ..Default::default() };
+                let document = ExaminedDocument { outcome: DocumentOutcome::Present, ..named };
+                let entry = DeferredRemoval { document, original: original.clone(), why };
+                waiting.insert(original.path().to_owned(), entry);
                 if why != before {
                     self.report(&outcome);
                 }
@@ -133,7 +129,7 @@ impl Mover {
     /// Retries removing files that were kept, and returns those that were removed. Minutes may have passed since a
     /// document was stored, so its file is removed only if the vault still returns every byte of it. If that cannot be
     /// determined, it is retried later.
-    pub(crate) fn retry(&mut self, vault: &Vault) -> Vec<DocumentResult> {
+    pub(crate) fn retry(&mut self, vault: &Vault) -> Vec<ExaminedDocument> {
         let Some(mut waiting) = self.waiting.take() else { return Vec::new() };
         let is_known = self.forget_what_is_not_stored(&mut waiting, vault);
         if is_known.is_err() {
@@ -159,7 +155,7 @@ impl Mover {
             }
             self.count(&outcome);
             self.report(&outcome);
-            gone.extend(outcome.is_whole().then(|| waiting.into_examined()));
+            gone.extend(outcome.is_whole().then_some(waiting.document));
         }
         self.waiting = Some(left);
         gone
@@ -221,26 +217,6 @@ impl Mover {
                                the content that was read is in the vault"
                     .to_owned()
             }
-        }
-    }
-}
-
-impl DeferredRemoval {
-    /// Returns the document, which is in the vault.
-    fn into_examined(self) -> DocumentResult {
-        DocumentResult {
-            path: self.path,
-            path_bytes: self.path_bytes,
-            kind: self.kind,
-            outcome: DocumentOutcome::Present,
-            core: self.core,
-            continues: None,
-            attachments: Vec::new(),
-            size: 0,
-            report: Report::default(),
-            secrets: Vec::new(),
-            signature: None,
-            original: Some(self.original),
         }
     }
 }

@@ -10,7 +10,7 @@ use runvault::digest::CaptureHash;
 use runvault::display::escaped;
 use runvault::formats;
 use runvault::intake::{ExamineOptions, SourceError};
-use runvault::vault::add::{self, AddMonitor, CheckedDocument, DocumentOutcome, DocumentResult, Summary};
+use runvault::vault::add::{self, AddMonitor, CheckedDocument, DocumentOutcome, ExaminedDocument, Summary};
 use runvault::vault::verify::{CheckedSignature, VerifiedCapture, VerifyRequest};
 
 use crate::cli::args::hash::ArtifactArg;
@@ -85,7 +85,7 @@ struct VerifyPrinter {
 }
 
 impl AddMonitor for VerifyPrinter {
-    fn examined(&mut self, examined: &DocumentResult) {
+    fn examined(&mut self, examined: &ExaminedDocument) {
         self.print(examined.size, |printer| {
             if printer.json { printer.print_json(examined) } else { printer.print_text(examined) }
         });
@@ -109,16 +109,16 @@ impl VerifyPrinter {
         self.listed.unwrap_or(report::LISTED)
     }
 
-    fn print_json(&self, examined: &DocumentResult) -> io::Result<()> {
+    fn print_json(&self, examined: &ExaminedDocument) -> io::Result<()> {
         if examined.outcome == DocumentOutcome::Skipped {
             return Ok(());
         }
-        let mut verified = CheckedDocument::new(examined);
+        let mut verified = CheckedDocument::new(examined.clone());
         json::with_hints(&mut verified.document, self.listed);
         json::line(&mut stdout::raw(), &verified)
     }
 
-    fn print_text(&self, examined: &DocumentResult) -> io::Result<()> {
+    fn print_text(&self, examined: &ExaminedDocument) -> io::Result<()> {
         let (word, style) = match examined.outcome {
             DocumentOutcome::Verified => ("good", GOOD),
             DocumentOutcome::Rejected => ("bad", BAD),
@@ -126,15 +126,15 @@ impl VerifyPrinter {
             _ => return Ok(()),
         };
         let mut out = stdout::text();
-        let kind = examined.kind.map_or("", Kind::noun);
-        let hash = examined.core.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
+        let kind = examined.known_kind().map_or("", Kind::noun);
+        let hash = examined.core_hash.map(|core| format!("{HASH}{core:.12}{HASH:#} ")).unwrap_or_default();
         writeln!(out, "{style}{word:<7}{style:#} {kind:<11} {hash}{}", escaped(&examined.path))?;
         let can_be_signed =
-            terminal::is_verbose() && examined.kind.is_some_and(|kind| kind.info().can_be_signed);
+            terminal::is_verbose() && examined.known_kind().is_some_and(|kind| kind.info().can_be_signed);
         if examined.outcome == DocumentOutcome::Verified && (can_be_signed || examined.signature.is_some()) {
-            writeln!(out, "  {}", matches::signature_text(examined.signature.as_ref()))?;
+            writeln!(out, "  {}", matches::document_signature_text(examined))?;
         }
-        report::write(&mut out, &examined.report, self.most())
+        report::write(&mut out, &examined.violations, examined.violations_omitted, self.most())
     }
 }
 
@@ -207,7 +207,7 @@ fn print(verified: &VerifiedCapture, printer: &VerifyPrinter) -> io::Result<()> 
     )?;
     writeln!(out, "  {}", result(verified))?;
     let omitted = verified.violations_omitted.unwrap_or(0);
-    report::write_listed(&mut out, &verified.violations, omitted, printer.most())
+    report::write(&mut out, &verified.violations, omitted, printer.most())
 }
 
 /// Describes the result of a verification.

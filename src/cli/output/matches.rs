@@ -2,6 +2,7 @@
 
 use runvault::artifact::Signature;
 use runvault::display::{brief, escaped};
+use runvault::vault::add::ExaminedDocument;
 use runvault::vault::api::SignatureName;
 use runvault::vault::find::ArtifactMatch;
 
@@ -30,6 +31,11 @@ pub(crate) fn artifact_label<'v>(values: impl IntoIterator<Item = &'v str>) -> S
 pub(crate) fn signature_text(signature: Option<&Signature>) -> String {
     let state = signature.map(|signature| signature.state).into();
     state_text(state, signature.and_then(|signature| signature.key_id.as_deref()))
+}
+
+/// Describes the signature of an examined document, like [`signature_text`].
+pub(crate) fn document_signature_text(examined: &ExaminedDocument) -> String {
+    state_text(examined.signature.unwrap_or(SignatureName::Unsigned), examined.key_id.as_deref())
 }
 
 /// Describes a signature of this state, like [`signature_text`].

@@ -8,8 +8,8 @@ use runvault::digest::{CaptureHash, CoreHash};
 use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::storage::StorageError;
-use runvault::validation::{Report, Severity, Violation};
-use runvault::vault::add::{DocumentOutcome, DocumentResult};
+use runvault::validation::{Severity, Violation};
+use runvault::vault::add::{DocumentOutcome, ExaminedDocument};
 use runvault::vault::api::FindingSummary;
 use runvault::vault::details::CapturesRequest;
 use runvault::vault::forks::{ForkSummary, ForkedRun, ForkedTrace, ForksOfRequest};
@@ -26,13 +26,8 @@ use crate::cli::hints;
 /// `--json` lists all.
 pub(crate) const LISTED: usize = 20;
 
-/// Writes up to `most` violations of a report, indented.
-pub(crate) fn write(out: &mut dyn Write, report: &Report, most: usize) -> io::Result<()> {
-    write_listed(out, report.violations(), report.omitted() as u64, most)
-}
-
 /// Writes up to `most` of the violations that a report lists, indented, and the number of those `omitted` from it.
-pub(crate) fn write_listed(
+pub(crate) fn write(
     out: &mut dyn Write,
     violations: &[Violation],
     omitted: u64,
@@ -121,9 +116,9 @@ pub(crate) struct ForkNotes {
 
 impl ForkNotes {
     /// Records a document if it is a new run.
-    pub(crate) fn see(&mut self, examined: &DocumentResult) {
+    pub(crate) fn see(&mut self, examined: &ExaminedDocument) {
         if let (DocumentOutcome::Added, Some(kind), Some(core)) =
-            (examined.outcome, examined.kind, examined.core)
+            (examined.outcome, examined.known_kind(), examined.core_hash)
             && kind.info().is_run
         {
             self.added.push(core);

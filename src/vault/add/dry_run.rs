@@ -6,7 +6,7 @@ use super::continuation_joiner::{self, ContinuationJoiner, DocumentSink, FirstPa
 use super::examination::{
     Examination, ExaminationResult, ExaminedItem, InputResult, conflicting, each, removed,
 };
-use super::report::{AddMonitor, AddReporter, DocumentOutcome, ReportedArtifact, Summary};
+use super::report::{AddMonitor, AddReporter, DocumentOutcome, ExaminedDocument, Summary};
 use crate::artifact::Admitted;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::pipeline::PipelineEvent;
@@ -176,8 +176,7 @@ pub fn verify(
 
 /// A document that was verified.
 struct VerifiedDocument {
-    core: CoreHash,
-    reported: ReportedArtifact,
+    examined: ExaminedDocument,
     /// Its bytes, if others may continue it.
     grown: Option<Vec<u8>>,
 }
@@ -186,13 +185,13 @@ impl From<Admitted> for VerifiedDocument {
     fn from(admitted: Admitted) -> Self {
         let member = admitted.members().first().filter(|_| admitted.kind().info().versions.is_some());
         let grown = member.map(|member| member.bytes().to_vec());
-        Self { core: admitted.core(), grown, reported: admitted.into() }
+        Self { grown, examined: admitted.into() }
     }
 }
 
-impl From<VerifiedDocument> for ReportedArtifact {
+impl From<VerifiedDocument> for ExaminedDocument {
     fn from(verified: VerifiedDocument) -> Self {
-        verified.reported
+        verified.examined
     }
 }
 
@@ -211,10 +210,10 @@ impl DocumentSink<VerifiedDocument> for Verification<'_, '_> {
     fn push(&mut self, number: usize, item: ExaminedItem<VerifiedDocument>) -> Result<()> {
         if let Ok(Examination { verdict: ExaminationResult::Admitted(admitted), original, continues, .. }) =
             &item
-            && let Some(bytes) = &admitted.grown
+            && let (Some(bytes), Some(core)) = (&admitted.grown, admitted.examined.core_hash)
         {
             let whole_file = original.as_ref().filter(|_| continues.is_none());
-            self.grown.add(admitted.core, whole_file, bytes);
+            self.grown.add(core, whole_file, bytes);
         }
         self.reporter.report(number, item, || Ok(DocumentOutcome::Verified));
         Ok(())

@@ -14,7 +14,7 @@ use crate::intake::{self, DeclaredCapture, ExamineOptions, Predecessor};
 use crate::storage::{
     self, ErrorKind, Prepared, PutOptions, PutOutcome, PutResult, RemovedPolicy, Storage, StorageError,
 };
-use crate::validation::{Report, Violation};
+use crate::validation::Report;
 use batch::{AddBatch, AddInterruption, is_stopped, read_back_stored};
 use continuation_joiner::{ContinuationJoiner, DocumentSink, FirstPart, in_storage, joined};
 use examination::{
@@ -26,9 +26,7 @@ pub use batch::CommonAnnotations;
 pub(in crate::vault) use batch::{Recorded, SourcePaths};
 pub use dry_run::{dry_run, verify};
 pub use examination::{InputResult, OTHER_KIND, REMOVED, RULES, UNREADABLE};
-pub use report::{
-    AddMonitor, AddedDocument, CheckedDocument, DocumentOutcome, DocumentResult, ExaminedDocument, Summary,
-};
+pub use report::{AddMonitor, AddedDocument, CheckedDocument, DocumentOutcome, ExaminedDocument, Summary};
 
 /// Number of consecutive idle events, each of at least 20 ms, after which what waits is stored: inputs may arrive slowly. It is
 /// so large that a busy machine does not divide a batch, because what an addition sees again in another batch is recorded.
@@ -131,13 +129,10 @@ pub enum AddError {
 }
 
 fn first_of(report: &Report) -> String {
-    let Some(Violation { rule_id, path, message, .. }) = report.violations().first() else {
+    if report.violations().is_empty() {
         return String::new();
-    };
-    format!(
-        "{path}: {message} (rule {rule_id}); {} violations in total",
-        report.violations().len() + report.omitted()
-    )
+    }
+    format!("{}; {} violations in total", report.first(), report.violations().len() + report.omitted())
 }
 
 impl Vault {

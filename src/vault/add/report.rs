@@ -6,15 +6,17 @@ use utoipa::ToSchema;
 use super::examination::{
     ContinuingDocument, Examination, ExaminationResult, ExaminedItem, conflicting, removed,
 };
-use crate::artifact::{Admitted, Kind, Signature};
-use crate::digest::{CoreHash, hex};
+use crate::artifact::{Admitted, Kind, SignatureName};
+use crate::digest::CoreHash;
+use crate::formats;
 use crate::intake::{ArtifactSource, Rejection, SourceError};
 use crate::secrets::SecretMatch;
 use crate::storage::{Prepared, PutOutcome, PutResult};
 use crate::validation::{Report, Violation};
+use crate::vault::api::bytes_of;
 
 /// What was done with a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DocumentOutcome {
     /// It is a new artifact and was stored.
@@ -36,36 +38,46 @@ pub enum DocumentOutcome {
     /// It breaks rules, or was removed before; nothing was stored.
     Rejected,
     /// It is not an artifact.
+    #[default]
     Skipped,
 }
 
-/// A document and its outcome.
-#[derive(Debug)]
-pub struct DocumentResult {
+/// A document that was examined, with what was found out about it and what was done with it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+pub struct ExaminedDocument {
     /// The name of the document.
     pub path: String,
-    /// The bytes of the name, if it is not UTF-8: `path` then contains replacement characters.
-    pub path_bytes: Option<Vec<u8>>,
-    /// Its kind, if it was recognized.
-    pub kind: Option<Kind>,
-    /// The outcome.
-    pub outcome: DocumentOutcome,
-    /// The core hash of the artifact.
-    pub core: Option<CoreHash>,
+    /// The bytes of the name, as hex digits, if it is a path that is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_bytes: Option<String>,
+    /// The id of its kind, if it was recognized.
+    pub kind: Option<String>,
+    /// The artifact, unless it was rejected. It is also stated if it was rejected because it was removed before.
+    pub core_hash: Option<CoreHash>,
     /// The artifact that the document continues, if it is the rest of one: the stored artifact consists of both.
     pub continues: Option<CoreHash>,
-    /// The files beside it that it refers to and that are stored with it, by core hash.
+    /// The files beside it that it refers to and that are stored with it.
     pub attachments: Vec<CoreHash>,
-    /// Its size in bytes; 0 if it was not admitted.
-    pub size: u64,
-    /// Its violations, including warnings.
-    pub report: Report,
-    /// Text that looks like a secret in it, and in the files that are stored with it, if that was to be reported. If it
-    /// was rejected for that, they are in the report.
+    /// What looks like a secret in it, if that was looked for; missing if nothing does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<SecretMatch>,
-    /// The result of checking its signature; `None` if it is not signed or was not admitted.
-    pub signature: Option<Signature>,
+    /// The result of checking its signature, if it is signed: `verified` or `unchecked`.
+    #[schema(value_type = Option<String>)]
+    pub signature: Option<SignatureName>,
+    /// The key id that it states.
+    pub key_id: Option<String>,
+    /// Its violations, including warnings.
+    pub violations: Vec<Violation>,
+    /// Number of further violations.
+    pub violations_omitted: u64,
+    /// The outcome.
+    #[serde(skip)]
+    pub outcome: DocumentOutcome,
+    /// Its size in bytes; 0 if it was not admitted.
+    #[serde(skip)]
+    pub size: u64,
     /// Its original, if it was admitted and read from a file or directory.
+    #[serde(skip)]
     pub original: Option<ArtifactSource>,
 }
 
@@ -86,7 +98,7 @@ pub trait AddMonitor {
 
     /// Called when a document is finished and, if it is to be stored, durable. Calls are in the order of the inputs,
     /// except for documents that continue a later one, which come last.
-    fn examined(&mut self, examined: &DocumentResult);
+    fn examined(&mut self, examined: &ExaminedDocument);
 
     /// Called when an input could not be read.
     fn unreadable(&mut self, error: &SourceError);
@@ -144,7 +156,7 @@ pub struct Summary {
 
 impl Summary {
     /// Adds a document to the counts.
-    pub fn count(&mut self, examined: &DocumentResult) {
+    pub fn count(&mut self, examined: &ExaminedDocument) {
         self.bytes += examined.size;
         *match examined.outcome {
             DocumentOutcome::Added => &mut self.added,
@@ -171,7 +183,7 @@ impl<'m> AddReporter<'m> {
     }
 
     /// Reports `item`; `admission` applies if it was admitted.
-    pub(super) fn report<A: Into<ReportedArtifact>>(
+    pub(super) fn report<A: Into<ExaminedDocument>>(
         &mut self,
         number: usize,
         item: ExaminedItem<A>,
@@ -204,94 +216,92 @@ pub(super) fn outcome_of(put: PutResult) -> Result<DocumentOutcome, Report> {
     }
 }
 
-/// The reported properties of an artifact.
-pub(super) struct ReportedArtifact {
-    kind: Kind,
-    core: CoreHash,
-    attachments: Vec<CoreHash>,
-    size: u64,
-    report: Report,
-    secrets: Vec<SecretMatch>,
-    signature: Option<Signature>,
-}
-
-impl ReportedArtifact {
-    fn new<'a>(admitted: &Admitted, embedded: impl Iterator<Item = &'a Admitted>) -> Self {
+impl ExaminedDocument {
+    /// Describes an admitted artifact.
+    fn admitted<'a>(admitted: &Admitted, embedded: impl Iterator<Item = &'a Admitted>) -> Self {
         let attachments =
             embedded.filter(|embedded| embedded.kind().info().takes_any_bytes).map(Admitted::core);
+        let signature = admitted.signature();
         Self {
-            kind: admitted.kind(),
-            core: admitted.core(),
+            core_hash: Some(admitted.core()),
             attachments: attachments.collect(),
-            size: admitted.size(),
-            report: admitted.report().clone(),
             secrets: admitted.secrets().to_vec(),
-            signature: admitted.signature().cloned(),
+            signature: signature.map(|signature| Some(signature.state).into()),
+            key_id: signature.and_then(|signature| signature.key_id.clone()),
+            size: admitted.size(),
+            ..Self::reported(Some(admitted.kind()), admitted.report())
         }
     }
+
+    fn reported(kind: Option<Kind>, report: &Report) -> Self {
+        Self {
+            kind: kind.map(|kind| kind.name().to_owned()),
+            violations: report.violations().to_vec(),
+            violations_omitted: report.omitted() as u64,
+            ..Self::default()
+        }
+    }
+
+    /// Returns an admitted artifact as one that was refused.
+    fn refused(self, report: &Report) -> Self {
+        let Self { kind, core_hash, signature, key_id, .. } = self;
+        let outcome = DocumentOutcome::Rejected;
+        Self { kind, core_hash, signature, key_id, outcome, ..Self::reported(None, report) }
+    }
+
+    /// Returns its kind, if it was recognized.
+    #[must_use]
+    pub fn known_kind(&self) -> Option<Kind> {
+        self.kind.as_deref().and_then(formats::named)
+    }
+
+    /// Omits violations after the first `most`.
+    pub fn limit_violations(&mut self, most: usize) {
+        self.violations_omitted += self.violations.len().saturating_sub(most) as u64;
+        self.violations.truncate(most);
+    }
 }
 
-impl From<Admitted> for ReportedArtifact {
+impl From<Admitted> for ExaminedDocument {
     fn from(admitted: Admitted) -> Self {
-        Self::new(&admitted, admitted.embedded().iter())
+        Self::admitted(&admitted, admitted.embedded().iter())
     }
 }
 
-impl From<Prepared> for ReportedArtifact {
+impl From<Prepared> for ExaminedDocument {
     fn from(prepared: Prepared) -> Self {
-        Self::new(prepared.admitted(), prepared.embedded().iter().map(Prepared::admitted))
+        Self::admitted(prepared.admitted(), prepared.embedded().iter().map(Prepared::admitted))
     }
 }
 
-impl<A: Into<ReportedArtifact>> Examination<A> {
-    fn into_examined(self, admission: impl FnOnce() -> Result<DocumentOutcome, Report>) -> DocumentResult {
-        let (path, path_bytes) = match self.path.into_string() {
-            Ok(path) => (path, None),
-            Err(raw) => (raw.to_string_lossy().into_owned(), Some(raw.into_encoded_bytes())),
-        };
-        let mut result = DocumentResult {
-            path,
-            path_bytes,
-            kind: None,
-            outcome: DocumentOutcome::Skipped,
-            core: None,
-            continues: self.continues,
-            attachments: Vec::new(),
-            size: 0,
-            report: Report::default(),
-            secrets: Vec::new(),
-            signature: None,
-            original: self.original,
-        };
-        match self.verdict {
-            ExaminationResult::Admitted(admitted) => {
-                let ReportedArtifact { kind, core, attachments, size, report, secrets, signature } =
-                    admitted.into();
-                (result.kind, result.core, result.signature) = (Some(kind), Some(core), signature);
-                match admission() {
-                    Ok(outcome) => {
-                        (result.outcome, result.size, result.report) = (outcome, size, report);
-                        (result.attachments, result.secrets) = (attachments, secrets);
-                    }
-                    Err(report) => {
-                        (result.outcome, result.report) = (DocumentOutcome::Rejected, report);
-                    }
-                }
-            }
+impl<A: Into<ExaminedDocument>> Examination<A> {
+    fn into_examined(self, admission: impl FnOnce() -> Result<DocumentOutcome, Report>) -> ExaminedDocument {
+        let document = match self.verdict {
+            ExaminationResult::Admitted(admitted) => match admission() {
+                Ok(outcome) => ExaminedDocument { outcome, ..admitted.into() },
+                Err(report) => admitted.into().refused(&report),
+            },
             ExaminationResult::Rejected(Rejection { kind, report, .. })
             | ExaminationResult::Rest(ContinuingDocument {
                 rejection: Rejection { kind, report, .. }, ..
-            }) => {
-                (result.kind, result.outcome, result.report) = (kind, DocumentOutcome::Rejected, report);
-            }
-            ExaminationResult::NoArtifact | ExaminationResult::End(_) => {}
+            }) => ExaminedDocument {
+                outcome: DocumentOutcome::Rejected,
+                ..ExaminedDocument::reported(kind, &report)
+            },
+            ExaminationResult::NoArtifact | ExaminationResult::End(_) => ExaminedDocument::default(),
+        };
+        ExaminedDocument {
+            path: self.path.to_string_lossy().into_owned(),
+            path_bytes: bytes_of(&self.path),
+            continues: self.continues,
+            original: self.original,
+            ..document
         }
-        result
     }
 }
 
 /// What was done with a document that was added.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct AddedDocument {
     /// What was done.
     pub outcome: DocumentOutcome,
@@ -303,7 +313,7 @@ pub struct AddedDocument {
 }
 
 /// A document that was examined and not added.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct CheckedDocument {
     /// Whether it would be admitted.
     pub ok: bool,
@@ -312,77 +322,20 @@ pub struct CheckedDocument {
     pub document: ExaminedDocument,
 }
 
-/// What was found out about a document.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ExaminedDocument {
-    /// The name of the document.
-    pub path: String,
-    /// The bytes of the name, as hex digits, if it is a path that is not UTF-8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path_bytes: Option<String>,
-    /// The id of its kind, if it was recognized.
-    pub kind: Option<String>,
-    /// The artifact, unless it was rejected. It is also stated if it was rejected because it was removed before.
-    pub core_hash: Option<CoreHash>,
-    /// The artifact that the document continues, if it is the rest of one: the stored artifact consists of both.
-    pub continues: Option<CoreHash>,
-    /// The files beside it that it refers to and that are stored with it.
-    pub attachments: Vec<CoreHash>,
-    /// What looks like a secret in it, if that was looked for; missing if nothing does.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub secrets: Vec<SecretMatch>,
-    /// The result of checking its signature, if it is signed: `verified` or `unchecked`.
-    pub signature: Option<String>,
-    /// The key id that it states.
-    pub key_id: Option<String>,
-    /// Its violations, including warnings.
-    pub violations: Vec<Violation>,
-    /// Number of further violations.
-    pub violations_omitted: u64,
-}
-
 impl AddedDocument {
-    /// Creates the data of an examined document.
+    /// Creates the data of a document.
     #[must_use]
-    pub fn new(examined: &DocumentResult) -> Self {
-        let recorded = examined.outcome != DocumentOutcome::PresentUnrecorded;
-        Self {
-            outcome: if recorded { examined.outcome } else { DocumentOutcome::Present },
-            recorded,
-            document: ExaminedDocument::new(examined),
-        }
+    pub fn new(document: ExaminedDocument) -> Self {
+        let recorded = document.outcome != DocumentOutcome::PresentUnrecorded;
+        let outcome = if recorded { document.outcome } else { DocumentOutcome::Present };
+        Self { outcome, recorded, document }
     }
 }
 
 impl CheckedDocument {
-    /// Creates the data of an examined document.
+    /// Creates the data of a document.
     #[must_use]
-    pub fn new(examined: &DocumentResult) -> Self {
-        Self { ok: examined.outcome == DocumentOutcome::Verified, document: ExaminedDocument::new(examined) }
-    }
-}
-
-impl ExaminedDocument {
-    fn new(examined: &DocumentResult) -> Self {
-        let signature = examined.signature.as_ref();
-        Self {
-            path: examined.path.clone(),
-            path_bytes: examined.path_bytes.as_deref().map(hex),
-            kind: examined.kind.map(Kind::name).map(str::to_owned),
-            core_hash: examined.core,
-            continues: examined.continues,
-            attachments: examined.attachments.clone(),
-            secrets: examined.secrets.clone(),
-            signature: signature.map(|signature| signature.state.name().to_owned()),
-            key_id: signature.and_then(|signature| signature.key_id.clone()),
-            violations: examined.report.violations().to_vec(),
-            violations_omitted: examined.report.omitted() as u64,
-        }
-    }
-
-    /// Omits violations after the first `most`.
-    pub fn limit_violations(&mut self, most: usize) {
-        self.violations_omitted += self.violations.len().saturating_sub(most) as u64;
-        self.violations.truncate(most);
+    pub fn new(document: ExaminedDocument) -> Self {
+        Self { ok: document.outcome == DocumentOutcome::Verified, document }
     }
 }

@@ -11,7 +11,7 @@ use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::{ExamineOptions, SourceError};
 use crate::storage::{Result, Snapshot, SourcePath, Storage};
 use crate::vault::add::{
-    self, AddMonitor, CommonAnnotations, DocumentOutcome, DocumentResult, Recorded, SourcePaths, Summary,
+    self, AddMonitor, CommonAnnotations, DocumentOutcome, ExaminedDocument, Recorded, SourcePaths, Summary,
 };
 use crate::vault::handle::Vault;
 
@@ -95,9 +95,9 @@ struct BundleImportMonitor<'m> {
 }
 
 impl AddMonitor for BundleImportMonitor<'_> {
-    fn examined(&mut self, examined: &DocumentResult) {
+    fn examined(&mut self, examined: &ExaminedDocument) {
         if examined.outcome != DocumentOutcome::Rejected {
-            self.cores.extend(examined.core);
+            self.cores.extend(examined.core_hash);
         }
         self.monitor.examined(examined);
     }
@@ -111,11 +111,11 @@ impl Vault {
     /// Adds the contents of a bundle, verified like all other artifacts, and its manual links.
     ///
     /// ```
-    /// # use runvault::{Vault, vault::bundle, vault::add::{AddMonitor, DocumentResult}, intake::{ExamineOptions, SourceError}};
+    /// # use runvault::{Vault, vault::bundle, vault::add::{AddMonitor, ExaminedDocument}, intake::{ExamineOptions, SourceError}};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # struct Silent;
     /// # impl AddMonitor for Silent {
-    /// #     fn examined(&mut self, _: &DocumentResult) {}
+    /// #     fn examined(&mut self, _: &ExaminedDocument) {}
     /// #     fn unreadable(&mut self, _: &SourceError) {}
     /// # }
     /// # let directory = tempfile::tempdir()?;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::outcome::{
     CopiedAnnotations, CopyAnswer, CopyError, CopyMode, CopyOptions, CopyProgress, CopyWatch,
-    RejectedCapture, empty_answer, first_of,
+    RejectedCapture, empty_answer,
 };
 use super::source::{CopyEntry, CopyEntryReader, source_path};
 use crate::artifact::{AdmitOptions, SignaturePolicy};
@@ -18,7 +18,7 @@ use crate::storage::{
     Annotations, CaptureTarget, Filter, ManualLink, Order, Page, Snapshot, SourcePath, Storage, StorageError,
 };
 use crate::vault::add::{
-    self, AddMonitor, CommonAnnotations, DocumentOutcome, DocumentResult, Recorded, SourcePaths,
+    self, AddMonitor, CommonAnnotations, DocumentOutcome, ExaminedDocument, Recorded, SourcePaths,
 };
 use crate::vault::merging::{self, MergeOutcome, MergedAnnotation};
 
@@ -133,13 +133,16 @@ impl CopyAddMonitor<'_> {
 }
 
 impl AddMonitor for CopyAddMonitor<'_> {
-    fn examined(&mut self, examined: &DocumentResult) {
+    fn examined(&mut self, examined: &ExaminedDocument) {
         match examined.outcome {
             DocumentOutcome::Added | DocumentOutcome::NewCapture => {
                 self.answer.captures += 1;
                 self.answer.bytes += examined.size;
             }
-            DocumentOutcome::Rejected => self.reject(&examined.path, first_of(&examined.report)),
+            DocumentOutcome::Rejected => {
+                let first = examined.violations.first().map(ToString::to_string);
+                self.reject(&examined.path, first.unwrap_or_default());
+            }
             // It came with an artifact that contains it.
             _ => self.answer.present += 1,
         }

@@ -93,7 +93,7 @@ pub enum CopyError {
         capture: CaptureHash,
     },
     /// An artifact breaks rules, so that the vault cannot be copied verbatim.
-    #[error("{core} (capture {capture}) is not admitted: {}", first_of(.report))]
+    #[error("{core} (capture {capture}) is not admitted: {}", .report.first())]
     Rejected {
         /// The artifact.
         core: CoreHash,
@@ -105,14 +105,6 @@ pub enum CopyError {
     /// The catalog of the vault is not what follows from its journal and its bytes.
     #[error("the vault does not match its journal: {0}; the copy is not complete")]
     Differs(String),
-}
-
-/// Returns a description of the first violation.
-pub(super) fn first_of(report: &Report) -> String {
-    let first = report.violations().first();
-    first.map_or_else(String::new, |first| {
-        format!("{}: {} (rule {})", first.path, first.message, first.rule_id)
-    })
 }
 
 /// The progress of a copy.

@@ -13,7 +13,7 @@ use crate::json::reader::Limits;
 use crate::storage::check::finding::{DIFFERENT_ROW, Finding, NOT_ADMITTED, Subject};
 use crate::storage::check::{CaptureId, CheckedArtifact, Inspection, ReadCapture, Row};
 use crate::storage::{CaptureTarget, Result, StorageError, StoredMember};
-use crate::validation::Report;
+use crate::validation::{Report, Severity};
 
 /// An item read from the vault: first the captures of an artifact, then the rows that follow from their bytes.
 pub(super) enum FsckItem {
@@ -260,12 +260,7 @@ pub(crate) fn admit_directory(inspection: &dyn Inspection, capture: CaptureHash)
 }
 
 fn first_of(report: &Report) -> String {
-    let Some(first) =
-        report.violations().iter().find(|violation| violation.severity == crate::validation::Severity::Error)
-    else {
-        return String::new();
-    };
-    let text = format!("{}: {} (rule {})", first.path, first.message, first.rule_id);
+    let first = report.violations().iter().find(|violation| violation.severity == Severity::Error);
     // Paths and messages contain parts of the document, which may be megabytes long.
-    text.chars().take(1000).collect()
+    first.map(ToString::to_string).unwrap_or_default().chars().take(1000).collect()
 }

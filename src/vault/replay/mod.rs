@@ -22,16 +22,11 @@ pub use request::{
     Occurrence, PlayedResponse, PlayerRequest, Repeat, ReplayMiss, ReplayMode, arguments_digest,
 };
 
-fn first_of(report: &Report) -> String {
-    let first = report.violations().first();
-    first.map_or(String::new(), |first| format!("{}: {} (rule {})", first.path, first.message, first.rule_id))
-}
-
 /// The reason that a document cannot be replayed.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayerError {
     /// It is not a valid document of a known kind.
-    #[error("the document was rejected: {}", first_of(.0))]
+    #[error("the document was rejected: {}", .0.first())]
     Rejected(Report),
     /// Its kind records no responses.
     #[error("artifacts of kind {0} record no responses")]

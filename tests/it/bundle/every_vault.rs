@@ -7,7 +7,7 @@ use runvault::digest::CoreHash;
 use runvault::formats;
 use runvault::intake::{ExamineOptions, SourceError};
 use runvault::storage::{ArtifactRecord, ErrorKind, MAX_LINK_NOTE_BYTES, StorageError, is_note};
-use runvault::vault::add::{AddMonitor, DocumentOutcome, DocumentResult};
+use runvault::vault::add::{AddMonitor, DocumentOutcome, ExaminedDocument};
 use runvault::vault::annotate::{AddLinkRequest, SetLabelsRequest, SetNoteRequest, SetTagRequest};
 use runvault::vault::bundle::{self, BundleRequest};
 use serde_json::{Value, json};
@@ -18,8 +18,8 @@ use crate::sandbox::{Sandbox, session};
 struct Strict;
 
 impl AddMonitor for Strict {
-    fn examined(&mut self, examined: &DocumentResult) {
-        assert_ne!(examined.outcome, DocumentOutcome::Rejected, "{:?}", examined.report);
+    fn examined(&mut self, examined: &ExaminedDocument) {
+        assert_ne!(examined.outcome, DocumentOutcome::Rejected, "{:?}", examined.violations);
     }
 
     fn unreadable(&mut self, error: &SourceError) {

@@ -272,7 +272,8 @@ fn named(text: &OsStr) -> Option<ArtifactArg> {
 fn rejected(name: &str, rejection: &Rejection) -> CommandError {
     let mut listed = Vec::new();
     // Writing to memory cannot fail.
-    let _ = report::write(&mut listed, &rejection.report, report::LISTED);
+    let (violations, omitted) = (rejection.report.violations(), rejection.report.omitted() as u64);
+    let _ = report::write(&mut listed, violations, omitted, report::LISTED);
     stdout::message(String::from_utf8_lossy(&listed).trim_end());
     let kind = rejection.kind.map_or("artifact", Kind::noun);
     CommandError::CouldNotRun(format!("{name} is not a valid {kind} and cannot be compared"))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use runvault::Vault;
 use runvault::intake::{ArtifactSource, ExamineOptions, PollingWatcher, Scan, SourceError};
 use runvault::storage::StorageError;
-use runvault::vault::add::{AddMonitor, CommonAnnotations, DocumentResult, Summary};
+use runvault::vault::add::{AddMonitor, CommonAnnotations, ExaminedDocument, Summary};
 
 use super::{AddPrinter, CommandError, Status};
 use crate::cli::hints;
@@ -118,7 +118,7 @@ impl AddMonitor for WatchMonitor<'_> {
         self.is_last
     }
 
-    fn examined(&mut self, examined: &DocumentResult) {
+    fn examined(&mut self, examined: &ExaminedDocument) {
         self.summary.count(examined);
         self.printer.examined(examined);
     }

@@ -3,11 +3,10 @@
 use std::cell::RefCell;
 
 use runvault::Vault;
-use runvault::artifact::Kind;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::validation::Violation;
-use runvault::vault::add::{self, AddMonitor, DocumentOutcome, DocumentResult};
+use runvault::vault::add::{self, AddMonitor, DocumentOutcome, ExaminedDocument};
 use tempfile::TempDir;
 
 use super::repair;
@@ -28,23 +27,23 @@ thread_local! {
 /// What was told of one document.
 #[derive(Debug, Default, PartialEq)]
 struct ReportedOutcomes {
-    kind: Option<&'static str>,
+    kind: Option<String>,
     core: Option<CoreHash>,
     size: u64,
     violations: Vec<Violation>,
-    omitted: usize,
+    omitted: u64,
     outcome: Option<DocumentOutcome>,
 }
 
 impl AddMonitor for ReportedOutcomes {
-    fn examined(&mut self, examined: &DocumentResult) {
+    fn examined(&mut self, examined: &ExaminedDocument) {
         assert!(self.outcome.is_none(), "one document, one verdict");
         *self = Self {
-            kind: examined.kind.map(Kind::name),
-            core: examined.core,
+            kind: examined.kind.clone(),
+            core: examined.core_hash,
             size: examined.size,
-            violations: examined.report.violations().to_vec(),
-            omitted: examined.report.omitted(),
+            violations: examined.violations.clone(),
+            omitted: examined.violations_omitted,
             outcome: Some(examined.outcome),
         };
     }
@@ -92,7 +91,7 @@ fn agree(vault: &Vault, document: &[u8]) {
     if let Some(core) = added.core {
         let located = vault.locate(&core.0.into()).unwrap();
         vault.read_core(&located).unwrap();
-        if outcome == Some(DocumentOutcome::Added) && added.kind != Some("pack") {
+        if outcome == Some(DocumentOutcome::Added) && added.kind.as_deref() != Some("pack") {
             assert_eq!(vault.read(&located).unwrap(), document);
         }
     }

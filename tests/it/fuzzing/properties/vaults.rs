@@ -7,7 +7,7 @@ use runvault::Vault;
 use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::storage::ArtifactRecord;
-use runvault::vault::add::{AddMonitor, DocumentResult};
+use runvault::vault::add::{AddMonitor, ExaminedDocument};
 use runvault::vault::annotate::SetTagRequest;
 use runvault::vault::bundle::{self, ArtifactSelection, BundleImportResult, BundleRequest};
 use runvault::vault::journal::{CheckJournalRequest, JournalRequest};
@@ -54,7 +54,7 @@ impl Place {
 struct Quiet;
 
 impl AddMonitor for Quiet {
-    fn examined(&mut self, _: &DocumentResult) {}
+    fn examined(&mut self, _: &ExaminedDocument) {}
 
     fn unreadable(&mut self, error: &SourceError) {
         panic!("{error}");
