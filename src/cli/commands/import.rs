@@ -15,8 +15,8 @@ use runvault::intake::ExamineOptions;
 use runvault::recorders::{ConvertInput, RecorderFormat};
 use runvault::vault::add::CommonAnnotations;
 use runvault::vault::bundle::{
-    self, Bundle, ImportObstacle, ImportOutcome, ImportedAnnotations, ImportedLabelSummary,
-    ImportedLinkSummary, ImportedNoteSummary, ImportedTagSummary,
+    self, Bundle, BundleImportOptions, ImportObstacle, ImportOutcome, ImportedAnnotations,
+    ImportedLabelSummary, ImportedLinkSummary, ImportedNoteSummary, ImportedTagSummary,
 };
 use serde::Serialize;
 
@@ -114,12 +114,9 @@ impl Args {
         } else {
             let vault = vault.open_to_add(self.create)?;
             let stop = Stop::on_signals()?;
-            let imported = vault.import_until(
-                &bundle,
-                (&options, &annotations),
-                &|| stop.is_requested(),
-                &mut printer,
-            )?;
+            let is_stopped = &|| stop.is_requested();
+            let until = BundleImportOptions { examine: &options, annotations: &annotations, is_stopped };
+            let imported = vault.import_until(&bundle, &until, &mut printer)?;
             added_to = Some(vault);
             imported
         };

@@ -9,7 +9,7 @@ use super::manifest::BundledCapture;
 use super::read::Bundle;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::intake::{ExamineOptions, SourceError};
-use crate::storage::{Result, Snapshot, SourcePath, Storage};
+use crate::storage::{Result, Snapshot, SourcePath};
 use crate::vault::add::{
     self, AddMonitor, CommonAnnotations, DocumentOutcome, ExaminedDocument, Recorded, SourcePaths, Summary,
 };
@@ -26,37 +26,15 @@ pub struct BundleImportResult {
     pub is_interrupted: bool,
 }
 
-/// Adds the artifacts in `bundle` as usual, and then its links, tags, notes and labels, until `is_stopped` returns true.
-///
-/// # Errors
-/// Returns an error if the vault cannot be read or written. Everything already reported to the monitor is stored.
-fn import_bundle(
-    storage: &dyn Storage,
-    bundle: &Bundle,
-    options: (&ExamineOptions, &CommonAnnotations),
-    is_stopped: &(dyn Fn() -> bool + Sync),
-    monitor: &mut dyn AddMonitor,
-) -> Result<BundleImportResult> {
-    let is_interrupted = AtomicBool::new(false);
-    let items = bundle.items().take_while(|_| {
-        is_interrupted.fetch_or(is_stopped(), Ordering::Relaxed);
-        !is_interrupted.load(Ordering::Relaxed)
-    });
-    let (options, annotations) = options;
-    let source_paths = if options.without_source_path { HashMap::new() } else { source_paths(bundle) };
-    let recorded = Recorded { annotations, source_paths: SourcePaths::Of(&source_paths) };
-    let summary = add::add(storage, items, options, recorded, monitor)?;
-    if is_interrupted.into_inner() {
-        let annotations = ImportedAnnotations::default();
-        return Ok(BundleImportResult { summary, annotations, is_interrupted: true });
-    }
-    let annotations = if storage.is_created() {
-        ImportedAnnotations::set(storage, bundle)?
-    } else {
-        // Nothing was admitted, so there is nothing to link or tag.
-        ImportedAnnotations::dry_run(None, bundle, &HashSet::new())?
-    };
-    Ok(BundleImportResult { summary, annotations, is_interrupted: false })
+/// How a bundle is imported.
+#[derive(Clone, Copy)]
+pub struct BundleImportOptions<'o> {
+    /// How its captures are examined.
+    pub examine: &'o ExamineOptions,
+    /// Annotations that are set on every artifact.
+    pub annotations: &'o CommonAnnotations,
+    /// Returns whether to stop. It is called before each capture, by any thread.
+    pub is_stopped: &'o (dyn Fn() -> bool + Sync),
 }
 
 /// Examines everything in `bundle` without storing it, and returns what an import would do to the vault in `snapshot`, or to
@@ -141,21 +119,40 @@ impl Vault {
         options: &ExamineOptions,
         monitor: &mut dyn AddMonitor,
     ) -> Result<BundleImportResult> {
-        self.import_until(bundle, (options, &CommonAnnotations::NONE), &|| false, monitor)
+        let annotations = &CommonAnnotations::NONE;
+        let options = BundleImportOptions { examine: options, annotations, is_stopped: &|| false };
+        self.import_until(bundle, &options, monitor)
     }
 
-    /// Imports like [`Vault::import`], and sets annotations on every artifact, until `is_stopped` returns true. It is
-    /// called before each capture, by any thread. What was stored until then stays; importing the bundle again continues.
+    /// Adds the artifacts in `bundle` like [`Vault::import`], and then its links, tags, notes and labels, until it is
+    /// stopped. What was stored until then stays; importing the bundle again continues.
     ///
     /// # Errors
     /// Same as [`Vault::import`].
     pub fn import_until(
         &self,
         bundle: &Bundle,
-        options: (&ExamineOptions, &CommonAnnotations),
-        is_stopped: &(dyn Fn() -> bool + Sync),
+        options: &BundleImportOptions<'_>,
         monitor: &mut dyn AddMonitor,
     ) -> Result<BundleImportResult> {
-        import_bundle(&*self.storage, bundle, options, is_stopped, monitor)
+        let (storage, is_interrupted) = (&*self.storage, AtomicBool::new(false));
+        let BundleImportOptions { examine, annotations, is_stopped } = *options;
+        let items = bundle.items().take_while(|_| {
+            is_interrupted.fetch_or(is_stopped(), Ordering::Relaxed);
+            !is_interrupted.load(Ordering::Relaxed)
+        });
+        let source_paths = if examine.without_source_path { HashMap::new() } else { source_paths(bundle) };
+        let recorded = Recorded { annotations, source_paths: SourcePaths::Of(&source_paths) };
+        let summary = add::add(storage, items, examine, recorded, monitor)?;
+        let is_interrupted = is_interrupted.into_inner();
+        let annotations = if is_interrupted {
+            ImportedAnnotations::default()
+        } else if storage.is_created() {
+            ImportedAnnotations::set(storage, bundle)?
+        } else {
+            // Nothing was admitted, so there is nothing to link or tag.
+            ImportedAnnotations::dry_run(None, bundle, &HashSet::new())?
+        };
+        Ok(BundleImportResult { summary, annotations, is_interrupted })
     }
 }

@@ -15,7 +15,7 @@ mod manifest;
 mod read;
 mod write;
 
-pub use import::{BundleImportResult, dry_run};
+pub use import::{BundleImportOptions, BundleImportResult, dry_run};
 pub use imported::{
     ImportObstacle, ImportOutcome, ImportedAnnotations, ImportedLabelSummary, ImportedLinkSummary,
     ImportedNoteSummary, ImportedTagSummary,

@@ -58,7 +58,7 @@ pub(super) fn copy(
             content.set_source_paths(&|_| source_path.clone());
             content
         });
-        Ok((entry, content))
+        Ok(PreparedEntry { entry, content })
     };
     let outcome = pipeline::in_order(inputs, weigh, work, |event| match event {
         PipelineEvent::Result(item) => batch.push(item?).map_err(CopyInterruption::Failed),
@@ -122,21 +122,28 @@ fn without_embedded(mut admitted: Admitted) -> Admitted {
     admitted
 }
 
+/// An entry, with the artifact that it adds.
+struct PreparedEntry {
+    entry: RecordedEntry,
+    content: Option<Prepared>,
+}
+
 /// Entries that are adopted together.
 struct CopyBatch<'b> {
     adoption: &'b dyn Adoption,
     progress: &'b mut dyn FnMut(CopyProgress),
     /// The number of entries of the journal.
     of: u64,
-    waiting: Vec<(RecordedEntry, Option<Prepared>)>,
+    waiting: Vec<PreparedEntry>,
     bytes: u64,
     answer: CopyAnswer,
 }
 
 impl CopyBatch<'_> {
-    fn push(&mut self, (entry, content): (RecordedEntry, Option<Prepared>)) -> Result<(), CopyError> {
-        self.bytes += entry.text().len() as u64 + content.as_ref().map_or(0, |known| known.admitted().size());
-        self.waiting.push((entry, content));
+    fn push(&mut self, prepared: PreparedEntry) -> Result<(), CopyError> {
+        let size = prepared.content.as_ref().map_or(0, |content| content.admitted().size());
+        self.bytes += prepared.entry.text().len() as u64 + size;
+        self.waiting.push(prepared);
         if self.waiting.len() >= BATCH_ENTRIES || self.bytes >= BATCH_BYTES { self.store() } else { Ok(()) }
     }
 
@@ -144,7 +151,7 @@ impl CopyBatch<'_> {
         let entries: Vec<AppendedEntry<'_>> = self
             .waiting
             .iter()
-            .map(|(entry, content)| AppendedEntry { entry, content: content.as_ref() })
+            .map(|PreparedEntry { entry, content }| AppendedEntry { entry, content: content.as_ref() })
             .collect();
         if entries.is_empty() {
             return Ok(());
