@@ -3,16 +3,15 @@
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::filters::{self, FieldProblem, given, input, one_of, options, point};
+use super::filters::{self, FieldProblem, given, input, one_of, options};
 use super::parts;
 use crate::display::counted;
 use crate::formats;
-use crate::server::address;
 use crate::server::text::{line, number};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasis;
 use crate::vault::columns::{ArtifactColumn, ColumnContext};
-use crate::vault::find::{ArtifactFilter, Condition, FindAnswer, FindPeriod, FindRequest, FoundArtifact};
+use crate::vault::find::{ArtifactFilter, Condition, FindAnswer, FindRequest, FoundArtifact};
 
 /// Number of artifacts of a page.
 const ARTIFACTS: u64 = 50;
@@ -79,7 +78,7 @@ impl Parameters {
         let filter = ArtifactFilter {
             kinds,
             conditions: self.conditions(visit)?,
-            period: self.period()?,
+            period: filters::period(&self.since, &self.until, one_of("by", &self.by, "time")?)?,
             digits: None,
         };
         let (order, limit) = (one_of("order", &self.order, "order")?, Some(ARTIFACTS));
@@ -88,10 +87,7 @@ impl Parameters {
 
     fn conditions(&self, visit: &PageRequest<'_>) -> Result<Vec<Condition>, PageError> {
         let mut conditions = Vec::new();
-        if let Some(tag) = given(&self.tag) {
-            let name = tag.strip_prefix('@').unwrap_or(tag);
-            conditions.push(Condition::Tagged { name: (name != "*").then(|| name.to_owned()) });
-        }
+        conditions.extend(given(&self.tag).map(filters::tag));
         conditions.extend(given(&self.label).map(filters::label));
         conditions.extend(given(&self.note).map(|text| Condition::Note { text: text.to_owned() }));
         if let Some(text) = given(&self.attribute) {
@@ -101,13 +97,6 @@ impl Parameters {
             conditions.push(filters::about(visit, "mention", text)?);
         }
         Ok(conditions)
-    }
-
-    fn period(&self) -> Result<Option<FindPeriod>, PageError> {
-        let (since, until) = (point("since", &self.since)?, point("until", &self.until)?);
-        let by: TimeBasis = one_of("by", &self.by, "time")?;
-        let is_given = since.is_some() || until.is_some();
-        Ok(is_given.then_some(FindPeriod { by, since, until }))
     }
 
     /// Returns the address of the same list from a cursor on.
@@ -124,8 +113,7 @@ impl Parameters {
             ("by", &self.by),
             ("order", &self.order),
         ];
-        let fields = fields.iter().map(|(name, value)| (*name, given(value)));
-        address::with_query("/artifacts", &fields.chain([("after", after)]).collect::<Vec<_>>())
+        filters::list_address("/artifacts", &fields, &[("after", after)])
     }
 }
 

@@ -8,11 +8,12 @@ use crate::clock;
 use crate::digest::{Digest, ParseDigestError};
 use crate::display::similar;
 use crate::formats;
+use crate::server::address;
 use crate::server::text::line;
 use crate::server::visit::{PageError, PageRequest};
 use crate::vault::LookupError;
-use crate::vault::api::Timestamp;
-use crate::vault::find::{ArtifactFilter, Condition, Cursor};
+use crate::vault::api::{TimeBasis, Timestamp};
+use crate::vault::find::{ArtifactFilter, Condition, Cursor, FindPeriod};
 use crate::vault::near::{NearRequest, NearValues};
 use crate::vault::resolve::{DigestsRequest, ResolveRequest};
 
@@ -80,7 +81,7 @@ pub(super) fn one_of<T: Default + DeserializeOwned>(
 }
 
 /// Parses a point in time.
-pub(super) fn point(field: &'static str, text: &str) -> Result<Option<Timestamp>, PageError> {
+fn point(field: &'static str, text: &str) -> Result<Option<Timestamp>, PageError> {
     let Some(text) = given(text) else { return Ok(None) };
     let time = clock::parse_time(text, clock::now());
     time.map(|time| Some(Timestamp(time))).map_err(|error| invalid(field, &error))
@@ -148,6 +149,19 @@ pub(super) fn near(visit: &PageRequest<'_>, filter: &ArtifactFilter) -> Result<M
     })
 }
 
+/// Parses a period; any time if it has neither end.
+pub(super) fn period(since: &str, until: &str, by: TimeBasis) -> Result<Option<FindPeriod>, PageError> {
+    let (since, until) = (point("since", since)?, point("until", until)?);
+    let is_given = since.is_some() || until.is_some();
+    Ok(is_given.then_some(FindPeriod { by, since, until }))
+}
+
+/// Returns the condition of a tag, with or without `@`; `*` is any.
+pub(super) fn tag(text: &str) -> Condition {
+    let name = text.strip_prefix('@').unwrap_or(text);
+    Condition::Tagged { name: (name != "*").then(|| name.to_owned()) }
+}
+
 /// Returns the condition of the key of a label, or of a key, `=` and a value.
 pub(super) fn label(text: &str) -> Condition {
     let (key, value) = text.split_once('=').map_or((text, None), |(key, value)| (key, Some(value)));
@@ -174,6 +188,18 @@ pub(super) fn kind_options(kinds: &[Kind], chosen: &str) -> Markup {
     let named = kinds.iter().map(|kind| (kind.name(), kind.noun()));
     let all: Vec<(&str, &str)> = std::iter::once(("", "any")).chain(named).collect();
     options("kind", &all, chosen)
+}
+
+/// Returns the address of a list with these fields of its form, except for those that are changed.
+pub(super) fn list_address(
+    path: &str,
+    fields: &[(&'static str, &String)],
+    changed: &[(&'static str, Option<&str>)],
+) -> String {
+    let is_changed = |name: &str| changed.iter().any(|(changed, _)| *changed == name);
+    let fields = fields.iter().map(|(name, value)| (*name, given(value)));
+    let fields = fields.filter(|(name, _)| !is_changed(name)).chain(changed.iter().copied());
+    address::with_query(path, &fields.collect::<Vec<_>>())
 }
 
 /// Links to the first and the next page.

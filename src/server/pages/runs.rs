@@ -4,7 +4,7 @@ use chrono::{NaiveDate, Utc};
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use super::filters::{self, FieldProblem, given, input, options, point};
+use super::filters::{self, FieldProblem, given, input, options};
 use super::parts::{self, Bar};
 use crate::artifact::{AttributeInfo, Kind};
 use crate::clock;
@@ -15,7 +15,7 @@ use crate::server::text::{line, number};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasis;
 use crate::vault::columns::{ArtifactColumn, ColumnContext};
-use crate::vault::find::{ArtifactFilter, Condition, FindOrder, FindPeriod};
+use crate::vault::find::{ArtifactFilter, Condition, FindOrder};
 use crate::vault::list::{ListAnswer, ListRequest, ListRow};
 use crate::vault::stats::DaysRequest;
 
@@ -123,9 +123,7 @@ impl Parameters {
         if kinds.is_empty() {
             kinds = recordings().into_iter().map(|kind| kind.name().to_owned()).collect();
         }
-        let (since, until) = (point("since", &self.since)?, point("until", &self.until)?);
-        let period = FindPeriod { by: TimeBasis::Created, since, until };
-        let period = (since.is_some() || until.is_some()).then_some(period);
+        let period = filters::period(&self.since, &self.until, TimeBasis::Created)?;
         let filter = ArtifactFilter { kinds, conditions: self.conditions()?, period, digits: None };
         let (order, after) = (self.order()?, filters::cursor(&self.after)?);
         Ok(ListRequest { filter, order, after, limit: Some(ROWS), ..ListRequest::default() })
@@ -151,10 +149,7 @@ impl Parameters {
         for (name, value) in named {
             conditions.extend(given(value).map(|value| Condition::attribute(name, value)));
         }
-        if let Some(tag) = given(&self.tag) {
-            let name = tag.strip_prefix('@').unwrap_or(tag);
-            conditions.push(Condition::Tagged { name: (name != "*").then(|| name.to_owned()) });
-        }
+        conditions.extend(given(&self.tag).map(filters::tag));
         conditions.extend(given(&self.label).map(filters::label));
         match given(&self.errors) {
             None => {}
@@ -185,10 +180,7 @@ impl Parameters {
             ("until", &self.until),
             ("order", &self.order),
         ];
-        let is_changed = |name: &str| changed.iter().any(|(changed, _)| *changed == name);
-        let fields = fields.iter().map(|(name, value)| (*name, given(value)));
-        let fields = fields.filter(|(name, _)| !is_changed(name)).chain(changed.iter().copied());
-        address::with_query("/", &fields.collect::<Vec<_>>())
+        filters::list_address("/", &fields, changed)
     }
 }
 
