@@ -10,7 +10,8 @@ use utoipa::ToSchema;
 use crate::json::canonical::replaykit;
 
 /// The result of checking a signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum SignatureState {
     /// It is the signature of the content under one of the available keys.
     Verified,
@@ -89,12 +90,15 @@ impl From<SignatureName> for Option<SignatureState> {
 }
 
 /// The signature of a capture.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[schema(as = CheckedSignature)]
 pub struct Signature {
     /// The result of checking it.
+    #[serde(rename = "signature")]
+    #[schema(value_type = SignatureName, required = false)]
     pub state: SignatureState,
-    /// The key id that the document states. `None` if the id is longer than [`MAX_KEY_ID_BYTES`]. The signature does
-    /// not cover the id: it is reliable only if the signature is verified.
+    /// The key id that the document states; `None` if there is none, or a very long one. The signature does not cover the
+    /// id: it is reliable only if the signature is verified.
     pub key_id: Option<String>,
 }
 

@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{Operation, SignatureName};
+use super::api::Operation;
 use super::fsck::{self, Sample};
 use super::handle::Vault;
 use super::resolve::LookupError;
@@ -88,23 +88,13 @@ pub struct VerifiedCapture {
     pub computed_core_hash: Option<CoreHash>,
     /// The result of checking its signature; missing if it is not signed, is damaged or breaks a rule.
     #[serde(flatten)]
-    #[schema(value_type = CheckedSignature)]
-    pub signature: Option<CheckedSignature>,
+    #[schema(value_type = Signature)]
+    pub signature: Option<Signature>,
     /// The violations of the rules, warnings included.
     pub violations: Vec<Violation>,
     /// Number of violations that are not listed; missing if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub violations_omitted: Option<u64>,
-}
-
-/// A signature that was checked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct CheckedSignature {
-    /// The state of the signature.
-    #[schema(required = false)]
-    pub signature: SignatureName,
-    /// The key id that the capture states.
-    pub key_id: Option<String>,
 }
 
 /// Number of artifacts of a page if none is requested.
@@ -225,7 +215,7 @@ fn check(
         Ok(admitted) => {
             checked.ok = admitted.core() == core;
             checked.computed_core_hash = Some(admitted.core());
-            checked.signature = admitted.signature().map(CheckedSignature::from);
+            checked.signature = admitted.signature().cloned();
             admitted.report()
         }
         Err(report) => report,
@@ -233,10 +223,4 @@ fn check(
     checked.violations = report.violations().to_vec();
     checked.violations_omitted = Some(report.omitted() as u64).filter(|omitted| *omitted > 0);
     Ok(checked)
-}
-
-impl From<&Signature> for CheckedSignature {
-    fn from(signature: &Signature) -> Self {
-        Self { signature: Some(signature.state).into(), key_id: signature.key_id.clone() }
-    }
 }

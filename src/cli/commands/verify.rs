@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use clap::Args as ClapArgs;
 use runvault::LocatedCapture;
 use runvault::Vault;
-use runvault::artifact::{Kind, SignatureName, SignaturePolicy};
+use runvault::artifact::{Kind, SignaturePolicy};
 use runvault::digest::CaptureHash;
 use runvault::display::escaped;
 use runvault::formats;
 use runvault::intake::{ExamineOptions, SourceError};
 use runvault::vault::add::{self, AddMonitor, CheckedDocument, DocumentOutcome, ExaminedDocument, Summary};
-use runvault::vault::verify::{CheckedSignature, VerifiedCapture, VerifyRequest};
+use runvault::vault::verify::{VerifiedCapture, VerifyRequest};
 
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::inputs::InputArgs;
@@ -219,12 +219,7 @@ fn result(verified: &VerifiedCapture) -> String {
             format!("bytes intact, rules satisfied, different core hash: {core}")
         }
         (None, Some(_)) => {
-            let signature = match &verified.signature {
-                Some(CheckedSignature { signature, key_id }) => {
-                    matches::state_text(*signature, key_id.as_deref())
-                }
-                None => matches::state_text(SignatureName::Unsigned, None),
-            };
+            let signature = matches::signature_text(verified.signature.as_ref());
             format!("bytes intact, rules satisfied, core hash correct, {signature}")
         }
     }
