@@ -21,11 +21,12 @@ pub(super) enum MergedAnnotation<'a> {
 }
 
 /// What becomes of an annotation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum MergeOutcome {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum MergeOutcome {
     /// It is set.
     Set,
     /// The vault has it.
+    #[default]
     Present,
     /// These artifacts that it is of are not in the vault.
     Missing(Vec<CoreHash>),

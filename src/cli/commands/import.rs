@@ -15,8 +15,8 @@ use runvault::intake::ExamineOptions;
 use runvault::recorders::{ConvertInput, RecorderFormat};
 use runvault::vault::add::CommonAnnotations;
 use runvault::vault::bundle::{
-    self, Bundle, BundleImportOptions, ImportObstacle, ImportOutcome, ImportedAnnotations,
-    ImportedLabelSummary, ImportedLinkSummary, ImportedNoteSummary, ImportedTagSummary,
+    self, Bundle, BundleImportOptions, ImportOutcome, ImportedAnnotations, ImportedLabelSummary,
+    ImportedLinkSummary, ImportedNoteSummary, ImportedTagSummary, MergeOutcome,
 };
 use serde::Serialize;
 
@@ -225,35 +225,33 @@ fn report_link(link: &ImportedLinkSummary) {
 
 /// Reports why a tag was not set.
 fn report_tag(tag: &ImportedTagSummary) {
-    let ImportedTagSummary { obstacle, tag, core_hash: core, stands_for, .. } = tag;
-    let why = match (obstacle, stands_for) {
-        (None, _) => return,
-        (_, Some(tagged)) => format!("it names {HASH}{tagged:.12}{HASH:#} here"),
-        (Some(ImportObstacle::Reserved), None) => {
-            "it could also be a hash or the id of a run here".to_owned()
-        }
-        (Some(_), None) => format!("not in the vault: {HASH}{core}{HASH:#}"),
+    let ImportedTagSummary { merged, tag, core_hash: core, .. } = tag;
+    let why = match merged {
+        MergeOutcome::Set | MergeOutcome::Present => return,
+        MergeOutcome::Conflict(Some(tagged)) => format!("it names {HASH}{tagged:.12}{HASH:#} here"),
+        MergeOutcome::Reserved => "it could also be a hash or the id of a run here".to_owned(),
+        _ => format!("not in the vault: {HASH}{core}{HASH:#}"),
     };
     stdout::message(&format!("{CAUTION}not tagged{CAUTION:#} {core:.12} @{}: {why}", escaped(tag)));
 }
 
 /// Reports why a note was not set.
 fn report_note(note: &ImportedNoteSummary) {
-    let why = match note.obstacle {
-        None => return,
-        Some(ImportObstacle::Conflict) => "it has another note here",
-        Some(_) => NOT_THERE,
+    let why = match note.merged {
+        MergeOutcome::Set | MergeOutcome::Present => return,
+        MergeOutcome::Conflict(_) => "it has another note here",
+        _ => NOT_THERE,
     };
     stdout::message(&format!("{CAUTION}not noted{CAUTION:#} {HASH}{:.12}{HASH:#}: {why}", note.core_hash));
 }
 
 /// Reports why a label was not set.
 fn report_label(label: &ImportedLabelSummary) {
-    let why = match label.obstacle {
-        None => return,
-        Some(ImportObstacle::Conflict) => "it has another value here",
-        Some(ImportObstacle::TooMany) => "it has too many labels",
-        Some(_) => NOT_THERE,
+    let why = match label.merged {
+        MergeOutcome::Set | MergeOutcome::Present => return,
+        MergeOutcome::Conflict(_) => "it has another value here",
+        MergeOutcome::TooMany => "it has too many labels",
+        _ => NOT_THERE,
     };
     let ImportedLabelSummary { core_hash: core, key, value, .. } = label;
     stdout::message(&format!(

@@ -36,19 +36,6 @@ pub enum ImportOutcome {
     NotLabeled,
 }
 
-/// The reason that a tag, a note or a label of a bundle was not set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImportObstacle {
-    /// The artifact is not in the vault.
-    MissingArtifact,
-    /// Another artifact has the tag, or the artifact has another note or another value of the key, which was kept.
-    Conflict,
-    /// The tag could also be a hash or the id of a run in the vault.
-    Reserved,
-    /// The artifact has too many labels.
-    TooMany,
-}
-
 /// A link of a bundle, and what was done with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ImportedLinkSummary {
@@ -71,9 +58,9 @@ pub struct ImportedLinkSummary {
 pub struct ImportedTagSummary {
     /// What was done.
     pub outcome: ImportOutcome,
-    /// Why it was not set. It is not serialized.
+    /// The same in more detail. It is not serialized.
     #[serde(skip)]
-    pub obstacle: Option<ImportObstacle>,
+    pub merged: MergeOutcome,
     /// The tag.
     pub tag: String,
     /// The artifact that it names in the bundle.
@@ -87,9 +74,9 @@ pub struct ImportedTagSummary {
 pub struct ImportedNoteSummary {
     /// What was done.
     pub outcome: ImportOutcome,
-    /// Why it was not set. It is not serialized.
+    /// The same in more detail. It is not serialized.
     #[serde(skip)]
-    pub obstacle: Option<ImportObstacle>,
+    pub merged: MergeOutcome,
     /// The text.
     pub note: String,
     /// The artifact.
@@ -101,9 +88,9 @@ pub struct ImportedNoteSummary {
 pub struct ImportedLabelSummary {
     /// What was done.
     pub outcome: ImportOutcome,
-    /// Why it was not set. It is not serialized.
+    /// The same in more detail. It is not serialized.
     #[serde(skip)]
-    pub obstacle: Option<ImportObstacle>,
+    pub merged: MergeOutcome,
     /// The key.
     pub key: String,
     /// The value.
@@ -169,9 +156,8 @@ impl ImportedAnnotations {
         Ok(imported)
     }
 
-    fn add(&mut self, annotation: &MergedAnnotation<'_>, outcome: MergeOutcome) {
-        let obstacle = obstacle(&outcome);
-        let done = |set: ImportOutcome, not_set: ImportOutcome| match outcome {
+    fn add(&mut self, annotation: &MergedAnnotation<'_>, merged: MergeOutcome) {
+        let done = |set: ImportOutcome, not_set: ImportOutcome| match merged {
             MergeOutcome::Set => set,
             MergeOutcome::Present => ImportOutcome::Present,
             _ => not_set,
@@ -179,7 +165,7 @@ impl ImportedAnnotations {
         match *annotation {
             MergedAnnotation::Link { source, relation, target, note } => {
                 let (relation, note) = (relation.to_owned(), note.map(str::to_owned));
-                let (outcome, missing) = match outcome {
+                let (outcome, missing) = match merged {
                     MergeOutcome::Set => (ImportOutcome::Linked, Vec::new()),
                     MergeOutcome::Missing(ends) => (ImportOutcome::NotLinked, ends),
                     // It may have another note.
@@ -188,31 +174,21 @@ impl ImportedAnnotations {
                 self.links.push(ImportedLinkSummary { outcome, source, relation, target, note, missing });
             }
             MergedAnnotation::Tag { core: core_hash, name } => {
-                let stands_for = if let MergeOutcome::Conflict(other) = outcome { other } else { None };
+                let stands_for = if let MergeOutcome::Conflict(other) = merged { other } else { None };
                 let (outcome, tag) = (done(ImportOutcome::Tagged, ImportOutcome::NotTagged), name.to_owned());
-                self.tags.push(ImportedTagSummary { outcome, obstacle, tag, core_hash, stands_for });
+                self.tags.push(ImportedTagSummary { outcome, merged, tag, core_hash, stands_for });
             }
             MergedAnnotation::Note { core: core_hash, text } => {
                 let (outcome, note) = (done(ImportOutcome::Noted, ImportOutcome::NotNoted), text.to_owned());
-                self.notes.push(ImportedNoteSummary { outcome, obstacle, note, core_hash });
+                self.notes.push(ImportedNoteSummary { outcome, merged, note, core_hash });
             }
             MergedAnnotation::Label { core: core_hash, key, value } => {
                 let outcome = done(ImportOutcome::Labeled, ImportOutcome::NotLabeled);
                 let (key, value) = (key.to_owned(), value.to_owned());
-                self.labels.push(ImportedLabelSummary { outcome, obstacle, key, value, core_hash });
+                self.labels.push(ImportedLabelSummary { outcome, merged, key, value, core_hash });
             }
             // Bundles have no pins.
             MergedAnnotation::Pin { .. } => {}
         }
-    }
-}
-
-fn obstacle(outcome: &MergeOutcome) -> Option<ImportObstacle> {
-    match outcome {
-        MergeOutcome::Set | MergeOutcome::Present => None,
-        MergeOutcome::Missing(_) => Some(ImportObstacle::MissingArtifact),
-        MergeOutcome::Conflict(_) => Some(ImportObstacle::Conflict),
-        MergeOutcome::Reserved => Some(ImportObstacle::Reserved),
-        MergeOutcome::TooMany => Some(ImportObstacle::TooMany),
     }
 }

@@ -15,10 +15,11 @@ mod manifest;
 mod read;
 mod write;
 
+pub use super::merging::MergeOutcome;
 pub use import::{BundleImportOptions, BundleImportResult, dry_run};
 pub use imported::{
-    ImportObstacle, ImportOutcome, ImportedAnnotations, ImportedLabelSummary, ImportedLinkSummary,
-    ImportedNoteSummary, ImportedTagSummary,
+    ImportOutcome, ImportedAnnotations, ImportedLabelSummary, ImportedLinkSummary, ImportedNoteSummary,
+    ImportedTagSummary,
 };
 pub use manifest::RULES;
 pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
