@@ -231,31 +231,18 @@ impl<R> Call<R> {
     }
 
     /// Returns the call with its request in another form.
-    pub(crate) fn with_request<S>(self, form: impl FnOnce(R) -> S) -> Call<S> {
-        let Self {
-            number,
-            requested_at,
-            provider,
-            endpoint,
-            path,
-            query,
-            request,
-            latency_ms,
-            replayed_before,
-            outcome,
-        } = self;
-        let request = form(request);
+    pub(crate) fn with_request<S>(self, request: S) -> Call<S> {
         Call {
-            number,
-            requested_at,
-            provider,
-            endpoint,
-            path,
-            query,
+            number: self.number,
+            requested_at: self.requested_at,
+            provider: self.provider,
+            endpoint: self.endpoint,
+            path: self.path,
+            query: self.query,
             request,
-            latency_ms,
-            replayed_before,
-            outcome,
+            latency_ms: self.latency_ms,
+            replayed_before: self.replayed_before,
+            outcome: self.outcome,
         }
     }
 }

@@ -90,7 +90,7 @@ impl RequestStore {
             splice::weight(&payload) + kept_prompt.as_ref().map_or(0, |prompt| splice::weight(prompt));
         let payload = Arc::new(payload);
         let recent = RecentRequest { number: call.number, payload, prompt: kept_prompt, weight };
-        Ok((call.with_request(|_| request), recent))
+        Ok((call.with_request(request), recent))
     }
 
     /// Adds a request that was stored: later ones may be differences from it.

@@ -187,7 +187,7 @@ impl Recoverer<'_> {
         let mut kept = Vec::new();
         for call in &calls {
             let request = restorer.complete(call.number).ok_or_else(unreadable)?;
-            let call: CallRecord = call.clone().with_request(|_| request);
+            let call: CallRecord = call.clone().with_request(request);
             if !is_refused(&call, self.secrets, self.report) {
                 let (call, request) = permitted.store(call).map_err(|_| unreadable())?;
                 permitted.add(request);
