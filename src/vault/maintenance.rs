@@ -10,9 +10,9 @@ use super::fsck;
 use super::handle::Vault;
 use crate::artifact::KeyRing;
 use crate::clock;
-use crate::storage::{Capability, ReclaimableSpace, StorageError};
+use crate::storage::{Capability, StorageError};
 
-pub use crate::storage::ReclaimResult;
+pub use crate::storage::{ReclaimResult, ReclaimableSpace};
 
 impl Vault {
     /// Checks the vault: the file, every stored byte, every artifact against the rules and the index, and the journal.
@@ -78,18 +78,11 @@ pub struct ReclaimableRequest {}
 /// What reclaiming disk space would remove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReclaimableAnswer {
-    /// Number of unreferenced blobs.
-    pub blobs: u64,
-    /// Number of dictionaries that are unused, or that may contain pieces of removed documents.
-    pub dictionaries: u64,
+    /// The space by its use.
+    #[serde(flatten)]
+    pub space: ReclaimableSpace,
     /// The minimum number of bytes that can be reclaimed: the sum of `blob_bytes` and `free_bytes`.
     pub bytes: u64,
-    /// The stored size of the unreferenced blobs in bytes.
-    pub blob_bytes: u64,
-    /// Number of free bytes in the file.
-    pub free_bytes: u64,
-    /// Whether artifacts were removed since space was last reclaimed.
-    pub has_removals: bool,
 }
 
 /// A request to remove unreferenced data and to shrink the vault's files to their minimum size. Afterwards, no removed
@@ -108,10 +101,8 @@ impl Operation for ReclaimableRequest {
     /// # Errors
     /// Returns an error if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<ReclaimableAnswer, StorageError> {
-        let found = vault.storage.maintenance().reclaimable()?;
-        let ReclaimableSpace { blobs, blob_bytes, dictionaries, free_bytes, has_removals } = found;
-        let bytes = blob_bytes + free_bytes;
-        Ok(ReclaimableAnswer { blobs, dictionaries, bytes, blob_bytes, free_bytes, has_removals })
+        let space = vault.storage.maintenance().reclaimable()?;
+        Ok(ReclaimableAnswer { space, bytes: space.blob_bytes + space.free_bytes })
     }
 }
 

@@ -399,7 +399,7 @@ fn space_is_reclaimed_and_a_backup_is_made_without_the_command_line() {
     let engines = Engines::with_examples();
     let vault = &engines.file;
     let nothing = vault.run(&ReclaimableRequest {}).unwrap();
-    assert_eq!((nothing.blobs, nothing.has_removals), (0, false));
+    assert_eq!((nothing.space.blobs, nothing.space.has_removals), (0, false));
     let request = RemoveRequest { ignore_links: true, ..removal(vec![engines.core(TRACE)]) };
     vault.run(&request).unwrap();
     vault.run(&ReclaimRequest {}).unwrap();

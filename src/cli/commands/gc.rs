@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use clap::Args as ClapArgs;
-use runvault::vault::maintenance::{ReclaimRequest, ReclaimResult, ReclaimableAnswer, ReclaimableRequest};
+use runvault::vault::maintenance::{
+    ReclaimRequest, ReclaimResult, ReclaimableAnswer, ReclaimableRequest, ReclaimableSpace,
+};
 
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::commands::rm;
@@ -52,7 +54,7 @@ impl Args {
             json::line(&mut stdout::raw(), found)?;
             return Ok(Status::Done);
         }
-        let ReclaimableAnswer { blobs, dictionaries, blob_bytes, free_bytes, .. } = *found;
+        let ReclaimableSpace { blobs, dictionaries, blob_bytes, free_bytes, .. } = found.space;
         let (blobs, dictionaries) = (counted(blobs, "unused blob"), dictionaries_text(dictionaries));
         let (stored, free) = (stdout::size(blob_bytes), stdout::size(free_bytes));
         writeln!(stdout::text(), "{blobs} ({stored}), {dictionaries} to remove, {free} free in the file")?;

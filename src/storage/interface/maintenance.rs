@@ -134,15 +134,15 @@ impl fmt::Display for LogDamage {
 }
 
 /// The reclaimable space of a vault.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReclaimableSpace {
-    /// Unreferenced blobs.
+    /// Number of unreferenced blobs.
     pub blobs: u64,
     /// The stored size of these blobs in bytes.
     pub blob_bytes: u64,
-    /// Dictionaries that are unused, or that may contain pieces of removed documents.
+    /// Number of dictionaries that are unused, or that may contain pieces of removed documents.
     pub dictionaries: u64,
-    /// Free bytes within the file.
+    /// Number of free bytes in the file.
     pub free_bytes: u64,
     /// Whether something was removed since the file was last rewritten.
     pub has_removals: bool,
