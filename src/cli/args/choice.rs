@@ -20,6 +20,11 @@ pub(crate) fn named<T: Clone>(choices: &[Choice<T>], given: &str) -> Option<T> {
     choices.iter().find(|(name, ..)| *name == given).map(|(_, value, _)| value.clone())
 }
 
+/// Returns the name of a value.
+pub(crate) fn name_of<T: PartialEq>(choices: &[Choice<T>], value: &T) -> &'static str {
+    choices.iter().find(|(_, known, _)| known == value).map_or("", |(name, ..)| name)
+}
+
 /// The times of artifacts that can count.
 pub(crate) const TIMES: &[Choice<TimeBasis>] = &[
     ("first-seen", TimeBasis::FirstSeen, "First added"),

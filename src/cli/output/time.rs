@@ -1,7 +1,6 @@
 //! Times as arguments and as text.
 
 use chrono::{DateTime, Duration, Utc};
-use runvault::storage::TimeBasis;
 use runvault::{Vault, clock};
 
 use crate::cli::output::exit::CommandError;
@@ -20,16 +19,6 @@ pub(crate) fn fix_clock_for_tests() -> Result<(), CommandError> {
         time.ok_or_else(|| CommandError::Usage(format!("{TEST_CLOCK} is not an RFC 3339 timestamp")))?;
     clock::fix(Some(time.to_utc()));
     Ok(())
-}
-
-/// Returns the argument name of a time of artifacts.
-pub(crate) fn basis_text(basis: TimeBasis) -> &'static str {
-    match basis {
-        TimeBasis::FirstSeen => "first-seen",
-        TimeBasis::LastSeen => "last-seen",
-        TimeBasis::Created => "created",
-        TimeBasis::Finished => "finished",
-    }
 }
 
 /// The permitted difference between clocks.

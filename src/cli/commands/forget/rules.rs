@@ -187,7 +187,8 @@ impl RuleArgs {
             .filter_map(|(period, count)| Some(format!("--keep-{} {}", period.adjective(), number(count?))));
         let tags = self.keep_tag.iter().map(|tag| format!("--keep-tag {tag}"));
         let labels = self.keep_label.iter().map(|label| format!("--keep-label {}", label.rule()));
-        let by = (self.by != TimeBasis::LastSeen).then(|| format!("--by {}", time::basis_text(self.by)));
+        let by = (self.by != TimeBasis::LastSeen)
+            .then(|| format!("--by {}", choice::name_of(choice::TIMES, &self.by)));
         let names: Vec<String> = self.group_by.iter().map(ForgetGrouping::name).collect();
         let groups = self.has_own_groups().then(|| format!("--group-by {}", names.join(",")));
         let rules = last.into_iter().chain(within).chain(periods).chain(tags).chain(labels);
