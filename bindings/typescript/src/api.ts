@@ -444,11 +444,14 @@ export type CheckedDocument = ExaminedDocument & {
   ok: boolean;
 };
 
-/** A signature that was checked. */
+/** The signature of a capture. */
 export interface CheckedSignature {
-  /** The key id that the capture states. */
+  /**
+   * The key id that the document states; `None` if there is none, or a very long one. The signature does not cover the
+   * id: it is reliable only if the signature is verified.
+   */
   key_id?: string | null;
-  /** The state of the signature. */
+  /** The result of checking it. */
   signature?: SignatureName;
 }
 
@@ -750,7 +753,7 @@ export interface ErasureSummary {
   remnants: Array<RemnantSummary>;
 }
 
-/** What was found out about a document. */
+/** A document that was examined, with what was found out about it and what was done with it. */
 export interface ExaminedDocument {
   /** The files beside it that it refers to and that are stored with it. */
   attachments: Array<CoreHash>;
@@ -1815,23 +1818,27 @@ export interface ReclaimAnswer {
 export type ReclaimRequest = Record<string, unknown>;
 
 /** What reclaiming disk space would remove. */
-export interface ReclaimableAnswer {
-  /** The stored size of the unreferenced blobs in bytes. */
+export type ReclaimableAnswer = ReclaimableSpace & {
+  /** The minimum number of bytes that can be reclaimed: the sum of `blob_bytes` and `free_bytes`. */
+  bytes: number;
+};
+
+/** A request for what reclaiming disk space would remove. */
+export type ReclaimableRequest = Record<string, unknown>;
+
+/** The reclaimable space of a vault. */
+export interface ReclaimableSpace {
+  /** The stored size of these blobs in bytes. */
   blob_bytes: number;
   /** Number of unreferenced blobs. */
   blobs: number;
-  /** The minimum number of bytes that can be reclaimed: the sum of `blob_bytes` and `free_bytes`. */
-  bytes: number;
   /** Number of dictionaries that are unused, or that may contain pieces of removed documents. */
   dictionaries: number;
   /** Number of free bytes in the file. */
   free_bytes: number;
-  /** Whether artifacts were removed since space was last reclaimed. */
+  /** Whether something was removed since the file was last rewritten. */
   has_removals: boolean;
 }
-
-/** A request for what reclaiming disk space would remove. */
-export type ReclaimableRequest = Record<string, unknown>;
 
 /** A recorded response. */
 export interface RecordedResponse {

@@ -559,12 +559,12 @@ class CheckedDocument(TypedDict):
 
 
 class CheckedSignature(TypedDict):
-    """A signature that was checked."""
+    """The signature of a capture."""
 
     key_id: NotRequired[str | None]
-    """The key id that the capture states."""
+    """The key id that the document states; `None` if there is none, or a very long one. The signature does not cover the id: it is reliable only if the signature is verified."""
     signature: NotRequired[SignatureName]
-    """The state of the signature."""
+    """The result of checking it."""
 
 
 class ComparedArtifact(TypedDict):
@@ -856,7 +856,7 @@ class ErasureSummary(TypedDict):
 
 
 class ExaminedDocument(TypedDict):
-    """What was found out about a document."""
+    """A document that was examined, with what was found out about it and what was done with it."""
 
     attachments: list[CoreHash]
     """The files beside it that it refers to and that are stored with it."""
@@ -2191,17 +2191,32 @@ class ReclaimableAnswer(TypedDict):
     """What reclaiming disk space would remove."""
 
     blob_bytes: int
-    """The stored size of the unreferenced blobs in bytes."""
+    """The stored size of these blobs in bytes."""
     blobs: int
     """Number of unreferenced blobs."""
-    bytes: int
-    """The minimum number of bytes that can be reclaimed: the sum of `blob_bytes` and `free_bytes`."""
     dictionaries: int
     """Number of dictionaries that are unused, or that may contain pieces of removed documents."""
     free_bytes: int
     """Number of free bytes in the file."""
     has_removals: bool
-    """Whether artifacts were removed since space was last reclaimed."""
+    """Whether something was removed since the file was last rewritten."""
+    bytes: int
+    """The minimum number of bytes that can be reclaimed: the sum of `blob_bytes` and `free_bytes`."""
+
+
+class ReclaimableSpace(TypedDict):
+    """The reclaimable space of a vault."""
+
+    blob_bytes: int
+    """The stored size of these blobs in bytes."""
+    blobs: int
+    """Number of unreferenced blobs."""
+    dictionaries: int
+    """Number of dictionaries that are unused, or that may contain pieces of removed documents."""
+    free_bytes: int
+    """Number of free bytes in the file."""
+    has_removals: bool
+    """Whether something was removed since the file was last rewritten."""
 
 
 class RecordedResponse(TypedDict):
@@ -3048,9 +3063,9 @@ class VerifiedCapture(TypedDict):
     """A capture that was read, hashed and admitted again."""
 
     key_id: NotRequired[str | None]
-    """The key id that the capture states."""
+    """The key id that the document states; `None` if there is none, or a very long one. The signature does not cover the id: it is reliable only if the signature is verified."""
     signature: NotRequired[SignatureName]
-    """The state of the signature."""
+    """The result of checking it."""
     capture_hash: CaptureHash
     """Its hash."""
     computed_core_hash: NotRequired[CoreHash | None]
