@@ -28,12 +28,34 @@ pub use records::{
     ReadmittedArtifact, ReindexOutcome, Repair, StoredBytes,
 };
 
-/// A vault at one point in time, for checking.
+/// The catalog at one point in time, for checking: what every database is asked with the same statements.
 ///
 /// Methods return an error if the vault cannot be read for a reason other than damage. Those with `findings` add damage
 /// that prevents reading to them.
 #[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
-pub trait Inspection: Send {
+pub trait CatalogInspection {
+    /// Returns the kinds as the vault records them.
+    fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>>;
+
+    /// Passes the rows of the artifacts with core hashes in a range to `take`, those that can be read. The others are
+    /// findings.
+    fn artifacts_between(
+        &self,
+        range: &RangeInclusive<Digest>,
+        take: &mut dyn FnMut(Row),
+        findings: &mut Vec<Finding>,
+    ) -> Result<()>;
+
+    /// Returns the blobs that checking every artifact does not read.
+    fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<BlobHash>>;
+
+    /// Returns the captures whose seals bind them to the artifact `core`, whatever artifact their rows refer to.
+    fn sealed(&self, core: CoreHash) -> Result<Vec<CaptureHash>>;
+}
+
+/// A vault at one point in time, for checking. Errors are those of [`CatalogInspection`].
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait Inspection: CatalogInspection + Send {
     /// Checks the engine's own structures, without reading stored bytes: access rights, files, tables and rows. Finds the
     /// artifacts that are recorded as removed and whose bytes are still in the vault.
     fn structures(&self, integrity: IntegrityLevel) -> Result<Vec<Finding>>;
@@ -42,9 +64,6 @@ pub trait Inspection: Send {
     fn unchecked(&self) -> Vec<String> {
         Vec::new()
     }
-
-    /// Returns the kinds as the vault records them.
-    fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>>;
 
     /// Passes every entry of the journal to `take`, in the order of their numbers. Returns false and adds a finding if it
     /// cannot be read.
@@ -62,18 +81,6 @@ pub trait Inspection: Send {
         take: &mut dyn FnMut(Row),
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows>;
-
-    /// Passes the rows of the artifacts with core hashes in a range to `take`, those that can be read. The others are
-    /// findings.
-    fn artifacts_between(
-        &self,
-        range: &RangeInclusive<Digest>,
-        take: &mut dyn FnMut(Row),
-        findings: &mut Vec<Finding>,
-    ) -> Result<()>;
-
-    /// Returns the blobs that checking every artifact does not read.
-    fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<BlobHash>>;
 
     /// Checks that the mention index can be read and is sorted, and, in a full check, whether it has exactly one entry for
     /// every digest that a capture mentions. If the returned flag is false, [`Inspection::unlisted`] should be called for
@@ -111,9 +118,6 @@ pub trait Inspection: Send {
 
     /// Returns whether the vault contains this capture of the artifact `core`.
     fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool>;
-
-    /// Returns the captures whose seals bind them to the artifact `core`, whatever artifact their rows refer to.
-    fn sealed(&self, core: CoreHash) -> Result<Vec<CaptureHash>>;
 
     /// Reads the stored bytes of a blob and hashes them again. Returns a finding if they are missing or damaged.
     fn stored_bytes(&self, blob: BlobHash) -> Result<std::result::Result<StoredBytes, Finding>>;

@@ -6,11 +6,14 @@ use super::{
     DamagedValue, Dialect, SqlRow, SqlValue, TOMBSTONE, differently_derived, journaled_row, journaled_rows,
     tombstone,
 };
+use crate::artifact::CREATED_AT;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, hex};
 use crate::storage::Result;
 use crate::storage::catalog::Row;
-use crate::storage::check::finding::{Finding, FindingInfo, INDEX_DIFFERS, SURPLUS_ROW, Subject};
-use crate::storage::check::{JournaledTable, KindFacts, UnreadRows};
+use crate::storage::check::finding::{
+    DIFFERENT_ROW, Finding, FindingInfo, INDEX_DIFFERS, SURPLUS_ROW, Subject,
+};
+use crate::storage::check::{CatalogInspection, JournaledTable, KindFacts, UnreadRows};
 use crate::storage::seal::seal;
 
 /// A check of a database.
@@ -27,6 +30,63 @@ pub(in crate::storage) trait SqlInspection {
         findings: &mut Vec<Finding>,
         take: &mut dyn FnMut(&SqlRow) -> std::result::Result<(), DamagedValue>,
     ) -> Result<bool>;
+}
+
+impl<I: SqlInspection> CatalogInspection for I {
+    fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
+        let mut kinds = Vec::new();
+        let columns = I::DIALECT.form_of_kinds();
+        let sql = format!("SELECT name, stated_by, {columns} FROM kind ORDER BY name");
+        self.query(&sql, &Subject::Table("kind".to_owned()), findings, &mut |row| {
+            kinds.push(KindFacts {
+                name: row.text(0)?,
+                inverse_relation: row.optional_text(1)?,
+                is_directory: row.flag(2)?,
+                member: row.optional_text(3)?,
+            });
+            Ok(())
+        })?;
+        Ok(kinds)
+    }
+
+    /// The index by which they are found may be incomplete.
+    fn artifacts_between(
+        &self,
+        range: &RangeInclusive<Digest>,
+        take: &mut dyn FnMut(Row),
+        findings: &mut Vec<Finding>,
+    ) -> Result<()> {
+        let (table, subject) = (JournaledTable::Artifact, Subject::Table("artifact".to_owned()));
+        let [first, last] = [range.start(), range.end()].map(|digest| I::DIALECT.literal(digest));
+        let rows = journaled_rows(I::DIALECT, table).replace("NOT INDEXED", "");
+        let sql = format!("{rows} WHERE {}", I::DIALECT.is_between("a.core", &first, &last));
+        let mut take = |row: &SqlRow| take_journaled(table, row, take, &mut Vec::new());
+        self.query(&sql, &subject, findings, &mut take).map(drop)
+    }
+
+    fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<BlobHash>> {
+        let mut blobs = Vec::new();
+        let sql = blobs_without_captures(I::DIALECT, true);
+        self.query(&sql, &Subject::Table("blob".to_owned()), findings, &mut |row| {
+            blobs.push(BlobHash(row.digest(0)?));
+            Ok(())
+        })?;
+        Ok(blobs)
+    }
+
+    fn sealed(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
+        let mut sealed = Vec::new();
+        let sql = format!("SELECT {}, c.seal FROM {}", I::DIALECT.capture_hash(), I::DIALECT.captures());
+        // A row that cannot be read does not have the seal.
+        self.query(&sql, &Subject::Table("capture".to_owned()), &mut Vec::new(), &mut |row| {
+            let capture = row.capture(0)?;
+            if row.bytes(1)? == seal(core, capture) {
+                sealed.push(capture);
+            }
+            Ok(())
+        })?;
+        Ok(sealed)
+    }
 }
 
 /// A query of which each row is a finding.
@@ -99,6 +159,21 @@ impl Question {
     }
 }
 
+/// Returns the question for artifacts whose creation time is not the one that they state.
+pub(in crate::storage) fn wrong_creation_times(dialect: Dialect) -> Question {
+    // Not through indexes of artifacts, which may be what is wrong.
+    let without_index = if dialect == Dialect::Sqlite { "NOT INDEXED" } else { "" };
+    let sql = format!(
+        "SELECT a.core FROM artifact a {without_index} LEFT JOIN
+           (SELECT a.id, max(t.number) AS number FROM artifact a {}
+             WHERE t.name = '{CREATED_AT}' GROUP BY a.id) n ON n.id = a.id
+          WHERE a.created_at IS DISTINCT FROM n.number ORDER BY a.core",
+        dialect.attributes()
+    );
+    let detail = "artifact: created_at does not match its attributes";
+    Question::new(DIFFERENT_ROW, QuestionSubject::Artifact, detail, sql)
+}
+
 /// Adds the findings that questions give.
 pub(in crate::storage) fn ask(
     inspection: &impl SqlInspection,
@@ -131,22 +206,6 @@ pub(in crate::storage) fn journaled_rows_of<I: SqlInspection>(
     Ok(UnreadRows { numbers: Vec::new(), are_incomplete: !is_whole })
 }
 
-/// Passes the rows of the artifacts with core hashes in a range to `take`. The index by which they are found may be
-/// incomplete.
-pub(in crate::storage) fn artifacts_between<I: SqlInspection>(
-    inspection: &I,
-    range: &RangeInclusive<Digest>,
-    take: &mut dyn FnMut(Row),
-    findings: &mut Vec<Finding>,
-) -> Result<()> {
-    let (table, subject) = (JournaledTable::Artifact, Subject::Table("artifact".to_owned()));
-    let [first, last] = [range.start(), range.end()].map(|digest| I::DIALECT.literal(digest));
-    let rows = journaled_rows(I::DIALECT, table).replace("NOT INDEXED", "");
-    let sql = format!("{rows} WHERE {}", I::DIALECT.is_between("a.core", &first, &last));
-    let mut take = |row: &SqlRow| take_journaled(table, row, take, &mut Vec::new());
-    inspection.query(&sql, &subject, findings, &mut take).map(drop)
-}
-
 /// Passes a row of [`journaled_rows`] to `take`, and adds a finding if what is derived from its other columns differs.
 pub(in crate::storage) fn take_journaled(
     table: JournaledTable,
@@ -161,45 +220,6 @@ pub(in crate::storage) fn take_journaled(
     Ok(())
 }
 
-/// Returns the kinds as the vault records them.
-pub(in crate::storage) fn stored_kinds<I: SqlInspection>(
-    inspection: &I,
-    findings: &mut Vec<Finding>,
-) -> Result<Vec<KindFacts>> {
-    let mut kinds = Vec::new();
-    let columns = I::DIALECT.form_of_kinds();
-    let sql = format!("SELECT name, stated_by, {columns} FROM kind ORDER BY name");
-    inspection.query(&sql, &Subject::Table("kind".to_owned()), findings, &mut |row| {
-        kinds.push(KindFacts {
-            name: row.text(0)?,
-            inverse_relation: row.optional_text(1)?,
-            is_directory: row.flag(2)?,
-            member: row.optional_text(3)?,
-        });
-        Ok(())
-    })?;
-    Ok(kinds)
-}
-
-/// Returns the captures whose seals bind them to an artifact, whatever artifact their rows refer to.
-pub(in crate::storage) fn captures_sealed_for<I: SqlInspection>(
-    inspection: &I,
-    core: CoreHash,
-) -> Result<Vec<CaptureHash>> {
-    let mut sealed = Vec::new();
-    let dialect = I::DIALECT;
-    let sql = format!("SELECT {}, c.seal FROM {}", dialect.capture_hash(), dialect.captures());
-    // A row that cannot be read does not have the seal.
-    inspection.query(&sql, &Subject::Table("capture".to_owned()), &mut Vec::new(), &mut |row| {
-        let capture = row.capture(0)?;
-        if row.bytes(1)? == seal(core, capture) {
-            sealed.push(capture);
-        }
-        Ok(())
-    })?;
-    Ok(sealed)
-}
-
 /// Returns the query for blobs `b` that no capture needs, of an artifact that there is if `of_artifacts`.
 pub(in crate::storage) fn blobs_without_captures(dialect: Dialect, of_artifacts: bool) -> String {
     let owner = if of_artifacts { "JOIN artifact a ON a.id = c.artifact" } else { "" };
@@ -211,20 +231,6 @@ pub(in crate::storage) fn blobs_without_captures(dialect: Dialect, of_artifacts:
             AND {} ORDER BY b.digest",
         dialect.is_kept_blob()
     )
-}
-
-/// Returns the blobs that checking every artifact does not read.
-pub(in crate::storage) fn unreferenced_blobs<I: SqlInspection>(
-    inspection: &I,
-    findings: &mut Vec<Finding>,
-) -> Result<Vec<BlobHash>> {
-    let mut blobs = Vec::new();
-    let sql = blobs_without_captures(I::DIALECT, true);
-    inspection.query(&sql, &Subject::Table("blob".to_owned()), findings, &mut |row| {
-        blobs.push(BlobHash(row.digest(0)?));
-        Ok(())
-    })?;
-    Ok(blobs)
 }
 
 /// Finds the artifacts that are recorded as removed and whose bytes are still in the vault.

@@ -39,8 +39,8 @@ pub(in crate::storage) use find::{PAGE_COLUMNS, SortExpression, matching, page_a
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use inspection::blobs_without_captures;
 pub(in crate::storage) use inspection::{
-    Question, QuestionSubject, SqlInspection, artifacts_between, ask, captures_sealed_for, journaled_rows_of,
-    stored_kinds, take_journaled, undeleted_artifacts, unreferenced_blobs,
+    Question, QuestionSubject, SqlInspection, ask, journaled_rows_of, take_journaled, undeleted_artifacts,
+    wrong_creation_times,
 };
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use names::{has_namesake_condition, is_original};

@@ -17,7 +17,6 @@ mod search;
 mod structure;
 
 use std::cell::{Cell, RefCell};
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use postgres::Row;
@@ -33,8 +32,8 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::catalog::Row as CatalogRow;
 use crate::storage::check::finding::{DAMAGED_BYTES, Finding, Subject, UNREADABLE};
 use crate::storage::check::{
-    CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable, KindFacts,
-    ReadCapture, StoredBytes, UnreadRows,
+    CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable, ReadCapture,
+    StoredBytes, UnreadRows,
 };
 use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow};
 use crate::storage::{PayloadDefect, Result};
@@ -182,10 +181,6 @@ impl Inspection for DatabaseInspection<'_> {
         Ok(findings)
     }
 
-    fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
-        sql::stored_kinds(self, findings)
-    }
-
     fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool> {
         self.entries_of_journal(take, findings)
     }
@@ -201,19 +196,6 @@ impl Inspection for DatabaseInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows> {
         sql::journaled_rows_of(self, table, take, findings)
-    }
-
-    fn artifacts_between(
-        &self,
-        range: &RangeInclusive<Digest>,
-        take: &mut dyn FnMut(CatalogRow),
-        findings: &mut Vec<Finding>,
-    ) -> Result<()> {
-        sql::artifacts_between(self, range, take, findings)
-    }
-
-    fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<BlobHash>> {
-        sql::unreferenced_blobs(self, findings)
     }
 
     fn mentions_index(&self, integrity: IntegrityLevel) -> Result<(Vec<Finding>, bool)> {
@@ -265,10 +247,6 @@ impl Inspection for DatabaseInspection<'_> {
         let sql = "SELECT 1 FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = $1 AND a.core = $2 LIMIT 1";
         let row = self.session.row(sql, &[&capture, &core]);
         Ok(row.map_err(|failure| failure.at(self.session.server().name()))?.is_some())
-    }
-
-    fn sealed(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
-        sql::captures_sealed_for(self, core)
     }
 
     fn stored_bytes(&self, blob: BlobHash) -> Result<std::result::Result<StoredBytes, Finding>> {

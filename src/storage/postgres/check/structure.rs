@@ -1,7 +1,6 @@
 //! Checks that do not read stored bytes: rows that are there twice, refer to missing ones, or contradict each other.
 
 use super::DatabaseInspection;
-use crate::artifact::CREATED_AT;
 use crate::storage::Result;
 use crate::storage::check::finding::{
     DAMAGED_BYTES, DIFFERENT_ROW, Finding, MISSING_BYTES, SCHEMA_DIFFERS, SURPLUS_ROW,
@@ -50,6 +49,7 @@ impl DatabaseInspection<'_> {
         let mut questions = Vec::new();
         questions.extend(KEYS.iter().map(|key| duplicates(*key)));
         questions.extend(REFERENCES.iter().map(|reference| references(*reference)));
+        questions.push(sql::wrong_creation_times(Dialect::Postgres));
         questions.extend(of_rows());
         questions.extend(of_blobs());
         sql::ask(self, &questions, findings)
@@ -76,19 +76,8 @@ fn references((table, column, parent, key): (&'static str, &str, &str, &str)) ->
     Question::new(SURPLUS_ROW, QuestionSubject::Table(table), detail, sql)
 }
 
-fn of_rows() -> [Question; 3] {
+fn of_rows() -> [Question; 2] {
     [
-        Question::new(
-            DIFFERENT_ROW,
-            QuestionSubject::Artifact,
-            "artifact: created_at does not match its attributes",
-            format!(
-                "SELECT a.core FROM artifact a LEFT JOIN
-                   (SELECT artifact, max(number) AS number FROM attribute WHERE name = '{CREATED_AT}' GROUP BY artifact) t
-                     ON t.artifact = a.id
-                  WHERE a.created_at IS DISTINCT FROM t.number ORDER BY a.core"
-            ),
-        ),
         Question::new(
             DIFFERENT_ROW,
             QuestionSubject::Table("role"),

@@ -14,7 +14,6 @@ mod structure;
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -34,8 +33,8 @@ use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::catalog::{MentionRole, Row};
 use crate::storage::check::finding::{DAMAGED_BYTES, Finding, INDEX_DIFFERS, Subject, UNREADABLE};
 use crate::storage::check::{
-    CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable, KindFacts,
-    ReadCapture, StoredBytes, UnreadRows,
+    CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable, ReadCapture,
+    StoredBytes, UnreadRows,
 };
 use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow, SqlSession};
 
@@ -130,10 +129,6 @@ impl Inspection for FileInspection<'_> {
         Ok(findings)
     }
 
-    fn kinds(&self, findings: &mut Vec<Finding>) -> Result<Vec<KindFacts>> {
-        sql::stored_kinds(self, findings)
-    }
-
     fn journal(&self, take: &mut dyn FnMut(JournalRow<'_>), findings: &mut Vec<Finding>) -> Result<bool> {
         let table = Subject::Table("journal".to_owned());
         Ok(self.look(table, findings, || self.entries(None, take))?.is_some())
@@ -152,19 +147,6 @@ impl Inspection for FileInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<UnreadRows> {
         self.rows_of(table, take, findings)
-    }
-
-    fn artifacts_between(
-        &self,
-        range: &RangeInclusive<Digest>,
-        take: &mut dyn FnMut(Row),
-        findings: &mut Vec<Finding>,
-    ) -> Result<()> {
-        sql::artifacts_between(self, range, take, findings)
-    }
-
-    fn unreferenced_blobs(&self, findings: &mut Vec<Finding>) -> Result<Vec<BlobHash>> {
-        sql::unreferenced_blobs(self, findings)
     }
 
     fn mentions_index(&self, integrity: IntegrityLevel) -> Result<(Vec<Finding>, bool)> {
@@ -212,10 +194,6 @@ impl Inspection for FileInspection<'_> {
     fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
         let id = capture_id(&self.connection, core, capture);
         Ok(id.map_err(|error| StorageError::from_sqlite(self.path, error))?.is_some())
-    }
-
-    fn sealed(&self, core: CoreHash) -> Result<Vec<CaptureHash>> {
-        sql::captures_sealed_for(self, core)
     }
 
     fn stored_bytes(&self, blob: BlobHash) -> Result<std::result::Result<StoredBytes, Finding>> {

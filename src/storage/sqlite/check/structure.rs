@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use rusqlite::{ErrorCode, Row};
 
 use super::FileInspection;
-use crate::artifact::CREATED_AT;
 use crate::digest::Digest;
 use crate::storage::check::IntegrityLevel;
 use crate::storage::check::finding::{
     DAMAGED_BYTES, DIFFERENT_ROW, FILE_DAMAGED, Finding, MISSING_BYTES, PAGE_SHARED, SCHEMA_DIFFERS,
     SURPLUS_ROW, Subject,
 };
-use crate::storage::sql::{self, Question, QuestionSubject};
+use crate::storage::sql::{self, Dialect, Question, QuestionSubject};
 use crate::storage::sqlite::dictionaries::DictionarySeal;
 use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::ids::MAX_ROW;
@@ -169,7 +168,7 @@ impl FileInspection<'_> {
 }
 
 fn questions() -> Vec<Question> {
-    use QuestionSubject::{AnyTable, Artifact, Blob, Table};
+    use QuestionSubject::{AnyTable, Blob, Table};
     // Not through indexes of blobs, which may be what is wrong.
     let of_blobs = |select: &str| format!("SELECT {select} FROM blob NOT INDEXED");
     vec![
@@ -221,16 +220,6 @@ fn questions() -> Vec<Question> {
                   WHERE {SURPLUS_DIGESTS} OR {SURPLUS_DICTIONARY} ORDER BY b.digest"
             ),
         ),
-        Question::new(
-            DIFFERENT_ROW,
-            Artifact,
-            "artifact: created_at does not match its attributes",
-            format!(
-                "SELECT a.core FROM artifact a NOT INDEXED WHERE a.created_at IS NOT
-                   (SELECT max(v.number) FROM attribute t CROSS JOIN attribute_value v ON v.id = t.value
-                     WHERE t.artifact = a.id AND v.name = '{CREATED_AT}')
-                  ORDER BY a.core"
-            ),
-        ),
+        sql::wrong_creation_times(Dialect::Sqlite),
     ]
 }
