@@ -136,8 +136,7 @@ pub trait Repairs {
     /// the journal, and the rows that say which bytes are stored.
     fn repair_structures(&self, found: &[Finding]) -> Result<Vec<Repair>>;
 
-    /// Stores `bytes` as the blob with this hash unless the vault has it undamaged. Repairs nothing if they have another
-    /// hash.
+    /// Stores `bytes`, which have this hash, as the blob with it unless the vault has it undamaged.
     fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>>;
 
     /// Writes the rows that follow from the journal alone, and deletes those that refer to missing ones. Captures whose bytes

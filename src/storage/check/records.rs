@@ -7,6 +7,7 @@ use super::finding::{Finding, Subject};
 use crate::artifact::{Admitted, Signature};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::catalog::Row;
+use crate::storage::entry::Entry;
 use crate::storage::{JournalCheck, StoredMember};
 use crate::validation::Violation;
 
@@ -147,6 +148,18 @@ pub struct ReadmittedArtifact {
     pub captures: Vec<(CaptureId, Option<Admitted>)>,
 }
 
+impl ReadmittedArtifact {
+    /// Returns the captures that were admitted, with their numbers.
+    pub(in crate::storage) fn admitted(&self) -> impl Iterator<Item = (i64, &Admitted)> {
+        self.captures.iter().filter_map(|(id, admitted)| Some((id.0, admitted.as_ref()?)))
+    }
+
+    /// Returns whether all captures were admitted, so that the rows of the artifact follow from them.
+    pub(in crate::storage) fn is_complete(&self) -> bool {
+        self.captures.iter().all(|(_, admitted)| admitted.is_some())
+    }
+}
+
 /// The outcome of reindexing an artifact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReindexOutcome {
@@ -163,4 +176,10 @@ pub struct Repair {
     pub subject: Subject,
     /// The action, such as `dropped`.
     pub did: &'static str,
+}
+
+impl From<&Repair> for Entry {
+    fn from(Repair { subject, did }: &Repair) -> Self {
+        Self::Repair { did: (*did).to_owned(), subject: subject.to_string() }
+    }
 }

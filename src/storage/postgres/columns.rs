@@ -4,7 +4,6 @@ use chrono::{DateTime, Utc};
 use postgres::Row;
 use postgres::types::FromSql;
 
-use crate::artifact::{Signature, SignatureState};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::text;
@@ -73,12 +72,4 @@ pub(super) fn time(row: &Row, index: usize) -> PostgresResult<DateTime<Utc>> {
 /// Returns the time of a number of milliseconds.
 pub(super) fn from_millis(millis: i64) -> PostgresResult<DateTime<Utc>> {
     DateTime::from_timestamp_millis(millis).ok_or_else(|| PostgresError::damaged("a time is out of range"))
-}
-
-/// Returns the signature in two columns from `first` on.
-pub(super) fn signature(row: &Row, first: usize) -> PostgresResult<Option<Signature>> {
-    let Some(state) = value::<Option<&str>>(row, first)? else { return Ok(None) };
-    let state = SignatureState::named(state)
-        .ok_or_else(|| PostgresError::damaged("a signature has no such state"))?;
-    Ok(Some(Signature { state, key_id: optional_text(row, first + 1)? }))
 }

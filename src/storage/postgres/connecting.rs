@@ -45,7 +45,7 @@ pub(super) type LastFailure = Arc<Mutex<Option<ConnectionFailure>>>;
 
 /// The reason that no connection was opened.
 #[derive(Clone, Debug)]
-pub(super) enum ConnectionFailure {
+pub(in crate::storage) enum ConnectionFailure {
     /// The server or the driver reports it.
     Reported(Arc<Error>),
     /// The server did not answer for this time.

@@ -12,7 +12,7 @@ use crate::storage::{ErrorKind, StorageError};
 
 /// An error of a statement, of a connection or of what they return.
 #[derive(Debug)]
-pub(super) enum PostgresError {
+pub(in crate::storage) enum PostgresError {
     /// The server or the connection reports it.
     Server(Arc<Error>),
     /// The server did not answer.

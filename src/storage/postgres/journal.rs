@@ -1,6 +1,7 @@
 //! Appending journal entries.
 
 use chrono::{DateTime, Utc};
+use postgres::Row;
 
 use super::columns::{count, digest, from_millis, value};
 use super::error::{PostgresError, PostgresResult};
@@ -33,27 +34,23 @@ impl PostgresJournalWriter {
         if is_incomplete { Err(recorded::incomplete(session.server().name()).into()) } else { Ok(recorder) }
     }
 
+    /// Waits for other writers. Returns the row of the end of the journal, with the version of the vault.
+    pub(super) fn wait(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<Row>> {
+        // What changes the schema locks the same rows. Under the lock, the version is what it is, not what it was when the
+        // transaction began.
+        let sql = "SELECT h.seq, h.at, h.chain, v.format_version, h.is_incomplete FROM head h, vault v WHERE h.id = 1 AND v.id = 1
+                      FOR UPDATE OF h FOR SHARE OF v";
+        let _wait = Wait::begin(|| format!("another writer of {}", session.server().name()));
+        session.row(sql, &[])
+    }
+
     /// Like [`PostgresJournalWriter::lock`], also of a vault that is an incomplete copy, and returns whether it is one.
     pub(super) fn lock_any(
         session: &DatabaseTransaction<'_>,
         actor: Option<&Actor>,
         at: DateTime<Utc>,
     ) -> PostgresResult<(Self, bool)> {
-        // What changes the schema locks the same rows. Under the lock, the version is what it is, not what it was when the
-        // transaction began.
-        let sql = "SELECT h.seq, h.at, h.chain, v.format_version, h.is_incomplete FROM head h, vault v WHERE h.id = 1 AND v.id = 1
-                      FOR UPDATE OF h FOR SHARE OF v";
-        let _wait = Wait::begin(|| format!("another writer of {}", session.server().name()));
-        Self::read(session, sql, actor, at)
-    }
-
-    fn read(
-        session: &DatabaseTransaction<'_>,
-        sql: &str,
-        actor: Option<&Actor>,
-        at: DateTime<Utc>,
-    ) -> PostgresResult<(Self, bool)> {
-        let row = session.row(sql, &[])?.ok_or_else(|| PostgresError::damaged("the journal has no head"))?;
+        let row = Self::wait(session)?.ok_or_else(|| PostgresError::damaged("the journal has no head"))?;
         expect_current(session.server().name(), value(&row, 3)?)?;
         let head = Head { seq: count(&row, 0)?, chain: digest(&row, 2)? };
         let last = value::<Option<i64>>(&row, 1)?.map(from_millis).transpose()?;

@@ -7,7 +7,6 @@ use super::check::DatabaseInspection;
 use super::columns::count;
 use super::error::{PostgresError, PostgresResult};
 use super::journal::PostgresJournalWriter;
-use super::put::reindex::Rebuild;
 use super::session::DatabaseTransaction;
 use super::unreferenced::{
     DeletableObjects, GRACE, UNREFERENCED, condemn_all, deletable, forget_blobs, forget_objects, orphans,
@@ -17,13 +16,9 @@ use crate::clock;
 use crate::storage::check::{Inspection, ReadmittedArtifact, ReindexOutcome, Repairs};
 use crate::storage::entry::Entry;
 use crate::storage::interface::{Erasure, Maintenance, ReclaimResult, ReclaimableSpace, Remnant};
-use crate::storage::{BUSY_TIMEOUT, Result};
+use crate::storage::{BUSY_TIMEOUT, Result, sql};
 
 impl PostgresStorage {
-    fn rebuild(&self) -> Rebuild<'_> {
-        Rebuild { server: &self.server, names: &self.names, actor: self.actor(), at: clock::now() }
-    }
-
     /// Counts the blobs in the database that nothing has: those of a batch whose artifacts were removed while it was
     /// stored.
     fn count_unreferenced(session: &DatabaseTransaction<'_>) -> PostgresResult<ReclaimableSpace> {
@@ -136,11 +131,11 @@ impl Maintenance for PostgresStorage {
     }
 
     fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>> {
-        self.rebuild().artifacts(batch).map_err(|failure| failure.at(self.server.name()))
+        sql::reindex(self, batch)
     }
 
     fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
-        self.rebuild().finish(artifacts, not_admitted).map_err(|failure| failure.at(self.server.name()))
+        sql::finish_reindex(self, artifacts, not_admitted)
     }
 
     fn reclaimable(&self) -> Result<ReclaimableSpace> {

@@ -152,22 +152,14 @@ impl NameRegistry {
         Ok(Arc::new(names))
     }
 
-    /// Returns names that include those of artifacts, as this program defines them. The session must hold the lock of
-    /// writers.
+    /// Returns names that include those of artifacts, whose kinds are stored, as this program defines them. The session must hold
+    /// the lock of writers.
     pub(super) fn corrected(session: &DatabaseTransaction<'_>, all: &[&Admitted]) -> PostgresResult<Self> {
         let mut names = Self::read(session)?;
-        let mut kinds: BTreeMap<&str, Kind> = BTreeMap::new();
         let mut used: BTreeMap<(&str, &str), (Kind, &Role)> = BTreeMap::new();
         for admitted in all {
             let kind = admitted.kind();
-            kinds.insert(kind.name(), kind);
             used.extend(roles(admitted).map(|role| ((kind.name(), role.name), (kind, role))));
-        }
-        for kind in kinds.into_values() {
-            match names.kind_id(kind.name()) {
-                Some(id) => correct_kind(session, id, kind)?,
-                None => drop(names.insert_kind(session, kind)?),
-            }
         }
         for (kind, role) in used.into_values() {
             match (names.role_id(kind, role), names.kind_id(kind.name())) {
@@ -244,16 +236,6 @@ impl NameRegistry {
 /// Returns the roles of the mentions of an artifact.
 fn roles(admitted: &Admitted) -> impl Iterator<Item = &'static Role> {
     admitted.draft().mentions.iter().map(|mention| mention.role)
-}
-
-/// Corrects the stored properties of a kind.
-fn correct_kind(session: &DatabaseTransaction<'_>, id: i16, kind: Kind) -> PostgresResult<()> {
-    session.execute(
-        "UPDATE kind SET stated_by = $2, is_directory = $3
-          WHERE id = $1 AND (stated_by, is_directory) IS DISTINCT FROM ($2, $3)",
-        &[&id, &kind.inverse_relation(), &kind.is_of_directories()],
-    )?;
-    Ok(())
 }
 
 /// Corrects the stored properties of a role.

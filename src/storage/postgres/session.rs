@@ -34,7 +34,7 @@ enum Checked {
 }
 
 /// A transaction. It is rolled back unless it is committed.
-pub(super) struct DatabaseTransaction<'s> {
+pub(in crate::storage) struct DatabaseTransaction<'s> {
     server: &'s PostgresServer,
     client: RefCell<PostgresPooledConnection>,
     is_open: Cell<bool>,

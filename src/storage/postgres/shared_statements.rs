@@ -171,10 +171,10 @@ impl SqlSession for DatabaseTransaction<'_> {
         Self::each(self, sql, &[], &mut |row| Ok(take(&shared_row(row)?)?))
     }
 
-    fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> PostgresResult<()> {
+    fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> PostgresResult<u64> {
         let parameters: Vec<&dyn Parameter> =
             parameters.iter().map(|value| value as &dyn Parameter).collect();
-        Self::execute(self, &sql.replace('?', "$"), &parameters).map(drop)
+        Self::execute(self, &sql.replace('?', "$"), &parameters)
     }
 
     fn insert(&self, table: &SqlTable, mut rows: Vec<Vec<SqlValue>>) -> PostgresResult<()> {

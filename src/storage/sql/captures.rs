@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::stored::signature;
 use super::{
     DamagedValue, Dialect, SqlResult, SqlRow, SqlSession, SqlSnapshot, SqlValue, in_order, read_rows,
     read_rows_of,
 };
-use crate::artifact::{Signature, SignatureState, parse_manifest};
+use crate::artifact::{Admitted, parse_manifest};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::interface::{
     CaptureQueries, CaptureRecord, CaptureTarget, FileRecord, MemberRecord, SharedFile,
@@ -17,10 +18,6 @@ use crate::storage::{PayloadDefect, Result, StorageError};
 /// Returns the capture in the columns of [`Dialect::capture_columns`](super::Dialect).
 fn capture_record(row: &SqlRow) -> std::result::Result<CaptureRecord, DamagedValue> {
     let warnings = row.optional_text(5)?.map(|warnings| serde_json::from_str(&warnings)).transpose();
-    let state = row.optional_text(6)?.map(|state| {
-        SignatureState::named(&state).ok_or(DamagedValue::new(6, "a signature has no such state"))
-    });
-    let key_id = row.optional_text(7)?;
     Ok(CaptureRecord {
         artifact: row.core(0)?,
         capture: row.capture(1)?,
@@ -28,9 +25,16 @@ fn capture_record(row: &SqlRow) -> std::result::Result<CaptureRecord, DamagedVal
         added_at: row.time(3)?,
         seen_at: row.time(4)?,
         warnings: warnings.map_err(|_| DamagedValue::new(5, "warnings are no list"))?.unwrap_or_default(),
-        signature: state.transpose()?.map(|state| Signature { state, key_id }),
+        signature: signature(row, 6)?,
         source_path: row.optional_text(8)?,
     })
+}
+
+/// Returns the warnings of a capture as they are stored; nothing if there are none.
+pub(in crate::storage) fn warnings(admitted: &Admitted) -> std::result::Result<Option<String>, DamagedValue> {
+    let violations = admitted.report().violations();
+    let warnings = (!violations.is_empty()).then(|| serde_json::to_string(violations)).transpose();
+    warnings.map_err(|_| DamagedValue::new(5, "warnings have no JSON form"))
 }
 
 /// Returns the captures of each artifact in the order in which they were added.

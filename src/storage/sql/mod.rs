@@ -10,6 +10,8 @@ mod find;
 mod inspection;
 mod journal;
 mod names;
+mod reindex;
+mod repair;
 mod restored;
 mod search;
 mod statistics;
@@ -27,9 +29,9 @@ pub(in crate::storage) use annotations::{AnnotationChanges, annotations};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use artifacts::artifacts;
 pub(in crate::storage) use artifacts::attributes_named;
-pub(in crate::storage) use captures::captures;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use captures::captures_with;
+pub(in crate::storage) use captures::{captures, warnings};
 pub(in crate::storage) use dialect::Dialect;
 pub(in crate::storage) use find::{
     ConditionRows, ContainedArtifacts, FindSnapshot, NumberedArtifact, RequiredMention, StatementParameters,
@@ -44,7 +46,8 @@ pub(in crate::storage) use inspection::{
 };
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use names::{has_namesake_condition, is_original};
-pub(in crate::storage) use restored::{delete_strays, restore_rows};
+pub(in crate::storage) use reindex::{finish_reindex, reindex};
+pub(in crate::storage) use repair::{SqlRepairs, rebuild, repair, replay};
 pub(in crate::storage) use search::captures_between;
 pub(in crate::storage) use stored::{
     DerivedTable, captured, captured_rows, derived_row, derived_rows, differently_derived, journaled_row,
@@ -77,8 +80,8 @@ pub(in crate::storage) trait SqlSession {
         take: &mut dyn FnMut(&SqlRow) -> Result<(), DamagedValue>,
     ) -> Result<(), Self::Error>;
 
-    /// Runs a statement that returns no rows.
-    fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> Result<(), Self::Error>;
+    /// Runs a statement that returns no rows, and returns the number of rows that it changed.
+    fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> Result<u64, Self::Error>;
 
     /// Inserts rows, each with a value for every column. Rows whose key is in the table already are left out.
     fn insert(&self, table: &SqlTable, rows: Vec<Vec<SqlValue>>) -> Result<(), Self::Error>;

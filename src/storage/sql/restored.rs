@@ -1,11 +1,11 @@
 //! Writing the rows that follow from the journal again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::SqlType::{Bytes, Integer, Text};
 use super::{AnnotationChanges, Dialect, SqlSession, SqlTable, SqlValue, put_tombstones};
-use crate::digest::Digest;
-use crate::storage::annotations::ENDS;
+use crate::artifact::Kind;
+use crate::digest::{CoreHash, Digest};
 use crate::storage::catalog::Row;
 use crate::storage::check::ExpectedCatalog;
 use crate::storage::seal::seal;
@@ -55,11 +55,8 @@ const CREATE: [&str; 2] = [
 /// Writes the rows of artifacts, captures, annotations and tombstones that follow from the journal, and replaces those that
 /// were in their place. Other rows stay, and so does what is derived from stored bytes. Artifacts of kinds and captures of
 /// bytes that are not stored are left out.
-pub(in crate::storage) fn restore_rows<S: SqlSession>(
-    session: &S,
-    catalog: &ExpectedCatalog,
-) -> Result<(), S::Error> {
-    let run = |sql: &str| session.execute(sql, &[]);
+pub(super) fn restore_rows<S: SqlSession>(session: &S, catalog: &ExpectedCatalog) -> Result<(), S::Error> {
+    let run = |sql: &str| session.execute(sql, &[]).map(drop);
     CREATE.into_iter().try_for_each(run)?;
     let mut artifacts = TemporaryRows { session, table: &EXPECTED_ARTIFACT, waiting: Vec::new() };
     let mut captures = TemporaryRows { session, table: &EXPECTED_CAPTURE, waiting: Vec::new() };
@@ -190,22 +187,96 @@ fn upsert(table: &str, columns: &[&str], values: &str) -> String {
     )
 }
 
-/// Deletes rows that refer to artifacts and captures that do not exist, before others could get their numbers. Returns the
-/// names of their tables.
-pub(in crate::storage) fn delete_strays<S: SqlSession>(
+/// Inserts the rows of kinds that are missing, and gives all what this program says of them.
+pub(super) fn restore_kinds<S: SqlSession>(
     session: &S,
+    catalog: &ExpectedCatalog,
+    kinds: &[Kind],
+) -> Result<(), S::Error> {
+    let artifact = |row| if let Row::Artifact { core, kind, .. } = row { Some((kind, core)) } else { None };
+    for (name, core) in catalog.rows().filter_map(artifact).collect::<BTreeMap<_, _>>() {
+        insert_kind(session, &name, core)?;
+    }
+    kinds.iter().try_for_each(|kind| correct_kind(session, *kind))
+}
+
+/// Inserts the row of a kind if it is missing. It gets the number that an artifact of the kind has, so that other rows still
+/// refer to it.
+pub(super) fn insert_kind<S: SqlSession>(session: &S, name: &str, of: CoreHash) -> Result<(), S::Error> {
+    let (column, value) = match S::DIALECT {
+        Dialect::Sqlite => ("", ""),
+        Dialect::Postgres => (", is_directory", ", false"),
+    };
+    let sql = format!(
+        "INSERT INTO kind (id, name{column}) SELECT coalesce(
+           (SELECT a.kind FROM artifact a WHERE {} AND a.kind NOT IN (SELECT id FROM kind)),
+           (SELECT max(n.id) + 1 FROM (SELECT id FROM kind UNION ALL SELECT kind FROM artifact) n), 1), ?1{value}
+          WHERE NOT EXISTS (SELECT 1 FROM kind WHERE name = ?1)",
+        S::DIALECT.same_digest("a.core", "?2")
+    );
+    session.execute(&sql, &[name.into(), (&of.0).into()]).map(drop)
+}
+
+/// Gives the row of a kind what this program says of it.
+pub(super) fn correct_kind<S: SqlSession>(session: &S, kind: Kind) -> Result<(), S::Error> {
+    let (column, value) = match S::DIALECT {
+        Dialect::Sqlite => ("member", "?3"),
+        Dialect::Postgres => ("is_directory", "?3 IS NULL"),
+    };
+    let sql = format!(
+        "UPDATE kind SET stated_by = ?2, {column} = {value}
+          WHERE name = ?1 AND (stated_by, {column}) IS DISTINCT FROM (?2, {value})"
+    );
+    let parameters = [kind.name().into(), kind.inverse_relation().into(), kind.document_member().into()];
+    session.execute(&sql, &parameters).map(drop)
+}
+
+/// Returns the tables of what is derived from the bytes of captures, except what they mention, with the columns that refer to
+/// captures or artifacts.
+pub(super) fn derived_tables(dialect: Dialect) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let edges = (dialect == Dialect::Postgres).then_some("edge");
+    let artifacts = ["attribute", "identity", "name_mention"].into_iter().chain(edges);
+    artifacts.map(|table| (table, "artifact")).chain([("member", "capture")])
+}
+
+/// Deletes derived rows, and those of other tables, whose columns refer to artifacts or captures that do not exist. Returns the
+/// names of their tables.
+pub(super) fn delete_strays<S: SqlSession>(
+    session: &S,
+    others: &[(&'static str, &'static str)],
 ) -> Result<BTreeSet<&'static str>, S::Error> {
-    let artifacts = ["attribute", "identity", "name_mention"].map(|table| (table, "artifact"));
-    let artifacts = ENDS.into_iter().chain(artifacts).map(|(table, column)| (table, column, "artifact"));
-    let captures = ["member", "mention_list"].map(|table| (table, "capture", "capture"));
-    let mut tables = BTreeSet::new();
-    for (table, column, parent) in artifacts.chain(captures) {
-        let of =
-            format!("FROM {table} WHERE NOT EXISTS (SELECT 1 FROM {parent} p WHERE p.id = {table}.{column})");
-        if !session.rows(&format!("SELECT 1 {of} LIMIT 1"), &[])?.is_empty() {
-            session.execute(&format!("DELETE {of}"), &[])?;
-            tables.insert(table);
+    let signatures = (S::DIALECT == Dialect::Sqlite).then_some(("signature", "capture"));
+    let captures = signatures.into_iter().chain([("mention_list", "capture")]);
+    let mut found = BTreeSet::new();
+    for (table, column) in others.iter().copied().chain(captures).chain(derived_tables(S::DIALECT)) {
+        let parent = if column == "capture" { "capture" } else { "artifact" };
+        let sql = format!(
+            "DELETE FROM {table} WHERE NOT EXISTS (SELECT 1 FROM {parent} p WHERE p.id = {table}.{column})"
+        );
+        if session.execute(&sql, &[])? > 0 {
+            found.insert(table);
         }
     }
-    Ok(tables)
+    Ok(found)
+}
+
+/// Tables of a vault in a file, with the conditions for rows that belong to nothing.
+const UNUSED: [(&str, &str); 3] = [
+    ("attribute", "value NOT IN (SELECT id FROM attribute_value)"),
+    (
+        "payload",
+        "blob NOT IN (SELECT id FROM blob) AND blob NOT IN (SELECT base FROM payload WHERE base IS NOT NULL)",
+    ),
+    ("dictionary", "id NOT IN (SELECT dictionary FROM payload WHERE dictionary IS NOT NULL)"),
+];
+
+/// Deletes rows that belong to nothing. Returns the names of their tables.
+pub(super) fn delete_unused<S: SqlSession>(session: &S) -> Result<Vec<&'static str>, S::Error> {
+    let mut found = Vec::new();
+    for (table, condition) in UNUSED.into_iter().filter(|_| S::DIALECT == Dialect::Sqlite) {
+        if session.execute(&format!("DELETE FROM {table} WHERE {condition}"), &[])? > 0 {
+            found.push(table);
+        }
+    }
+    Ok(found)
 }

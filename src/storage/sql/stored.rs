@@ -125,20 +125,23 @@ pub(in crate::storage) fn captured_rows(dialect: Dialect, condition: &str) -> St
     format!("SELECT c.artifact, c.id, {columns} FROM {from} WHERE {condition} ORDER BY c.id")
 }
 
+/// Returns the signature whose state is in a column, and whose key is in the next one.
+pub(super) fn signature(row: &SqlRow, column: usize) -> Result<Option<Signature>, DamagedValue> {
+    let invalid = DamagedValue::new(column, "a state of a signature is not known");
+    let Some(state) = row.optional_text(column)? else { return Ok(None) };
+    let state = SignatureState::named(&state).ok_or(invalid)?;
+    Ok(Some(Signature { state, key_id: row.optional_text(column + 1)? }))
+}
+
 /// Returns what a row of [`captured_rows`] has of a capture, without its files.
 pub(in crate::storage) fn captured(row: &SqlRow) -> Result<ReadCapture, DamagedValue> {
-    let invalid = DamagedValue::new(5, "a state of a signature is not known");
-    let signature = row.optional_text(5)?.map(|state| {
-        let state = SignatureState::named(&state).ok_or(invalid)?;
-        Ok(Signature { state, key_id: row.optional_text(6)? })
-    });
     Ok(ReadCapture {
         id: CaptureId(row.integer(1)?),
         capture: row.capture(2)?,
         size: row.integer(3)?,
         is_directory: false,
         warnings: serde_json::from_str(row.optional_text(4)?.as_deref().unwrap_or("[]")).ok(),
-        signature: signature.transpose()?,
+        signature: signature(row, 5)?,
         files: None,
         findings: Vec::new(),
     })

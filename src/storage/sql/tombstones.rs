@@ -113,5 +113,5 @@ pub(in crate::storage) fn put_tombstones<S: SqlSession>(
 /// Deletes the tombstones of artifacts.
 pub(in crate::storage) fn readmit<S: SqlSession>(session: &S, cores: &[CoreHash]) -> SqlResult<(), S> {
     let sql = format!("DELETE FROM tombstone WHERE {}", S::DIALECT.is_in("core", "?1"));
-    session.execute(&sql, &[cores.into()])
+    session.execute(&sql, &[cores.into()]).map(drop)
 }

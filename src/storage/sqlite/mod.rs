@@ -43,7 +43,6 @@ mod rows;
 mod schema;
 mod search;
 mod shared_statements;
-mod signatures;
 mod sql;
 mod staging;
 mod statements;

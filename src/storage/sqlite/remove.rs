@@ -11,7 +11,6 @@ use super::lists::MentionListReader;
 use super::mention_index;
 use super::read::SqliteSnapshot;
 use super::search;
-use super::signatures;
 use super::unresolved::ReferenceReader;
 use crate::digest::CoreHash;
 
@@ -73,7 +72,7 @@ pub(super) fn take_out_capture(
     search::forget(connection, capture)?;
     delete("DELETE FROM mention_list WHERE capture = ?1")?;
     delete("DELETE FROM member WHERE capture = ?1")?;
-    signatures::forget(connection, capture)?;
+    delete("DELETE FROM signature WHERE capture = ?1")?;
     delete("DELETE FROM capture WHERE id = ?1")?;
     Ok(list.iter().map(|mention| (mention_index::key(&mention.digest), capture)).collect())
 }

@@ -94,8 +94,10 @@ impl SqlSession for Connection {
         Ok(())
     }
 
-    fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> rusqlite::Result<()> {
-        self.prepare_cached(sql)?.execute(params_from_iter(parameters)).map(drop)
+    fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> rusqlite::Result<u64> {
+        let mut statement = self.prepare_cached(sql)?;
+        let parameters = params_from_iter(parameters.iter().take(statement.parameter_count()));
+        statement.execute(parameters).map(|rows| rows as u64)
     }
 
     fn insert(&self, table: &SqlTable, rows: Vec<Vec<SqlValue>>) -> rusqlite::Result<()> {

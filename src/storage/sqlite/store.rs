@@ -8,16 +8,14 @@ use super::connection::{self, BUSY_TIMEOUT};
 use super::create;
 use super::dictionaries::DecompressionDictionaryCache;
 use super::edit::WriteTransaction;
+use super::fetch;
 use super::pool::{ConnectionPool, SqlitePooledConnection};
 use super::read::SqliteSnapshot;
 use super::release::BaseReplacements;
 use super::schema::{self, CreatePolicy};
 use super::wal;
-use super::{fetch, reindex};
-use crate::clock;
 use crate::digest::CoreHash;
 use crate::files::open_vaults::Registration;
-use crate::storage::check::{ReadmittedArtifact, ReindexOutcome};
 use crate::storage::interface::LogDamage;
 use crate::storage::{Actor, Result, StorageError};
 use chrono::{DateTime, Utc};
@@ -196,28 +194,6 @@ impl Store {
     /// Returns a snapshot of the current state. It does not change while it is held, whatever others write.
     pub(crate) fn snapshot(&self) -> Result<SqliteSnapshot<'_>> {
         SqliteSnapshot::begin(self.connection()?, &self.readers, &self.path, None)
-    }
-
-    /// Rebuilds all index data of the artifacts of `batch`, in one transaction. Returns the outcome of each, in their
-    /// order.
-    ///
-    /// # Errors
-    /// Same as [`Storage::put`](crate::storage::Storage::put).
-    pub fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>> {
-        let mut connection = self.connection()?;
-        reindex::artifacts(&mut connection, batch, self.actor.as_ref(), clock::now())
-            .map_err(|error| StorageError::from_sqlite(&self.path, error))
-    }
-
-    /// Completes [`Store::reindex`]: rebuilds the mention index, and records in the journal how many artifacts there
-    /// were and how many of them were not admitted.
-    ///
-    /// # Errors
-    /// Same as [`Storage::put`](crate::storage::Storage::put).
-    pub fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
-        let mut connection = self.connection()?;
-        reindex::finish(&mut connection, artifacts, not_admitted, self.actor.as_ref(), clock::now())
-            .map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
 
     pub(super) fn connection(&self) -> Result<SqlitePooledConnection<'static>> {

@@ -23,6 +23,7 @@ use crate::digest::{CoreHash, Digest};
 use crate::storage::AppendedEntry;
 use crate::storage::catalog::apply;
 use crate::storage::seal::seal;
+use crate::storage::sql;
 
 /// The interval, in blobs, at which training a dictionary for the kind is tried.
 const TRY_DICTIONARY: i64 = 256;
@@ -174,7 +175,7 @@ impl<'t> SqliteWriter<'t> {
         admitted: &Admitted,
         (at, source_entry): (i64, Option<i64>),
     ) -> rusqlite::Result<()> {
-        let warnings = warnings(admitted)?;
+        let warnings = sql::warnings(admitted)?;
         let row = (
             new.id,
             new.artifact,
@@ -208,15 +209,5 @@ impl<'t> SqliteWriter<'t> {
     /// Completes what is written at the end of a batch.
     pub(super) fn finish(self) -> rusqlite::Result<()> {
         mention_index::add(self.connection, self.entries)
-    }
-}
-
-/// Returns the warnings of an artifact in their stored form.
-pub(super) fn warnings(admitted: &Admitted) -> rusqlite::Result<Option<String>> {
-    match admitted.report().violations() {
-        [] => Ok(None),
-        violations => serde_json::to_string(violations)
-            .map(Some)
-            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into())),
     }
 }

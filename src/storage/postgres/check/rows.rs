@@ -6,12 +6,11 @@ use super::reading::read_all;
 use super::{DatabaseInspection, LARGE_ROWS, ROWS, table};
 use crate::digest::Digest;
 use crate::storage::Result;
+use crate::storage::check::JournalRow;
 use crate::storage::check::finding::{BROKEN_CHAIN, DIFFERENT_ROW, Finding, Subject};
-use crate::storage::check::{JournalReplay, JournalRow};
 use crate::storage::entry::EntryText;
 use crate::storage::postgres::columns::{digest, text, value};
 use crate::storage::postgres::error::PostgresResult;
-use crate::storage::postgres::session::DatabaseTransaction;
 
 /// The recorded end of the journal.
 #[derive(PartialEq, Eq)]
@@ -92,19 +91,6 @@ impl DatabaseInspection<'_> {
         }
         Ok(())
     }
-}
-
-/// Reads the whole journal, or returns `None` if an entry cannot be read.
-pub(in crate::storage::postgres) fn replay(
-    session: &DatabaseTransaction<'_>,
-) -> PostgresResult<Option<JournalReplay>> {
-    let mut replay = JournalReplay::begin(None);
-    let mut is_readable = true;
-    session.each("SELECT seq, at, entry, chain FROM journal ORDER BY seq", &[], &mut |row| {
-        is_readable &= take_entry(row, &mut |row| replay.take(row));
-        Ok(())
-    })?;
-    Ok(is_readable.then_some(replay))
 }
 
 /// Passes an entry to `take`, and returns whether it can be read.

@@ -3,14 +3,15 @@
 use crate::clock;
 use crate::digest::BlobHash;
 use crate::storage::check::{Repair, Subject};
-use crate::storage::postgres::blob_store::ObjectRange;
 use crate::storage::postgres::bytes::examine;
 use crate::storage::postgres::columns::blob;
-use crate::storage::postgres::encoding::{EncodedMember, encoded};
+use crate::storage::postgres::encoding::encoded;
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::postgres::unreferenced::{UNREFERENCED, discard};
+use crate::storage::postgres::unreferenced::discard;
 use crate::storage::postgres::vault::PostgresStorage;
+use crate::storage::postgres::write::blobs::replace;
+use crate::storage::sql::{self, Dialect};
 use crate::storage::{PayloadDefect, Result};
 
 impl PostgresStorage {
@@ -29,19 +30,16 @@ impl PostgresStorage {
         };
         let stored = store().map_err(|failure| failure.at(self.server.name()))?;
         let Some(part) = stored.into_iter().next() else { return Ok(Vec::new()) };
-        self.repair(|session| {
-            replace(session, (blob, bytes.len()), &encoded, part)?;
+        sql::repair(self, |session| {
+            replace(session, blob, bytes.len(), &encoded, part)?;
             Ok(vec![Repair { subject: Subject::Blob(blob), did: "restored" }])
         })
     }
 }
 
-/// Corrects the recorded hashes of those of `blobs` whose stored bytes have another hash, which captures have and no other blob.
-/// Bytes in the database are never marked to be deleted later.
-pub(super) fn correct_digests(
-    session: &DatabaseTransaction<'_>,
-    blobs: &[BlobHash],
-) -> PostgresResult<Vec<Repair>> {
+/// Corrects the recorded sizes of `blobs`, and the hashes of those whose stored bytes have another hash, which captures have and
+/// no other blob. Bytes in the database are never marked to be deleted later.
+pub(super) fn correct(session: &DatabaseTransaction<'_>, blobs: &[BlobHash]) -> PostgresResult<Vec<Repair>> {
     let mut repaired = Vec::new();
     for blob in blobs {
         let sql = "UPDATE blob SET condemned_at = NULL
@@ -50,8 +48,22 @@ pub(super) fn correct_digests(
             repaired.push(Repair { subject: Subject::Blob(*blob), did: "no longer marked for deletion" });
             continue;
         }
-        let examined = examine(session, &[*blob])?.remove(blob);
-        let Some(actual) = examined.and_then(|examined| actual(examined.bytes.err()?)) else { continue };
+        let actual = match examine(session, &[*blob])?.remove(blob).map(|examined| examined.bytes) {
+            Some(Ok(bytes)) => {
+                let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
+                let sql = "UPDATE blob SET size = $2 WHERE digest = $1 AND size <> $2";
+                if session.execute(sql, &[blob, &size])? > 0 {
+                    repaired.push(Repair {
+                        subject: Subject::Blob(*blob),
+                        did: "given the size of its bytes again",
+                    });
+                }
+                continue;
+            }
+            Some(Err(defect)) => actual(defect),
+            None => None,
+        };
+        let Some(actual) = actual else { continue };
         let sql = "UPDATE blob SET digest = $2 WHERE digest = $1
                       AND NOT EXISTS (SELECT 1 FROM blob WHERE digest = $2)
                       AND NOT EXISTS (SELECT 1 FROM member WHERE blob = $1)
@@ -68,10 +80,7 @@ pub(super) fn correct_digests(
 
 /// Drops blobs that nothing refers to; beside the database, they are deleted later.
 pub(super) fn drop_unreferenced(session: &DatabaseTransaction<'_>) -> PostgresResult<Vec<Repair>> {
-    let sql = format!(
-        "SELECT b.digest FROM blob b WHERE b.condemned_at IS NULL AND {UNREFERENCED} ORDER BY b.digest"
-    );
-    let rows = session.rows(&sql, &[])?;
+    let rows = session.rows(&sql::blobs_without_captures(Dialect::Postgres, false), &[])?;
     let blobs: Vec<BlobHash> = rows.iter().map(|row| blob(row, 0)).collect::<PostgresResult<_>>()?;
     discard(session, &blobs, clock::now())?;
     let subject = Subject::Table("blob".to_owned());
@@ -86,39 +95,4 @@ fn actual(defect: PayloadDefect) -> Option<BlobHash> {
         PayloadDefect::Object { defect, .. } => actual(*defect),
         _ => None,
     }
-}
-
-/// Records where the bytes of a blob are.
-fn replace(
-    session: &DatabaseTransaction<'_>,
-    (blob, size): (BlobHash, usize),
-    encoded: &EncodedMember,
-    part: Option<ObjectRange>,
-) -> PostgresResult<()> {
-    let object = part.as_ref().map(|part| &part.object[..]);
-    let (start, length) = (
-        part.as_ref().map(|part| part.start.cast_signed()),
-        part.as_ref().map(|part| part.length.cast_signed()),
-    );
-    if part.is_some() {
-        session.execute(
-            "INSERT INTO object (name, size) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING",
-            &[&object, &length],
-        )?;
-    }
-    session.execute(
-        "INSERT INTO blob (digest, size, encoding, bytes, object, start, length) VALUES ($1, $2, $3, $4, $5, $6, $7)
-         ON CONFLICT (digest) DO UPDATE SET size = $2, encoding = $3, bytes = $4, object = $5, start = $6, length = $7,
-           condemned_at = NULL",
-        &[
-            &blob,
-            &i64::try_from(size).unwrap_or(i64::MAX),
-            &encoded.encoding,
-            &part.is_none().then_some(&encoded.bytes[..]),
-            &object,
-            &start,
-            &length,
-        ],
-    )?;
-    Ok(())
 }

@@ -4,138 +4,164 @@
 //! after that, as by a reindexing.
 
 mod blobs;
-mod journal;
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::check::rows::replay;
+use super::columns::{text, value};
 use super::error::{PostgresError, PostgresResult};
 use super::journal::PostgresJournalWriter;
+use super::names::NameRegistry;
 use super::session::DatabaseTransaction;
 use super::vault::PostgresStorage;
+use super::write::derived::DerivedRows;
+use super::write::removal::delete_lists;
 use crate::artifact::Kind;
 use crate::clock;
-use crate::digest::{BlobHash, Digest};
-use crate::storage::catalog::Row;
+use crate::digest::BlobHash;
+use crate::storage::catalog::facts;
 use crate::storage::check::finding::BROKEN_CHAIN;
-use crate::storage::check::{ExpectedCatalog, Finding, JournalReplay, Repair, Repairs, Subject};
-use crate::storage::entry::Entry;
-use crate::storage::{BUSY_TIMEOUT, Result, sql};
+use crate::storage::check::{Finding, JournalReplay, ReadmittedArtifact, Repair, Repairs, Subject};
+use crate::storage::entry::{Entry, EntryText};
+use crate::storage::sql::{self, SqlRepairs};
+use crate::storage::{BUSY_TIMEOUT, Result};
+
+/// Statements that delete keys of lists that do not have the digest, and derive objects from the rows of blobs. Objects may be
+/// larger than the blobs in them.
+const INDEXES: &str = "
+    DELETE FROM mention_key k WHERE NOT EXISTS
+      (SELECT 1 FROM
+         (SELECT l.capture, l.group_id, substr(l.digests, i, 8) AS beginning
+            FROM mention_list l, generate_series(1, octet_length(l.digests), 32) AS i) d
+        WHERE d.capture = k.capture AND d.group_id = k.group_id AND d.beginning = int8send(k.key));
+    UPDATE object o SET size = n.size FROM
+      (SELECT object, max(start + length) AS size FROM blob WHERE object IS NOT NULL GROUP BY object) AS n
+     WHERE o.name = n.object AND o.size < n.size;
+    INSERT INTO object (name, size)
+    SELECT object, max(start + length) FROM blob b
+     WHERE object IS NOT NULL AND NOT EXISTS (SELECT 1 FROM object o WHERE o.name = b.object) GROUP BY object";
 
 impl Repairs for PostgresStorage {
     fn repair_structures(&self, found: &[Finding]) -> Result<Vec<Repair>> {
-        let mut repaired = Vec::new();
-        if found.iter().any(|finding| finding.info == BROKEN_CHAIN) {
-            repaired.append(&mut self.repair_end()?);
-        }
+        let is_chain_broken = found.iter().any(|finding| finding.info == BROKEN_CHAIN);
         let blobs = found.iter().filter_map(|finding| match finding.subject {
             Subject::Blob(blob) => Some(blob),
             _ => None,
         });
         let blobs: Vec<BlobHash> = blobs.collect();
-        if !blobs.is_empty() {
-            repaired.append(&mut self.repair(|session| blobs::correct_digests(session, &blobs))?);
-        }
-        Ok(repaired)
-    }
-
-    fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>> {
-        if BlobHash(Digest::from_content(bytes)) != blob {
+        if !is_chain_broken && blobs.is_empty() {
             return Ok(Vec::new());
         }
-        self.store_blob(blob, bytes)
-    }
-
-    fn rebuild(&self, kinds: &[Kind]) -> Result<Vec<Repair>> {
-        self.repair(|session| {
-            let mut repaired = Vec::new();
-            let mut did =
-                |table: &str, did| repaired.push(Repair { subject: Subject::Table(table.to_owned()), did });
-            if let Some(replay) = replay(session)?.filter(JournalReplay::is_proven)
-                && journal::is_whole(session, &replay)?
-            {
-                restore_kinds(session, &replay.catalog, kinds)?;
-                sql::restore_rows(session, &replay.catalog)?;
-                did("catalog", "written from the journal again");
-                if journal::restore_columns(session)? {
-                    did("journal", "given what the texts of its entries say");
-                }
-            }
-            for table in sql::delete_strays(session)? {
-                did(table, "removed rows that refer to missing ones");
-            }
+        sql::repair(self, |session| {
+            let end = if is_chain_broken { restore_end(session)? } else { None };
+            let mut repaired: Vec<Repair> = end.into_iter().collect();
+            repaired.append(&mut blobs::correct(session, &blobs)?);
             Ok(repaired)
         })
     }
 
+    fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>> {
+        self.store_blob(blob, bytes)
+    }
+
+    fn rebuild(&self, kinds: &[Kind]) -> Result<Vec<Repair>> {
+        sql::rebuild(self, kinds)
+    }
+
     fn drop_unreferenced(&self) -> Result<Vec<Repair>> {
-        self.repair(blobs::drop_unreferenced)
+        sql::repair(self, blobs::drop_unreferenced)
     }
 }
 
-impl PostgresStorage {
-    /// Restores the record of where the journal ends, on which the entries about all other repairs follow.
-    fn repair_end(&self) -> Result<Vec<Repair>> {
-        let repair = || {
-            let session = DatabaseTransaction::to_write(&self.server, BUSY_TIMEOUT)?;
-            let Some(repaired) = journal::restore_end(&session)? else { return Ok(Vec::new()) };
-            let repaired = vec![repaired];
-            record(&session, PostgresJournalWriter::lock(&session, self.actor(), clock::now())?, &repaired)?;
-            session.commit()?;
-            Ok(repaired)
-        };
-        repair().map_err(|failure: PostgresError| failure.at(self.server.name()))
-    }
+impl SqlRepairs for PostgresStorage {
+    type Session<'s> = DatabaseTransaction<'s>;
+    type Error = PostgresError;
 
-    /// Runs `work` and records its repairs in the journal, in one transaction.
-    fn repair(
+    fn write<T>(
         &self,
-        work: impl FnOnce(&DatabaseTransaction<'_>) -> PostgresResult<Vec<Repair>>,
-    ) -> Result<Vec<Repair>> {
-        let repair = || {
+        work: impl FnOnce(&DatabaseTransaction<'_>) -> PostgresResult<(T, Vec<Entry>)>,
+    ) -> Result<T> {
+        let write = || {
             let session = DatabaseTransaction::to_write(&self.server, BUSY_TIMEOUT)?;
-            let recorder = PostgresJournalWriter::lock(&session, self.actor(), clock::now())?;
-            let repaired = work(&session)?;
-            record(&session, recorder, &repaired)?;
+            PostgresJournalWriter::wait(&session)?;
+            let (done, entries) = work(&session)?;
+            // The last entry may be what was repaired.
+            let mut journal = PostgresJournalWriter::lock(&session, self.actor(), clock::now())?;
+            entries.into_iter().try_for_each(|entry| journal.append(entry))?;
+            journal.flush(&session)?;
             session.commit()?;
-            Ok(repaired)
+            // Kinds and roles may have been repaired. They are read again when they are needed.
+            self.names.set(Arc::default());
+            Ok(done)
         };
-        repair().map_err(|failure: PostgresError| failure.at(self.server.name()))
+        write().map_err(|failure: PostgresError| failure.at(self.server.name()))
+    }
+
+    fn replay(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<JournalReplay>> {
+        let Some(replay) = sql::replay(session)? else { return Ok(None) };
+        let head = replay.check.head;
+        let sql = "SELECT 1 FROM head WHERE seq = $1 AND chain = $2";
+        let is_whole = session.row(sql, &[&head.seq.cast_signed(), &head.chain])?.is_some();
+        Ok(is_whole.then_some(replay))
+    }
+
+    fn restore_entries(session: &DatabaseTransaction<'_>) -> PostgresResult<bool> {
+        let mut different: Vec<(i64, i64, String)> = Vec::new();
+        session.each("SELECT seq, at, action, entry FROM journal", &[], &mut |row| {
+            let text = text(row, 3)?;
+            if let (Ok(entry), Ok(action)) = (EntryText::parse(&text), EntryText::action(&text))
+                && let Some(at) = entry.milliseconds()
+                && (value::<i64>(row, 1).ok() != Some(at)
+                    || value::<&str>(row, 2).ok() != Some(action.as_str()))
+            {
+                different.push((value(row, 0)?, at, action));
+            }
+            Ok(())
+        })?;
+        for (seq, at, action) in &different {
+            session.execute("UPDATE journal SET at = $2, action = $3 WHERE seq = $1", &[seq, at, action])?;
+        }
+        Ok(!different.is_empty())
+    }
+
+    fn write_derived(
+        session: &DatabaseTransaction<'_>,
+        artifacts: &[&ReadmittedArtifact],
+    ) -> PostgresResult<()> {
+        let all = || artifacts.iter().flat_map(|readmitted| readmitted.admitted());
+        let captures: Vec<i64> = all().map(|(id, _)| id).collect();
+        // Keys can be left of lists that were lost.
+        let mentions = all().flat_map(|(_, admitted)| &admitted.draft().mentions);
+        delete_lists(session, &captures, mentions.map(|mention| mention.digest.key()).collect())?;
+        let names =
+            NameRegistry::corrected(session, &all().map(|(_, admitted)| admitted).collect::<Vec<_>>())?;
+        let mut rows = DerivedRows::default();
+        for readmitted in artifacts {
+            let owner = readmitted.is_complete().then_some(readmitted.artifact.id);
+            for (capture, admitted) in readmitted.admitted() {
+                rows.add_members(capture, admitted.members());
+                rows.add_mentions((owner, capture), admitted, &names)?;
+                facts(admitted.core(), admitted).for_each(|fact| rows.add_fact(fact, |_| owner));
+            }
+        }
+        rows.write(session)
+    }
+
+    fn rebuild_indexes(session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
+        session.batch(INDEXES)
     }
 }
 
-/// Inserts the rows of kinds that are missing, and gives all what this program says of them. A kind gets the number that an
-/// artifact of the kind has, so that roles still refer to it.
-fn restore_kinds(
-    session: &DatabaseTransaction<'_>,
-    catalog: &ExpectedCatalog,
-    kinds: &[Kind],
-) -> PostgresResult<()> {
-    let artifact = |row| if let Row::Artifact { core, kind, .. } = row { Some((kind, core)) } else { None };
-    for (name, core) in catalog.rows().filter_map(artifact).collect::<BTreeMap<_, _>>() {
-        let sql = "INSERT INTO kind (id, name, is_directory)
-                   SELECT coalesce(
-                     (SELECT kind FROM artifact WHERE core = $2 AND kind NOT IN (SELECT id FROM kind)),
-                     greatest((SELECT max(id) FROM kind), (SELECT max(kind) FROM artifact), 0) + 1), $1, false
-                    WHERE NOT EXISTS (SELECT 1 FROM kind WHERE name = $1)";
-        session.execute(sql, &[&name, &core])?;
-    }
-    for kind in kinds {
-        let sql = "UPDATE kind SET stated_by = $2, is_directory = $3
-                    WHERE name = $1 AND (stated_by, is_directory) IS DISTINCT FROM ($2, $3)";
-        session.execute(sql, &[&kind.name(), &kind.inverse_relation(), &kind.is_of_directories()])?;
-    }
-    Ok(())
-}
-
-/// Appends an entry for each repair to the journal.
-fn record(
-    session: &DatabaseTransaction<'_>,
-    mut recorder: PostgresJournalWriter,
-    repaired: &[Repair],
-) -> PostgresResult<()> {
-    for Repair { subject, did } in repaired {
-        recorder.append(Entry::Repair { did: (*did).to_owned(), subject: subject.to_string() })?;
-    }
-    recorder.flush(session)
+/// Restores the row that says where the journal ends, if the journal goes on beyond it, or has another chain value there. A row
+/// that names a later entry stays: the end of the journal is lost.
+fn restore_end(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<Repair>> {
+    let Some(replay) = sql::replay(session)?.filter(|replay| replay.check.defect.is_none()) else {
+        return Ok(None);
+    };
+    let head = replay.check.head;
+    let sql = "UPDATE head h SET seq = j.seq, at = j.at, chain = j.chain FROM journal j
+                WHERE h.id = 1 AND j.seq = $1 AND h.seq <= j.seq
+                  AND (h.seq, h.at, h.chain) IS DISTINCT FROM (j.seq, j.at, j.chain)";
+    let is_changed = session.execute(sql, &[&head.seq.cast_signed()])? > 0;
+    let subject = Subject::Table("head".to_owned());
+    Ok(is_changed.then_some(Repair { subject, did: "set to the last entry" }))
 }

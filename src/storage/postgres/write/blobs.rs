@@ -140,23 +140,45 @@ impl<'b> Blobs<'b> {
             let part = self.stored.get(blob);
             let length = if part.is_some() { 0 } else { encoded.bytes.len() };
             if message.length > 0 && message.length + length > MESSAGE {
-                std::mem::take(&mut message).insert(session)?;
+                std::mem::take(&mut message).insert(session, "NOTHING")?;
             }
             message.length += length;
-            message.blobs.push(*blob);
-            message.sizes.push(i64::try_from(*size).unwrap_or(i64::MAX));
-            message.encodings.push(encoded.encoding);
-            message.bytes.push(part.is_none().then_some(&encoded.bytes[..]));
-            message.parts.push(part.copied());
+            message.add(*blob, *size, encoded, part.copied());
         }
-        message.insert(session)?;
+        message.insert(session, "NOTHING")?;
         self.sent.extend(missing);
         Ok(())
     }
 }
 
-impl BlobColumns<'_> {
-    fn insert(self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
+/// Records where the bytes of a blob are, which may have been recorded before.
+pub(in crate::storage::postgres) fn replace(
+    session: &DatabaseTransaction<'_>,
+    blob: BlobHash,
+    size: usize,
+    encoded: &EncodedMember,
+    part: Option<ObjectRange>,
+) -> PostgresResult<()> {
+    let mut row = BlobColumns::default();
+    row.add(blob, size, encoded, part);
+    row.insert(
+        session,
+        "UPDATE SET size = excluded.size, encoding = excluded.encoding, bytes = excluded.bytes, object = excluded.object,
+           start = excluded.start, length = excluded.length, condemned_at = NULL",
+    )
+}
+
+impl<'b> BlobColumns<'b> {
+    fn add(&mut self, blob: BlobHash, size: usize, encoded: &'b EncodedMember, part: Option<ObjectRange>) {
+        self.blobs.push(blob);
+        self.sizes.push(i64::try_from(size).unwrap_or(i64::MAX));
+        self.encodings.push(encoded.encoding);
+        self.bytes.push(part.is_none().then_some(&encoded.bytes[..]));
+        self.parts.push(part);
+    }
+
+    /// Inserts the rows, and does `otherwise` with those of blobs that there are.
+    fn insert(self, session: &DatabaseTransaction<'_>, otherwise: &str) -> PostgresResult<()> {
         if self.blobs.is_empty() {
             return Ok(());
         }
@@ -166,10 +188,12 @@ impl BlobColumns<'_> {
         let starts: Vec<Option<i64>> = parts().map(|part| Some(part?.start.cast_signed())).collect();
         let lengths: Vec<Option<i64>> = parts().map(|part| Some(part?.length.cast_signed())).collect();
         session.execute(
-            "INSERT INTO blob (digest, size, encoding, bytes, object, start, length)
-             SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[], $6::bigint[],
-                                  $7::bigint[])
-             ON CONFLICT (digest) DO NOTHING",
+            &format!(
+                "INSERT INTO blob (digest, size, encoding, bytes, object, start, length)
+                 SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[],
+                                      $6::bigint[], $7::bigint[])
+                 ON CONFLICT (digest) DO {otherwise}"
+            ),
             &[&self.blobs, &self.sizes, &self.encodings, &self.bytes, &objects, &starts, &lengths],
         )?;
         Ok(())

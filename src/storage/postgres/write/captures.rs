@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::blobs::blobs_of;
 use super::removal;
-use crate::artifact::{Admitted, SignatureState};
+use crate::artifact::SignatureState;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::Prepared;
 use crate::storage::catalog::Row;
 use crate::storage::postgres::columns::value;
-use crate::storage::postgres::error::{PostgresError, PostgresResult};
+use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::text::to_stored;
 use crate::storage::seal::seal;
+use crate::storage::sql::warnings;
 
 /// The state of a signature, and its key.
 type SignatureRow = (String, Option<String>);
@@ -200,11 +201,4 @@ impl<'r> CaptureColumns<'r> {
         )?;
         Ok(())
     }
-}
-
-/// Returns the warnings of a capture as they are stored; nothing if there are none.
-pub(in crate::storage::postgres) fn warnings(admitted: &Admitted) -> PostgresResult<Option<String>> {
-    let violations = admitted.report().violations();
-    let warnings = (!violations.is_empty()).then(|| serde_json::to_string(violations)).transpose();
-    warnings.map_err(PostgresError::damaged)
 }

@@ -39,7 +39,6 @@ use crate::storage::check::{
 use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow, SqlSession};
 
 pub(super) use permissions::restrict_permissions;
-pub(super) use rows::replay;
 pub(super) use structure::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS};
 
 /// A vault at one point in time, for checking.

@@ -7,7 +7,7 @@ use super::scan::TableScan;
 use crate::digest::Digest;
 use crate::storage::catalog::Row;
 use crate::storage::check::finding::Finding;
-use crate::storage::check::{JournalReplay, JournalRow, JournaledTable, UnreadRows};
+use crate::storage::check::{JournalRow, JournaledTable, UnreadRows};
 use crate::storage::sql::{self, Dialect};
 use crate::storage::sqlite::shared_statements::shared_row;
 use crate::storage::sqlite::{Result, schema};
@@ -26,7 +26,24 @@ impl FileInspection<'_> {
         naming: Option<Digest>,
         take: &mut dyn FnMut(JournalRow<'_>),
     ) -> rusqlite::Result<()> {
-        entries(&self.connection, naming, take)
+        schema::expect_journal_view(&self.connection)?;
+        let mut statement = self.connection.prepare(
+            "SELECT j.seq, e.entry, j.chain, j.at FROM journal j JOIN journal_entries e ON e.seq = j.seq
+              WHERE ?1 IS NULL OR j.core = ?1 OR j.capture = ?1 OR (j.core IS NULL AND instr(j.entry, ?2))
+              ORDER BY j.seq",
+        )?;
+        let mut rows =
+            statement.query((naming.as_ref().map(Digest::as_bytes), naming.as_ref().map(Digest::hex)))?;
+        while let Some(row) = rows.next()? {
+            take(JournalRow {
+                seq: row.get(0)?,
+                // Text that is not UTF-8 was changed too.
+                text: row.get_ref(1)?.as_bytes().ok().and_then(|bytes| std::str::from_utf8(bytes).ok()),
+                chain: row.get(2)?,
+                at: row.get(3)?,
+            });
+        }
+        Ok(())
     }
 
     /// Passes the rows of a table to `take`, and returns those that cannot be read.
@@ -55,39 +72,4 @@ impl FileInspection<'_> {
         findings.append(&mut different);
         Ok(unread)
     }
-}
-
-/// Reads the whole journal.
-pub(in crate::storage::sqlite) fn replay(
-    connection: &rusqlite::Connection,
-) -> rusqlite::Result<JournalReplay> {
-    let mut replay = JournalReplay::begin(None);
-    entries(connection, None, &mut |row| replay.take(row))?;
-    Ok(replay)
-}
-
-/// Passes the entries of the journal to `take`, or only those that name a digest.
-fn entries(
-    connection: &rusqlite::Connection,
-    naming: Option<Digest>,
-    take: &mut dyn FnMut(JournalRow<'_>),
-) -> rusqlite::Result<()> {
-    schema::expect_journal_view(connection)?;
-    let mut statement = connection.prepare(
-        "SELECT j.seq, e.entry, j.chain, j.at FROM journal j JOIN journal_entries e ON e.seq = j.seq
-          WHERE ?1 IS NULL OR j.core = ?1 OR j.capture = ?1 OR (j.core IS NULL AND instr(j.entry, ?2))
-          ORDER BY j.seq",
-    )?;
-    let mut rows =
-        statement.query((naming.as_ref().map(Digest::as_bytes), naming.as_ref().map(Digest::hex)))?;
-    while let Some(row) = rows.next()? {
-        take(JournalRow {
-            seq: row.get(0)?,
-            // Text that is not UTF-8 was changed too.
-            text: row.get_ref(1)?.as_bytes().ok().and_then(|bytes| std::str::from_utf8(bytes).ok()),
-            chain: row.get(2)?,
-            at: row.get(3)?,
-        });
-    }
-    Ok(())
 }

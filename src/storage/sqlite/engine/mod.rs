@@ -25,7 +25,7 @@ use crate::storage::sqlite::edit::WriteTransaction;
 use crate::storage::sqlite::payload;
 use crate::storage::sqlite::release::BaseReplacements;
 use crate::storage::sqlite::store::Store;
-use crate::storage::{Actor, Head, Prepared, PutResult, Result, StorageError, change};
+use crate::storage::{Actor, Head, Prepared, PutResult, Result, StorageError, change, sql};
 
 impl Storage for Store {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
@@ -116,11 +116,11 @@ impl Maintenance for Store {
     }
 
     fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>> {
-        Self::reindex(self, batch)
+        sql::reindex(self, batch)
     }
 
     fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
-        Self::finish_reindex(self, artifacts, not_admitted)
+        sql::finish_reindex(self, artifacts, not_admitted)
     }
 
     fn reclaimable(&self) -> Result<ReclaimableSpace> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rusqlite::{Connection, OptionalExtension, Transaction};
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::artifact::parse_manifest;
 use crate::digest::{BlobHash, Digest};
@@ -14,24 +14,24 @@ use crate::storage::sqlite::dictionaries::DecompressionDictionaryCache;
 use crate::storage::sqlite::digest_stripping;
 use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::ids::{BLOBS, MAX_ROW, blob_id, next_row};
-use crate::storage::sqlite::payload::{self, Payload, PayloadBody, PayloadReader};
+use crate::storage::sqlite::payload::{self, Payload, PayloadBody, PayloadReader, PayloadRow};
 
 /// Size in bytes that no blob exceeds.
 const LARGEST: i64 = 1 << 30;
 
 /// Stores bytes as the blob with their hash, unless it is there undamaged. Returns whether it was changed.
-pub(super) fn store(transaction: &Transaction<'_>, blob: BlobHash, bytes: &[u8]) -> rusqlite::Result<bool> {
-    let id = match blob_id(transaction, blob)? {
-        Some(id) if read(transaction, id, blob).is_ok() => return Ok(false),
+pub(super) fn store(connection: &Connection, blob: BlobHash, bytes: &[u8]) -> rusqlite::Result<bool> {
+    let id = match blob_id(connection, blob)? {
+        Some(id) if read(connection, id, blob).is_ok() => return Ok(false),
         Some(id) => id,
         None => {
-            let id = next_row(transaction, BLOBS)?;
+            let id = next_row(connection, BLOBS)?;
             let sql = "INSERT INTO blob (id, digest, size) VALUES (?1, ?2, 0)";
-            transaction.execute(sql, (id, blob.0.as_bytes()))?;
+            connection.execute(sql, (id, blob.0.as_bytes()))?;
             id
         }
     };
-    restore(transaction, id, bytes)?;
+    restore(connection, id, bytes)?;
     Ok(true)
 }
 
@@ -42,49 +42,45 @@ fn read(connection: &Connection, id: i64, blob: BlobHash) -> Result<Vec<u8>, Rea
 
 /// Makes the rows of blobs those of the stored bytes: their hashes and sizes, if the hash is one that the vault should have.
 /// Removes from payloads what their encodings do not use.
-pub(super) fn settle(transaction: &Transaction<'_>, repaired: &mut Vec<Repair>) -> rusqlite::Result<()> {
+pub(super) fn settle(connection: &Connection, repaired: &mut Vec<Repair>) -> rusqlite::Result<()> {
     let digests = format!("UPDATE payload SET digests = NULL WHERE {SURPLUS_DIGESTS}");
     let dictionaries = format!("UPDATE payload SET dictionary = NULL WHERE {SURPLUS_DICTIONARY}");
-    if transaction.execute(&digests, [])? + transaction.execute(&dictionaries, [])? > 0 {
+    if connection.execute(&digests, [])? + connection.execute(&dictionaries, [])? > 0 {
         let subject = Subject::Table("payload".to_owned());
         repaired.push(Repair { subject, did: "removed what no encoding uses" });
     }
-    renumber_impossible(transaction)?;
+    renumber_impossible(connection)?;
     // Bytes that are stored whole come first: others are differences to them.
-    let payloads: Vec<i64> = transaction
+    let payloads: Vec<i64> = connection
         .prepare("SELECT blob FROM payload ORDER BY base IS NOT NULL, blob")?
         .query_map([], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     let mut known = None;
     for id in payloads {
-        if let Some(digest) = settle_blob(transaction, id, &mut known)? {
+        if let Some(digest) = settle_blob(connection, id, &mut known)? {
             let did = "given the hash and size of its bytes again";
             repaired.push(Repair { subject: Subject::Blob(digest), did });
         }
     }
     let sql = "DELETE FROM blob WHERE id NOT IN (SELECT blob FROM payload) AND EXISTS
                  (SELECT 1 FROM blob o JOIN payload p ON p.blob = o.id WHERE o.digest = blob.digest)";
-    transaction.execute(sql, []).map(drop)
+    connection.execute(sql, []).map(drop)
 }
 
 /// Gives blobs with numbers that no addition assigns the next ones that are free.
-fn renumber_impossible(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    let numbers = |sql: &str| -> rusqlite::Result<Vec<i64>> {
-        transaction.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
-    };
-    let valid = format!("BETWEEN 1 AND {MAX_ROW}");
-    let impossible = numbers(&format!(
-        "SELECT id FROM blob WHERE id NOT {valid} UNION SELECT blob FROM payload WHERE blob NOT {valid}"
-    ))?;
-    let last = numbers(&format!(
-        "SELECT id FROM (SELECT max(id) AS id FROM blob WHERE id {valid} UNION SELECT max(blob) FROM payload WHERE blob {valid})
-          WHERE id IS NOT NULL ORDER BY id DESC LIMIT 1"
-    ))?;
-    let last = last.first().copied().unwrap_or_default();
-    for (id, next) in impossible.into_iter().zip(last + 1..) {
+fn renumber_impossible(connection: &Connection) -> rusqlite::Result<()> {
+    let numbers = "(SELECT id FROM blob UNION SELECT blob FROM payload)";
+    let is_valid = format!("BETWEEN 1 AND {MAX_ROW}");
+    let impossible: Vec<i64> = connection
+        .prepare(&format!("SELECT id FROM {numbers} WHERE id NOT {is_valid} ORDER BY id"))?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let next = format!("SELECT coalesce(max(id), 0) + 1 FROM {numbers} WHERE id {is_valid}");
+    let next: i64 = connection.query_row(&next, [], |row| row.get(0))?;
+    for (id, next) in impossible.into_iter().zip(next..) {
         for (table, column) in BLOBS {
             let sql = format!("UPDATE {table} SET {column} = ?2 WHERE {column} = ?1");
-            transaction.prepare_cached(&sql)?.execute((id, next))?;
+            connection.prepare_cached(&sql)?.execute((id, next))?;
         }
     }
     Ok(())
@@ -92,47 +88,42 @@ fn renumber_impossible(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 
 /// Makes the row of a blob that of its stored bytes. Returns its hash if the row was changed.
 fn settle_blob(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     id: i64,
     known: &mut Option<BTreeSet<BlobHash>>,
 ) -> rusqlite::Result<Option<BlobHash>> {
-    let row = transaction
+    let row = connection
         .prepare_cached("SELECT digest, size FROM blob WHERE id = ?1")?
         .query_row([id], |row| Ok((BlobHash(row.get(0)?), row.get::<_, i64>(1)?)))
         .optional()?;
     let (digest, size) = row.unzip();
     let is_right = |bytes: &[u8]| size == i64::try_from(bytes.len()).ok();
-    if digest.is_some_and(|digest| read(transaction, id, digest).is_ok_and(|bytes| is_right(&bytes))) {
+    if digest.is_some_and(|digest| read(connection, id, digest).is_ok_and(|bytes| is_right(&bytes))) {
         return Ok(None);
     }
-    // The size limits what is decompressed.
-    transaction.execute_batch("SAVEPOINT settling")?;
-    let write = |digest: BlobHash, size: i64| {
-        transaction
-            .prepare_cached("INSERT OR REPLACE INTO blob (id, digest, size) VALUES (?1, ?2, ?3)")?
-            .execute((id, digest.0.as_bytes(), size))
+    // The recorded size would limit what is decompressed.
+    let read = |named: BlobHash| {
+        let sql = "SELECT ?2, encoding, base, dictionary, digests, bytes FROM payload WHERE blob = ?1";
+        let mut select = connection.prepare_cached(sql)?;
+        let row = select.query_row((id, LARGEST), |row| PayloadRow::from_row(row, named))?;
+        let readers = DecompressionDictionaryCache::default();
+        PayloadReader { connection, readers: &readers }.bytes_of(row).map(|bytes| (named, bytes.len()))
     };
-    let recorded = digest.unwrap_or(BlobHash(Digest::from_bytes([0; 32])));
-    write(recorded, LARGEST)?;
-    let found = match read(transaction, id, recorded) {
-        Ok(bytes) => Some((recorded, bytes)),
+    let found = match read(digest.unwrap_or(BlobHash(Digest::from_bytes([0; 32])))) {
         Err(ReadFailure::Defect(PayloadDefect::Hash { actual, .. })) => {
             let known = match known {
                 Some(known) => known,
-                None => known.insert(known_blobs(transaction)?),
+                None => known.insert(known_blobs(connection)?),
             };
             // Bytes that were changed have some hash, too.
-            let is_known = known.contains(&actual);
-            is_known.then(|| read(transaction, id, actual).ok()).flatten().map(|bytes| (actual, bytes))
+            if known.contains(&actual) { read(actual).ok() } else { None }
         }
-        Err(_) => None,
+        found => found.ok(),
     };
-    let Some((digest, bytes)) = found else {
-        transaction.execute_batch("ROLLBACK TO settling; RELEASE settling")?;
-        return Ok(None);
-    };
-    write(digest, bytes.len().cast_signed() as i64)?;
-    transaction.execute_batch("RELEASE settling")?;
+    let Some((digest, size)) = found else { return Ok(None) };
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO blob (id, digest, size) VALUES (?1, ?2, ?3)")?
+        .execute((id, digest.0.as_bytes(), size))?;
     Ok(Some(digest))
 }
 
@@ -156,44 +147,44 @@ fn known_blobs(connection: &Connection) -> rusqlite::Result<BTreeSet<BlobHash>> 
 }
 
 /// Stores `bytes` whole as the blob with this row id, in the form from which its deltas can be read.
-fn restore(transaction: &Transaction<'_>, blob: i64, bytes: &[u8]) -> rusqlite::Result<()> {
-    transaction.execute("UPDATE blob SET size = ?2 WHERE id = ?1", (blob, bytes.len()))?;
-    let dependents: Vec<(i64, Digest)> = transaction
+fn restore(connection: &Connection, blob: i64, bytes: &[u8]) -> rusqlite::Result<()> {
+    connection.execute("UPDATE blob SET size = ?2 WHERE id = ?1", (blob, bytes.len()))?;
+    let dependents: Vec<(i64, Digest)> = connection
         .prepare("SELECT b.id, b.digest FROM payload p JOIN blob b ON b.id = p.blob WHERE p.base = ?1")?
         .query_map([blob], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     let stripped = Payload::new(bytes, digest_stripping::strip(bytes).as_ref(), None);
-    let had_digests = has_digests(transaction, blob)?.unwrap_or(!stripped.digests.is_empty());
+    let had_digests = has_digests(connection, blob)?.unwrap_or(!stripped.digests.is_empty());
     // If it was a delta against one of those, they can no longer be deltas against it.
-    write_payload(transaction, blob, bytes, &stripped)?;
+    write_payload(connection, blob, bytes, &stripped)?;
     let readable = || -> rusqlite::Result<usize> {
         let readers = DecompressionDictionaryCache::default();
-        let payloads = PayloadReader { connection: transaction, readers: &readers };
+        let payloads = PayloadReader { connection, readers: &readers };
         Ok(dependents.iter().filter(|(id, digest)| payloads.bytes(*id, BlobHash(*digest)).is_ok()).count())
     };
     let with_cuts = readable()?;
     if with_cuts < dependents.len() {
-        write_payload(transaction, blob, bytes, &Payload { digests: Vec::new(), body: PayloadBody::Raw })?;
+        write_payload(connection, blob, bytes, &Payload { digests: Vec::new(), body: PayloadBody::Raw })?;
         if readable()? < with_cuts {
-            write_payload(transaction, blob, bytes, &stripped)?;
+            write_payload(connection, blob, bytes, &stripped)?;
         }
     }
     // Lists refer to digests by their positions in those that are stripped from the blob. If these are stored now and were
     // not before, or the other way around, the lists are wrong, and are rebuilt afterwards.
-    if has_digests(transaction, blob)? != Some(had_digests) {
-        transaction.execute("DELETE FROM mention_list WHERE blob = ?1", [blob])?;
+    if has_digests(connection, blob)? != Some(had_digests) {
+        connection.execute("DELETE FROM mention_list WHERE blob = ?1", [blob])?;
     }
     Ok(())
 }
 
 /// Returns whether digests are stored apart from the text of a blob; `None` if nothing is stored.
-fn has_digests(transaction: &Transaction<'_>, blob: i64) -> rusqlite::Result<Option<bool>> {
+fn has_digests(connection: &Connection, blob: i64) -> rusqlite::Result<Option<bool>> {
     let sql = "SELECT digests IS NOT NULL FROM payload WHERE blob = ?1";
-    transaction.query_row(sql, [blob], |row| row.get(0)).optional()
+    connection.query_row(sql, [blob], |row| row.get(0)).optional()
 }
 
 fn write_payload(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     blob: i64,
     bytes: &[u8],
     payload: &Payload,
@@ -205,7 +196,7 @@ fn write_payload(
         PayloadBody::Raw => (payload::RAW, bytes),
     };
     // Not replaced: other rows may refer to it.
-    transaction.execute(
+    connection.execute(
         "INSERT INTO payload (blob, encoding, digests, bytes) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (blob) DO UPDATE SET encoding = excluded.encoding, base = NULL, dictionary = NULL,
            digests = excluded.digests, bytes = excluded.bytes",

@@ -6,27 +6,26 @@
 
 mod blobs;
 mod file;
-mod journal;
 
-use std::collections::BTreeSet;
+use rusqlite::Connection;
 
-use rusqlite::{Connection, Transaction};
-
-use super::check::{replay, restrict_permissions};
+use super::check::restrict_permissions;
 use super::connection::secure_delete;
 use super::journal::SqliteJournalWriter;
-use super::write_lock;
-use super::{Result, StorageError, Store};
+use super::{Result, StorageError, Store, reindex, schema, write_lock};
 use crate::artifact::Kind;
 use crate::clock;
 use crate::digest::{BlobHash, Digest};
-use crate::storage::catalog::Row;
 use crate::storage::check::finding::{
     BROKEN_CHAIN, FILE_DAMAGED, INSECURE_PERMISSIONS, SCHEMA_DIFFERS, UNREADABLE,
 };
-use crate::storage::check::{ExpectedCatalog, Finding, Repair, Repairs, Subject};
+use crate::storage::check::{Finding, JournalReplay, ReadmittedArtifact, Repair, Repairs, Subject};
 use crate::storage::entry::Entry;
-use crate::storage::sql;
+use crate::storage::journal::next;
+use crate::storage::sql::{self, SqlRepairs};
+
+/// Maximum number of entries that are tried at each number.
+const ATTEMPTS: usize = 64;
 
 impl Repairs for Store {
     fn repair_structures(&self, found: &[Finding]) -> Result<Vec<Repair>> {
@@ -51,52 +50,27 @@ impl Repairs for Store {
         if repaired.is_empty() && !is_chain_broken && !are_blobs_wrong {
             return Ok(repaired);
         }
-        self.repair(|transaction| {
+        sql::repair(self, |connection| {
             if is_chain_broken {
-                journal::renumber(transaction, &mut repaired)?;
+                renumber(connection, &mut repaired)?;
             }
             if are_blobs_wrong {
-                blobs::settle(transaction, &mut repaired)?;
+                blobs::settle(connection, &mut repaired)?;
             }
             Ok(repaired)
         })
     }
 
     fn restore_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>> {
-        if BlobHash(Digest::from_content(bytes)) != blob {
-            return Ok(Vec::new());
-        }
-        self.repair(|transaction| {
-            let is_changed = blobs::store(transaction, blob, bytes)?;
+        sql::repair(self, |connection| {
+            let is_changed = blobs::store(connection, blob, bytes)?;
             let repaired = Repair { subject: Subject::Blob(blob), did: "restored" };
             Ok(is_changed.then_some(repaired).into_iter().collect())
         })
     }
 
     fn rebuild(&self, kinds: &[Kind]) -> Result<Vec<Repair>> {
-        self.repair(|transaction| {
-            let replay = replay(transaction)?;
-            let mut repaired = Vec::new();
-            let mut did =
-                |table: &str, did| repaired.push(Repair { subject: Subject::Table(table.to_owned()), did });
-            if replay.is_proven() {
-                restore_kinds(transaction, &replay.catalog, kinds)?;
-                sql::restore_rows(&**transaction, &replay.catalog)?;
-                did("catalog", "written from the journal again");
-                if transaction.execute(&restore_columns(), [])? > 0 {
-                    did("journal", "given what the texts of its entries say");
-                }
-            }
-            for table in sql::delete_strays(&**transaction)? {
-                did(table, "removed rows that refer to missing ones");
-            }
-            for (table, condition) in UNUSED {
-                if transaction.execute(&format!("DELETE FROM {table} WHERE {condition}"), [])? > 0 {
-                    did(table, "removed what belongs to nothing");
-                }
-            }
-            Ok(repaired)
-        })
+        sql::rebuild(self, kinds)
     }
 
     fn drop_unreferenced(&self) -> Result<Vec<Repair>> {
@@ -108,87 +82,97 @@ impl Repairs for Store {
             subject: Subject::Table("blob".to_owned()),
             did: "removed bytes that nothing refers to",
         }];
-        record(edit.snapshot.connection(), &mut edit.journal, &did)
-            .map_err(|error| edit.snapshot.failed(error))?;
+        let mut record = |did| edit.journal.append(edit.snapshot.connection(), Entry::from(did));
+        did.iter().try_for_each(&mut record).map_err(|error| edit.snapshot.failed(error))?;
         edit.commit()?;
         Ok(did)
     }
 }
 
-/// Tables of a file, with the condition for rows that belong to nothing.
-const UNUSED: [(&str, &str); 4] = [
-    ("signature", "capture NOT IN (SELECT id FROM capture)"),
-    ("attribute", "value NOT IN (SELECT id FROM attribute_value)"),
-    (
-        "payload",
-        "blob NOT IN (SELECT id FROM blob) AND blob NOT IN (SELECT base FROM payload WHERE base IS NOT NULL)",
-    ),
-    ("dictionary", "id NOT IN (SELECT dictionary FROM payload WHERE dictionary IS NOT NULL)"),
-];
+impl SqlRepairs for Store {
+    type Session<'s> = Connection;
+    type Error = rusqlite::Error;
 
-/// Returns the statement that gives entries the times in their texts, which are chained, and empties the columns of additions
-/// in entries that have a text.
-fn restore_columns() -> String {
-    let (others, at) =
-        ("actor, kind, core, capture, size, source_path", sql::Dialect::Sqlite.time_of_entry());
-    let empty = others.replace(',', " = NULL,");
-    format!(
-        "UPDATE journal AS j SET at = {at}, {empty} = NULL
-          WHERE entry IS NOT NULL AND (at IS NOT {at} OR coalesce({others}) IS NOT NULL)"
-    )
+    fn write<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<(T, Vec<Entry>)>) -> Result<T> {
+        let connection = self.connection()?;
+        let write = || {
+            // Deleted content is overwritten.
+            secure_delete(&connection, true)?;
+            let transaction = write_lock::begin(&connection)?;
+            transaction.pragma_update(None, "defer_foreign_keys", true)?;
+            let (done, entries) = work(&transaction)?;
+            // The last entry may be what was repaired.
+            let mut journal = SqliteJournalWriter::open(&transaction, self.actor.as_ref(), clock::now())?;
+            entries.into_iter().try_for_each(|entry| journal.append(&transaction, entry))?;
+            transaction.commit()?;
+            Ok(done)
+        };
+        let written = write();
+        // Additions are faster without it. If this fails, they are slower.
+        let _ = secure_delete(&connection, false);
+        written.map_err(|error| StorageError::from_sqlite(&self.path, error))
+    }
+
+    fn replay(connection: &Connection) -> rusqlite::Result<Option<JournalReplay>> {
+        schema::expect_journal_view(connection)?;
+        sql::replay(connection)
+    }
+
+    /// The columns of additions are empty in entries that have a text.
+    fn restore_entries(connection: &Connection) -> rusqlite::Result<bool> {
+        let (others, at) =
+            ("actor, kind, core, capture, size, source_path", sql::Dialect::Sqlite.time_of_entry());
+        let empty = others.replace(',', " = NULL,");
+        let sql = format!(
+            "UPDATE journal AS j SET at = {at}, {empty} = NULL
+              WHERE entry IS NOT NULL AND (at IS NOT {at} OR coalesce({others}) IS NOT NULL)"
+        );
+        Ok(connection.execute(&sql, [])? > 0)
+    }
+
+    fn write_derived(connection: &Connection, artifacts: &[&ReadmittedArtifact]) -> rusqlite::Result<()> {
+        reindex::write_derived(connection, artifacts)
+    }
+
+    fn rebuild_indexes(connection: &Connection) -> rusqlite::Result<()> {
+        reindex::rebuild_indexes(connection)
+    }
 }
 
-/// Inserts the rows of kinds that are missing, and gives all what this program says of them.
-fn restore_kinds(
-    transaction: &Transaction<'_>,
-    catalog: &ExpectedCatalog,
-    kinds: &[Kind],
-) -> rusqlite::Result<()> {
-    let kind = |row| if let Row::Artifact { kind, .. } = row { Some(kind) } else { None };
-    for name in catalog.rows().filter_map(kind).collect::<BTreeSet<_>>() {
-        let sql = "INSERT INTO kind (id, name) VALUES (
-                     (SELECT max(kind) + 1 FROM artifact WHERE kind > (SELECT coalesce(max(id), 0) FROM kind)), ?1)
-                   ON CONFLICT (name) DO NOTHING";
-        transaction.execute(sql, [name])?;
-    }
-    for kind in kinds {
-        let sql = "UPDATE kind SET stated_by = ?2, member = ?3 WHERE name = ?1";
-        transaction.execute(sql, (kind.name(), kind.inverse_relation(), kind.document_member()))?;
+/// Gives the entry that follows the first entries, according to the chain, the next number, as long as it has another one.
+fn renumber(connection: &Connection, repaired: &mut Vec<Repair>) -> rusqlite::Result<()> {
+    schema::expect_journal_view(connection)?;
+    for _ in 0..ATTEMPTS {
+        let Some((seq, own)) = moved_entry(connection)? else { return Ok(()) };
+        connection.execute("UPDATE journal SET seq = ?2 WHERE seq = ?1", (seq, own))?;
+        repaired.push(Repair { subject: Subject::Entry(own), did: "given its number again" });
     }
     Ok(())
 }
 
-impl Store {
-    /// Runs `work` and records its repairs in the journal, in one transaction.
-    fn repair(
-        &self,
-        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<Vec<Repair>>,
-    ) -> Result<Vec<Repair>> {
-        let run = |connection: &Connection| {
-            // Deleted content is overwritten.
-            secure_delete(connection, true)?;
-            let transaction = write_lock::begin(connection)?;
-            transaction.pragma_update(None, "defer_foreign_keys", true)?;
-            let repaired = work(&transaction)?;
-            let mut journal = SqliteJournalWriter::open(&transaction, self.actor.as_ref(), clock::now())?;
-            record(&transaction, &mut journal, &repaired)?;
-            transaction.commit()?;
-            secure_delete(connection, false)?;
-            Ok(repaired)
-        };
-        run(&*self.connection()?).map_err(|error| StorageError::from_sqlite(&self.path, error))
+/// Returns the number of the entry that follows the first entries without a gap, and the number that it should have.
+fn moved_entry(connection: &Connection) -> rusqlite::Result<Option<(i64, i64)>> {
+    let (last, chain): (i64, rusqlite::Result<Digest>) = connection.query_row(
+        "WITH first (seq) AS (SELECT min(seq) FROM journal j WHERE seq >= 1
+                AND NOT EXISTS (SELECT 1 FROM journal n WHERE n.seq = j.seq + 1)
+                AND EXISTS (SELECT 1 FROM journal WHERE seq = 1))
+         SELECT coalesce(f.seq, 0), iif(f.seq IS NULL, zeroblob(32), j.chain)
+           FROM first f LEFT JOIN journal j ON j.seq = f.seq",
+        [],
+        |row| Ok((row.get(0)?, row.get(1))),
+    )?;
+    let (Ok(chain), Some(own)) = (chain, last.checked_add(1)) else { return Ok(None) };
+    let mut moved = connection.prepare_cached(
+        "SELECT j.seq, e.entry, j.chain FROM journal j JOIN journal_entries e ON e.seq = j.seq
+          WHERE j.seq NOT BETWEEN 1 AND ?1 AND NOT EXISTS (SELECT 1 FROM journal p WHERE p.seq = j.seq - 1) LIMIT ?2",
+    )?;
+    let mut moved = moved.query((last, ATTEMPTS as u64))?;
+    while let Some(row) = moved.next()? {
+        // Damaged values prove nothing.
+        let (Ok(text), Ok(follows)) = (row.get::<_, String>(1), row.get::<_, Digest>(2)) else { continue };
+        if next(&chain, &text) == follows {
+            return Ok(Some((row.get(0)?, own)));
+        }
     }
-}
-
-/// Appends an entry for each repair to the journal.
-fn record(
-    connection: &Connection,
-    journal: &mut SqliteJournalWriter,
-    repaired: &[Repair],
-) -> rusqlite::Result<()> {
-    let entry = |Repair { subject, did }: &Repair| Entry::Repair {
-        did: (*did).to_owned(),
-        subject: subject.to_string(),
-    };
-    repaired.iter().map(entry).try_for_each(|entry| journal.append(connection, entry))
+    Ok(None)
 }

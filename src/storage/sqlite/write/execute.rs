@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, Params};
 
 use super::{NewCapture, PendingCapture, RemovedRows, SqliteWriter};
-use crate::artifact::{CREATED_AT, Signature, SignatureState};
+use crate::artifact::{CREATED_AT, SignatureState};
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::Prepared;
 use crate::storage::catalog::{Row, RowChange, RowKey};
@@ -11,7 +11,7 @@ use crate::storage::sql::{self, AnnotationChanges};
 use crate::storage::sqlite::ids::{artifact_id, blob_id, capture_id};
 use crate::storage::sqlite::journal::after;
 use crate::storage::sqlite::statements::StatementProvider;
-use crate::storage::sqlite::{signatures, unresolved};
+use crate::storage::sqlite::unresolved;
 
 impl SqliteWriter<'_> {
     /// Executes a change. Rows of artifacts that the vault does not have are left out.
@@ -129,11 +129,9 @@ impl SqliteWriter<'_> {
                 Ok(())
             }
             Row::Signature { core, capture, state, key_id } => {
-                let capture = capture_id(self.connection, core, capture)?;
-                match (capture, SignatureState::named(&state)) {
-                    (Some(id), Some(state)) => {
-                        signatures::store(self.connection, id, &Signature { state, key_id })
-                    }
+                let sql = "INSERT OR REPLACE INTO signature (capture, state, key_id) VALUES (?1, ?2, ?3)";
+                match capture_id(self.connection, core, capture)? {
+                    Some(id) if SignatureState::named(&state).is_some() => self.run(sql, (id, state, key_id)),
                     _ => Ok(()),
                 }
             }

@@ -3,8 +3,6 @@
 //! Everything that can be done without the writer lock is done before it is taken: the needed blobs are determined, and
 //! the bytes are sent. With the lock, what is recorded is decided again, and a fixed number of statements writes everything.
 
-pub(super) mod reindex;
-
 use std::time::{Duration, Instant};
 
 use super::error::PostgresResult;
