@@ -65,7 +65,7 @@ impl Vault {
         keys: &KeyRing,
         monitor: &mut dyn fsck::FsckMonitor,
     ) -> Result<fsck::FsckReport, StorageError> {
-        self.storage.expect(Capability::Reindex)?;
+        self.storage.expect(Capability::Repair)?;
         fsck::reindex(&*self.storage, keys, monitor)
     }
 }

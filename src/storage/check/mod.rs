@@ -145,6 +145,14 @@ pub trait Repairs {
     /// knows.
     fn rebuild(&self, kinds: &[Kind]) -> Result<Vec<Repair>>;
 
+    /// Rebuilds what is derived from the captures of each artifact of `batch`, in one transaction. Returns the outcome of each,
+    /// in their order.
+    fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>>;
+
+    /// Completes [`Repairs::reindex`]: rebuilds what is about all artifacts, and records in the journal how many there were and
+    /// how many of them were not admitted.
+    fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()>;
+
     /// Drops blobs that nothing refers to.
     fn drop_unreferenced(&self) -> Result<Vec<Repair>>;
 }

@@ -26,7 +26,6 @@ fn attempt(storage: &dyn Storage, capability: Capability, directory: &std::path:
         }
         Capability::Check => maintenance.inspect().map(drop),
         Capability::Repair => maintenance.repairs().map(drop),
-        Capability::Reindex => maintenance.reindex(&[]).map(drop),
     }
 }
 

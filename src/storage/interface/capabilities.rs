@@ -13,16 +13,13 @@ pub enum Capability {
     FullText,
     /// A check that does not trust the content.
     Check,
-    /// Repairs of what a check finds.
+    /// Repairs of what a check finds, and rebuilding the indexes.
     Repair,
-    /// Rebuilding the indexes.
-    Reindex,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Sql, Self::FileBackup, Self::FullText, Self::Check, Self::Repair, Self::Reindex];
+    pub const ALL: [Self; 5] = [Self::Sql, Self::FileBackup, Self::FullText, Self::Check, Self::Repair];
 }
 
 impl fmt::Display for Capability {
@@ -33,7 +30,6 @@ impl fmt::Display for Capability {
             Self::FullText => "full-text search",
             Self::Check => "checks of stored data",
             Self::Repair => "repairs",
-            Self::Reindex => "rebuilding indexes",
         })
     }
 }

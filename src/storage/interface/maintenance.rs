@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::digest::BlobHash;
-use crate::storage::check::{
-    CatalogCounts, Finding, Inspection, ReadmittedArtifact, ReindexOutcome, Repairs,
-};
+use crate::storage::check::{CatalogCounts, Finding, Inspection, Repairs};
 use crate::storage::interface::capabilities::Capability;
 use crate::storage::{Head, Result, StorageError};
 
@@ -46,23 +44,9 @@ pub trait Maintenance: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Returns the steps of repairs.
+    /// Returns the steps of repairs and of rebuilding indexes.
     fn repairs(&self) -> Result<&dyn Repairs> {
         Err(StorageError::unsupported(Capability::Repair))
-    }
-
-    /// Rebuilds all index data of the artifacts of `batch`, in one transaction. Returns the outcome of each, in their
-    /// order.
-    fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>> {
-        let _ = batch;
-        Err(StorageError::unsupported(Capability::Reindex))
-    }
-
-    /// Completes [`Maintenance::reindex`]: rebuilds what is about all artifacts, and records in the journal how many
-    /// there were and how many of them were not admitted.
-    fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
-        let _ = (artifacts, not_admitted);
-        Err(StorageError::unsupported(Capability::Reindex))
     }
 
     /// Returns what [`Maintenance::reclaim`] would reclaim.

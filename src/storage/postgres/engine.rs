@@ -63,13 +63,7 @@ impl Storage for PostgresStorage {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new(&[
-            Capability::Sql,
-            Capability::FullText,
-            Capability::Check,
-            Capability::Repair,
-            Capability::Reindex,
-        ])
+        Capabilities::new(&[Capability::Sql, Capability::FullText, Capability::Check, Capability::Repair])
     }
 }
 

@@ -13,10 +13,10 @@ use super::unreferenced::{
 };
 use super::vault::PostgresStorage;
 use crate::clock;
-use crate::storage::check::{Inspection, ReadmittedArtifact, ReindexOutcome, Repairs};
+use crate::storage::check::{Inspection, Repairs};
 use crate::storage::entry::Entry;
 use crate::storage::interface::{Erasure, Maintenance, ReclaimResult, ReclaimableSpace, Remnant};
-use crate::storage::{BUSY_TIMEOUT, Result, sql};
+use crate::storage::{BUSY_TIMEOUT, Result};
 
 impl PostgresStorage {
     /// Counts the blobs in the database that nothing has: those of a batch whose artifacts were removed while it was
@@ -128,14 +128,6 @@ impl Maintenance for PostgresStorage {
 
     fn repairs(&self) -> Result<&dyn Repairs> {
         Ok(self)
-    }
-
-    fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>> {
-        sql::reindex(self, batch)
-    }
-
-    fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
-        sql::finish_reindex(self, artifacts, not_admitted)
     }
 
     fn reclaimable(&self) -> Result<ReclaimableSpace> {

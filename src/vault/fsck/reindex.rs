@@ -29,7 +29,7 @@ pub(super) fn reindex(storage: &dyn Storage, keys: &KeyRing, reporter: &mut Fsck
     let all = storage.maintenance().inspect()?.artifacts(None, &mut findings)?;
     reporter.add_all(findings);
     let not_admitted = artifacts(storage, all, keys, reporter)?;
-    storage.maintenance().finish_reindex(reporter.report.artifacts, not_admitted)?;
+    storage.maintenance().repairs()?.finish_reindex(reporter.report.artifacts, not_admitted)?;
     search::rebuild(storage)
 }
 
@@ -125,7 +125,7 @@ impl ReindexPass<'_, '_> {
         if batch.is_empty() {
             return Ok(());
         }
-        let outcomes = self.storage.maintenance().reindex(&batch)?;
+        let outcomes = self.storage.maintenance().repairs()?.reindex(&batch)?;
         for ((readmitted, bytes), outcome) in batch.into_iter().zip(sizes).zip(outcomes) {
             match outcome {
                 ReindexOutcome::Done => {

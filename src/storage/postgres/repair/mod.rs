@@ -20,7 +20,9 @@ use crate::clock;
 use crate::digest::BlobHash;
 use crate::storage::catalog::facts;
 use crate::storage::check::finding::BROKEN_CHAIN;
-use crate::storage::check::{Finding, JournalReplay, ReadmittedArtifact, Repair, Repairs, Subject};
+use crate::storage::check::{
+    Finding, JournalReplay, ReadmittedArtifact, ReindexOutcome, Repair, Repairs, Subject,
+};
 use crate::storage::entry::{Entry, EntryText};
 use crate::storage::sql::{self, SqlRepairs};
 use crate::storage::{BUSY_TIMEOUT, Result};
@@ -65,6 +67,14 @@ impl Repairs for PostgresStorage {
 
     fn rebuild(&self, kinds: &[Kind]) -> Result<Vec<Repair>> {
         sql::rebuild(self, kinds)
+    }
+
+    fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>> {
+        sql::reindex(self, batch)
+    }
+
+    fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
+        sql::finish_reindex(self, artifacts, not_admitted)
     }
 
     fn drop_unreferenced(&self) -> Result<Vec<Repair>> {

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
-use crate::storage::check::{Finding, Inspection, ReadmittedArtifact, ReindexOutcome, Repairs};
+use crate::storage::check::{Finding, Inspection, Repairs};
 use crate::storage::entry::Entry;
 use crate::storage::interface::{
     Adoption, AppendedEntry, Backup, BackupError, BackupOptions, BackupProgress, Capabilities, Capability,
@@ -25,7 +25,7 @@ use crate::storage::sqlite::edit::WriteTransaction;
 use crate::storage::sqlite::payload;
 use crate::storage::sqlite::release::BaseReplacements;
 use crate::storage::sqlite::store::Store;
-use crate::storage::{Actor, Head, Prepared, PutResult, Result, StorageError, change, sql};
+use crate::storage::{Actor, Head, Prepared, PutResult, Result, StorageError, change};
 
 impl Storage for Store {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
@@ -113,14 +113,6 @@ impl Maintenance for Store {
 
     fn log_copies(&self) -> Result<Vec<PathBuf>> {
         Self::log_copies(self)
-    }
-
-    fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>> {
-        sql::reindex(self, batch)
-    }
-
-    fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
-        sql::finish_reindex(self, artifacts, not_admitted)
     }
 
     fn reclaimable(&self) -> Result<ReclaimableSpace> {

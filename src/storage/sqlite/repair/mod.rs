@@ -19,7 +19,9 @@ use crate::digest::{BlobHash, Digest};
 use crate::storage::check::finding::{
     BROKEN_CHAIN, FILE_DAMAGED, INSECURE_PERMISSIONS, SCHEMA_DIFFERS, UNREADABLE,
 };
-use crate::storage::check::{Finding, JournalReplay, ReadmittedArtifact, Repair, Repairs, Subject};
+use crate::storage::check::{
+    Finding, JournalReplay, ReadmittedArtifact, ReindexOutcome, Repair, Repairs, Subject,
+};
 use crate::storage::entry::Entry;
 use crate::storage::journal::next;
 use crate::storage::sql::{self, SqlRepairs};
@@ -71,6 +73,14 @@ impl Repairs for Store {
 
     fn rebuild(&self, kinds: &[Kind]) -> Result<Vec<Repair>> {
         sql::rebuild(self, kinds)
+    }
+
+    fn reindex(&self, batch: &[ReadmittedArtifact]) -> Result<Vec<ReindexOutcome>> {
+        sql::reindex(self, batch)
+    }
+
+    fn finish_reindex(&self, artifacts: u64, not_admitted: u64) -> Result<()> {
+        sql::finish_reindex(self, artifacts, not_admitted)
     }
 
     fn drop_unreferenced(&self) -> Result<Vec<Repair>> {
