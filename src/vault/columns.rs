@@ -198,6 +198,8 @@ pub enum ColumnValue<'s> {
         since: Option<DateTime<Utc>>,
         /// The time of the first addition, which is not that of the run.
         added: DateTime<Utc>,
+        /// The time until which it is computed.
+        now: DateTime<Utc>,
     },
     /// A size in bytes.
     Size(u64),
@@ -226,6 +228,8 @@ pub struct ColumnContext<'s> {
     pub matches: &'s [ArtifactMatch],
     /// The time from which its age is computed.
     pub by: TimeBasis,
+    /// The time until which its age is computed, the same for all that are shown together.
+    pub now: DateTime<Utc>,
     /// The row of which it is the first artifact. What the row states of all its artifacts is shown in place of what this
     /// one states.
     pub row: Option<&'s ListRow>,
@@ -234,9 +238,9 @@ pub struct ColumnContext<'s> {
 impl<'s> ColumnContext<'s> {
     /// Returns a row of a list; `None` if it has no artifacts.
     #[must_use]
-    pub fn of_row(row: &'s ListRow) -> Option<Self> {
+    pub fn of_row(row: &'s ListRow, now: DateTime<Utc>) -> Option<Self> {
         let ListMember { artifact, details, .. } = row.members.first()?;
-        Some(Self { artifact, details, matches: &[], by: TimeBasis::Created, row: Some(row) })
+        Some(Self { artifact, details, matches: &[], by: TimeBasis::Created, now, row: Some(row) })
     }
 
     /// Returns the value of a column.
@@ -251,7 +255,9 @@ impl<'s> ColumnContext<'s> {
             ArtifactColumn::Seen => ColumnValue::Time(Some(artifact.seen_at.0)),
             ArtifactColumn::Added => ColumnValue::Time(Some(artifact.added_at.0)),
             ArtifactColumn::Created => ColumnValue::Time(self.time(TimeBasis::Created)),
-            ArtifactColumn::Age => ColumnValue::Age { since: self.time(self.by), added: artifact.added_at.0 },
+            ArtifactColumn::Age => {
+                ColumnValue::Age { since: self.time(self.by), added: artifact.added_at.0, now: self.now }
+            }
             ArtifactColumn::Size => ColumnValue::Size(self.bytes()),
             ArtifactColumn::Bytes => ColumnValue::Count(self.bytes()),
             ArtifactColumn::Captures => ColumnValue::Count(self.captures().len() as u64),

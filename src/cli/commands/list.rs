@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::AttributeInfo;
+use runvault::clock;
 use runvault::formats;
 use runvault::storage::TimeBasis;
 use runvault::vault::columns::{ArtifactColumn, ColumnContext};
@@ -121,7 +122,8 @@ impl Args {
         }
         if let Some(template) = &self.format {
             let mut out = io::BufWriter::new(stdout::text());
-            for row in rows.iter().filter_map(ColumnContext::of_row) {
+            let now = clock::now();
+            for row in rows.iter().filter_map(|row| ColumnContext::of_row(row, now)) {
                 writeln!(out, "{}", template.fill(&row))?;
             }
             return Ok(out.flush()?);
@@ -133,10 +135,11 @@ impl Args {
     }
 
     fn print(&self, rows: &[ListRow], mut columns: Vec<ArtifactColumn>) -> Result<(), CommandError> {
+        let now = clock::now();
         let cells =
             |row: ColumnContext<'_>| columns.iter().map(|column| columns::cell(&row, *column)).collect();
         let mut cells: Vec<Vec<TextCell>> =
-            rows.iter().filter_map(ColumnContext::of_row).map(cells).collect();
+            rows.iter().filter_map(|row| ColumnContext::of_row(row, now)).map(cells).collect();
         if self.columns.is_empty() && terminal::is_terminal() {
             // Most vaults have no values for some of the default columns.
             let is_used =

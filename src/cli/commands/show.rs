@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use clap::Args as ClapArgs;
+use runvault::clock;
 use runvault::display::{brief, escaped};
 use runvault::formats;
 use runvault::storage::{MAX_NOTE_BYTES, TimeBasis};
@@ -49,7 +50,7 @@ impl Args {
         if let Some(template) = &self.format {
             let (artifact, details) = description.into_details();
             let (artifact, details, by) = (&artifact, &details, TimeBasis::LastSeen);
-            let subject = ColumnContext { artifact, details, matches: &[], by, row: None };
+            let subject = ColumnContext { artifact, details, matches: &[], by, now: clock::now(), row: None };
             writeln!(stdout::text(), "{}", template.fill(&subject))?;
         } else if self.json {
             json::line(&mut stdout::raw(), &description)?;

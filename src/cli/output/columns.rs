@@ -3,7 +3,6 @@
 use anstyle::Style;
 use chrono::{DateTime, Utc};
 use runvault::artifact::{AttributeInfo, ValueType};
-use runvault::clock;
 use runvault::display::brief;
 use runvault::formats;
 use runvault::vault::columns::{ArtifactColumn, ColumnContext, ColumnForm, ColumnValue};
@@ -64,8 +63,8 @@ fn value_text(column: ArtifactColumn, value: ColumnValue<'_>) -> String {
         ColumnValue::Hash(core) => core.to_string(),
         ColumnValue::Kinds(kinds) => kinds.join("+"),
         ColumnValue::Time(time) => time.map(time::display).unwrap_or_default(),
-        ColumnValue::Age { since: Some(since), .. } => time::ago(since, clock::now()),
-        ColumnValue::Age { since: None, added } => format!("added {}", time::ago(added, clock::now())),
+        ColumnValue::Age { since: Some(since), now, .. } => time::ago(since, now),
+        ColumnValue::Age { since: None, added, now } => format!("added {}", time::ago(added, now)),
         ColumnValue::Size(bytes) => stdout::size(bytes),
         ColumnValue::Count(count) => count.to_string(),
         ColumnValue::Number(info, number) => {

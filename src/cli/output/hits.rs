@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::str::FromStr;
 
+use chrono::{DateTime, Utc};
 use runvault::artifact::AttributeInfo;
+use runvault::clock;
 use runvault::display::{brief, whole};
 use runvault::storage::TimeBasis;
 use runvault::vault::api::ArtifactSummary;
@@ -52,6 +54,7 @@ pub(crate) struct ArtifactListPrinter<'f> {
     form: ArtifactListLayout<'f>,
     /// The time that is used.
     by: TimeBasis,
+    now: DateTime<Utc>,
 }
 
 /// The form of the list.
@@ -73,7 +76,7 @@ impl<'f> ArtifactListPrinter<'f> {
             column => columns::layout(*column),
         };
         let table = TextTable::new(columns.iter().map(of_table).collect());
-        Self { form: ArtifactListLayout::Default(columns, table), by }
+        Self { form: ArtifactListLayout::Default(columns, table), by, now: clock::now() }
     }
 
     /// Returns the list with these columns instead.
@@ -111,7 +114,7 @@ impl<'f> ArtifactListPrinter<'f> {
         listed: ArtifactListItem<'_>,
     ) -> Result<(), CommandError> {
         let ArtifactListItem { artifact, details, matches, below } = listed;
-        let subject = ColumnContext { artifact, details, matches, by: self.by, row: None };
+        let subject = ColumnContext { artifact, details, matches, by: self.by, now: self.now, row: None };
         match &mut self.form {
             ArtifactListLayout::Default(columns, table) => {
                 let cell = |column: &ArtifactColumn| match column {

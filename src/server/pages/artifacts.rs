@@ -1,10 +1,12 @@
 //! The list of all artifacts.
 
+use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::filters::{self, FieldProblem, given, input, one_of, options};
 use super::parts;
+use crate::clock;
 use crate::display::counted;
 use crate::formats;
 use crate::server::text::{line, number};
@@ -150,18 +152,19 @@ fn form(parameters: &Parameters, problem: Option<&FieldProblem>) -> Markup {
 }
 
 fn table(answer: &FindAnswer) -> Markup {
+    let now = clock::now();
     html! {
         p.faint {
             @if answer.is_more { "more than " (number(answer.found)) " artifacts" } @else { (counted(answer.found, "artifact")) }
             @if answer.hidden > 0 { ", without " (counted(answer.hidden, "earlier version")) }
         }
-        (parts::table("Artifacts", &COLUMNS, &html! { @for hit in &answer.hits { (row(hit)) } }))
+        (parts::table("Artifacts", &COLUMNS, &html! { @for hit in &answer.hits { (row(hit, now)) } }))
     }
 }
 
-fn row(hit: &FoundArtifact) -> Markup {
+fn row(hit: &FoundArtifact, now: DateTime<Utc>) -> Markup {
     let FoundArtifact { artifact, details, matches } = hit;
-    let context = ColumnContext { artifact, details, matches, by: TimeBasis::Created, row: None };
+    let context = ColumnContext { artifact, details, matches, by: TimeBasis::Created, now, row: None };
     let value = |column: ArtifactColumn| match column {
         // That of a trace is its id.
         ArtifactColumn::Attribute("run_id") => html! { @if let Some(id) = &details.run_id { (line(id)) } },

@@ -101,7 +101,7 @@ pub(super) fn value(context: &ColumnContext<'_>, column: ArtifactColumn) -> Mark
         ColumnValue::Kinds(kinds) => html! { @for name in kinds { (kind(name)) } },
         ColumnValue::Time(at) => html! { @if let Some(at) = at { (time(at)) } },
         ColumnValue::Age { since: Some(since), .. } => time(since),
-        ColumnValue::Age { since: None, added } => {
+        ColumnValue::Age { since: None, added, .. } => {
             html! { span.faint title="when it was added" { "added " (time(added)) } }
         }
         ColumnValue::Size(bytes) => html! { (display::size(bytes)) },

@@ -1,6 +1,6 @@
 //! The list of runs.
 
-use chrono::{NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -238,14 +238,15 @@ fn form(parameters: &Parameters, problem: Option<&FieldProblem>) -> Markup {
 
 /// Returns the rows as a table.
 pub(super) fn table(answer: &ListAnswer) -> Markup {
+    let now = clock::now();
     html! {
         @if answer.rows.is_empty() { p { "No run matches." } }
-        (parts::table("Runs", &COLUMNS, &html! { @for row in &answer.rows { (shown(row)) } }))
+        (parts::table("Runs", &COLUMNS, &html! { @for row in &answer.rows { (shown(row, now)) } }))
     }
 }
 
-fn shown(row: &ListRow) -> Markup {
-    let Some(context) = ColumnContext::of_row(row) else { return html! {} };
+fn shown(row: &ListRow, now: DateTime<Utc>) -> Markup {
+    let Some(context) = ColumnContext::of_row(row, now) else { return html! {} };
     let name = row.run_id.clone().unwrap_or_else(|| format!("{:.12}", row.artifact.core_hash));
     let errors = row.errors.and_then(|errors| u64::try_from(errors).ok()).filter(|errors| *errors > 0);
     let value = |column: ArtifactColumn| match column {

@@ -169,7 +169,7 @@ pub(super) struct PayloadReader<'c> {
 /// A stored payload.
 pub(super) struct PayloadRow {
     blob: BlobHash,
-    size: usize,
+    pub(super) size: usize,
     encoding: i64,
     base: Option<i64>,
     dictionary: Option<i64>,
@@ -315,7 +315,8 @@ impl PayloadReader<'_> {
         }
     }
 
-    fn row(&self, blob: i64, named: BlobHash) -> Result<PayloadRow, ReadFailure> {
+    /// Returns the payload of the blob with this row id. `named` is the expected hash.
+    pub(super) fn row(&self, blob: i64, named: BlobHash) -> Result<PayloadRow, ReadFailure> {
         let row = self
             .connection
             .prepare_cached(

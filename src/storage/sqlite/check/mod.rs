@@ -21,7 +21,7 @@ use rusqlite::OptionalExtension;
 
 use super::dictionaries::DecompressionDictionaryCache;
 use super::error::{PayloadDefect, ReadFailure, index_damage_in, is_damage};
-use super::ids::{beginning, blob_id, capture_id};
+use super::ids::{blob_id, capture_id};
 use super::lists::MentionListReader;
 use super::mention_index::MentionIndexReader;
 use super::payload::PayloadReader;
@@ -198,14 +198,9 @@ impl Inspection for FileInspection<'_> {
     fn stored_bytes(&self, blob: BlobHash) -> Result<std::result::Result<StoredBytes, Finding>> {
         let read = || {
             let missing = || ReadFailure::Defect(PayloadDefect::Missing { blob });
-            let sql = "SELECT id, size FROM blob WHERE substr(digest, 1, 8) = ?1 AND digest = ?2";
-            let row = self
-                .connection
-                .prepare_cached(sql)?
-                .query_row((beginning(&blob.0), blob.0.as_bytes()), |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
-            let (id, size) = row.ok_or_else(missing)?;
-            Ok(StoredBytes { bytes: self.payloads().bytes(id, blob)?, size })
+            let row = self.payloads().row(blob_id(&*self.connection, blob)?.ok_or_else(missing)?, blob)?;
+            let size = i64::try_from(row.size).unwrap_or(i64::MAX);
+            Ok(StoredBytes { bytes: self.payloads().bytes_of(row)?, size })
         };
         match read() {
             Ok(stored) => Ok(Ok(stored)),
