@@ -58,7 +58,7 @@ pub(crate) struct Mover {
 
 /// A stored document whose file is to be removed later.
 struct DeferredRemoval {
-    /// What is reported of it.
+    /// The report about it.
     document: ExaminedDocument,
     original: ArtifactSource,
     /// The reason that it is kept, as reported.

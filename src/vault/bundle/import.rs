@@ -26,10 +26,10 @@ pub struct BundleImportResult {
     pub is_interrupted: bool,
 }
 
-/// How a bundle is imported.
+/// The options of an import.
 #[derive(Clone, Copy)]
 pub struct BundleImportOptions<'o> {
-    /// How its captures are examined.
+    /// The options for examining its captures.
     pub examine: &'o ExamineOptions,
     /// Annotations that are set on every artifact.
     pub annotations: &'o CommonAnnotations,
