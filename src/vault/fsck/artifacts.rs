@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::options::{Depth, FsckOptions};
-use super::reader::{ArtifactTrailer, FsckItem, FsckReader, JudgedItem};
+use super::reader::{ArtifactTrailer, FsckItem, FsckReader, JudgedCapture, JudgedItem};
 use super::report::FsckReporter;
 use super::signatures::SignatureCounts;
 use crate::artifact::{Admitted, Kind, Signature, SignatureState};
@@ -46,11 +46,12 @@ pub(super) fn check(
     if !options.keys.is_empty() {
         reporter.report.signatures = Some(SignatureCounts::default());
     }
-    let judge = |item: FsckItem, _: &dyn Fn(u64)| {
-        item.judge(&options.keys, |capture, admitted| DerivedCaptureData::new(capture, &admitted))
+    let judge = |item: Result<FsckItem>, _: &dyn Fn(u64)| {
+        let make = |capture: &ReadCapture, admitted| DerivedCaptureData::new(capture, &admitted);
+        item.map(|item| item.judge(&options.keys, make))
     };
     pipeline::in_order(reading, FsckItem::weighed, judge, |event| match event {
-        PipelineEvent::Result(judged) => checking.take(judged, reporter),
+        PipelineEvent::Result(judged) => checking.take(judged?, reporter),
         PipelineEvent::Idle => Ok(()),
     })
 }
@@ -101,25 +102,20 @@ impl ArtifactChecker<'_> {
         judged: JudgedItem<DerivedCaptureData>,
         reporter: &mut FsckReporter<'_>,
     ) -> Result<()> {
-        match judged {
-            JudgedItem::Capture(mut capture, bytes, admitted) => {
-                self.state.findings.append(&mut capture.findings);
-                self.state.bytes += bytes;
-                if let Some(DerivedCaptureData { mut rows, mut embedded, signature }) = admitted {
-                    if let (Some((stored, found)), Some(counts)) =
-                        (signature, &mut reporter.report.signatures)
-                    {
-                        counts.count(&found, stored);
-                    }
-                    self.state.admitted += 1;
-                    self.state.rows.append(&mut rows);
-                    self.state.embedded.append(&mut embedded);
+        let JudgedItem { artifact, capture, end } = judged;
+        if let Some(JudgedCapture { mut capture, size, admitted }) = capture {
+            self.state.findings.append(&mut capture.findings);
+            self.state.bytes += size;
+            if let Some(DerivedCaptureData { mut rows, mut embedded, signature }) = admitted {
+                if let (Some((stored, found)), Some(counts)) = (signature, &mut reporter.report.signatures) {
+                    counts.count(&found, stored);
                 }
-                Ok(())
+                self.state.admitted += 1;
+                self.state.rows.append(&mut rows);
+                self.state.embedded.append(&mut embedded);
             }
-            JudgedItem::End(artifact, end) => self.end(&artifact, end, reporter),
-            JudgedItem::Failed(error) => Err(error),
         }
+        end.map_or(Ok(()), |end| self.end(&artifact, end, reporter))
     }
 
     fn end(

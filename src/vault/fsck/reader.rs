@@ -12,26 +12,32 @@ use crate::formats;
 use crate::json::reader::Limits;
 use crate::storage::check::finding::{DIFFERENT_ROW, Finding, NOT_ADMITTED, Subject};
 use crate::storage::check::{CaptureId, CheckedArtifact, Inspection, ReadCapture, Row};
-use crate::storage::{CaptureTarget, Result, StorageError, StoredMember};
+use crate::storage::{CaptureTarget, Result, StoredMember};
 use crate::validation::{Report, Severity};
 
-/// An item read from the vault: first the captures of an artifact, then the rows that follow from their bytes.
-pub(super) enum FsckItem {
-    Capture(Arc<CheckedArtifact>, ReadCapture),
-    /// The end of the artifact's captures, all readable ones of which were returned.
-    End(Arc<CheckedArtifact>, ArtifactTrailer),
-    /// The check cannot continue.
-    Failed(StorageError),
+/// A part of an artifact, read from the vault: one of its captures, and with the last of them what follows these.
+pub(super) struct FsckItem {
+    artifact: Arc<CheckedArtifact>,
+    /// `None` if none of the captures that are left can be read.
+    capture: Option<ReadCapture>,
+    end: Option<ArtifactTrailer>,
 }
 
-/// An item after its capture was admitted again.
-pub(super) enum JudgedItem<T> {
-    /// A capture without its files, the size of these, and what is made of it if it was admitted.
-    Capture(ReadCapture, u64, Option<T>),
-    /// See [`FsckItem::End`].
-    End(Arc<CheckedArtifact>, ArtifactTrailer),
-    /// The check cannot continue.
-    Failed(StorageError),
+/// A part of an artifact after its capture was admitted again.
+pub(super) struct JudgedItem<T> {
+    pub(super) artifact: Arc<CheckedArtifact>,
+    pub(super) capture: Option<JudgedCapture<T>>,
+    pub(super) end: Option<ArtifactTrailer>,
+}
+
+/// A capture that was admitted again, or not.
+pub(super) struct JudgedCapture<T> {
+    /// The capture without its files.
+    pub(super) capture: ReadCapture,
+    /// The size of its files, in bytes.
+    pub(super) size: u64,
+    /// What is made of it if it was admitted.
+    pub(super) admitted: Option<T>,
 }
 
 /// The data that follows the captures of an artifact.
@@ -76,21 +82,23 @@ impl<'s> FsckReader<'s> {
             let Some(artifact) = self.artifacts.next() else { return Ok(None) };
             self.begin(artifact)?
         };
-        while let Some(capture) = current.waiting.pop_front() {
-            let kind = current.artifact.kind.as_deref().and_then(formats::named);
-            let is_directory = kind.map(Kind::is_of_directories);
-            let read =
-                self.inspection.read(&current.artifact, capture, is_directory, &mut current.findings)?;
-            if let Some(read) = read {
-                let artifact = current.artifact.clone();
-                self.current = Some(current);
-                return Ok(Some(FsckItem::Capture(artifact, read)));
-            }
+        let artifact = current.artifact.clone();
+        let kind = artifact.kind.as_deref().and_then(formats::named);
+        let is_directory = kind.map(Kind::is_of_directories);
+        let mut capture = None;
+        while capture.is_none()
+            && let Some(next) = current.waiting.pop_front()
+        {
+            capture = self.inspection.read(&artifact, next, is_directory, &mut current.findings)?;
         }
-        let ArtifactReadState { artifact, captures, mut findings, .. } = current;
+        if !current.waiting.is_empty() {
+            self.current = Some(current);
+            return Ok(Some(FsckItem { artifact, capture, end: None }));
+        }
+        let ArtifactReadState { captures, mut findings, .. } = current;
         let rows =
             if self.with_rows { self.inspection.derived_rows(&artifact, &mut findings)? } else { None };
-        Ok(Some(FsckItem::End(artifact, ArtifactTrailer { captures, rows, findings })))
+        Ok(Some(FsckItem { artifact, capture, end: Some(ArtifactTrailer { captures, rows, findings }) }))
     }
 
     fn begin(&self, artifact: CheckedArtifact) -> Result<ArtifactReadState> {
@@ -102,40 +110,39 @@ impl<'s> FsckReader<'s> {
 }
 
 impl Iterator for FsckReader<'_> {
-    type Item = FsckItem;
+    /// An error if the check cannot continue.
+    type Item = Result<FsckItem>;
 
-    fn next(&mut self) -> Option<FsckItem> {
-        self.read().unwrap_or_else(|error| Some(FsckItem::Failed(error)))
+    fn next(&mut self) -> Option<Self::Item> {
+        self.read().transpose()
     }
 }
 
 impl FsckItem {
-    /// Returns the item with its size in memory, in bytes.
-    pub(super) fn weighed(self) -> (Self, u64) {
-        let size = match &self {
-            Self::Capture(_, capture) => size(capture),
-            Self::End(..) | Self::Failed(_) => 0,
-        };
-        (self, size)
+    /// Returns the size of its files in memory, in bytes.
+    fn size(&self) -> u64 {
+        self.capture.as_ref().map_or(0, size)
     }
-}
 
-impl FsckItem {
+    /// Returns an item with its size.
+    pub(super) fn weighed(read: Result<Self>) -> (Result<Self>, u64) {
+        let size = read.as_ref().map_or(0, Self::size);
+        (read, size)
+    }
+
     /// Admits the capture again, and returns what `make` makes of it.
     pub(super) fn judge<T>(
         self,
         keys: &KeyRing,
         make: impl FnOnce(&ReadCapture, Admitted) -> T,
     ) -> JudgedItem<T> {
-        match self {
-            Self::Capture(artifact, mut capture) => {
-                let size = size(&capture);
-                let admitted = admit(&artifact, &mut capture, keys).map(|admitted| make(&capture, admitted));
-                JudgedItem::Capture(capture, size, admitted)
-            }
-            Self::End(artifact, end) => JudgedItem::End(artifact, end),
-            Self::Failed(error) => JudgedItem::Failed(error),
-        }
+        let Self { artifact, capture, end } = self;
+        let capture = capture.map(|mut capture| {
+            let size = size(&capture);
+            let admitted = admit(&artifact, &mut capture, keys).map(|admitted| make(&capture, admitted));
+            JudgedCapture { capture, size, admitted }
+        });
+        JudgedItem { artifact, capture, end }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::reader::{ArtifactTrailer, FsckItem, FsckReader, JudgedItem};
+use super::reader::{ArtifactTrailer, FsckItem, FsckReader, JudgedCapture, JudgedItem};
 use super::report::FsckReporter;
 use super::search;
 use super::signatures::{self, SignatureCounts};
@@ -50,9 +50,11 @@ pub(super) fn artifacts(
             not_admitted: 0,
             again: Vec::new(),
         };
-        let judge = |item: FsckItem, _: &dyn Fn(u64)| item.judge(keys, |_, admitted| Box::new(admitted));
+        let judge = |item: Result<FsckItem>, _: &dyn Fn(u64)| {
+            item.map(|item| item.judge(keys, |_, admitted| Box::new(admitted)))
+        };
         pipeline::in_order(reading, FsckItem::weighed, judge, |event| match event {
-            PipelineEvent::Result(judged) => pass.take(judged),
+            PipelineEvent::Result(judged) => pass.take(judged?),
             PipelineEvent::Idle => pass.write(),
         })?;
         pass.write()?;
@@ -86,35 +88,31 @@ struct PendingReindex {
 impl ReindexPass<'_, '_> {
     fn take(&mut self, judged: JudgedItem<Box<Admitted>>) -> Result<()> {
         let waiting = &mut self.waiting;
-        match judged {
-            JudgedItem::Capture(mut capture, bytes, admitted) => {
-                waiting.bytes_of_artifact += bytes;
-                if let Some(admitted) = admitted {
-                    if signatures::is_wrong(admitted.signature()) {
-                        let subject = Subject::Capture(admitted.capture());
-                        let detail = "it is now recorded as wrong";
-                        waiting.findings.push(Finding::new(WRONG_SIGNATURE, subject, detail));
-                    }
-                    // The recorded state is corrected together with the rest.
-                    waiting.admitted.insert(capture.id.number(), *admitted);
-                } else {
-                    self.not_admitted += 1;
-                    waiting.findings.append(&mut capture.findings);
+        if let Some(JudgedCapture { mut capture, size, admitted }) = judged.capture {
+            waiting.bytes_of_artifact += size;
+            if let Some(admitted) = admitted {
+                if signatures::is_wrong(admitted.signature()) {
+                    let subject = Subject::Capture(admitted.capture());
+                    let detail = "it is now recorded as wrong";
+                    waiting.findings.push(Finding::new(WRONG_SIGNATURE, subject, detail));
                 }
+                // The recorded state is corrected together with the rest.
+                waiting.admitted.insert(capture.id.number(), *admitted);
+            } else {
+                self.not_admitted += 1;
+                waiting.findings.append(&mut capture.findings);
             }
-            JudgedItem::End(artifact, ArtifactTrailer { captures, .. }) => {
-                let admitted = |id: CaptureId| (id, waiting.admitted.remove(&id.number()));
-                let captures = captures.into_iter().map(admitted).collect();
-                self.reporter.add_all(std::mem::take(&mut waiting.findings));
-                let bytes = std::mem::take(&mut waiting.bytes_of_artifact);
-                waiting.bytes += bytes;
-                let artifact = CheckedArtifact::clone(&artifact);
-                waiting.batch.push((ReadmittedArtifact { artifact, captures }, bytes));
-                if waiting.batch.len() >= BATCH_ARTIFACTS || waiting.bytes >= BATCH_BYTES {
-                    return self.write();
-                }
-            }
-            JudgedItem::Failed(error) => return Err(error),
+        }
+        let Some(ArtifactTrailer { captures, .. }) = judged.end else { return Ok(()) };
+        let admitted = |id: CaptureId| (id, waiting.admitted.remove(&id.number()));
+        let captures = captures.into_iter().map(admitted).collect();
+        self.reporter.add_all(std::mem::take(&mut waiting.findings));
+        let bytes = std::mem::take(&mut waiting.bytes_of_artifact);
+        waiting.bytes += bytes;
+        let artifact = CheckedArtifact::clone(&judged.artifact);
+        waiting.batch.push((ReadmittedArtifact { artifact, captures }, bytes));
+        if waiting.batch.len() >= BATCH_ARTIFACTS || waiting.bytes >= BATCH_BYTES {
+            return self.write();
         }
         Ok(())
     }
@@ -137,6 +135,7 @@ impl ReindexPass<'_, '_> {
         }
         Ok(())
     }
+
     fn count_signatures(&mut self, readmitted: &ReadmittedArtifact) {
         let Some(counts) = &mut self.reporter.report.signatures else { return };
         let admitted = readmitted.captures.iter().filter_map(|(_, admitted)| admitted.as_ref());
