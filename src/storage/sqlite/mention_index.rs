@@ -49,15 +49,21 @@ impl MentionIndexReader {
         Segment::all(connection).map(Self)
     }
 
-    /// Returns the same as [`captures`].
+    /// Returns the captures whose lists may contain a digest with this key, without duplicates, in order.
     pub(super) fn captures(&self, connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
-        captures_between(connection, &self.0, key, key)
+        self.captures_up_to(connection, key, usize::MAX).map(Option::unwrap_or_default)
     }
-}
 
-/// Returns the captures whose lists may contain a digest with this key, without duplicates, in order.
-pub(super) fn captures(connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
-    MentionIndexReader::load(connection)?.captures(connection, key)
+    /// Returns the captures whose lists may contain a digest with this key, without duplicates, in order, or `None` if they are
+    /// more than `limit`.
+    pub(super) fn captures_up_to(
+        &self,
+        connection: &Connection,
+        key: u64,
+        limit: usize,
+    ) -> rusqlite::Result<Option<Vec<i64>>> {
+        captures_between(connection, &self.0, KeyRange { low: key, high: key }, limit)
+    }
 }
 
 /// Returns the captures whose lists may contain a digest that begins with `prefix`, which has six digits or more.
@@ -66,18 +72,28 @@ pub(super) fn captures_beginning(
     prefix: &DigestPrefix,
 ) -> rusqlite::Result<Vec<i64>> {
     let (low, high) = prefix.range();
-    captures_between(connection, &Segment::all(connection)?, key(&low), key(&high))
+    let keys = KeyRange { low: key(&low), high: key(&high) };
+    let captures = captures_between(connection, &Segment::all(connection)?, keys, usize::MAX);
+    captures.map(Option::unwrap_or_default)
 }
 
+/// Keys from the first to the last one.
+#[derive(Clone, Copy)]
+struct KeyRange {
+    low: u64,
+    high: u64,
+}
+
+/// Returns the captures of entries with these keys, in order, or `None` if there are more than `limit`.
 fn captures_between(
     connection: &Connection,
     segments: &[Segment],
-    low: u64,
-    high: u64,
-) -> rusqlite::Result<Vec<i64>> {
+    KeyRange { low, high }: KeyRange,
+    limit: usize,
+) -> rusqlite::Result<Option<Vec<i64>>> {
     if Encoding::MentionIndex.is_off() {
         let mut captures = connection.prepare_cached("SELECT id FROM capture ORDER BY id")?;
-        return captures.query_map([], |row| row.get(0))?.collect();
+        return captures.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>().map(Some);
     }
     let mut captures = Vec::new();
     let mut buckets =
@@ -93,12 +109,15 @@ fn captures_between(
                 if key >= low {
                     captures.push(capture);
                 }
+                if captures.len() > limit {
+                    return Ok(None);
+                }
             }
         }
     }
     captures.sort_unstable();
     captures.dedup();
-    Ok(captures)
+    Ok(Some(captures))
 }
 
 /// Adds `entries`, in any order.
@@ -375,6 +394,10 @@ mod tests {
                       CREATE TABLE mention_bucket (id INTEGER PRIMARY KEY, bytes BLOB)";
         connection.execute_batch(schema).unwrap();
         connection
+    }
+
+    fn captures(connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
+        MentionIndexReader::load(connection)?.captures(connection, key)
     }
 
     /// Returns a key; consecutive numbers are spread over all buckets.

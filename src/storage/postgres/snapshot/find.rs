@@ -25,15 +25,15 @@ impl FindSnapshot for PostgresSnapshot<'_> {
         self.answer(rows.and_then(|rows| rows.iter().map(shared_row).collect()))
     }
 
-    fn captures_mentioning(&self, _: Digest) -> Result<Vec<i64>> {
-        Ok(Vec::new())
+    fn captures_mentioning(&self, _: Digest, _: usize) -> Result<Option<Vec<i64>>> {
+        Ok(Some(Vec::new()))
     }
 
     fn mention_rows(
         &self,
         mention: &RequiredMention<'_>,
         parameters: &mut StatementParameters,
-    ) -> ConditionRows {
+    ) -> Result<ConditionRows> {
         let (key, digest) = (parameters.bind(mention.digest.key()), parameters.bind(&mention.digest));
         let of_group = mention.group.map(|group| {
             let group = parameters.bind(group);
@@ -42,7 +42,8 @@ impl FindSnapshot for PostgresSnapshot<'_> {
         let tables = "mention_key k JOIN mention_list l ON l.capture = k.capture AND l.group_id = k.group_id
                         JOIN capture x ON x.id = k.capture";
         let of_group = of_group.unwrap_or_default();
-        ConditionRows::new(tables, format!("k.key = {key} {of_group} AND {}", list_has(&digest)))
+        let condition = format!("k.key = {key} {of_group} AND {}", list_has(&digest));
+        Ok(ConditionRows::new(tables, condition))
     }
 
     fn mentions_among(

@@ -8,8 +8,8 @@ use super::parameters::StatementParameters;
 use super::{FindSnapshot, ResolvedCondition, ResolvedQuery};
 use crate::artifact::{FINISHED_AT, SignatureName};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::TimeBasis;
 use crate::storage::interface::{Condition, Filter, TimePeriod};
+use crate::storage::{Result, TimeBasis};
 
 /// The rows `x` of the artifacts that have something. The column `x.artifact` has the number of the artifact.
 pub(in crate::storage) struct ConditionRows {
@@ -55,16 +55,16 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
         of: &ResolvedCondition<'_>,
         first: ReadFirst,
         parameters: &mut StatementParameters,
-    ) -> ConditionRows {
+    ) -> Result<ConditionRows> {
         let dialect = S::Session::DIALECT;
         let mentions = |parameters: &mut StatementParameters| match &of.mention {
             Some(mention) => self.snapshot.mention_rows(mention, parameters),
-            None => ConditionRows::new("capture x", "false"),
+            None => Ok(ConditionRows::new("capture x", "false")),
         };
-        match of.condition {
-            Condition::Mention { .. } => mentions(parameters),
+        Ok(match of.condition {
+            Condition::Mention { .. } => mentions(parameters)?,
             Condition::About { digest } => {
-                let mentions = mentions(parameters).query();
+                let mentions = mentions(parameters)?.query();
                 let list = parameters.bind(&[CoreHash(*digest)][..]);
                 let (own, captures) = (dialect.artifacts(&list), dialect.captures_with_hashes(&list));
                 let own = format!("SELECT a.id FROM {own} UNION SELECT c.artifact FROM {captures}");
@@ -87,7 +87,7 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
                 signatures(dialect, *state, key_id.as_deref(), first, parameters)
             }
             annotation => annotations(dialect, annotation, parameters),
-        }
+        })
     }
 }
 

@@ -19,16 +19,16 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
     pub(super) fn hits(&self, artifacts: Vec<PlacedArtifact>) -> Result<Vec<PlacedHit>> {
         let mut matches = vec![Some(Vec::new()); artifacts.len()];
         if !artifacts.is_empty() && !self.conditions.is_empty() {
-            let numbered = |(artifact, _): &PlacedArtifact| NumberedArtifact {
+            let numbered = |PlacedArtifact { artifact, .. }: &PlacedArtifact| NumberedArtifact {
                 core: artifact.core,
                 number: artifact.addition.cast_signed(),
             };
             self.add_matches(&artifacts.iter().map(numbered).collect::<Vec<_>>(), &mut matches)?;
         }
-        let hits = artifacts.into_iter().zip(matches);
-        let hit =
-            |((artifact, place), matches): (_, Option<_>)| Some((Hit { artifact, matches: matches? }, place));
-        Ok(hits.filter_map(hit).collect())
+        let hit = |(PlacedArtifact { artifact, place, .. }, matches): (_, Option<_>)| {
+            Some((Hit { artifact, matches: matches? }, place))
+        };
+        Ok(artifacts.into_iter().zip(matches).filter_map(hit).collect())
     }
 
     /// Adds the matches of each of these artifacts: nothing if it does not match a condition.

@@ -3,7 +3,8 @@
 //! Neither database can know how many artifacts match conditions together, and may read all that match one of them to fill a
 //! page of ten. So the artifacts with each condition are counted first, up to a limit. If few can match one, these are read
 //! and sorted. Otherwise artifacts are read in the order of the page, by an index, and the conditions are examined for each,
-//! until the page is full. If very many are examined before that, all that match are read after all.
+//! until the page is full. If as many are examined before that, the artifacts are counted up to a larger limit, and if very
+//! many are, all that match are read after all.
 
 mod conditions;
 mod matches;
@@ -13,6 +14,7 @@ mod parameters;
 mod queries;
 mod statements;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{SqlRow, SqlSession, SqlSnapshot};
@@ -27,24 +29,41 @@ pub(in crate::storage) use parameters::StatementParameters;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use queries::matching;
 
-/// Maximum number of artifacts that are all read for one page.
-const FEW: u64 = if cfg!(test) { 40 } else { 2_000 };
+/// Number of artifacts that are all read for one page, if no more can match a condition, without trying anything else, and
+/// that are examined in the order of the page before more are counted.
+const FEW: usize = if cfg!(test) { 40 } else { 2_000 };
 
-/// Maximum number of artifacts that are examined in the order of the page.
+/// Maximum number of artifacts that are examined in the order of the page, or that are all read instead.
 const BUDGET: usize = if cfg!(test) { 200 } else { 50_000 };
 
 /// Maximum number of artifacts on a page that is filled by examining artifacts in its order.
 const MAX_PAGE: usize = if cfg!(test) { 100 } else { 1_000 };
 
 /// Numbers of artifacts that are read at a time: the first and the largest one.
-const READ: (usize, usize) = if cfg!(test) { (2, 8) } else { (64, 4_096) };
+const READ: (usize, usize) = if cfg!(test) { (2, 8) } else { (16, 4_096) };
 
 /// A mention that a condition requires, with what an engine looked up for it.
 pub(in crate::storage) struct RequiredMention<'q> {
     pub(in crate::storage) group: Option<&'q str>,
     pub(in crate::storage) digest: Digest,
-    /// The captures that may have it, sorted; empty if statements find them.
-    pub(in crate::storage) captures: Vec<i64>,
+    /// The captures that may have it, sorted, once they are known; empty if statements find them.
+    captures: OnceCell<Vec<i64>>,
+}
+
+impl RequiredMention<'_> {
+    /// Returns the captures that may have it, sorted: nothing if these are many and were not needed so far.
+    pub(in crate::storage) fn known_captures(&self) -> Option<&[i64]> {
+        self.captures.get().map(Vec::as_slice)
+    }
+
+    /// Returns all captures that may have it, sorted.
+    pub(in crate::storage) fn captures(&self, snapshot: &impl FindSnapshot) -> Result<&[i64]> {
+        if let Some(known) = self.captures.get() {
+            return Ok(known);
+        }
+        let all = snapshot.captures_mentioning(self.digest, usize::MAX)?.unwrap_or_default();
+        Ok(self.captures.get_or_init(|| all))
+    }
 }
 
 /// An artifact with its number.
@@ -64,15 +83,16 @@ pub(in crate::storage) trait FindSnapshot: SqlSnapshot {
         self.answer(self.session().rows(sql, &parameters.values()))
     }
 
-    /// Returns the captures that may mention a digest, sorted; nothing if statements find them.
-    fn captures_mentioning(&self, digest: Digest) -> Result<Vec<i64>>;
+    /// Returns the captures that may mention a digest, sorted, or `None` if they are more than `limit`. There are none if
+    /// statements find them.
+    fn captures_mentioning(&self, digest: Digest, limit: usize) -> Result<Option<Vec<i64>>>;
 
     /// Returns the rows of the artifacts that have a mention, or that may have it.
     fn mention_rows(
         &self,
         mention: &RequiredMention<'_>,
         parameters: &mut StatementParameters,
-    ) -> ConditionRows;
+    ) -> Result<ConditionRows>;
 
     /// Returns the mentions that each of these artifacts has, by role and place.
     fn mentions_among(
@@ -121,6 +141,8 @@ struct ResolvedQuery<'q, S> {
     filter: &'q Filter,
     order: Order,
     conditions: Vec<ResolvedCondition<'q>>,
+    /// Number of artifacts that are examined in the order of the page at most.
+    budget: usize,
 }
 
 /// The artifacts among which a page is looked for.

@@ -4,13 +4,13 @@
 //! So the next numbers are read first, and then the artifacts with these, which are sorted. If many artifacts have one
 //! number, such as no errors, artifacts are read in the order of their arrival, and those with the number are taken.
 
-use super::super::SqlSession;
 use super::super::ceil_millis;
 use super::super::dialect::ReadFirst;
+use super::super::{Dialect, SqlSession};
 use super::conditions::{ConditionRows, NumberRange, numbers_within, selecting};
 use super::order::{PAGE_COLUMNS, SortExpression, key_of, number_of};
 use super::parameters::StatementParameters;
-use super::statements::{AttributeNumber, PageStatement, PlacedArtifact};
+use super::statements::{AttributeNumber, PageStatement, PlacedArtifact, is_match};
 use super::{FindSnapshot, READ, ResolvedQuery};
 use crate::storage::Result;
 use crate::storage::interface::{Cursor, TimePeriod};
@@ -121,7 +121,13 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
             numbers_within(dialect, range, ReadFirst::Condition, &mut parameters);
         let mut selected = selecting(dialect, self.filter, &mut parameters);
         selected.push(format!("t.number = {}", number_of(dialect, &parameters.bind(range.name))));
-        selected.extend(self.examined(None, &mut parameters));
+        let mut examined = self.examined(None, &mut parameters)?;
+        let mut match_column = String::new();
+        if dialect == Dialect::Sqlite {
+            match_column = is_match(&examined);
+        } else {
+            selected.append(&mut examined);
+        }
         let sorting = SortExpression::by_number();
         selected.extend(after.map(|after| sorting.after(dialect, after, &mut parameters)));
         let (selected, order_by, limit) =
@@ -129,7 +135,7 @@ impl<S: FindSnapshot> ResolvedQuery<'_, S> {
         let (apart, join) = (dialect.kept_apart(), dialect.then_join());
         // Several values of an artifact can have the same number.
         let sql = format!(
-            "SELECT DISTINCT {PAGE_COLUMNS}, t.number AS sort_value
+            "SELECT DISTINCT {PAGE_COLUMNS}, t.number AS sort_value{match_column}
                FROM (SELECT x.artifact, {number} AS number FROM {tables} WHERE {condition} {apart}) t
                     {join} artifact a ON a.id = t.artifact
               WHERE {selected} ORDER BY {order_by} LIMIT {limit}"

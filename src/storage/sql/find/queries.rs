@@ -22,7 +22,7 @@ impl<S: FindSnapshot> FindQueries for S {
         {
             return Ok(found);
         }
-        let query = ResolvedQuery::new(self, filter, order)?;
+        let mut query = ResolvedQuery::new(self, filter, order)?;
         let mut found = query.read(page.after.as_ref(), page.limit.saturating_add(1))?;
         let is_more = found.len() > page.limit;
         found.truncate(page.limit);
@@ -31,12 +31,12 @@ impl<S: FindSnapshot> FindQueries for S {
     }
 
     fn count(&self, filter: &Filter) -> Result<u64> {
-        let query = ResolvedQuery::new(self, filter, Order::Core)?;
+        let mut query = ResolvedQuery::new(self, filter, Order::Core)?;
         if !query.is_exact() {
             return Ok(query.read(None, usize::MAX)?.len() as u64);
         }
         let mut parameters = StatementParameters::default();
-        let matching = query.matching(&mut parameters);
+        let matching = query.matching(&mut parameters)?;
         let rows = self.rows_planned_for(&format!("SELECT count(*) FROM {matching}"), &parameters)?;
         self.answer(rows.first().map_or(Ok(0), |row| Ok(row.count(0)?)))
     }
@@ -44,7 +44,7 @@ impl<S: FindSnapshot> FindQueries for S {
     fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>> {
         /// The length of a day in milliseconds.
         const DAY: i64 = 86_400_000;
-        let query = ResolvedQuery::new(self, filter, Order::Newest(by))?;
+        let mut query = ResolvedQuery::new(self, filter, Order::Newest(by))?;
         if !query.is_exact() {
             let mut counts: BTreeMap<NaiveDate, u64> = BTreeMap::new();
             for time in query.read(None, usize::MAX)?.into_iter().filter_map(|(_, place)| place.time) {
@@ -54,7 +54,7 @@ impl<S: FindSnapshot> FindQueries for S {
         }
         let mut parameters = StatementParameters::default();
         let time = time(S::Session::DIALECT, by, &mut parameters);
-        let (matching, none) = (query.matching(&mut parameters), S::Session::DIALECT.smallest_number());
+        let (matching, none) = (query.matching(&mut parameters)?, S::Session::DIALECT.smallest_number());
         let sql = format!(
             "SELECT t.at - (t.at % {DAY} + {DAY}) % {DAY}, count(*) FROM (SELECT {time} AS at FROM {matching}) t
               WHERE t.at > {none} GROUP BY 1 ORDER BY 1"
@@ -82,5 +82,5 @@ pub(in crate::storage) fn matching<S: FindSnapshot>(
     filter: &Filter,
     parameters: &mut StatementParameters,
 ) -> Result<String> {
-    Ok(ResolvedQuery::new(snapshot, filter, Order::Core)?.matching(parameters))
+    ResolvedQuery::new(snapshot, filter, Order::Core)?.matching(parameters)
 }

@@ -1,8 +1,10 @@
 //! The statements that read a page of artifacts.
 
+use std::cell::OnceCell;
+
 use super::super::ceil_millis;
 use super::super::dialect::ReadFirst;
-use super::super::{Dialect, SqlSession};
+use super::super::{Dialect, SqlRow, SqlSession};
 use super::conditions::{beginning_with, of_kinds, selecting};
 use super::order::{PAGE_COLUMNS, SortExpression, number_of, page_artifact};
 use super::parameters::StatementParameters;
@@ -15,7 +17,12 @@ use crate::storage::interface::{ArtifactRecord, Condition, Cursor, Filter, Order
 use crate::storage::{Result, TimeBasis};
 
 /// An artifact with its place in the order.
-pub(super) type PlacedArtifact = (ArtifactRecord, Cursor);
+pub(super) struct PlacedArtifact {
+    pub(super) artifact: ArtifactRecord,
+    pub(super) place: Cursor,
+    /// Whether it satisfies the conditions that the statement examined.
+    pub(super) is_match: bool,
+}
 
 /// A part of the artifacts in the order of the page.
 #[derive(Clone, Copy, Default)]
@@ -30,13 +37,17 @@ pub(super) struct PageStatement<'p> {
     pub(super) size: usize,
 }
 
+/// The position of the column of [`is_match`].
+const MATCHES: usize = 7;
+
 /// Reads up to a number of artifacts after a place.
 type ReadArtifacts<'r> = dyn Fn(Option<&Cursor>, usize) -> Result<Vec<PlacedArtifact>> + 'r;
 
-/// The number of hits that are wanted, and of artifacts that are examined for them.
+/// The number of hits that are wanted, and of artifacts that are examined for them: at first and at most.
 #[derive(Clone, Copy)]
 struct PageSize {
     limit: usize,
+    first: usize,
     budget: usize,
 }
 
@@ -55,12 +66,13 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
                 Condition::About { digest } => (None, *digest),
                 _ => return Ok(ResolvedCondition { condition, mention: None }),
             };
-            let captures = snapshot.captures_mentioning(digest)?;
+            let few = snapshot.captures_mentioning(digest, FEW)?;
+            let captures = few.map_or_else(OnceCell::new, OnceCell::from);
             let mention = Some(RequiredMention { group, digest, captures });
             Ok(ResolvedCondition { condition, mention })
         };
         let conditions = filter.conditions.iter().map(resolved).collect::<Result<_>>()?;
-        Ok(Self { snapshot, filter, order, conditions })
+        Ok(Self { snapshot, filter, order, conditions, budget: BUDGET })
     }
 
     /// Returns whether a statement finds exactly the artifacts that match a condition.
@@ -75,28 +87,28 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
     }
 
     /// Returns the artifacts `a` that match, for a statement that reads all of them.
-    pub(super) fn matching(&self, parameters: &mut StatementParameters) -> String {
+    pub(super) fn matching(&self, parameters: &mut StatementParameters) -> Result<String> {
         let mut all = selecting(S::Session::DIALECT, self.filter, parameters);
-        all.extend(self.contained(parameters));
+        all.extend(self.contained(parameters)?);
         let artifacts = match &self.filter.among {
             Some(among) => S::Session::DIALECT.artifacts(&parameters.bind(&among[..])),
             None => "artifact a".to_owned(),
         };
-        format!("{artifacts} WHERE {}", all.join(" AND "))
+        Ok(format!("{artifacts} WHERE {}", all.join(" AND ")))
     }
 
     /// Returns the conditions that the artifact `a` is one of those with rows.
-    fn contained(&self, parameters: &mut StatementParameters) -> Vec<String> {
+    fn contained(&self, parameters: &mut StatementParameters) -> Result<Vec<String>> {
         let mut all = Vec::new();
         for condition in &self.conditions {
-            let rows = self.rows(condition, ReadFirst::Condition, parameters).query();
+            let rows = self.rows(condition, ReadFirst::Condition, parameters)?.query();
             if !self.filter.through_members {
                 all.push(format!("a.id IN ({rows})"));
             } else if let Some(artifacts) = self.snapshot.with_containers_query(&rows, parameters) {
                 all.push(format!("a.id IN ({artifacts})"));
             }
         }
-        all
+        Ok(all)
     }
 
     /// Returns the conditions that the artifact `a` has rows, but for the condition at the position `except`.
@@ -104,19 +116,19 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
         &self,
         except: Option<usize>,
         parameters: &mut StatementParameters,
-    ) -> Vec<String> {
+    ) -> Result<Vec<String>> {
         let mut all = Vec::new();
         for (position, condition) in self.conditions.iter().enumerate() {
             if self.is_stated(condition) && except != Some(position) {
-                let rows = self.rows(condition, ReadFirst::Artifact, parameters);
+                let rows = self.rows(condition, ReadFirst::Artifact, parameters)?;
                 all.push(rows.has_artifact(S::Session::DIALECT));
             }
         }
-        all
+        Ok(all)
     }
 
     /// Reads the hits after a place, in the order of the page, until there are `limit`.
-    pub(super) fn read(&self, after: Option<&Cursor>, limit: usize) -> Result<Vec<PlacedHit>> {
+    pub(super) fn read(&mut self, after: Option<&Cursor>, limit: usize) -> Result<Vec<PlacedHit>> {
         if self.filter.among.is_some() {
             return self.read_among(&SearchedArtifacts::Among, after, limit);
         }
@@ -126,13 +138,16 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
         if !self.conditions.is_empty() && (S::FINDS_MENTIONS && self.filter.through_members || is_large) {
             return all(self);
         }
-        if let Some(few) = self.fewest(FEW)? {
-            return self.read_among(&few, after, limit);
+        for budget in [FEW, BUDGET] {
+            if let Some(few) = self.fewest(budget)? {
+                return self.read_among(&few, after, limit);
+            }
+            self.budget = if is_large { usize::MAX } else { budget };
+            if let Some(found) = self.read_in_order(after, limit)? {
+                return Ok(found);
+            }
         }
-        match self.read_in_order(after, limit)? {
-            Some(found) => Ok(found),
-            None => all(self),
-        }
+        all(self)
     }
 
     /// Returns all artifacts that match, in whatever way the database finds them.
@@ -140,25 +155,29 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
         if S::FINDS_MENTIONS || !self.filter.through_members {
             return Ok(SearchedArtifacts::All);
         }
-        Ok(self.fewest(u64::from(u32::MAX))?.unwrap_or(SearchedArtifacts::All))
+        Ok(self.fewest(u32::MAX as usize)?.unwrap_or(SearchedArtifacts::All))
     }
 
     /// Returns the artifacts that can match the condition which the fewest can, if these are at most `limit`.
-    fn fewest(&self, limit: u64) -> Result<Option<SearchedArtifacts>> {
+    fn fewest(&self, limit: usize) -> Result<Option<SearchedArtifacts>> {
         let mut parameters = StatementParameters::default();
         let (mut sources, mut queries) = (Vec::new(), Vec::new());
         for (position, condition) in self.conditions.iter().enumerate() {
-            // A long list is not passed to a statement that only counts it.
-            let listed = condition.mention.as_ref().map_or(0, |mention| mention.captures.len());
-            if listed as u64 > limit {
+            // A long list is not passed to a statement that only counts it, and not even read if it is known to be long.
+            let is_long = match &condition.mention {
+                Some(mention) if limit > FEW => mention.captures(self.snapshot)?.len() > limit,
+                Some(mention) => mention.known_captures().is_none(),
+                None => false,
+            };
+            if is_long {
                 continue;
             }
             sources.push(SearchedArtifacts::Matching(position));
-            queries.push(self.rows(condition, ReadFirst::Condition, &mut parameters).query());
+            queries.push(self.rows(condition, ReadFirst::Condition, &mut parameters)?.query());
         }
         if S::Session::DIALECT == Dialect::Sqlite {
             for source in self.indexed() {
-                queries.push(self.searched(&source, &mut parameters));
+                queries.push(self.searched(&source, &mut parameters)?);
                 sources.push(source);
             }
         }
@@ -174,7 +193,7 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
             (0..sources.len()).map(|column| row.as_ref().map_or(Ok(0), |row| Ok(row.count(column)?)));
         let counts: Vec<u64> = self.snapshot.answer(counts.collect())?;
         let fewest = sources.into_iter().zip(counts).min_by_key(|(_, count)| *count);
-        let fewest = fewest.filter(|(_, count)| *count <= limit).map(|(source, _)| source);
+        let fewest = fewest.filter(|(_, count)| *count <= limit as u64).map(|(source, _)| source);
         fewest.map(|source| self.with_containers(source)).transpose()
     }
 
@@ -196,7 +215,7 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
             return Ok(source);
         }
         let mut parameters = StatementParameters::default();
-        let sql = self.searched(&source, &mut parameters);
+        let sql = self.searched(&source, &mut parameters)?;
         let rows = self.snapshot.rows_planned_for(&sql, &parameters)?;
         let numbers = rows.iter().map(|row| Ok(row.integer(0)?));
         let mut numbers: Vec<i64> = self.snapshot.answer(numbers.collect())?;
@@ -205,18 +224,15 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
     }
 
     /// Returns the query for the numbers of the artifacts of `source`.
-    fn searched(&self, source: &SearchedArtifacts, parameters: &mut StatementParameters) -> String {
+    fn searched(&self, source: &SearchedArtifacts, parameters: &mut StatementParameters) -> Result<String> {
         let dialect = S::Session::DIALECT;
         let selected = match source {
             SearchedArtifacts::Matching(position) => {
-                let rows = self.conditions.get(*position);
-                let rows = rows.map(|condition| self.rows(condition, ReadFirst::Condition, parameters));
-                return rows.map_or_else(String::new, |ConditionRows { tables, condition }| {
-                    format!(
-                        "SELECT DISTINCT x.artifact FROM {tables} WHERE {condition} {}",
-                        dialect.kept_apart()
-                    )
-                });
+                let Some(condition) = self.conditions.get(*position) else { return Ok(String::new()) };
+                let ConditionRows { tables, condition } =
+                    self.rows(condition, ReadFirst::Condition, parameters)?;
+                let apart = dialect.kept_apart();
+                return Ok(format!("SELECT DISTINCT x.artifact FROM {tables} WHERE {condition} {apart}"));
             }
             SearchedArtifacts::WithDigits => {
                 beginning_with(dialect, self.filter.digits.as_deref().unwrap_or_default(), parameters)
@@ -225,7 +241,7 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
             SearchedArtifacts::Numbered(numbers) => dialect.is_in("a.id", &parameters.bind(numbers.clone())),
             SearchedArtifacts::Among | SearchedArtifacts::All => "true".to_owned(),
         };
-        format!("SELECT a.id AS artifact FROM artifact a WHERE {selected}")
+        Ok(format!("SELECT a.id AS artifact FROM artifact a WHERE {selected}"))
     }
 
     /// Reads the hits among some artifacts.
@@ -240,7 +256,9 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
             Order::Kind => self.by_kind(PageStatement { after, size, ..page }),
             _ => self.run(PageStatement { after, size, ..page }),
         };
-        self.collect(after, PageSize { limit, budget: usize::MAX }, &read).map(Option::unwrap_or_default)
+        let first = first_size(limit, self.is_exact());
+        let size = PageSize { limit, first, budget: usize::MAX };
+        self.collect(after, size, &read).map(Option::unwrap_or_default)
     }
 
     /// Reads the hits in the order of the page; nothing if too many artifacts would have to be examined for that.
@@ -253,7 +271,9 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
             Order::Largest(name) => self.by_number(name, after, size),
             _ => self.run(PageStatement { after, size, ..page }),
         };
-        let found = self.collect(after, PageSize { limit, budget: BUDGET }, &read)?;
+        let are_matches = self.is_exact() && (self.conditions.is_empty() || S::FINDS_MENTIONS);
+        let size = PageSize { limit, first: first_size(limit, are_matches), budget: self.budget };
+        let found = self.collect(after, size, &read)?;
         let are_all = !S::FINDS_MENTIONS || self.conditions.is_empty();
         // A statement that examines a limited number of artifacts may have found too few.
         Ok(found.filter(|found| are_all || found.len() >= limit))
@@ -263,17 +283,18 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
     fn collect(
         &self,
         after: Option<&Cursor>,
-        PageSize { limit, budget }: PageSize,
+        PageSize { limit, first, budget }: PageSize,
         read: &ReadArtifacts<'_>,
     ) -> Result<Option<Vec<PlacedHit>>> {
         let mut after = after.cloned();
         let (mut found, mut examined) = (Vec::new(), 0);
-        let mut size = if self.is_exact() { limit } else { READ.0.max(limit.min(READ.1)) };
+        let mut size = first;
         loop {
-            let artifacts = read(after.as_ref(), size)?;
+            let mut artifacts = read(after.as_ref(), size)?;
             let is_last = artifacts.len() < size;
             examined += artifacts.len();
-            after = artifacts.last().map(|(_, place)| place.clone());
+            after = artifacts.last().map(|last| last.place.clone());
+            artifacts.retain(|artifact| artifact.is_match);
             found.append(&mut self.hits(artifacts)?);
             if found.len() >= limit || is_last {
                 found.truncate(limit);
@@ -320,7 +341,9 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
         for kind in kinds {
             all.append(&mut self.run(PageStatement { kind, ..page })?);
         }
-        all.sort_by_key(|(artifact, _)| (std::cmp::Reverse(artifact.arrival), artifact.core));
+        all.sort_by_key(|PlacedArtifact { artifact, .. }| {
+            (std::cmp::Reverse(artifact.arrival), artifact.core)
+        });
         all.truncate(page.size);
         Ok(all)
     }
@@ -342,14 +365,19 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
         selected.extend(page.after.map(|after| sorting.after(dialect, after, &mut parameters)));
         let order_by = sorting.order_by(dialect);
         let sorted = SortedArtifacts { value, order_by, selected };
-        let sql = self.statement(&page, sorted, &mut parameters);
+        let sql = self.statement(&page, sorted, &mut parameters)?;
         self.placed(&sql, &parameters)
     }
 
     /// Returns the artifacts that a query returns.
     pub(super) fn placed(&self, sql: &str, parameters: &StatementParameters) -> Result<Vec<PlacedArtifact>> {
         let rows = self.snapshot.rows_planned_for(sql, parameters)?;
-        self.snapshot.answer(rows.iter().map(|row| Ok(page_artifact(row, self.order)?)).collect())
+        let placed = |row: &SqlRow| {
+            let (artifact, place) = page_artifact(row, self.order)?;
+            let is_match = row.0.len() <= MATCHES || row.flag(MATCHES)?;
+            Ok(PlacedArtifact { artifact, place, is_match })
+        };
+        self.snapshot.answer(rows.iter().map(placed).collect())
     }
 
     /// Returns the conditions on the artifact `a` but for those of the filter on its rows.
@@ -383,31 +411,33 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
         page: &PageStatement<'_>,
         sorted: SortedArtifacts,
         parameters: &mut StatementParameters,
-    ) -> String {
+    ) -> Result<String> {
         let limit = parameters.bind(page.size);
         let SortedArtifacts { value, order_by, mut selected } = sorted;
-        let (from, value) = if let Some(among) = page.among {
-            let (from, mut conditions) = self.among(among, parameters);
+        let (mut from, mut value, mut match_column) = (self.in_order().to_owned(), value, String::new());
+        if let Some(among) = page.among {
+            let (some, mut conditions) = self.among(among, parameters)?;
             selected.append(&mut conditions);
-            (from, value)
+            from = some;
         } else {
-            let mut examined = self.examined(None, parameters);
-            if S::Session::DIALECT == Dialect::Postgres && !examined.is_empty() {
+            let examined = self.examined(None, parameters)?;
+            if S::Session::DIALECT == Dialect::Sqlite {
+                match_column = is_match(&examined);
+            } else if !examined.is_empty() {
                 let inner = std::mem::replace(&mut selected, examined).join(" AND ");
                 // The order is that of the columns of the result, so that nothing is sorted.
-                let inner = format!(
-                    "(SELECT a.*, {value} AS sort_value FROM artifact a WHERE {inner} ORDER BY {order_by} LIMIT {BUDGET}) a"
+                from = format!(
+                    "(SELECT a.*, {value} AS sort_value FROM artifact a WHERE {inner} ORDER BY {order_by} LIMIT {}) a",
+                    self.budget
                 );
-                (inner, "a.sort_value".to_owned())
-            } else {
-                selected.append(&mut examined);
-                (self.in_order().to_owned(), value)
+                "a.sort_value".clone_into(&mut value);
             }
-        };
+        }
         let selected = selected.join(" AND ");
-        format!(
-            "SELECT {PAGE_COLUMNS}, {value} AS sort_value FROM {from} WHERE {selected} ORDER BY {order_by} LIMIT {limit}"
-        )
+        Ok(format!(
+            "SELECT {PAGE_COLUMNS}, {value} AS sort_value{match_column} FROM {from}
+              WHERE {selected} ORDER BY {order_by} LIMIT {limit}"
+        ))
     }
 
     /// Returns the artifacts `a`, for reading them in the order of the page.
@@ -423,30 +453,30 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
         &self,
         among: &SearchedArtifacts,
         parameters: &mut StatementParameters,
-    ) -> (String, Vec<String>) {
+    ) -> Result<(String, Vec<String>)> {
         let dialect = S::Session::DIALECT;
         let join = dialect.then_join();
-        match among {
-            SearchedArtifacts::All => ("artifact a".to_owned(), self.contained(parameters)),
+        Ok(match among {
+            SearchedArtifacts::All => ("artifact a".to_owned(), self.contained(parameters)?),
             SearchedArtifacts::Among => {
                 let conditions = if S::FINDS_MENTIONS && self.filter.through_members {
-                    self.contained(parameters)
+                    self.contained(parameters)?
                 } else {
-                    self.examined(None, parameters)
+                    self.examined(None, parameters)?
                 };
                 let among = self.filter.among.as_deref().unwrap_or_default();
                 (dialect.artifacts(&parameters.bind(among)), conditions)
             }
             source => {
-                let searched = self.searched(source, parameters);
+                let searched = self.searched(source, parameters)?;
                 let position = match source {
                     SearchedArtifacts::Matching(position) => Some(*position),
                     _ => None,
                 };
                 let from = format!("({searched}) f {join} artifact a ON a.id = f.artifact");
-                (from, self.examined(position, parameters))
+                (from, self.examined(position, parameters)?)
             }
-        }
+        })
     }
 
     /// Returns the bounds of arrivals in the period, if it is one of the time at which artifacts were last seen, which does not
@@ -480,6 +510,21 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
             }
         }
         Ok(low)
+    }
+}
+
+/// Returns the number of artifacts that are read first: as many as are wanted if all of those match.
+fn first_size(limit: usize, are_matches: bool) -> usize {
+    if are_matches { limit } else { READ.0.max(limit.min(READ.1)) }
+}
+
+/// Returns the column that says whether an artifact satisfies conditions, with a comma before it. As a condition of the
+/// statement, they would be examined for all artifacts until the page is full.
+pub(super) fn is_match(conditions: &[String]) -> String {
+    if conditions.is_empty() {
+        String::new()
+    } else {
+        format!(", ({}) AS is_match", conditions.join(" AND "))
     }
 }
 

@@ -15,19 +15,18 @@ use crate::storage::sqlite::rows::ArtifactId;
 impl FindSnapshot for SqliteSnapshot<'_> {
     const FINDS_MENTIONS: bool = false;
 
-    fn captures_mentioning(&self, digest: Digest) -> Result<Vec<i64>> {
-        let mut captures = self.answer(self.captures_stating(mention_index::key(&digest)))?;
-        captures.sort_unstable();
-        Ok(captures)
+    fn captures_mentioning(&self, digest: Digest, limit: usize) -> Result<Option<Vec<i64>>> {
+        self.answer(self.captures_stating_up_to(mention_index::key(&digest), limit))
     }
 
     fn mention_rows(
         &self,
         mention: &RequiredMention<'_>,
         parameters: &mut StatementParameters,
-    ) -> ConditionRows {
-        let captures = parameters.bind(mention.captures.clone());
-        ConditionRows::new(format!("rarray({captures}) r CROSS JOIN capture x ON x.id = r.value"), "true")
+    ) -> Result<ConditionRows> {
+        let captures = parameters.bind(mention.captures(self)?.to_vec());
+        let tables = format!("rarray({captures}) r CROSS JOIN capture x ON x.id = r.value");
+        Ok(ConditionRows::new(tables, "true"))
     }
 
     fn mentions_among(
@@ -35,7 +34,8 @@ impl FindSnapshot for SqliteSnapshot<'_> {
         of: &[NumberedArtifact],
         mention: &RequiredMention<'_>,
     ) -> Result<HashMap<CoreHash, Vec<MentionRecord>>> {
-        let RequiredMention { group, digest, captures } = mention;
+        let RequiredMention { group, digest, .. } = mention;
+        let captures = mention.known_captures();
         let mut found = HashMap::new();
         for NumberedArtifact { core, number } in of {
             let mentions = self.mentions_in(ArtifactId(*number), captures, *digest, *group)?;

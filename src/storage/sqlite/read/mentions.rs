@@ -118,12 +118,12 @@ impl MentionQueries for SqliteSnapshot<'_> {
 }
 
 impl SqliteSnapshot<'_> {
-    /// Returns where the captures of an artifact that are among `captures`, which must be sorted, mention `digest`, in
-    /// any role or in those of one group, sorted by role and place.
+    /// Returns where the captures of an artifact mention `digest`, in any role or in those of one group, sorted by role and
+    /// place. If the captures that may mention it are known, they must be sorted, and the others are not read.
     pub(crate) fn mentions_in(
         &self,
         artifact: ArtifactId,
-        captures: &[i64],
+        captures: Option<&[i64]>,
         digest: Digest,
         group: Option<&str>,
     ) -> Result<Vec<MentionRecord>> {
@@ -132,7 +132,7 @@ impl SqliteSnapshot<'_> {
             let mut own = self.connection.prepare_cached("SELECT id FROM capture WHERE artifact = ?1")?;
             for capture in own.query_map([artifact.0], |row| row.get(0))? {
                 let capture: i64 = capture?;
-                if captures.binary_search(&capture).is_err() {
+                if captures.is_some_and(|captures| captures.binary_search(&capture).is_err()) {
                     continue;
                 }
                 let rows = self.lists().with(capture, |other| *other == digest)?;
@@ -153,16 +153,27 @@ impl SqliteSnapshot<'_> {
             .optional()
     }
 
-    /// Returns the captures whose lists may contain a digest with this key.
+    /// Returns the captures whose lists may contain a digest with this key, in order.
     pub(in crate::storage::sqlite) fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
-        let Some(known) = &self.segments else { return mention_index::captures(&self.connection, key) };
+        self.captures_stating_up_to(key, usize::MAX).map(Option::unwrap_or_default)
+    }
+
+    /// Returns the captures whose lists may contain a digest with this key, in order, or `None` if they are more than `limit`.
+    pub(in crate::storage::sqlite) fn captures_stating_up_to(
+        &self,
+        key: u64,
+        limit: usize,
+    ) -> rusqlite::Result<Option<Vec<i64>>> {
+        let Some(known) = &self.segments else {
+            return MentionIndexReader::load(&self.connection)?.captures_up_to(&self.connection, key, limit);
+        };
         let index = if let Some(index) = known.get() {
             index
         } else {
             let now = MentionIndexReader::load(&self.connection)?;
             known.get_or_init(|| now)
         };
-        index.captures(&self.connection, key)
+        index.captures_up_to(&self.connection, key, limit)
     }
 
     /// Returns the mentions of `digest` with their artifacts. The index only selects the lists to read; the lists
