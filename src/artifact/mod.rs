@@ -48,7 +48,7 @@ pub use signature::{
     SignatureState, SigningKey,
 };
 pub use table::{ArtifactView, Cell, Column, ColumnType, ForeignKey, Table, TableRow};
-pub use timestamp::{CREATED_AT, FINISHED_AT, MissingOffset, parse_timestamp, timestamp_text};
+pub use timestamp::{CREATED_AT, FINISHED_AT, MissingOffset, Timestamp, parse_timestamp, timestamp_text};
 pub use transcript::{BodyContent, BodyRole, StepBody, StepClass, StepVisitor, TranscriptStep};
 pub use version::{SupportedMajors, is_semver};
 

@@ -5,6 +5,11 @@
 //! not accepted.
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveTime, SecondsFormat, TimeDelta, Timelike, Utc, Weekday};
+use serde::de::{self, Deserializer};
+use serde::{Deserialize, Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 /// The attribute with the creation time that an artifact states, in the form of [`timestamp_text`].
 pub const CREATED_AT: &str = "created_at";
@@ -52,6 +57,42 @@ pub fn parse_timestamp(text: &str, missing_offset: MissingOffset) -> Option<Date
 pub fn timestamp_text(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
+
+/// A time in UTC with milliseconds, written as RFC 3339.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timestamp(pub DateTime<Utc>);
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&timestamp_text(self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        DateTime::parse_from_rfc3339(&text).map(|time| Self(time.to_utc())).map_err(de::Error::custom)
+    }
+}
+
+impl From<DateTime<Utc>> for Timestamp {
+    fn from(time: DateTime<Utc>) -> Self {
+        Self(time)
+    }
+}
+
+impl PartialSchema for Timestamp {
+    fn schema() -> RefOr<Schema> {
+        let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(format))
+            .description(Some("A time in UTC with milliseconds, as RFC 3339."))
+            .into()
+    }
+}
+
+impl ToSchema for Timestamp {}
 
 /// A time of day.
 struct TimeOfDay {

@@ -53,7 +53,7 @@ pub(crate) struct BodyString<'p> {
 
 /// Texts that continue each other, in the order in which they do: the parts of each, and then the next text.
 #[derive(Debug, Default)]
-pub(crate) struct Conversation {
+pub(crate) struct ContinuedText {
     /// All of it.
     pub(crate) text: String,
     /// The positions of its strings, and the place of each in the text.
@@ -64,7 +64,7 @@ pub(crate) struct Conversation {
     pub(crate) is_continued: bool,
 }
 
-impl Conversation {
+impl ContinuedText {
     /// Returns the place of some of the strings in the text.
     pub(crate) fn place(&self, strings: &Range<usize>) -> Range<usize> {
         let of = self.strings.get(strings.clone()).unwrap_or_default();
@@ -320,7 +320,7 @@ fn index(value: &Value<'_>) -> String {
 }
 
 /// Returns the conversations that strings make, in the order of the first string of each.
-pub(crate) fn conversations(strings: &[BodyString<'_>]) -> Vec<Conversation> {
+pub(crate) fn conversations(strings: &[BodyString<'_>]) -> Vec<ContinuedText> {
     // The number of the conversation of each string, and that of its text in it.
     let mut numbers = HashMap::new();
     let mut texts: Vec<Vec<Vec<usize>>> = Vec::new();
@@ -343,7 +343,7 @@ pub(crate) fn conversations(strings: &[BodyString<'_>]) -> Vec<Conversation> {
         }
     }
     let made = texts.into_iter().zip(apart).map(|(texts, is_apart)| {
-        let mut made = Conversation { is_continued: !is_apart, ..Conversation::default() };
+        let mut made = ContinuedText { is_continued: !is_apart, ..ContinuedText::default() };
         for text in texts {
             let first = made.strings.len();
             for position in text {

@@ -9,8 +9,10 @@
 pub(crate) mod assembled;
 pub(crate) mod body;
 pub(crate) mod call;
+pub mod conversation;
 pub(crate) mod events;
 pub(crate) mod matching;
+pub mod message;
 pub(crate) mod normalize;
 pub(crate) mod providers;
 pub(crate) mod recorded_run;

@@ -92,6 +92,8 @@ pub(crate) struct UnansweredCall {
 pub(crate) struct RecordedCalls {
     /// The id of the run.
     pub(crate) run_id: String,
+    /// Number of its steps.
+    pub(crate) steps: usize,
     /// The number of the run pack among those of its run, if it has several.
     pub(crate) part: Option<u64>,
     /// The core hash of the run pack before it.
@@ -114,6 +116,14 @@ pub(crate) fn requests(document: &[u8]) -> HashMap<usize, CompleteRequest> {
         requests.insert(step, request());
     });
     requests
+}
+
+/// Calls `visit` with the number of the step of each request in a run pack whose body is not an attachment, and with the
+/// complete body.
+pub(crate) fn visit_bodies(document: &[u8], visit: &mut dyn FnMut(usize, &Value<'_>)) {
+    let Some(kind) = formats::named(KIND) else { return };
+    // A document that cannot be read has no requests.
+    drop(kind.requests(document, &mut |request| visit(request.index, request.payload)));
 }
 
 /// Calls `visit` with the number of the step of each request in a run pack whose body is not an attachment, and a function
@@ -142,6 +152,7 @@ pub(crate) fn read_all(document: &[u8]) -> Option<RecordedCalls> {
         ..RecordedCalls::default()
     };
     let steps = at(&root, &["payload", "run", "steps"])?.as_array()?;
+    run.steps = steps.len();
     for (index, pair) in steps.windows(2).enumerate() {
         let [request, response] = pair else { continue };
         let type_of = |step| at(step, &["type"]).and_then(Value::as_str);

@@ -10,7 +10,7 @@ use regex::Regex;
 use regex_automata::nfa::thompson::{NFA, State};
 use regex_automata::util::primitives::StateID;
 
-use super::body::{self, BodyPart, BodyString, Conversation, PartData};
+use super::body::{self, BodyPart, BodyString, ContinuedText, PartData};
 use super::events;
 use super::providers::is_named;
 use super::target::percent_decoded;
@@ -194,8 +194,8 @@ impl Redaction {
     }
 
     /// Returns what matches in a conversation: in a string, in a text, or across texts.
-    fn matches_in(&self, conversation: &Conversation, is_unfinished: bool) -> Vec<Range<usize>> {
-        let Conversation { text, strings, texts, .. } = conversation;
+    fn matches_in(&self, conversation: &ContinuedText, is_unfinished: bool) -> Vec<Range<usize>> {
+        let ContinuedText { text, strings, texts, .. } = conversation;
         let mut all = Vec::new();
         for pattern in &self.patterns {
             for strings_of_text in texts {
@@ -324,7 +324,7 @@ fn text_at<'t>(text: &'t str, place: &Range<usize>) -> &'t str {
 
 /// Returns the matches of a pattern that begin in one text of a conversation and end in another. One that is complete in
 /// the first text ends there: a pattern without an end would match what others say after it.
-fn across(pattern: &RedactedPattern, conversation: &Conversation) -> Vec<Range<usize>> {
+fn across(pattern: &RedactedPattern, conversation: &ContinuedText) -> Vec<Range<usize>> {
     let text = &conversation.text;
     let ends: Vec<usize> = conversation.texts.iter().map(|strings| conversation.place(strings).end).collect();
     let is_across = |found: &Range<usize>| {

@@ -4,6 +4,7 @@ mod auto;
 mod client;
 pub(crate) mod clients;
 mod compressed;
+mod conversations;
 #[cfg(unix)]
 mod environment;
 mod interruptions;

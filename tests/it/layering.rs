@@ -76,6 +76,7 @@ const TABLE: &[(&str, &[&str])] = &[
         &[
             "clock",
             "artifact",
+            "calls",
             "digest",
             "display",
             "files",
@@ -117,7 +118,7 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     // What model clients ask and get becomes documents of two kinds, so it knows the canonical forms.
-    ("calls", &["artifact", "digest", "formats", "json", "regex", "regex_automata", "serde_json"]),
+    ("calls", &["artifact", "digest", "formats", "json", "regex", "regex_automata", "serde_json", "utoipa"]),
     (
         "recorders",
         &[

@@ -475,6 +475,66 @@ export interface ComparedSide {
   name_bytes?: string | null;
 }
 
+/** A conversation. */
+export interface Conversation {
+  /** The calls in their order. */
+  calls: Array<ConversationCall>;
+  /** The threads, in the order of their first calls. */
+  threads: Array<ConversationThread>;
+}
+
+/** A call of a model in a conversation. */
+export interface ConversationCall {
+  /** The answers: one, or several if several were asked for. */
+  answers: Array<ConversationMessage>;
+  /** The time until all of the answer had arrived, in milliseconds, if recorded. */
+  duration_ms?: number | null;
+  /** The name of the request in the API of the provider. */
+  endpoint: string;
+  /** Why there is no answer, or only its beginning. */
+  error?: string | null;
+  /** Why the answer ended, in the word of the API. */
+  finish_reason?: string | null;
+  /** The other messages of the request, without the results of calls of tools that the thread has. */
+  messages: Array<ConversationMessage>;
+  /** The model that was asked. */
+  model: string;
+  /** The parameters of the request, as JSON, by name. */
+  parameters: Record<string, string>;
+  /** The provider of the model. */
+  provider: string;
+  /** Number of messages of the request that are those of the earlier calls of its thread. */
+  repeated: number;
+  /** When it was asked, if recorded. */
+  requested_at?: Timestamp | null;
+  /** The number of the step with the request in the artifact, from 0. */
+  step: number;
+  /** The number of its thread, from 0. */
+  thread: number;
+  /** Number of tokens in the request, if stated. */
+  tokens_in?: number | null;
+  /** Number of tokens in the answer, if stated. */
+  tokens_out?: number | null;
+  /** The names of the tools that were offered. */
+  tools: Array<string>;
+}
+
+/** A message of a conversation. */
+export interface ConversationMessage {
+  /** What it consists of, in reading order. */
+  parts: Array<MessagePart>;
+  /** Who says it. */
+  role: MessageRole;
+}
+
+/** Calls that continue each other. */
+export interface ConversationThread {
+  /** Number of its calls. */
+  calls: number;
+  /** The thread with which it has the first messages in common, more than instructions. */
+  parent?: number | null;
+}
+
 /** The number of tags, notes, labels, pins and manual links by outcome. */
 export interface CopiedAnnotations {
   /** Those that were not set, because the other vault has another one in their place, or not the artifact. */
@@ -1588,6 +1648,80 @@ export type MentioningArtifact = ArtifactSummary & {
   matches: Array<ArtifactMatch>;
 };
 
+/** A file in a message. */
+export interface MessageMedia {
+  /** Where it is, if the message does not contain it: an address or an id. */
+  location?: string | null;
+  /** The media type, or its first part, such as `image`. */
+  media_type: string;
+  /** The name of the file, if stated. */
+  name?: string | null;
+  /** The size in bytes, if the message contains it. */
+  size?: number | null;
+}
+
+/** A part of a message. */
+export type MessagePart = {
+  /** The text, which is Markdown as a rule. */
+  text: string;
+  type: "text";
+} | {
+  /** The text; empty if the API states it encrypted. */
+  text: string;
+  type: "thinking";
+} | MessageMedia & {
+  type: "media";
+} | MessageToolCall & {
+  type: "tool-call";
+} | MessageToolResult & {
+  type: "tool-result";
+} | {
+  /** The text. */
+  text: string;
+  type: "refusal";
+} | {
+  /** Number of vectors. */
+  count: number;
+  /** Number of numbers of each. */
+  dimensions: number;
+  type: "embeddings";
+} | {
+  type: "other";
+  /** The JSON of the part, without white space, or a text that is not JSON. */
+  value: string;
+};
+
+/** The author of a message. */
+export type MessageRole = "system" | "user" | "assistant" | "tool";
+
+/** A call of a tool. */
+export interface MessageToolCall {
+  /** The arguments: JSON without white space if they are JSON. */
+  arguments: string;
+  /** The id by which the result names the call, if the API has one. */
+  id?: string | null;
+  /** The name of the tool. */
+  name: string;
+  /** What the tool returned, if a later request of the thread has it. It is not among the messages of that request. */
+  result?: MessageToolResult | null;
+}
+
+/**
+ * The result of a call of a tool.
+ *
+ * It belongs to the call with its id, or to the first one without a result where there are no ids.
+ */
+export interface MessageToolResult {
+  /** The id of the call, if the API has one. */
+  id?: string | null;
+  /** Whether it is stated to be an error. */
+  is_error: boolean;
+  /** The name of the tool, if the result states it. */
+  name?: string | null;
+  /** What the tool returned. */
+  parts: Array<MessagePart>;
+}
+
 /** A missing artifact, with the references to it. */
 export type MissingArtifact = LinkEnd & {
   /** The references, by artifact and place. */
@@ -2677,6 +2811,11 @@ export type ViewAnswer = ArtifactSummary & {
   audit?: LastAudit | null;
   /** The capture that was read. */
   capture_hash: CaptureHash;
+  /**
+   * The conversation, if one was requested and the artifact has the bodies of its calls. The numbers of steps above are
+   * those of calls then, and its texts are complete.
+   */
+  conversation?: Conversation | null;
   /** Number of steps of the artifact that record a failure. */
   failed: number;
   /** The labels of the artifact, by key. */
@@ -2694,7 +2833,7 @@ export type ViewAnswer = ArtifactSummary & {
   size: number;
   /** The noun for a step, such as `interaction`. */
   step_noun: string;
-  /** The matching steps, in order. */
+  /** The matching steps, in order; none if it is read as a conversation. */
   steps: Array<ViewStep>;
   /** Number of steps of the artifact. */
   total: number;
@@ -2729,6 +2868,8 @@ export interface ViewRequest {
   artifact: CoreHash;
   /** One of its captures; the preferred one if there is none. */
   capture?: CaptureHash | null;
+  /** Whether to read a run as a conversation instead of as steps, if it has the bodies of its calls. */
+  conversation?: boolean;
   /** The number of the first step, from 0. */
   from?: number;
   /** Maximum number of steps; unlimited if there is none. */

@@ -2,12 +2,17 @@
 
 use serde_json::json;
 
-use super::answer::{states, type_of};
+use super::answer::{number, states, type_of};
 use super::chat::{
     Chat, ChatChoice, ChatRole, TokenCounts, Turn, TurnPart, Turns, no_place, turns, unknown_part,
 };
+use super::decoding::{
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, encoded_media, inner, media, parameters, parts,
+    role, tool_call, tool_names,
+};
 use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, MetadataForm, Provider};
-use crate::calls::{integer, object, text};
+use crate::calls::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
+use crate::calls::{integer, object, text, word};
 use crate::json::{Value, compact};
 
 /// Members of requests that do not change the answer.
@@ -56,6 +61,7 @@ pub(super) const ANTHROPIC: Provider = Provider {
         },
         ..AnswerForm::NONE
     },
+    messages: MessageForm { request: requested, answer: answered },
     chat: Some(ChatForm { path: |_| MESSAGES.to_owned(), request, response }),
     metadata: MetadataForm {
         model: |_, name| json!({"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}),
@@ -273,6 +279,112 @@ fn stop_reason(reason: &str) -> String {
         other => other,
     }
     .to_owned()
+}
+
+/// Returns what a request of messages asks. Chats of other providers have neither its limit nor its blocks.
+fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
+    let listed = body.get("messages").and_then(Value::as_array)?;
+    let mut blocks =
+        listed.iter().filter_map(|message| message.get("content").and_then(Value::as_array)).flatten();
+    let has_blocks = blocks.any(|block| {
+        ["tool_use", "tool_result", "thinking"].contains(&type_of(block)) || block.get("source").is_some()
+    });
+    let tools = body.get("tools").and_then(Value::as_array).unwrap_or_default();
+    let is_message = body.get("system").is_some()
+        || has_blocks
+        || tools.iter().any(|tool| tool.get("input_schema").is_some());
+    if !is_message {
+        return None;
+    }
+    let system = parts(body.get("system"), part);
+    let system = (!system.is_empty()).then(|| ConversationMessage::new(MessageRole::System, system));
+    let messages = listed.iter().map(|message| {
+        let parts = parts(message.get("content"), part);
+        let are_results =
+            !parts.is_empty() && parts.iter().all(|part| matches!(part, MessagePart::ToolResult(_)));
+        let author = if are_results { MessageRole::Tool } else { role(word(message, "role")) };
+        ConversationMessage::new(author, parts)
+    });
+    let named = |tool: &Value<'_>| word(tool, "name").map(str::to_owned).into_iter().collect();
+    Some(RequestedMessages {
+        messages: system.into_iter().chain(messages).collect(),
+        tools: tool_names(body.get("tools"), named),
+        parameters: parameters(body, &["messages", "system", "model", "tools", "stream"]),
+        previous_answer: None,
+    })
+}
+
+/// Returns a block of a message.
+fn part(block: &Value<'_>) -> Option<MessagePart> {
+    let string = |name: &str| word(block, name);
+    Some(match type_of(block) {
+        "text" => MessagePart::text(string("text")?),
+        "thinking" => MessagePart::Thinking { text: string("thinking")?.to_owned() },
+        "redacted_thinking" => MessagePart::Thinking { text: String::new() },
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+            tool_call(string("id"), string("name"), block.get("input"))
+        }
+        "image" | "document" => {
+            let source = block.get("source")?;
+            let (name, kind) = (string("title"), type_of(block));
+            match (word(source, "data"), type_of(source)) {
+                (Some(data), "base64") => encoded_media(word(source, "media_type"), kind, data),
+                _ => media(kind, name, word(source, "url").or_else(|| word(source, "file_id"))),
+            }
+        }
+        name if name.ends_with("tool_result") => MessagePart::ToolResult(MessageToolResult {
+            id: string("tool_use_id").map(str::to_owned),
+            name: None,
+            parts: parts(block.get("content"), part),
+            is_error: block.get("is_error") == Some(&Value::Bool(true)),
+        }),
+        _ => return None,
+    })
+}
+
+/// Reads a message, or the events of one.
+fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
+    let index = number(document, "index").unwrap_or(0);
+    match type_of(document) {
+        "message" => {
+            decoder.identified(word(document, "id"));
+            decoder.finished(word(document, "stop_reason"));
+            for part in parts(document.get("content"), part) {
+                decoder.part(0, part);
+            }
+        }
+        "message_start" => decoder.identified(inner(document, "message", "id")),
+        "message_delta" => decoder.finished(inner(document, "delta", "stop_reason")),
+        "content_block_start" => {
+            let Some(block) = document.get("content_block") else { return true };
+            match type_of(block) {
+                "text" => decoder.piece((0, index), PieceKind::Text, word(block, "text")),
+                "thinking" => decoder.piece((0, index), PieceKind::Thinking, word(block, "thinking")),
+                "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                    decoder.tool((0, index), word(block, "id"), word(block, "name"), None);
+                }
+                _ => decoder.part_at((0, index), part(block).unwrap_or_else(|| MessagePart::other(block))),
+            }
+        }
+        "content_block_delta" => {
+            let Some(delta) = document.get("delta") else { return true };
+            let (kind, name) = match type_of(delta) {
+                "thinking_delta" => (PieceKind::Thinking, "thinking"),
+                "input_json_delta" => (PieceKind::Text, "partial_json"),
+                _ => (PieceKind::Text, "text"),
+            };
+            decoder.piece((0, index), kind, word(delta, name));
+        }
+        // The completions before messages.
+        _ => match document.get("completion").and_then(Value::as_str) {
+            Some(text) => {
+                decoder.append(0, PieceKind::Text, Some(text));
+                decoder.finished(word(document, "stop_reason"));
+            }
+            None => return ["content_block_stop", "message_stop", "ping"].contains(&type_of(document)),
+        },
+    }
+    true
 }
 
 #[cfg(test)]

@@ -1,6 +1,13 @@
 //! Bedrock of Amazon: Converse, and the forms of models that are invoked.
 
+use super::decoding::{
+    AnswerDecoder, MessageForm, RequestedMessages, encoded_media, inner, parameters, parts, role, tool_call,
+    tool_names,
+};
 use super::provider::{AnswerForm, MemberRoles, Provider};
+use crate::calls::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
+use crate::calls::{at, word};
+use crate::json::Value;
 
 pub(super) const BEDROCK: Provider = Provider {
     name: "bedrock",
@@ -11,8 +18,80 @@ pub(super) const BEDROCK: Provider = Provider {
         texts: &[&["output", "message", "content"], &["generated_text"], &["results", "0", "outputText"]],
         ..AnswerForm::NONE
     },
+    messages: MessageForm { request: requested, answer: answered },
     ..Provider::UNKNOWN
 };
+
+/// Returns what a request of Converse asks: the blocks of its messages state no type.
+fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
+    let listed = body.get("messages").and_then(Value::as_array)?;
+    let mut blocks = listed
+        .iter()
+        .filter_map(|message| message.get("content").and_then(Value::as_array))
+        .flatten()
+        .peekable();
+    let is_block = |block: &Value<'_>| block.get("type").is_none() && block.as_object().is_some();
+    if blocks.peek().is_none() || !blocks.all(is_block) {
+        return None;
+    }
+    let system = parts(body.get("system"), part);
+    let system = (!system.is_empty()).then(|| ConversationMessage::new(MessageRole::System, system));
+    let messages = listed.iter().map(message);
+    let named = |tool: &Value<'_>| {
+        at(tool, &["toolSpec", "name"]).and_then(Value::as_str).map(str::to_owned).into_iter().collect()
+    };
+    Some(RequestedMessages {
+        messages: system.into_iter().chain(messages).collect(),
+        tools: tool_names(at(body, &["toolConfig", "tools"]), named),
+        parameters: parameters(body, &["messages", "system", "toolConfig", "modelId"]),
+        previous_answer: None,
+    })
+}
+
+fn message(message: &Value<'_>) -> ConversationMessage {
+    let parts = parts(message.get("content"), part);
+    let are_results =
+        !parts.is_empty() && parts.iter().all(|part| matches!(part, MessagePart::ToolResult(_)));
+    let author = if are_results { MessageRole::Tool } else { role(word(message, "role")) };
+    ConversationMessage::new(author, parts)
+}
+
+/// Returns a block of a message.
+fn part(block: &Value<'_>) -> Option<MessagePart> {
+    if let Some(text) = word(block, "text") {
+        return Some(MessagePart::text(text));
+    }
+    if let Some(thought) = block.get("reasoningContent") {
+        let text = at(thought, &["reasoningText", "text"]).and_then(Value::as_str).unwrap_or_default();
+        return Some(MessagePart::Thinking { text: text.to_owned() });
+    }
+    if let Some(call) = block.get("toolUse") {
+        return Some(tool_call(word(call, "toolUseId"), word(call, "name"), call.get("input")));
+    }
+    if let Some(result) = block.get("toolResult") {
+        return Some(MessagePart::ToolResult(MessageToolResult {
+            id: word(result, "toolUseId").map(str::to_owned),
+            name: None,
+            parts: parts(result.get("content"), |part_of| match part_of.get("json") {
+                Some(value) => Some(MessagePart::other(value)),
+                None => part(part_of),
+            }),
+            is_error: word(result, "status") == Some("error"),
+        }));
+    }
+    let (kind, media) =
+        ["image", "document", "video"].iter().find_map(|kind| Some((*kind, block.get(kind)?)))?;
+    let data = inner(media, "source", "bytes").unwrap_or_default();
+    Some(encoded_media(word(media, "format"), kind, data))
+}
+
+/// Reads an answer of Converse in one piece.
+fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
+    let Some(said) = at(document, &["output", "message"]) else { return false };
+    message(said).parts.into_iter().for_each(|part| decoder.part(0, part));
+    decoder.finished(word(document, "stopReason"));
+    true
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,14 @@
 //! Cohere, in the versions 1 and 2 of its API.
 
+use super::answer::{number, type_of};
+use super::decoding::{
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, inner, parameters, parts, role,
+    tool_call,
+};
+use super::openai;
 use super::provider::{AnswerForm, Provider};
+use crate::calls::message::{ConversationMessage, MessagePart, MessageRole};
+use crate::calls::{at, word};
 use crate::json::Value;
 
 pub(super) const COHERE: Provider = Provider {
@@ -20,8 +28,87 @@ pub(super) const COHERE: Provider = Provider {
         },
         ..AnswerForm::NONE
     },
+    messages: MessageForm { request: requested, answer: answered },
     ..Provider::UNKNOWN
 };
+
+/// Returns what a request of version 1 asks, or the texts of which embeddings are asked for. Chats of version 2 have the form of
+/// those of `OpenAI`.
+fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
+    let said = |author, content| ConversationMessage::new(author, parts(content, |_| None));
+    let history = body.get("chat_history").and_then(Value::as_array).unwrap_or_default().iter();
+    let history = history.map(|one| said(role(word(one, "role")), one.get("message")));
+    let preamble = body.get("preamble").map(|preamble| said(MessageRole::System, Some(preamble)));
+    let asked = body.get("message").or_else(|| body.get("texts"))?;
+    let messages = preamble.into_iter().chain(history).chain([said(MessageRole::User, Some(asked))]);
+    Some(RequestedMessages {
+        messages: messages.collect(),
+        parameters: parameters(body, &["message", "texts", "chat_history", "preamble", "model", "stream"]),
+        ..RequestedMessages::default()
+    })
+}
+
+/// The place of the first call of a tool of a message: before it are texts.
+const TOOLS: u64 = 1 << 16;
+
+/// Reads an answer in one piece, or an event of a stream, of both versions.
+fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
+    let index = number(document, "index").unwrap_or(0);
+    let delta = |path: &[&str]| at(document, path).and_then(Value::as_str).map(str::to_owned);
+    match type_of(document) {
+        "content-start" | "content-delta" => {
+            let texts = [("text", PieceKind::Text), ("thinking", PieceKind::Thinking)];
+            for (name, kind) in texts {
+                decoder.piece((0, index), kind, delta(&["delta", "message", "content", name]).as_deref());
+            }
+        }
+        "tool-plan-delta" => {
+            decoder.piece((0, 0), PieceKind::Thinking, delta(&["delta", "message", "tool_plan"]).as_deref());
+        }
+        "tool-call-start" | "tool-call-delta" => {
+            let called = |path: &[&str]| delta(&[&["delta", "message", "tool_calls"], path].concat());
+            let (id, name) = (called(&["id"]), called(&["function", "name"]));
+            let arguments = called(&["function", "arguments"]);
+            decoder.tool((0, TOOLS + index), id.as_deref(), name.as_deref(), arguments.as_deref());
+        }
+        "message-start" => decoder.identified(word(document, "id")),
+        "message-end" => decoder.finished(inner(document, "delta", "finish_reason")),
+        _ => return answered_whole(decoder, document),
+    }
+    true
+}
+
+fn answered_whole(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
+    if let Some(event) = word(document, "event_type") {
+        if event == "text-generation" {
+            decoder.append(0, PieceKind::Text, word(document, "text"));
+        }
+        decoder.finished(word(document, "finish_reason"));
+        return true;
+    }
+    let states =
+        |message: &&Value<'_>| message.get("content").is_some() || message.get("tool_calls").is_some();
+    let is_own = type_of(document).is_empty() && document.get("done").is_none();
+    if let Some(message) = document.get("message").filter(states).filter(|_| is_own) {
+        let plan = word(message, "tool_plan").map(|text| MessagePart::Thinking { text: text.to_owned() });
+        let said = openai::message(message).parts;
+        plan.into_iter().chain(said).for_each(|part| decoder.part(0, part));
+    } else if let Some(vectors) = at(document, &["embeddings", "float"]).and_then(Value::as_array) {
+        if let Some(part) = embeddings(&vectors.iter().collect::<Vec<_>>()) {
+            decoder.part(0, part);
+        }
+    } else if let (Some(said), Some(_)) = (word(document, "text"), document.get("generation_id")) {
+        decoder.append(0, PieceKind::Text, Some(said));
+        for call in document.get("tool_calls").and_then(Value::as_array).unwrap_or_default() {
+            decoder.part(0, tool_call(None, word(call, "name"), call.get("parameters")));
+        }
+    } else {
+        return false;
+    }
+    decoder.identified(word(document, "id"));
+    decoder.finished(word(document, "finish_reason"));
+    true
+}
 
 #[cfg(test)]
 mod tests {

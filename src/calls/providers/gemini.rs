@@ -4,10 +4,15 @@ use serde_json::{Value as Json, json};
 
 use super::answer::{AnswerReader, StreamProgress, indexed, states};
 use super::chat::{Chat, ChatChoice, ChatRole, Turn, TurnPart, Turns, no_place, turns, unknown_part};
+use super::decoding::{
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, encoded_media, media, parameters,
+    parts, role, tool_call, tool_names,
+};
 use super::provider::{
     AnswerForm, ChatForm, ChatResponse, Endpoint, MODELS, MemberRoles, MetadataForm, Provider,
 };
-use crate::calls::{at, integer, object, text};
+use crate::calls::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
+use crate::calls::{at, integer, object, text, word};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 
@@ -46,6 +51,7 @@ pub(super) const GEMINI: Provider = Provider {
         ..MemberRoles::NONE
     },
     answers: AnswerForm { read, usages: &[&["usageMetadata"]], follow, ..AnswerForm::NONE },
+    messages: MessageForm { request: requested, answer: answered },
     chat: Some(ChatForm { path, request, response }),
     metadata: MetadataForm {
         model: |_, name| {
@@ -262,6 +268,93 @@ fn finish_reason(reason: &str) -> String {
         "content_filter" => "SAFETY".to_owned(),
         other => other.to_ascii_uppercase(),
     }
+}
+
+/// Returns what a request asks: contents, or the embeddings of some.
+fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
+    let several = body.get("requests").and_then(Value::as_array).unwrap_or_default();
+    let contents: Vec<&Value<'_>> = match body.get("contents") {
+        Some(Value::Array(contents)) => contents.iter().collect(),
+        Some(content) => vec![content],
+        None => several.iter().chain([body]).filter_map(|request| request.get("content")).collect(),
+    };
+    if contents.is_empty() || contents.iter().any(|content| content.get("parts").is_none()) {
+        return None;
+    }
+    let system = body.get("systemInstruction").or_else(|| body.get("system_instruction"));
+    let system = parts(system.and_then(|content| content.get("parts")), part);
+    let system = (!system.is_empty()).then(|| ConversationMessage::new(MessageRole::System, system));
+    let messages = contents.into_iter().map(|content| {
+        let parts = parts(content.get("parts"), part);
+        let are_results =
+            !parts.is_empty() && parts.iter().all(|part| matches!(part, MessagePart::ToolResult(_)));
+        let author = if are_results { MessageRole::Tool } else { role(word(content, "role")) };
+        ConversationMessage::new(author, parts)
+    });
+    let named = |tool: &Value<'_>| {
+        let declared = tool.get("functionDeclarations").or_else(|| tool.get("function_declarations"));
+        let declared = declared.and_then(Value::as_array).unwrap_or_default().iter();
+        declared.filter_map(|one| word(one, "name")).map(str::to_owned).collect()
+    };
+    let others =
+        ["contents", "content", "requests", "systemInstruction", "system_instruction", "model", "tools"];
+    Some(RequestedMessages {
+        messages: system.into_iter().chain(messages).collect(),
+        tools: tool_names(body.get("tools"), named),
+        parameters: parameters(body, &others),
+        previous_answer: None,
+    })
+}
+
+/// Returns a part of a content.
+fn part(part: &Value<'_>) -> Option<MessagePart> {
+    let member = |camel: &str, snake: &str| part.get(camel).or_else(|| part.get(snake));
+    if let Some(text) = word(part, "text") {
+        let text = text.to_owned();
+        let is_thought = part.get("thought") == Some(&Value::Bool(true));
+        return Some(if is_thought { MessagePart::Thinking { text } } else { MessagePart::Text { text } });
+    }
+    if let Some(call) = member("functionCall", "function_call") {
+        return Some(tool_call(word(call, "id"), word(call, "name"), call.get("args")));
+    }
+    if let Some(result) = member("functionResponse", "function_response") {
+        let response = result.get("response");
+        return Some(MessagePart::ToolResult(MessageToolResult {
+            id: word(result, "id").map(str::to_owned),
+            name: word(result, "name").map(str::to_owned),
+            parts: parts(response, |_| None),
+            is_error: response.is_some_and(|response| response.get("error").is_some()),
+        }));
+    }
+    if let Some(data) = member("inlineData", "inline_data") {
+        let media_type = word(data, "mimeType").or_else(|| word(data, "mime_type"));
+        return Some(encoded_media(media_type, "file", word(data, "data")?));
+    }
+    let file = member("fileData", "file_data")?;
+    let media_type = word(file, "mimeType").or_else(|| word(file, "mime_type")).unwrap_or("file");
+    Some(media(media_type, None, word(file, "fileUri").or_else(|| word(file, "file_uri"))))
+}
+
+/// Reads candidates, whole or those of an event, or embeddings.
+fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
+    for (index, candidate) in indexed(document, "candidates") {
+        decoder.finished(word(candidate, "finishReason"));
+        for part in parts(at(candidate, &["content", "parts"]), part) {
+            match part {
+                MessagePart::Text { text } => decoder.append(index, PieceKind::Text, Some(&text)),
+                MessagePart::Thinking { text } => decoder.append(index, PieceKind::Thinking, Some(&text)),
+                part => decoder.part(index, part),
+            }
+        }
+    }
+    decoder.identified(word(document, "responseId"));
+    let several = document.get("embeddings").and_then(Value::as_array).unwrap_or_default();
+    let vectors: Vec<_> =
+        several.iter().chain(document.get("embedding")).filter_map(|one| one.get("values")).collect();
+    if let Some(part) = embeddings(&vectors) {
+        decoder.part(0, part);
+    }
+    !vectors.is_empty() || document.get("candidates").is_some() || document.get("usageMetadata").is_some()
 }
 
 #[cfg(test)]

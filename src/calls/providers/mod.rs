@@ -8,6 +8,7 @@ mod anthropic;
 mod bedrock;
 pub(crate) mod chat;
 mod cohere;
+mod decoding;
 mod gemini;
 mod ollama;
 mod openai;
@@ -20,6 +21,7 @@ use chat::Chat;
 use provider::ChatForm;
 
 pub(crate) use answer::{AnswerContent, AnswerFailure, AnswerReader, number, stated_error, type_of};
+pub(crate) use decoding::{AnswerDecoder, AnsweredMessages, RequestedMessages};
 pub(crate) use provider::{AnswerForm, ChatResponse, MemberRoles, MetadataForm};
 pub use provider::{Endpoint, Provider};
 

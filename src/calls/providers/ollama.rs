@@ -1,6 +1,13 @@
 //! Ollama, a server of its own at any host.
 
+use super::answer::indexed;
+use super::decoding::{
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, parameters, parts,
+};
+use super::openai;
 use super::provider::{AnswerForm, MemberRoles, Provider};
+use crate::calls::message::{ConversationMessage, MessagePart, MessageRole};
+use crate::calls::word;
 use crate::json::Value;
 
 pub(super) const OLLAMA: Provider = Provider {
@@ -18,8 +25,51 @@ pub(super) const OLLAMA: Provider = Provider {
         },
         ..AnswerForm::NONE
     },
+    messages: MessageForm { request: requested, answer: answered },
     ..Provider::UNKNOWN
 };
+
+/// Returns what a request to generate a text asks. Its chats have the form of those of `OpenAI`.
+fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
+    let is_generation =
+        ["options", "keep_alive", "raw", "template"].iter().any(|name| body.get(name).is_some());
+    let prompt = body.get("prompt").filter(|_| is_generation || body.get("system").is_some())?;
+    let said = |author, content| {
+        let parts = parts(content, |_| None);
+        (!parts.is_empty()).then(|| ConversationMessage::new(author, parts))
+    };
+    let (system, asked) =
+        (said(MessageRole::System, body.get("system")), said(MessageRole::User, Some(prompt)));
+    Some(RequestedMessages {
+        messages: system.into_iter().chain(asked).collect(),
+        parameters: parameters(body, &["prompt", "system", "model", "stream"]),
+        ..RequestedMessages::default()
+    })
+}
+
+/// Reads an answer, or a line of a stream.
+fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
+    let is_own = document.get("done").is_some() || document.get("embeddings").is_some();
+    if !is_own {
+        return false;
+    }
+    decoder.finished(word(document, "done_reason"));
+    decoder.append(0, PieceKind::Text, word(document, "response"));
+    if let Some(message) = document.get("message") {
+        decoder.append(0, PieceKind::Thinking, message.get("thinking").and_then(Value::as_str));
+        decoder.append(0, PieceKind::Text, word(message, "content"));
+        let calls = indexed(message, "tool_calls").count() > 0;
+        let called = openai::message(message).parts.into_iter().filter(|_| calls);
+        called.filter(|part| matches!(part, MessagePart::ToolCall(_))).for_each(|part| decoder.part(0, part));
+    }
+    let vectors = document.get("embeddings").and_then(Value::as_array).unwrap_or_default();
+    if let Some(part) = embeddings(&vectors.iter().filter(|one| one.as_array().is_some()).collect::<Vec<_>>())
+    {
+        decoder.part(0, part);
+        return true;
+    }
+    document.get("done").is_some()
+}
 
 #[cfg(test)]
 mod tests {

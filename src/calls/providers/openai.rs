@@ -4,7 +4,12 @@ use std::borrow::Cow;
 
 use super::answer::{AnswerReader, StreamProgress, indexed, number, stated_error, states, type_of};
 use super::chat::{Chat, ChatChoice};
+use super::decoding::{
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, encoded_media, inner, media,
+    parameters, parts, role, tool_call, tool_names,
+};
 use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, Provider};
+use crate::calls::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
 use crate::calls::{integer, object, text, word};
 use crate::json::{Object, Value, compact};
 
@@ -104,6 +109,7 @@ pub(super) const OPENAI: Provider = Provider {
         follow,
         ..AnswerForm::NONE
     },
+    messages: MessageForm { request: requested, answer: answered },
     ..Provider::UNKNOWN
 };
 
@@ -292,6 +298,244 @@ fn with_members(
         (Cow::Owned(name.to_owned()), changed(name, value).unwrap_or_else(|| value.clone()))
     });
     Value::Object(Object::from_members(members.collect()))
+}
+
+/// Returns what a request asks: a chat, a response, a completion, or embeddings.
+fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
+    let others = [
+        "messages",
+        "input",
+        "prompt",
+        "instructions",
+        "model",
+        "tools",
+        "functions",
+        "stream",
+        "previous_response_id",
+    ];
+    let (messages, chat) =
+        (body.get("messages").and_then(Value::as_array), body.get("input").or(body.get("prompt")));
+    let messages = match (messages, chat) {
+        (Some(messages), _) => messages.iter().map(message).collect(),
+        (None, Some(asked)) => {
+            let instructions = parts(body.get("instructions"), part);
+            let instructions = (!instructions.is_empty())
+                .then(|| ConversationMessage::new(MessageRole::System, instructions));
+            instructions.into_iter().chain(items(asked)).collect()
+        }
+        (None, None) => return None,
+    };
+    let named = |tool: &Value<'_>| {
+        let name = inner(tool, "function", "name").or(word(tool, "name")).or(word(tool, "type"));
+        name.map(str::to_owned).into_iter().collect()
+    };
+    Some(RequestedMessages {
+        messages,
+        tools: tool_names(body.get("tools").or(body.get("functions")), named),
+        parameters: parameters(body, &others),
+        previous_answer: word(body, "previous_response_id").map(str::to_owned),
+    })
+}
+
+/// Returns a message of a chat. Several servers state what the model thought beside the content.
+pub(super) fn message(message: &Value<'_>) -> ConversationMessage {
+    let author = role(word(message, "role"));
+    let content = parts(message.get("content"), part);
+    if author == MessageRole::Tool {
+        let result = MessageToolResult {
+            id: word(message, "tool_call_id").map(str::to_owned),
+            name: word(message, "name").or(word(message, "tool_name")).map(str::to_owned),
+            parts: content,
+            is_error: false,
+        };
+        return ConversationMessage::new(author, vec![MessagePart::ToolResult(result)]);
+    }
+    let thought = thoughts(message).map(|text| MessagePart::Thinking { text: text.to_owned() });
+    let refused = word(message, "refusal").map(|text| MessagePart::Refusal { text: text.to_owned() });
+    let images = message.get("images").and_then(Value::as_array).unwrap_or_default().iter();
+    let images = images.filter_map(Value::as_str).map(|data| encoded_media(None, "image", data));
+    let calls = message.get("tool_calls").and_then(Value::as_array).unwrap_or_default().iter().map(call);
+    let old_call = message.get("function_call").filter(|call| !call.is_null());
+    let old_call = old_call.map(|call| tool_call(None, word(call, "name"), call.get("arguments")));
+    let all = thought.into_iter().chain(content).chain(refused).chain(images).chain(calls).chain(old_call);
+    ConversationMessage::new(author, all.collect())
+}
+
+/// Returns what the model thought, under the names that servers give it.
+fn thoughts<'v>(message: &'v Value<'_>) -> Option<&'v str> {
+    let names = ["reasoning_content", "reasoning", "thinking"];
+    names.iter().find_map(|name| message.get(name).and_then(Value::as_non_empty_str))
+}
+
+/// Returns a call of a tool in a message.
+fn call(call: &Value<'_>) -> MessagePart {
+    let called = call.get("function").or_else(|| call.get("custom")).unwrap_or(call);
+    tool_call(word(call, "id"), word(called, "name"), called.get("arguments").or(called.get("input")))
+}
+
+/// Returns a part of a content.
+fn part(part: &Value<'_>) -> Option<MessagePart> {
+    let string = |name: &str| word(part, name);
+    Some(match type_of(part) {
+        "text" | "input_text" | "output_text" | "summary_text" => MessagePart::text(string("text")?),
+        "reasoning_text" => MessagePart::Thinking { text: string("text")?.to_owned() },
+        "refusal" => MessagePart::Refusal { text: string("refusal")?.to_owned() },
+        "image_url" | "input_image" => {
+            let url = inner(part, "image_url", "url").or_else(|| string("image_url"));
+            media("image", None, url.or_else(|| string("file_id")))
+        }
+        "input_audio" => {
+            let data = inner(part, "input_audio", "data").or_else(|| string("data"))?;
+            encoded_media(inner(part, "input_audio", "format"), "audio", data)
+        }
+        "file" | "input_file" => {
+            let file = part.get("file").unwrap_or(part);
+            let content = ["file_data", "file_url", "file_id"].iter().find_map(|name| word(file, name));
+            media("file", word(file, "filename"), content)
+        }
+        _ => return None,
+    })
+}
+
+/// Returns the messages of an input, or of an output: each item is one.
+fn items(input: &Value<'_>) -> Vec<ConversationMessage> {
+    match input {
+        Value::Array(items) => items.iter().map(item).collect(),
+        asked => vec![ConversationMessage::new(MessageRole::User, parts(Some(asked), part))],
+    }
+}
+
+fn item(item: &Value<'_>) -> ConversationMessage {
+    let id = word(item, "call_id");
+    let assistant = |part| ConversationMessage::new(MessageRole::Assistant, vec![part]);
+    match type_of(item) {
+        "function_call" => assistant(tool_call(id, word(item, "name"), item.get("arguments"))),
+        "custom_tool_call" => assistant(tool_call(id, word(item, "name"), item.get("input"))),
+        "local_shell_call" | "shell_call" => {
+            assistant(tool_call(id, Some(type_of(item)), item.get("action")))
+        }
+        name if name.ends_with("_output") => {
+            let result = MessageToolResult {
+                id: id.map(str::to_owned),
+                name: None,
+                parts: parts(item.get("output"), part),
+                is_error: word(item, "status") == Some("failed"),
+            };
+            ConversationMessage::new(MessageRole::Tool, vec![MessagePart::ToolResult(result)])
+        }
+        "reasoning" => {
+            let stated = ["summary", "content"].into_iter().flat_map(|name| parts(item.get(name), part));
+            let texts: Vec<String> = stated
+                .filter_map(|part| match part {
+                    MessagePart::Text { text } | MessagePart::Thinking { text } => Some(text),
+                    _ => None,
+                })
+                .collect();
+            assistant(MessagePart::Thinking { text: texts.join("\n\n") })
+        }
+        "" | "message" if item.get("role").is_some() => message(item),
+        _ => match item {
+            Value::String(text) => {
+                ConversationMessage::new(MessageRole::User, vec![MessagePart::text(text.as_ref())])
+            }
+            item => assistant(MessagePart::other(item)),
+        },
+    }
+}
+
+/// Reads choices, a response or its events, or embeddings.
+fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
+    if document.get("choices").is_some() {
+        decoder.identified(word(document, "id"));
+        for (index, choice) in indexed(document, "choices") {
+            answered_choice(decoder, index, choice);
+        }
+    } else if type_of(document).starts_with("response.") {
+        answered_event(decoder, document);
+    } else if document.get("output").and_then(Value::as_array).is_some() {
+        answered_response(decoder, document);
+    } else if let Some(vectors) = document.get("data").and_then(Value::as_array)
+        && let Some(part) =
+            embeddings(&vectors.iter().filter_map(|one| one.get("embedding")).collect::<Vec<_>>())
+    {
+        decoder.part(0, part);
+    } else {
+        return false;
+    }
+    true
+}
+
+/// The places of the parts of a message in a stream: what was thought, the text, a refusal, and the calls of tools.
+const THOUGHT: u64 = 0;
+const TEXT: u64 = 1;
+const REFUSAL: u64 = 2;
+const TOOLS: u64 = 3;
+
+fn answered_choice(decoder: &mut AnswerDecoder, index: u64, choice: &Value<'_>) {
+    decoder.finished(word(choice, "finish_reason"));
+    decoder.piece((index, TEXT), PieceKind::Text, word(choice, "text"));
+    if let Some(whole) = choice.get("message") {
+        for part in message(whole).parts {
+            decoder.part(index, part);
+        }
+    }
+    let Some(delta) = choice.get("delta") else { return };
+    decoder.piece((index, THOUGHT), PieceKind::Thinking, thoughts(delta));
+    decoder.piece((index, TEXT), PieceKind::Text, word(delta, "content"));
+    for content in delta.get("content").and_then(Value::as_array).unwrap_or_default() {
+        decoder.piece((index, TEXT), PieceKind::Text, word(content, "text"));
+    }
+    decoder.piece((index, REFUSAL), PieceKind::Refusal, word(delta, "refusal"));
+    for (tool, call) in indexed(delta, "tool_calls") {
+        let called = call.get("function").or_else(|| call.get("custom"));
+        let string = |name: &str| called.and_then(|called| word(called, name));
+        let arguments = string("arguments").or_else(|| string("input"));
+        decoder.tool((index, TOOLS + tool), word(call, "id"), string("name"), arguments);
+    }
+    if let Some(call) = delta.get("function_call") {
+        decoder.tool((index, TOOLS), None, word(call, "name"), word(call, "arguments"));
+    }
+}
+
+/// The number of parts for which each item of a response has places.
+const PARTS: u64 = 1 << 16;
+
+fn answered_event(decoder: &mut AnswerDecoder, event: &Value<'_>) {
+    let output = number(event, "output_index").unwrap_or(0);
+    let place = (0, output * PARTS + number(event, "content_index").unwrap_or(0));
+    match (type_of(event), event.get("response"), event.get("item")) {
+        ("response.output_text.delta", ..) => decoder.piece(place, PieceKind::Text, word(event, "delta")),
+        ("response.refusal.delta", ..) => decoder.piece(place, PieceKind::Refusal, word(event, "delta")),
+        ("response.reasoning_text.delta" | "response.reasoning_summary_text.delta", ..) => {
+            decoder.piece(place, PieceKind::Thinking, word(event, "delta"));
+        }
+        ("response.output_item.done", _, Some(done)) => {
+            for (index, part) in (0..).zip(item(done).parts) {
+                decoder.part_at((0, output * PARTS + index), part);
+            }
+        }
+        (
+            "response.created" | "response.completed" | "response.incomplete" | "response.failed",
+            Some(response),
+            _,
+        ) => {
+            answered_response(decoder, response);
+        }
+        _ => {}
+    }
+}
+
+/// Reads a response. Those that events state repeat the items before them.
+fn answered_response(decoder: &mut AnswerDecoder, response: &Value<'_>) {
+    decoder.identified(word(response, "id"));
+    let reason = inner(response, "incomplete_details", "reason");
+    decoder.finished(reason.or_else(|| word(response, "status").filter(|status| *status != "in_progress")));
+    let output = response.get("output").and_then(Value::as_array).unwrap_or_default();
+    for (position, one) in (0..).zip(output) {
+        for (index, part) in (0..).zip(item(one).parts) {
+            decoder.part_at((0, position * PARTS + index), part);
+        }
+    }
 }
 
 #[cfg(test)]

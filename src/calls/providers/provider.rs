@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::answer::{AnswerReader, StreamProgress};
 use super::chat::Chat;
+use super::decoding::MessageForm;
 use crate::json::Value;
 
 /// A provider of models.
@@ -37,6 +38,7 @@ pub struct Provider {
     pub(crate) path_of_bodies: fn(&Value<'_>, Option<&Value<'_>>) -> Option<&'static str>,
     pub(crate) names: MemberRoles,
     pub(crate) answers: AnswerForm,
+    pub(crate) messages: MessageForm,
     /// How a conversation that a file states in its own form is written; `None` if it has the form of `OpenAI`.
     pub(crate) chat: Option<ChatForm>,
     pub(crate) metadata: MetadataForm,
@@ -153,6 +155,7 @@ impl Provider {
         path_of_bodies: |_, _| None,
         names: MemberRoles::NONE,
         answers: AnswerForm::NONE,
+        messages: MessageForm::NONE,
         chat: None,
         metadata: MetadataForm::OPENAI,
     };

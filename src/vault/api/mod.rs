@@ -10,11 +10,10 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 
-use chrono::{DateTime, SecondsFormat, Utc};
-use serde::de::{self, DeserializeOwned};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::handle::Vault;
@@ -24,7 +23,7 @@ use crate::storage::ArtifactRecord;
 use crate::storage::check::finding::Finding;
 
 pub use super::openapi::{OperationVisitor, document, visit_operations};
-pub use crate::artifact::SignatureName;
+pub use crate::artifact::{SignatureName, Timestamp};
 pub use crate::storage::TimeBasis;
 pub use json_value::{JsonText, JsonValue};
 
@@ -58,42 +57,6 @@ impl Vault {
         request.run(self)
     }
 }
-
-/// A time in UTC with milliseconds, written as RFC 3339.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Timestamp(pub DateTime<Utc>);
-
-impl Serialize for Timestamp {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0.to_rfc3339_opts(SecondsFormat::Millis, true))
-    }
-}
-
-impl<'de> Deserialize<'de> for Timestamp {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        DateTime::parse_from_rfc3339(&text).map(|time| Self(time.to_utc())).map_err(de::Error::custom)
-    }
-}
-
-impl From<DateTime<Utc>> for Timestamp {
-    fn from(time: DateTime<Utc>) -> Self {
-        Self(time)
-    }
-}
-
-impl PartialSchema for Timestamp {
-    fn schema() -> RefOr<Schema> {
-        let format = SchemaFormat::KnownFormat(KnownFormat::DateTime);
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .format(Some(format))
-            .description(Some("A time in UTC with milliseconds, as RFC 3339."))
-            .into()
-    }
-}
-
-impl ToSchema for Timestamp {}
 
 /// Implements the schema of types that are written as a digest.
 macro_rules! digests {

@@ -1,8 +1,17 @@
 //! Reads an artifact as a transcript.
 
+mod conversation;
+mod request;
 mod step;
 
 pub use crate::artifact::{BodyRole, StepClass};
+pub use crate::calls::conversation::{Conversation, ConversationCall, ConversationThread};
+pub use crate::calls::message::{
+    ConversationMessage, MessageMedia, MessagePart, MessageRole, MessageToolCall, MessageToolResult,
+};
+use conversation::ConversationPage;
+use request::located_kind;
+pub use request::{ViewFilter, ViewRequest};
 pub(super) use step::prompt_texts;
 pub use step::{BodyFormat, BodySource, ViewBody, ViewStep};
 
@@ -17,75 +26,10 @@ use super::details::AttributeSummary;
 use super::handle::Vault;
 use super::query;
 use super::resolve::{LocatedCapture, LookupError};
-use crate::artifact::{Kind, TranscriptStep};
+use crate::artifact::TranscriptStep;
 use crate::digest::{CaptureHash, CoreHash};
 use crate::formats;
 use crate::storage::{Snapshot, StoredMember};
-
-/// A request for the transcript of an artifact, or for a part of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ViewRequest {
-    /// The artifact.
-    pub artifact: CoreHash,
-    /// One of its captures; the preferred one if there is none.
-    #[serde(default)]
-    pub capture: Option<CaptureHash>,
-    /// The number of the first step, from 0.
-    #[serde(default)]
-    pub from: u64,
-    /// The number of the last step; the last one of the artifact if there is none.
-    #[serde(default)]
-    pub to: Option<u64>,
-    /// Only steps of this sort.
-    #[serde(default)]
-    pub only: Option<ViewFilter>,
-    /// Maximum number of steps; unlimited if there is none.
-    #[serde(default)]
-    pub limit: Option<u64>,
-    /// Maximum number of characters of each text; unlimited if there is none.
-    #[serde(default)]
-    pub max_text: Option<u64>,
-    /// Whether to include each step as it is recorded.
-    #[serde(default)]
-    pub recorded: bool,
-}
-
-impl ViewRequest {
-    /// Creates a request for the whole transcript.
-    #[must_use]
-    pub fn new(artifact: CoreHash) -> Self {
-        Self {
-            artifact,
-            capture: None,
-            from: 0,
-            to: None,
-            only: None,
-            limit: None,
-            max_text: None,
-            recorded: false,
-        }
-    }
-}
-
-/// A selection of steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ViewFilter {
-    /// Calls of tools and their results.
-    Tools,
-    /// Steps that record a failure.
-    Errors,
-}
-
-impl ViewFilter {
-    fn takes(self, step: &TranscriptStep<'_>) -> bool {
-        match self {
-            Self::Tools => step.class == StepClass::Tool,
-            Self::Errors => step.failed,
-        }
-    }
-}
 
 /// The transcript of an artifact, or a part of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -110,8 +54,12 @@ pub struct ViewAnswer {
     pub failed: u64,
     /// Number of steps of the artifact that match the request, on this page or not.
     pub matching: u64,
-    /// The matching steps, in order.
+    /// The matching steps, in order; none if it is read as a conversation.
     pub steps: Vec<ViewStep>,
+    /// The conversation, if one was requested and the artifact has the bodies of its calls. The numbers of steps above are
+    /// those of calls then, and its texts are complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Conversation>,
     /// The number of the first step of the next page; `None` if this is the last.
     pub next: Option<u64>,
     /// The artifacts with the steps, in their order, if the run of which this one is the first part is stored as several. The
@@ -148,7 +96,8 @@ impl ViewRequest {
         let labels = snapshot.annotations_of(core)?.labels.into_iter();
         let mut page = ViewStepPage::default();
         let parts = query::from_first(snapshot, core)?;
-        for part in &parts {
+        let conversation = if self.conversation { conversation::read(snapshot, self, &parts)? } else { None };
+        for part in parts.iter().filter(|_| conversation.is_none()) {
             let (shown, first_index) = (page.steps.len(), page.total);
             if *part == core {
                 self.add_steps(snapshot, &located, first_index, &mut page)?;
@@ -159,6 +108,13 @@ impl ViewRequest {
             let added = page.steps.get_mut(shown..).unwrap_or_default();
             step::resolve_texts(snapshot, *part, added, self.max_text())?;
         }
+        let mut step_noun = kind.info().step_noun;
+        let conversation = conversation.map(|read| {
+            step_noun = "call";
+            let ConversationPage { conversation, total, failed, matching, next } = read;
+            page = ViewStepPage { steps: Vec::new(), total, failed, matching, next };
+            conversation
+        });
         let states_terms = kind == formats::TERMS;
         let audit = states_terms.then(|| LastAudit::new(snapshot, &located.artifact)).transpose()?;
         Ok(ViewAnswer {
@@ -167,31 +123,16 @@ impl ViewRequest {
             size: located.capture.size,
             attributes: attributes.into_iter().map(AttributeSummary::from).collect(),
             labels: labels.map(|label| (label.key, label.value)).collect(),
-            step_noun: kind.info().step_noun.to_owned(),
+            step_noun: step_noun.to_owned(),
             total: page.total,
             failed: page.failed,
             matching: page.matching,
             steps: page.steps,
+            conversation,
             next: page.next,
             parts: if parts.len() > 1 { parts } else { Vec::new() },
             audit,
         })
-    }
-
-    fn max_text(&self) -> u64 {
-        self.max_text.unwrap_or(u64::MAX)
-    }
-
-    fn locate(&self, snapshot: &dyn Snapshot) -> Result<LocatedCapture, LookupError> {
-        let core = self.artifact;
-        let artifact = snapshot.expect_artifact(core)?;
-        let capture = match self.capture {
-            Some(capture) => snapshot.capture(core, capture)?,
-            None => snapshot.preferred_capture(core)?,
-        };
-        let missing = self.capture.unwrap_or(CaptureHash(core.0)).0.into();
-        let capture = capture.ok_or(LookupError::CaptureNotFound { core, capture: missing })?;
-        Ok(LocatedCapture { artifact, capture })
     }
 
     /// Adds the steps of an artifact to the page. Their numbers begin at `first_index`. The document is dropped before other
@@ -247,13 +188,4 @@ impl ViewStepPage {
         }
         !is_full
     }
-}
-
-/// Returns the kind of a located artifact.
-fn located_kind(located: &LocatedCapture) -> Result<Kind, LookupError> {
-    let name = &located.artifact.kind;
-    formats::named(name).ok_or_else(|| LookupError::Unreadable {
-        core: located.artifact.core,
-        message: format!("it does not know the kind {name}"),
-    })
 }

@@ -96,6 +96,14 @@ fn answer(out: &mut TcpStream, body: &[u8], number: usize) -> std::io::Result<bo
         write_whole(out, 429, &json!({"error": {"message": "slow down"}}))?;
         return Ok(true);
     }
+    let asker = body["messages"].as_array().and_then(|all| all.last()).map(|last| &last["role"]);
+    if prompt.contains("call a tool") && asker == Some(&json!("user")) {
+        let function = json!({"name": "get_weather", "arguments": "{\"city\": \"Paris\"}"});
+        let call = json!({"id": format!("call-{number}"), "type": "function", "function": function});
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+        write_whole(out, 200, &json!({"model": body["model"], "choices": [{"message": message}]}))?;
+        return Ok(true);
+    }
     let text = if prompt.contains("briefly") {
         format!("answer {number}")
     } else {

@@ -589,6 +589,70 @@ class ComparedSide(TypedDict):
     """The bytes of the name, as hex digits, if it is a path that is not UTF-8."""
 
 
+class Conversation(TypedDict):
+    """A conversation."""
+
+    calls: list[ConversationCall]
+    """The calls in their order."""
+    threads: list[ConversationThread]
+    """The threads, in the order of their first calls."""
+
+
+class ConversationCall(TypedDict):
+    """A call of a model in a conversation."""
+
+    answers: list[ConversationMessage]
+    """The answers: one, or several if several were asked for."""
+    duration_ms: NotRequired[int | None]
+    """The time until all of the answer had arrived, in milliseconds, if recorded."""
+    endpoint: str
+    """The name of the request in the API of the provider."""
+    error: NotRequired[str | None]
+    """Why there is no answer, or only its beginning."""
+    finish_reason: NotRequired[str | None]
+    """Why the answer ended, in the word of the API."""
+    messages: list[ConversationMessage]
+    """The other messages of the request, without the results of calls of tools that the thread has."""
+    model: str
+    """The model that was asked."""
+    parameters: dict[str, str]
+    """The parameters of the request, as JSON, by name."""
+    provider: str
+    """The provider of the model."""
+    repeated: int
+    """Number of messages of the request that are those of the earlier calls of its thread."""
+    requested_at: NotRequired[Timestamp | None]
+    """When it was asked, if recorded."""
+    step: int
+    """The number of the step with the request in the artifact, from 0."""
+    thread: int
+    """The number of its thread, from 0."""
+    tokens_in: NotRequired[int | None]
+    """Number of tokens in the request, if stated."""
+    tokens_out: NotRequired[int | None]
+    """Number of tokens in the answer, if stated."""
+    tools: list[str]
+    """The names of the tools that were offered."""
+
+
+class ConversationMessage(TypedDict):
+    """A message of a conversation."""
+
+    parts: list[MessagePart]
+    """What it consists of, in reading order."""
+    role: MessageRole
+    """Who says it."""
+
+
+class ConversationThread(TypedDict):
+    """Calls that continue each other."""
+
+    calls: int
+    """Number of its calls."""
+    parent: NotRequired[int | None]
+    """The thread with which it has the first messages in common, more than instructions."""
+
+
 class CopiedAnnotations(TypedDict):
     """The number of tags, notes, labels, pins and manual links by outcome."""
 
@@ -1922,6 +1986,129 @@ class MentioningArtifact(TypedDict):
     """Where it mentions it."""
 
 
+class MessageMedia(TypedDict):
+    """A file in a message."""
+
+    location: NotRequired[str | None]
+    """Where it is, if the message does not contain it: an address or an id."""
+    media_type: str
+    """The media type, or its first part, such as `image`."""
+    name: NotRequired[str | None]
+    """The name of the file, if stated."""
+    size: NotRequired[int | None]
+    """The size in bytes, if the message contains it."""
+
+
+class MessagePartText(TypedDict):
+    """A part of a message."""
+
+    text: str
+    """The text, which is Markdown as a rule."""
+    type: Literal['text']
+
+
+class MessagePartThinking(TypedDict):
+    """A part of a message."""
+
+    text: str
+    """The text; empty if the API states it encrypted."""
+    type: Literal['thinking']
+
+
+class MessagePartMedia(TypedDict):
+    """A part of a message."""
+
+    location: NotRequired[str | None]
+    """Where it is, if the message does not contain it: an address or an id."""
+    media_type: str
+    """The media type, or its first part, such as `image`."""
+    name: NotRequired[str | None]
+    """The name of the file, if stated."""
+    size: NotRequired[int | None]
+    """The size in bytes, if the message contains it."""
+    type: Literal['media']
+
+
+class MessagePartToolCall(TypedDict):
+    """A part of a message."""
+
+    arguments: str
+    """The arguments: JSON without white space if they are JSON."""
+    id: NotRequired[str | None]
+    """The id by which the result names the call, if the API has one."""
+    name: str
+    """The name of the tool."""
+    result: NotRequired[MessageToolResult | None]
+    """What the tool returned, if a later request of the thread has it. It is not among the messages of that request."""
+    type: Literal['tool-call']
+
+
+class MessagePartToolResult(TypedDict):
+    """A part of a message."""
+
+    id: NotRequired[str | None]
+    """The id of the call, if the API has one."""
+    is_error: bool
+    """Whether it is stated to be an error."""
+    name: NotRequired[str | None]
+    """The name of the tool, if the result states it."""
+    parts: list[MessagePart]
+    """What the tool returned."""
+    type: Literal['tool-result']
+
+
+class MessagePartRefusal(TypedDict):
+    """A part of a message."""
+
+    text: str
+    """The text."""
+    type: Literal['refusal']
+
+
+class MessagePartEmbeddings(TypedDict):
+    """A part of a message."""
+
+    count: int
+    """Number of vectors."""
+    dimensions: int
+    """Number of numbers of each."""
+    type: Literal['embeddings']
+
+
+class MessagePartOther(TypedDict):
+    """A part of a message."""
+
+    type: Literal['other']
+    value: str
+    """The JSON of the part, without white space, or a text that is not JSON."""
+
+
+class MessageToolCall(TypedDict):
+    """A call of a tool."""
+
+    arguments: str
+    """The arguments: JSON without white space if they are JSON."""
+    id: NotRequired[str | None]
+    """The id by which the result names the call, if the API has one."""
+    name: str
+    """The name of the tool."""
+    result: NotRequired[MessageToolResult | None]
+    """What the tool returned, if a later request of the thread has it. It is not among the messages of that request."""
+
+
+class MessageToolResult(TypedDict):
+    """The result of a call of a tool."""
+
+    id: NotRequired[str | None]
+    """The id of the call, if the API has one."""
+    is_error: bool
+    """Whether it is stated to be an error."""
+    name: NotRequired[str | None]
+    """The name of the tool, if the result states it."""
+    parts: list[MessagePart]
+    """What the tool returned."""
+
+
 class MissingArtifact(TypedDict):
     """A missing artifact, with the references to it."""
 
@@ -3131,6 +3318,8 @@ class ViewAnswer(TypedDict):
     """The last audit, if the artifact states terms. Its effects are the first steps of the artifact."""
     capture_hash: CaptureHash
     """The capture that was read."""
+    conversation: NotRequired[Conversation | None]
+    """The conversation, if one was requested and the artifact has the bodies of its calls. The numbers of steps above are those of calls then, and its texts are complete."""
     failed: int
     """Number of steps of the artifact that record a failure."""
     labels: NotRequired[dict[str, str]]
@@ -3146,7 +3335,7 @@ class ViewAnswer(TypedDict):
     step_noun: str
     """The noun for a step, such as `interaction`."""
     steps: list[ViewStep]
-    """The matching steps, in order."""
+    """The matching steps, in order; none if it is read as a conversation."""
     total: int
     """Number of steps of the artifact."""
 
@@ -3178,6 +3367,7 @@ ViewRequest = TypedDict(
     {
         'artifact': "CoreHash",
         'capture': "NotRequired[CaptureHash | None]",
+        'conversation': "NotRequired[bool]",
         'from': "NotRequired[int]",
         'limit': "NotRequired[int | None]",
         'max_text': "NotRequired[int | None]",
@@ -3338,6 +3528,14 @@ LabelKeysRequest: TypeAlias = dict[str, Any]
 
 # How surely linked artifacts belong together.
 LinkStrength: TypeAlias = Literal['stated', 'coincident']
+
+
+# A part of a message.
+MessagePart: TypeAlias = MessagePartText | MessagePartThinking | MessagePartMedia | MessagePartToolCall | MessagePartToolResult | MessagePartRefusal | MessagePartEmbeddings | MessagePartOther
+
+
+# The author of a message.
+MessageRole: TypeAlias = Literal['system', 'user', 'assistant', 'tool']
 
 
 # A request for all pinned artifacts.

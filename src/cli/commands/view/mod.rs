@@ -1,11 +1,12 @@
 //! `runvault view`
 
+mod conversation;
+mod printer;
+
 use std::borrow::Cow;
 use std::io::{self, Write};
-use std::time::Duration;
 
 use anstyle::Style;
-use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use clap::Args as ClapArgs;
 use runvault::display::{brief, escaped};
 use runvault::formats;
@@ -15,6 +16,8 @@ use runvault::vault::view::{
     BodyFormat, BodyRole, BodySource, StepClass, ViewAnswer, ViewBody, ViewFilter, ViewRequest, ViewStep,
 };
 
+use printer::{INDENT, LINES, ROLE_WIDTH, TranscriptPrinter, milliseconds, remark};
+
 use super::{audit, show};
 use crate::cli::args::choice::{Choice, one_of};
 use crate::cli::args::completing::CandidateSource;
@@ -22,18 +25,21 @@ use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fields::Fields;
-use crate::cli::output::fit::{self, TrailingLayout};
-use crate::cli::output::stdout::{self, BAD, FAINT, HASH, NAME, counted};
-use crate::cli::output::{json, links, terminal, time};
+use crate::cli::output::fit;
+use crate::cli::output::stdout::{self, FAINT, HASH, counted};
+use crate::cli::output::{json, links, terminal};
 
 /// Read an artifact as a transcript
 ///
-/// Prints the steps of a run with their times, prompts, responses, tool calls and errors; the interactions of a session;
-/// the records of a trace with the states between them; the effects and refs of a contract; the files of a pack; or an
+/// Prints a run as the conversation of an agent with models: of each call the messages that are new, the answer, and the
+/// calls of tools with their results, if the run has the bodies of its calls, as those of the gateway and of imports do.
+/// Otherwise, or with --raw, prints its steps with their times, prompts, responses, tool calls and errors; the
+/// interactions of a session; the records of a trace with the states between them; the effects and refs of a contract; the files of a pack; or an
 /// attachment. A session records only the hashes of its prompts: their texts are looked up in runs and attachments, and
 /// the output says where each was found. Long texts are shortened unless --full is given. Exit status 1 if no step
 /// matches --from, --to and --only.
 #[derive(ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
     #[arg(add = CandidateSource::ARTIFACTS.completer())]
@@ -54,6 +60,9 @@ pub(crate) struct Args {
     /// Print long texts and the contents of files completely
     #[arg(long, hide_short_help = true)]
     full: bool,
+    /// Print a run step by step instead of as a conversation
+    #[arg(long)]
+    raw: bool,
     /// Also print each step as it is recorded
     #[arg(long)]
     recorded: bool,
@@ -88,6 +97,7 @@ impl Args {
             limit: self.limit.or(people.then_some(SCREENFUL)),
             max_text: (!self.json && !self.full).then_some(SHOWN_CHARACTERS),
             recorded: self.recorded,
+            conversation: !self.raw && !self.recorded,
             ..ViewRequest::new(located.artifact.core)
         })?;
         if self.json {
@@ -100,14 +110,20 @@ impl Args {
             out.flush()?;
             stdout::note(&ending(&answer));
         }
-        let is_missed = answer.steps.is_empty() && answer.total > 0;
+        let is_missed = shown(&answer) == 0 && answer.total > 0;
         Ok(if is_missed { Status::No } else { Status::Done })
     }
 }
 
+/// Returns the number of steps or of calls that are printed.
+fn shown(answer: &ViewAnswer) -> u64 {
+    let calls = answer.conversation.as_ref().map(|conversation| conversation.calls.len());
+    calls.unwrap_or(answer.steps.len()) as u64
+}
+
 /// Returns the last line: how many steps were printed, and how to see more.
 fn ending(answer: &ViewAnswer) -> String {
-    let (shown, noun) = (answer.steps.len() as u64, &answer.step_noun);
+    let (shown, noun) = (shown(answer), &answer.step_noun);
     let mut ending = if shown == answer.total {
         counted(shown, noun)
     } else {
@@ -125,18 +141,6 @@ fn ending(answer: &ViewAnswer) -> String {
 /// Maximum number of characters of a text that is not printed completely.
 const SHOWN_CHARACTERS: u64 = 4_000;
 
-/// Maximum number of lines of a text that is not printed completely.
-const LINES: usize = 30;
-
-/// The indent of the lines below the heading of a step.
-const INDENT: usize = 4;
-
-/// The width of the column of roles.
-const ROLE_WIDTH: usize = 10;
-
-/// The least width of a terminal on which roles are beside the texts.
-const WIDE: usize = 60;
-
 /// Prints the transcript.
 fn print(out: &mut dyn Write, answer: &ViewAnswer, full: bool) -> io::Result<()> {
     links::heading(out, &answer.artifact.kind, answer.artifact.core_hash)?;
@@ -148,7 +152,10 @@ fn print(out: &mut dyn Write, answer: &ViewAnswer, full: bool) -> io::Result<()>
     }
     fields.write(out)?;
     let latest = answer.audit.as_ref().and_then(|audit| audit.latest.as_ref());
-    let mut printer = ViewStepPrinter { out, full, width: terminal::width(), date: None };
+    let mut printer = TranscriptPrinter::new(out, full);
+    if let Some(conversation) = &answer.conversation {
+        return conversation::print(&mut printer, conversation);
+    }
     for step in &answer.steps {
         printer.step(step)?;
         let index = usize::try_from(step.index).unwrap_or(usize::MAX);
@@ -180,15 +187,7 @@ fn audited(audit: &LastAudit) -> String {
     }
 }
 
-struct ViewStepPrinter<'o> {
-    out: &'o mut dyn Write,
-    full: bool,
-    width: Option<usize>,
-    /// The date of the last time that was printed.
-    date: Option<NaiveDate>,
-}
-
-impl ViewStepPrinter<'_> {
+impl TranscriptPrinter<'_> {
     fn step(&mut self, step: &ViewStep) -> io::Result<()> {
         writeln!(self.out)?;
         self.heading(step)?;
@@ -212,7 +211,7 @@ impl ViewStepPrinter<'_> {
 
     /// Prints the verdict on an effect.
     fn verdict(&mut self, effect: &EffectAudit) -> io::Result<()> {
-        let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(self.indent()));
+        let room = self.room();
         let style = audit::style_of(effect.verdict);
         let text = format!("{style}{}{style:#}: {}", effect.verdict.name(), escaped(&effect.because));
         let lines: Vec<String> = fit::fold(&text, room).into_iter().map(Cow::into_owned).collect();
@@ -221,24 +220,14 @@ impl ViewStepPrinter<'_> {
 
     /// Prints the number, the type and the title.
     fn heading(&mut self, step: &ViewStep) -> io::Result<()> {
-        let step_type = brief(&step.step_type).to_string();
-        let number = step.index.to_string();
-        let style = if step.failed { BAD } else { Style::new().bold() };
-        write!(self.out, "{FAINT}{number}{FAINT:#} {style}{step_type}{style:#}")?;
-        let mut used = number.len() + 1 + fit::width(&step_type);
-        if step.failed {
-            write!(self.out, " {BAD}failed{BAD:#}")?;
-            used += " failed".len();
-        }
-        let title = step.title.as_deref().map(|title| brief(title).to_string()).unwrap_or_default();
-        TrailingLayout { used, below: INDENT, least: WIDE / 3 }.write(self.out, &title, NAME)
+        self.title(step.index, &step.step_type, step.failed, step.title.as_deref().unwrap_or_default())
     }
 
     /// Returns the times and counts of a step.
     fn facts(&mut self, step: &ViewStep) -> String {
         let mut facts = Vec::new();
         facts.extend(step.time.map(|time| self.time(time.0)));
-        facts.extend(step.duration_ms.map(|ms| time::length_of(Duration::from_millis(ms))));
+        facts.extend(step.duration_ms.map(milliseconds));
         facts.extend(step.status.as_deref().map(|status| brief(status).to_string()));
         facts.extend(step.tokens_in.map(|tokens| format!("{} in", counted(tokens, "token"))));
         facts.extend(step.tokens_out.map(|tokens| format!("{} out", counted(tokens, "token"))));
@@ -246,18 +235,6 @@ impl ViewStepPrinter<'_> {
         facts.extend(step.answers.map(|request| format!("answers {request}")));
         facts.extend(step.digest.map(|digest| format!("{digest:.12}")));
         facts.join(", ")
-    }
-
-    /// Formats a time: with its date if that differs from the one before.
-    fn time(&mut self, time: DateTime<Utc>) -> String {
-        let is_same_day = self.date.replace(time.date_naive()) == Some(time.date_naive());
-        let fraction = if time.nanosecond() == 0 { "" } else { "%.3f" };
-        let format = if is_same_day {
-            format!("%H:%M:%S{fraction}")
-        } else {
-            format!("%Y-%m-%d %H:%M:%S{fraction} UTC")
-        };
-        time.format(&format).to_string()
     }
 
     /// Returns the maximum number of lines of a body.
@@ -275,7 +252,7 @@ impl ViewStepPrinter<'_> {
         if most == 0 {
             return Ok(());
         }
-        let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(self.indent()));
+        let room = self.room();
         let text = body.text.as_deref();
         let (mut lines, is_cut) = text.map(|text| fit::folded(text, room, most)).unwrap_or_default();
         if is_cut || body.omitted > 0 {
@@ -287,41 +264,6 @@ impl ViewStepPrinter<'_> {
         }
         lines.extend(source(body).into_iter().flat_map(|text| remark(&text, room)));
         self.labeled(label, &lines)
-    }
-
-    /// Prints lines beside a label, or below it on a narrow terminal.
-    fn labeled(&mut self, label: &str, lines: &[String]) -> io::Result<()> {
-        let below = self.indent();
-        let is_inline = below > INDENT + ROLE_WIDTH;
-        if !is_inline {
-            writeln!(self.out, "{:INDENT$}{FAINT}{label}{FAINT:#}", "")?;
-        }
-        for (index, line) in lines.iter().enumerate() {
-            if index == 0 && is_inline && fit::width(label) < below - INDENT {
-                let pad = below - INDENT - fit::width(label);
-                write!(self.out, "{:INDENT$}{FAINT}{label}{FAINT:#}{:pad$}", "", "")?;
-            } else {
-                if index == 0 && is_inline {
-                    writeln!(self.out, "{:INDENT$}{FAINT}{label}{FAINT:#}", "")?;
-                }
-                write!(self.out, "{:below$}", "")?;
-            }
-            writeln!(self.out, "{line}")?;
-        }
-        Ok(())
-    }
-
-    /// Returns the column at which texts begin.
-    fn indent(&self) -> usize {
-        if self.width.is_none_or(|width| width >= WIDE) { INDENT + ROLE_WIDTH + 1 } else { INDENT + 2 }
-    }
-
-    fn lines(&mut self, text: &str, indent: usize, style: Style) -> io::Result<()> {
-        let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(indent));
-        for line in fit::fold(text, room).iter().filter(|line| !line.is_empty()) {
-            writeln!(self.out, "{:indent$}{style}{line}{style:#}", "")?;
-        }
-        Ok(())
     }
 }
 
@@ -369,9 +311,4 @@ fn source(body: &ViewBody) -> Option<String> {
             ))
         }
     }
-}
-
-/// Returns the lines of a remark about a text.
-fn remark(text: &str, room: usize) -> Vec<String> {
-    fit::fold(text, room).iter().map(|line| format!("{FAINT}{line}{FAINT:#}")).collect()
 }

@@ -1,0 +1,685 @@
+//! The conversation of an agent with models: what was new in each request, what was answered, and which calls continue
+//! each other. It is decoded from the bodies of requests and responses.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::assembled;
+use super::call::{CallResponse, ResponseForm};
+use super::events::{self, StreamEvent};
+use super::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
+use super::providers::{AnswerDecoder, AnsweredMessages, PROVIDERS, RequestedMessages, number};
+use crate::artifact::Timestamp;
+use crate::json::reader::{self, Limits};
+use crate::json::{Value, compact};
+
+/// A call of a model in a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConversationCall {
+    /// The number of the step with the request in the artifact, from 0.
+    pub step: u64,
+    /// The number of its thread, from 0.
+    pub thread: u64,
+    /// The provider of the model.
+    pub provider: String,
+    /// The name of the request in the API of the provider.
+    pub endpoint: String,
+    /// The model that was asked.
+    pub model: String,
+    /// When it was asked, if recorded.
+    pub requested_at: Option<Timestamp>,
+    /// The time until all of the answer had arrived, in milliseconds, if recorded.
+    pub duration_ms: Option<u64>,
+    /// Number of messages of the request that are those of the earlier calls of its thread.
+    pub repeated: u64,
+    /// The other messages of the request, without the results of calls of tools that the thread has.
+    pub messages: Vec<ConversationMessage>,
+    /// The answers: one, or several if several were asked for.
+    pub answers: Vec<ConversationMessage>,
+    /// The names of the tools that were offered.
+    pub tools: Vec<String>,
+    /// The parameters of the request, as JSON, by name.
+    pub parameters: BTreeMap<String, String>,
+    /// Number of tokens in the request, if stated.
+    pub tokens_in: Option<u64>,
+    /// Number of tokens in the answer, if stated.
+    pub tokens_out: Option<u64>,
+    /// Why the answer ended, in the word of the API.
+    pub finish_reason: Option<String>,
+    /// Why there is no answer, or only its beginning.
+    pub error: Option<String>,
+}
+
+/// Calls that continue each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ConversationThread {
+    /// The thread with which it has the first messages in common, more than instructions.
+    pub parent: Option<u64>,
+    /// Number of its calls.
+    pub calls: u64,
+}
+
+/// A conversation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Conversation {
+    /// The calls in their order.
+    pub calls: Vec<ConversationCall>,
+    /// The threads, in the order of their first calls.
+    pub threads: Vec<ConversationThread>,
+}
+
+/// A call with its bodies.
+pub(crate) struct CallBodies<'b> {
+    pub(crate) step: u64,
+    pub(crate) provider: &'b str,
+    pub(crate) endpoint: &'b str,
+    pub(crate) model: &'b str,
+    pub(crate) requested_at: Option<Timestamp>,
+    pub(crate) duration_ms: Option<u64>,
+    /// The body of the request, if it is recorded as JSON.
+    pub(crate) request: Option<&'b Value<'b>>,
+    /// The answer, if there is one.
+    pub(crate) answer: Option<&'b CallResponse>,
+    /// Why there is no answer, if the recorder states it.
+    pub(crate) error: Option<&'b str>,
+}
+
+/// Members of usages with the number of tokens of requests, and of answers.
+const TOKENS_IN: &[&str] =
+    &["prompt_tokens", "input_tokens", "promptTokenCount", "inputTokens", "prompt_eval_count"];
+const TOKENS_OUT: &[&str] =
+    &["completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens", "eval_count"];
+
+/// Returns what a request asks. One in no known form is a message with its body.
+fn decode_request(body: &Value<'_>) -> RequestedMessages {
+    // Others extend the form of the first one.
+    let read = PROVIDERS.iter().rev().find_map(|provider| (provider.messages.request)(body));
+    read.unwrap_or_else(|| RequestedMessages {
+        messages: vec![ConversationMessage::new(MessageRole::User, vec![MessagePart::other(body)])],
+        ..RequestedMessages::default()
+    })
+}
+
+/// Returns what an answer says. One in no known form is a message with its body.
+fn decode_answer(answer: &CallResponse) -> AnsweredMessages {
+    let mut decoder = AnswerDecoder::default();
+    let mut read = |document: &Value<'_>| {
+        PROVIDERS.iter().rev().any(|provider| (provider.messages.answer)(&mut decoder, document));
+    };
+    match answer.form() {
+        ResponseForm::Stream => events::visit(&answer.body, false, |event| {
+            if let StreamEvent::Json(_, document) = event {
+                read(&document);
+            }
+        }),
+        ResponseForm::Whole => match events::read(answer.body.trim_start_matches('\u{feff}')) {
+            // Gemini sends a stream as an array of events.
+            Some(Value::Array(events)) => events.iter().for_each(read),
+            Some(document) => read(&document),
+            None => {}
+        },
+    }
+    let is_success = answer.has_success_status() && !answer.body.trim().is_empty();
+    let mut said = decoder.finish(events::with_characters);
+    if said.messages.is_empty() && is_success && said.finish_reason.is_none() {
+        let body = reader::read(answer.body.as_bytes(), &Limits::most());
+        let value = body.map_or_else(|_| answer.body.clone(), |body| compact::text(&body));
+        let parts = vec![MessagePart::Other { value }];
+        said.messages.push(ConversationMessage::new(MessageRole::Assistant, parts));
+    }
+    said
+}
+
+/// Reads a conversation, call by call.
+#[derive(Default)]
+pub(crate) struct ConversationReader {
+    read: Conversation,
+    states: Vec<ThreadState>,
+}
+
+/// What is known of a thread.
+struct ThreadState {
+    /// The keys of its messages, with those of the last answer.
+    history: Vec<i64>,
+    /// The id of the last answer.
+    answer_id: Option<String>,
+    /// The calls of tools without results.
+    open: Vec<PartAddress>,
+}
+
+/// The address of a part in a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PartAddress {
+    call: usize,
+    /// Whether it is in an answer, and not in a message of the request.
+    is_answer: bool,
+    message: usize,
+    part: usize,
+}
+
+impl ConversationReader {
+    /// Adds the next call.
+    pub(crate) fn add(&mut self, call: &CallBodies<'_>) {
+        let RequestedMessages { messages, tools, parameters, previous_answer } =
+            call.request.map(decode_request).unwrap_or_default();
+        let content = call.answer.map(assembled::read);
+        let AnsweredMessages { messages: answers, finish_reason, id } =
+            call.answer.map(decode_answer).unwrap_or_default();
+        let failure = content.as_ref().and_then(|content| content.failure.as_ref());
+        let usage = content.as_ref().and_then(|content| content.usage.as_ref());
+        let tokens = |names: &[&str]| names.iter().find_map(|name| number(usage?, name));
+        let keys: Vec<i64> = messages.iter().map(ConversationMessage::key).collect();
+        let ThreadPlace { thread, repeated } = self.place(&messages, &keys, previous_answer.as_deref());
+        if let Some(state) = self.states.get_mut(thread) {
+            state.history = keys;
+            state.history.extend(answers.iter().map(ConversationMessage::key));
+            state.answer_id = id;
+        }
+        if let Some(thread) = self.read.threads.get_mut(thread) {
+            thread.calls += 1;
+        }
+        self.read.calls.push(ConversationCall {
+            step: call.step,
+            thread: thread as u64,
+            provider: call.provider.to_owned(),
+            endpoint: call.endpoint.to_owned(),
+            model: call.model.to_owned(),
+            requested_at: call.requested_at,
+            duration_ms: call.duration_ms,
+            repeated: repeated as u64,
+            messages: messages.into_iter().skip(repeated).collect(),
+            answers,
+            tools,
+            parameters,
+            tokens_in: tokens(TOKENS_IN),
+            tokens_out: tokens(TOKENS_OUT),
+            finish_reason,
+            error: failure.map(ToString::to_string).or_else(|| call.error.map(str::to_owned)),
+        });
+        self.pair_results(thread);
+    }
+
+    /// Returns the conversation.
+    pub(crate) fn finish(self) -> Conversation {
+        self.read
+    }
+
+    /// Returns the thread of a request, which may be a new one: that whose messages the request repeats completely, else one
+    /// that branches off where they differ.
+    fn place(
+        &mut self,
+        messages: &[ConversationMessage],
+        keys: &[i64],
+        previous_answer: Option<&str>,
+    ) -> ThreadPlace {
+        let continued =
+            |state: &ThreadState| previous_answer.is_some() && state.answer_id.as_deref() == previous_answer;
+        if let Some(thread) = self.states.iter().rposition(continued) {
+            return ThreadPlace { thread, repeated: 0 };
+        }
+        let common = |state: &ThreadState| {
+            state.history.iter().zip(keys).take_while(|(one, other)| one == other).count()
+        };
+        let candidates = self.states.iter().enumerate().map(|(thread, state)| (common(state), thread));
+        let best = candidates.max().unwrap_or((0, 0));
+        let (repeated, thread) = best;
+        if self.states.get(thread).is_some_and(|state| repeated == state.history.len() && repeated > 0) {
+            return ThreadPlace { thread, repeated };
+        }
+        let instructions = messages.iter().take_while(|message| message.role == MessageRole::System).count();
+        let parent = (repeated > instructions).then_some(thread as u64);
+        self.states.push(ThreadState { history: Vec::new(), answer_id: None, open: Vec::new() });
+        self.read.threads.push(ConversationThread { parent, calls: 0 });
+        ThreadPlace { thread: self.states.len() - 1, repeated: if parent.is_some() { repeated } else { 0 } }
+    }
+
+    /// Moves the results of tools in the last call, which is of this thread, to their calls.
+    fn pair_results(&mut self, thread: usize) {
+        let Some(call) = self.read.calls.len().checked_sub(1) else { return };
+        let mut open =
+            self.states.get_mut(thread).map(|state| std::mem::take(&mut state.open)).unwrap_or_default();
+        for is_answer in [false, true] {
+            let mut message = 0;
+            while let Some(parts) =
+                self.read.message(call, is_answer, message).map(|message| message.parts.len())
+            {
+                for part in 0..parts {
+                    let address = PartAddress { call, is_answer, message, part };
+                    match self.read.part(address) {
+                        Some(MessagePart::ToolCall(_)) => open.push(address),
+                        Some(MessagePart::ToolResult(result)) => {
+                            let result = result.clone();
+                            self.take_result(result, address, &mut open);
+                        }
+                        _ => {}
+                    }
+                }
+                message += 1;
+            }
+        }
+        if let Some(state) = self.states.get_mut(thread) {
+            state.open = open;
+        }
+        if let Some(call) = self.read.calls.get_mut(call) {
+            for message in &mut call.messages {
+                message.parts.retain(|part| !part.is_moved());
+            }
+            call.messages.retain(|message| !message.parts.is_empty());
+        }
+    }
+
+    /// Gives a result, which is at this address, to its call, if that is open.
+    fn take_result(&mut self, result: MessageToolResult, at: PartAddress, open: &mut Vec<PartAddress>) {
+        let is_of = |address: &PartAddress| match self.read.part(*address) {
+            Some(MessagePart::ToolCall(call)) => match (&call.id, &result.id) {
+                (Some(one), Some(other)) => one == other,
+                _ => result.name.as_ref().is_none_or(|name| *name == call.name),
+            },
+            _ => false,
+        };
+        let Some(position) = open.iter().position(is_of) else { return };
+        let address = open.remove(position);
+        if let Some(MessagePart::ToolCall(call)) = self.read.part_mut(address) {
+            call.result = Some(result);
+        }
+        if let Some(part) = self.read.part_mut(at) {
+            *part = MessagePart::MOVED;
+        }
+    }
+}
+
+/// The place of a request among the threads.
+struct ThreadPlace {
+    thread: usize,
+    /// Number of its messages that the thread, or the one that it branches off from, has already.
+    repeated: usize,
+}
+
+impl Conversation {
+    fn messages_mut(&mut self, call: usize, is_answer: bool) -> Option<&mut Vec<ConversationMessage>> {
+        let call = self.calls.get_mut(call)?;
+        Some(if is_answer { &mut call.answers } else { &mut call.messages })
+    }
+
+    fn message(&self, call: usize, is_answer: bool, message: usize) -> Option<&ConversationMessage> {
+        let call = self.calls.get(call)?;
+        if is_answer { &call.answers } else { &call.messages }.get(message)
+    }
+
+    fn part(&self, at: PartAddress) -> Option<&MessagePart> {
+        self.message(at.call, at.is_answer, at.message)?.parts.get(at.part)
+    }
+
+    fn part_mut(&mut self, at: PartAddress) -> Option<&mut MessagePart> {
+        self.messages_mut(at.call, at.is_answer)?.get_mut(at.message)?.parts.get_mut(at.part)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::calls::assembled::testing::answer;
+    use crate::calls::message::MessageToolCall;
+
+    /// Returns the conversation of calls, each a request and a response.
+    fn conversation(calls: &[(Json, CallResponse)]) -> Conversation {
+        let mut reader = ConversationReader::default();
+        for (step, (request, answer)) in (0..).zip(calls) {
+            let request = request.to_string();
+            let request = reader::read(request.as_bytes(), &Limits::default()).unwrap();
+            reader.add(&CallBodies {
+                step,
+                provider: "p",
+                endpoint: "e",
+                model: "m",
+                requested_at: None,
+                duration_ms: None,
+                request: Some(&request),
+                answer: Some(answer),
+                error: None,
+            });
+        }
+        reader.finish()
+    }
+
+    fn said(body: &Json) -> CallResponse {
+        answer(200, Some("application/json"), &body.to_string())
+    }
+
+    fn streamed(events: &[Json]) -> CallResponse {
+        let lines: Vec<String> = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+        answer(200, Some("text/event-stream"), &lines.concat())
+    }
+
+    /// Describes a part in one word or line.
+    fn part(part: &MessagePart) -> String {
+        match part {
+            MessagePart::Text { text } => text.clone(),
+            MessagePart::Thinking { text } => format!("({text})"),
+            MessagePart::Refusal { text } => format!("!{text}"),
+            MessagePart::Media(media) => format!("<{} {}>", media.media_type, media.size.unwrap_or_default()),
+            MessagePart::ToolCall(MessageToolCall { name, arguments, result, .. }) => {
+                let result = result.as_ref().map(|result| {
+                    let mark = if result.is_error { "!" } else { "" };
+                    format!(" = {mark}{}", result.parts.iter().map(self::part).collect::<String>())
+                });
+                format!("{name}{arguments}{}", result.unwrap_or_default())
+            }
+            MessagePart::ToolResult(result) => {
+                format!("? = {}", result.parts.iter().map(self::part).collect::<String>())
+            }
+            MessagePart::Embeddings { count, dimensions } => format!("{count}x{dimensions}"),
+            MessagePart::Other { value } => format!("other {value}"),
+        }
+    }
+
+    /// Describes the new messages and the answers of each call.
+    fn described(conversation: &Conversation) -> Vec<String> {
+        let message = |message: &ConversationMessage| {
+            let role = format!("{:?}", message.role).chars().next().unwrap();
+            format!("{role}:{}", message.parts.iter().map(part).collect::<Vec<_>>().join("|"))
+        };
+        let call = |call: &ConversationCall| {
+            let all = call.messages.iter().chain(&call.answers).map(message).collect::<Vec<_>>();
+            format!("{} {}", call.thread, all.join(" "))
+        };
+        conversation.calls.iter().map(call).collect()
+    }
+
+    /// The weather in two turns, as each API states it: what is asked, an answer with a call of a tool, the second request, and
+    /// the last answer.
+    #[expect(clippy::too_many_lines, reason = "it is a table of the forms of all APIs")]
+    fn weather() -> Vec<(&'static str, [(Json, CallResponse); 2])> {
+        let chat_call = json!({"id": "c1", "type": "function",
+            "function": {"name": "weather", "arguments": "{\"city\": \"Paris\"}"}});
+        let system = json!({"role": "system", "content": "Be kind."});
+        let asked = json!({"role": "user", "content": "Weather?"});
+        let called = json!({"role": "assistant", "content": null, "tool_calls": [chat_call]});
+        let result = json!({"role": "tool", "tool_call_id": "c1", "content": "sunny"});
+        let choice = |message: &Json| json!({"id": "1", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+        let last = json!({"role": "assistant", "content": "It is sunny."});
+        let delta = |delta: Json| json!({"choices": [{"index": 0, "delta": delta}]});
+        let block = json!({"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Paris"}});
+        let person = json!({"role": "user", "content": [{"type": "text", "text": "Weather?"}]});
+        let returned = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "sunny"}]});
+        let thought = json!({"type": "thinking", "thinking": "hm", "signature": "s"});
+        let message = |content: Json| json!({"type": "message", "id": "2", "content": content, "stop_reason": "end_turn"});
+        let item = json!({"type": "function_call", "id": "fc", "call_id": "c1", "name": "weather",
+            "arguments": "{\"city\":\"Paris\"}"});
+        let output = json!({"type": "function_call_output", "call_id": "c1", "output": "sunny"});
+        let response = |id: &str, output: Json| json!({"id": id, "object": "response", "status": "completed", "output": output});
+        let text = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It is sunny."}]});
+        let content = |role: &str, part: Json| json!({"role": role, "parts": [part]});
+        let gemini_call = json!({"functionCall": {"name": "weather", "args": {"city": "Paris"}}});
+        let gemini_result = json!({"functionResponse": {"name": "weather", "response": {"is": "sunny"}}});
+        let candidate = |part: Json| json!({"candidates": [{"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}]});
+        let kind = json!({"parts": [{"text": "Be kind."}]});
+        let tool_use = json!({"toolUse": {"toolUseId": "b1", "name": "weather", "input": {"city": "Paris"}}});
+        let converse = |content: Json| json!({"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "end_turn"});
+        let ollama_call = json!({"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "weather", "arguments": {"city": "Paris"}}}]});
+        vec![
+            (
+                "chat",
+                [
+                    (json!({"model": "m", "messages": [system, asked]}), said(&choice(&called))),
+                    (
+                        json!({"model": "m", "messages": [system, asked, called, result]}),
+                        said(&choice(&last)),
+                    ),
+                ],
+            ),
+            (
+                "streamed chat",
+                [
+                    (
+                        json!({"messages": [system, asked]}),
+                        streamed(&[
+                            delta(
+                                json!({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "weather", "arguments": ""}}]}),
+                            ),
+                            delta(
+                                json!({"tool_calls": [{"index": 0, "function": {"arguments": "{\"city\": "}}]}),
+                            ),
+                            delta(
+                                json!({"tool_calls": [{"index": 0, "function": {"arguments": "\"Paris\"}"}}]}),
+                            ),
+                        ]),
+                    ),
+                    (
+                        json!({"messages": [system, asked, called, result]}),
+                        streamed(&[delta(json!({"content": "It is "})), delta(json!({"content": "sunny."}))]),
+                    ),
+                ],
+            ),
+            (
+                "messages",
+                [
+                    (
+                        json!({"system": "Be kind.", "messages": [asked]}),
+                        said(&message(json!([thought, block]))),
+                    ),
+                    (
+                        json!({"system": "Be kind.", "messages": [person, {"role": "assistant", "content": [thought, block]}, returned]}),
+                        said(&message(json!([{"type": "text", "text": "It is sunny."}]))),
+                    ),
+                ],
+            ),
+            (
+                "streamed messages",
+                [
+                    (
+                        json!({"system": [{"type": "text", "text": "Be kind."}], "messages": [asked]}),
+                        streamed(&[
+                            json!({"type": "message_start", "message": {"id": "2", "content": []}}),
+                            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "tool_use", "id": "t1", "name": "weather", "input": {}}}),
+                            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{\"city\":"}}),
+                            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "\"Paris\"}"}}),
+                            json!({"type": "message_stop"}),
+                        ]),
+                    ),
+                    (
+                        json!({"system": "Be kind.", "messages": [person, {"role": "assistant", "content": [block]}, returned]}),
+                        streamed(&[
+                            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
+                            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "It is sunny."}}),
+                        ]),
+                    ),
+                ],
+            ),
+            (
+                "responses",
+                [
+                    (
+                        json!({"instructions": "Be kind.", "input": "Weather?"}),
+                        said(&response("r1", json!([item]))),
+                    ),
+                    (
+                        json!({"instructions": "Be kind.", "input": [{"role": "user", "content": [{"type": "input_text", "text": "Weather?"}]}, item, output]}),
+                        said(&response("r2", json!([text]))),
+                    ),
+                ],
+            ),
+            (
+                "continued responses",
+                [
+                    (
+                        json!({"instructions": "Be kind.", "input": "Weather?"}),
+                        streamed(&[
+                            json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+                            json!({"type": "response.completed", "response": response("r1", json!([item]))}),
+                        ]),
+                    ),
+                    (
+                        json!({"previous_response_id": "r1", "input": [output]}),
+                        streamed(&[
+                            json!({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "It is sunny."}),
+                        ]),
+                    ),
+                ],
+            ),
+            (
+                "gemini",
+                [
+                    (
+                        json!({"systemInstruction": kind, "contents": [content("user", json!({"text": "Weather?"}))]}),
+                        said(&candidate(gemini_call.clone())),
+                    ),
+                    (
+                        json!({"systemInstruction": kind, "contents": [content("user", json!({"text": "Weather?"})),
+                        content("model", gemini_call), content("user", gemini_result)]}),
+                        streamed(&[
+                            candidate(json!({"text": "It is "})),
+                            candidate(json!({"text": "sunny."})),
+                        ]),
+                    ),
+                ],
+            ),
+            (
+                "converse",
+                [
+                    (
+                        json!({"system": [{"text": "Be kind."}], "messages": [{"role": "user", "content": [{"text": "Weather?"}]}]}),
+                        said(&converse(json!([tool_use]))),
+                    ),
+                    (
+                        json!({"system": [{"text": "Be kind."}], "messages": [{"role": "user", "content": [{"text": "Weather?"}]},
+                        {"role": "assistant", "content": [tool_use]},
+                        {"role": "user", "content": [{"toolResult": {"toolUseId": "b1", "content": [{"text": "sunny"}]}}]}]}),
+                        said(&converse(json!([{"text": "It is sunny."}]))),
+                    ),
+                ],
+            ),
+            (
+                "ollama",
+                [
+                    (
+                        json!({"messages": [system, asked], "options": {}}),
+                        answer(
+                            200,
+                            None,
+                            &format!(
+                                "{}\n{}\n",
+                                json!({"message": ollama_call, "done": false}),
+                                json!({"message": {"content": ""}, "done": true})
+                            ),
+                        ),
+                    ),
+                    (
+                        json!({"messages": [system, asked, ollama_call, {"role": "tool", "tool_name": "weather", "content": "sunny"}]}),
+                        said(
+                            &json!({"message": {"role": "assistant", "content": "It is sunny."}, "done": true, "done_reason": "stop"}),
+                        ),
+                    ),
+                ],
+            ),
+            (
+                "cohere",
+                [
+                    (
+                        json!({"messages": [system, asked]}),
+                        said(
+                            &json!({"id": "1", "message": {"role": "assistant", "tool_calls": [chat_call]}, "finish_reason": "TOOL_CALL"}),
+                        ),
+                    ),
+                    (
+                        json!({"messages": [system, asked, called, result]}),
+                        streamed(&[
+                            json!({"type": "message-start", "id": "2"}),
+                            json!({"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": "It is sunny."}}}}),
+                            json!({"type": "message-end", "delta": {"finish_reason": "COMPLETE"}}),
+                        ]),
+                    ),
+                ],
+            ),
+        ]
+    }
+
+    #[test]
+    fn each_message_is_shown_once_with_calls_and_their_results_together() {
+        for (name, calls) in weather() {
+            let found = conversation(&calls);
+            let mut shown = described(&found).join("\n").replace("(hm)|", "");
+            if name == "gemini" {
+                shown = shown.replace(r#"other {"is":"sunny"}"#, "sunny");
+            }
+            let expected = "0 S:Be kind. U:Weather? A:weather{\"city\":\"Paris\"} = sunny\n0 A:It is sunny.";
+            assert_eq!(shown, expected, "{name}");
+            assert_eq!(found.threads, [ConversationThread { parent: None, calls: 2 }], "{name}");
+        }
+    }
+
+    fn chat(messages: &[(&str, &str)], says: &str) -> (Json, CallResponse) {
+        let messages: Vec<Json> =
+            messages.iter().map(|(role, text)| json!({"role": role, "content": text})).collect();
+        let answer = json!({"choices": [{"message": {"role": "assistant", "content": says}}]});
+        (json!({"messages": messages}), said(&answer))
+    }
+
+    #[test]
+    fn threads_are_told_apart_by_their_first_messages() {
+        let (s, one, two) = (("system", "S"), ("user", "one"), ("user", "two"));
+        let a = ("assistant", "a");
+        let found = conversation(&[
+            chat(&[s, one], "a"),
+            // Another agent with the same instructions.
+            chat(&[s, two], "b"),
+            chat(&[s, one, a, two], "c"),
+            // The same request once more, and a branch.
+            chat(&[s, one, a, ("user", "three")], "d"),
+            // After a compaction.
+            chat(&[s, ("user", "summary")], "e"),
+        ]);
+        assert_eq!(
+            described(&found),
+            ["0 S:S U:one A:a", "1 S:S U:two A:b", "0 U:two A:c", "2 U:three A:d", "3 S:S U:summary A:e"]
+        );
+        let parents: Vec<_> = found.threads.iter().map(|thread| thread.parent).collect();
+        assert_eq!(parents, [None, None, Some(0), None]);
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_is_shown_as_it_is() {
+        let found = conversation(&[
+            (json!({"unknown": 1}), said(&json!({"other": [2]}))),
+            (
+                json!({"messages": [{"role": "user", "content": [{"type": "video", "v": 3}]}]}),
+                answer(200, None, "text"),
+            ),
+        ]);
+        assert_eq!(
+            described(&found),
+            [
+                r#"0 U:other {"unknown":1} A:other {"other":[2]}"#,
+                r#"1 U:other {"type":"video","v":3} A:other text"#
+            ]
+        );
+    }
+
+    #[test]
+    fn files_refusals_errors_and_embeddings_are_parts() {
+        let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}});
+        let failed = json!({"type": "tool_result", "tool_use_id": "t", "content": "no", "is_error": true});
+        let called = json!({"type": "tool_use", "id": "t", "name": "f", "input": {}});
+        let vectors = json!({"object": "list", "data": [{"embedding": [1, 2]}, {"embedding": [3, 4]}]});
+        let found = conversation(&[
+            (
+                json!({"messages": [{"role": "user", "content": [image]}]}),
+                said(
+                    &json!({"choices": [{"message": {"refusal": "never"}}, {"index": 1, "message": {"content": "b"}}]}),
+                ),
+            ),
+            (
+                json!({"system": "", "messages": [{"role": "assistant", "content": [called]}, {"role": "user", "content": [failed]}]}),
+                answer(529, Some("application/json"), r#"{"type":"error","error":{"message":"busy"}}"#),
+            ),
+            (json!({"input": ["a", "b"]}), said(&vectors)),
+        ]);
+        assert_eq!(described(&found), ["0 U:<image/png 3> A:!never A:b", "1 A:f{} = !no", "2 U:a U:b A:2x2"]);
+        let errors: Vec<_> = found.calls.iter().map(|call| call.error.as_deref()).collect();
+        assert_eq!(errors, [None, Some("busy"), None]);
+    }
+}

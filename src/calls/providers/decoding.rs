@@ -1,0 +1,277 @@
+//! Decoding of messages: what the APIs of all providers have in common.
+
+use std::collections::BTreeMap;
+
+use crate::calls::message::{ConversationMessage, MessageMedia, MessagePart, MessageRole, MessageToolCall};
+use crate::calls::word;
+use crate::json::reader::{self, Limits};
+use crate::json::{Object, Value, compact};
+
+/// How an API states messages.
+#[derive(Debug)]
+pub(crate) struct MessageForm {
+    /// Returns what a request asks; `None` if it does not have the form of the API.
+    pub(crate) request: fn(&Value<'_>) -> Option<RequestedMessages>,
+    /// Reads a body in one piece, or an event of a stream. Returns false if it does not have the form of the API.
+    pub(crate) answer: fn(&mut AnswerDecoder, &Value<'_>) -> bool,
+}
+
+impl MessageForm {
+    pub(super) const NONE: Self = Self { request: |_| None, answer: |_, _| false };
+}
+
+/// What a request asks.
+#[derive(Debug, Default)]
+pub(crate) struct RequestedMessages {
+    pub(crate) messages: Vec<ConversationMessage>,
+    /// The names of the tools that are offered.
+    pub(crate) tools: Vec<String>,
+    /// The parameters, as JSON.
+    pub(crate) parameters: BTreeMap<String, String>,
+    /// The id of the answer that the request continues.
+    pub(crate) previous_answer: Option<String>,
+}
+
+/// What an answer says.
+#[derive(Debug, Default)]
+pub(crate) struct AnsweredMessages {
+    pub(crate) messages: Vec<ConversationMessage>,
+    pub(crate) finish_reason: Option<String>,
+    pub(crate) id: Option<String>,
+}
+
+/// The type of a part that a stream states in pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PieceKind {
+    Text,
+    Thinking,
+    Refusal,
+}
+
+/// A part of an answer, as far as it was read.
+#[derive(Debug)]
+enum DecodedPart {
+    Piece(PieceKind, String),
+    /// A call of a tool, whose arguments are a text.
+    ToolCall(MessageToolCall),
+    Whole(MessagePart),
+}
+
+/// The place of a part of an answer: the index of the choice, and that of the part in it.
+pub(super) type PartPlace = (u64, u64);
+
+/// Decodes an answer, in one piece or event by event.
+#[derive(Debug, Default)]
+pub(crate) struct AnswerDecoder {
+    parts: BTreeMap<PartPlace, DecodedPart>,
+    pub(super) finish_reason: Option<String>,
+    pub(super) id: Option<String>,
+}
+
+impl AnswerDecoder {
+    /// Adds a piece of a text.
+    pub(super) fn piece(&mut self, place: PartPlace, kind: PieceKind, text: Option<&str>) {
+        let Some(text) = text.filter(|text| !text.is_empty()) else { return };
+        match self.parts.entry(place).or_insert_with(|| DecodedPart::Piece(kind, String::new())) {
+            DecodedPart::Piece(_, said) => said.push_str(text),
+            DecodedPart::ToolCall(call) => call.arguments.push_str(text),
+            DecodedPart::Whole(_) => {}
+        }
+    }
+
+    /// Adds a piece of a text after all parts of its choice: to the last one if that is of the same kind.
+    pub(super) fn append(&mut self, choice: u64, kind: PieceKind, text: Option<&str>) {
+        let last = self.parts.range((choice, 0)..=(choice, u64::MAX)).next_back();
+        let place = match last {
+            Some((place, DecodedPart::Piece(last, _))) if *last == kind => *place,
+            Some(((_, index), _)) => (choice, index + 1),
+            None => (choice, 0),
+        };
+        self.piece(place, kind, text);
+    }
+
+    /// Adds a piece of a call of a tool.
+    pub(super) fn tool(
+        &mut self,
+        place: PartPlace,
+        id: Option<&str>,
+        name: Option<&str>,
+        arguments: Option<&str>,
+    ) {
+        let new =
+            || MessageToolCall { id: None, name: String::new(), arguments: String::new(), result: None };
+        let part = self.parts.entry(place).or_insert_with(|| DecodedPart::ToolCall(new()));
+        let DecodedPart::ToolCall(call) = part else { return };
+        if let Some(id) = id.filter(|id| !id.is_empty()) {
+            call.id = Some(id.to_owned());
+        }
+        call.name.push_str(name.unwrap_or_default());
+        call.arguments.push_str(arguments.unwrap_or_default());
+    }
+
+    /// Adds a part, after all parts of its choice.
+    pub(super) fn part(&mut self, choice: u64, part: MessagePart) {
+        let last = self.parts.range((choice, 0)..=(choice, u64::MAX)).next_back();
+        let index = last.map_or(0, |((_, index), _)| index + 1);
+        self.part_at((choice, index), part);
+    }
+
+    /// Sets the part at a place.
+    pub(super) fn part_at(&mut self, place: PartPlace, part: MessagePart) {
+        self.parts.insert(place, DecodedPart::Whole(part));
+    }
+
+    /// Sets why the answer ended, if that is stated.
+    pub(super) fn finished(&mut self, reason: Option<&str>) {
+        if let Some(reason) = reason {
+            self.finish_reason = Some(reason.to_owned());
+        }
+    }
+
+    /// Sets the id of the answer, if that is stated.
+    pub(super) fn identified(&mut self, id: Option<&str>) {
+        if let Some(id) = id {
+            self.id = Some(id.to_owned());
+        }
+    }
+
+    /// Returns what was read. `whole` puts the halves of characters together.
+    pub(crate) fn finish(self, whole: impl Fn(String) -> String) -> AnsweredMessages {
+        let mut choices: BTreeMap<u64, Vec<MessagePart>> = BTreeMap::new();
+        for ((choice, _), part) in self.parts {
+            choices.entry(choice).or_default().push(match part {
+                DecodedPart::Piece(kind, text) => {
+                    let text = whole(text);
+                    match kind {
+                        PieceKind::Text => MessagePart::Text { text },
+                        PieceKind::Thinking => MessagePart::Thinking { text },
+                        PieceKind::Refusal => MessagePart::Refusal { text },
+                    }
+                }
+                DecodedPart::ToolCall(call) => {
+                    let arguments = normalized(&call.arguments);
+                    MessagePart::ToolCall(MessageToolCall { arguments, ..call })
+                }
+                DecodedPart::Whole(part) => part,
+            });
+        }
+        let message = |parts| ConversationMessage::new(MessageRole::Assistant, parts);
+        AnsweredMessages {
+            messages: choices.into_values().map(message).collect(),
+            finish_reason: self.finish_reason,
+            id: self.id,
+        }
+    }
+}
+
+/// Returns arguments as JSON without white space, or as they are if they are not JSON.
+pub(super) fn normalized(arguments: &str) -> String {
+    let read = reader::read(arguments.trim().as_bytes(), &Limits::most());
+    read.map_or_else(|_| arguments.to_owned(), |value| compact::text(&value))
+}
+
+/// Returns a value as arguments of a tool: a text is JSON itself.
+pub(super) fn arguments(value: Option<&Value<'_>>) -> String {
+    match value {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => normalized(text),
+        Some(value) => compact::text(value),
+    }
+}
+
+/// Returns a call of a tool.
+pub(super) fn tool_call(id: Option<&str>, name: Option<&str>, value: Option<&Value<'_>>) -> MessagePart {
+    MessagePart::ToolCall(MessageToolCall {
+        id: id.filter(|id| !id.is_empty()).map(str::to_owned),
+        name: name.unwrap_or_default().to_owned(),
+        arguments: arguments(value),
+        result: None,
+    })
+}
+
+/// Returns the parts of a content: one if it is a text, those of a list, and none if it is absent.
+pub(super) fn parts(
+    content: Option<&Value<'_>>,
+    part: fn(&Value<'_>) -> Option<MessagePart>,
+) -> Vec<MessagePart> {
+    let one = |value: &Value<'_>| match value {
+        Value::String(text) => (!text.is_empty()).then(|| MessagePart::text(text.as_ref())),
+        value => Some(part(value).unwrap_or_else(|| MessagePart::other(value))),
+    };
+    match content {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(values)) => values.iter().filter_map(one).collect(),
+        Some(value) => one(value).into_iter().collect(),
+    }
+}
+
+/// Returns the role with this name. People have other names in some APIs.
+pub(super) fn role(name: Option<&str>) -> MessageRole {
+    match name {
+        Some("system" | "developer" | "SYSTEM") => MessageRole::System,
+        Some("assistant" | "model" | "CHATBOT") => MessageRole::Assistant,
+        Some("tool" | "function" | "TOOL") => MessageRole::Tool,
+        _ => MessageRole::User,
+    }
+}
+
+/// Returns the names of tools, which are members of the elements of a list at one of these paths.
+pub(super) fn tool_names(list: Option<&Value<'_>>, name: fn(&Value<'_>) -> Vec<String>) -> Vec<String> {
+    list.and_then(Value::as_array).unwrap_or_default().iter().flat_map(name).collect()
+}
+
+/// Returns the members of a request but for some, as JSON.
+pub(super) fn parameters(request: &Value<'_>, others: &[&str]) -> BTreeMap<String, String> {
+    let members = request.as_object().into_iter().flat_map(Object::iter);
+    let stated = members.filter(|(name, value)| !others.contains(name) && !value.is_null());
+    stated.map(|(name, value)| (name.to_owned(), compact::text(value))).collect()
+}
+
+/// Returns a file in a message: its content is given in Base64, as a `data:` address, or elsewhere at an address.
+pub(super) fn media(media_type: &str, name: Option<&str>, content: Option<&str>) -> MessagePart {
+    let mut media = MessageMedia {
+        media_type: media_type.to_owned(),
+        name: name.map(str::to_owned),
+        ..MessageMedia::default()
+    };
+    match content
+        .map(|content| (content, content.strip_prefix("data:").and_then(|data| data.split_once(','))))
+    {
+        Some((_, Some((stated, data)))) => {
+            let stated = stated.split(';').next().unwrap_or_default();
+            if !stated.is_empty() {
+                stated.clone_into(&mut media.media_type);
+            }
+            media.size = Some(decoded_len(data));
+        }
+        Some((location, None)) => media.location = Some(location.to_owned()),
+        None => {}
+    }
+    MessagePart::Media(media)
+}
+
+/// Returns a file whose content is given in Base64.
+pub(super) fn encoded_media(media_type: Option<&str>, kind: &str, data: &str) -> MessagePart {
+    MessagePart::Media(MessageMedia {
+        media_type: media_type.unwrap_or(kind).to_owned(),
+        size: Some(decoded_len(data)),
+        ..MessageMedia::default()
+    })
+}
+
+/// Returns the number of bytes that Base64 stands for.
+fn decoded_len(data: &str) -> u64 {
+    (data.trim_end_matches('=').len() as u64) * 3 / 4
+}
+
+/// Returns the text that is a member of a member.
+pub(super) fn inner<'v>(value: &'v Value<'_>, member: &str, name: &str) -> Option<&'v str> {
+    value.get(member).and_then(|value| word(value, name))
+}
+
+/// Returns the vectors of an answer as a part, if there are any.
+pub(super) fn embeddings(vectors: &[&Value<'_>]) -> Option<MessagePart> {
+    let first = vectors.first()?;
+    let dimensions = first.as_array().map_or(0, |numbers| numbers.len() as u64);
+    Some(MessagePart::Embeddings { count: vectors.len() as u64, dimensions })
+}

@@ -1,0 +1,199 @@
+//! Runs as conversations.
+
+use std::collections::VecDeque;
+
+use super::request::{ViewFilter, ViewRequest, located_kind};
+use crate::artifact::Timestamp;
+use crate::calls::conversation::{CallBodies, Conversation, ConversationCall, ConversationReader};
+use crate::calls::message::{ConversationMessage, MessagePart, MessageToolResult};
+use crate::calls::recorded_run::{self, AnsweredCall, RecordedCalls, RequestRecord, UnansweredCall};
+use crate::digest::{CoreHash, Digest};
+use crate::json::Value;
+use crate::json::reader::{self, Limits};
+use crate::storage::{Snapshot, StoredMember};
+use crate::vault::resolve::LookupError;
+
+/// A page of a conversation.
+#[derive(Debug)]
+pub(super) struct ConversationPage {
+    /// The calls of the page, and all threads.
+    pub(super) conversation: Conversation,
+    pub(super) total: u64,
+    pub(super) failed: u64,
+    pub(super) matching: u64,
+    pub(super) next: Option<u64>,
+}
+
+/// Returns the part of the conversation of a run that a request asks for; `None` if its artifacts, which are `parts`, do not
+/// have the bodies of its calls.
+pub(super) fn read(
+    snapshot: &dyn Snapshot,
+    request: &ViewRequest,
+    parts: &[CoreHash],
+) -> Result<Option<ConversationPage>, LookupError> {
+    let (mut reader, mut first_step) = (ConversationReader::default(), 0);
+    for part in parts {
+        let capture = request.capture.filter(|_| *part == request.artifact);
+        let located = ViewRequest { capture, ..ViewRequest::new(*part) }.locate(snapshot)?;
+        let kind = located_kind(&located)?;
+        let members = snapshot.read_members(*part, located.capture.capture)?;
+        let [StoredMember { bytes, .. }] = &members[..] else { return Ok(None) };
+        let Some(run) = recorded_run::read_all(bytes).filter(|_| kind.name() == recorded_run::KIND) else {
+            return Ok(None);
+        };
+        let steps = run.steps as u64;
+        PartReader::new(snapshot, first_step, run, &mut reader).read(bytes)?;
+        first_step += steps;
+    }
+    Ok(Some(page(reader.finish(), request)))
+}
+
+/// A call of a run pack, without its request.
+enum RecordedOutcome {
+    Answered(Box<AnsweredCall>),
+    Unanswered(UnansweredCall),
+}
+
+impl RecordedOutcome {
+    fn request(&self) -> &RequestRecord {
+        match self {
+            Self::Answered(call) => &call.request,
+            Self::Unanswered(call) => &call.request,
+        }
+    }
+}
+
+/// Reads the calls of a run pack.
+struct PartReader<'r> {
+    snapshot: &'r dyn Snapshot,
+    /// The number of its first step in the run.
+    first_step: u64,
+    reader: &'r mut ConversationReader,
+    /// The calls that were not added yet, in the order of their requests.
+    waiting: VecDeque<RecordedOutcome>,
+    outcome: Result<(), LookupError>,
+}
+
+impl<'r> PartReader<'r> {
+    fn new(
+        snapshot: &'r dyn Snapshot,
+        first_step: u64,
+        run: RecordedCalls,
+        reader: &'r mut ConversationReader,
+    ) -> Self {
+        let answered = run.recorded.into_iter().map(|call| RecordedOutcome::Answered(Box::new(call)));
+        let unanswered = run.unanswered.into_iter().map(RecordedOutcome::Unanswered);
+        let mut waiting: Vec<_> = answered.chain(unanswered).collect();
+        waiting.sort_by_key(|call| call.request().step);
+        Self { snapshot, first_step, reader, waiting: waiting.into(), outcome: Ok(()) }
+    }
+
+    fn read(mut self, document: &[u8]) -> Result<(), LookupError> {
+        recorded_run::visit_bodies(document, &mut |step, body| self.add_up_to(step, Some(body)));
+        self.add_up_to(usize::MAX, None);
+        self.outcome
+    }
+
+    /// Adds the calls up to the step with a request, whose body this is. The bodies of those before it are attachments.
+    fn add_up_to(&mut self, step: usize, body: Option<&Value<'_>>) {
+        while self.outcome.is_ok()
+            && let Some(call) = self.waiting.pop_front_if(|call| call.request().step <= step)
+        {
+            let body = body.filter(|_| call.request().step == step);
+            self.outcome = self.add(call, body);
+        }
+    }
+
+    fn add(&mut self, call: RecordedOutcome, body: Option<&Value<'_>>) -> Result<(), LookupError> {
+        let step = self.first_step + call.request().step as u64;
+        let mut call = match call {
+            RecordedOutcome::Answered(call) => call,
+            RecordedOutcome::Unanswered(UnansweredCall { request, reason }) => {
+                let model = body.and_then(|body| body.get("model")).and_then(Value::as_str);
+                self.reader.add(&CallBodies {
+                    step,
+                    provider: &request.provider,
+                    endpoint: &request.endpoint,
+                    model: model.unwrap_or(&request.endpoint),
+                    requested_at: None,
+                    duration_ms: None,
+                    request: body,
+                    answer: None,
+                    error: Some(&reason),
+                });
+                return Ok(());
+            }
+        };
+        if let Some(digest) = call.attached_answer {
+            let body = self.attachment(digest)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            call.answer.body = body.unwrap_or_default();
+        }
+        let attached = match call.attached_request {
+            Some(digest) if body.is_none() => self.attachment(digest)?,
+            _ => None,
+        };
+        let attached = attached.as_deref().and_then(|bytes| reader::read(bytes, &Limits::most()).ok());
+        let AnsweredCall { request, requested_at, latency_ms, model, failure, answer, .. } = &*call;
+        self.reader.add(&CallBodies {
+            step,
+            provider: &request.provider,
+            endpoint: &request.endpoint,
+            model,
+            requested_at: requested_at.map(Timestamp),
+            duration_ms: *latency_ms,
+            request: body.or(attached.as_ref()),
+            answer: Some(answer),
+            error: failure.as_deref(),
+        });
+        Ok(())
+    }
+
+    /// Returns the bytes of an attachment, if it is in the vault.
+    fn attachment(&self, digest: Digest) -> Result<Option<Vec<u8>>, LookupError> {
+        let core = CoreHash(digest);
+        let Some(capture) = self.snapshot.preferred_capture(core)? else { return Ok(None) };
+        let members = self.snapshot.read_members(core, capture.capture)?;
+        Ok(members.into_iter().next().map(|member| member.bytes))
+    }
+}
+
+/// Returns the page of a conversation that a request asks for.
+fn page(conversation: Conversation, request: &ViewRequest) -> ConversationPage {
+    let Conversation { calls, threads } = conversation;
+    let mut page = ConversationPage {
+        total: calls.len() as u64,
+        failed: calls.iter().filter(|call| call.error.is_some()).count() as u64,
+        matching: 0,
+        next: None,
+        conversation: Conversation { calls: Vec::new(), threads },
+    };
+    for call in calls.into_iter().filter(|call| request.only.is_none_or(|only| is_of(only, call))) {
+        page.matching += 1;
+        if call.step < request.from || request.to.is_some_and(|to| call.step > to) {
+            continue;
+        }
+        if request.limit.is_some_and(|limit| page.conversation.calls.len() as u64 >= limit) {
+            page.next.get_or_insert(call.step);
+        } else {
+            page.conversation.calls.push(call);
+        }
+    }
+    page
+}
+
+/// Returns whether a filter selects a call.
+fn is_of(only: ViewFilter, call: &ConversationCall) -> bool {
+    let parts =
+        || call.messages.iter().chain(&call.answers).flat_map(|ConversationMessage { parts, .. }| parts);
+    match only {
+        ViewFilter::Tools => {
+            parts().any(|part| matches!(part, MessagePart::ToolCall(_) | MessagePart::ToolResult(_)))
+        }
+        ViewFilter::Errors => {
+            let is_error = |part: &MessagePart| {
+                matches!(part, MessagePart::ToolResult(MessageToolResult { is_error: true, .. }))
+            };
+            call.error.is_some() || parts().any(is_error)
+        }
+    }
+}

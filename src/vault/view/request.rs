@@ -1,0 +1,109 @@
+//! The request for a transcript.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::artifact::{Kind, StepClass, TranscriptStep};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::formats;
+use crate::storage::Snapshot;
+use crate::vault::resolve::{LocatedCapture, LookupError};
+
+/// A request for the transcript of an artifact, or for a part of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ViewRequest {
+    /// The artifact.
+    pub artifact: CoreHash,
+    /// One of its captures; the preferred one if there is none.
+    #[serde(default)]
+    pub capture: Option<CaptureHash>,
+    /// The number of the first step, from 0.
+    #[serde(default)]
+    pub from: u64,
+    /// The number of the last step; the last one of the artifact if there is none.
+    #[serde(default)]
+    pub to: Option<u64>,
+    /// Only steps of this sort.
+    #[serde(default)]
+    pub only: Option<ViewFilter>,
+    /// Maximum number of steps; unlimited if there is none.
+    #[serde(default)]
+    pub limit: Option<u64>,
+    /// Maximum number of characters of each text; unlimited if there is none.
+    #[serde(default)]
+    pub max_text: Option<u64>,
+    /// Whether to include each step as it is recorded.
+    #[serde(default)]
+    pub recorded: bool,
+    /// Whether to read a run as a conversation instead of as steps, if it has the bodies of its calls.
+    #[serde(default)]
+    pub conversation: bool,
+}
+
+impl ViewRequest {
+    /// Creates a request for the whole transcript.
+    #[must_use]
+    pub fn new(artifact: CoreHash) -> Self {
+        Self {
+            artifact,
+            capture: None,
+            from: 0,
+            to: None,
+            only: None,
+            limit: None,
+            max_text: None,
+            recorded: false,
+            conversation: false,
+        }
+    }
+}
+
+/// A selection of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ViewFilter {
+    /// Calls of tools and their results.
+    Tools,
+    /// Steps that record a failure.
+    Errors,
+}
+
+impl ViewFilter {
+    /// Returns whether it selects a step.
+    pub(super) fn takes(self, step: &TranscriptStep<'_>) -> bool {
+        match self {
+            Self::Tools => step.class == StepClass::Tool,
+            Self::Errors => step.failed,
+        }
+    }
+}
+
+impl ViewRequest {
+    /// Returns the artifact and its capture.
+    pub(super) fn locate(&self, snapshot: &dyn Snapshot) -> Result<LocatedCapture, LookupError> {
+        let core = self.artifact;
+        let artifact = snapshot.expect_artifact(core)?;
+        let capture = match self.capture {
+            Some(capture) => snapshot.capture(core, capture)?,
+            None => snapshot.preferred_capture(core)?,
+        };
+        let missing = self.capture.unwrap_or(CaptureHash(core.0)).0.into();
+        let capture = capture.ok_or(LookupError::CaptureNotFound { core, capture: missing })?;
+        Ok(LocatedCapture { artifact, capture })
+    }
+
+    /// Returns the maximum number of characters of each text.
+    pub(super) fn max_text(&self) -> u64 {
+        self.max_text.unwrap_or(u64::MAX)
+    }
+}
+
+/// Returns the kind of a located artifact.
+pub(super) fn located_kind(located: &LocatedCapture) -> Result<Kind, LookupError> {
+    let name = &located.artifact.kind;
+    formats::named(name).ok_or_else(|| LookupError::Unreadable {
+        core: located.artifact.core,
+        message: format!("it does not know the kind {name}"),
+    })
+}

@@ -1,0 +1,91 @@
+//! Recorded runs, read as conversations.
+
+use serde_json::{Value, json};
+
+use super::client::request;
+use super::upstream::Upstream;
+use super::{GatewayMode, start};
+use crate::sandbox::Sandbox;
+
+/// An agent that calls a tool, and a call that fails.
+fn record(sandbox: &Sandbox) {
+    let upstream = Upstream::start();
+    let gateway = start(sandbox, GatewayMode::Record, &upstream);
+    let ask = |messages: &[Value], status| {
+        let tools = json!([{"type": "function", "function": {"name": "get_weather"}}]);
+        let body = json!({"model": "m-1", "messages": messages, "tools": tools, "temperature": 0});
+        let line = "POST /openai/v1/chat/completions";
+        let answer =
+            request(gateway.address(), line, &["authorization: Bearer sk-secret"], &body.to_string());
+        let mut message = answer.expect(status).json()["choices"][0]["message"].clone();
+        message["role"] = json!("assistant");
+        message
+    };
+    let rules: Vec<String> = (0..20).map(|number| format!("rule {number}")).collect();
+    let mut messages = vec![
+        json!({"role": "system", "content": rules.join("\n")}),
+        json!({"role": "user", "content": "briefly: call a tool"}),
+    ];
+    messages.push(ask(&messages, 200));
+    messages
+        .push(json!({"role": "tool", "tool_call_id": "call-0", "content": r#"{"sky":"clear\u001b[31m"}"#}));
+    messages.push(ask(&messages, 200));
+    messages.push(json!({"role": "user", "content": "fail"}));
+    ask(&messages, 429);
+    gateway.stop().unwrap();
+}
+
+#[test]
+fn a_run_is_printed_as_a_conversation_with_each_message_once() {
+    let sandbox = Sandbox::without_vault();
+    record(&sandbox);
+    let shown = sandbox.run(["view", "latest"]).expect(0);
+    assert!(shown.stderr.ends_with("3 calls, 1 failed\n"), "{}", shown.stderr);
+    let lines: Vec<&str> = shown.stdout.lines().map(str::trim).collect();
+    for line in [
+        "0 m-1 openai chat.completions",
+        "system     rule 0",
+        "rule 5",
+        "… 149 B in all; --full shows everything",
+        "user       briefly: call a tool",
+        "call       get_weather",
+        "city: Paris",
+        r"result     sky: clear\u{1b}[31m",
+        "2 m-1 openai chat.completions",
+        "assistant  answer 1",
+        "4 m-1 failed openai chat.completions",
+        "user       fail",
+        "error      slow down",
+    ] {
+        assert_eq!(lines.iter().filter(|found| **found == line).count(), 1, "{line}\n{}", shown.stdout);
+    }
+    assert!(sandbox.run(["view", "latest", "--full"]).expect(0).stdout.contains("rule 19"));
+    let steps = sandbox.run(["view", "latest", "--raw"]).expect(0);
+    assert!(steps.stderr.ends_with("6 steps, 1 failed\n"), "{}", steps.stderr);
+    assert!(steps.stdout.contains("model.response"));
+}
+
+#[test]
+fn a_part_of_a_conversation_can_be_read() {
+    let sandbox = Sandbox::without_vault();
+    record(&sandbox);
+    let calls = |arguments: &[&str]| {
+        let answer =
+            sandbox.run([&["view", "latest", "--json"], arguments].concat()).expect(0).json().remove(0);
+        let calls = answer["conversation"]["calls"].as_array().unwrap().clone();
+        (calls.iter().map(|call| call["step"].as_u64().unwrap()).collect::<Vec<_>>(), answer["next"].clone())
+    };
+    assert_eq!(calls(&[]), (vec![0, 2, 4], Value::Null));
+    assert_eq!(calls(&["--from", "1", "--limit", "1"]), (vec![2], json!(4)));
+    assert_eq!(calls(&["--to", "2"]), (vec![0, 2], Value::Null));
+    assert_eq!(calls(&["--only", "tools"]), (vec![0], Value::Null));
+    assert_eq!(calls(&["--only", "errors"]), (vec![4], Value::Null));
+    sandbox.run(["view", "latest", "--from", "5"]).expect(1);
+    let answer = sandbox.run(["view", "latest", "--json"]).expect(0).json().remove(0);
+    assert_eq!(answer["steps"], json!([]));
+    let call = &answer["conversation"]["calls"][0];
+    assert_eq!(call["tools"], json!(["get_weather"]));
+    assert_eq!(call["parameters"], json!({"temperature": "0"}));
+    assert_eq!(call["answers"][0]["parts"][0]["arguments"], r#"{"city":"Paris"}"#);
+    assert_eq!(answer["conversation"]["threads"], json!([{"parent": null, "calls": 3}]));
+}
