@@ -9,11 +9,10 @@ use utoipa::ToSchema;
 use super::assembled;
 use super::call::{CallResponse, ResponseForm};
 use super::events::{self, StreamEvent};
-use super::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
-use super::providers::{AnswerDecoder, AnsweredMessages, PROVIDERS, RequestedMessages, number};
+use super::message::{ConversationMessage, MessagePart, MessageRole, MessageToolCall, MessageToolResult};
+use super::providers::{AnswerDecoder, AnsweredMessages, PROVIDERS, RequestedMessages, normalized, number};
 use crate::artifact::Timestamp;
-use crate::json::reader::{self, Limits};
-use crate::json::{Value, compact};
+use crate::json::Value;
 
 /// A call of a model in a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -124,9 +123,7 @@ fn decode_answer(answer: &CallResponse) -> AnsweredMessages {
     let is_success = answer.has_success_status() && !answer.body.trim().is_empty();
     let mut said = decoder.finish(events::with_characters);
     if said.messages.is_empty() && is_success && said.finish_reason.is_none() {
-        let body = reader::read(answer.body.as_bytes(), &Limits::most());
-        let value = body.map_or_else(|_| answer.body.clone(), |body| compact::text(&body));
-        let parts = vec![MessagePart::Other { value }];
+        let parts = vec![MessagePart::Other { value: normalized(&answer.body) }];
         said.messages.push(ConversationMessage::new(MessageRole::Assistant, parts));
     }
     said
@@ -164,7 +161,7 @@ impl ConversationReader {
     pub(crate) fn add(&mut self, call: &CallBodies<'_>) {
         let RequestedMessages { messages, tools, parameters, previous_answer } =
             call.request.map(decode_request).unwrap_or_default();
-        let content = call.answer.map(assembled::read);
+        let content = call.answer.map(assembled::read_without_texts);
         let AnsweredMessages { messages: answers, finish_reason, id } =
             call.answer.map(decode_answer).unwrap_or_default();
         let failure = content.as_ref().and_then(|content| content.failure.as_ref());
@@ -238,54 +235,16 @@ impl ConversationReader {
     /// Moves the results of tools in the last call, which is of this thread, to their calls.
     fn pair_results(&mut self, thread: usize) {
         let Some(call) = self.read.calls.len().checked_sub(1) else { return };
-        let mut open =
-            self.states.get_mut(thread).map(|state| std::mem::take(&mut state.open)).unwrap_or_default();
+        let open = self.states.get_mut(thread).map(|state| std::mem::take(&mut state.open));
+        let mut open = open.unwrap_or_default();
         for is_answer in [false, true] {
-            let mut message = 0;
-            while let Some(parts) =
-                self.read.message(call, is_answer, message).map(|message| message.parts.len())
-            {
-                for part in 0..parts {
-                    let address = PartAddress { call, is_answer, message, part };
-                    match self.read.part(address) {
-                        Some(MessagePart::ToolCall(_)) => open.push(address),
-                        Some(MessagePart::ToolResult(result)) => {
-                            let result = result.clone();
-                            self.take_result(result, address, &mut open);
-                        }
-                        _ => {}
-                    }
-                }
-                message += 1;
+            let messages = self.read.messages_mut(call, is_answer).map(std::mem::take);
+            for message in messages.unwrap_or_default() {
+                self.read.add_message(message, call, is_answer, &mut open);
             }
         }
         if let Some(state) = self.states.get_mut(thread) {
             state.open = open;
-        }
-        if let Some(call) = self.read.calls.get_mut(call) {
-            for message in &mut call.messages {
-                message.parts.retain(|part| !part.is_moved());
-            }
-            call.messages.retain(|message| !message.parts.is_empty());
-        }
-    }
-
-    /// Gives a result, which is at this address, to its call, if that is open.
-    fn take_result(&mut self, result: MessageToolResult, at: PartAddress, open: &mut Vec<PartAddress>) {
-        let is_of = |address: &PartAddress| match self.read.part(*address) {
-            Some(MessagePart::ToolCall(call)) => match (&call.id, &result.id) {
-                (Some(one), Some(other)) => one == other,
-                _ => result.name.as_ref().is_none_or(|name| *name == call.name),
-            },
-            _ => false,
-        };
-        let Some(position) = open.iter().position(is_of) else { return };
-        let address = open.remove(position);
-        if let Some(MessagePart::ToolCall(call)) = self.read.part_mut(address) {
-            call.result = Some(result);
-        }
-        if let Some(part) = self.read.part_mut(at) {
-            *part = MessagePart::MOVED;
         }
     }
 }
@@ -303,17 +262,62 @@ impl Conversation {
         Some(if is_answer { &mut call.answers } else { &mut call.messages })
     }
 
-    fn message(&self, call: usize, is_answer: bool, message: usize) -> Option<&ConversationMessage> {
-        let call = self.calls.get(call)?;
-        if is_answer { &call.answers } else { &call.messages }.get(message)
-    }
-
-    fn part(&self, at: PartAddress) -> Option<&MessagePart> {
-        self.message(at.call, at.is_answer, at.message)?.parts.get(at.part)
-    }
-
     fn part_mut(&mut self, at: PartAddress) -> Option<&mut MessagePart> {
         self.messages_mut(at.call, at.is_answer)?.get_mut(at.message)?.parts.get_mut(at.part)
+    }
+
+    /// Adds a message to a call, without the results of open calls of tools, which it gives to these. A message without other
+    /// parts is left out.
+    fn add_message(
+        &mut self,
+        message: ConversationMessage,
+        call: usize,
+        is_answer: bool,
+        open: &mut Vec<PartAddress>,
+    ) {
+        let Some(messages) = self.messages_mut(call, is_answer) else { return };
+        let at = messages.len();
+        messages.push(ConversationMessage::new(message.role, Vec::new()));
+        for part in message.parts {
+            let part = match part {
+                MessagePart::ToolResult(result) => match self.give_result(result, open) {
+                    Some(result) => MessagePart::ToolResult(result),
+                    None => continue,
+                },
+                part => part,
+            };
+            let Some(kept) = self.messages_mut(call, is_answer).and_then(|messages| messages.last_mut())
+            else {
+                return;
+            };
+            if matches!(part, MessagePart::ToolCall(_)) {
+                open.push(PartAddress { call, is_answer, message: at, part: kept.parts.len() });
+            }
+            kept.parts.push(part);
+        }
+        if let Some(messages) = self.messages_mut(call, is_answer) {
+            messages.pop_if(|message| message.parts.is_empty());
+        }
+    }
+
+    /// Gives a result to its call, if that is open, and returns it otherwise.
+    fn give_result(
+        &mut self,
+        result: MessageToolResult,
+        open: &mut Vec<PartAddress>,
+    ) -> Option<MessageToolResult> {
+        let is_of = |call: &MessageToolCall| match (&call.id, &result.id) {
+            (Some(one), Some(other)) => one == other,
+            _ => result.name.as_ref().is_none_or(|name| *name == call.name),
+        };
+        let position = open.iter().position(
+            |address| matches!(self.part_mut(*address), Some(MessagePart::ToolCall(call)) if is_of(call)),
+        );
+        let Some(position) = position else { return Some(result) };
+        if let Some(MessagePart::ToolCall(call)) = self.part_mut(open.remove(position)) {
+            call.result = Some(result);
+        }
+        None
     }
 }
 
@@ -323,7 +327,7 @@ mod tests {
 
     use super::*;
     use crate::calls::assembled::testing::answer;
-    use crate::calls::message::MessageToolCall;
+    use crate::json::reader::{self, Limits};
 
     /// Returns the conversation of calls, each a request and a response.
     fn conversation(calls: &[(Json, CallResponse)]) -> Conversation {
@@ -639,6 +643,45 @@ mod tests {
         );
         let parents: Vec<_> = found.threads.iter().map(|thread| thread.parent).collect();
         assert_eq!(parents, [None, None, Some(0), None]);
+    }
+
+    #[test]
+    fn results_belong_to_calls_of_the_same_answer_and_of_a_history_that_was_not_recorded() {
+        let block = |id: &str| json!({"type": "tool_use", "id": id, "name": id, "input": {}});
+        let result = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": id});
+        let message = |role: &str, content: Json| json!({"role": role, "content": content});
+        let found = json!({"type": "web_search_tool_result", "tool_use_id": "s", "content": "found"});
+        let answers =
+            json!({"type": "message", "content": [block("s"), found, {"type": "text", "text": "so"}]});
+        let mut history = vec![
+            message("user", json!("go")),
+            message("assistant", json!([block("a")])),
+            message("user", json!([result("a"), {"type": "text", "text": "and"}])),
+            message("assistant", json!([block("b")])),
+        ];
+        let first = json!({"system": "S", "messages": history});
+        history.extend([
+            message("assistant", answers["content"].clone()),
+            message("user", json!([result("b")])),
+        ]);
+        let second = json!({"system": "S", "messages": history});
+        let last = json!({"type": "message", "content": [{"type": "text", "text": "done"}]});
+        let shown = described(&conversation(&[(first, said(&answers)), (second, said(&last))]));
+        assert_eq!(shown, ["0 S:S U:go A:a{} = a U:and A:b{} = b A:s{} = found|so", "0 A:done"]);
+    }
+
+    #[test]
+    fn indexes_of_answers_may_be_any_number() {
+        let most = u64::MAX;
+        let events = [
+            json!({"type": "response.output_text.delta", "output_index": most, "content_index": most, "delta": "a"}),
+            json!({"type": "content_block_delta", "index": most, "delta": {"type": "text_delta", "text": "b"}}),
+            json!({"type": "tool-call-start", "index": most, "delta": {"message": {"tool_calls": {"id": "c"}}}}),
+            json!({"choices": [{"index": 0, "delta": {"tool_calls": [{"index": most, "function": {"name": "d"}}]}}]}),
+            json!({"completion": "e"}),
+        ];
+        let found = conversation(&[(json!({"messages": []}), streamed(&events))]);
+        assert_eq!(found.calls[0].answers.len(), 1);
     }
 
     #[test]

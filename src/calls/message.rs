@@ -127,13 +127,6 @@ impl ConversationMessage {
 }
 
 impl MessagePart {
-    /// What stands in the place of a part that was moved.
-    pub(super) const MOVED: Self = Self::Text { text: String::new() };
-
-    pub(super) fn is_moved(&self) -> bool {
-        *self == Self::MOVED
-    }
-
     /// Creates a text.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into() }

@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::at;
 use super::call::{CallResponse, Chunk, CompleteRequest, ResponseForm, RetryHeaders};
+use crate::artifact::RequestVisitor;
 use crate::digest::Digest;
 use crate::formats;
 use crate::json::reader::{self, Limits};
@@ -121,23 +122,24 @@ pub(crate) fn requests(document: &[u8]) -> HashMap<usize, CompleteRequest> {
 /// Calls `visit` with the number of the step of each request in a run pack whose body is not an attachment, and with the
 /// complete body.
 pub(crate) fn visit_bodies(document: &[u8], visit: &mut dyn FnMut(usize, &Value<'_>)) {
+    visit_recorded(document, &mut |request| visit(request.index, request.payload));
+}
+
+fn visit_recorded(document: &[u8], visit: &mut RequestVisitor<'_>) {
     let Some(kind) = formats::named(KIND) else { return };
     // A document that cannot be read has no requests.
-    drop(kind.requests(document, &mut |request| visit(request.index, request.payload)));
+    drop(kind.requests(document, visit));
 }
 
 /// Calls `visit` with the number of the step of each request in a run pack whose body is not an attachment, and a function
 /// that returns the complete request.
 pub(crate) fn visit_requests(document: &[u8], visit: &mut dyn FnMut(usize, &dyn Fn() -> CompleteRequest)) {
-    let Some(kind) = formats::named(KIND) else { return };
-    let visited = kind.requests(document, &mut |request| {
+    visit_recorded(document, &mut |request| {
         visit(request.index, &|| CompleteRequest {
             prompt: (request.prompt)().unwrap_or_default(),
             payload: compact::text(request.payload),
         });
     });
-    // A document that cannot be read has no requests.
-    drop(visited);
 }
 
 /// Returns the calls in a run pack that has the profile; `None` if it has another form.

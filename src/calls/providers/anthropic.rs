@@ -7,11 +7,11 @@ use super::chat::{
     Chat, ChatChoice, ChatRole, TokenCounts, Turn, TurnPart, Turns, no_place, turns, unknown_part,
 };
 use super::decoding::{
-    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, encoded_media, inner, media, parameters, parts,
-    role, tool_call, tool_names,
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, blocks, encoded_media, inner, instructions,
+    media, parameters, parts, said_message, tool_call, tool_names,
 };
 use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, MetadataForm, Provider};
-use crate::calls::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
+use crate::calls::message::{MessagePart, MessageToolResult};
 use crate::calls::{integer, object, text, word};
 use crate::json::{Value, compact};
 
@@ -281,12 +281,10 @@ fn stop_reason(reason: &str) -> String {
     .to_owned()
 }
 
-/// Returns what a request of messages asks. Chats of other providers have neither its limit nor its blocks.
+/// Returns what a request of messages asks. Other chats have neither its instructions nor its blocks and tools.
 fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
     let listed = body.get("messages").and_then(Value::as_array)?;
-    let mut blocks =
-        listed.iter().filter_map(|message| message.get("content").and_then(Value::as_array)).flatten();
-    let has_blocks = blocks.any(|block| {
+    let has_blocks = blocks(listed).any(|block| {
         ["tool_use", "tool_result", "thinking"].contains(&type_of(block)) || block.get("source").is_some()
     });
     let tools = body.get("tools").and_then(Value::as_array).unwrap_or_default();
@@ -296,15 +294,8 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
     if !is_message {
         return None;
     }
-    let system = parts(body.get("system"), part);
-    let system = (!system.is_empty()).then(|| ConversationMessage::new(MessageRole::System, system));
-    let messages = listed.iter().map(|message| {
-        let parts = parts(message.get("content"), part);
-        let are_results =
-            !parts.is_empty() && parts.iter().all(|part| matches!(part, MessagePart::ToolResult(_)));
-        let author = if are_results { MessageRole::Tool } else { role(word(message, "role")) };
-        ConversationMessage::new(author, parts)
-    });
+    let system = instructions(body.get("system"), part);
+    let messages = listed.iter().map(|one| said_message(word(one, "role"), parts(one.get("content"), part)));
     let named = |tool: &Value<'_>| word(tool, "name").map(str::to_owned).into_iter().collect();
     Some(RequestedMessages {
         messages: system.into_iter().chain(messages).collect(),
@@ -358,12 +349,12 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
         "content_block_start" => {
             let Some(block) = document.get("content_block") else { return true };
             match type_of(block) {
-                "text" => decoder.piece((0, index), PieceKind::Text, word(block, "text")),
-                "thinking" => decoder.piece((0, index), PieceKind::Thinking, word(block, "thinking")),
+                "text" => decoder.piece((0, index, 0), PieceKind::Text, word(block, "text")),
+                "thinking" => decoder.piece((0, index, 0), PieceKind::Thinking, word(block, "thinking")),
                 "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                    decoder.tool((0, index), word(block, "id"), word(block, "name"), None);
+                    decoder.tool((0, index, 0), word(block, "id"), word(block, "name"), None);
                 }
-                _ => decoder.part_at((0, index), part(block).unwrap_or_else(|| MessagePart::other(block))),
+                _ => decoder.part_at((0, index, 0), part(block).unwrap_or_else(|| MessagePart::other(block))),
             }
         }
         "content_block_delta" => {
@@ -373,7 +364,7 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
                 "input_json_delta" => (PieceKind::Text, "partial_json"),
                 _ => (PieceKind::Text, "text"),
             };
-            decoder.piece((0, index), kind, word(delta, name));
+            decoder.piece((0, index, 0), kind, word(delta, name));
         }
         // The completions before messages.
         _ => match document.get("completion").and_then(Value::as_str) {

@@ -1,11 +1,11 @@
 //! Bedrock of Amazon: Converse, and the forms of models that are invoked.
 
 use super::decoding::{
-    AnswerDecoder, MessageForm, RequestedMessages, encoded_media, inner, parameters, parts, role, tool_call,
-    tool_names,
+    AnswerDecoder, MessageForm, RequestedMessages, blocks, encoded_media, inner, instructions, parameters,
+    parts, said_message, tool_call, tool_names,
 };
 use super::provider::{AnswerForm, MemberRoles, Provider};
-use crate::calls::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
+use crate::calls::message::{MessagePart, MessageToolResult};
 use crate::calls::{at, word};
 use crate::json::Value;
 
@@ -25,18 +25,13 @@ pub(super) const BEDROCK: Provider = Provider {
 /// Returns what a request of Converse asks: the blocks of its messages state no type.
 fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
     let listed = body.get("messages").and_then(Value::as_array)?;
-    let mut blocks = listed
-        .iter()
-        .filter_map(|message| message.get("content").and_then(Value::as_array))
-        .flatten()
-        .peekable();
+    let mut blocks = blocks(listed).peekable();
     let is_block = |block: &Value<'_>| block.get("type").is_none() && block.as_object().is_some();
     if blocks.peek().is_none() || !blocks.all(is_block) {
         return None;
     }
-    let system = parts(body.get("system"), part);
-    let system = (!system.is_empty()).then(|| ConversationMessage::new(MessageRole::System, system));
-    let messages = listed.iter().map(message);
+    let system = instructions(body.get("system"), part);
+    let messages = listed.iter().map(|one| said_message(word(one, "role"), parts(one.get("content"), part)));
     let named = |tool: &Value<'_>| {
         at(tool, &["toolSpec", "name"]).and_then(Value::as_str).map(str::to_owned).into_iter().collect()
     };
@@ -46,14 +41,6 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
         parameters: parameters(body, &["messages", "system", "toolConfig", "modelId"]),
         previous_answer: None,
     })
-}
-
-fn message(message: &Value<'_>) -> ConversationMessage {
-    let parts = parts(message.get("content"), part);
-    let are_results =
-        !parts.is_empty() && parts.iter().all(|part| matches!(part, MessagePart::ToolResult(_)));
-    let author = if are_results { MessageRole::Tool } else { role(word(message, "role")) };
-    ConversationMessage::new(author, parts)
 }
 
 /// Returns a block of a message.
@@ -88,7 +75,9 @@ fn part(block: &Value<'_>) -> Option<MessagePart> {
 /// Reads an answer of Converse in one piece.
 fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
     let Some(said) = at(document, &["output", "message"]) else { return false };
-    message(said).parts.into_iter().for_each(|part| decoder.part(0, part));
+    for part in parts(said.get("content"), part) {
+        decoder.part(0, part);
+    }
     decoder.finished(word(document, "stopReason"));
     true
 }

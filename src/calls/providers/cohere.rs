@@ -2,8 +2,8 @@
 
 use super::answer::{number, type_of};
 use super::decoding::{
-    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, inner, parameters, parts, role,
-    tool_call,
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, inner, instructions, parameters,
+    parts, role, tool_call,
 };
 use super::openai;
 use super::provider::{AnswerForm, Provider};
@@ -38,7 +38,7 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
     let said = |author, content| ConversationMessage::new(author, parts(content, |_| None));
     let history = body.get("chat_history").and_then(Value::as_array).unwrap_or_default().iter();
     let history = history.map(|one| said(role(word(one, "role")), one.get("message")));
-    let preamble = body.get("preamble").map(|preamble| said(MessageRole::System, Some(preamble)));
+    let preamble = instructions(body.get("preamble"), |_| None);
     let asked = body.get("message").or_else(|| body.get("texts"))?;
     let messages = preamble.into_iter().chain(history).chain([said(MessageRole::User, Some(asked))]);
     Some(RequestedMessages {
@@ -48,8 +48,9 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
     })
 }
 
-/// The place of the first call of a tool of a message: before it are texts.
-const TOOLS: u64 = 1 << 16;
+/// The places of the parts of a message in a stream: texts, and the calls of tools.
+const TEXTS: u64 = 0;
+const TOOLS: u64 = 1;
 
 /// Reads an answer in one piece, or an event of a stream, of both versions.
 fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
@@ -59,17 +60,25 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
         "content-start" | "content-delta" => {
             let texts = [("text", PieceKind::Text), ("thinking", PieceKind::Thinking)];
             for (name, kind) in texts {
-                decoder.piece((0, index), kind, delta(&["delta", "message", "content", name]).as_deref());
+                decoder.piece(
+                    (0, TEXTS, index),
+                    kind,
+                    delta(&["delta", "message", "content", name]).as_deref(),
+                );
             }
         }
         "tool-plan-delta" => {
-            decoder.piece((0, 0), PieceKind::Thinking, delta(&["delta", "message", "tool_plan"]).as_deref());
+            decoder.piece(
+                (0, TEXTS, 0),
+                PieceKind::Thinking,
+                delta(&["delta", "message", "tool_plan"]).as_deref(),
+            );
         }
         "tool-call-start" | "tool-call-delta" => {
             let called = |path: &[&str]| delta(&[&["delta", "message", "tool_calls"], path].concat());
             let (id, name) = (called(&["id"]), called(&["function", "name"]));
             let arguments = called(&["function", "arguments"]);
-            decoder.tool((0, TOOLS + index), id.as_deref(), name.as_deref(), arguments.as_deref());
+            decoder.tool((0, TOOLS, index), id.as_deref(), name.as_deref(), arguments.as_deref());
         }
         "message-start" => decoder.identified(word(document, "id")),
         "message-end" => decoder.finished(inner(document, "delta", "finish_reason")),
@@ -94,7 +103,7 @@ fn answered_whole(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
         let said = openai::message(message).parts;
         plan.into_iter().chain(said).for_each(|part| decoder.part(0, part));
     } else if let Some(vectors) = at(document, &["embeddings", "float"]).and_then(Value::as_array) {
-        if let Some(part) = embeddings(&vectors.iter().collect::<Vec<_>>()) {
+        if let Some(part) = embeddings(vectors.iter()) {
             decoder.part(0, part);
         }
     } else if let (Some(said), Some(_)) = (word(document, "text"), document.get("generation_id")) {

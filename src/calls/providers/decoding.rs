@@ -57,8 +57,9 @@ enum DecodedPart {
     Whole(MessagePart),
 }
 
-/// The place of a part of an answer: the index of the choice, and that of the part in it.
-pub(super) type PartPlace = (u64, u64);
+/// The place of a part of an answer: the index of the choice, that of the item in it, and that of the part in the item. These are
+/// numbers of the answer, so nothing is added to them.
+pub(super) type PartPlace = (u64, u64, u64);
 
 /// Decodes an answer, in one piece or event by event.
 #[derive(Debug, Default)]
@@ -81,13 +82,21 @@ impl AnswerDecoder {
 
     /// Adds a piece of a text after all parts of its choice: to the last one if that is of the same kind.
     pub(super) fn append(&mut self, choice: u64, kind: PieceKind, text: Option<&str>) {
-        let last = self.parts.range((choice, 0)..=(choice, u64::MAX)).next_back();
-        let place = match last {
+        let place = match self.last(choice) {
             Some((place, DecodedPart::Piece(last, _))) if *last == kind => *place,
-            Some(((_, index), _)) => (choice, index + 1),
-            None => (choice, 0),
+            _ => self.next(choice),
         };
         self.piece(place, kind, text);
+    }
+
+    /// Returns the last part of a choice, with its place.
+    fn last(&self, choice: u64) -> Option<(&PartPlace, &DecodedPart)> {
+        self.parts.range((choice, 0, 0)..=(choice, u64::MAX, u64::MAX)).next_back()
+    }
+
+    /// Returns the place after all parts of a choice.
+    fn next(&self, choice: u64) -> PartPlace {
+        (choice, self.last(choice).map_or(0, |((_, item, _), _)| item.saturating_add(1)), 0)
     }
 
     /// Adds a piece of a call of a tool.
@@ -111,9 +120,7 @@ impl AnswerDecoder {
 
     /// Adds a part, after all parts of its choice.
     pub(super) fn part(&mut self, choice: u64, part: MessagePart) {
-        let last = self.parts.range((choice, 0)..=(choice, u64::MAX)).next_back();
-        let index = last.map_or(0, |((_, index), _)| index + 1);
-        self.part_at((choice, index), part);
+        self.part_at(self.next(choice), part);
     }
 
     /// Sets the part at a place.
@@ -138,7 +145,7 @@ impl AnswerDecoder {
     /// Returns what was read. `whole` puts the halves of characters together.
     pub(crate) fn finish(self, whole: impl Fn(String) -> String) -> AnsweredMessages {
         let mut choices: BTreeMap<u64, Vec<MessagePart>> = BTreeMap::new();
-        for ((choice, _), part) in self.parts {
+        for ((choice, ..), part) in self.parts {
             choices.entry(choice).or_default().push(match part {
                 DecodedPart::Piece(kind, text) => {
                     let text = whole(text);
@@ -165,7 +172,7 @@ impl AnswerDecoder {
 }
 
 /// Returns arguments as JSON without white space, or as they are if they are not JSON.
-pub(super) fn normalized(arguments: &str) -> String {
+pub(crate) fn normalized(arguments: &str) -> String {
     let read = reader::read(arguments.trim().as_bytes(), &Limits::most());
     read.map_or_else(|_| arguments.to_owned(), |value| compact::text(&value))
 }
@@ -270,8 +277,30 @@ pub(super) fn inner<'v>(value: &'v Value<'_>, member: &str, name: &str) -> Optio
 }
 
 /// Returns the vectors of an answer as a part, if there are any.
-pub(super) fn embeddings(vectors: &[&Value<'_>]) -> Option<MessagePart> {
-    let first = vectors.first()?;
-    let dimensions = first.as_array().map_or(0, |numbers| numbers.len() as u64);
-    Some(MessagePart::Embeddings { count: vectors.len() as u64, dimensions })
+pub(super) fn embeddings<'v, 'a: 'v>(
+    mut vectors: impl Iterator<Item = &'v Value<'a>>,
+) -> Option<MessagePart> {
+    let dimensions = vectors.next()?.as_array().map_or(0, |numbers| numbers.len() as u64);
+    Some(MessagePart::Embeddings { count: 1 + vectors.count() as u64, dimensions })
+}
+
+/// Returns the instructions of a request as a message, if there are any.
+pub(super) fn instructions(
+    content: Option<&Value<'_>>,
+    part: fn(&Value<'_>) -> Option<MessagePart>,
+) -> Option<ConversationMessage> {
+    let parts = parts(content, part);
+    (!parts.is_empty()).then(|| ConversationMessage::new(MessageRole::System, parts))
+}
+
+/// Returns a message of an API in which results of tools are parts of what a person says.
+pub(super) fn said_message(author: Option<&str>, parts: Vec<MessagePart>) -> ConversationMessage {
+    let are_results =
+        !parts.is_empty() && parts.iter().all(|part| matches!(part, MessagePart::ToolResult(_)));
+    ConversationMessage::new(if are_results { MessageRole::Tool } else { role(author) }, parts)
+}
+
+/// Returns the blocks of the contents of messages.
+pub(super) fn blocks<'v, 'a>(messages: &'v [Value<'a>]) -> impl Iterator<Item = &'v Value<'a>> {
+    messages.iter().filter_map(|message| message.get("content")?.as_array()).flatten()
 }

@@ -5,13 +5,13 @@ use serde_json::{Value as Json, json};
 use super::answer::{AnswerReader, StreamProgress, indexed, states};
 use super::chat::{Chat, ChatChoice, ChatRole, Turn, TurnPart, Turns, no_place, turns, unknown_part};
 use super::decoding::{
-    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, encoded_media, media, parameters,
-    parts, role, tool_call, tool_names,
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, encoded_media, instructions, media,
+    parameters, parts, said_message, tool_call, tool_names,
 };
 use super::provider::{
     AnswerForm, ChatForm, ChatResponse, Endpoint, MODELS, MemberRoles, MetadataForm, Provider,
 };
-use crate::calls::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
+use crate::calls::message::{MessagePart, MessageToolResult};
 use crate::calls::{at, integer, object, text, word};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
@@ -282,15 +282,9 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
         return None;
     }
     let system = body.get("systemInstruction").or_else(|| body.get("system_instruction"));
-    let system = parts(system.and_then(|content| content.get("parts")), part);
-    let system = (!system.is_empty()).then(|| ConversationMessage::new(MessageRole::System, system));
-    let messages = contents.into_iter().map(|content| {
-        let parts = parts(content.get("parts"), part);
-        let are_results =
-            !parts.is_empty() && parts.iter().all(|part| matches!(part, MessagePart::ToolResult(_)));
-        let author = if are_results { MessageRole::Tool } else { role(word(content, "role")) };
-        ConversationMessage::new(author, parts)
-    });
+    let system = instructions(system.and_then(|content| content.get("parts")), part);
+    let messages =
+        contents.into_iter().map(|one| said_message(word(one, "role"), parts(one.get("parts"), part)));
     let named = |tool: &Value<'_>| {
         let declared = tool.get("functionDeclarations").or_else(|| tool.get("function_declarations"));
         let declared = declared.and_then(Value::as_array).unwrap_or_default().iter();
@@ -349,12 +343,12 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
     }
     decoder.identified(word(document, "responseId"));
     let several = document.get("embeddings").and_then(Value::as_array).unwrap_or_default();
-    let vectors: Vec<_> =
-        several.iter().chain(document.get("embedding")).filter_map(|one| one.get("values")).collect();
-    if let Some(part) = embeddings(&vectors) {
+    let vectors = several.iter().chain(document.get("embedding")).filter_map(|one| one.get("values"));
+    if let Some(part) = embeddings(vectors) {
         decoder.part(0, part);
+        return true;
     }
-    !vectors.is_empty() || document.get("candidates").is_some() || document.get("usageMetadata").is_some()
+    document.get("candidates").is_some() || document.get("usageMetadata").is_some()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::answer::indexed;
 use super::decoding::{
-    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, parameters, parts,
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, instructions, parameters, parts,
 };
 use super::openai;
 use super::provider::{AnswerForm, MemberRoles, Provider};
@@ -34,14 +34,9 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
     let is_generation =
         ["options", "keep_alive", "raw", "template"].iter().any(|name| body.get(name).is_some());
     let prompt = body.get("prompt").filter(|_| is_generation || body.get("system").is_some())?;
-    let said = |author, content| {
-        let parts = parts(content, |_| None);
-        (!parts.is_empty()).then(|| ConversationMessage::new(author, parts))
-    };
-    let (system, asked) =
-        (said(MessageRole::System, body.get("system")), said(MessageRole::User, Some(prompt)));
+    let asked = ConversationMessage::new(MessageRole::User, parts(Some(prompt), |_| None));
     Some(RequestedMessages {
-        messages: system.into_iter().chain(asked).collect(),
+        messages: instructions(body.get("system"), |_| None).into_iter().chain([asked]).collect(),
         parameters: parameters(body, &["prompt", "system", "model", "stream"]),
         ..RequestedMessages::default()
     })
@@ -63,8 +58,7 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
         called.filter(|part| matches!(part, MessagePart::ToolCall(_))).for_each(|part| decoder.part(0, part));
     }
     let vectors = document.get("embeddings").and_then(Value::as_array).unwrap_or_default();
-    if let Some(part) = embeddings(&vectors.iter().filter(|one| one.as_array().is_some()).collect::<Vec<_>>())
-    {
+    if let Some(part) = embeddings(vectors.iter().filter(|one| one.as_array().is_some())) {
         decoder.part(0, part);
         return true;
     }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::answer::{AnswerReader, StreamProgress, indexed, number, stated_error, states, type_of};
 use super::chat::{Chat, ChatChoice};
 use super::decoding::{
-    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, encoded_media, inner, media,
-    parameters, parts, role, tool_call, tool_names,
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, encoded_media, inner, instructions,
+    media, parameters, parts, role, tool_call, tool_names,
 };
 use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, Provider};
 use crate::calls::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
@@ -318,10 +318,7 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
     let messages = match (messages, chat) {
         (Some(messages), _) => messages.iter().map(message).collect(),
         (None, Some(asked)) => {
-            let instructions = parts(body.get("instructions"), part);
-            let instructions = (!instructions.is_empty())
-                .then(|| ConversationMessage::new(MessageRole::System, instructions));
-            instructions.into_iter().chain(items(asked)).collect()
+            instructions(body.get("instructions"), part).into_iter().chain(items(asked)).collect()
         }
         (None, None) => return None,
     };
@@ -455,8 +452,7 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
     } else if document.get("output").and_then(Value::as_array).is_some() {
         answered_response(decoder, document);
     } else if let Some(vectors) = document.get("data").and_then(Value::as_array)
-        && let Some(part) =
-            embeddings(&vectors.iter().filter_map(|one| one.get("embedding")).collect::<Vec<_>>())
+        && let Some(part) = embeddings(vectors.iter().filter_map(|one| one.get("embedding")))
     {
         decoder.part(0, part);
     } else {
@@ -473,36 +469,33 @@ const TOOLS: u64 = 3;
 
 fn answered_choice(decoder: &mut AnswerDecoder, index: u64, choice: &Value<'_>) {
     decoder.finished(word(choice, "finish_reason"));
-    decoder.piece((index, TEXT), PieceKind::Text, word(choice, "text"));
+    decoder.piece((index, TEXT, 0), PieceKind::Text, word(choice, "text"));
     if let Some(whole) = choice.get("message") {
         for part in message(whole).parts {
             decoder.part(index, part);
         }
     }
     let Some(delta) = choice.get("delta") else { return };
-    decoder.piece((index, THOUGHT), PieceKind::Thinking, thoughts(delta));
-    decoder.piece((index, TEXT), PieceKind::Text, word(delta, "content"));
+    decoder.piece((index, THOUGHT, 0), PieceKind::Thinking, thoughts(delta));
+    decoder.piece((index, TEXT, 0), PieceKind::Text, word(delta, "content"));
     for content in delta.get("content").and_then(Value::as_array).unwrap_or_default() {
-        decoder.piece((index, TEXT), PieceKind::Text, word(content, "text"));
+        decoder.piece((index, TEXT, 0), PieceKind::Text, word(content, "text"));
     }
-    decoder.piece((index, REFUSAL), PieceKind::Refusal, word(delta, "refusal"));
+    decoder.piece((index, REFUSAL, 0), PieceKind::Refusal, word(delta, "refusal"));
     for (tool, call) in indexed(delta, "tool_calls") {
         let called = call.get("function").or_else(|| call.get("custom"));
         let string = |name: &str| called.and_then(|called| word(called, name));
         let arguments = string("arguments").or_else(|| string("input"));
-        decoder.tool((index, TOOLS + tool), word(call, "id"), string("name"), arguments);
+        decoder.tool((index, TOOLS, tool), word(call, "id"), string("name"), arguments);
     }
     if let Some(call) = delta.get("function_call") {
-        decoder.tool((index, TOOLS), None, word(call, "name"), word(call, "arguments"));
+        decoder.tool((index, TOOLS, 0), None, word(call, "name"), word(call, "arguments"));
     }
 }
 
-/// The number of parts for which each item of a response has places.
-const PARTS: u64 = 1 << 16;
-
 fn answered_event(decoder: &mut AnswerDecoder, event: &Value<'_>) {
     let output = number(event, "output_index").unwrap_or(0);
-    let place = (0, output * PARTS + number(event, "content_index").unwrap_or(0));
+    let place = (0, output, number(event, "content_index").unwrap_or(0));
     match (type_of(event), event.get("response"), event.get("item")) {
         ("response.output_text.delta", ..) => decoder.piece(place, PieceKind::Text, word(event, "delta")),
         ("response.refusal.delta", ..) => decoder.piece(place, PieceKind::Refusal, word(event, "delta")),
@@ -511,7 +504,7 @@ fn answered_event(decoder: &mut AnswerDecoder, event: &Value<'_>) {
         }
         ("response.output_item.done", _, Some(done)) => {
             for (index, part) in (0..).zip(item(done).parts) {
-                decoder.part_at((0, output * PARTS + index), part);
+                decoder.part_at((0, output, index), part);
             }
         }
         (
@@ -533,7 +526,7 @@ fn answered_response(decoder: &mut AnswerDecoder, response: &Value<'_>) {
     let output = response.get("output").and_then(Value::as_array).unwrap_or_default();
     for (position, one) in (0..).zip(output) {
         for (index, part) in (0..).zip(item(one).parts) {
-            decoder.part_at((0, position * PARTS + index), part);
+            decoder.part_at((0, position, index), part);
         }
     }
 }

@@ -48,6 +48,9 @@ pub(super) fn read(
     Ok(Some(page(reader.finish(), request)))
 }
 
+/// Why an answer is not shown that is an attachment.
+const NOT_STORED: &str = "the answer is an attachment that is not in the vault";
+
 /// A call of a run pack, without its request.
 enum RecordedOutcome {
     Answered(Box<AnsweredCall>),
@@ -124,8 +127,10 @@ impl<'r> PartReader<'r> {
                 return Ok(());
             }
         };
+        let mut has_answer = true;
         if let Some(digest) = call.attached_answer {
             let body = self.attachment(digest)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            has_answer = body.is_some();
             call.answer.body = body.unwrap_or_default();
         }
         let attached = match call.attached_request {
@@ -142,8 +147,8 @@ impl<'r> PartReader<'r> {
             requested_at: requested_at.map(Timestamp),
             duration_ms: *latency_ms,
             request: body.or(attached.as_ref()),
-            answer: Some(answer),
-            error: failure.as_deref(),
+            answer: has_answer.then_some(answer),
+            error: failure.as_deref().or((!has_answer).then_some(NOT_STORED)),
         });
         Ok(())
     }

@@ -3,14 +3,14 @@
 use std::io;
 
 use anstyle::Style;
-use runvault::display::{brief, escaped};
+use runvault::display::brief;
 use runvault::vault::view::{
     Conversation, ConversationCall, ConversationMessage, ConversationThread, MessageMedia, MessagePart,
     MessageRole, MessageToolCall, MessageToolResult,
 };
 use serde_json::Value as Json;
 
-use super::printer::{INDENT, LINES, TranscriptPrinter, milliseconds, remark};
+use super::printer::{INDENT, LINES, TranscriptPrinter, milliseconds};
 use crate::cli::output::fit;
 use crate::cli::output::stdout::{self, BAD, FAINT, NAME, counted};
 
@@ -111,13 +111,8 @@ fn print_tool_call(printer: &mut TranscriptPrinter<'_>, call: &MessageToolCall) 
         Ok(arguments) => add_members(&arguments, 0, &mut tree),
         Err(_) => tree.push(call.arguments.clone()),
     }
-    let most = if printer.full { usize::MAX } else { LINES };
-    let (mut folded, is_cut) = fit::folded(&tree.join("\n"), printer.room(), most);
-    folded.retain(|line| !line.is_empty());
-    if is_cut {
-        folded.extend(cut(printer, call.arguments.len()));
-    }
-    lines.append(&mut folded);
+    let shown = shortened(printer, &tree.join("\n"), call.arguments.len(), Style::new(), LINES);
+    lines.extend(shown.into_iter().filter(|_| !tree.is_empty()));
     printer.labeled("call", &lines)?;
     call.result.as_ref().map_or(Ok(()), |result| print_result(printer, result))
 }
@@ -180,18 +175,24 @@ fn text(
     style: Style,
     most: usize,
 ) -> io::Result<()> {
+    printer.labeled(label, &shortened(printer, text, text.len(), style, most))
+}
+
+/// Returns the lines of a text, or of the beginning of one that has this size and too many lines.
+fn shortened(
+    printer: &TranscriptPrinter<'_>,
+    text: &str,
+    size: usize,
+    style: Style,
+    most: usize,
+) -> Vec<String> {
     let most = if printer.full { usize::MAX } else { most };
     let (lines, is_cut) = fit::folded(text, printer.room(), most);
     let mut lines: Vec<String> = lines.into_iter().map(|line| format!("{style}{line}{style:#}")).collect();
     if is_cut {
-        lines.extend(cut(printer, text.len()));
+        lines.extend(printer.cut(size as u64));
     }
-    printer.labeled(label, &lines)
-}
-
-/// Returns the lines that say how large a text is of which the beginning is printed.
-fn cut(printer: &TranscriptPrinter<'_>, size: usize) -> Vec<String> {
-    remark(&format!("… {} in all; --full shows everything", stdout::size(size as u64)), printer.room())
+    lines
 }
 
 /// Describes a file.
@@ -200,5 +201,5 @@ fn described(media: &MessageMedia) -> String {
     let mut facts = vec![brief(media_type).to_string()];
     facts.extend(name.iter().chain(location).map(|text| brief(text).to_string()));
     facts.extend(size.map(stdout::size));
-    escaped(&facts.join(", ")).to_string()
+    facts.join(", ")
 }

@@ -34,8 +34,8 @@ use crate::cli::output::{json, links, terminal};
 /// Prints a run as the conversation of an agent with models: of each call the messages that are new, the answer, and the
 /// calls of tools with their results, if the run has the bodies of its calls, as those of the gateway and of imports do.
 /// Otherwise, or with --raw, prints its steps with their times, prompts, responses, tool calls and errors; the
-/// interactions of a session; the records of a trace with the states between them; the effects and refs of a contract; the files of a pack; or an
-/// attachment. A session records only the hashes of its prompts: their texts are looked up in runs and attachments, and
+/// interactions of a session; the records of a trace with the states between them; the effects and refs of a contract;
+/// the files of a pack; or an attachment. A session records only the hashes of its prompts: their texts are looked up in runs and attachments, and
 /// the output says where each was found. Long texts are shortened unless --full is given. Exit status 1 if no step
 /// matches --from, --to and --only.
 #[derive(ClapArgs)]
@@ -256,8 +256,7 @@ impl TranscriptPrinter<'_> {
         let text = body.text.as_deref();
         let (mut lines, is_cut) = text.map(|text| fit::folded(text, room, most)).unwrap_or_default();
         if is_cut || body.omitted > 0 {
-            let size = stdout::size(body.size);
-            lines.extend(remark(&format!("… {size} in all; --full shows everything"), room));
+            lines.extend(self.cut(body.size));
         }
         if body.format == BodyFormat::Binary {
             lines.extend(remark(&format!("{} of binary data", stdout::size(body.size)), room));

@@ -8,7 +8,7 @@ use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use runvault::display::brief;
 
 use crate::cli::output::fit::{self, TrailingLayout};
-use crate::cli::output::stdout::{BAD, FAINT, NAME};
+use crate::cli::output::stdout::{self, BAD, FAINT, NAME};
 use crate::cli::output::{terminal, time};
 
 /// Maximum number of lines of a text that is not printed completely.
@@ -33,6 +33,11 @@ pub(super) struct TranscriptPrinter<'o> {
 }
 
 impl<'o> TranscriptPrinter<'o> {
+    /// Returns the lines that say how large a text is of which the beginning is printed.
+    pub(super) fn cut(&self, size: u64) -> Vec<String> {
+        remark(&format!("… {} in all; --full shows everything", stdout::size(size)), self.room())
+    }
+
     pub(super) fn new(out: &'o mut dyn Write, full: bool) -> Self {
         Self { out, full, width: terminal::width(), date: None }
     }
