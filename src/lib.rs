@@ -20,6 +20,7 @@
 //! | [`intake`] | files, directories, archives, recognizing kinds, the parallel pipeline | storage |
 //! | [`storage`] | the storage interface; engines: `memory`; `sqlite`, a vault in one file; `postgres`, a vault in a database; `objects`, its bytes in object storage | formats |
 //! | [`vault`] | the operations: add, find, links, search, audit, replay, fsck and the others | the database, the terminal |
+//! | [`conversation`] | what agents and models said, decoded from the bodies of calls in the APIs of providers | formats, the database, the network |
 //! | [`calls`] | calls of models, and the session and the run pack that they become | files of other programs, the network |
 //! | [`recorders`] | the files of other programs that record calls: cassettes, logs, spans | the database, the terminal |
 //! | `server` | web pages over HTTP; only with the feature of that name | the database, the terminal |
@@ -45,6 +46,7 @@
 pub mod artifact;
 pub mod calls;
 pub mod clock;
+pub mod conversation;
 pub mod digest;
 pub mod display;
 pub mod files;

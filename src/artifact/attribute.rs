@@ -56,6 +56,17 @@ impl AttributeInfo {
     pub const COST_USD: Self = Self::new("cost_usd", ValueType::Amount, "the stated cost in US dollars");
     /// The number of steps that failed.
     pub const ERRORS: Self = Self::count("errors", "the number of steps that failed or are errors");
+    /// A tool that was called.
+    pub const TOOL: Self = Self::text("tool", "a tool that was called");
+    /// The reason for which an answer ended, in the word of the API.
+    pub const FINISH_REASON: Self =
+        Self::text("finish_reason", "why an answer ended, in the word of the API");
+    /// The beginning of the first prompt, in one line.
+    pub const FIRST_PROMPT: Self = Self::text("first_prompt", "the beginning of the first prompt");
+    /// The beginning of the last answer, in one line.
+    pub const LAST_ANSWER: Self = Self::text("last_answer", "the beginning of the last answer");
+    /// The beginning of the message of the first error, in one line.
+    pub const ERROR: Self = Self::text("error", "the beginning of the message of the first error");
     /// The number of calls of tools.
     pub const TOOL_CALLS: Self = Self::count("tool_calls", "the number of calls of tools");
     /// The operating system.

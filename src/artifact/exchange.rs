@@ -52,6 +52,9 @@ pub struct Exchange {
     pub arguments: Option<Arguments>,
     /// The text of the response. If there is not exactly one, the whole recorded response as JSON.
     pub response: String,
+    /// What the response says, if that is not its text: the same for two answers that differ only in ids, times and numbers of
+    /// tokens.
+    pub said: Option<String>,
     /// The whole recorded response as JSON, if it may contain more than the text.
     pub output: Option<String>,
     /// Whether the call failed: the response is then the recorded error message.

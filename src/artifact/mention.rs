@@ -12,6 +12,11 @@ pub struct Relation {
     pub dangles: bool,
 }
 
+impl Relation {
+    /// An artifact records the run that it names.
+    pub const RECORDS_RUN: Self = Self { name: "records-run", dangles: true };
+}
+
 /// The role in which an artifact mentions a digest. Kinds declare their roles as constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Role {

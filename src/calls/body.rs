@@ -6,8 +6,8 @@ use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 
-use super::events;
-use super::providers::{answer_forms, is_named};
+use crate::conversation::events;
+use crate::conversation::providers::{answer_forms, is_named};
 use crate::json::Value;
 use crate::json::tokens::{DocumentBuilder, JsonToken};
 

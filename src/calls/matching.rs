@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use regex::Regex;
 
-use super::providers::Endpoint;
+use super::normalize;
 use super::redaction::{Redaction, Unredactable};
-use super::{normalize, object, text};
+use crate::conversation::providers::Endpoint;
 use crate::digest::Digest;
 use crate::json::canonical::rfc8785;
+use crate::json::members::{integer, object, text};
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value};
 
@@ -236,7 +237,7 @@ impl MatchingRules {
         });
         object([
             ("ignored", Value::Array(ignored)),
-            ("redacted", super::integer(self.redacted.count() as u64)),
+            ("redacted", integer(self.redacted.count() as u64)),
             ("replaced", Value::Array(replaced.collect())),
         ])
     }
@@ -280,7 +281,7 @@ fn compiled(pattern: &str) -> Result<Regex, InvalidRule> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::providers::endpoint;
+    use crate::conversation::providers::endpoint;
     use crate::json::reader::{self, Limits};
 
     fn prompt(rules: &MatchingRules, provider: &str, path: &str, request: &str) -> String {

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 
-use super::at;
-use super::call::{CallResponse, Chunk, CompleteRequest, ResponseForm, RetryHeaders};
+use super::call::CompleteRequest;
 use crate::artifact::RequestVisitor;
+use crate::conversation::response::{CallResponse, Chunk, ResponseForm, RetryHeaders};
 use crate::digest::Digest;
 use crate::formats;
+use crate::json::members::at;
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 

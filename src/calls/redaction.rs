@@ -11,9 +11,9 @@ use regex_automata::nfa::thompson::{NFA, State};
 use regex_automata::util::primitives::StateID;
 
 use super::body::{self, BodyPart, BodyString, ContinuedText, PartData};
-use super::events;
-use super::providers::is_named;
 use super::target::percent_decoded;
+use crate::conversation::events;
+use crate::conversation::providers::is_named;
 use crate::json::{Object, Value, compact};
 
 /// The replacement of text that must not be stored.

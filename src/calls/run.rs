@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{integer, object, text};
 use crate::digest::Digest;
 use crate::json::Value;
+use crate::json::members::{integer, object, text};
 
 /// The label with the name of a run.
 const RUN_LABEL: &str = "run";

@@ -4,16 +4,18 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
-use super::call::{CallDifference, CallOutcome, CallResponse, RetryHeaders, StoredCall};
-use super::providers::{AnswerContent, AnswerFailure};
+use super::call::{CallDifference, CallOutcome, StoredCall};
 use super::recorded_run::{
     ATTACHED, CHUNK_TIMES, GATEWAY, IMPORT, PART, PREVIOUS, QUERY, REPLAYED_BEFORE, STREAM,
 };
 use super::request_store::RequestRestorer;
 use super::run::{CallOrigin, PROFILE, RunHead, SOURCE};
-use super::{assembled, integer, object, text};
+use crate::conversation::assembled;
+use crate::conversation::providers::{AnswerContent, AnswerFailure};
+use crate::conversation::response::{CallResponse, RetryHeaders};
 use crate::digest::Digest;
 use crate::json::canonical::replaykit::{self, VolatilePolicy};
+use crate::json::members::{integer, object, text};
 use crate::json::reader::{self, Limits};
 use crate::json::splice::{self, Splice, ValueDifference};
 use crate::json::{Value, compact};
@@ -575,9 +577,10 @@ mod tests {
 
     use super::*;
     use crate::artifact::AdmitOptions;
-    use crate::calls::call::{CallRecord, Chunk, CompleteRequest};
+    use crate::calls::call::{CallRecord, CompleteRequest};
     use crate::calls::recorded_run;
     use crate::calls::request_store::RequestStore;
+    use crate::conversation::response::Chunk;
     use crate::formats;
 
     fn call(number: u64, outcome: CallOutcome) -> CallRecord {

@@ -3,8 +3,11 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value as Json, json};
 
-use super::call::{CallResponse, StoredCall};
+use super::call::StoredCall;
 use super::run::{CallOrigin, RunHead, SESSION_PROFILE};
+use crate::conversation::assembled;
+use crate::conversation::reader::tokens;
+use crate::conversation::response::CallResponse;
 use crate::digest::Digest;
 use crate::json::compact;
 
@@ -41,6 +44,8 @@ pub(crate) fn documents(origin: CallOrigin<'_>, head: &RunHead, calls: &[StoredC
 
 fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[(&StoredCall, &CallResponse)]) -> Vec<u8> {
     let interactions = answered.iter().enumerate().map(|(index, (call, answer))| {
+        let [tokens_in, tokens_out] =
+            assembled::read_without_texts(answer).usage.as_ref().map(tokens).unwrap_or_default();
         let mut interaction = json!({
             "i": index,
             "prompt_hash": call.request.prompt_hash.to_string(),
@@ -48,6 +53,8 @@ fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[(&StoredCall, &C
             "response_content": answer.body,
         });
         set(&mut interaction, "latency_ms", call.latency_ms.map(Into::into));
+        set(&mut interaction, "tokens_input", tokens_in.map(Into::into));
+        set(&mut interaction, "tokens_output", tokens_out.map(Into::into));
         interaction
     });
     let ended = answered.iter().filter_map(|(call, _)| call.ended_at()).max().or(head.started_at);
@@ -59,6 +66,8 @@ fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[(&StoredCall, &C
         "mode": "record",
         "interactions": interactions.collect::<Vec<_>>(),
     });
+    // Not hashed: runs with the same answers have the same session.
+    set(&mut session, "run_id", Some(head.id.as_str().into()));
     set(&mut session, "created_at_utc", head.started_at.map(time));
     set(&mut session, "ended_at_utc", ended.map(time));
     #[expect(
@@ -90,8 +99,9 @@ fn models(answered: &[(&StoredCall, &CallResponse)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest, RetryHeaders};
+    use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest};
     use crate::calls::request_store::RequestStore;
+    use crate::conversation::response::RetryHeaders;
     use crate::formats;
 
     fn call(number: u64, status: u16, body: String) -> CallRecord {

@@ -1,6 +1,6 @@
 //! The API that a request is of, by its URL or its bodies.
 
-use super::providers::{Endpoint, PROVIDERS, Provider, is_named};
+use crate::conversation::providers::{Endpoint, PROVIDERS, Provider, is_named};
 use crate::digest::Digest;
 use crate::json::{Object, Value};
 

@@ -8,7 +8,8 @@ pub mod rpk;
 pub mod trace;
 
 use crate::artifact::{AttributeInfo, Field, HeadReader, Kind, Recognition, SuccessorCriteria};
-use crate::json::reader::{self, MemberNames};
+use crate::conversation::reader::Conversation;
+use crate::json::reader::{self, MemberNames, ReadError};
 
 /// Every kind, in the order in which they recognize documents.
 pub static ALL: [Kind; 6] = [
@@ -60,6 +61,15 @@ pub fn attribute(name: &str) -> Option<AttributeInfo> {
 pub fn attribute_names() -> String {
     let names: Vec<&str> = attributes().into_iter().map(|attribute| attribute.name).collect();
     names.join(", ")
+}
+
+/// Returns the conversation of an agent with models in a document that states its steps, and not the bodies of calls as they
+/// were sent; `None` if its kind does not, or if it has steps that belong to no call.
+///
+/// # Errors
+/// Returns an error if the document cannot be read.
+pub(crate) fn conversation_of_steps(kind: Kind, document: &[u8]) -> Result<Option<Conversation>, ReadError> {
+    if kind == Kind::new(&rpk::Rpk) { rpk::conversation::read(document) } else { Ok(None) }
 }
 
 /// Returns the kind named `name`.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::calls::matching::MatchingRules;
 use crate::calls::normalize;
-use crate::calls::providers::{Endpoint, is_named};
+use crate::conversation::providers::{Endpoint, is_named};
 use crate::json::{Value, compact};
 
 /// Maximum number of characters of a value in a difference.

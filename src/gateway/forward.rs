@@ -24,8 +24,9 @@ use super::recording::PendingCall;
 use super::responses::problem_for;
 use super::route::Route;
 use super::shared::{GatewayEvent, GatewayState};
-use crate::calls::call::{CallOutcome, CallResponse, Chunk, ResponseForm, RetryHeaders};
-use crate::calls::events::StreamEnd;
+use crate::calls::call::CallOutcome;
+use crate::conversation::events::StreamEnd;
+use crate::conversation::response::{CallResponse, Chunk, ResponseForm, RetryHeaders};
 
 /// Number of chunks that wait for a slow client.
 const WAITING: usize = 16;

@@ -29,10 +29,11 @@ use super::responses::{
 use super::route::{Destination, GatewayPath, Route, target};
 use super::run::GatewayRun;
 use super::shared::{GatewayEvent, GatewayMode, GatewayState};
-use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest, ResponseForm};
-use crate::calls::providers::{self, Endpoint};
+use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest};
 use crate::calls::target::query_digest;
 use crate::clock;
+use crate::conversation::providers::{self, Endpoint};
+use crate::conversation::response::ResponseForm;
 use crate::digest::CoreHash;
 use crate::json::compact;
 use crate::json::reader::{self, Limits};

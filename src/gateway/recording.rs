@@ -10,9 +10,10 @@ use super::open_calls::OpenCallEntry;
 use super::run::GatewayRun;
 use super::shared::{GatewayEvent, GatewayState};
 use crate::calls::body;
-use crate::calls::call::{CallOutcome, CallRecord, CallResponse, CompleteRequest};
+use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest};
 use crate::calls::matching::MatchingRules;
-use crate::calls::providers::Endpoint;
+use crate::conversation::providers::Endpoint;
+use crate::conversation::response::CallResponse;
 use crate::json::reader::{self, Limits};
 use crate::secrets::{self, SecretMatch, SecretPolicy};
 

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::calls::call::{CompleteRequest, ResponseForm};
+use crate::calls::call::CompleteRequest;
 use crate::calls::matching::MatchingRules;
-use crate::calls::providers::provider::PathIdentity;
-use crate::calls::providers::{Endpoint, endpoint};
 use crate::calls::recorded_run::{self, AnsweredCall, KIND, RecordedCalls, RequestRecord, UnansweredCall};
 use crate::calls::run::{SOURCE, SOURCES};
+use crate::conversation::providers::provider::PathIdentity;
+use crate::conversation::providers::{Endpoint, endpoint};
+use crate::conversation::response::ResponseForm;
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{self, Limits, excerpt};
 use crate::storage::{Condition, ErrorKind, Filter, Order, Page, TimeBasis};
@@ -454,11 +455,12 @@ mod tests {
     use chrono::DateTime;
 
     use super::*;
-    use crate::calls::call::{CallOutcome, CallRecord, CallResponse, RetryHeaders};
+    use crate::calls::call::{CallOutcome, CallRecord};
     use crate::calls::request_store::RequestStore;
     use crate::calls::run::CallOrigin;
     use crate::calls::run::RunHead;
     use crate::calls::run_parts::{PartLimits, RunDocuments, RunSink};
+    use crate::conversation::response::{CallResponse, RetryHeaders};
     use crate::intake::ExamineOptions;
     use crate::vault::list::ListRequest;
     use crate::vault::resolve::ResolveRequest;

@@ -15,8 +15,8 @@ use super::recordings::{
 };
 use super::run::GatewayRun;
 use super::shared::Pace;
-use crate::calls::call::{CallResponse, ResponseForm};
 use crate::calls::recorded_run::AnsweredCall;
+use crate::conversation::response::{CallResponse, ResponseForm};
 use crate::digest::CoreHash;
 use crate::json::reader::{self, Limits};
 use crate::storage::ErrorKind;

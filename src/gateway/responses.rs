@@ -13,8 +13,8 @@ use serde_json::{Value as Json, json};
 
 use super::recordings::{RecordedRunPack, RunPackCache};
 use super::route::Route;
-use crate::calls::providers::provider::MODELS;
-use crate::calls::providers::{Provider, metadata_form};
+use crate::conversation::providers::provider::MODELS;
+use crate::conversation::providers::{Provider, metadata_form};
 use crate::digest::CoreHash;
 use crate::json::Value;
 use crate::json::reader::{self, Limits};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use axum::http::Uri;
 
-use crate::calls::providers::provider::MODELS;
-use crate::calls::providers::{Endpoint, PROVIDERS, Provider};
 use crate::calls::target::percent_decoded;
+use crate::conversation::providers::provider::MODELS;
+use crate::conversation::providers::{Endpoint, PROVIDERS, Provider};
 use crate::json::reader::excerpt;
 
 /// The first segment of paths that are commands to the gateway.

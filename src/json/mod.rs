@@ -22,6 +22,7 @@ pub mod canonical {
 }
 pub mod compact;
 pub mod ecmascript;
+pub(crate) mod members;
 mod number;
 pub mod pointer;
 pub mod pretty;

@@ -6,12 +6,13 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 
 use super::reading::LocatedValue;
-use crate::calls::assembled;
-use crate::calls::call::{CallOutcome, CallRecord, CallResponse, Chunk, CompleteRequest, RetryHeaders};
+use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest};
 use crate::calls::matching::MatchingRules;
-use crate::calls::providers::chat::Chat;
-use crate::calls::providers::{ChatResponse, FormedChat};
 use crate::calls::target::{ApiTarget, query_digest};
+use crate::conversation::assembled;
+use crate::conversation::providers::chat::Chat;
+use crate::conversation::providers::{ChatResponse, FormedChat};
+use crate::conversation::response::{CallResponse, Chunk, RetryHeaders};
 use crate::json::reader::{self, Limits};
 use crate::json::splice::{self, ValueDifference};
 use crate::json::{Object, Value, compact};

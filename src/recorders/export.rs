@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use chrono::SecondsFormat;
 
-use crate::calls::providers::Provider;
 use crate::calls::recorded_run::{self, AnsweredCall};
+use crate::conversation::providers::Provider;
 use crate::digest::Digest;
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
@@ -183,8 +183,8 @@ fn line(call: &AnsweredCall, request: &str, out: &mut dyn Write) -> io::Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::call::{CallResponse, ResponseForm, RetryHeaders};
     use crate::calls::recorded_run::RequestRecord;
+    use crate::conversation::response::{CallResponse, ResponseForm, RetryHeaders};
     use crate::recorders::exchange::ConvertInput;
     use crate::recorders::exchange::ImportedResponse;
     use crate::recorders::jsonl;

@@ -3,9 +3,9 @@
 use super::jsonl;
 use super::reading::documents;
 use crate::artifact::Recognition;
-use crate::calls::at;
 use crate::formats;
 use crate::json::Value;
+use crate::json::members::at;
 use crate::json::reader::{self, Limits, has_key};
 
 /// A format of recorded calls.

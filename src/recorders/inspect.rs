@@ -11,10 +11,10 @@ use super::exchange::{
     ApiExchange, ImportedExchange, ImportedRequest, ImportedResponse, ImportedRun, ImportedRuns,
 };
 use super::reading::{Fault, LIMITS, LocatedValue, RecorderResult, SHAPE, SYNTAX};
-use crate::calls::providers::chat::{Chat, ChatChoice, TokenCounts, message, tool, tool_call};
 use crate::calls::target::ApiTarget;
-use crate::calls::{text, word};
+use crate::conversation::providers::chat::{Chat, ChatChoice, TokenCounts, message, tool, tool_call};
 use crate::intake::archive::{self, ArchiveError, ArchiveFormat};
+use crate::json::members::{text, word};
 use crate::json::reader::{self, Limit, Limits};
 use crate::json::{Object, Value};
 use pools::{ReferenceBudget, SamplePools};

@@ -9,9 +9,9 @@ use super::exchange::{
     ConvertInput, ImportedExchange, ImportedRequest, ImportedResponse, ImportedRun, ImportedRuns,
 };
 use super::reading::{ConvertError, LocatedValue, RecorderResult, documents};
-use crate::calls::call::RetryHeaders;
-use crate::calls::events;
 use crate::calls::target::ApiTarget;
+use crate::conversation::events;
+use crate::conversation::response::RetryHeaders;
 use crate::json::reader::{self, Limits, excerpt};
 use crate::json::{Object, Value, compact};
 

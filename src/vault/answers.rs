@@ -169,7 +169,7 @@ impl AnswerAccumulator {
     }
 
     fn add(&mut self, prompt: Digest, exchange: &Exchange, given: GivenAnswer) {
-        let (text, failed) = (exchange.response.as_str(), exchange.is_error);
+        let (text, failed) = (exchange.said.as_deref().unwrap_or(&exchange.response), exchange.is_error);
         let digest = Digest::from_content(text.as_bytes());
         let most = self.most;
         let answer = self.prompts.entry(prompt).or_default().entry((digest, failed)).or_insert_with(|| {

@@ -27,7 +27,15 @@ fn kinds_have_the_attributes_that_they_declare() {
         "output": {"usage": {"input_tokens": 1, "output_tokens": 1}}, "metadata": {"cost_usd": 1, "latency_ms": 1}});
     let request = json!({"type": "tool.request", "timestamp": "2026-11-18T09:00:01Z",
         "input": {"tool": "http", "method": "GET", "url": "https://example.com/"}});
-    let mut run: Value = serde_json::from_str(&run_pack("stating", &[response, request])).unwrap();
+    let failure = json!({"type": "error.event", "timestamp": "2026-11-18T09:00:02Z", "input": {"source": "agent"},
+        "output": {"message": "out of memory"}, "metadata": {}});
+    let answer = json!({"choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant", "content": "one moment",
+        "tool_calls": [{"id": "call-1", "type": "function", "function": {"name": "http", "arguments": "{}"}}]}}]});
+    let asked = json!({"type": "model.request", "timestamp": "2026-11-18T09:00:03Z", "input": {"prompt": "asked"}, "metadata": {}});
+    let answered = json!({"type": "model.response", "timestamp": "2026-11-18T09:00:04Z", "output": {"output": answer, "usage": {"input_tokens": 1, "output_tokens": 1}}, "metadata": {}});
+    let steps = [response, request, failure, asked, answered];
+    sandbox.add([sandbox.write("answering.json", session("gateway", &[("asked", &answer.to_string())]))]);
+    let mut run: Value = serde_json::from_str(&run_pack("stating", &steps)).unwrap();
     run["payload"]["run"]["environment_fingerprint"] = json!({"os": "Linux", "platform": "Linux-6"});
     run["payload"]["run"]["runtime_versions"] = json!({"python": "3.13"});
     for (name, value) in [("redaction_profile", "default"), ("redaction_policy_version", "1.0")] {

@@ -24,7 +24,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("secrets", &["aho_corasick", "regex", "utoipa"]),
     ("artifact", &["digest", "json", "secrets", "validation", "utoipa"]),
     ("yaml", &["json", "saphyr_parser"]),
-    ("formats", &["artifact", "digest", "json", "secrets", "validation", "yaml", "regex"]),
+    ("conversation", &["artifact", "digest", "json", "serde_json", "utoipa"]),
+    ("formats", &["artifact", "conversation", "digest", "json", "secrets", "validation", "yaml", "regex"]),
     (
         "intake",
         &[
@@ -77,6 +78,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "clock",
             "artifact",
             "calls",
+            "conversation",
             "digest",
             "display",
             "files",
@@ -118,12 +120,26 @@ const TABLE: &[(&str, &[&str])] = &[
         ],
     ),
     // What model clients ask and get becomes documents of two kinds, so it knows the canonical forms.
-    ("calls", &["artifact", "digest", "formats", "json", "regex", "regex_automata", "serde_json", "utoipa"]),
+    (
+        "calls",
+        &[
+            "artifact",
+            "conversation",
+            "digest",
+            "formats",
+            "json",
+            "regex",
+            "regex_automata",
+            "serde_json",
+            "utoipa",
+        ],
+    ),
     (
         "recorders",
         &[
             "artifact",
             "calls",
+            "conversation",
             "digest",
             "formats",
             "intake",
@@ -141,6 +157,7 @@ const TABLE: &[(&str, &[&str])] = &[
         &[
             "calls",
             "clock",
+            "conversation",
             "artifact",
             "digest",
             "files",

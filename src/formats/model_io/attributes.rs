@@ -7,6 +7,8 @@ use crate::artifact::{
     ArtifactView, AttributeInfo, Cell, Column, Draft, MemberBytes, MissingOffset, Role, Table, TableRow,
     group,
 };
+use crate::conversation::facts::ConversationFacts;
+use crate::conversation::reader::decode_text;
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value};
 
@@ -15,18 +17,23 @@ pub(super) const MODE: AttributeInfo = AttributeInfo::text("mode", "`record` or 
 /// The number of interactions.
 pub const INTERACTIONS: AttributeInfo = AttributeInfo::count("interactions", "the number of interactions");
 
-pub(super) const ATTRIBUTES: [AttributeInfo; 11] = [
+pub(super) const ATTRIBUTES: [AttributeInfo; 16] = [
     ADAPTER_ID,
     AttributeInfo::CREATED_AT,
     AttributeInfo::DURATION_MS,
+    AttributeInfo::FINISH_REASON,
     AttributeInfo::FINISHED_AT,
     INTERACTIONS,
+    AttributeInfo::LAST_ANSWER,
     AttributeInfo::LATENCY_MS,
     MODE,
     AttributeInfo::MODEL_ID,
+    AttributeInfo::RUN_ID,
     AttributeInfo::TOKENS,
     AttributeInfo::TOKENS_INPUT,
     AttributeInfo::TOKENS_OUTPUT,
+    AttributeInfo::TOOL,
+    AttributeInfo::TOOL_CALLS,
 ];
 
 pub(super) const PROMPT: Role =
@@ -41,6 +48,7 @@ pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
     about: "a recorded model session",
     named_by: None,
     columns: &[
+        AttributeInfo::RUN_ID.column(),
         ADAPTER_ID.column().facet(),
         AttributeInfo::MODEL_ID.column().facet(),
         MODE.column().facet(),
@@ -52,6 +60,9 @@ pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
         AttributeInfo::TOKENS_INPUT.column(),
         AttributeInfo::TOKENS_OUTPUT.column(),
         AttributeInfo::TOKENS.column(),
+        AttributeInfo::TOOL_CALLS.column(),
+        AttributeInfo::FINISH_REASON.column().facet(),
+        AttributeInfo::LAST_ANSWER.column(),
     ],
 };
 
@@ -122,6 +133,16 @@ pub(super) fn describe(root: &Value<'_>, interactions: &[Value<'_>], draft: &mut
     draft.tokens(input, output);
     let latency = total("total_latency_ms", "latency_ms", parse_milliseconds);
     draft.number(AttributeInfo::LATENCY_MS, latency);
+    let mut facts = ConversationFacts::default();
+    for interaction in interactions {
+        if let Some(response) = interaction.get("response_content").and_then(Value::as_str) {
+            facts.answered(&decode_text(response));
+        }
+    }
+    if !facts.tool_calls().is_empty() {
+        draft.count(AttributeInfo::TOOL_CALLS, facts.tool_calls().len());
+    }
+    facts.describe(draft);
 }
 
 #[cfg(test)]

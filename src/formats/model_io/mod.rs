@@ -8,9 +8,11 @@ mod transcript;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Draft, Exchange, Field, KindInfo, MemberBytes, Mention, Part, Passage,
-    PassageCollector, Playback, Recognition, Responder, StepVisitor, document, unreadable,
+    AdmitOptions, Artifact, AttributeInfo, Draft, Exchange, Field, KindInfo, MemberBytes, Mention,
+    NameHandle, Part, Passage, PassageCollector, Playback, Recognition, Relation, Responder, StepVisitor,
+    document, unreadable,
 };
+use crate::conversation::reader::decode_text;
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
 use crate::json::canonical::rfc8785;
@@ -101,6 +103,8 @@ impl Artifact for ModelIo {
             prompts: vec![interaction.prompt_hash],
             tool: None,
             arguments: None,
+            said: Some(decode_text(&interaction.response_content).comparable_text())
+                .filter(|said| *said != interaction.response_content),
             response: interaction.response_content,
             output: None,
             is_error: false,
@@ -143,6 +147,10 @@ fn describe(root: &Value<'_>, view: &SessionMembers<'_>, core: CoreHash) -> Draf
     draft.collect_references(root, "", &INDEXED);
     for (name, value) in [("adapter_id", view.adapter_id), ("model_id", view.model_id), ("mode", view.mode)] {
         draft.attribute(name, value.as_str().unwrap_or_default());
+    }
+    if let Some(run_id) = root.get("run_id").and_then(Value::as_non_empty_str) {
+        draft.attribute(AttributeInfo::RUN_ID.name, run_id);
+        draft.refers_to.push((Relation::RECORDS_RUN, NameHandle::new("run", run_id)));
     }
     draft.count(INTERACTIONS, view.interactions.len());
     attributes::describe(root, view.interactions, &mut draft);

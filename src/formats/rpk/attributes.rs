@@ -22,18 +22,21 @@ const SOURCE_RUN_ID: AttributeInfo =
 /// The number of steps.
 pub const STEPS: AttributeInfo = AttributeInfo::count("steps", "the number of steps");
 const STEP_TYPE: AttributeInfo = AttributeInfo::text("step_type", "the type of a step");
-const TOOL: AttributeInfo = AttributeInfo::text("tool", "a tool that was called");
 
-pub(super) const ATTRIBUTES: [AttributeInfo; 28] = [
+pub(super) const ATTRIBUTES: [AttributeInfo; 32] = [
     AGENT,
     CAPTURE_MODE,
     AttributeInfo::COST_USD,
     AttributeInfo::CREATED_AT,
     AttributeInfo::DURATION_MS,
+    AttributeInfo::ERROR,
     AttributeInfo::ERRORS,
+    AttributeInfo::FINISH_REASON,
+    AttributeInfo::FIRST_PROMPT,
     AttributeInfo::FIRST_STEP_AT,
     HTTP_HOST,
     HTTP_METHOD,
+    AttributeInfo::LAST_ANSWER,
     AttributeInfo::LAST_STEP_AT,
     AttributeInfo::LATENCY_MS,
     AttributeInfo::MODEL_ID,
@@ -51,7 +54,7 @@ pub(super) const ATTRIBUTES: [AttributeInfo; 28] = [
     AttributeInfo::TOKENS,
     AttributeInfo::TOKENS_INPUT,
     AttributeInfo::TOKENS_OUTPUT,
-    TOOL,
+    AttributeInfo::TOOL,
     AttributeInfo::TOOL_CALLS,
 ];
 
@@ -108,6 +111,10 @@ pub(super) const ARTIFACTS: ArtifactView = ArtifactView {
         AttributeInfo::COST_USD.column(),
         AttributeInfo::TOOL_CALLS.column(),
         AttributeInfo::ERRORS.column().facet(),
+        AttributeInfo::FINISH_REASON.column().facet(),
+        AttributeInfo::FIRST_PROMPT.column(),
+        AttributeInfo::LAST_ANSWER.column(),
+        AttributeInfo::ERROR.column(),
         AttributeInfo::OS.column(),
         PLATFORM.column(),
         REDACTION_PROFILE.column(),

@@ -2,6 +2,7 @@
 
 use super::calls::{self, CallIds, StepCall};
 use super::envelope::at;
+use super::messages::answered;
 use super::pending_requests::{IdMatch, PendingRequests};
 use super::texts::{self, StepTextRole};
 use crate::artifact::{Exchange, Responder};
@@ -114,7 +115,9 @@ fn exchange(index: usize, call: StepCall, step: &Value<'_>, is_error: bool) -> E
     let output = output.and_then(|text| String::from_utf8(text).ok()).unwrap_or_default();
     let text = if is_error { message(step) } else { response(step) };
     let response = text.map_or_else(|| output.clone(), str::to_owned);
-    Exchange { index, responder, prompts, tool, arguments, response, output: Some(output), is_error }
+    let said = if is_error { None } else { answered(step).map(|answer| answer.comparable_text()) };
+    let said = said.filter(|said| *said != response);
+    Exchange { index, responder, prompts, tool, arguments, response, said, output: Some(output), is_error }
 }
 
 /// Returns the text of a response: what the recorder assembled from its parts, else the only text that it contains.

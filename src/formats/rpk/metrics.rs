@@ -6,8 +6,9 @@ use chrono::{DateTime, Utc};
 use super::envelope::{at, step_type};
 use super::exchanges::states_error;
 use super::texts::{self, BODIES, StepTextRole};
-use crate::artifact::attribute::{OptionalSum, TimeSpan, parse_count, parse_millionths, parse_milliseconds};
+use crate::artifact::attribute::{OptionalSum, TimeSpan, parse_millionths, parse_milliseconds};
 use crate::artifact::{AttributeInfo, Draft, MissingOffset, parse_timestamp};
+use crate::conversation::reader::tokens as tokens_of_usage;
 use crate::json::{Object, Value};
 
 pub(super) const PLATFORM: AttributeInfo = AttributeInfo::text("platform", "the platform, with its version");
@@ -40,11 +41,6 @@ const COSTS: [&[&str]; 3] =
 
 /// Members of the body of a response with the numbers of tokens.
 const USAGES: [&str; 2] = ["usage", "usageMetadata"];
-/// Members of those for input tokens and for output tokens: of Anthropic and the Responses API of `OpenAI`, of the chat
-/// completions of `OpenAI`, of Gemini, and of Converse of Bedrock.
-const INPUT_TOKENS: [&str; 4] = ["input_tokens", "prompt_tokens", "promptTokenCount", "inputTokens"];
-const OUTPUT_TOKENS: [&str; 4] =
-    ["output_tokens", "completion_tokens", "candidatesTokenCount", "outputTokens"];
 
 /// The first status code of HTTP that is an error.
 const FIRST_ERROR_STATUS: f64 = 400.0;
@@ -82,8 +78,6 @@ struct Sums {
     input: OptionalSum,
     output: OptionalSum,
     cost: OptionalSum,
-    errors: usize,
-    tool_calls: usize,
 }
 
 impl Sums {
@@ -101,8 +95,6 @@ impl Sums {
             if is_known { sum.add(number) } else { sum.add_required(number) }
         }
         self.cost.add(COSTS.iter().find_map(|names| at(step, names).and_then(parse_millionths)));
-        self.errors += usize::from(is_error(step));
-        self.tool_calls += usize::from(step_type(step) == "tool.request");
     }
 
     fn describe(self, draft: &mut Draft) {
@@ -112,8 +104,6 @@ impl Sums {
         draft.number(AttributeInfo::LATENCY_MS, self.latency.sum());
         draft.tokens(self.input.sum(), self.output.sum());
         draft.number(AttributeInfo::COST_USD, self.cost.sum());
-        draft.count(AttributeInfo::ERRORS, self.errors);
-        draft.count(AttributeInfo::TOOL_CALLS, self.tool_calls);
     }
 }
 
@@ -146,9 +136,8 @@ pub(super) fn is_error(step: &Value<'_>) -> bool {
 
 /// Returns the numbers of input tokens and of output tokens that a step states.
 pub(super) fn tokens(step: &Value<'_>) -> [Option<i64>; 2] {
-    let usage = usage(step);
-    [INPUT_TOKENS, OUTPUT_TOKENS]
-        .map(|names| names.into_iter().find_map(|name| usage?.get(name).and_then(parse_count)))
+    let stated = usage(step).map(tokens_of_usage).unwrap_or_default();
+    stated.map(|number| number.and_then(|number| i64::try_from(number).ok()))
 }
 
 /// Returns the object with the numbers of tokens of a model response.
@@ -203,14 +192,13 @@ mod tests {
     use crate::digest::{CoreHash, Digest};
     use crate::json::reader::{self, Limits};
 
-    /// Returns the circumstances of a run with these steps, without its errors and tool calls if there are none.
+    /// Returns the circumstances of a run with these steps.
     fn described(steps: &Json) -> Vec<String> {
         let text = json!({"payload": {"run": {"steps": steps}}}).to_string();
         let root = reader::read(text.as_bytes(), &Limits::default()).unwrap();
         let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
         describe(&root, crate::formats::rpk::envelope::steps(&root), &mut draft);
-        let attributes = draft.attributes.iter().filter(|attribute| attribute.value != "0");
-        attributes.map(|attribute| format!("{} {}", attribute.name, attribute.value)).collect()
+        draft.attributes.iter().map(|attribute| format!("{} {}", attribute.name, attribute.value)).collect()
     }
 
     #[test]
@@ -238,7 +226,7 @@ mod tests {
         let all = described(&json!([counted, embedding]));
         assert_eq!(all, ["latency_ms 9", "tokens_input 5", "tokens_output 1", "tokens 6"]);
         let failed = response(json!({"error": "no"}), json!(null));
-        let expected = ["latency_ms 4", "tokens_input 3", "tokens_output 1", "tokens 4", "errors 1"];
+        let expected = ["latency_ms 4", "tokens_input 3", "tokens_output 1", "tokens 4"];
         assert_eq!(described(&json!([counted, failed])), expected);
         for other in [json!({"text": "a"}), json!({"usage": null}), json!({"usage": [1]})] {
             assert_eq!(described(&json!([counted, response(other, json!(null))])), [""; 0]);
@@ -266,25 +254,6 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_events_and_responses_that_state_one() {
-        let errors = json!([
-            {"type": "error.event"},
-            {"type": "model.response", "output": {"error": {"message": "no"}}},
-            {"type": "tool.response", "output": {"error": "no"}},
-            {"type": "tool.response", "output": {"status_code": 503}},
-        ]);
-        assert_eq!(described(&errors), ["errors 4"]);
-        let none = json!([
-            {"type": "model.response", "output": {"error": null}},
-            {"type": "model.response", "output": {"error": ""}},
-            {"type": "tool.response", "output": {"status_code": 302, "error": false}},
-            {"type": "tool.request", "output": {"status_code": 500}},
-            {"type": "model.request", "output": {"error": "no"}},
-        ]);
-        assert_eq!(described(&none), ["tool_calls 1"]);
-    }
-
-    #[test]
     fn hosts_are_those_of_absolute_urls() {
         for (url, host) in [
             ("https://API.example.com/v1?x=//y", Some("api.example.com")),
@@ -302,11 +271,10 @@ mod tests {
         }
         let step = json!([{"type": "tool.request", "input": {"method": "get", "url": "https://a.b/"},
             "metadata": {"method": "GET", "url": "https://a.b/"}}]);
-        let expected =
-            ["http_host a.b", "http_method GET", "http_host a.b", "http_method GET", "tool_calls 1"];
+        let expected = ["http_host a.b", "http_method GET", "http_host a.b", "http_method GET"];
         assert_eq!(described(&step), expected);
         // Arguments of tools have such names too.
         let tool = json!([{"type": "tool.request", "input": {"method": "fast", "tool": "sort"}}]);
-        assert_eq!(described(&tool), ["tool_calls 1"]);
+        assert_eq!(described(&tool), [""; 0]);
     }
 }

@@ -3,13 +3,17 @@
 
 mod attributes;
 mod calls;
+mod compared;
+pub(crate) mod conversation;
 mod envelope;
 mod exchanges;
+mod messages;
 mod metrics;
 mod pending_requests;
 mod requests;
 mod rules;
 mod run_events;
+mod run_facts;
 mod texts;
 mod transcript;
 
@@ -182,6 +186,7 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     draft.state_creation(times, MissingOffset::Unknown);
     draft.count(STEPS, steps.len());
     metrics::describe(root, steps, &mut draft);
+    run_facts::describe(steps, &mut draft);
     draft
 }
 

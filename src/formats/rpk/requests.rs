@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use super::envelope::{at, step_type, steps};
+use super::messages::assembled_text;
 use crate::artifact::{RecordedRequest, RequestVisitor};
 use crate::digest::Digest;
 use crate::json::canonical::rfc8785;
@@ -88,7 +89,7 @@ fn restored_requests(steps: &[Value<'_>]) -> HashMap<usize, (Value<'static>, Str
 }
 
 /// Returns whether the recorder stores each body once.
-fn stores_bodies_once(root: &Value<'_>) -> bool {
+pub(super) fn stores_bodies_once(root: &Value<'_>) -> bool {
     let profile = at(root, &PROFILE).and_then(Value::as_number);
     profile.is_some_and(|profile| profile.as_f64() >= FIRST_PROFILE)
 }
@@ -106,17 +107,24 @@ pub(super) fn complete(root: &mut Value<'_>) {
         {
             *payload = completed;
         }
-        let body = at(step, &["output", "content"]).and_then(Value::as_str);
-        let body = body.and_then(|body| reader::read(body.as_bytes(), &MAX_BODY).ok());
-        let Some(body) = body.filter(|body| body.as_object().is_some()).map(|body| body.to_owned_value())
-        else {
-            continue;
-        };
+        let Some((name, value)) = read_body(step) else { continue };
         if let Some(Value::Object(output)) = step.at_pointer_mut("/output")
-            && !output.contains("output")
+            && !output.contains(name)
         {
-            output.push(Cow::Borrowed("output"), body);
+            output.push(Cow::Borrowed(name), value);
         }
+    }
+}
+
+/// Returns what follows from the body of an answer, as a member of the output: the value of one that is JSON, or the text of a
+/// stream.
+fn read_body(step: &Value<'_>) -> Option<(&'static str, Value<'static>)> {
+    let output = step.get("output")?;
+    let body = output.get("content").and_then(Value::as_str)?;
+    match reader::read(body.as_bytes(), &MAX_BODY) {
+        Ok(body) => body.as_object().is_some().then(|| ("output", body.to_owned_value())),
+        Err(_) if body.len() as u64 > MAX_BODY.bytes => None,
+        Err(_) => Some(("assembled_text", Value::String(Cow::Owned(assembled_text(output)?)))),
     }
 }
 

@@ -5,19 +5,21 @@ use std::borrow::Cow;
 use super::attributes::STEP;
 use super::calls::{URLS, is_of_policy, tools};
 use super::envelope::{at, canonical_members, texts_at};
+use super::messages::{answered, asked};
 use super::pending_requests::RequestMatcher;
 use super::run_events::arguments;
 use super::texts::StepTextRole;
-use super::{exchanges, metrics, requests, texts};
+use super::{compared, exchanges, metrics, requests, texts};
 use crate::artifact::{
     BodyContent, BodyRole, Field, Part, PartKind, Passage, PassageCollector, StepClass, StepVisitor,
     TranscriptStep, differ, same_place, words_of,
 };
+use crate::conversation::message::{ConversationMessage, MessagePart, MessageToolCall, MessageToolResult};
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::canonical::replaykit::{self, VOLATILE_NAMES, VolatilePolicy};
 use crate::json::pointer::Token;
-use crate::json::reader::ReadError;
+use crate::json::reader::{self, Limits, ReadError};
 
 /// The classes of the step types.
 const CLASSES: [(&str, StepClass); 8] = [
@@ -42,7 +44,8 @@ const SUBJECTS: &[&[&str]] = &[
 ];
 
 /// The locations of models.
-const MODELS: &[&[&str]] = &[&["input", "model"], &["metadata", "model"], &["output", "output", "model"]];
+pub(super) const MODELS: &[&[&str]] =
+    &[&["input", "model"], &["metadata", "model"], &["output", "output", "model"]];
 
 /// Calls `visit` with each step.
 pub(super) fn visit(steps: &[Value<'_>], visit: &mut StepVisitor<'_>) {
@@ -229,7 +232,8 @@ const OF_ONE_RUN: [&str; 6] =
 static STEP_PART: PartKind = PartKind {
     is_ephemeral: |at| {
         let covered = |name: &&str| ["type", "input", "output", "metadata"].contains(name);
-        !at.first().and_then(name_of).as_ref().is_none_or(covered) || is_volatile(at)
+        let is_recorded = matches!(at, [Token::Name("output"), Token::Name(compared::RECORDED), ..]);
+        !at.first().and_then(name_of).as_ref().is_none_or(covered) || is_volatile(at) || is_recorded
     },
     canonical,
     describe: |one, _, names| {
@@ -264,12 +268,16 @@ fn canonical(value: &Value<'_>) -> Option<Vec<u8>> {
 
 pub(super) fn parts(document: &[u8]) -> Result<Vec<Part<'_>>, ReadError> {
     let mut root = requests::read_restored(document)?;
+    let are_recorded_calls = requests::stores_bodies_once(&root);
     let steps = root.take(&["payload", "run", "steps"]);
     let environment = ["environment_fingerprint", "runtime_versions"]
         .map(|name| (name, root.take(&["payload", "run", name])));
     let one_of_its_sort = |word: &str| [same_place(&[word]); 2];
     let mut parts = vec![Part::new("run".to_owned(), one_of_its_sort("run"), root, &RUN)];
-    let Some(Value::Array(steps)) = steps else { return Ok(parts) };
+    let Some(Value::Array(mut steps)) = steps else { return Ok(parts) };
+    if are_recorded_calls {
+        compared::compare_messages(&mut steps);
+    }
     for (index, step) in steps.into_iter().enumerate() {
         let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let request = canonical_members(&step, &["type", "input"], VolatilePolicy::Omit).and_then(Result::ok);
@@ -316,6 +324,20 @@ pub(super) fn passages(steps: &[Value<'_>]) -> Vec<Passage> {
         {
             add(field, text.to_owned());
         }
+        for part in tool_parts(step) {
+            match part {
+                MessagePart::ToolCall(MessageToolCall { name, arguments, .. }) => {
+                    add(Field::TOOL, format!("{name}\n{}", words_of_json(&arguments)));
+                }
+                MessagePart::ToolResult(MessageToolResult { parts, .. }) => {
+                    parts
+                        .iter()
+                        .filter_map(MessagePart::as_text)
+                        .for_each(|text| add(Field::OUTPUT, words_of_json(text)));
+                }
+                _ => {}
+            }
+        }
         let step_type = step.get("type").and_then(Value::as_str).unwrap_or_default();
         let carriers = CARRIERS.iter().filter(|_| !has_carried);
         for (_, member, field) in MEMBERS.iter().chain(carriers).filter(|(name, ..)| *name == step_type) {
@@ -324,6 +346,22 @@ pub(super) fn passages(steps: &[Value<'_>]) -> Vec<Passage> {
         }
     }
     passages.into_vec()
+}
+
+/// Returns the calls of tools in an answer, or the results in a request that states only its new messages.
+fn tool_parts(step: &Value<'_>) -> impl Iterator<Item = MessagePart> {
+    let request = requests::prompt_hash(step).and_then(|_| asked(step)).map(|request| request.messages);
+    let answer = answered(step).map(|answer| answer.messages);
+    let parts = |messages: Option<Vec<ConversationMessage>>| {
+        messages.into_iter().flatten().flat_map(|message| message.parts)
+    };
+    let results = parts(request).filter(|part| matches!(part, MessagePart::ToolResult(_)));
+    results.chain(parts(answer).filter(|part| matches!(part, MessagePart::ToolCall(_))))
+}
+
+/// Returns the words of a text, which may be JSON.
+fn words_of_json(text: &str) -> String {
+    reader::read(text.as_bytes(), &Limits::most()).map_or_else(|_| text.to_owned(), |value| words_of(&value))
 }
 
 /// Returns the name and description of a step.
@@ -336,7 +374,6 @@ fn name(step: &Value<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::reader::{self, Limits};
 
     #[test]
     fn steps_are_searched_by_what_they_asked_answered_called_and_are_called() {

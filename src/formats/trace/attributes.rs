@@ -38,8 +38,6 @@ pub(super) const RECORD: Role =
 /// trace.
 pub(super) const EXTENDS: Relation = Relation { name: "extends", dangles: false };
 
-pub(super) const RECORDS_RUN: Relation = Relation { name: "records-run", dangles: true };
-
 const fn role(name: &'static str, group: &'static str) -> Role {
     Role { name, group, unit: "record", relation: None }
 }

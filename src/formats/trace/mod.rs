@@ -14,7 +14,7 @@ use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, Draft, EventVisitor, JoinedDocument, KindInfo, MemberBytes, Mention,
-    MissingOffset, NameHandle, Part, Passage, PredecessorReference, Recognition, Role, StepVisitor,
+    MissingOffset, NameHandle, Part, Passage, PredecessorReference, Recognition, Relation, Role, StepVisitor,
     SuccessorCriteria, document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
@@ -24,8 +24,7 @@ use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_los
 use crate::validation::{Findings, RuleInfo, apply};
 
 use attributes::{
-    CONTROL_ROLES, EXTENDS, HEADER_ROLES, INDEXED, OF_STATES, RECORD, RECORDS, RECORDS_RUN, RESULT_ROLES,
-    STEP_ROLES,
+    CONTROL_ROLES, EXTENDS, HEADER_ROLES, INDEXED, OF_STATES, RECORD, RECORDS, RESULT_ROLES, STEP_ROLES,
 };
 use growth::{Growth, Metrics};
 use record::{Chain, TraceLines, TraceRecord, digest_of};
@@ -172,7 +171,7 @@ fn describe(record: &TraceRecord<'_>, draft: &mut Draft) {
         {
             draft.attribute(name, text);
             if name == "trace_id" {
-                draft.refers_to.push((RECORDS_RUN, NameHandle::new("run", text)));
+                draft.refers_to.push((Relation::RECORDS_RUN, NameHandle::new("run", text)));
             }
         }
     }

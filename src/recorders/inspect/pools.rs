@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::calls::at;
+use crate::json::members::at;
 use crate::json::reader::{Limit, Limits, excerpt};
 use crate::json::{Object, Value};
 use crate::recorders::reading::{Fault, LocatedValue, RecorderResult};

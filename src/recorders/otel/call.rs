@@ -2,9 +2,9 @@
 
 use super::messages::{ai_sdk, in_events, in_parts, logfire, numbered, openinference, parsed, parsed_value};
 use super::{OtelAttributes, OtelSpan};
-use crate::calls::providers::chat::{Chat, TokenCounts};
 use crate::calls::target::ApiTarget;
-use crate::calls::word;
+use crate::conversation::providers::chat::{Chat, TokenCounts};
+use crate::json::members::word;
 use crate::json::{Object, Value};
 use crate::recorders::exchange::{ApiExchange, ImportedExchange, ImportedRequest, ImportedResponse};
 

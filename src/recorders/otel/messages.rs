@@ -4,8 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::OtelAttributes;
-use crate::calls::providers::chat::{Chat, ChatChoice, TokenCounts, message, tool, tool_call, tool_of};
-use crate::calls::{at, events, object, text, word};
+use crate::conversation::events;
+use crate::conversation::providers::chat::{
+    Chat, ChatChoice, TokenCounts, message, tool, tool_call, tool_of,
+};
+use crate::json::members::{at, object, text, word};
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value, compact};
 

@@ -13,8 +13,8 @@ use chrono::{DateTime, Utc};
 use super::binary::base64;
 use super::exchange::{ConvertInput, ImportedRun, ImportedRuns};
 use super::reading::{ConvertError, Fault, LocatedValue, RecorderResult, SHAPE, documents};
-use crate::calls::text;
 use crate::digest::Digest;
+use crate::json::members::text;
 use crate::json::reader::Limits;
 use crate::json::{Number, Object, Value, compact};
 

@@ -230,15 +230,12 @@ struct NamedArtifactRecord {
 }
 
 impl NamedArtifactRecord {
-    /// Returns the only name that the artifact has, or, if it has none, the only one that it refers to.
+    /// Returns the only name that the artifact has, or, if it has none, the first one that it refers to: a session is that of
+    /// each run with its answers.
     fn name(&self) -> Option<&str> {
-        let mut names: Vec<&str> = self.names.own.iter().map(String::as_str).collect();
-        if names.is_empty() {
-            names = self.names.mentioned.iter().map(|mention| mention.handle.as_str()).collect();
-            names.dedup();
-        }
-        match names.as_slice() {
+        match self.names.own.as_slice() {
             [only] => Some(only),
+            [] => self.names.mentioned.iter().map(|mention| mention.handle.as_str()).min(),
             _ => None,
         }
     }

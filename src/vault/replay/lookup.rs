@@ -265,7 +265,8 @@ impl Operation for ResponsesRequest {
 
 impl From<&Exchange> for RecordedResponse {
     fn from(exchange: &Exchange) -> Self {
-        let Exchange { index, responder, prompts, tool, arguments, response, output, is_error } = exchange;
+        let Exchange { index, responder, prompts, tool, arguments, response, output, is_error, .. } =
+            exchange;
         Self {
             index: *index,
             responder: responder.name().to_owned(),

@@ -3,13 +3,18 @@
 use std::collections::VecDeque;
 
 use super::request::{ViewFilter, ViewRequest, located_kind};
-use crate::artifact::Timestamp;
-use crate::calls::conversation::{CallBodies, Conversation, ConversationCall, ConversationReader};
-use crate::calls::message::{ConversationMessage, MessagePart, MessageToolResult};
+use super::step::prompt_texts;
+use crate::artifact::{AttributeInfo, Exchange, Kind, Playback, Timestamp};
 use crate::calls::recorded_run::{self, AnsweredCall, RecordedCalls, RequestRecord, UnansweredCall};
+use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
+use crate::conversation::reader::{
+    CallBodies, CallHead, Conversation, ConversationCall, ConversationReader, DecodedCall, RequestedMessages,
+    decode_text, is_answer_body, read_request,
+};
 use crate::digest::{CoreHash, Digest};
+use crate::formats;
 use crate::json::Value;
-use crate::json::reader::{self, Limits};
+use crate::json::reader::{self, Limits, ReadError};
 use crate::storage::{Snapshot, StoredMember};
 use crate::vault::resolve::LookupError;
 
@@ -39,13 +44,64 @@ pub(super) fn read(
         let members = snapshot.read_members(*part, located.capture.capture)?;
         let [StoredMember { bytes, .. }] = &members[..] else { return Ok(None) };
         let Some(run) = recorded_run::read_all(bytes).filter(|_| kind.name() == recorded_run::KIND) else {
-            return Ok(None);
+            let conversation = read_other(snapshot, kind, *part, bytes)?;
+            return Ok(conversation.map(|conversation| page(conversation, request)));
         };
         let steps = run.steps as u64;
         PartReader::new(snapshot, first_step, run, &mut reader).read(bytes)?;
         first_step += steps;
     }
     Ok(Some(page(reader.finish(), request)))
+}
+
+/// Returns the conversation in an artifact that was not recorded by a gateway or imported; `None` if its kind has none.
+fn read_other(
+    snapshot: &dyn Snapshot,
+    kind: Kind,
+    core: CoreHash,
+    document: &[u8],
+) -> Result<Option<Conversation>, LookupError> {
+    let unreadable = |error: ReadError| LookupError::Unreadable { core, message: error.to_string() };
+    if kind.info().playback != Some(Playback::ByPrompt) {
+        return formats::conversation_of_steps(kind, document).map_err(unreadable);
+    }
+    let exchanges = kind.exchanges(document).map_err(unreadable)?;
+    // Plain texts are read as they are.
+    if !exchanges.iter().any(|exchange| is_answer_body(&exchange.response)) {
+        return Ok(None);
+    }
+    read_session(snapshot, core, &exchanges).map(Some)
+}
+
+/// Returns the conversation of a session, whose prompts are those of the vault, as far as it has them.
+fn read_session(
+    snapshot: &dyn Snapshot,
+    core: CoreHash,
+    exchanges: &[Exchange],
+) -> Result<Conversation, LookupError> {
+    let attributes = snapshot.attributes_of(core)?;
+    let model = attributes.iter().find(|attribute| attribute.name == AttributeInfo::MODEL_ID.name);
+    let model = model.map_or("", |attribute| &attribute.value);
+    let digests: Vec<Digest> = exchanges.iter().flat_map(|exchange| &exchange.prompts).copied().collect();
+    let prompts = prompt_texts(snapshot, &digests, u64::MAX)?;
+    let mut reader = ConversationReader::default();
+    for exchange in exchanges {
+        let head = CallHead { step: exchange.index as u64, model, ..CallHead::default() };
+        let recorded = exchange.prompts.last().and_then(|digest| prompts.get(digest)?.text.as_deref());
+        let read =
+            recorded.and_then(|text| read_request(&reader::read(text.as_bytes(), &Limits::most()).ok()?));
+        let continues = read.is_none();
+        let request = read.unwrap_or_else(|| {
+            let unrecorded = |digest: &Digest| MessagePart::Unrecorded { digest: *digest };
+            let part = recorded.map(MessagePart::text).or_else(|| exchange.prompts.last().map(unrecorded));
+            let parts = part.into_iter().collect();
+            let messages = vec![ConversationMessage::new(MessageRole::User, parts)];
+            RequestedMessages { messages, ..RequestedMessages::default() }
+        });
+        let answer = decode_text(&exchange.response);
+        reader.add_decoded(DecodedCall { head, request, answer, continues, ..DecodedCall::default() });
+    }
+    Ok(reader.finish())
 }
 
 /// Why an answer is not shown that is an attachment.
@@ -113,17 +169,15 @@ impl<'r> PartReader<'r> {
             RecordedOutcome::Answered(call) => call,
             RecordedOutcome::Unanswered(UnansweredCall { request, reason }) => {
                 let model = body.and_then(|body| body.get("model")).and_then(Value::as_str);
-                self.reader.add(&CallBodies {
+                let head = CallHead {
                     step,
                     provider: &request.provider,
                     endpoint: &request.endpoint,
                     model: model.unwrap_or(&request.endpoint),
-                    requested_at: None,
-                    duration_ms: None,
-                    request: body,
-                    answer: None,
                     error: Some(&reason),
-                });
+                    ..CallHead::default()
+                };
+                self.reader.add(&CallBodies { head, request: body, answer: None });
                 return Ok(());
             }
         };
@@ -139,17 +193,17 @@ impl<'r> PartReader<'r> {
         };
         let attached = attached.as_deref().and_then(|bytes| reader::read(bytes, &Limits::most()).ok());
         let AnsweredCall { request, requested_at, latency_ms, model, failure, answer, .. } = &*call;
-        self.reader.add(&CallBodies {
+        let head = CallHead {
             step,
             provider: &request.provider,
             endpoint: &request.endpoint,
             model,
             requested_at: requested_at.map(Timestamp),
             duration_ms: *latency_ms,
-            request: body.or(attached.as_ref()),
-            answer: has_answer.then_some(answer),
             error: failure.as_deref().or((!has_answer).then_some(NOT_STORED)),
-        });
+        };
+        let request = body.or(attached.as_ref());
+        self.reader.add(&CallBodies { head, request, answer: has_answer.then_some(answer) });
         Ok(())
     }
 

@@ -5,10 +5,10 @@ mod request;
 mod step;
 
 pub use crate::artifact::{BodyRole, StepClass};
-pub use crate::calls::conversation::{Conversation, ConversationCall, ConversationThread};
-pub use crate::calls::message::{
+pub use crate::conversation::message::{
     ConversationMessage, MessageMedia, MessagePart, MessageRole, MessageToolCall, MessageToolResult,
 };
+pub use crate::conversation::reader::{Conversation, ConversationCall, ConversationThread};
 use conversation::ConversationPage;
 use request::located_kind;
 pub use request::{ViewFilter, ViewRequest};

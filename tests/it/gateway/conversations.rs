@@ -1,5 +1,7 @@
 //! Recorded runs, read as conversations.
 
+use std::net::SocketAddr;
+
 use serde_json::{Value, json};
 
 use super::client::request;
@@ -7,28 +9,31 @@ use super::upstream::Upstream;
 use super::{GatewayMode, start};
 use crate::sandbox::Sandbox;
 
+/// Sends a request, and returns the message that is the answer.
+fn ask(gateway: SocketAddr, messages: &[Value], status: u16) -> Value {
+    let tools = json!([{"type": "function", "function": {"name": "get_weather"}}]);
+    let body = json!({"model": "m-1", "messages": messages, "tools": tools, "temperature": 0});
+    let line = "POST /openai/v1/chat/completions";
+    let answer = request(gateway, line, &["authorization: Bearer sk-secret"], &body.to_string());
+    let mut message = answer.expect(status).json()["choices"][0]["message"].clone();
+    message["role"] = json!("assistant");
+    message
+}
+
 /// An agent that calls a tool, and a call that fails.
 fn record(sandbox: &Sandbox) {
     let upstream = Upstream::start();
     let gateway = start(sandbox, GatewayMode::Record, &upstream);
-    let ask = |messages: &[Value], status| {
-        let tools = json!([{"type": "function", "function": {"name": "get_weather"}}]);
-        let body = json!({"model": "m-1", "messages": messages, "tools": tools, "temperature": 0});
-        let line = "POST /openai/v1/chat/completions";
-        let answer =
-            request(gateway.address(), line, &["authorization: Bearer sk-secret"], &body.to_string());
-        let mut message = answer.expect(status).json()["choices"][0]["message"].clone();
-        message["role"] = json!("assistant");
-        message
-    };
+    let ask = |messages: &[Value], status| ask(gateway.address(), messages, status);
     let rules: Vec<String> = (0..20).map(|number| format!("rule {number}")).collect();
     let mut messages = vec![
         json!({"role": "system", "content": rules.join("\n")}),
         json!({"role": "user", "content": "briefly: call a tool"}),
     ];
     messages.push(ask(&messages, 200));
-    messages
-        .push(json!({"role": "tool", "tool_call_id": "call-0", "content": r#"{"sky":"clear\u001b[31m"}"#}));
+    messages.push(
+        json!({"role": "tool", "tool_call_id": "call-id-0", "content": r#"{"sky":"clear\u001b[31m"}"#}),
+    );
     messages.push(ask(&messages, 200));
     messages.push(json!({"role": "user", "content": "fail"}));
     ask(&messages, 429);
@@ -88,4 +93,74 @@ fn a_part_of_a_conversation_can_be_read() {
     assert_eq!(call["parameters"], json!({"temperature": "0"}));
     assert_eq!(call["answers"][0]["parts"][0]["arguments"], r#"{"city":"Paris"}"#);
     assert_eq!(answer["conversation"]["threads"], json!([{"parent": null, "calls": 3}]));
+}
+
+/// Records an agent whose answers differ only in ids, times and numbers of tokens.
+fn record_for_certain(sandbox: &Sandbox, upstream: &Upstream, asked: &str) -> String {
+    let gateway = start(sandbox, GatewayMode::Record, upstream);
+    let mut messages = vec![json!({"role": "user", "content": format!("{asked} for certain: call a tool")})];
+    let call = ask(gateway.address(), &messages, 200);
+    let id = call["tool_calls"][0]["id"].clone();
+    messages.push(call);
+    messages.push(json!({"role": "tool", "tool_call_id": id, "content": "{\"sky\":\"clear\"}"}));
+    ask(gateway.address(), &messages, 200);
+    gateway.stop().unwrap();
+    sandbox.run(["find", "runs", "--limit", "1", "--format", "{{core}}"]).expect(0).stdout.trim().to_owned()
+}
+
+#[test]
+fn two_recordings_of_a_deterministic_agent_are_equal() {
+    let sandbox = Sandbox::without_vault();
+    let upstream = Upstream::start();
+    let runs = ["Tell me", "Tell me", "Say"].map(|asked| record_for_certain(&sandbox, &upstream, asked));
+    let [golden, same, other] = &runs;
+    assert_ne!(golden, same);
+    sandbox.run(["diff", "--expect", golden, same]).expect(0);
+    sandbox.run(["diff", "--exact", golden, same]).expect(1);
+    let told = sandbox.run(["diff", "--expect", golden, other]).expect(1).stdout;
+    assert!(told.contains("[-Tell me-]{+Say+} for certain"), "{told}");
+}
+
+#[test]
+fn runs_are_found_by_what_was_said_in_them() {
+    let sandbox = Sandbox::without_vault();
+    let upstream = Upstream::start();
+    let run = record_for_certain(&sandbox, &upstream, "Tell me");
+    let attributes = sandbox.run(["show", &run, "--json"]).expect(0).json().remove(0)["attributes"].clone();
+    let value = |name: &str| {
+        let all = attributes.as_array().unwrap();
+        all.iter().find(|one| one["name"] == name).map(|one| one["value"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(value("tool").as_deref(), Some("get_weather"));
+    assert_eq!(value("tool_calls").as_deref(), Some("1"));
+    assert_eq!(value("errors").as_deref(), Some("0"));
+    assert_eq!(value("finish_reason").as_deref(), Some("stop"));
+    assert_eq!(value("first_prompt").as_deref(), Some("Tell me for certain: call a tool"));
+    assert_eq!(value("last_answer").as_deref(), Some("clear"));
+    for arguments in [
+        &["find", "--tool", "get_weather"][..],
+        &["find", "--attr", "finish_reason=stop"],
+        &["find", "--prompt", "Tell me for certain: call a tool"],
+        &["search", "clear sky"],
+        &["search", "Paris"],
+    ] {
+        let found = sandbox.run([arguments, &["--json"]].concat()).expect(0).json();
+        assert!(found.iter().any(|one| one["core_hash"] == run.as_str()), "{arguments:?}: {found:?}");
+    }
+    let answers =
+        sandbox.run(["find", "--prompt", "Tell me for certain: call a tool", "--answers"]).expect(0).stdout;
+    assert!(answers.contains(r#"get_weather({"city":"Paris"})"#), "{answers}");
+}
+
+#[test]
+fn a_session_is_the_conversation_of_its_run() {
+    let sandbox = Sandbox::without_vault();
+    record_for_certain(&sandbox, &Upstream::start(), "Tell me");
+    let session = sandbox.run(["find", "sessions", "--format", "{{core}}"]).expect(0).stdout;
+    let shown = sandbox.run(["view", session.trim()]).expect(0).stdout;
+    for line in
+        ["user       Tell me for certain: call a tool", "call       get_weather", "result     sky: clear"]
+    {
+        assert_eq!(shown.lines().filter(|found| found.trim() == line).count(), 1, "{line}\n{shown}");
+    }
 }

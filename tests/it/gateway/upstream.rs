@@ -99,9 +99,17 @@ fn answer(out: &mut TcpStream, body: &[u8], number: usize) -> std::io::Result<bo
     let asker = body["messages"].as_array().and_then(|all| all.last()).map(|last| &last["role"]);
     if prompt.contains("call a tool") && asker == Some(&json!("user")) {
         let function = json!({"name": "get_weather", "arguments": "{\"city\": \"Paris\"}"});
-        let call = json!({"id": format!("call-{number}"), "type": "function", "function": function});
+        let call = json!({"id": format!("call-id-{number}"), "type": "function", "function": function});
         let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
         write_whole(out, 200, &json!({"model": body["model"], "choices": [{"message": message}]}))?;
+        return Ok(true);
+    }
+    if prompt.contains("for certain") {
+        let usage = json!({"prompt_tokens": number, "completion_tokens": 1});
+        let choices =
+            json!([{"message": {"role": "assistant", "content": "clear"}, "finish_reason": "stop"}]);
+        let id = format!("answer-{number}");
+        write_whole(out, 200, &json!({"id": id, "created": number, "usage": usage, "choices": choices}))?;
         return Ok(true);
     }
     let text = if prompt.contains("briefly") {

@@ -53,7 +53,9 @@ pub(crate) struct Args {
 
     /// Also compare values that vary between identical runs, and values with the same canonical form, such as different
     /// line ends
-    #[arg(long)]
+    ///
+    /// Answers of models that say the same are equal without it, whatever their ids, times and numbers of tokens.
+    #[arg(long, visible_alias = "exact")]
     all: bool,
 
     /// Show only the first difference

@@ -99,6 +99,9 @@ fn print_part(
             let vectors = format!("{} of {}", counted(*count, "vector"), counted(*dimensions, "number"));
             printer.labeled(label, &[format!("{FAINT}{vectors}{FAINT:#}")])
         }
+        MessagePart::Unrecorded { digest } => {
+            printer.labeled(label, &[format!("{FAINT}not recorded, {digest}{FAINT:#}")])
+        }
         MessagePart::Other { value } => text(printer, label, value, Style::new(), most),
     }
 }

@@ -31,13 +31,12 @@ use crate::cli::output::{json, links, terminal};
 
 /// Read an artifact as a transcript
 ///
-/// Prints a run as the conversation of an agent with models: of each call the messages that are new, the answer, and the
-/// calls of tools with their results, if the run has the bodies of its calls, as those of the gateway and of imports do.
-/// Otherwise, or with --raw, prints its steps with their times, prompts, responses, tool calls and errors; the
-/// interactions of a session; the records of a trace with the states between them; the effects and refs of a contract;
-/// the files of a pack; or an attachment. A session records only the hashes of its prompts: their texts are looked up in runs and attachments, and
-/// the output says where each was found. Long texts are shortened unless --full is given. Exit status 1 if no step
-/// matches --from, --to and --only.
+/// Prints a run or a session as the conversation of an agent with models: of each call the messages that are new, the
+/// answer, and the calls of tools with their results. Otherwise, or with --raw, prints the steps of a run with their times,
+/// prompts, responses, tool calls and errors; the interactions of a session; the records of a trace with the states between
+/// them; the effects and refs of a contract; the files of a pack; or an attachment. A session records only the hashes of its
+/// prompts: their texts are looked up in runs and attachments, and --raw says where each was found. Long texts are shortened
+/// unless --full is given. Exit status 1 if no step matches --from, --to and --only.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {

@@ -9,8 +9,8 @@ use super::decoding::{
     media, parameters, parts, role, tool_call, tool_names,
 };
 use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, Provider};
-use crate::calls::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
-use crate::calls::{integer, object, text, word};
+use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
+use crate::json::members::{integer, object, text, word};
 use crate::json::{Object, Value, compact};
 
 /// Members of requests that do not change the answer. Codex sends `client_metadata`.
@@ -59,6 +59,7 @@ pub(super) const OPENAI: Provider = Provider {
     path_of_bodies,
     names: MemberRoles {
         conversation: &["messages", "input", "prompt"],
+        generated: &["id", "call_id", "item_id", "response_id", "encrypted_content"],
         messages: &[
             "content",
             "delta",
@@ -534,10 +535,10 @@ fn answered_response(decoder: &mut AnswerDecoder, response: &Value<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::assembled::read;
-    use crate::calls::assembled::testing::{answer, failure, stream, texts, usage};
-    use crate::calls::providers::AnswerFailure;
-    use crate::calls::providers::chat::{TokenCounts, message, tool_call};
+    use crate::conversation::assembled::read;
+    use crate::conversation::assembled::testing::{answer, failure, stream, texts, usage};
+    use crate::conversation::providers::AnswerFailure;
+    use crate::conversation::providers::chat::{TokenCounts, message, tool_call};
 
     fn chat(is_stream: bool) -> Chat {
         let calls = vec![tool_call("c", "weather", &object([("city", text("Paris"))]))];

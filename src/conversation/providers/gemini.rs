@@ -11,8 +11,8 @@ use super::decoding::{
 use super::provider::{
     AnswerForm, ChatForm, ChatResponse, Endpoint, MODELS, MemberRoles, MetadataForm, Provider,
 };
-use crate::calls::message::{MessagePart, MessageToolResult};
-use crate::calls::{at, integer, object, text, word};
+use crate::conversation::message::{MessagePart, MessageToolResult};
+use crate::json::members::{at, integer, object, text, word};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 
@@ -48,6 +48,7 @@ pub(super) const GEMINI: Provider = Provider {
         end_reasons: &["finishReason"],
         cut_off: &["MAX_TOKENS"],
         tool_values: &["args", "functionCall", "functionResponse"],
+        generated: &["responseId", "thoughtSignature", "thought_signature"],
         ..MemberRoles::NONE
     },
     answers: AnswerForm { read, usages: &[&["usageMetadata"]], follow, ..AnswerForm::NONE },
@@ -354,9 +355,9 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::assembled::read;
-    use crate::calls::assembled::testing::{answer, failure, stream, texts, usage};
-    use crate::calls::providers::AnswerFailure;
+    use crate::conversation::assembled::read;
+    use crate::conversation::assembled::testing::{answer, failure, stream, texts, usage};
+    use crate::conversation::providers::AnswerFailure;
 
     #[test]
     fn chats_become_contents() {

@@ -45,7 +45,7 @@ pub(crate) fn is_cut_off(text: &str) -> bool {
 
 /// Reads a JSON document in which half a character may stand, as it does where a stream splits a surrogate pair. Returns
 /// `None` if it is not JSON, or is not permitted.
-pub(super) fn read(text: &str) -> Option<Value<'_>> {
+pub(crate) fn read(text: &str) -> Option<Value<'_>> {
     match reader::read(text.trim().as_bytes(), &Limits::most()) {
         Ok(value) => Some(value),
         Err(error) if error.defect == Defect::Surrogate => {
@@ -58,7 +58,7 @@ pub(super) fn read(text: &str) -> Option<Value<'_>> {
 
 /// Passes the tokens of a JSON document to `add`, with what `new` returns, and returns that. It takes little memory beside the
 /// document, and returns `None` where [`read`] does.
-pub(super) fn collect<'b, T>(
+pub(crate) fn collect<'b, T>(
     text: &'b str,
     new: impl Fn() -> T,
     add: impl Fn(&mut T, JsonToken<'b>),
@@ -96,7 +96,7 @@ fn half(character: char) -> Option<u32> {
 }
 
 /// Returns a text with the surrogate pairs of which it has the halves one after the other. Other halves become U+FFFD.
-pub(super) fn with_characters(text: String) -> String {
+pub(crate) fn with_characters(text: String) -> String {
     if !text.chars().any(|character| half(character).is_some()) {
         return text;
     }
@@ -144,7 +144,7 @@ fn with_halves(text: &str) -> String {
 }
 
 /// Returns a JSON text in which the code points that stand for halves are the escapes that [`read`] found in their place.
-pub(super) fn with_escaped_halves(text: String) -> String {
+pub(crate) fn with_escaped_halves(text: String) -> String {
     if !text.chars().any(|character| half(character).is_some()) {
         return text;
     }

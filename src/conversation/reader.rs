@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::assembled;
-use super::call::{CallResponse, ResponseForm};
 use super::events::{self, StreamEvent};
 use super::message::{ConversationMessage, MessagePart, MessageRole, MessageToolCall, MessageToolResult};
-use super::providers::{AnswerDecoder, AnsweredMessages, PROVIDERS, RequestedMessages, normalized, number};
+use super::providers::{AnswerDecoder, PROVIDERS, normalized, number};
+
+pub(crate) use super::providers::{AnsweredMessages, RequestedMessages};
+use super::response::{CallResponse, ResponseForm, RetryHeaders};
 use crate::artifact::Timestamp;
 use crate::json::Value;
 
@@ -71,18 +73,36 @@ pub struct Conversation {
 
 /// A call with its bodies.
 pub(crate) struct CallBodies<'b> {
+    pub(crate) head: CallHead<'b>,
+    /// The body of the request, if it is recorded as JSON.
+    pub(crate) request: Option<&'b Value<'b>>,
+    /// The answer, if there is one.
+    pub(crate) answer: Option<&'b CallResponse>,
+}
+
+/// What is recorded of a call beside its bodies.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct CallHead<'b> {
     pub(crate) step: u64,
     pub(crate) provider: &'b str,
     pub(crate) endpoint: &'b str,
     pub(crate) model: &'b str,
     pub(crate) requested_at: Option<Timestamp>,
     pub(crate) duration_ms: Option<u64>,
-    /// The body of the request, if it is recorded as JSON.
-    pub(crate) request: Option<&'b Value<'b>>,
-    /// The answer, if there is one.
-    pub(crate) answer: Option<&'b CallResponse>,
     /// Why there is no answer, if the recorder states it.
     pub(crate) error: Option<&'b str>,
+}
+
+/// A call whose bodies are decoded.
+#[derive(Default)]
+pub(crate) struct DecodedCall<'b> {
+    pub(crate) head: CallHead<'b>,
+    pub(crate) request: RequestedMessages,
+    pub(crate) answer: AnsweredMessages,
+    /// Numbers of tokens in the request and in the answer.
+    pub(crate) tokens: [Option<u64>; 2],
+    /// Whether it is in the thread of the call before it, although its request does not show that.
+    pub(crate) continues: bool,
 }
 
 /// Members of usages with the number of tokens of requests, and of answers.
@@ -91,42 +111,85 @@ const TOKENS_IN: &[&str] =
 const TOKENS_OUT: &[&str] =
     &["completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens", "eval_count"];
 
+/// Returns the numbers of tokens in the request and in the answer that a usage states.
+pub(crate) fn tokens(usage: &Value<'_>) -> [Option<u64>; 2] {
+    [TOKENS_IN, TOKENS_OUT].map(|names| names.iter().find_map(|name| number(usage, name)))
+}
+
+/// Returns what a request asks; `None` if it is in no known form.
+pub(crate) fn read_request(body: &Value<'_>) -> Option<RequestedMessages> {
+    // Others extend the form of the first one.
+    PROVIDERS.iter().rev().find_map(|provider| (provider.messages.request)(body))
+}
+
 /// Returns what a request asks. One in no known form is a message with its body.
 fn decode_request(body: &Value<'_>) -> RequestedMessages {
-    // Others extend the form of the first one.
-    let read = PROVIDERS.iter().rev().find_map(|provider| (provider.messages.request)(body));
-    read.unwrap_or_else(|| RequestedMessages {
+    read_request(body).unwrap_or_else(|| RequestedMessages {
         messages: vec![ConversationMessage::new(MessageRole::User, vec![MessagePart::other(body)])],
         ..RequestedMessages::default()
     })
 }
 
-/// Returns what an answer says. One in no known form is a message with its body.
-fn decode_answer(answer: &CallResponse) -> AnsweredMessages {
+/// Adds a body in one piece, or an event of a stream.
+fn read_document(decoder: &mut AnswerDecoder, document: &Value<'_>) {
+    match document {
+        // Gemini sends a stream as an array of events.
+        Value::Array(events) => events.iter().for_each(|event| read_document(decoder, event)),
+        document => {
+            PROVIDERS.iter().rev().any(|provider| (provider.messages.answer)(decoder, document));
+        }
+    }
+}
+
+/// Returns what the body of an answer says, if it is in a known form.
+pub(crate) fn read_answer(body: &Value<'_>) -> Option<AnsweredMessages> {
     let mut decoder = AnswerDecoder::default();
-    let mut read = |document: &Value<'_>| {
-        PROVIDERS.iter().rev().any(|provider| (provider.messages.answer)(&mut decoder, document));
-    };
+    read_document(&mut decoder, body);
+    Some(decoder.finish(events::with_characters)).filter(AnsweredMessages::says_something)
+}
+
+/// Returns what an answer says. One in no known form is a message with its body.
+pub(crate) fn decode_answer(answer: &CallResponse) -> AnsweredMessages {
+    let mut decoder = AnswerDecoder::default();
+    let mut is_json = true;
     match answer.form() {
         ResponseForm::Stream => events::visit(&answer.body, false, |event| {
             if let StreamEvent::Json(_, document) = event {
-                read(&document);
+                read_document(&mut decoder, &document);
             }
         }),
         ResponseForm::Whole => match events::read(answer.body.trim_start_matches('\u{feff}')) {
-            // Gemini sends a stream as an array of events.
-            Some(Value::Array(events)) => events.iter().for_each(read),
-            Some(document) => read(&document),
-            None => {}
+            Some(document) => read_document(&mut decoder, &document),
+            None => is_json = false,
         },
     }
-    let is_success = answer.has_success_status() && !answer.body.trim().is_empty();
     let mut said = decoder.finish(events::with_characters);
-    if said.messages.is_empty() && is_success && said.finish_reason.is_none() {
-        let parts = vec![MessagePart::Other { value: normalized(&answer.body) }];
-        said.messages.push(ConversationMessage::new(MessageRole::Assistant, parts));
+    let has_content = answer.has_success_status() && !answer.body.trim().is_empty();
+    if has_content && !said.says_something() {
+        let part = if is_json {
+            MessagePart::Other { value: normalized(&answer.body) }
+        } else {
+            MessagePart::text(answer.body.as_str())
+        };
+        said.messages.push(ConversationMessage::new(MessageRole::Assistant, vec![part]));
     }
     said
+}
+
+/// Returns whether a text is the body of an answer in a known form, in one piece or as a stream.
+pub(crate) fn is_answer_body(text: &str) -> bool {
+    events::begins_as_events(text) || events::read(text).as_ref().and_then(read_answer).is_some()
+}
+
+/// Returns what a text that was answered says: the body of an answer, or plain text.
+pub(crate) fn decode_text(text: &str) -> AnsweredMessages {
+    decode_answer(&CallResponse {
+        status: 200,
+        content_type: None,
+        retry: RetryHeaders::default(),
+        body: text.to_owned(),
+        chunks: Vec::new(),
+    })
 }
 
 /// Reads a conversation, call by call.
@@ -159,16 +222,28 @@ struct PartAddress {
 impl ConversationReader {
     /// Adds the next call.
     pub(crate) fn add(&mut self, call: &CallBodies<'_>) {
-        let RequestedMessages { messages, tools, parameters, previous_answer } =
-            call.request.map(decode_request).unwrap_or_default();
         let content = call.answer.map(assembled::read_without_texts);
-        let AnsweredMessages { messages: answers, finish_reason, id } =
-            call.answer.map(decode_answer).unwrap_or_default();
-        let failure = content.as_ref().and_then(|content| content.failure.as_ref());
-        let usage = content.as_ref().and_then(|content| content.usage.as_ref());
-        let tokens = |names: &[&str]| names.iter().find_map(|name| number(usage?, name));
+        let failure = content.as_ref().and_then(|content| content.failure.as_ref()).map(ToString::to_string);
+        self.add_decoded(DecodedCall {
+            head: CallHead { error: failure.as_deref().or(call.head.error), ..call.head },
+            request: call.request.map(decode_request).unwrap_or_default(),
+            answer: call.answer.map(decode_answer).unwrap_or_default(),
+            tokens: content.and_then(|content| content.usage).as_ref().map(tokens).unwrap_or_default(),
+            continues: false,
+        });
+    }
+
+    /// Adds the next call, whose bodies are decoded.
+    pub(crate) fn add_decoded(&mut self, call: DecodedCall<'_>) {
+        let DecodedCall { head, request, answer, tokens: [tokens_in, tokens_out], continues } = call;
+        let RequestedMessages { messages, tools, parameters, previous_answer } = request;
+        let AnsweredMessages { messages: answers, finish_reason, id } = answer;
         let keys: Vec<i64> = messages.iter().map(ConversationMessage::key).collect();
-        let ThreadPlace { thread, repeated } = self.place(&messages, &keys, previous_answer.as_deref());
+        let last = self.read.calls.last().filter(|_| continues);
+        let ThreadPlace { thread, repeated } = match last.and_then(|call| usize::try_from(call.thread).ok()) {
+            Some(thread) => ThreadPlace { thread, repeated: 0 },
+            None => self.place(&messages, &keys, previous_answer.as_deref()),
+        };
         if let Some(state) = self.states.get_mut(thread) {
             state.history = keys;
             state.history.extend(answers.iter().map(ConversationMessage::key));
@@ -178,24 +253,32 @@ impl ConversationReader {
             thread.calls += 1;
         }
         self.read.calls.push(ConversationCall {
-            step: call.step,
+            step: head.step,
             thread: thread as u64,
-            provider: call.provider.to_owned(),
-            endpoint: call.endpoint.to_owned(),
-            model: call.model.to_owned(),
-            requested_at: call.requested_at,
-            duration_ms: call.duration_ms,
+            provider: head.provider.to_owned(),
+            endpoint: head.endpoint.to_owned(),
+            model: head.model.to_owned(),
+            requested_at: head.requested_at,
+            duration_ms: head.duration_ms,
             repeated: repeated as u64,
             messages: messages.into_iter().skip(repeated).collect(),
             answers,
             tools,
             parameters,
-            tokens_in: tokens(TOKENS_IN),
-            tokens_out: tokens(TOKENS_OUT),
+            tokens_in,
+            tokens_out,
             finish_reason,
-            error: failure.map(ToString::to_string).or_else(|| call.error.map(str::to_owned)),
+            error: head.error.map(str::to_owned),
         });
         self.pair_results(thread);
+    }
+
+    /// Adds a call of a tool that is recorded apart from the answers of models, after the last call of a model.
+    pub(crate) fn add_tool_call(&mut self, call: MessageToolCall) {
+        if let Some(last) = self.read.calls.last_mut() {
+            last.answers
+                .push(ConversationMessage::new(MessageRole::Assistant, vec![MessagePart::ToolCall(call)]));
+        }
     }
 
     /// Returns the conversation.
@@ -326,7 +409,7 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::calls::assembled::testing::answer;
+    use crate::conversation::assembled::testing::answer;
     use crate::json::reader::{self, Limits};
 
     /// Returns the conversation of calls, each a request and a response.
@@ -335,17 +418,8 @@ mod tests {
         for (step, (request, answer)) in (0..).zip(calls) {
             let request = request.to_string();
             let request = reader::read(request.as_bytes(), &Limits::default()).unwrap();
-            reader.add(&CallBodies {
-                step,
-                provider: "p",
-                endpoint: "e",
-                model: "m",
-                requested_at: None,
-                duration_ms: None,
-                request: Some(&request),
-                answer: Some(answer),
-                error: None,
-            });
+            let head = CallHead { step, provider: "p", endpoint: "e", model: "m", ..CallHead::default() };
+            reader.add(&CallBodies { head, request: Some(&request), answer: Some(answer) });
         }
         reader.finish()
     }
@@ -377,6 +451,7 @@ mod tests {
                 format!("? = {}", result.parts.iter().map(self::part).collect::<String>())
             }
             MessagePart::Embeddings { count, dimensions } => format!("{count}x{dimensions}"),
+            MessagePart::Unrecorded { digest } => digest.to_string(),
             MessagePart::Other { value } => format!("other {value}"),
         }
     }
@@ -697,7 +772,7 @@ mod tests {
             described(&found),
             [
                 r#"0 U:other {"unknown":1} A:other {"other":[2]}"#,
-                r#"1 U:other {"type":"video","v":3} A:other text"#
+                r#"1 U:other {"type":"video","v":3} A:text"#
             ]
         );
     }

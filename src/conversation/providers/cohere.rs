@@ -7,9 +7,9 @@ use super::decoding::{
 };
 use super::openai;
 use super::provider::{AnswerForm, Provider};
-use crate::calls::message::{ConversationMessage, MessagePart, MessageRole};
-use crate::calls::{at, word};
+use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole};
 use crate::json::Value;
+use crate::json::members::{at, word};
 
 pub(super) const COHERE: Provider = Provider {
     name: "cohere",
@@ -121,9 +121,9 @@ fn answered_whole(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::calls::assembled::read;
-    use crate::calls::assembled::testing::{stream, texts, usage};
-    use crate::calls::providers::AnswerFailure;
+    use crate::conversation::assembled::read;
+    use crate::conversation::assembled::testing::{stream, texts, usage};
+    use crate::conversation::providers::AnswerFailure;
 
     #[test]
     fn answers_are_read() {

@@ -85,6 +85,8 @@ pub(crate) struct MemberRoles {
     pub(crate) cut_off: &'static [&'static str],
     /// Members of a conversation in which everything is what a tool is called with, or returned.
     pub(crate) tool_values: &'static [&'static str],
+    /// Members of answers with values that differ in every answer, and that later requests repeat.
+    pub(crate) generated: &'static [&'static str],
 }
 
 /// Where the answers of an API state their content.
@@ -183,6 +185,7 @@ impl MemberRoles {
         end_reasons: &[],
         cut_off: &[],
         tool_values: &[],
+        generated: &[],
     };
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::calls::message::{ConversationMessage, MessageMedia, MessagePart, MessageRole, MessageToolCall};
-use crate::calls::word;
+use crate::conversation::message::{
+    ConversationMessage, MessageMedia, MessagePart, MessageRole, MessageToolCall,
+};
+use crate::json::members::word;
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value, compact};
 
@@ -38,6 +40,13 @@ pub(crate) struct AnsweredMessages {
     pub(crate) messages: Vec<ConversationMessage>,
     pub(crate) finish_reason: Option<String>,
     pub(crate) id: Option<String>,
+}
+
+impl AnsweredMessages {
+    /// Returns whether there is a message, or the reason for which there is none.
+    pub(crate) fn says_something(&self) -> bool {
+        !self.messages.is_empty() || self.finish_reason.is_some()
+    }
 }
 
 /// The type of a part that a stream states in pieces.

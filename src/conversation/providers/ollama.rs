@@ -6,9 +6,9 @@ use super::decoding::{
 };
 use super::openai;
 use super::provider::{AnswerForm, MemberRoles, Provider};
-use crate::calls::message::{ConversationMessage, MessagePart, MessageRole};
-use crate::calls::word;
+use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole};
 use crate::json::Value;
+use crate::json::members::word;
 
 pub(super) const OLLAMA: Provider = Provider {
     name: "ollama",
@@ -67,9 +67,9 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::calls::assembled::read;
-    use crate::calls::assembled::testing::{answer, failure, stream, texts, usage};
-    use crate::calls::providers::AnswerFailure;
+    use crate::conversation::assembled::read;
+    use crate::conversation::assembled::testing::{answer, failure, stream, texts, usage};
+    use crate::conversation::providers::AnswerFailure;
 
     #[test]
     fn answers_are_read() {

@@ -146,12 +146,12 @@ fn called(name: &str) -> Option<&'static Provider> {
 mod tests {
     use super::chat::TokenCounts;
     use super::*;
-    use crate::calls::assembled::testing::{answer, usage};
+    use crate::conversation::assembled::testing::{answer, usage};
 
     #[test]
     fn embeddings_are_mapped_where_no_other_form_is_known() {
         let embedding = |provider: &str| {
-            let messages = vec![chat::message("user", crate::calls::text("hi"), Vec::new(), None)];
+            let messages = vec![chat::message("user", crate::json::members::text("hi"), Vec::new(), None)];
             let formed = FormedChat::embedding(&Chat { messages, ..Chat::sample(provider, false) });
             formed.map(|formed| formed.path)
         };

@@ -61,6 +61,11 @@ pub enum MessagePart {
         /// Number of numbers of each.
         dimensions: u64,
     },
+    /// What is recorded as its digest alone.
+    Unrecorded {
+        /// The SHA-256 of its bytes.
+        digest: Digest,
+    },
     /// A part of another type, as it was sent.
     Other {
         /// The JSON of the part, without white space, or a text that is not JSON.
@@ -135,6 +140,14 @@ impl MessagePart {
     /// Creates a part of a type that is not known.
     pub(crate) fn other(value: &Value<'_>) -> Self {
         Self::Other { value: compact::text(value) }
+    }
+
+    /// Returns the text that it says, if it is one.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text } | Self::Refusal { text } => Some(text),
+            _ => None,
+        }
     }
 
     fn add_key(&self, key: &mut String) {

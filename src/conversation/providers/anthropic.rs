@@ -11,8 +11,8 @@ use super::decoding::{
     media, parameters, parts, said_message, tool_call, tool_names,
 };
 use super::provider::{AnswerForm, ChatForm, ChatResponse, Endpoint, MemberRoles, MetadataForm, Provider};
-use crate::calls::message::{MessagePart, MessageToolResult};
-use crate::calls::{integer, object, text, word};
+use crate::conversation::message::{MessagePart, MessageToolResult};
+use crate::json::members::{integer, object, text, word};
 use crate::json::{Value, compact};
 
 /// Members of requests that do not change the answer.
@@ -46,6 +46,7 @@ pub(super) const ANTHROPIC: Provider = Provider {
         end_reasons: &["stop_reason"],
         cut_off: &["max_tokens", "model_context_window_exceeded"],
         tool_values: &["input"],
+        generated: &["id", "signature"],
         ..MemberRoles::NONE
     },
     answers: AnswerForm {
@@ -381,9 +382,9 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calls::assembled::read;
-    use crate::calls::assembled::testing::{answer, failure, stream, texts, usage};
-    use crate::calls::providers::AnswerFailure;
+    use crate::conversation::assembled::read;
+    use crate::conversation::assembled::testing::{answer, failure, stream, texts, usage};
+    use crate::conversation::providers::AnswerFailure;
 
     #[test]
     fn chats_become_blocks() {

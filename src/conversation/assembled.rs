@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::call::{Call, CallOutcome, CallResponse, ResponseForm};
 use super::events::{self, StreamEvent};
 use super::providers::{
     AnswerContent, AnswerFailure, AnswerReader, answer_forms, number, stated_error, type_of,
 };
-use super::{at, integer};
+use super::response::{CallResponse, ResponseForm};
+use crate::json::members::{at, integer};
 use crate::json::tokens::DocumentBuilder;
 use crate::json::{Object, Value};
 
@@ -18,21 +18,6 @@ impl CallResponse {
     /// type has one. Reads all of the body.
     pub(crate) fn failure(&self) -> Option<AnswerFailure> {
         read_without_texts(self).failure
-    }
-}
-
-impl<R> Call<R> {
-    /// Returns the answer if it is complete, also if it is an error.
-    pub(crate) fn answer(&self) -> Option<&CallResponse> {
-        match &self.outcome {
-            CallOutcome::Answered(answer) => Some(answer),
-            CallOutcome::Failed { .. } => None,
-        }
-    }
-
-    /// Returns the answer if it is complete and not an error.
-    pub(crate) fn success(&self) -> Option<&CallResponse> {
-        self.answer().filter(|answer| answer.failure().is_none())
     }
 }
 
@@ -163,7 +148,7 @@ fn read_tokens(reader: &mut AnswerReader, value: &Value<'_>) {
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
-    use crate::calls::call::RetryHeaders;
+    use crate::conversation::response::RetryHeaders;
     use crate::json::compact;
 
     pub(crate) fn answer(status: u16, content_type: Option<&str>, body: &str) -> CallResponse {

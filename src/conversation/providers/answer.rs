@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::calls::{object, word};
 use crate::json::Value;
+use crate::json::members::{object, word};
 
 /// The content of an answer.
 #[derive(Debug, Default)]

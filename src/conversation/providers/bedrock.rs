@@ -5,15 +5,19 @@ use super::decoding::{
     parts, said_message, tool_call, tool_names,
 };
 use super::provider::{AnswerForm, MemberRoles, Provider};
-use crate::calls::message::{MessagePart, MessageToolResult};
-use crate::calls::{at, word};
+use crate::conversation::message::{MessagePart, MessageToolResult};
 use crate::json::Value;
+use crate::json::members::{at, word};
 
 pub(super) const BEDROCK: Provider = Provider {
     name: "bedrock",
     hosts: &["bedrock-runtime", "bedrock-agent-runtime"],
     paths: &["/converse", "/converse-stream", "/invoke", "/invoke-with-response-stream"],
-    names: MemberRoles { end_reasons: &["stopReason"], ..MemberRoles::NONE },
+    names: MemberRoles {
+        end_reasons: &["stopReason"],
+        generated: &["toolUseId", "signature"],
+        ..MemberRoles::NONE
+    },
     answers: AnswerForm {
         texts: &[&["output", "message", "content"], &["generated_text"], &["results", "0", "outputText"]],
         ..AnswerForm::NONE
@@ -84,7 +88,7 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::calls::assembled::testing::texts;
+    use crate::conversation::assembled::testing::texts;
 
     #[test]
     fn answers_are_read() {

@@ -1,0 +1,13 @@
+//! The conversation of an agent with models, decoded from the bodies of requests and responses in the APIs of their
+//! providers.
+
+#![cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "a gateway uses what imports do not"))]
+
+pub(crate) mod assembled;
+pub(crate) mod comparison;
+pub(crate) mod events;
+pub(crate) mod facts;
+pub mod message;
+pub(crate) mod providers;
+pub mod reader;
+pub(crate) mod response;

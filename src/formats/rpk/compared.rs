@@ -1,0 +1,53 @@
+//! The form in which the steps of recorded calls of models are compared: what was asked and what was answered, without what
+//! differs in every answer.
+
+use std::borrow::Cow;
+
+use super::envelope::{at, step_type};
+use super::messages::{answered, recorded_response};
+use crate::conversation::comparison::GeneratedValues;
+use crate::json::reader::{self, Limits};
+use crate::json::{Object, Value};
+
+/// The member of an output with what was sent, and the one with what it says.
+pub(super) const RECORDED: &str = "recorded";
+const ANSWER: &str = "answer";
+
+/// Members of an output that state what was sent and how long it is.
+const SENT: [&str; 4] = ["content", "output", "assembled_text", "usage"];
+
+/// Puts the steps of recorded calls, whose requests are complete, into the form.
+pub(super) fn compare_messages(steps: &mut [Value<'_>]) {
+    let mut generated = GeneratedValues::default();
+    for step in steps {
+        match step_type(step) {
+            "model.request" => compare_request(step, &generated),
+            "model.response" => compare_answer(step, &mut generated),
+            _ => {}
+        }
+    }
+}
+
+fn compare_request(step: &mut Value<'_>, generated: &GeneratedValues) {
+    let prompt = at(step, &["input", "prompt"]).and_then(Value::as_str);
+    let prompt = prompt.and_then(|text| reader::read(text.as_bytes(), &Limits::most()).ok());
+    let prompt = prompt.map(|prompt| generated.replace_in(prompt.to_owned_value()));
+    if let Some(payload) = step.at_pointer_mut("/input/payload") {
+        *payload = generated.replace_in(std::mem::replace(payload, Value::Null));
+    }
+    if let (Some(prompt), Some(stated)) = (prompt, step.at_pointer_mut("/input/prompt")) {
+        *stated = prompt;
+    }
+}
+
+fn compare_answer(step: &mut Value<'_>, generated: &mut GeneratedValues) {
+    let Some(response) = step.get("output").and_then(recorded_response) else { return };
+    generated.add(&response);
+    let Some(answer) = answered(step).and_then(|answer| answer.comparable()) else { return };
+    let Some(Value::Object(output)) = step.at_pointer_mut("/output") else { return };
+    let (sent, mut kept): (Vec<_>, Vec<_>) =
+        std::mem::take(output).into_members().into_iter().partition(|(name, _)| SENT.contains(&&**name));
+    kept.push((Cow::Borrowed(ANSWER), answer));
+    kept.push((Cow::Borrowed(RECORDED), Value::Object(Object::from_members(sent))));
+    *output = Object::from_members(kept);
+}

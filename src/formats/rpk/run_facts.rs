@@ -1,0 +1,144 @@
+//! The attributes of runs that follow from the messages of their steps.
+
+use std::collections::{HashMap, HashSet};
+
+use super::calls::{CallIds, tools};
+use super::envelope::step_type;
+use super::messages::{answered, asked};
+use super::texts::{self, StepTextRole};
+use super::{exchanges, metrics};
+use crate::artifact::{AttributeInfo, Draft, Responder};
+use crate::conversation::facts::{CalledTool, ConversationFacts};
+use crate::json::Value;
+
+/// Adds the attributes that follow from messages, and the numbers of errors and of calls of tools.
+pub(super) fn describe(steps: &[Value<'_>], draft: &mut Draft) {
+    let mut facts = ConversationFacts::default();
+    for step in steps {
+        match asked(step) {
+            Some(request) => facts.asked(&request.messages),
+            None => texts::carried(step, StepTextRole::Prompts)
+                .last()
+                .into_iter()
+                .for_each(|text| facts.asked_text(text)),
+        }
+        match answered(step) {
+            Some(answer) => facts.answered(&answer),
+            None => {
+                let said = texts::carried(step, StepTextRole::Responses);
+                said.last().into_iter().for_each(|text| facts.answered_text(text));
+            }
+        }
+        if metrics::is_error(step)
+            && let Some(message) = exchanges::message(step)
+        {
+            facts.failed(message);
+        }
+    }
+    let errors = steps.iter().filter(|step| metrics::is_error(step)).count() + facts.failed_results();
+    draft.count(AttributeInfo::ERRORS, errors);
+    let requests = steps.iter().filter(|step| step_type(step) == "tool.request");
+    let unstated = CallsInSteps::new(requests.clone()).without(facts.tool_calls());
+    draft.count(AttributeInfo::TOOL_CALLS, requests.count() + unstated);
+    facts.describe(draft);
+}
+
+/// The calls of tools that are steps of their own.
+struct CallsInSteps<'v> {
+    ids: HashSet<String>,
+    /// Number of calls without ids, by the name of the tool.
+    without_ids: HashMap<&'v str, usize>,
+}
+
+impl<'v> CallsInSteps<'v> {
+    fn new<'a: 'v>(requests: impl Iterator<Item = &'v Value<'a>>) -> Self {
+        let mut calls = Self { ids: HashSet::new(), without_ids: HashMap::new() };
+        for step in requests {
+            match CallIds::from_step(Responder::Tool, step).call {
+                Some(id) => _ = calls.ids.insert(id),
+                None => *calls.without_ids.entry(tools(step).next().unwrap_or_default()).or_default() += 1,
+            }
+        }
+        calls
+    }
+
+    /// Returns the number of these calls that are not steps of their own.
+    fn without(mut self, called: &[CalledTool]) -> usize {
+        let mut is_step = |CalledTool { id, name }: &&CalledTool| {
+            if id.as_ref().is_some_and(|id| self.ids.contains(id)) {
+                return true;
+            }
+            let left = self.without_ids.get_mut(name.as_str()).filter(|left| **left > 0);
+            left.map(|left| *left -= 1).is_some()
+        };
+        called.iter().filter(|call| !is_step(call)).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value as Json, json};
+
+    use super::*;
+    use crate::digest::{CoreHash, Digest};
+    use crate::json::reader::{self, Limits};
+
+    /// Returns the attributes of a run with these steps, without numbers that are 0.
+    fn described(steps: &Json) -> Vec<String> {
+        let text = json!({"payload": {"run": {"steps": steps}}}).to_string();
+        let root = reader::read(text.as_bytes(), &Limits::default()).unwrap();
+        let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
+        describe(crate::formats::rpk::envelope::steps(&root), &mut draft);
+        let attributes = draft.attributes.iter().filter(|attribute| attribute.value != "0");
+        let mut lines: Vec<String> =
+            attributes.map(|attribute| format!("{} {}", attribute.name, attribute.value)).collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    #[test]
+    fn errors_are_events_and_responses_that_state_one() {
+        let errors = json!([
+            {"type": "error.event"},
+            {"type": "model.response", "output": {"error": {"message": "no"}}},
+            {"type": "tool.response", "output": {"error": "no"}},
+            {"type": "tool.response", "output": {"status_code": 503}},
+        ]);
+        assert_eq!(described(&errors), ["error no", "errors 4"]);
+        let none = json!([
+            {"type": "model.response", "output": {"error": null}},
+            {"type": "model.response", "output": {"error": ""}},
+            {"type": "tool.response", "output": {"status_code": 302, "error": false}},
+            {"type": "tool.request", "output": {"status_code": 500}},
+            {"type": "model.request", "output": {"error": "no"}},
+        ]);
+        assert_eq!(described(&none), ["tool_calls 1"]);
+    }
+
+    #[test]
+    fn calls_of_tools_that_are_steps_and_in_answers_count_once() {
+        let call = |id: &str, name: &str| json!({"type": "function_call", "call_id": id, "name": name, "arguments": "{}"});
+        let answer = |calls: Json| json!({"type": "model.response", "output": {"output": {"object": "response", "output": calls}}});
+        let step = |input: Json| json!({"type": "tool.request", "input": input});
+        let steps = json!([
+            answer(json!([call("c1", "shell"), call("c2", "shell")])),
+            step(json!({"call_id": "c1", "tool": "shell"})),
+            step(json!({"tool": "read"})),
+            answer(json!([call("c3", "read"), call("c4", "read")])),
+        ]);
+        assert_eq!(described(&steps), ["tool read", "tool read", "tool shell", "tool shell", "tool_calls 4"]);
+    }
+
+    #[test]
+    fn the_first_prompt_and_the_last_answer_are_those_of_messages() {
+        let steps = json!([
+            {"type": "model.request", "input": {"payload": {"messages": [
+                {"role": "system", "content": "be brief"}, {"role": "user", "content": "one\n  two"}]}}},
+            {"type": "model.response", "output": {"output": {"choices": [
+                {"message": {"role": "assistant", "content": "first"}, "finish_reason": "stop"}]}}},
+            {"type": "model.request", "input": {"prompt": "three"}},
+            {"type": "model.response", "output": "last"},
+        ]);
+        assert_eq!(described(&steps), ["finish_reason stop", "first_prompt one two", "last_answer last"]);
+    }
+}
