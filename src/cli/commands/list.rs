@@ -193,7 +193,7 @@ fn layout(column: ArtifactColumn) -> TextColumn {
     let layout = columns::layout(column);
     match column {
         ArtifactColumn::Created | ArtifactColumn::Age => TextColumn::new(column.name()).whole(),
-        ArtifactColumn::Kind => TextColumn::new(column.name()),
+        ArtifactColumn::Kind => TextColumn::new(column.name()).minor(),
         ArtifactColumn::Attribute(name) if DETAILS.contains(&name) => layout.minor(),
         ArtifactColumn::Short(_) => layout.minor(),
         _ => layout,
