@@ -2,6 +2,7 @@
 
 pub(crate) mod columns;
 pub(crate) mod disk;
+pub(crate) mod entries;
 pub(crate) mod exit;
 pub(crate) mod fields;
 pub(crate) mod fit;
