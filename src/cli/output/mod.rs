@@ -13,6 +13,7 @@ pub(crate) mod matches;
 pub(crate) mod pager;
 pub(crate) mod progress;
 pub(crate) mod report;
+pub(crate) mod run_stats;
 pub(crate) mod stdout;
 pub(crate) mod table;
 pub(crate) mod terminal;
