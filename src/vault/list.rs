@@ -10,6 +10,7 @@ use super::api::{ArtifactSummary, Operation, Timestamp};
 use super::details::{ArtifactDetails, Detail};
 use super::find::{ArtifactFilter, Cursor, FindOrder};
 use super::handle::{Vault, limit_of};
+use super::prices::{ModelPrice, RunTokens};
 use super::query::RunGroups;
 use crate::artifact::AttributeInfo;
 use crate::digest::CoreHash;
@@ -32,6 +33,8 @@ pub struct ListRequest {
     pub attributes: Vec<String>,
     /// The details of each artifact to return.
     pub details: Vec<Detail>,
+    /// The prices by which the costs of runs that state none are computed.
+    pub prices: Vec<ModelPrice>,
     /// Maximum number of rows; unlimited if there is none.
     pub limit: Option<u64>,
     /// The end of the previous page; the first page if there is none.
@@ -61,14 +64,23 @@ impl Operation for ListRequest {
     /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if no kind has one of the attributes
     /// or it has no order, and another one if the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<ListAnswer, StorageError> {
+        self.read(&*vault.snapshot()?)
+    }
+}
+
+impl ListRequest {
+    /// Runs the request on a snapshot, which several pages can share.
+    ///
+    /// # Errors
+    /// Same as [`Operation::run`] of the request.
+    pub(super) fn read(&self, snapshot: &dyn Snapshot) -> Result<ListAnswer, StorageError> {
         for name in &self.attributes {
             formats::attribute(name).ok_or_else(|| super::find::unknown_attribute(name))?;
         }
         let order = self.order.to_order()?;
-        let snapshot = vault.snapshot()?;
         let among = (!self.artifacts.is_empty()).then(|| self.artifacts.clone());
         let filter = storage::Filter { among, ..(&self.filter).into() };
-        Lister { request: self, filter, order, snapshot: &*snapshot }.answer()
+        Lister { request: self, filter, order, snapshot }.answer()
     }
 }
 
@@ -99,7 +111,7 @@ impl Lister<'_> {
         let next = last.map(|last| self.request.order.cursor(self.snapshot, &last.first)).transpose()?;
         let mut rows = Vec::with_capacity(unread.len());
         for batch in unread.chunks(READ.1) {
-            rows.append(&mut read(self.snapshot, batch, &self.request.attributes, &self.request.details)?);
+            rows.append(&mut read(self.snapshot, batch, self.request)?);
         }
         Ok(ListAnswer { rows, next })
     }
@@ -175,6 +187,9 @@ pub struct ListRow {
     pub tokens: Option<i64>,
     /// The costs in US dollars.
     pub cost_usd: Option<f64>,
+    /// Whether the costs are not stated, but computed from the tokens and the prices in the request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cost_computed: bool,
     /// Number of steps that failed or are errors.
     pub errors: Option<i64>,
     /// The result of an export pack.
@@ -207,7 +222,9 @@ impl ListRow {
             "provider" => self.providers.clone(),
             "result" => self.result.iter().cloned().collect(),
             _ => match self.stated_number(name) {
-                Some(number) => vec![number.to_string()],
+                Some(number) => {
+                    formats::attribute(name).and_then(|info| info.values.value(number)).into_iter().collect()
+                }
                 None => self.requested(name).to_vec(),
             },
         }
@@ -222,6 +239,7 @@ impl ListRow {
             "tokens_output" => self.tokens_output,
             "tokens" => self.tokens,
             "errors" => self.errors,
+            "cost_usd" => self.cost_usd.map(millionths),
             // A session has interactions in place of steps.
             _ if name == formats::STEPS.name => self.steps.or(self.interactions),
             _ => None,
@@ -320,6 +338,18 @@ fn largest(attributes: &[AttributeRecord], name: &str) -> Option<i64> {
     named.filter_map(|attribute| attribute.number).max()
 }
 
+/// Returns millionths of a US dollar as US dollars.
+#[expect(clippy::cast_precision_loss, reason = "costs of billions of dollars may be rounded")]
+pub(super) fn usd(millionths: i64) -> f64 {
+    millionths as f64 / 1e6
+}
+
+/// Returns the millionths of US dollars that were made of them: up to billions of dollars, the same.
+#[expect(clippy::cast_possible_truncation, reason = "the number was an integer")]
+fn millionths(usd: f64) -> i64 {
+    (usd * 1e6).round() as i64
+}
+
 fn time(milliseconds: Option<i64>) -> Option<Timestamp> {
     milliseconds.and_then(DateTime::<Utc>::from_timestamp_millis).map(Timestamp)
 }
@@ -338,15 +368,14 @@ struct ListArtifactData {
 fn read(
     snapshot: &dyn Snapshot,
     batch: &[PendingListRow],
-    attributes: &[String],
-    details: &[Detail],
+    request: &ListRequest,
 ) -> Result<Vec<ListRow>, StorageError> {
     let cores: Vec<CoreHash> = batch.iter().flat_map(|row| row.members.iter().copied()).collect();
     let records = snapshot.artifacts(&cores)?;
     let of_artifacts = snapshot.attributes(&cores)?;
     let annotations = snapshot.annotations(&cores)?;
     let names = snapshot.names(&cores)?;
-    let details = ArtifactDetails::read(snapshot, &cores, details)?;
+    let details = ArtifactDetails::read(snapshot, &cores, &request.details)?;
     let mut all: HashMap<CoreHash, ListArtifactData> = HashMap::new();
     let rest = of_artifacts.into_iter().zip(names).zip(annotations.into_iter().zip(details));
     for ((core, record), ((artifact_attributes, names), (annotations, details))) in
@@ -362,14 +391,14 @@ fn read(
             ListArtifactData { record, attributes: artifact_attributes, tags, labels, names, details },
         );
     }
-    let rows = batch.iter().filter_map(|unread| row(unread, &all, attributes));
+    let rows = batch.iter().filter_map(|unread| row(unread, &all, request));
     Ok(rows.collect())
 }
 
 fn row(
     unread: &PendingListRow,
     all: &HashMap<CoreHash, ListArtifactData>,
-    attributes: &[String],
+    request: &ListRequest,
 ) -> Option<ListRow> {
     let members: Vec<&ListArtifactData> = unread.members.iter().filter_map(|core| all.get(core)).collect();
     let row_attributes =
@@ -381,8 +410,13 @@ fn row(
     for Label { key, value, .. } in members.iter().flat_map(|member| &member.labels) {
         labels.entry(key.clone()).or_default().insert(value.clone());
     }
-    #[expect(clippy::cast_precision_loss, reason = "costs of billions of dollars may be rounded")]
-    let cost_usd = number(AttributeInfo::COST_USD).map(|millionths| millionths as f64 / 1e6);
+    let models = row_attributes.texts(AttributeInfo::MODEL_ID.name);
+    let stated_cost = number(AttributeInfo::COST_USD);
+    let tokens = RunTokens {
+        input: number(AttributeInfo::TOKENS_INPUT),
+        output: number(AttributeInfo::TOKENS_OUTPUT),
+    };
+    let cost = stated_cost.or_else(|| ModelPrice::cost_of_run(&request.prices, &models, tokens));
     Some(ListRow {
         artifact: (&members.first()?.record).into(),
         run_id: members.iter().find_map(|member| run_id(&member.names)),
@@ -390,21 +424,22 @@ fn row(
         finished_at: row_attributes.time(AttributeInfo::FINISHED_AT),
         duration_ms: number(AttributeInfo::DURATION_MS),
         latency_ms: number(AttributeInfo::LATENCY_MS),
-        models: row_attributes.texts(AttributeInfo::MODEL_ID.name),
+        models,
         agents: row_attributes.texts("agent"),
         providers: row_attributes.texts("provider"),
         steps: number(formats::STEPS),
         interactions: number(formats::INTERACTIONS),
         tool_calls: number(AttributeInfo::TOOL_CALLS),
-        tokens_input: number(AttributeInfo::TOKENS_INPUT),
-        tokens_output: number(AttributeInfo::TOKENS_OUTPUT),
+        tokens_input: tokens.input,
+        tokens_output: tokens.output,
         tokens: number(AttributeInfo::TOKENS),
-        cost_usd,
+        cost_usd: cost.map(usd),
+        cost_computed: stated_cost.is_none() && cost.is_some(),
         errors: number(AttributeInfo::ERRORS),
         result: row_attributes.texts("result").into_iter().next(),
         tags,
         labels,
-        attributes: attributes.iter().map(|name| row_attributes.all(name)).collect(),
+        attributes: request.attributes.iter().map(|name| row_attributes.all(name)).collect(),
         members: members.iter().map(|member| listed(member, unread)).collect(),
     })
 }

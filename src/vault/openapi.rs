@@ -71,6 +71,7 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::resolve::ResolveRequest>();
     visitor.visit::<super::replay::ResponsesRequest>();
     visitor.visit::<super::rules::RulesRequest>();
+    visitor.visit::<super::run_stats::RunStatsRequest>();
     visitor.visit::<super::search::SearchRequest>();
     visitor.visit::<super::search::SearchIndexRequest>();
     visitor.visit::<super::search::BuildSearchIndexRequest>();

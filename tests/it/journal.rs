@@ -312,3 +312,27 @@ fn times_come_from_the_clock_that_a_test_fixes() {
     let ran = sandbox.run(["log"]).expect(3);
     assert!(ran.stderr.contains("RUNVAULT_TEST_CLOCK is not an RFC 3339 timestamp"), "{}", ran.stderr);
 }
+
+#[test]
+fn the_history_of_an_artifact_begins_with_the_last_change() {
+    let sandbox = eventful();
+    let history = |arguments: &[&str]| {
+        let shown = sandbox.run([&["show"], arguments, &["--history", "--json"]].concat()).expect(0);
+        let entries = shown.json();
+        let mut about = sandbox.run([&["log"], arguments, &["--json"]].concat()).expect(0).json();
+        about.reverse();
+        assert_eq!(entries, about);
+        let actions = entries.iter().map(|entry| entry["entry"]["action"].as_str().unwrap().to_owned());
+        actions.collect::<Vec<_>>()
+    };
+    assert_eq!(history(&["7c8de5910f63"]), ["unlink", "link", "add"]);
+    // It was removed, and before that its tag and its link.
+    let removed = history(&["103ef1c54b58"]);
+    assert_eq!(removed, ["remove", "untag", "unlink", "link", "tag", "unpin", "pin", "untag", "tag", "add"]);
+    let shown = sandbox.run(["show", "7c8de5910f63", "--history"]).expect(0);
+    let lines: Vec<&str> = shown.stdout.lines().collect();
+    assert!(lines[0].contains(" unlink ") && lines[0].contains("by alice"), "{}", shown.stdout);
+    assert!(lines[2].contains(" add ") && lines.len() == 3, "{}", shown.stdout);
+    assert_eq!(shown.stderr, "3 entries\n");
+    sandbox.run(["show", "abcdef", "--history"]).expect(1);
+}

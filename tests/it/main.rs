@@ -76,6 +76,7 @@ mod replay;
 mod resolving;
 mod restoring;
 mod round_trip;
+mod run_stats;
 mod sandbox;
 /// The validator of audits, for the schemas that document the output of commands.
 #[path = "../../src/vault/audit"]

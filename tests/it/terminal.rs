@@ -8,7 +8,7 @@ mod pty;
 
 use std::fmt::Write as _;
 
-use crate::sandbox::{Sandbox, repository, session};
+use crate::sandbox::{Sandbox, repository, run_pack, session};
 use pty::Terminal;
 
 /// What people do all day, on the shipped examples.
@@ -122,6 +122,29 @@ fn a_session_in_color() {
         assert!(screen.contains('\u{1b}'), "there are no colors");
         expect_to_fit(&screen, width.into());
         insta::assert_snapshot!(format!("a_session_in_color_at_{width}_columns"), visible(&screen));
+    }
+}
+
+#[test]
+fn ids_that_begin_alike_stay_distinct() {
+    let sandbox = Sandbox::at("2026-11-21T12:00:00Z");
+    let ids: Vec<String> =
+        (0..9).map(|run| format!("nightly-2026-11-27-agent-{}-{run:04}", ["a", "b"][run % 2])).collect();
+    for id in &ids {
+        let request = serde_json::json!({"type": "model.request",
+            "input": {"model": "a-model-with-a-long-name-2026-11-18", "prompt": id}});
+        let file = sandbox.write(&format!("{id}.rpk"), run_pack(id, &[request]));
+        sandbox.run(["add".as_ref(), file.as_os_str()]).expect(0);
+    }
+    for width in [40, 60, 80, 100, 200] {
+        for command in ["list", "find", "find --columns hash,run_id,model_id,seen"] {
+            let shown = Terminal { width, color: false }.run(&sandbox, command);
+            expect_to_fit(&shown, width.into());
+            for id in &ids {
+                let rows = shown.lines().filter(|line| line.contains(&id[id.len() - 6..]));
+                assert_eq!(rows.count(), 1, "{id} at {width} columns:\n{shown}");
+            }
+        }
     }
 }
 

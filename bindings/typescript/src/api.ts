@@ -1555,6 +1555,8 @@ export interface ListRequest {
   limit?: number | null;
   /** The order of the rows: that of the first matching artifact of each. */
   order?: FindOrder;
+  /** The prices by which the costs of runs that state none are computed. */
+  prices?: Array<ModelPrice>;
 }
 
 /**
@@ -1566,6 +1568,8 @@ export type ListRow = ArtifactSummary & {
   agents: Array<string>;
   /** The requested attributes, by name. */
   attributes: Array<ListAttribute>;
+  /** Whether the costs are not stated, but computed from the tokens and the prices in the request. */
+  cost_computed?: boolean;
   /** The costs in US dollars. */
   cost_usd?: number | null;
   /** The latest creation time. */
@@ -1740,6 +1744,19 @@ export interface MissingReference {
   relation: string;
   /** The role; `None` for names. */
   role?: string | null;
+}
+
+/** The price of a model, for a million tokens. */
+export interface ModelPrice {
+  /** The price of a million input tokens in US dollars. */
+  input: UsdAmount;
+  /**
+   * The id of the model; with `*` at the end, the models whose ids begin with what precedes it. Of several that match,
+   * the whole id counts, otherwise the longest beginning.
+   */
+  model: string;
+  /** The price of a million output tokens in US dollars. */
+  output: UsdAmount;
 }
 
 /** What is similar to the conditions of a filter. */
@@ -2426,6 +2443,68 @@ export interface RunAudit {
   run_id?: string | null;
 }
 
+/** The runs with one value. A run with several values is in the group of each. */
+export type RunGroup = RunTotals & {
+  /** The value. */
+  value: string;
+};
+
+/** What runs are grouped by. */
+export type RunGrouping = {
+  type: "day";
+} | {
+  /** The key. */
+  key: string;
+  type: "label";
+} | {
+  /** The name. */
+  name: string;
+  type: "attribute";
+};
+
+/** Statistics of runs by what they state. */
+export interface RunStatsAnswer {
+  /** The runs with each value: days in their order, other values by the number of runs, most first, and by value. */
+  groups: Array<RunGroup>;
+  /** All runs. */
+  total: RunTotals;
+  /** Number of runs without a value. */
+  without: number;
+}
+
+/** A request for statistics of runs by what they state. */
+export interface RunStatsRequest {
+  /** What runs are grouped by. */
+  by?: RunGrouping;
+  /** What the runs must match. If it names no kinds, it is of all that record what an agent or a model did. */
+  filter?: ArtifactFilter;
+  /** The prices by which the costs of runs that state none are computed. */
+  prices?: Array<ModelPrice>;
+}
+
+/** What some runs state together. What none of them states is `None`. */
+export interface RunTotals {
+  /** The costs in US dollars of the runs of which they are known. */
+  cost_usd?: number | null;
+  /** Number of runs with errors. */
+  failures: number;
+  /**
+   * Half of the runs took at most this number of milliseconds: the latency that they state, otherwise the time from
+   * beginning to end. Rounded down to three digits.
+   */
+  latency_p50_ms?: number | null;
+  /** Of 100 runs, 95 took at most this number of milliseconds. */
+  latency_p95_ms?: number | null;
+  /** Number of runs. */
+  runs: number;
+  /** Number of runs of which the costs are known. */
+  runs_with_cost: number;
+  /** Number of input tokens. */
+  tokens_input?: number | null;
+  /** Number of output tokens. */
+  tokens_output?: number | null;
+}
+
 /** Matching passages. */
 export interface SearchAnswer {
   /** The passages, best first. If too many match to rank them, the newest are first, and all scores are 0. */
@@ -2740,6 +2819,9 @@ export interface UnresolvedRequest {
   role?: string | null;
 }
 
+/** An amount of US dollars. */
+export type UsdAmount = string;
+
 /** What was done with a value of a file. */
 export type ValueOutcome = "not_mapped" | "assumed";
 
@@ -3016,6 +3098,8 @@ export interface Operations {
   "responses": { request: ResponsesRequest; answer: ResponsesAnswer };
   /** List or explain validation rules. */
   "rules": { request: RulesRequest; answer: RulesAnswer };
+  /** Count runs, failures, tokens, latency and costs by model, tool, agent, label or day. */
+  "run-stats": { request: RunStatsRequest; answer: RunStatsAnswer };
   /** Search the text of artifacts. */
   "search": { request: SearchRequest; answer: SearchAnswer };
   /** Return the state of the search index. */

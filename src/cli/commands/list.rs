@@ -12,11 +12,13 @@ use runvault::vault::columns::{ArtifactColumn, ColumnContext};
 use runvault::vault::details::Detail;
 use runvault::vault::find::FindOrder;
 use runvault::vault::list::{ListAnswer, ListRequest, ListRow};
+use runvault::vault::run_stats::RunStatsRequest;
 
 use super::find::conditions::KindFilterArgs;
 use crate::cli::args::completing::CandidateSource;
+use crate::cli::args::grouping::{self, RunGroupingArg};
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::args::{attribute, help};
+use crate::cli::args::{attribute, help, settings};
 use crate::cli::commands::find::SCREENFUL;
 use crate::cli::commands::find::conditions::FindConditionArgs;
 use crate::cli::output::columns;
@@ -24,7 +26,7 @@ use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::hits::LineTemplate;
 use crate::cli::output::stdout::{self, counted};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
-use crate::cli::output::{json, terminal};
+use crate::cli::output::{json, run_stats, terminal};
 
 /// List artifacts, one row per run, with time, model and errors
 ///
@@ -40,6 +42,12 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     conditions: FindConditionArgs,
+
+    /// Print the number of runs, failures, tokens, latency and costs of each value instead: of model, tool, agent, day,
+    /// label:KEY, or an attribute such as provider
+    #[arg(long, value_name = "WHAT", value_parser = grouping::run_grouping, hide_short_help = true,
+        conflicts_with_all = ["flat", "limit", "sort", "columns", "format"])]
+    group_by: Option<RunGroupingArg>,
 
     /// List each artifact in a row of its own
     #[arg(long)]
@@ -75,6 +83,9 @@ const ATTRIBUTES: [&str; 6] = ["run_id", "model_id", "agent", formats::STEPS.nam
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
+        if let Some(group_by) = &self.group_by {
+            return self.print_groups(&vault, group_by);
+        }
         let columns = match &self.format {
             _ if self.json => Vec::new(),
             Some(template) => template.columns().collect(),
@@ -91,6 +102,17 @@ impl Args {
         Ok(if is_empty && request.limit != Some(0) { Status::No } else { Status::Done })
     }
 
+    /// Prints statistics of the runs in place of the runs.
+    fn print_groups(&self, vault: &Vault, group_by: &RunGroupingArg) -> Result<Status, CommandError> {
+        let filter = self.what.filter(vault, &self.conditions)?;
+        let request = RunStatsRequest { filter, by: group_by.grouping.clone(), prices: settings::prices()? };
+        let status = run_stats::print(&group_by.text, &vault.run(&request)?, self.json)?;
+        if status == Status::No {
+            self.conditions.note_near(vault, &request.filter)?;
+        }
+        Ok(status)
+    }
+
     /// Returns the request for what the columns show. JSON has all that rows always have, and no others.
     fn request(&self, vault: &Vault, columns: &[ArtifactColumn]) -> Result<ListRequest, CommandError> {
         let is_for_people = terminal::is_terminal() && !self.json && self.format.is_none();
@@ -105,6 +127,7 @@ impl Args {
             flat: self.flat,
             attributes: attributes.collect(),
             details: Detail::ALL.into_iter().filter(is_shown).collect(),
+            prices: settings::prices()?,
             limit: self.limit.or(is_for_people.then_some(SCREENFUL)),
             ..ListRequest::default()
         })
@@ -193,7 +216,7 @@ fn layout(column: ArtifactColumn) -> TextColumn {
     let layout = columns::layout(column);
     match column {
         ArtifactColumn::Created | ArtifactColumn::Age => TextColumn::new(column.name()).whole(),
-        ArtifactColumn::Kind => TextColumn::new(column.name()),
+        ArtifactColumn::Kind => TextColumn::new(column.name()).minor(),
         ArtifactColumn::Attribute(name) if DETAILS.contains(&name) => layout.minor(),
         ArtifactColumn::Short(_) => layout.minor(),
         _ => layout,

@@ -2,29 +2,23 @@
 
 use std::io::{self, Write};
 
-use anstream::adapter::strip_str;
-use anstyle::Style;
 use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
 use clap::builder::PossibleValuesParser;
 use runvault::Vault;
 use runvault::digest::Digest;
-use runvault::display::escaped;
-use runvault::formats;
 use runvault::vault::api::Timestamp;
 use runvault::vault::journal::{
-    ACTIONS, CatalogCheck, CheckJournalAnswer, CheckJournalRequest, JournalAnswer, JournalEntry,
-    JournalHeadRequest, JournalRequest,
+    ACTIONS, CatalogCheck, CheckJournalAnswer, CheckJournalRequest, JournalAnswer, JournalHeadRequest,
+    JournalRequest,
 };
-use serde_json::{Map, Value};
 
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
-use crate::cli::output::fit::{self, TrailingLayout};
-use crate::cli::output::stdout::{self, BAD, FAINT, HASH, counted};
-use crate::cli::output::{json, report, terminal, time};
+use crate::cli::output::stdout::{self, BAD, HASH, counted};
+use crate::cli::output::{entries, json, report, time};
 
 /// Show the journal of changes to the vault
 ///
@@ -96,7 +90,7 @@ impl Args {
             let JournalAnswer { entries, next } = vault.run(&request)?;
             count += entries.len();
             for entry in &entries {
-                if self.json { json::line(&mut out, entry)? } else { print(&mut out, entry)? }
+                if self.json { json::line(&mut out, entry)? } else { entries::print(&mut out, entry)? }
             }
             request.after = next;
             if next.is_none() {
@@ -105,7 +99,7 @@ impl Args {
         }
         out.flush()?;
         if !self.json {
-            stdout::note(&if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") });
+            entries::note_count(count);
         }
         Ok(if count == 0 && self.limit != Some(0) { Status::No } else { Status::Done })
     }
@@ -120,93 +114,6 @@ impl Args {
         writeln!(stdout::text(), "{HASH}{}{HASH:#}", head.chain)?;
         Ok(Status::Done)
     }
-}
-
-fn print(out: &mut dyn Write, row: &JournalEntry) -> io::Result<()> {
-    let members = &row.entry;
-    let text = |name: &str| members.get(name).and_then(Value::as_str);
-    let action = escaped(text("action").unwrap_or("?")).to_string();
-    let mut said = Vec::new();
-    said.extend(text("actor").map(|actor| format!("by {}", escaped(actor))));
-    said.extend(text("note").or(text("reason")).map(|said| format!("\"{}\"", escaped(said))));
-    let (at, what) = (at(members), what(members));
-    let begin = format!("{:>6} {FAINT}{at}{FAINT:#} {action}", row.seq);
-    let whole = format!("{:>6} {FAINT}{at}{FAINT:#} {action:<7} {what}", row.seq);
-    let said = said.join(" ");
-    let trail = |used| TrailingLayout { used, below: BELOW, least: usize::MAX };
-    if terminal::width().is_none_or(|width| fit::width(&whole) <= width) {
-        write!(out, "{whole}")?;
-        return trail(fit::width(&whole)).write(out, &said, FAINT);
-    }
-    write!(out, "{begin}")?;
-    trail(fit::width(&begin)).write(out, &format!("{} {said}", strip_str(&what)), Style::new())
-}
-
-/// The indent of text that does not fit next to an entry: it is below it, under its time.
-const BELOW: usize = 7;
-
-/// Describes the subject of an entry.
-fn what(members: &Map<String, Value>) -> String {
-    let text = |name: &str| escaped(members.get(name).and_then(Value::as_str).unwrap_or("?")).to_string();
-    let kind = || match members.get("kind").and_then(Value::as_str) {
-        Some(kind) => escaped(formats::bare_noun(kind)).to_string(),
-        None => "?".to_owned(),
-    };
-    let number = |name: &str| members.get(name).and_then(Value::as_u64).unwrap_or(0);
-    let size = |name: &str| stdout::size(number(name));
-    let hash = |name: &str| {
-        let digest = members.get(name).and_then(Value::as_str).and_then(Digest::parse_prefixed);
-        digest.map_or_else(|| "?".to_owned(), |digest| format!("{HASH}{digest:.12}{HASH:#}"))
-    };
-    match members.get("action").and_then(Value::as_str) {
-        Some("add") => format!("{:<11} {} {}", kind(), hash("core"), size("size")),
-        Some("link" | "unlink") => format!("{} {} {}", hash("source"), text("relation"), hash("target")),
-        Some("tag" | "untag") => format!("{} @{}", hash("core"), text("name")),
-        Some("label" | "unlabel") => labels(members),
-        Some("pin" | "unpin") => hash("core"),
-        Some("signature") => {
-            let has_key_id = members.contains_key("key_id");
-            let key_id = if has_key_id { format!(", key id {}", text("key_id")) } else { String::new() };
-            format!("{} of {}: {}{key_id}", hash("capture"), hash("core"), text("state"))
-        }
-        Some("note") if members.contains_key("note") => hash("core"),
-        Some("note") => format!("{} removed", hash("core")),
-        Some("remove") => {
-            let captures = members.get("captures").and_then(Value::as_array).map_or(0, Vec::len);
-            let captures = counted(captures as u64, "capture");
-            format!("{:<11} {} {captures}, {}", kind(), hash("core"), size("size"))
-        }
-        Some("allow-removed") => format!("{:<11} {}", kind(), hash("core")),
-        Some("gc") => format!("{} before, {} after", size("bytes_before"), size("bytes_after")),
-        _ => {
-            let own = |name: &&String| !["action", "actor", "at", "note", "reason"].contains(&name.as_str());
-            let own = members.keys().filter(own).map(|name| format!("{name}={}", members[name]));
-            escaped(&own.collect::<Vec<_>>().join(" ")).to_string()
-        }
-    }
-}
-
-/// Describes an entry about labels, with the first of its artifacts.
-fn labels(members: &Map<String, Value>) -> String {
-    let cores = members.get("cores").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    let first = cores.first().and_then(Value::as_str).and_then(Digest::parse_prefixed);
-    let first = first.map_or_else(|| "?".to_owned(), |digest| format!("{HASH}{digest:.12}{HASH:#}"));
-    let more = match cores.len().saturating_sub(1) as u64 {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let set = members.get("labels").and_then(Value::as_object).into_iter().flatten();
-    let set = set.map(|(key, value)| format!("{}={}", escaped(key), escaped(value.as_str().unwrap_or("?"))));
-    let removed = members.get("keys").and_then(Value::as_array).into_iter().flatten();
-    let removed = removed.map(|key| escaped(key.as_str().unwrap_or("?")).to_string());
-    format!("{first}{more} {}", set.chain(removed).collect::<Vec<_>>().join(", "))
-}
-
-/// Formats the time of an entry.
-fn at(members: &Map<String, Value>) -> String {
-    let text = members.get("at").and_then(Value::as_str).unwrap_or("?");
-    DateTime::parse_from_rfc3339(text)
-        .map_or_else(|_| escaped(text).to_string(), |at| time::display(at.to_utc()))
 }
 
 /// A recorded head of the journal.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use clap::Args as ClapArgs;
+use runvault::Vault;
 use runvault::clock;
 use runvault::display::{brief, escaped};
 use runvault::formats;
@@ -12,6 +13,7 @@ use runvault::storage::{MAX_NOTE_BYTES, TimeBasis};
 use runvault::vault::api::SignatureName;
 use runvault::vault::columns::ColumnContext;
 use runvault::vault::details::{AttributeSummary, CaptureSummary};
+use runvault::vault::journal::{JournalAnswer, JournalRequest};
 use runvault::vault::show::{ArtifactPin, ExtensionSummary, ShowAnswer, ShowRequest};
 
 use crate::cli::args::completing::CandidateSource;
@@ -22,11 +24,11 @@ use crate::cli::output::fields::Fields;
 use crate::cli::output::fit::TrailingLayout;
 use crate::cli::output::hits::LineTemplate;
 use crate::cli::output::stdout::{self, FAINT, HASH, NAME, counted};
-use crate::cli::output::{json, links, matches, report, time};
+use crate::cli::output::{entries, json, links, matches, report, time};
 
 /// Show an artifact's metadata and links
 ///
-/// Prints its kind, attributes, captures, tags, note, labels and links.
+/// Prints its kind, attributes, captures, tags, note, labels and links. With --history, prints what happened to it.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// The artifact: a hash, a prefix of one, a tag, a run id, or latest
@@ -37,7 +39,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", hide_short_help = true)]
     format: Option<LineTemplate>,
 
-    /// Print one JSON document with everything
+    /// Print the journal entries about it instead, newest first; also those about an artifact that was removed
+    #[arg(long, conflicts_with = "format")]
+    history: bool,
+
+    /// Print one JSON document with everything, or one line for each entry of the history
     #[arg(long, conflicts_with = "format")]
     json: bool,
 }
@@ -45,6 +51,9 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
+        if self.history {
+            return self.print_history(&vault);
+        }
         let artifact = self.hash.locate(&vault)?.artifact.core;
         let description = vault.run(&ShowRequest { artifact })?;
         if let Some(template) = &self.format {
@@ -58,6 +67,36 @@ impl Args {
             print(&mut stdout::text(), &description)?;
         }
         Ok(Status::Done)
+    }
+}
+
+impl Args {
+    fn print_history(&self, vault: &Vault) -> Result<Status, CommandError> {
+        let about = match self.hash.locate(vault) {
+            Ok(located) => located.artifact.core.0,
+            Err(_) => self.hash.digest(vault)?,
+        };
+        let mut request = JournalRequest { about: Some(about), ..JournalRequest::default() };
+        let mut history = Vec::new();
+        loop {
+            let JournalAnswer { mut entries, next } = vault.run(&request)?;
+            history.append(&mut entries);
+            request.after = next;
+            if next.is_none() {
+                break;
+            }
+        }
+        let mut out: Box<dyn Write> =
+            if self.json { Box::new(stdout::raw()) } else { Box::new(stdout::text()) };
+        let mut out = io::BufWriter::new(&mut out);
+        for entry in history.iter().rev() {
+            if self.json { json::line(&mut out, entry)? } else { entries::print(&mut out, entry)? }
+        }
+        out.flush()?;
+        if !self.json {
+            entries::note_count(history.len());
+        }
+        Ok(if history.is_empty() { Status::No } else { Status::Done })
     }
 }
 

@@ -5,7 +5,9 @@ use chrono::{DateTime, Utc};
 use runvault::artifact::{AttributeInfo, ValueType};
 use runvault::display::brief;
 use runvault::formats;
-use runvault::vault::columns::{ArtifactColumn, ColumnContext, ColumnForm, ColumnValue};
+use runvault::vault::columns::{
+    ArtifactColumn, ColumnContext, ColumnForm, ColumnValue, IDENTIFYING_ATTRIBUTES,
+};
 
 use super::matches::{artifact_label, match_text};
 use super::stdout::{self, FAINT, HASH, NAME};
@@ -32,8 +34,15 @@ pub(crate) fn layout(column: ArtifactColumn) -> TextColumn {
         ColumnForm::Word => layout.whole(),
         ColumnForm::Time => layout.whole().minor(),
         ColumnForm::Number => layout.whole().right(),
+        ColumnForm::Text if names_artifacts(column) => layout.of_ids(),
         ColumnForm::Text => layout,
     }
+}
+
+/// Returns whether artifacts are told apart by the values of a column.
+fn names_artifacts(column: ArtifactColumn) -> bool {
+    let is_identifying = |name| IDENTIFYING_ATTRIBUTES.contains(&name);
+    column == ArtifactColumn::Label || column.attribute().is_some_and(is_identifying)
 }
 
 /// Returns the cell of a column.

@@ -13,7 +13,7 @@ use runvault::vault::links::{
 };
 
 use super::columns::KIND_WIDTH;
-use super::fit::{self, TrailingLayout};
+use super::fit::{self, Shortening, TrailingLayout};
 use super::stdout::{CAUTION, FAINT, HASH};
 use super::terminal;
 
@@ -63,7 +63,8 @@ pub(crate) fn print(out: &mut dyn Write, indent: &str, link: &LinkSummary) -> io
     let [(kind, kind_style), (name, name_style)] = target_parts(target);
     let lead = format!("{indent}{arrow} {relation:<relation_pad$} ");
     let before = fit::width(&lead) + fit::width(&kind).max(kind_pad) + 1;
-    let name = fit::cut(&name, width.saturating_sub(before));
+    // Names of runs often differ only at the end.
+    let name = Shortening::Ends.apply(&name, width.saturating_sub(before));
     write!(out, "{lead}{kind_style}{kind:<kind_pad$}{kind_style:#} {name_style}{name}{name_style:#}")?;
     let used = before + fit::width(&name);
     let trail = TrailingLayout { used, below: fit::width(indent) + BELOW, least: REASON_WIDTH };

@@ -2,6 +2,7 @@
 
 pub(crate) mod columns;
 pub(crate) mod disk;
+pub(crate) mod entries;
 pub(crate) mod exit;
 pub(crate) mod fields;
 pub(crate) mod fit;
@@ -12,6 +13,7 @@ pub(crate) mod matches;
 pub(crate) mod pager;
 pub(crate) mod progress;
 pub(crate) mod report;
+pub(crate) mod run_stats;
 pub(crate) mod stdout;
 pub(crate) mod table;
 pub(crate) mod terminal;

@@ -1,18 +1,21 @@
 //! Tables that fit the terminal, printed as rows arrive.
 //!
-//! If the width is known, cells that are too long end with `…`, and columns that do not fit are omitted, which is
-//! marked by a `…` at the end. Otherwise, as in a pipe, the table is complete.
+//! If the width is known, cells that are too long are shortened to a part by which they differ, with `…` in place of the
+//! rest, and columns that do not fit are omitted, which is marked by a `…` at the end. Otherwise, as in a pipe, the table
+//! is complete.
 //!
 //! The layout is our own. `comfy-table` and `tabled` arrange a whole table in memory and wrap or pad every cell to the
 //! width of its column: they have no rows as they arrive, no columns that are complete or omitted, and one long cell of
 //! an untrusted artifact would widen every row in a pipe. Measuring and truncating are done by `console`.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use anstyle::Style;
 use runvault::digest::PREFIX;
 use runvault::display::whole;
 
+use crate::cli::output::fit::ColumnShortening;
 use crate::cli::output::stdout::FAINT;
 use crate::cli::output::{fit, terminal};
 
@@ -27,6 +30,9 @@ const ALIGNED: usize = 72;
 
 /// Minimum width of a truncated column, below which it is omitted.
 const LEAST: usize = 8;
+
+/// Maximum width that a column of ids needs so that they differ, beyond which it can be truncated like others.
+const MOST_DIFFERING: usize = 24;
 
 /// The gap between two columns on a terminal.
 const GAP: usize = 2;
@@ -79,15 +85,25 @@ pub(crate) struct TextColumn {
     least: Option<usize>,
     is_right: bool,
     is_minor: bool,
-    is_of_hashes: bool,
+    content: ColumnContent,
     pad: usize,
+}
+
+/// The content of a column, by which it is truncated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ColumnContent {
+    Text,
+    /// Hashes, of which the first digits are enough.
+    Hashes,
+    /// Texts by which rows are told apart.
+    Ids,
 }
 
 impl TextColumn {
     /// Creates a column that can be truncated.
     pub(crate) fn new(title: &str) -> Self {
-        let (is_right, is_minor, is_of_hashes) = (false, false, false);
-        Self { title: whole(title), least: Some(LEAST), is_right, is_minor, is_of_hashes, pad: 0 }
+        let (is_right, is_minor, content) = (false, false, ColumnContent::Text);
+        Self { title: whole(title), least: Some(LEAST), is_right, is_minor, content, pad: 0 }
     }
 
     /// Returns the column, complete or omitted, as a partial time or number would be misleading.
@@ -97,7 +113,12 @@ impl TextColumn {
 
     /// Returns the column for hashes, which are truncated before other columns, to the start of their digits.
     pub(crate) fn of_hashes(self) -> Self {
-        Self { least: Some(DIGITS + 1), is_of_hashes: true, ..self }
+        Self { least: Some(DIGITS + 1), content: ColumnContent::Hashes, ..self }
+    }
+
+    /// Returns the column for ids, which are truncated only as far as they still differ.
+    pub(crate) fn of_ids(self) -> Self {
+        Self { content: ColumnContent::Ids, ..self }
     }
 
     /// Returns the column, right-aligned for numbers.
@@ -115,11 +136,11 @@ impl TextColumn {
         Self { pad: width, ..self }
     }
 
-    /// Returns the text of a cell that fits into `width`.
-    fn fitted(&self, cell: &TextCell, width: usize) -> String {
-        let is_cut = self.is_of_hashes && cell.width() > width;
+    /// Returns the text of a cell that fits into a width.
+    fn fitted(&self, cell: &TextCell, width: usize, shortening: &ColumnShortening) -> String {
+        let is_cut = self.content == ColumnContent::Hashes && cell.width() > width;
         let text = if is_cut { &cell.0.replacen(PREFIX, "", 1) } else { &cell.0 };
-        fit::cut(text, width).into_owned()
+        shortening.apply(text, width).into_owned()
     }
 }
 
@@ -181,8 +202,7 @@ impl TextTable {
 
     /// Returns whether columns are omitted because the buffered rows do not fit the terminal.
     pub(crate) fn omits_columns(&self) -> bool {
-        let layout = Layout::new(&self.widths(&self.rows), &self.columns, self.room());
-        layout.is_cut
+        Layout::new(&self.widths(&self.rows), &self.columns, self.room()).is_cut
     }
 
     /// Returns the width of a line without its indent; `None` if unlimited.
@@ -202,11 +222,12 @@ impl TextTable {
         let layout = if let Some(layout) = self.layout.take() {
             layout
         } else {
-            let layout = Layout::new(&self.widths(&rows), &self.columns, room);
+            let mut layout = Layout::new(&self.widths(&rows), &self.columns, room);
             if self.has_titles {
                 let title = |column: &TextColumn| TextCell(format!("{FAINT}{}{FAINT:#}", column.title));
                 self.line(out, &layout, &self.columns.iter().map(title).collect::<Vec<_>>())?;
             }
+            layout.distinguish(&rows, &self.columns);
             layout
         };
         for row in rows {
@@ -221,26 +242,31 @@ impl TextTable {
         Ok(())
     }
 
-    /// Returns the natural width of each column.
-    fn widths(&self, rows: &[TextRow]) -> Vec<usize> {
-        let titles = |column: &TextColumn| if self.has_titles { fit::width(&column.title) } else { 0 };
-        let mut widths: Vec<usize> =
-            self.columns.iter().map(|column| titles(column).max(column.pad)).collect();
-        for row in rows {
-            for (width, cell) in widths.iter_mut().zip(&row.cells) {
-                *width = (*width).max(cell.width());
+    /// Returns the width that each column wants, and the least that it needs.
+    fn widths(&self, rows: &[TextRow]) -> Vec<ColumnWidth> {
+        let width = |(index, column): (usize, &TextColumn)| {
+            let title = if self.has_titles { fit::width(&column.title) } else { 0 };
+            let cells = rows.iter().filter_map(|row| row.cells.get(index)).map(TextCell::width);
+            let preferred = cells.fold(title.max(column.pad), usize::max);
+            let mut least = column.least.map_or(preferred, |least| least.min(preferred));
+            if self.width.is_some() && column.content == ColumnContent::Ids && least < preferred {
+                let cells = column_texts(rows, index);
+                let differ = |width: &usize| ColumnShortening::distinguishing(&cells, *width).1;
+                least = (least..preferred.min(MOST_DIFFERING)).find(differ).unwrap_or(least);
             }
-        }
-        widths
+            ColumnWidth { preferred, least, is_of_hashes: column.content == ColumnContent::Hashes }
+        };
+        self.columns.iter().enumerate().map(width).collect()
     }
 
     fn line(&self, out: &mut dyn Write, layout: &Layout, cells: &[TextCell]) -> io::Result<()> {
         let mut line = " ".repeat(self.indent);
         let mut gap = 0;
-        for &(index, width) in &layout.shown {
-            let (Some(cell), Some(column)) = (cells.get(index), self.columns.get(index)) else { continue };
-            let shown = if layout.is_limited { column.fitted(cell, width) } else { cell.0.clone() };
-            let pad = layout.aligned(width).saturating_sub(fit::width(&shown));
+        for ShownColumn { index, width, shortening } in &layout.shown {
+            let (Some(cell), Some(column)) = (cells.get(*index), self.columns.get(*index)) else { continue };
+            let shown =
+                if layout.is_limited { column.fitted(cell, *width, shortening) } else { cell.0.clone() };
+            let pad = layout.aligned(*width).saturating_sub(fit::width(&shown));
             let (before, after) = if column.is_right { (pad, 0) } else { (0, pad) };
             let before = gap + before;
             line.extend([" ".repeat(before), shown, " ".repeat(after)]);
@@ -253,11 +279,23 @@ impl TextTable {
     }
 }
 
+/// Returns the different texts in a column.
+fn column_texts(rows: &[TextRow], index: usize) -> BTreeSet<&str> {
+    rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.0.as_str()).collect()
+}
+
+/// A column that is shown.
+#[derive(Clone, Debug)]
+struct ShownColumn {
+    index: usize,
+    width: usize,
+    shortening: ColumnShortening,
+}
+
 /// The columns shown, and their widths.
 #[derive(Clone, Debug)]
 struct Layout {
-    /// Their numbers and widths.
-    shown: Vec<(usize, usize)>,
+    shown: Vec<ShownColumn>,
     /// Whether the width of lines is limited.
     is_limited: bool,
     /// Whether columns are omitted.
@@ -274,9 +312,10 @@ impl Layout {
         if self.is_limited { width } else { width.min(ALIGNED) }
     }
 
-    fn new(natural: &[usize], columns: &[TextColumn], room: Option<usize>) -> Self {
+    fn new(widths: &[ColumnWidth], columns: &[TextColumn], room: Option<usize>) -> Self {
+        let column = |(index, width)| ShownColumn { index, width, shortening: ColumnShortening::default() };
         let Some(room) = room else {
-            let shown = natural.iter().copied().enumerate().collect();
+            let shown = widths.iter().map(|width| width.preferred).enumerate().map(column).collect();
             return Self { shown, is_limited: false, is_cut: false };
         };
         let mut shown: Vec<usize> = (0..columns.len()).collect();
@@ -284,12 +323,10 @@ impl Layout {
             let is_cut = shown.len() < columns.len();
             let reserved = GAP * shown.len().saturating_sub(1) + if is_cut { 2 } else { 0 };
             let room = room.saturating_sub(reserved);
-            let sizes: Vec<ColumnWidth> = shown
-                .iter()
-                .filter_map(|index| Some(ColumnWidth::new(*natural.get(*index)?, columns.get(*index)?)))
-                .collect();
+            let sizes: Vec<ColumnWidth> =
+                shown.iter().filter_map(|index| widths.get(*index).copied()).collect();
             if sizes.iter().map(|size| size.least).sum::<usize>() <= room || shown.len() < 2 {
-                let shown = shown.into_iter().zip(shared(sizes, room)).collect();
+                let shown = shown.into_iter().zip(shared(sizes, room)).map(column).collect();
                 return Self { shown, is_limited: true, is_cut };
             }
             // The first column is the subject of the row.
@@ -300,20 +337,25 @@ impl Layout {
             shown.remove(minor.map_or(shown.len() - 1, |at| at + 1));
         }
     }
+
+    /// Chooses the parts of the cells of these rows that are shown where they are truncated.
+    fn distinguish(&mut self, rows: &[TextRow], columns: &[TextColumn]) {
+        for shown in self.shown.iter_mut().filter(|_| self.is_limited) {
+            let is_of_hashes = |column: &TextColumn| column.content == ColumnContent::Hashes;
+            if !columns.get(shown.index).is_some_and(is_of_hashes) {
+                shown.shortening =
+                    ColumnShortening::distinguishing(&column_texts(rows, shown.index), shown.width).0;
+            }
+        }
+    }
 }
 
 /// The width that a column wants, and the least that it needs.
+#[derive(Clone, Copy)]
 struct ColumnWidth {
     preferred: usize,
     least: usize,
     is_of_hashes: bool,
-}
-
-impl ColumnWidth {
-    fn new(preferred: usize, column: &TextColumn) -> Self {
-        let least = column.least.map_or(preferred, |least| least.min(preferred));
-        Self { preferred, least, is_of_hashes: column.is_of_hashes }
-    }
 }
 
 /// Distributes `room` among columns: short columns keep their width, and the others get equal widths if possible.
@@ -404,13 +446,34 @@ mod tests {
             [(10, "@tag label"), (9, "@tag lab…"), (6, "@tag …"), (5, "@tag…"), (4, "@ta…")]
         {
             let cell = TextCell::plain("@tag").and(&TextCell::plain("")).and(&TextCell::plain("label"));
-            assert_eq!(TextColumn::new("").fitted(&cell, width), expected);
+            assert_eq!(TextColumn::new("").fitted(&cell, width, &ColumnShortening::default()), expected);
         }
+    }
+
+    #[test]
+    fn ids_are_shortened_to_where_they_differ() {
+        let columns = || {
+            let id = TextColumn::new("id").of_ids();
+            vec![TextColumn::new("hash").whole(), id, TextColumn::new("model"), TextColumn::new("what")]
+        };
+        let rows: &[&[&str]] = &[
+            &["4df877dec7f4", "nightly-2026-11-27-agent-a-0001", "the-model-of-it", "a text of it"],
+            &["103ef1c54b58", "nightly-2026-11-27-agent-b-0001", "the-model-of-it", "a text of it"],
+        ];
+        assert_eq!(
+            table(columns(), rows, Some(40)),
+            "4df877dec7f4  nig…-a-0001  the-model-… …\n103ef1c54b58  nig…-b-0001  the-model-… …\n"
+        );
+        // If they would not differ, other columns are omitted.
+        assert_eq!(
+            table(columns(), rows, Some(30)),
+            "4df877dec7f4  nigh…nt-a-0001 …\n103ef1c54b58  nigh…nt-b-0001 …\n"
+        );
     }
 
     fn cells() -> impl Strategy<Value = Vec<Vec<String>>> {
         let text = prop_oneof!["[ -~]{0,12}", "\\PC{0,80}", "[漢字😀é\u{301}]{0,40}", any::<String>()];
-        proptest::collection::vec(proptest::collection::vec(text, 5), 0..6)
+        proptest::collection::vec(proptest::collection::vec(text, 6), 0..6)
     }
 
     proptest! {
@@ -422,7 +485,7 @@ mod tests {
                 table.push_with(row.iter().map(|text| TextCell::plain(text)).collect(), below);
             }
             let text = text_of(table);
-            prop_assert_eq!(text.lines().count(), 1 + rows.len() * 6);
+            prop_assert_eq!(text.lines().count(), 1 + rows.len() * 7);
             for line in text.lines() {
                 prop_assert!(fit::width(line) <= width, "{} of {width}: {line:?}", fit::width(line));
             }
@@ -452,6 +515,7 @@ mod tests {
     fn columns() -> Vec<TextColumn> {
         vec![
             TextColumn::new("hash").of_hashes(),
+            TextColumn::new("id").of_ids(),
             TextColumn::new("minor").whole().minor(),
             TextColumn::new("right").right(),
             TextColumn::new("padded").padded(9),

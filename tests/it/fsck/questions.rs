@@ -73,6 +73,7 @@ const ALWAYS: &[&[&str]] = &[
     &["label", "list", "--of", "latest", "--json"],
     &["find", "--json", "--by", "finished", "--since", "2020-01-01"],
     &["stats", "--by", "label:branch"],
+    &["stats", "--by", "model", "--json"],
     &["forget", "--keep-label", "branch=main", "--group-by", "label:commit", "--dry-run", "--json"],
     &["find", "--json", "--model", "triage-large-2"],
     &["find", "--json", "--adapter", "openai-compatible"],

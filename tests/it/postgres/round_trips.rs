@@ -11,6 +11,7 @@ use runvault::vault::forks::ForksRequest;
 use runvault::vault::links::LinksRequest;
 use runvault::vault::list::ListRequest;
 use runvault::vault::path::PathRequest;
+use runvault::vault::run_stats::RunStatsRequest;
 use runvault::vault::stats::StatsRequest;
 use runvault::vault::unresolved::UnresolvedRequest;
 use serde_json::{Value, json};
@@ -123,7 +124,7 @@ impl Governed {
         counts
     }
 
-    fn operations(&self) -> [(&'static str, Operation<'_>); 8] {
+    fn operations(&self) -> [(&'static str, Operation<'_>); 9] {
         let linked = |vault: &Vault| {
             let request = LinksRequest { depth: 3, coincident: true, ..LinksRequest::new(self.runs[0]) };
             assert_eq!(vault.run(&request).unwrap().nodes.len(), 1 + 3 * self.runs.len());
@@ -151,6 +152,7 @@ impl Governed {
             ),
             ("find", Box::new(|vault| drop(vault.run(&FindRequest::default()).unwrap()))),
             ("list", Box::new(|vault| drop(vault.run(&ListRequest::default()).unwrap()))),
+            ("run-stats", Box::new(|vault| drop(vault.run(&RunStatsRequest::default()).unwrap()))),
             ("stats", Box::new(|vault| drop(vault.run(&StatsRequest::default()).unwrap()))),
             (
                 "audit",

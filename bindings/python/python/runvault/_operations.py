@@ -184,6 +184,10 @@ class Operations(ABC):
         """List or explain validation rules."""
 
     @overload
+    def run(self, name: Literal['run-stats'], request: t.RunStatsRequest) -> t.RunStatsAnswer:
+        """Count runs, failures, tokens, latency and costs by model, tool, agent, label or day."""
+
+    @overload
     def run(self, name: Literal['search'], request: t.SearchRequest) -> t.SearchAnswer:
         """Search the text of artifacts."""
 

@@ -1874,6 +1874,8 @@ class ListRequest(TypedDict):
     """Maximum number of rows; unlimited if there is none."""
     order: NotRequired[FindOrder]
     """The order of the rows: that of the first matching artifact of each."""
+    prices: NotRequired[list[ModelPrice]]
+    """The prices by which the costs of runs that state none are computed."""
 
 
 class ListRow(TypedDict):
@@ -1891,6 +1893,8 @@ class ListRow(TypedDict):
     """The agents."""
     attributes: list[ListAttribute]
     """The requested attributes, by name."""
+    cost_computed: NotRequired[bool]
+    """Whether the costs are not stated, but computed from the tokens and the prices in the request."""
     cost_usd: NotRequired[float | None]
     """The costs in US dollars."""
     created_at: NotRequired[Timestamp | None]
@@ -2139,6 +2143,17 @@ class MissingReference(TypedDict):
     """The relation of the reference."""
     role: NotRequired[str | None]
     """The role; `None` for names."""
+
+
+class ModelPrice(TypedDict):
+    """The price of a model, for a million tokens."""
+
+    input: UsdAmount
+    """The price of a million input tokens in US dollars."""
+    model: str
+    """The id of the model; with `*` at the end, the models whose ids begin with what precedes it. Of several that match, the whole id counts, otherwise the longest beginning."""
+    output: UsdAmount
+    """The price of a million output tokens in US dollars."""
 
 
 class NearAnswer(TypedDict):
@@ -2906,6 +2921,94 @@ class RunAudit(TypedDict):
     """The id that it states, if it states one."""
 
 
+class RunGroup(TypedDict):
+    """The runs with one value. A run with several values is in the group of each."""
+
+    cost_usd: NotRequired[float | None]
+    """The costs in US dollars of the runs of which they are known."""
+    failures: int
+    """Number of runs with errors."""
+    latency_p50_ms: NotRequired[int | None]
+    """Half of the runs took at most this number of milliseconds: the latency that they state, otherwise the time from beginning to end. Rounded down to three digits."""
+    latency_p95_ms: NotRequired[int | None]
+    """Of 100 runs, 95 took at most this number of milliseconds."""
+    runs: int
+    """Number of runs."""
+    runs_with_cost: int
+    """Number of runs of which the costs are known."""
+    tokens_input: NotRequired[int | None]
+    """Number of input tokens."""
+    tokens_output: NotRequired[int | None]
+    """Number of output tokens."""
+    value: str
+    """The value."""
+
+
+class RunGroupingDay(TypedDict):
+    """What runs are grouped by."""
+
+    type: Literal['day']
+
+
+class RunGroupingLabel(TypedDict):
+    """What runs are grouped by."""
+
+    key: str
+    """The key."""
+    type: Literal['label']
+
+
+class RunGroupingAttribute(TypedDict):
+    """What runs are grouped by."""
+
+    name: str
+    """The name."""
+    type: Literal['attribute']
+
+
+class RunStatsAnswer(TypedDict):
+    """Statistics of runs by what they state."""
+
+    groups: list[RunGroup]
+    """The runs with each value: days in their order, other values by the number of runs, most first, and by value."""
+    total: RunTotals
+    """All runs."""
+    without: int
+    """Number of runs without a value."""
+
+
+class RunStatsRequest(TypedDict):
+    """A request for statistics of runs by what they state."""
+
+    by: NotRequired[RunGrouping]
+    """What runs are grouped by."""
+    filter: NotRequired[ArtifactFilter]
+    """What the runs must match. If it names no kinds, it is of all that record what an agent or a model did."""
+    prices: NotRequired[list[ModelPrice]]
+    """The prices by which the costs of runs that state none are computed."""
+
+
+class RunTotals(TypedDict):
+    """What some runs state together. What none of them states is `None`."""
+
+    cost_usd: NotRequired[float | None]
+    """The costs in US dollars of the runs of which they are known."""
+    failures: int
+    """Number of runs with errors."""
+    latency_p50_ms: NotRequired[int | None]
+    """Half of the runs took at most this number of milliseconds: the latency that they state, otherwise the time from beginning to end. Rounded down to three digits."""
+    latency_p95_ms: NotRequired[int | None]
+    """Of 100 runs, 95 took at most this number of milliseconds."""
+    runs: int
+    """Number of runs."""
+    runs_with_cost: int
+    """Number of runs of which the costs are known."""
+    tokens_input: NotRequired[int | None]
+    """Number of input tokens."""
+    tokens_output: NotRequired[int | None]
+    """Number of output tokens."""
+
+
 class SearchAnswer(TypedDict):
     """Matching passages."""
 
@@ -3566,6 +3669,10 @@ ResolveAnswer: TypeAlias = ResolveAnswerArtifact | ResolveAnswerCapture | Resolv
 ResolveCandidate: TypeAlias = ResolveCandidateArtifact | ResolveCandidateCapture | ResolveCandidateMentioned
 
 
+# What runs are grouped by.
+RunGrouping: TypeAlias = RunGroupingDay | RunGroupingLabel | RunGroupingAttribute
+
+
 # A request for the state of the search index.
 SearchIndexRequest: TypeAlias = dict[str, Any]
 
@@ -3592,6 +3699,10 @@ TimeBasis: TypeAlias = Literal['first-seen', 'last-seen', 'created', 'finished']
 
 # A time in UTC with milliseconds, as RFC 3339.
 Timestamp: TypeAlias = str
+
+
+# An amount of US dollars.
+UsdAmount: TypeAlias = str
 
 
 # What was done with a value of a file.

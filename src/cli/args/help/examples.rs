@@ -145,7 +145,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("all views, for Datasette or a notebook", "runvault sql --save runs.sqlite"),
         ],
     ),
-    ("stats", &[("counts and disk usage", "runvault stats")]),
+    (
+        "stats",
+        &[
+            ("counts and disk usage", "runvault stats"),
+            ("failures, tokens, latency and costs of each model", "runvault stats --by model"),
+        ],
+    ),
     ("unresolved", &[("missing artifacts, as JSON", "runvault unresolved --json")]),
     ("forks", &[("list runs with two histories", "runvault forks")]),
     (

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use runvault::calls::MatchingRules;
+use runvault::display::brief;
 #[cfg(feature = "gateway")]
 use runvault::gateway::Upstream;
 use runvault::storage::Actor;
+use runvault::vault::prices::ModelPrice;
 
 use crate::cli::args::bounds::{self, length};
 use crate::cli::args::environment;
@@ -145,7 +147,7 @@ impl SettingInfo {
 }
 
 /// Every setting, in listing order.
-pub(crate) static ALL: [&dyn AnySetting; 16] = [
+pub(crate) static ALL: [&dyn AnySetting; 17] = [
     &VAULT,
     &ACTOR,
     &SEARCH,
@@ -153,6 +155,7 @@ pub(crate) static ALL: [&dyn AnySetting; 16] = [
     &REFUSE_SECRETS,
     &SIGNING_KEY_FILE,
     &SETTLE_TRACES,
+    &PRICES,
     &GATEWAY_UPSTREAM,
     &GATEWAY_IGNORE,
     &GATEWAY_NORMALIZE,
@@ -220,6 +223,17 @@ pub(crate) static SETTLE_TRACES: Setting<Duration> = Setting::new(
     DefaultValue::Value("10m"),
     length,
 );
+
+pub(crate) static PRICES: Setting<Vec<ModelPrice>> = Setting::new(
+    "prices",
+    "Prices from which `list` and `stats` compute the costs of runs that state none: `MODEL=INPUT/OUTPUT`, in US dollars \
+     for a million input and output tokens, one on each line; in the file, an array of strings. `*` at the end of MODEL \
+     stands for any text.",
+    DefaultValue::Without("only stated costs are shown"),
+    prices,
+)
+.of(SettingType::List)
+.without_argument();
 
 pub(crate) static GATEWAY_UPSTREAM: Setting<Vec<String>> = Setting::new(
     "gateway-upstream",
@@ -309,6 +323,20 @@ fn on_or_off(text: &str) -> Result<bool, String> {
     }
 }
 
+fn prices(text: &str) -> Result<Vec<ModelPrice>, String> {
+    lines(text).iter().map(|line| price(line)).collect()
+}
+
+/// Parses `MODEL=INPUT/OUTPUT`.
+fn price(line: &str) -> Result<ModelPrice, String> {
+    let parts = line.rsplit_once('=').and_then(|(model, price)| Some((model.trim(), price.split_once('/')?)));
+    let (model, (input, output)) = parts.filter(|(model, _)| !model.is_empty()).ok_or_else(|| {
+        format!("expected MODEL=INPUT/OUTPUT, such as gpt-4o*=2.50/10, instead of {}", brief(line))
+    })?;
+    let amount = |text: &str| text.trim().parse().map_err(|error| format!("{}: {error}", brief(text)));
+    Ok(ModelPrice { model: model.to_owned(), input: amount(input)?, output: amount(output)? })
+}
+
 /// Returns servers. In a build without gateway, they are not checked: nothing uses them.
 #[cfg_attr(not(feature = "gateway"), expect(clippy::unnecessary_wraps, reason = "gateways check it"))]
 pub(super) fn upstreams(text: &str) -> Result<Vec<String>, String> {
@@ -366,6 +394,17 @@ mod tests {
         assert_eq!(bounds::depth(&default(&MAX_DEPTH)), Ok(limits.depth));
         assert_eq!(bounds::values(&default(&MAX_VALUES)), Ok(limits.values));
         assert_eq!(bounds::entries(&default(&MAX_ENTRIES)), Ok(limits.entries));
+    }
+
+    #[test]
+    fn prices_are_of_input_and_output() {
+        let parsed = prices("gpt-4o* = 2.50 / 10\nollama/llama=3=0/0.5").unwrap();
+        let shown: Vec<String> =
+            parsed.iter().map(|price| format!("{} {} {}", price.model, price.input, price.output)).collect();
+        assert_eq!(shown, ["gpt-4o* 2.5 10", "ollama/llama=3 0 0.5"]);
+        for wrong in ["gpt-4o", "gpt-4o=2.5", "=1/2", "gpt-4o=a/b", "gpt-4o=1/2/3", "gpt-4o=-1/2"] {
+            assert!(prices(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

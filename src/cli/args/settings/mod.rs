@@ -11,12 +11,13 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use runvault::Vault;
+use runvault::vault::prices::ModelPrice;
 
 use super::environment::variable;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::stdout;
 use file::{ConfigFile, ConfigFileError, ConfigLocation};
-use list::{REFUSE_SECRETS, SEARCH, SOURCE_PATH};
+use list::{PRICES, REFUSE_SECRETS, SEARCH, SOURCE_PATH};
 
 pub(crate) use file::{at_home, edit, path};
 #[cfg(feature = "gateway")]
@@ -75,6 +76,11 @@ pub(crate) fn source_path() -> Result<bool, CommandError> {
 /// Returns whether what looks like a secret is refused.
 pub(crate) fn refuse_secrets() -> Result<bool, CommandError> {
     Ok(REFUSE_SECRETS.get()?.unwrap_or(false))
+}
+
+/// Returns the prices of models.
+pub(crate) fn prices() -> Result<Vec<ModelPrice>, CommandError> {
+    Ok(PRICES.get()?.unwrap_or_default())
 }
 
 /// The source of a value.
