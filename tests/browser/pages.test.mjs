@@ -129,14 +129,14 @@ test("a run is read as a conversation", async () => {
     const rowOf = (pointer) => tool.locator(`li[data-pointer="${pointer}"]`);
     await rowOf("/city").hover();
     await page.getByRole("button", { name: "Copy value" }).click();
-    await rowOf("/city").getByText("Copied").waitFor();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "Paris");
     await rowOf("/sky/clear").hover();
     await page.getByRole("button", { name: "Copy pointer" }).click();
-    await rowOf("/sky/clear").getByText("Copied").waitFor();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "/sky/clear");
     await tool.locator(".result .copier").first().click();
-    await tool.locator(".result > .copier").getByText("Copied").waitFor();
+    await tool.locator(".result > .copier", { hasText: "Copied" }).waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), '{"sky":{"clear":true},"temperature":21.50}');
     await page.locator(".message.assistant .permalink").last().click();
     await page.waitForURL(/#step-\d+-\d+$/);

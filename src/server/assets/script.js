@@ -123,6 +123,7 @@ function addTreeButtons() {
       return;
     }
     row = next;
+    [value.textContent, pointer.textContent] = ["Copy value", "Copy pointer"];
     const summary = row.querySelector(":scope > details > summary");
     const last = summary ?? row.querySelector(":scope > .value");
     last?.after(value, pointer);
@@ -189,7 +190,7 @@ async function appendNext() {
     return false;
   }
   const page = new DOMParser().parseFromString(await response.text(), "text/html");
-  const steps = [...page.querySelectorAll(".steps > details.step, .steps > .calls > *")];
+  const steps = [...page.querySelectorAll(".steps > .numbered, .steps > .calls > *")];
   const more = page.querySelector(".steps a[rel=next]");
   const added = steps.map((step) => document.importNode(step, true));
   const calls = document.querySelector(".steps > .calls");

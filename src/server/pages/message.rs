@@ -44,7 +44,7 @@ struct FoldLimit {
 }
 
 impl FoldLimit {
-    /// All that the beginning of a folded text does not show.
+    /// A text that its beginning in one line would show completely is not folded.
     const ONE_LINE: Self = Self { characters: PREVIEW, lines: 1 };
     const NEVER: Self = Self { characters: usize::MAX, lines: usize::MAX };
     const RESULT: Self = Self { characters: 1_500, lines: 25 };

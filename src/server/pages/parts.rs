@@ -129,10 +129,8 @@ pub(super) fn value(context: &ColumnContext<'_>, column: ArtifactColumn) -> Mark
 
 /// Returns the value of an attribute as people write it.
 pub(super) fn attribute_value(info: AttributeInfo, value: &str) -> Markup {
-    match info.values.number(value) {
-        Some(number) => attribute_number(info, number),
-        None => html! { (line(value)) },
-    }
+    let number = info.values.number(value);
+    number.map_or_else(|| html! { (line(value)) }, |number| attribute_number(info, number))
 }
 
 /// Returns a number of an attribute as people write it.

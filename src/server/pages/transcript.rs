@@ -69,6 +69,8 @@ fn forms(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
 /// Links to the selections of steps. The script adds buttons to them.
 fn filters(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
     let core = answer.artifact.core_hash;
+    // Files have filters in one form only, so that they are not too many.
+    let is_second_form = selection.is_file && selection.raw;
     let are_many = answer.total > 1 || selection.only.is_some();
     let has_filters = answer.conversation.is_some() || are_events(&answer.steps) || selection.only.is_some();
     let filter = |only: Option<ViewFilter>, text: Markup| {
@@ -77,7 +79,7 @@ fn filters(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
     };
     html! {
         nav.pages.tools aria-label="Steps" {
-            @if are_many && has_filters {
+            @if are_many && has_filters && !is_second_form {
                 (filter(None, html! { "all" }))
                 (filter(Some(ViewFilter::Tools), html! { "tools" }))
                 (filter(Some(ViewFilter::Errors), html! { (number(answer.failed)) " failed" }))
@@ -131,21 +133,24 @@ fn shown_step(
     let file = step.title.as_deref().and_then(|title| file_anchor(&answer.artifact.kind, title));
     let anchor = file.or_else(|| anchor_in_type(answer, step));
     let class = format!("step {}{}", step_class(step), if step.failed { " failed" } else { "" });
+    let address = place_on_page(selection, answer, step.index);
     html! {
-        details class=(class) id=(format!("step-{}", step.index)) open[is_open] {
-            summary id=[anchor] {
-                a.permalink href=(place_on_page(selection, answer, step.index)) { (step.index) }
-                strong { (line(&step.step_type)) }
-                @if let Some(title) = &step.title { span { (line(title)) } }
-                @if step.failed { span.bad { "failed" } }
-                @if let Some(status) = &step.status { span.tag { (line(status)) } }
-                (measures(step, start))
-                span.preview { (preview(step)) }
-            }
-            div.body {
-                (facts(selection, answer, step))
-                @for body in &step.bodies { (shown_body(selection, answer, step, body)) }
-                @if step.bodies.is_empty() { p.faint { "It records nothing else." } }
+        div.numbered {
+            a.permalink href=(address) aria-label=(format!("Link to {} {}", answer.step_noun, step.index)) { (step.index) }
+            details class=(class) id=(format!("step-{}", step.index)) open[is_open] {
+                summary id=[anchor] {
+                    strong { (line(&step.step_type)) }
+                    @if let Some(title) = &step.title { span { (line(title)) } }
+                    @if step.failed { span.bad { "failed" } }
+                    @if let Some(status) = &step.status { span.tag { (line(status)) } }
+                    (measures(step, start))
+                    span.preview { (preview(step)) }
+                }
+                div.body {
+                    (facts(selection, answer, step))
+                    @for body in &step.bodies { (shown_body(selection, answer, step, body)) }
+                    @if step.bodies.is_empty() { p.faint { "It records nothing else." } }
+                }
             }
         }
     }
