@@ -203,6 +203,7 @@ test("a conversation fits a telephone", async () => {
     for (const path of [PAGES.conversation, ...SCENE.hostile.map((core) => `/artifact/${core}`)]) {
       await open(page, path);
       await page.getByRole("button", { name: "Open all" }).click();
+      await accessible(page, path);
       const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
       assert.ok(content <= window, `${path} is ${content} wide in ${window}`);
       await picture(page, "conversation-telephone");
