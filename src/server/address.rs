@@ -10,7 +10,7 @@ pub(super) fn artifact(core: CoreHash) -> String {
 }
 
 /// Maximum number of steps of a page.
-pub(super) const STEPS: u64 = 1_000;
+pub(super) const STEPS: u64 = 200;
 
 /// The address of a step of an artifact.
 pub(super) fn step(core: CoreHash, index: u64) -> String {

@@ -286,8 +286,8 @@ fn attachment(body: DownloadBody, file_name: &str) -> Response<Body> {
     response
 }
 
-/// Pages load only the style sheet and the script of this server, and nothing in them runs.
-const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
+/// Pages load only the style sheet and the script of this server, and the script loads only further pages of it.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// The headers of every response. Nothing is cached: pages contain what agents did, and the vault changes.

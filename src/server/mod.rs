@@ -22,6 +22,7 @@ mod connections;
 mod files;
 mod frame;
 mod http;
+mod markdown;
 mod pages;
 mod text;
 mod visit;

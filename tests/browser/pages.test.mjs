@@ -16,6 +16,8 @@ const PAGES = {
   runs: "/",
   artifacts: "/artifacts",
   run: `/artifact/${SCENE.run}`,
+  conversation: `/artifact/${SCENE.conversation}`,
+  "raw-steps": `/artifact/${SCENE.conversation}?raw=true`,
   session: `/artifact/${SCENE.session}`,
   trace: `/artifact/${SCENE.trace}`,
   contract: `/artifact/${SCENE.contract}`,
@@ -112,6 +114,100 @@ test("the steps of a run are folded, opened and copied", async () => {
     await page.getByRole("navigation", { name: "Steps" }).getByRole("link", { name: "failed" }).click();
     await page.waitForURL(/only=errors/);
     await found(steps, SCENE.failed);
+  });
+});
+
+test("a run is read as a conversation", async () => {
+  await watched(browser, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+    await open(page, PAGES.conversation);
+    const messages = page.locator(".message");
+    assert.equal(await messages.count(), SCENE.messages);
+    await found(page.locator(".long[open]"), 0);
+    await page.locator(".message.system summary").click();
+    await found(page.locator(".long[open]"), 1);
+    const tool = page.locator(".tool-call");
+    const rowOf = (pointer) => tool.locator(`li[data-pointer="${pointer}"]`);
+    await rowOf("/city").hover();
+    await page.getByRole("button", { name: "Copy value" }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "Paris");
+    await rowOf("/sky/clear").hover();
+    await page.getByRole("button", { name: "Copy pointer" }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "/sky/clear");
+    await tool.locator(".result .copier").first().click();
+    await tool.locator(".result > .copier", { hasText: "Copied" }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), '{"sky":{"clear":true},"temperature":21.50}');
+    await page.locator(".message.assistant .permalink").last().click();
+    await page.waitForURL(/#step-\d+-\d+$/);
+    await found(page.locator(".message:target"), 1);
+    await page.getByRole("link", { name: "Raw steps" }).click();
+    await page.waitForURL(/raw=true/);
+    assert.equal(await page.locator("details.step").count(), 8);
+  });
+});
+
+test("keys go to messages, errors and calls of tools, and are listed", async () => {
+  await watched(browser, {}, async (page) => {
+    await open(page, PAGES.conversation);
+    await page.keyboard.press("t");
+    await found(page.locator(".tool-call:focus"), 1);
+    await page.keyboard.press("e");
+    await found(page.locator(".message.error:focus"), 1);
+    await page.keyboard.press("k");
+    await found(page.locator(".message.user:focus"), 1);
+    await page.keyboard.press("j");
+    await found(page.locator(".message.error:focus"), 1);
+    await page.keyboard.press("?");
+    await found(page.locator("dialog[open] kbd"), 6);
+    await accessible(page, "keys");
+    await page.keyboard.press("Escape");
+    await found(page.locator("dialog[open]"), 0);
+    await page.getByRole("button", { name: "Next error" }).waitFor();
+  });
+});
+
+test("a long conversation is loaded while it is scrolled", async () => {
+  await watched(browser, {}, async (page) => {
+    await open(page, `/artifact/${SCENE.long_conversation}`);
+    const calls = page.locator(".call");
+    assert.equal(await calls.count(), 200);
+    await page.locator(".call").last().scrollIntoViewIfNeeded();
+    await found(calls, 230);
+    await page.getByText("answer 229.").waitFor();
+    await found(page.locator("a[rel=next]"), 0);
+    const ids = await page.locator("[id]").evaluateAll((all) => all.map((one) => one.id));
+    assert.equal(new Set(ids).size, ids.length);
+    await calls.last().locator(".permalink").first().click();
+    await page.waitForURL(/from=400#step-458/);
+    await found(page.locator("#step-458"), 1);
+  });
+});
+
+test("a conversation is read without JavaScript, page by page", async () => {
+  await watched(browser, { javaScriptEnabled: false }, async (page) => {
+    await open(page, `/artifact/${SCENE.long_conversation}`);
+    await page.getByRole("link", { name: "Next calls" }).click();
+    await page.waitForURL(/from=400/);
+    assert.equal(await page.locator(".call").count(), 30);
+    await open(page, PAGES.conversation);
+    const rule = page.getByText("rule 59", { exact: true });
+    assert.ok(!(await rule.isVisible()));
+    await page.locator(".message.system summary").click();
+    await rule.waitFor();
+  });
+});
+
+test("a conversation fits a telephone", async () => {
+  await watched(browser, { viewport: { width: 320, height: 740 }, hasTouch: true }, async (page) => {
+    for (const path of [PAGES.conversation, ...SCENE.hostile.map((core) => `/artifact/${core}`)]) {
+      await open(page, path);
+      await page.getByRole("button", { name: "Open all" }).click();
+      await accessible(page, path);
+      const [content, window] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      assert.ok(content <= window, `${path} is ${content} wide in ${window}`);
+      await picture(page, "conversation-telephone");
+    }
   });
 });
 

@@ -1,7 +1,7 @@
 //! The gateway: what clients get, and what is in the vault after that.
 
 mod auto;
-mod client;
+pub(crate) mod client;
 pub(crate) mod clients;
 mod compressed;
 mod conversations;
@@ -15,7 +15,7 @@ mod recordings;
 mod redaction;
 mod requests;
 mod rules;
-mod scripted;
+pub(crate) mod scripted;
 mod tls;
 mod upstream;
 

@@ -97,7 +97,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "zstd",
         ],
     ),
-    // Below the vault only what answers and errors are made of, and the nouns of kinds.
+    // Below the vault only what answers and errors are made of, the nouns of kinds, and JSON, which pages show as trees.
     (
         "server",
         &[
@@ -106,6 +106,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "digest",
             "display",
             "formats",
+            "json",
             "storage",
             "validation",
             "vault",
@@ -113,6 +114,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "hyper",
             "hyper_util",
             "maud",
+            "pulldown_cmark",
             "rustix",
             "serde_json",
             "tempfile",
@@ -234,6 +236,7 @@ const HOMED: &[&str] = &[
     "regex",
     "regex_automata",
     "maud",
+    "pulldown_cmark",
     "tokio",
     "sha2",
     "hmac",

@@ -1,6 +1,9 @@
 //! The pages over HTTP, as a browser requests them.
 
+#[cfg(feature = "gateway")]
 mod browser;
+#[cfg(feature = "gateway")]
+mod conversations;
 mod downloads;
 mod fields;
 mod files;

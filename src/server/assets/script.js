@@ -1,4 +1,4 @@
-// What pages offer beyond reading: the switch of light and dark, folding of all steps, copying, and keys.
+// What pages offer beyond reading: the switch of light and dark, folding, copying, keys, and further steps at the end.
 "use strict";
 
 const THEME = "runvault-theme";
@@ -45,92 +45,287 @@ function addThemeSwitch() {
   document.querySelector("header").append(button);
 }
 
-// Copies what the page shows, except the marks of characters that are shown as escapes: these stay escapes.
-function addCopyButton(element, place) {
+// Copies a text. Where that is not permitted, selects the element that shows it.
+async function copy(button, text, element) {
+  const name = button.dataset.name ?? (button.dataset.name = button.textContent);
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(element);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => {
+    button.textContent = name;
+  }, 3000);
+}
+
+function makeButton(text, onClick) {
   const button = document.createElement("button");
   button.type = "button";
-  button.className = "copier";
-  button.textContent = "Copy";
-  button.addEventListener("click", async (event) => {
+  button.textContent = text;
+  button.addEventListener("click", onClick);
+  return button;
+}
+
+// Copies what the page shows, except the marks of characters that are shown as escapes: these stay escapes.
+function addCopyButton(element, place, text = () => element.textContent) {
+  const button = makeButton("Copy", (event) => {
     event.preventDefault();
-    try {
-      await navigator.clipboard.writeText(element.textContent);
-      button.textContent = "Copied";
-    } catch {
-      const range = document.createRange();
-      range.selectNodeContents(element);
-      const selection = getSelection();
-      selection.removeAllRanges();
-      selection.addRange(range);
-      button.textContent = "Selected";
-    }
+    copy(button, text(), element);
   });
+  button.className = "copier";
   place(button);
 }
 
-function addFolding() {
-  const steps = document.querySelectorAll("details.step");
-  const tools = document.querySelector(".fold");
-  if (!tools || steps.length === 0) {
-    return;
+function addCopyButtons(root) {
+  for (const code of root.querySelectorAll("code.copy")) {
+    addCopyButton(code, (button) => code.after(" ", button));
   }
+  for (const pre of root.querySelectorAll(".body pre, .message pre:not(.json pre)")) {
+    const role = pre.previousElementSibling;
+    if (role && role.matches(".role, .language")) {
+      addCopyButton(pre, (button) => role.append(" ", button));
+    } else if (pre.closest(".message")) {
+      addCopyButton(pre, (button) => pre.before(button));
+    }
+  }
+  for (const tree of root.querySelectorAll("ul.json")) {
+    addCopyButton(tree, (button) => tree.before(button), () => jsonOf(tree));
+  }
+}
+
+// The JSON of a row of a tree, from what the page shows.
+function jsonOf(row) {
+  const nested = row.matches(".json") ? row : row.querySelector(":scope > details > ul");
+  if (nested) {
+    const rows = [...nested.querySelectorAll(":scope > li[data-pointer]")];
+    const names = rows.map((one) => one.dataset.pointer.split("/").pop().replaceAll("~1", "/").replaceAll("~0", "~"));
+    const isArray = row.dataset.form === "array";
+    const parts = rows.map((one, at) => (isArray ? "" : `${JSON.stringify(names[at])}:`) + jsonOf(one));
+    return isArray ? `[${parts.join(",")}]` : `{${parts.join(",")}}`;
+  }
+  const text = row.querySelector(".value").textContent;
+  return row.dataset.form === "string" ? JSON.stringify(text) : text;
+}
+
+// Two buttons for the row of a tree under the pointer or with the focus: they copy its value, and its place.
+function addTreeButtons() {
+  let row;
+  const value = makeButton("Copy value", () => {
+    copy(value, row.dataset.form === "string" ? JSON.parse(jsonOf(row)) : jsonOf(row), row);
+  });
+  const pointer = makeButton("Copy pointer", () => copy(pointer, row.dataset.pointer, row));
+  value.className = pointer.className = "copier";
+  const show = (event) => {
+    const next = event.target.closest?.(".json li[data-pointer]");
+    if (!next || next === row || event.target.closest("button")) {
+      return;
+    }
+    row = next;
+    [value.textContent, pointer.textContent] = ["Copy value", "Copy pointer"];
+    const summary = row.querySelector(":scope > details > summary");
+    const last = summary ?? row.querySelector(":scope > .value");
+    last?.after(value, pointer);
+  };
+  document.addEventListener("pointerover", show);
+  document.addEventListener("focusin", (event) => {
+    // The rows of a tree are reached with the Tab key once the tree is.
+    event.target.closest?.(".json")?.querySelectorAll("li[data-pointer]").forEach((one) => {
+      one.tabIndex = 0;
+    });
+    show(event);
+  });
+}
+
+const FOLDED = "details.step, .call details:not(.offered)";
+
+function addFolding(tools) {
   for (const [text, open] of [["Open all", true], ["Fold all", false]]) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = text;
-    button.addEventListener("click", () => {
-      for (const step of steps) {
+    tools.append(makeButton(text, () => {
+      for (const step of document.querySelectorAll(FOLDED)) {
         step.open = open;
       }
-    });
-    tools.append(button, " ");
+    }), " ");
   }
 }
 
-// An address that ends in a step opens it.
+// An address that ends in a step opens it, and what it is in.
 function openTarget() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
-  if (target && target.tagName === "DETAILS") {
-    target.open = true;
-    target.scrollIntoView();
+  if (!target) {
+    return;
   }
+  for (let within = target; within; within = within.parentElement) {
+    if (within.tagName === "DETAILS") {
+      within.open = true;
+    }
+  }
+  target.scrollIntoView();
 }
 
-// "/" searches, "j" and "k" go to the next and the previous step or row.
+// The places that keys lead to.
+const PLACES = {
+  any: "details.step > summary, .message, .tool-call, tbody tr a.hash:first-of-type",
+  error: "details.step.failed > summary, .message.error, .tool-call.failed",
+  tool: "details.step.tool > summary, .tool-call",
+};
+
+// Appends the next steps, and returns whether there are more.
+let loading;
+function loadNext() {
+  loading ??= appendNext().finally(() => {
+    loading = undefined;
+  });
+  return loading;
+}
+
+async function appendNext() {
+  const link = document.querySelector(".steps a[rel=next]");
+  if (!link || location.protocol === "file:") {
+    return false;
+  }
+  const response = await fetch(link.href);
+  if (!response.ok) {
+    return false;
+  }
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const steps = [...page.querySelectorAll(".steps > .numbered, .steps > .calls > *")];
+  const more = page.querySelector(".steps a[rel=next]");
+  const added = steps.map((step) => document.importNode(step, true));
+  const calls = document.querySelector(".steps > .calls");
+  if (calls) {
+    calls.append(...added);
+  } else {
+    link.closest("nav").before(...added);
+  }
+  added.forEach(addCopyButtons);
+  if (more) {
+    link.href = more.href;
+  } else {
+    link.remove();
+  }
+  return true;
+}
+
+// Loads further steps before the end of the page is reached.
+function addLoading() {
+  const link = document.querySelector(".steps a[rel=next]");
+  if (!link || location.protocol === "file:") {
+    return;
+  }
+  const watcher = new IntersectionObserver(async (entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) {
+      return;
+    }
+    // Observed again: it may still be in view.
+    watcher.unobserve(link);
+    if (await loadNext().catch(() => false)) {
+      watcher.observe(link);
+    }
+  }, { rootMargin: "0px 0px 1500px 0px" });
+  watcher.observe(link);
+}
+
+function isShown(element) {
+  return element.checkVisibility?.() ?? true;
+}
+
+// Goes to the next place of a sort, or to the previous one, after those that the focus or the window has passed.
+async function go(sort, direction) {
+  const places = [...document.querySelectorAll(PLACES[sort])].filter(isShown);
+  const now = document.activeElement?.closest(PLACES.any);
+  const isAfter = (place) => now.compareDocumentPosition(place) & Node.DOCUMENT_POSITION_FOLLOWING;
+  const isBefore = (place) => now.compareDocumentPosition(place) & Node.DOCUMENT_POSITION_PRECEDING;
+  let next;
+  if (!now) {
+    next = places.find((place) => place.getBoundingClientRect().bottom > 0) ?? places.at(-1);
+  } else {
+    next = direction > 0 ? places.find(isAfter) : places.filter(isBefore).at(-1);
+  }
+  if (!next) {
+    if (direction > 0 && await loadNext().catch(() => false)) {
+      await go(sort, direction);
+    }
+    return;
+  }
+  // What has no place in the order of the Tab key can have the focus then.
+  if (!next.hasAttribute("tabindex") && next.tabIndex < 0) {
+    next.tabIndex = -1;
+  }
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+const KEYS = [
+  ["j", "Next message, step or row", () => go("any", 1)],
+  ["k", "Previous message, step or row", () => go("any", -1)],
+  ["e", "Next error", () => go("error", 1)],
+  ["t", "Next tool call", () => go("tool", 1)],
+  ["/", "Search", () => document.getElementById("go")?.focus()],
+  ["?", "These keys", showKeys],
+];
+
+function showKeys() {
+  let dialog = document.querySelector("dialog.keys");
+  if (!dialog) {
+    dialog = document.createElement("dialog");
+    dialog.className = "keys";
+    dialog.setAttribute("aria-label", "Keys");
+    const list = document.createElement("dl");
+    for (const [key, meaning] of KEYS) {
+      const [row, name, text] = ["div", "dt", "dd"].map((tag) => document.createElement(tag));
+      const shown = document.createElement("kbd");
+      shown.textContent = key;
+      text.textContent = meaning;
+      name.append(shown);
+      row.append(name, text);
+      list.append(row);
+    }
+    dialog.append(list, makeButton("Close", () => dialog.close()));
+    document.body.append(dialog);
+  }
+  dialog.showModal();
+}
+
 function addKeys() {
   document.addEventListener("keydown", (event) => {
-    const inField = event.target.closest("input, select, textarea");
+    const inField = event.target.closest("input, select, textarea, dialog");
     if (inField || event.ctrlKey || event.metaKey || event.altKey) {
       return;
     }
-    if (event.key === "/") {
+    const known = KEYS.find(([key]) => key === event.key);
+    if (known) {
       event.preventDefault();
-      document.getElementById("go")?.focus();
-      return;
+      known[2]();
     }
-    const direction = { j: 1, k: -1 }[event.key];
-    if (!direction) {
-      return;
-    }
-    const places = [...document.querySelectorAll("details.step > summary, tbody tr a.hash:first-of-type")];
-    const at = places.indexOf(document.activeElement);
-    places[Math.min(Math.max(at + direction, 0), places.length - 1)]?.focus();
   });
+}
+
+// Buttons for what keys do, where there are no keys.
+function addTools() {
+  const tools = document.querySelector(".fold");
+  if (!tools || !document.querySelector("details.step, .call")) {
+    return;
+  }
+  for (const [sort, text] of [["error", "Next error"], ["tool", "Next tool call"]]) {
+    if (document.querySelector(PLACES[sort])) {
+      tools.append(makeButton(text, () => go(sort, 1)), " ");
+    }
+  }
+  addFolding(tools);
+  const keys = makeButton("?", showKeys);
+  keys.setAttribute("aria-label", "Keys");
+  tools.append(keys);
 }
 
 document.addEventListener("DOMContentLoaded", () => {
   addThemeSwitch();
-  for (const code of document.querySelectorAll("code.copy")) {
-    addCopyButton(code, (button) => code.after(" ", button));
-  }
-  for (const pre of document.querySelectorAll(".body pre")) {
-    const role = pre.previousElementSibling;
-    if (role && role.classList.contains("role")) {
-      addCopyButton(pre, (button) => role.append(button));
-    }
-  }
-  addFolding();
+  addCopyButtons(document);
+  addTools();
+  addTreeButtons();
   addKeys();
+  addLoading();
   openTarget();
 });
 addEventListener("hashchange", openTarget);

@@ -11,6 +11,7 @@ use super::rewrite::LinkRewrite;
 use crate::artifact::Kind;
 use crate::digest::CoreHash;
 use crate::formats;
+use crate::server::markdown::is_external;
 use crate::server::pages::download::safe;
 
 /// The name of the file that leads to all others.
@@ -91,6 +92,9 @@ impl PageFileNames {
 
     /// Returns what a link to an address becomes. What it leads to is written.
     pub(super) fn target(&mut self, address: &str) -> LinkRewrite {
+        if is_external(address) {
+            return LinkRewrite::Text;
+        }
         let Some(parsed) = PageAddress::parse(address) else { return LinkRewrite::Nothing };
         let path: Vec<&str> = parsed.path.iter().map(String::as_str).collect();
         let artifact = path.get(1).and_then(|core| self.artifacts.get(&core.parse().ok()?));
@@ -207,6 +211,7 @@ mod tests {
         assert_eq!(names.target(&address::artifact(other)), LinkRewrite::Text);
         assert_eq!(names.target(&address::attribute("a", "b")), LinkRewrite::Text);
         assert_eq!(names.target(&address::label("a", "b")), LinkRewrite::Text);
+        assert_eq!(names.target("https://example.org/"), LinkRewrite::Text);
         let elsewhere = [
             address::graph(other, 2),
             address::diff(b, Some(a)),
@@ -215,7 +220,6 @@ mod tests {
             address::prompt(a.0),
             "/".to_owned(),
             "//example.org/".to_owned(),
-            "https://example.org/".to_owned(),
             "not an address".to_owned(),
         ];
         for address in elsewhere {

@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 
 use super::search;
+use super::selection::TranscriptSelection;
 use super::{audits, parts, transcript};
+use crate::artifact::{AttributeInfo, ValueType};
 use crate::clock;
 use crate::digest::{CoreHash, Digest};
 use crate::display::{counted, size};
@@ -15,7 +17,11 @@ use crate::storage::ErrorKind;
 use crate::vault::details::{AttributeSummary, CaptureSummary, RUN_IDS};
 use crate::vault::resolve::{RecoveredFiles, ResolveRequest};
 use crate::vault::show::{ShowAnswer, ShowRequest};
+use crate::vault::view::ViewFilter;
 use crate::vault::{LocatedCapture, LookupError};
+
+/// Maximum number of models in the first lines.
+const MAX_MODELS: usize = 3;
 
 /// Maximum number of values listed per attribute.
 const MAX_VALUES: usize = 20;
@@ -46,7 +52,7 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let located = search::artifact_of_path(visit)?;
     let core = located.artifact.core;
     // Parameters that are valid are ASCII, so that they can be in the address of a redirect.
-    let parameters = transcript::Parameters::new(visit)?;
+    let selection = TranscriptSelection::new(visit)?;
     if visit.name != core.to_string() {
         let query = visit.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
         return Ok(ResponseContent::Redirect(address::artifact(core) + &query));
@@ -54,13 +60,18 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let answer = visit.run(&ShowRequest { artifact: core })?;
     let noun = formats::bare_noun(&answer.artifact.kind);
     let body = html! {
-        h1 { span.kind { (noun) } " " (line(&name(&answer))) }
-        p.identity { code.copy { (core) } }
-        (badge(&check(visit, &located)?, &answer, visit.medium))
-        (summary(&answer))
+        h1 {
+            span.kind { (noun) } " " (line(&name(&answer)))
+            @for tag in &answer.tags { " " span.tag { "@" (line(tag)) } }
+        }
+        div.status {
+            (badge(&check(visit, &located)?, &answer, visit.medium))
+            (measures(&answer, selection))
+        }
         (contents(&answer))
-        (audits::section(visit, &answer, parameters))
-        (steps(visit, core, parameters)?)
+        (steps(visit, core, selection)?)
+        (audits::section(visit, &answer, selection))
+        (facts(&answer))
         (links(&answer))
         (attributes(&answer.attributes))
         (captures(&answer))
@@ -77,6 +88,7 @@ fn contents(answer: &ShowAnswer) -> Markup {
     html! {
         nav.pages aria-label="On this page" {
             a href="#content-of-artifact" { "Content" }
+            a href="#facts" { "Facts" }
             a href="#links" { (counted(answer.links.len() as u64, "link")) }
             a href="#attributes" { "Attributes" }
             a href=(address::diff(answer.artifact.core_hash, None)) { "Compare with…" }
@@ -89,10 +101,10 @@ fn contents(answer: &ShowAnswer) -> Markup {
 fn steps(
     visit: &PageRequest<'_>,
     core: CoreHash,
-    parameters: transcript::Parameters,
+    selection: TranscriptSelection,
 ) -> Result<Markup, PageError> {
-    match visit.vault.run(&parameters.request(core)) {
-        Ok(answer) => Ok(transcript::section(parameters, &answer)),
+    match visit.vault.run(&selection.request(core)) {
+        Ok(answer) => Ok(transcript::section(selection, &answer)),
         Err(error) if is_defect(&error) => Ok(html! {
             section { h2 id="content-of-artifact" { "Content" } p.failure { (long_line(&error.to_string())) "." } }
         }),
@@ -109,13 +121,42 @@ fn is_defect(error: &LookupError) -> bool {
     }
 }
 
-/// Returns what the artifact is called: its first tag, the id of its run, or its hash.
+/// Returns what the artifact is called: the id of its run, or its hash.
 fn name(answer: &ShowAnswer) -> String {
-    let run_id = || answer.attributes.iter().find(|attribute| RUN_IDS.contains(&attribute.name.as_str()));
-    match (answer.tags.first(), run_id()) {
-        (Some(tag), _) => format!("@{tag}"),
-        (None, Some(id)) => id.value.clone(),
-        (None, None) => format!("{:.12}", answer.artifact.core_hash),
+    let run_id = answer.attributes.iter().find(|attribute| RUN_IDS.contains(&attribute.name.as_str()));
+    run_id.map_or_else(|| format!("{:.12}", answer.artifact.core_hash), |id| id.value.clone())
+}
+
+/// The attributes that say how a run went, each with the noun for one of what it counts.
+const MEASURES: [(AttributeInfo, &str); 5] = [
+    (AttributeInfo::DURATION_MS, ""),
+    (AttributeInfo::TOKENS, "token"),
+    (AttributeInfo::COST_USD, "USD"),
+    (AttributeInfo::TOOL_CALLS, "tool call"),
+    (AttributeInfo::ERRORS, "error"),
+];
+
+/// Returns in a line when a run was made, with which models, and how it went.
+fn measures(answer: &ShowAnswer, selection: TranscriptSelection) -> Markup {
+    let values = |info: AttributeInfo| {
+        answer
+            .attributes
+            .iter()
+            .filter(move |attribute| attribute.name == info.name)
+            .map(|one| one.value.as_str())
+    };
+    let errors = selection.filtered(Some(ViewFilter::Errors)).address(answer.artifact.core_hash);
+    html! {
+        @for model in values(AttributeInfo::MODEL_ID).take(MAX_MODELS) { strong { (line(model)) } " " }
+        @for (info, noun) in MEASURES {
+            @for value in values(info).take(1).filter(|value| *value != "0") {
+                @let is_plural = info.values == ValueType::Count && value != "1";
+                @let shown = html! { (parts::attribute_value(info, value)) @if !noun.is_empty() { " " (noun) } @if is_plural { "s" } };
+                @if info.name == AttributeInfo::ERRORS.name { a.bad href=(errors) { (shown) } } @else { span { (shown) } }
+                " "
+            }
+        }
+        @if let Some(created) = &answer.created_at { span.faint { (line(created)) } }
     }
 }
 
@@ -140,36 +181,47 @@ fn check(visit: &PageRequest<'_>, located: &LocatedCapture) -> Result<CoreHashCh
     }
 }
 
-/// States what was checked, and when.
+/// States what was checked, and when; the details of a success are folded.
 fn badge(checked: &CoreHashCheck, answer: &ShowAnswer, medium: Medium) -> Markup {
     let preferred = answer.captures.iter().find(|capture| capture.preferred);
     let warnings = preferred.map_or(0, |capture| capture.violations.len() as u64);
     let admitted = preferred.map_or(answer.artifact.added_at, |capture| capture.added_at);
-    html! {
-        @match checked {
-            CoreHashCheck::Computed => p.badge.good {
-                strong { "Verified" } " The stored bytes were read and hashed "
-                @match medium {
-                    Medium::Response => { "for this page, at " (exact_time(clock::now())) },
-                    Medium::File => { "when this page was written" },
-                }
-                ": they have the core hash above."
-            },
-            CoreHashCheck::TooLarge => p.badge.caution {
-                strong { "Not read" } " The stored bytes are too large to be hashed for this page; a download is hashed."
-            },
-            CoreHashCheck::Failed(message) => p.badge.bad {
-                strong { "Damaged" } " " (long_line(message)) "."
-            },
-        }
+    let rules = html! {
         p.faint {
             "The rules of its kind were checked when it was added, at " (exact_time(admitted.0))
             @if warnings == 0 { ", without warnings." } @else { ", with " (counted(warnings, "warning")) "." }
         }
+    };
+    html! {
+        @match checked {
+            CoreHashCheck::Computed => details.badge.good {
+                summary { "Verified" }
+                p {
+                    "The stored bytes were read and hashed "
+                    @match medium {
+                        Medium::Response => { "for this page, at " (exact_time(clock::now())) },
+                        Medium::File => { "when this page was written" },
+                    }
+                    ": they have the core hash " code { (answer.artifact.core_hash) } "."
+                }
+                (rules)
+            },
+            CoreHashCheck::TooLarge => details.badge.caution {
+                summary { "Not read" }
+                p { "The stored bytes are too large to be hashed for this page; a download is hashed." }
+                (rules)
+            },
+            CoreHashCheck::Failed(message) => div.badge.bad {
+                strong { "Damaged" } " " (long_line(message)) "."
+                (rules)
+            },
+        }
+        @if warnings > 0 { a.caution href="#captures" { (counted(warnings, "warning")) } }
     }
 }
 
-fn summary(answer: &ShowAnswer) -> Markup {
+/// Returns what is known of the artifact beside its content.
+fn facts(answer: &ShowAnswer) -> Markup {
     let ShowAnswer { artifact, created_at, note, tags, labels, pinned, extended_by, mentions, .. } = answer;
     let seen = html! {
         (time(artifact.seen_at.0))
@@ -178,6 +230,7 @@ fn summary(answer: &ShowAnswer) -> Markup {
     let mentions = mentions.iter().map(|mention| format!("{}: {}", mention.role, number(mention.count)));
     let mentions = mentions.collect::<Vec<_>>().join(", ");
     let rows = [
+        ("core hash", Some(html! { code.copy { (artifact.core_hash) } })),
         ("created", created_at.as_deref().map(|created| html! { (line(created)) })),
         ("seen", Some(seen)),
         ("tags", (!tags.is_empty()).then(|| html! { @for tag in tags { span.tag { "@" (line(tag)) } " " } })),
@@ -195,7 +248,7 @@ fn summary(answer: &ShowAnswer) -> Markup {
         ),
         ("mentions", (!mentions.is_empty()).then(|| html! { (long_line(&mentions)) })),
     ];
-    parts::fields(&rows)
+    html! { section { h2 id="facts" { "Facts" } (parts::fields(&rows)) } }
 }
 
 fn links(answer: &ShowAnswer) -> Markup {

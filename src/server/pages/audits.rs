@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::parts::{self, place_in};
-use super::transcript::Parameters;
+use super::selection::TranscriptSelection;
 use crate::digest::CoreHash;
 use crate::display::{counted, escaped};
 use crate::formats;
@@ -23,16 +23,20 @@ const CONTRACTS: usize = 5;
 const FINDINGS: usize = 20;
 
 /// Returns the audits of the runs that an artifact governs, or of the artifact against the contracts that govern it.
-pub(super) fn section(visit: &PageRequest<'_>, answer: &ShowAnswer, parameters: Parameters) -> Markup {
+pub(super) fn section(
+    visit: &PageRequest<'_>,
+    answer: &ShowAnswer,
+    selection: TranscriptSelection,
+) -> Markup {
     let core = answer.artifact.core_hash;
     let request = AuditRequest { contract: core, run: None, limit: Some(RUNS), after: None };
     if answer.artifact.kind == formats::TERMS.name() {
-        let request = AuditRequest { after: parameters.audits_after, ..request };
-        return audits(visit, &request, parameters.is_file);
+        let request = AuditRequest { after: selection.audits_after, ..request };
+        return audits(visit, &request, selection.is_file);
     }
     html! {
         @for contract in contracts(answer).into_iter().take(CONTRACTS) {
-            (audits(visit, &AuditRequest { contract, run: Some(core), ..request.clone() }, parameters.is_file))
+            (audits(visit, &AuditRequest { contract, run: Some(core), ..request.clone() }, selection.is_file))
         }
     }
 }

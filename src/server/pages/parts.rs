@@ -127,6 +127,12 @@ pub(super) fn value(context: &ColumnContext<'_>, column: ArtifactColumn) -> Mark
     }
 }
 
+/// Returns the value of an attribute as people write it.
+pub(super) fn attribute_value(info: AttributeInfo, value: &str) -> Markup {
+    let number = info.values.number(value);
+    number.map_or_else(|| html! { (line(value)) }, |number| attribute_number(info, number))
+}
+
 /// Returns a number of an attribute as people write it.
 fn attribute_number(info: AttributeInfo, value: i64) -> Markup {
     let text = match (info.values, u64::try_from(value)) {

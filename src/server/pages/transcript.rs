@@ -1,121 +1,130 @@
 //! The transcript of an artifact: its steps with what was asked, answered and called.
 
-use std::ops::Range;
-
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use super::parts::{anchor_in_type, are_events, duration, file_anchor, place_in, step_class, step_label};
-use super::{journal, parts};
-use crate::digest::CoreHash;
-use crate::display::{self, counted, size};
+use super::selection::TranscriptSelection;
+use super::timeline::{self, TimelineItem};
+use super::{conversation, journal, parts};
+use crate::display::{counted, size};
 use crate::formats;
 use crate::server::address::{self, STEPS};
 use crate::server::text::{block, exact_time, line, number};
-use crate::server::visit::{Medium, PageError, PageRequest};
-use crate::vault::view::{
-    BodyFormat, BodyRole, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewRequest, ViewStep,
-};
+use crate::vault::view::{BodyFormat, BodyRole, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewStep};
 
-/// Maximum number of characters of each text; more if a single step is requested.
-const TEXT: u64 = 4_000;
-const FULL_TEXT: u64 = 200_000;
-
-/// The parameters of the address that select steps.
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct Parameters {
-    from: u64,
-    to: Option<u64>,
-    only: Option<ViewFilter>,
-    /// The last run on the previous page of audits.
-    pub(super) audits_after: Option<CoreHash>,
-    /// Whether the page is written to a file, which has no page for a single step.
-    #[serde(skip)]
-    pub(super) is_file: bool,
-}
-
-impl Parameters {
-    /// Returns the request for the selected steps.
-    pub(super) fn request(self, artifact: CoreHash) -> ViewRequest {
-        let is_complete = self.is_file || self.to == Some(self.from);
-        ViewRequest {
-            from: self.from,
-            to: self.to,
-            only: self.only,
-            limit: Some(STEPS),
-            max_text: Some(if is_complete { FULL_TEXT } else { TEXT }),
-            ..ViewRequest::new(artifact)
+/// Returns the section with the steps, or with the conversation that they record.
+pub(super) fn section(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
+    let start = answer.steps.iter().find_map(|step| step.time).map(|time| time.0);
+    html! {
+        section.steps {
+            div.section-heading {
+                h2 id="content-of-artifact" { (heading(answer)) }
+                (forms(selection, answer))
+            }
+            (filters(selection, answer))
+            @match &answer.conversation {
+                Some(conversation) => (conversation::calls(selection, answer, conversation)),
+                None => {
+                    (drawing(answer))
+                    (journal::drawing(answer))
+                    @for step in &answer.steps { (shown_step(selection, answer, step, start)) }
+                    @if answer.steps.is_empty() { p.faint { "None." } }
+                }
+            }
+            (pages(selection, answer))
         }
     }
-
-    /// Returns the parameters of a page that the request selects.
-    pub(super) fn new(visit: &PageRequest<'_>) -> Result<Self, PageError> {
-        Ok(Self { is_file: visit.medium == Medium::File, ..visit.parameters()? })
-    }
 }
 
-/// Returns the section with the steps.
-pub(super) fn section(parameters: Parameters, answer: &ViewAnswer) -> Markup {
-    let heading = match answer.total {
+fn heading(answer: &ViewAnswer) -> Markup {
+    let noun = match answer.total {
         1 => answer.step_noun.clone(),
         _ => format!("{}s", answer.step_noun),
     };
-    let start = answer.steps.iter().find_map(|step| step.time).map(|time| time.0);
     html! {
-        section {
-            h2 id="content-of-artifact" { (number(answer.total)) " " (line(&heading)) }
-            @if answer.total > 1 { (filters(parameters, answer)) }
-            (drawing(answer))
-            (journal::drawing(answer))
-            @for step in &answer.steps { (shown_step(parameters, answer, step, start)) }
-            @if answer.steps.is_empty() { p.faint { "None." } }
-            (pages(parameters, answer))
+        @if answer.conversation.is_some() { "Conversation " span.faint { (number(answer.total)) " " (noun) } }
+        @else { (number(answer.total)) " " (line(&noun)) }
+    }
+}
+
+/// Links to the forms in which a conversation can be read.
+fn forms(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
+    let core = answer.artifact.core_hash;
+    let form = |raw: bool, text: &str| {
+        let address = TranscriptSelection { raw, to: None, only: None, ..selection }.address(core);
+        html! { a href=(address) aria-current=[(selection.raw == raw).then_some("page")] { (text) } }
+    };
+    html! {
+        @if answer.conversation.is_some() || selection.raw {
+            nav.pages aria-label="Forms" {
+                (form(false, "Conversation"))
+                (form(true, "Raw steps"))
+                a href=(address::bytes(core, answer.capture_hash, None)) download="" { "Exact bytes" }
+            }
         }
     }
 }
 
-/// Links to the selections of steps.
-fn filters(parameters: Parameters, answer: &ViewAnswer) -> Markup {
+/// Links to the selections of steps. The script adds buttons to them.
+fn filters(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
     let core = answer.artifact.core_hash;
-    let to = |only: Option<&str>| address::with_query(&address::artifact(core), &[("only", only)]);
-    let current = |only: Option<ViewFilter>| (parameters.only == only).then_some("page");
+    // Files have filters in one form only, so that they are not too many.
+    let is_second_form = selection.is_file && selection.raw;
+    let are_many = answer.total > 1 || selection.only.is_some();
+    let has_filters = answer.conversation.is_some() || are_events(&answer.steps) || selection.only.is_some();
+    let filter = |only: Option<ViewFilter>, text: Markup| {
+        let address = selection.filtered(only).address(core);
+        html! { a href=(address) aria-current=[(selection.only == only).then_some("page")] { (text) } }
+    };
     html! {
-        nav.pages aria-label="Steps" {
-            @if are_events(&answer.steps) || parameters.only.is_some() {
-                a href=(to(None)) aria-current=[current(None)] { "all" }
-                a href=(to(Some("tools"))) aria-current=[current(Some(ViewFilter::Tools))] { "tools" }
-                a href=(to(Some("errors"))) aria-current=[current(Some(ViewFilter::Errors))] { (number(answer.failed)) " failed" }
+        nav.pages.tools aria-label="Steps" {
+            @if are_many && has_filters && !is_second_form {
+                (filter(None, html! { "all" }))
+                (filter(Some(ViewFilter::Tools), html! { "tools" }))
+                (filter(Some(ViewFilter::Errors), html! { (number(answer.failed)) " failed" }))
             }
             span.fold {}
         }
     }
 }
 
-/// Links to the previous and the next steps.
-fn pages(parameters: Parameters, answer: &ViewAnswer) -> Markup {
+/// Links to the previous and the next steps. The script loads the next ones when the end of the page is reached.
+fn pages(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
     let core = answer.artifact.core_hash;
-    let only = parameters.only.map(|only| match only {
-        ViewFilter::Tools => "tools",
-        ViewFilter::Errors => "errors",
-    });
-    let to = |from: u64| {
-        let from = from.to_string();
-        address::with_query(&address::artifact(core), &[("from", Some(from.as_str())), ("only", only)])
-    };
+    let to = |from: u64| selection.starting_at(from).address(core);
     html! {
         nav.pages aria-label="Pages of steps" {
-            @if parameters.from > 0 {
-                a rel="prev" href=(to(parameters.from.saturating_sub(STEPS))) { "Previous " (answer.step_noun) "s" }
+            @if selection.from > 0 {
+                a rel="prev" href=(to(selection.from.saturating_sub(STEPS))) { "Previous " (answer.step_noun) "s" }
             }
             @if let Some(next) = answer.next { a rel="next" href=(to(next)) { "Next " (answer.step_noun) "s" } }
         }
     }
 }
 
+/// Draws a bar for each step on the page.
+fn drawing(answer: &ViewAnswer) -> Markup {
+    if !are_events(&answer.steps) {
+        return html! {};
+    }
+    let items: Vec<TimelineItem> = answer
+        .steps
+        .iter()
+        .map(|step| TimelineItem {
+            class: step_class(step),
+            failed: step.failed,
+            begin: step.time.map(|time| time.0.timestamp_millis()),
+            length: step.duration_ms.unwrap_or(0),
+            label: step_label(step),
+            place: format!("step-{}", step.index),
+        })
+        .collect();
+    timeline::drawing(&format!("{}s", answer.step_noun), &items)
+}
+
 fn shown_step(
-    parameters: Parameters,
+    selection: TranscriptSelection,
     answer: &ViewAnswer,
     step: &ViewStep,
     start: Option<DateTime<Utc>>,
@@ -124,21 +133,24 @@ fn shown_step(
     let file = step.title.as_deref().and_then(|title| file_anchor(&answer.artifact.kind, title));
     let anchor = file.or_else(|| anchor_in_type(answer, step));
     let class = format!("step {}{}", step_class(step), if step.failed { " failed" } else { "" });
+    let address = place_on_page(selection, answer, step.index);
     html! {
-        details class=(class) id=(format!("step-{}", step.index)) open[is_open] {
-            summary id=[anchor] {
-                span.number { (step.index) }
-                strong { (line(&step.step_type)) }
-                @if let Some(title) = &step.title { span { (line(title)) } }
-                @if step.failed { span.bad { "failed" } }
-                @if let Some(status) = &step.status { span.tag { (line(status)) } }
-                (measures(step, start))
-                span.preview { (preview(step)) }
-            }
-            div.body {
-                (facts(answer, step))
-                @for body in &step.bodies { (shown_body(parameters, answer, step, body)) }
-                @if step.bodies.is_empty() { p.faint { "It records nothing else." } }
+        div.numbered {
+            a.permalink href=(address) aria-label=(format!("Link to {} {}", answer.step_noun, step.index)) { (step.index) }
+            details class=(class) id=(format!("step-{}", step.index)) open[is_open] {
+                summary id=[anchor] {
+                    strong { (line(&step.step_type)) }
+                    @if let Some(title) = &step.title { span { (line(title)) } }
+                    @if step.failed { span.bad { "failed" } }
+                    @if let Some(status) = &step.status { span.tag { (line(status)) } }
+                    (measures(step, start))
+                    span.preview { (preview(step)) }
+                }
+                div.body {
+                    (facts(selection, answer, step))
+                    @for body in &step.bodies { (shown_body(selection, answer, step, body)) }
+                    @if step.bodies.is_empty() { p.faint { "It records nothing else." } }
+                }
             }
         }
     }
@@ -169,12 +181,13 @@ fn preview(step: &ViewStep) -> Markup {
     html! { (line(&text)) }
 }
 
-fn facts(answer: &ViewAnswer, step: &ViewStep) -> Markup {
+fn facts(selection: TranscriptSelection, answer: &ViewAnswer, step: &ViewStep) -> Markup {
     let rows = [
         ("time", step.time.map(|time| exact_time(time.0))),
         (
             "answers",
-            step.answers.map(|index| html! { a href=(place_of_step(answer, index)) { "step " (index) } }),
+            step.answers
+                .map(|index| html! { a href=(place_of_step(selection, answer, index)) { "step " (index) } }),
         ),
         ("hash", step.digest.map(|digest| html! { code.copy { (digest) } })),
         ("size", step.size.map(|bytes| html! { (size(bytes)) })),
@@ -182,7 +195,12 @@ fn facts(answer: &ViewAnswer, step: &ViewStep) -> Markup {
     parts::fields(&rows)
 }
 
-fn shown_body(parameters: Parameters, answer: &ViewAnswer, step: &ViewStep, body: &ViewBody) -> Markup {
+fn shown_body(
+    selection: TranscriptSelection,
+    answer: &ViewAnswer,
+    step: &ViewStep,
+    body: &ViewBody,
+) -> Markup {
     html! {
         p.role {
             span { (role(body.role)) @if let Some(name) = &body.name { " " (line(name)) } }
@@ -192,8 +210,8 @@ fn shown_body(parameters: Parameters, answer: &ViewAnswer, step: &ViewStep, body
         @if body.omitted > 0 {
             p.faint {
                 (counted(body.omitted, "more character"))
-                @if parameters.is_file { " in the bytes of the artifact" } @else {
-                    ": " a href=(only_step(answer.artifact.core_hash, step.index)) { "this step alone" }
+                @if selection.is_file { " in the bytes of the artifact" } @else {
+                    ": " a href=(selection.alone(step.index).address(answer.artifact.core_hash)) { "this step alone" }
                 }
             }
         }
@@ -233,18 +251,17 @@ fn source(body: &ViewBody) -> Markup {
 }
 
 /// Returns the address of a step within this page, or on the page without a selection if it is not on this one.
-fn place_of_step(answer: &ViewAnswer, index: u64) -> String {
+fn place_of_step(selection: TranscriptSelection, answer: &ViewAnswer, index: u64) -> String {
     if answer.steps.iter().any(|step| step.index == index) {
         format!("#step-{index}")
     } else {
-        address::step(answer.artifact.core_hash, index)
+        selection.step_address(answer.artifact.core_hash, index)
     }
 }
 
-/// Returns the address of a page with one step.
-fn only_step(core: CoreHash, index: u64) -> String {
-    let index = index.to_string();
-    address::with_query(&address::artifact(core), &[("from", Some(&index)), ("to", Some(&index))])
+/// Returns the permanent address of a step that is on this page.
+fn place_on_page(selection: TranscriptSelection, answer: &ViewAnswer, index: u64) -> String {
+    format!("{}#step-{index}", selection.address(answer.artifact.core_hash))
 }
 
 /// Returns the name of a role for people.
@@ -260,100 +277,4 @@ fn role(role: BodyRole) -> &'static str {
         BodyRole::Details => "Details",
         BodyRole::Content => "Content",
     }
-}
-
-/// The size of the drawing, and of the row of a class of steps, in user units.
-const WIDTH: i64 = 1_000;
-const ROW: i64 = 16;
-const BAR: i64 = 12;
-
-/// The narrowest bar.
-const NARROWEST: i64 = 3;
-
-/// The classes of steps, a row each.
-const ROWS: [&str; 3] = ["model", "tool", "other"];
-
-/// Draws a bar for each step on the page: by time if the steps state different times, else by number.
-pub(super) fn drawing(answer: &ViewAnswer) -> Markup {
-    if answer.steps.len() < 2 || !are_events(&answer.steps) {
-        return html! {};
-    }
-    let times = times(&answer.steps);
-    let rows: Vec<&str> =
-        ROWS.into_iter().filter(|row| answer.steps.iter().any(|step| step_class(step) == *row)).collect();
-    let height = i64::try_from(rows.len()).unwrap_or(1) * ROW + 2;
-    let summary = match &times {
-        Some(times) => format!("steps over {}", duration((times.end - times.start).unsigned_abs())),
-        None => "steps by number".to_owned(),
-    };
-    let row = |step: &ViewStep| rows.iter().position(|row| *row == step_class(step)).unwrap_or_default();
-    html! {
-        figure.timeline {
-            svg.timeline viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(summary) {
-                line.axis x1="0" x2=(WIDTH) y1=(height - 1) y2=(height - 1) {}
-                @for (at, step) in answer.steps.iter().enumerate() {
-                    (bar(step, &span(step, at, answer.steps.len(), times.as_ref()), row(step)))
-                }
-            }
-            figcaption.faint {
-                @for row in &rows { span class=(format!("key {row}")) { (row) } " " }
-                (summary)
-                @if let Some(first) = answer.steps.iter().find_map(|step| step.time).filter(|_| times.is_some()) {
-                    " from " (display::time(first.0))
-                }
-            }
-        }
-    }
-}
-
-/// Returns the times from the first to the last, in milliseconds, unless they are the same or missing.
-fn times(steps: &[ViewStep]) -> Option<Range<i64>> {
-    let start = steps.iter().filter_map(begin).min()?;
-    let end = steps.iter().filter_map(|step| Some(begin(step)?.saturating_add(length(step)))).max()?;
-    (start < end).then_some(start..end)
-}
-
-fn begin(step: &ViewStep) -> Option<i64> {
-    Some(step.time?.0.timestamp_millis())
-}
-
-fn length(step: &ViewStep) -> i64 {
-    i64::try_from(step.duration_ms.unwrap_or(0)).unwrap_or(i64::MAX)
-}
-
-/// The beginning and the width of a bar.
-struct BarSpan {
-    x: i64,
-    width: i64,
-}
-
-/// Returns where the bar of the step `at` this position on the page is.
-fn span(step: &ViewStep, at: usize, count: usize, times: Option<&Range<i64>>) -> BarSpan {
-    let scaled = |value: i64, all: i64| {
-        let scaled = i128::from(value.max(0)) * i128::from(WIDTH) / i128::from(all.max(1));
-        i64::try_from(scaled).unwrap_or(WIDTH).min(WIDTH)
-    };
-    let (x, width) = match (times, begin(step)) {
-        (Some(times), Some(begin)) => {
-            let all = times.end.saturating_sub(times.start);
-            (scaled(begin.saturating_sub(times.start), all), scaled(length(step), all))
-        }
-        (Some(_), None) => (0, 0),
-        (None, _) => {
-            let (at, count) = (i64::try_from(at).unwrap_or(0), i64::try_from(count).unwrap_or(1));
-            (scaled(at, count), (WIDTH / count - 1).max(0))
-        }
-    };
-    let width = width.max(NARROWEST);
-    BarSpan { x: x.min(WIDTH - width), width }
-}
-
-fn bar(step: &ViewStep, span: &BarSpan, row: usize) -> Markup {
-    let class = if step.failed { "failed" } else { step_class(step) };
-    let y = i64::try_from(row).unwrap_or_default() * ROW + 1;
-    let label = step_label(step);
-    let drawn = html! {
-        rect class=(class) x=(span.x) y=(y) width=(span.width) height=(BAR) { title { (label) } }
-    };
-    parts::linked_drawing(Some(&format!("#step-{}", step.index)), &label, &drawn)
 }

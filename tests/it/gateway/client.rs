@@ -11,27 +11,27 @@ const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) head: String,
-    pub(super) body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
     /// The body as it arrived, which can be compressed.
-    pub(super) bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// Whether all of the body arrived.
-    pub(super) is_complete: bool,
+    pub(crate) is_complete: bool,
 }
 
 impl Answer {
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{}", self.body))
     }
 
     /// The value of a header, whose name is in lowercase.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
     }
 
-    pub(super) fn expect(self, status: u16) -> Self {
+    pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.body);
         assert!(self.is_complete, "{}", self.body);
         self
@@ -39,12 +39,12 @@ impl Answer {
 }
 
 /// Makes a request.
-pub(super) fn request(address: SocketAddr, line: &str, headers: &[&str], body: &str) -> Answer {
+pub(crate) fn request(address: SocketAddr, line: &str, headers: &[&str], body: &str) -> Answer {
     request_bytes(address, line, headers, body.as_bytes())
 }
 
 /// Makes a request whose body can be compressed.
-pub(super) fn request_bytes(address: SocketAddr, line: &str, headers: &[&str], body: &[u8]) -> Answer {
+pub(crate) fn request_bytes(address: SocketAddr, line: &str, headers: &[&str], body: &[u8]) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     let host = if headers.iter().any(|header| header.starts_with("host:")) {
@@ -65,12 +65,12 @@ pub(super) fn request_bytes(address: SocketAddr, line: &str, headers: &[&str], b
 }
 
 /// Asks for a chat completion.
-pub(super) fn chat(address: SocketAddr, prompt: &str, stream: bool) -> Answer {
+pub(crate) fn chat(address: SocketAddr, prompt: &str, stream: bool) -> Answer {
     ask(address, "", prompt, stream)
 }
 
 /// Asks for a chat completion with a prefix of the path.
-pub(super) fn chat_at(address: SocketAddr, prefix: &str, prompt: &str) -> Answer {
+pub(crate) fn chat_at(address: SocketAddr, prefix: &str, prompt: &str) -> Answer {
     ask(address, prefix, prompt, false)
 }
 

@@ -14,13 +14,13 @@ use crate::sandbox::Sandbox;
 type Script = dyn Fn(&str, &[u8]) -> Vec<(u64, Vec<u8>)> + Send + Sync;
 
 /// Starts a server. It closes each connection after the response.
-pub(super) fn server(script: impl Fn(&str) -> Vec<(u64, String)> + Send + Sync + 'static) -> SocketAddr {
+pub(crate) fn server(script: impl Fn(&str) -> Vec<(u64, String)> + Send + Sync + 'static) -> SocketAddr {
     let bytes = |(wait, part): (u64, String)| (wait, part.into_bytes());
     server_of_bytes(move |line, _| script(line).into_iter().map(bytes).collect())
 }
 
 /// Starts a server of bodies that can be compressed.
-pub(super) fn server_of_bytes(
+pub(crate) fn server_of_bytes(
     script: impl Fn(&str, &[u8]) -> Vec<(u64, Vec<u8>)> + Send + Sync + 'static,
 ) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -62,12 +62,12 @@ pub(super) fn server_of_bytes(
 }
 
 /// Returns a response that ends when the connection is closed.
-pub(super) fn response(content_type: &str, body: &str) -> String {
+pub(crate) fn response(content_type: &str, body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\nconnection: close\r\n\r\n{body}")
 }
 
 /// Returns options with which all known providers, and `local`, are a server.
-pub(super) fn options(sandbox: &Sandbox, mode: GatewayMode, server: SocketAddr) -> GatewayOptions {
+pub(crate) fn options(sandbox: &Sandbox, mode: GatewayMode, server: SocketAddr) -> GatewayOptions {
     let mut options = GatewayOptions::new(mode, &sandbox.path("spool"));
     let named = |name: &str| Server::parse(&format!("{name}=http://{server}")).unwrap();
     options.upstreams = ["openai", "anthropic", "gemini", "local"].map(named).to_vec();

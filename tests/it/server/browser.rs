@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::conversations::{hostile, long_run, record, weather};
 use super::{HOSTILE, Serving, hostile_run};
 use crate::sandbox::{Sandbox, repository, run_pack, sealed, session};
 
@@ -40,6 +41,16 @@ fn long() -> (String, String) {
     (sealed(pack), answered.to_string())
 }
 
+/// Adds artifacts with hostile text in everything that is free, and returns their core hashes.
+fn add_hostile(sandbox: &Sandbox) -> Vec<String> {
+    let mut cores = sandbox.add([
+        sandbox.write("hostile.json", session(HOSTILE, &[(HOSTILE, HOSTILE)])),
+        sandbox.write("hostile.rpk", hostile_run()),
+    ]);
+    cores.push(record(sandbox, &hostile()));
+    cores
+}
+
 /// A vault with something for every page, and the names of what the tests open.
 fn scene() -> (Sandbox, Value) {
     let sandbox = Sandbox::at("2026-11-21T12:00:00Z");
@@ -50,10 +61,7 @@ fn scene() -> (Sandbox, Value) {
         .collect();
     sandbox.add(many);
     let opened = sandbox.add([sandbox.write("opened.rpk", run(900, STEPS))]).remove(0);
-    let hostile = sandbox.add([
-        sandbox.write("hostile.json", session(HOSTILE, &[(HOSTILE, HOSTILE)])),
-        sandbox.write("hostile.rpk", hostile_run()),
-    ]);
+    let hostile = add_hostile(&sandbox);
     let (run_with_long_texts, session_with_long_texts) = long();
     let long = sandbox.add([
         sandbox.write("long.rpk", run_with_long_texts),
@@ -68,6 +76,7 @@ fn scene() -> (Sandbox, Value) {
     let scene = json!({
         "session": cores[0], "trace": cores[1], "contract": cores[2], "pack": cores[3],
         "run": opened, "steps": STEPS, "failed": STEPS / 4, "hostile": hostile,
+        "messages": 8, "conversation": record(&sandbox, &weather()), "long_conversation": record(&sandbox, &long_run()),
         "attachment": attached.json()[0]["core_hash"],
         "long": long[0], "long_prompt": runvault::digest::Digest::from_content(LONG_PROMPT.as_bytes()).to_string(),
         "prompt": example["interactions"][0]["prompt_hash"],
@@ -140,10 +149,8 @@ fn people_can_use_the_files_in_a_browser() {
     sandbox.add(examples.map(|name| repository("examples").join(name)));
     let runs = [900, 901].map(|number| sandbox.write(&format!("{number}.rpk"), run(number, STEPS)));
     sandbox.add(runs);
-    let hostile = sandbox.add([
-        sandbox.write("hostile.json", session(HOSTILE, &[(HOSTILE, HOSTILE)])),
-        sandbox.write("hostile.rpk", hostile_run()),
-    ]);
+    let hostile = add_hostile(&sandbox);
+    record(&sandbox, &weather());
     // The directory has a name that addresses must escape.
     sandbox.run(["export", "--html", "all pages", "--all"]).expect(0);
     let directory = sandbox.path("all pages");

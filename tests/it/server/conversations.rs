@@ -1,0 +1,288 @@
+//! The pages of recorded runs, which are read as conversations.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+
+use runvault::Vault;
+use runvault::gateway::{Gateway, GatewayMode};
+use serde_json::{Value, json};
+
+use super::files::{export, pages};
+use super::{HOSTILE, Response, Serving};
+use crate::gateway::client::request;
+use crate::gateway::scripted;
+use crate::sandbox::Sandbox;
+
+/// A request and its answer, with the status of the answer.
+pub(super) struct RecordedExchange {
+    request: Value,
+    status: u16,
+    answer: Value,
+}
+
+impl RecordedExchange {
+    fn answered(messages: &Value, message: &Value) -> Self {
+        let request = json!({"model": "m-1", "messages": messages, "temperature": 0,
+            "tools": [{"type": "function", "function": {"name": "get_weather"}}]});
+        let reason = if message["tool_calls"].is_null() { "stop" } else { "tool_calls" };
+        let answer = json!({"model": "m-1", "choices": [{"message": message, "finish_reason": reason}],
+            "usage": {"prompt_tokens": 1234, "completion_tokens": 5}});
+        Self { request, status: 200, answer }
+    }
+
+    fn failed(messages: &Value, message: &str) -> Self {
+        Self {
+            status: 429,
+            answer: json!({"error": {"message": message}}),
+            ..Self::answered(messages, &Value::Null)
+        }
+    }
+}
+
+/// Records exchanges through a gateway, and returns the core hash of their run pack.
+pub(super) fn record(sandbox: &Sandbox, exchanges: &[RecordedExchange]) -> String {
+    let answers: VecDeque<String> = exchanges
+        .iter()
+        .map(|exchange| {
+            let body = exchange.answer.to_string();
+            let status = exchange.status;
+            format!(
+                "HTTP/1.1 {status} S\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+                body.len()
+            )
+        })
+        .collect();
+    let answers = Mutex::new(answers);
+    let upstream = scripted::server(move |_| vec![(0, answers.lock().unwrap().pop_front().unwrap())]);
+    let options = scripted::options(sandbox, GatewayMode::Record, upstream);
+    let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
+    let gateway = Gateway::start(vault, "127.0.0.1:0".parse().unwrap(), options).unwrap();
+    for RecordedExchange { request: body, status, .. } in exchanges {
+        request(gateway.address(), "POST /openai/v1/chat/completions", &[], &body.to_string())
+            .expect(*status);
+    }
+    let run = gateway.finish(None).unwrap().unwrap();
+    gateway.stop().unwrap();
+    run.run_pack.to_string()
+}
+
+/// An agent with a tool that works, one that fails, a branch and a call that fails.
+pub(super) fn weather() -> Vec<RecordedExchange> {
+    let call = |id: &str, city: &str| {
+        let arguments = json!({"city": city}).to_string();
+        json!({"role": "assistant", "content": null, "tool_calls": [{"id": id, "type": "function",
+            "function": {"name": "get_weather", "arguments": arguments}}]})
+    };
+    let rules: Vec<String> = (0..60).map(|number| format!("- rule {number}")).collect();
+    let asked = json!({"role": "user", "content": "Is it **warm** in [Paris](https://paris.example/)?"});
+    let mut messages = vec![json!({"role": "system", "content": rules.join("\n")}), asked];
+    let mut exchanges = Vec::new();
+    let mut say = |messages: &mut Vec<Value>, answer: Value| {
+        exchanges.push(RecordedExchange::answered(&Value::Array(messages.clone()), &answer));
+        messages.push(answer);
+    };
+    say(&mut messages, call("c-0", "Paris"));
+    messages.push(json!({"role": "tool", "tool_call_id": "c-0", "content": "{\"sky\":{\"clear\":true},\"temperature\":21.50}"}));
+    say(
+        &mut messages,
+        json!({"role": "assistant", "content": "# Yes\n\n| a | b |\n|---|---|\n| warm | `21.5` |"}),
+    );
+    let mut other = vec![json!({"role": "user", "content": "Summarise the day."})];
+    say(&mut other, json!({"role": "assistant", "content": "It was warm."}));
+    messages.push(json!({"role": "user", "content": "And tomorrow?"}));
+    exchanges.push(RecordedExchange::failed(&Value::Array(messages), "slow down"));
+    exchanges
+}
+
+/// A run with hostile text in everything that a client and a server can say.
+pub(super) fn hostile() -> Vec<RecordedExchange> {
+    const MARKDOWN: &str = "[a](javascript:alert(1)) ![b](https://x.example/b.png\"onerror=alert(1)) <svg onload=alert(1)>\n\n\
+        <iframe src=//x.example></iframe>\n\n```\"><script>alert(1)</script>\n</pre>\n```\n\n[c](data:text/html,<script>alert(1)</script>)\n\n\
+        | <b> | [d](https://x.example/\"onmouseover=\"alert(1)) |\n|-|-|\n| </table> | <https://x.example/\"><script>> |\n\n";
+    let text = format!("{MARKDOWN}{HOSTILE}");
+    let arguments = json!({HOSTILE: [HOSTILE, {"</pre><script>": text}]}).to_string();
+    let call = json!({"role": "assistant", "content": text, "reasoning_content": text, "tool_calls": [
+        {"id": "c-0", "type": "function", "function": {"name": HOSTILE, "arguments": arguments}},
+        {"id": HOSTILE, "type": "function", "function": {"name": "f", "arguments": text}}]});
+    let parts = json!([{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": format!("https://x.example/{HOSTILE}")}},
+        {"type": HOSTILE, "<b>": text}]);
+    let mut messages =
+        vec![json!({"role": "system", "content": text}), json!({"role": "user", "content": parts})];
+    let first = RecordedExchange::answered(&Value::Array(messages.clone()), &call);
+    messages.push(call);
+    messages.push(json!({"role": "tool", "tool_call_id": "c-0", "content": arguments}));
+    messages.push(json!({"role": "tool", "tool_call_id": HOSTILE, "content": text}));
+    let refusal = json!({"role": "assistant", "content": null, "refusal": text});
+    let second = RecordedExchange::answered(&Value::Array(messages.clone()), &refusal);
+    messages.push(json!({"role": "user", "content": "again"}));
+    vec![first, second, RecordedExchange::failed(&Value::Array(messages), &text)]
+}
+
+/// A run with more calls than a page has.
+pub(super) fn long_run() -> Vec<RecordedExchange> {
+    let exchange = |number| {
+        let messages = json!([{"role": "user", "content": format!("question {number}.")}]);
+        let text = format!("answer {number}.");
+        RecordedExchange::answered(&messages, &json!({"role": "assistant", "content": text}))
+    };
+    (0..230).map(exchange).collect()
+}
+
+fn page(serving: &Serving, path: &str) -> Response {
+    serving.get(path).expect(200)
+}
+
+/// The values of an attribute in a page.
+fn values<'p>(page: &'p str, attribute: &str) -> Vec<&'p str> {
+    page.split(&format!(" {attribute}=\"")).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
+}
+
+#[test]
+fn a_recorded_run_is_a_conversation_with_each_message_once() {
+    let sandbox = Sandbox::without_vault();
+    let core = record(&sandbox, &weather());
+    let serving = Serving::start(&sandbox);
+    let page = page(&serving, &format!("/artifact/{core}"));
+    let text = page.text();
+    let in_order = [
+        "<li>rule 59</li>",
+        "Is it <strong>warm</strong> in <a rel=\"noopener noreferrer nofollow\" href=\"https://paris.example/\">Paris</a>",
+        "<strong>get_weather</strong>",
+        "<span class=\"value string\">Paris</span>",
+        "data-pointer=\"/sky/clear\"",
+        "<span class=\"value number\">21.50</span>",
+        "<p class=\"heading\">Yes</p>",
+        "<td>warm</td><td><code>21.5</code></td>",
+        "Summarise the day.",
+        "It was warm.",
+        "And tomorrow?",
+        "slow down</pre>",
+    ];
+    let places: Vec<usize> = in_order
+        .iter()
+        .map(|part| {
+            assert_eq!(text.matches(part).count(), 1, "{part}: {text}");
+            text.find(part).unwrap()
+        })
+        .collect();
+    assert!(places.is_sorted(), "{places:?}");
+    for part in ["1,234 tokens in", "Thread 1", "1 failed", "Raw steps", "Exact bytes", "stop</span>"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // The instructions are folded, and the conversation comes before the facts.
+    let folded = text.split("<details class=\"long\">").nth(1).unwrap();
+    assert!(folded.split("</details>").next().unwrap().contains("rule 59"), "{text}");
+    assert!(text.find("It was warm.") < text.find("id=\"facts\""));
+    // Whatever links to a step or a message finds it.
+    let ids: Vec<&str> = values(text, "id");
+    for step in 0..8 {
+        let id = format!("step-{step}");
+        assert_eq!(ids.iter().filter(|one| **one == id).count(), 1, "{id}: {ids:?}");
+    }
+    for link in
+        values(text, "href").into_iter().filter(|link| link.starts_with(&format!("/artifact/{core}#")))
+    {
+        assert!(ids.contains(&link.split_once('#').unwrap().1), "{link}");
+    }
+    assert!(text.contains(&format!("href=\"/artifact/{core}#step-0-1\"")), "{text}");
+}
+
+#[test]
+fn the_steps_and_a_part_of_a_conversation_can_be_chosen() {
+    let sandbox = Sandbox::without_vault();
+    let core = record(&sandbox, &weather());
+    let serving = Serving::start(&sandbox);
+    let calls = |query: &str| {
+        let page = page(&serving, &format!("/artifact/{core}{query}"));
+        page.text().matches("<article class=\"call").count()
+    };
+    assert_eq!(calls(""), 4);
+    assert_eq!(calls("?from=4"), 2);
+    assert_eq!(calls("?from=2&to=2"), 1);
+    assert_eq!(calls("?only=tools"), 1);
+    assert_eq!(calls("?only=errors"), 1);
+    let raw = page(&serving, &format!("/artifact/{core}?raw=true"));
+    assert_eq!(raw.text().matches("<details class=\"step").count(), 8);
+    assert_eq!(calls("?raw=true"), 0);
+    serving.get(&format!("/artifact/{core}?raw=x")).expect(400);
+}
+
+#[test]
+fn a_long_conversation_is_paged() {
+    let sandbox = Sandbox::without_vault();
+    let core = record(&sandbox, &long_run());
+    let serving = Serving::start(&sandbox);
+    let first = page(&serving, &format!("/artifact/{core}"));
+    assert!(first.text().contains("answer 199.") && !first.text().contains("question 200."));
+    let next = format!("/artifact/{core}?from=400");
+    assert!(first.text().contains(&format!("rel=\"next\" href=\"{next}\"")), "{}", first.text());
+    let second = page(&serving, &next);
+    assert!(!second.text().contains("answer 199.") && second.text().contains("answer 229."));
+    assert!(second.text().contains("rel=\"prev\"") && !second.text().contains("rel=\"next\""));
+    // Links to steps lead to a page that has them.
+    let middle = page(&serving, &format!("/artifact/{core}?from=200"));
+    assert!(middle.text().contains("id=\"step-399\""));
+    let files = export(&sandbox, &[&core]);
+    let all: String = pages(&files).map(|(_, page)| page).collect();
+    assert!(all.contains("answer 0.") && all.contains("answer 229."));
+}
+
+#[test]
+fn nothing_in_a_conversation_is_markup() {
+    let sandbox = Sandbox::without_vault();
+    let core = record(&sandbox, &hostile());
+    let files = export(&sandbox, &[&core]);
+    let serving = Serving::start(&sandbox);
+    let mut shown: Vec<(String, String)> =
+        pages(&files).map(|(name, page)| (name.to_owned(), page.to_owned())).collect();
+    for query in ["", "?raw=true", "?from=0&to=0", "?only=tools", "?only=errors"] {
+        let path = format!("/artifact/{core}{query}");
+        shown.push((path.clone(), page(&serving, &path).text().to_owned()));
+    }
+    let mut seen = 0;
+    for (name, page) in &shown {
+        let body = page.split("<main").nth(1).unwrap().split("</main>").next().unwrap();
+        for part in ["<script", "<img", "<svg o", "<iframe", "\u{1b}", "\u{202e}", "\u{9b}", "\u{7f}"] {
+            assert!(!body.contains(part), "{name} has {part:?}");
+        }
+        for tag in body.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()) {
+            assert!(values(tag, "onerror").is_empty() && values(tag, "onload").is_empty(), "{name}: {tag}");
+            assert!(!tag.contains(" onmouseover=") && !tag.contains(" style="), "{name}: {tag}");
+        }
+        for link in values(body, "href") {
+            let is_ours = link.starts_with(['/', '#']) && !link.starts_with("//");
+            // Only pages of the server link to elsewhere.
+            let is_served = name.starts_with('/');
+            let is_allowed =
+                if is_served { link.starts_with("https://x.example/") } else { !link.contains(':') };
+            assert!(is_ours || is_allowed, "{name}: {link}");
+        }
+        seen += body.matches("&lt;script&gt;").count();
+    }
+    assert!(seen > 50, "the hostile text is on {seen} places only");
+}
+
+#[test]
+fn files_contain_the_conversation_and_the_steps() {
+    let sandbox = Sandbox::without_vault();
+    let core = record(&sandbox, &weather());
+    let files = export(&sandbox, &[&core]);
+    let all: Vec<(&str, &str)> = pages(&files).collect();
+    let page = |ending: &str| all.iter().find(|(name, _)| name.ends_with(ending)).unwrap().1;
+    let first = page(&format!("{}.html", &core["sha256:".len()..][..12]));
+    assert!(first.contains("Is it <strong>warm</strong> in <span>Paris</span>"), "{first}");
+    assert!(first.contains("(https://paris.example/)"), "{first}");
+    assert!(page("-raw-true.html").contains("<details class=\"step"));
+    for (name, page) in &all {
+        let ids = values(page, "id");
+        for link in values(page, "href").into_iter().filter_map(|link| link.split_once('#')) {
+            let target = all.iter().find(|(other, _)| *other == link.0).map_or(&ids[..], |_| &[]);
+            let found = if link.0.is_empty() || link.0 == *name {
+                ids.contains(&link.1)
+            } else {
+                target.is_empty() && files.contains_key(link.0)
+            };
+            assert!(found, "{name}: {link:?}");
+        }
+    }
+}
