@@ -34,7 +34,10 @@ fn kinds_have_the_attributes_that_they_declare() {
     let asked = json!({"type": "model.request", "timestamp": "2026-11-18T09:00:03Z", "input": {"prompt": "asked"}, "metadata": {}});
     let answered = json!({"type": "model.response", "timestamp": "2026-11-18T09:00:04Z", "output": {"output": answer, "usage": {"input_tokens": 1, "output_tokens": 1}}, "metadata": {}});
     let steps = [response, request, failure, asked, answered];
-    sandbox.add([sandbox.write("answering.json", session("gateway", &[("asked", &answer.to_string())]))]);
+    let mut recorded: Value =
+        serde_json::from_str(&session("gateway", &[("asked", &answer.to_string())])).unwrap();
+    recorded["run_id"] = json!("stating");
+    sandbox.add([sandbox.write("answering.json", recorded.to_string())]);
     let mut run: Value = serde_json::from_str(&run_pack("stating", &steps)).unwrap();
     run["payload"]["run"]["environment_fingerprint"] = json!({"os": "Linux", "platform": "Linux-6"});
     run["payload"]["run"]["runtime_versions"] = json!({"python": "3.13"});

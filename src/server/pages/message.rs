@@ -115,6 +115,9 @@ impl CallContext<'_> {
             MessagePart::Embeddings { count, dimensions } => html! {
                 p.faint { (counted(*count, "vector")) " of " (counted(*dimensions, "number")) }
             },
+            MessagePart::Unrecorded { digest } => {
+                html! { p.faint { "Not recorded: " code { (digest.to_string()) } } }
+            }
             MessagePart::Other { value } => self.text(value, TextForm::Data, limit),
         }
     }

@@ -154,7 +154,7 @@ fn a_recorded_run_is_a_conversation_with_each_message_once() {
         "<p class=\"heading\">Yes</p>",
         "<td>warm</td><td><code>21.5</code></td>",
         "Summarise the day.",
-        "It was warm.",
+        "<p>It was warm.</p>",
         "And tomorrow?",
         "slow down</pre>",
     ];

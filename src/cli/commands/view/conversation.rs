@@ -4,11 +4,12 @@ use std::io;
 
 use anstyle::Style;
 use runvault::display::brief;
+use runvault::json::reader::{self, Limits};
+use runvault::json::{Value, compact};
 use runvault::vault::view::{
     Conversation, ConversationCall, ConversationMessage, ConversationThread, MessageMedia, MessagePart,
     MessageRole, MessageToolCall, MessageToolResult,
 };
-use serde_json::Value as Json;
 
 use super::printer::{INDENT, LINES, TranscriptPrinter, milliseconds};
 use crate::cli::output::fit;
@@ -110,7 +111,7 @@ fn print_part(
 fn print_tool_call(printer: &mut TranscriptPrinter<'_>, call: &MessageToolCall) -> io::Result<()> {
     let mut lines = vec![format!("{NAME}{}{NAME:#}", brief(&call.name))];
     let mut tree = Vec::new();
-    match serde_json::from_str::<Json>(&call.arguments) {
+    match reader::read(call.arguments.as_bytes(), &Limits::most()) {
         Ok(arguments) => add_members(&arguments, 0, &mut tree),
         Err(_) => tree.push(call.arguments.clone()),
     }
@@ -127,9 +128,9 @@ fn print_result(printer: &mut TranscriptPrinter<'_>, result: &MessageToolResult)
     }
     result.parts.iter().try_for_each(|part| match part {
         MessagePart::Text { text: returned } | MessagePart::Other { value: returned } => {
-            let tree = serde_json::from_str::<Json>(returned).ok().filter(Json::is_object);
+            let tree = reader::read(returned.as_bytes(), &Limits::most()).ok();
             let mut lines = Vec::new();
-            match tree {
+            match tree.filter(|value| value.as_object().is_some()) {
                 Some(value) => add_members(&value, 0, &mut lines),
                 None => lines.push(returned.clone()),
             }
@@ -139,34 +140,36 @@ fn print_result(printer: &mut TranscriptPrinter<'_>, result: &MessageToolResult)
     })
 }
 
-/// Adds the members of a value as lines, each below the one that it is in.
-fn add_members(value: &Json, depth: usize, lines: &mut Vec<String>) {
+/// Adds the members of a value as lines in their order, each below the one that it is in.
+fn add_members(value: &Value<'_>, depth: usize, lines: &mut Vec<String>) {
     let pad = "  ".repeat(depth);
-    let mut add = |name: &str, value: &Json| match value {
-        Json::Object(members) if !members.is_empty() => {
+    let mut add = |name: &str, value: &Value<'_>| match value {
+        Value::Object(members) if members.iter().len() > 0 => {
             lines.push(format!("{pad}{name}:"));
             add_members(value, depth + 1, lines);
         }
-        Json::Array(elements) if elements.iter().any(|one| one.is_object() || one.is_array()) => {
+        Value::Array(elements)
+            if elements.iter().any(|one| matches!(one, Value::Object(_) | Value::Array(_))) =>
+        {
             lines.push(format!("{pad}{name}:"));
             add_members(value, depth + 1, lines);
         }
-        Json::String(text) if text.contains('\n') => {
+        Value::String(text) if text.contains('\n') => {
             lines.push(format!("{pad}{name}:"));
             lines.extend(text.lines().map(|line| format!("{pad}  {line}")));
         }
-        Json::String(text) => lines.push(format!("{pad}{name}: {text}")),
-        other => lines.push(format!("{pad}{name}: {other}")),
+        Value::String(text) => lines.push(format!("{pad}{name}: {text}")),
+        other => lines.push(format!("{pad}{name}: {}", compact::text(other))),
     };
     match value {
-        Json::Object(members) => members.iter().for_each(|(name, value)| add(name, value)),
-        Json::Array(elements) => {
+        Value::Object(members) => members.iter().for_each(|(name, value)| add(name, value)),
+        Value::Array(elements) => {
             for (at, value) in elements.iter().enumerate() {
                 add(&at.to_string(), value);
             }
         }
-        Json::String(text) => lines.push(text.clone()),
-        other => lines.push(other.to_string()),
+        Value::String(text) => lines.push(text.to_string()),
+        other => lines.push(compact::text(other)),
     }
 }
 
