@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::mention::ArtifactLocation;
 use crate::digest::Digest;
-use crate::json::pointer::Token;
+use crate::json::pointer::{PointerPattern, Token};
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value};
 
@@ -50,6 +50,29 @@ impl<'d> Part<'d> {
     pub fn new(label: String, keys: [Digest; 2], value: Value<'d>, sort: &'static PartKind) -> Self {
         let identity = sort.identity(&value);
         Self { label, identity, keys, content: PartContent::Value(value), sort }
+    }
+
+    /// Returns the part without the values at these places.
+    #[must_use]
+    pub fn without(self, ignored: &[PointerPattern]) -> Self {
+        if ignored.is_empty() {
+            return self;
+        }
+        let mut value = match self.content {
+            PartContent::Value(value) => value,
+            PartContent::Text(_) => self.value().into_owned(),
+        };
+        for pattern in ignored {
+            value.clear(pattern);
+        }
+        let identity = self.sort.identity(&value);
+        Self {
+            label: self.label,
+            identity,
+            keys: self.keys,
+            content: PartContent::Value(value),
+            sort: self.sort,
+        }
     }
 
     /// The content.

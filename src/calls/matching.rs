@@ -10,6 +10,7 @@ use crate::conversation::providers::Endpoint;
 use crate::digest::Digest;
 use crate::json::canonical::rfc8785;
 use crate::json::members::{integer, object, text};
+use crate::json::pointer::PointerPattern;
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value};
 
@@ -44,13 +45,6 @@ pub struct MatchingRules {
     redacted: Redaction,
 }
 
-/// A JSON Pointer in which `*` matches every name and index.
-#[derive(Clone, Debug)]
-struct PointerPattern {
-    text: String,
-    tokens: Vec<String>,
-}
-
 /// A replacement of text in the strings at a location.
 #[derive(Clone, Debug)]
 struct Replacement {
@@ -66,7 +60,7 @@ impl MatchingRules {
     /// # Errors
     /// Returns an error if `location` is neither.
     pub fn ignore(&mut self, location: &str) -> Result<(), InvalidRule> {
-        self.ignored.push(PointerPattern::parse(location)?);
+        self.ignored.push(pattern_of(location)?);
         Ok(())
     }
 
@@ -76,7 +70,7 @@ impl MatchingRules {
     /// # Errors
     /// Returns an error if the location or the expression is not valid.
     pub fn replace(&mut self, location: Option<&str>, pattern: &str, with: &str) -> Result<(), InvalidRule> {
-        let location = location.map(PointerPattern::parse).transpose()?;
+        let location = location.map(pattern_of).transpose()?;
         self.replaced.push(Replacement { location, pattern: compiled(pattern)?, with: with.to_owned() });
         Ok(())
     }
@@ -226,9 +220,9 @@ impl MatchingRules {
     /// Returns the rules in the form in which run packs state them. Redacted patterns are only counted: they may contain
     /// what they protect.
     pub(crate) fn to_json(&self) -> Value<'_> {
-        let ignored = self.ignored.iter().map(|location| text(location.text.as_str())).collect();
+        let ignored = self.ignored.iter().map(|location| text(location.as_str())).collect();
         let replaced = self.replaced.iter().map(|rule| {
-            let location = rule.location.as_ref().map_or("", |location| &location.text);
+            let location = rule.location.as_ref().map_or("", PointerPattern::as_str);
             object([
                 ("at", text(location)),
                 ("pattern", text(rule.pattern.as_str())),
@@ -243,31 +237,8 @@ impl MatchingRules {
     }
 }
 
-impl PointerPattern {
-    fn parse(text: &str) -> Result<Self, InvalidRule> {
-        let invalid = || InvalidRule::Location(excerpt(text));
-        let tokens: Vec<String> = match text.strip_prefix('/') {
-            Some(pointer) => {
-                if pointer.split('~').skip(1).any(|after| !after.starts_with(['0', '1'])) {
-                    return Err(invalid());
-                }
-                pointer.split('/').map(|token| token.replace("~1", "/").replace("~0", "~")).collect()
-            }
-            None if text.is_empty() || text.contains('/') => return Err(invalid()),
-            None => vec![text.to_owned()],
-        };
-        Ok(Self { text: text.to_owned(), tokens })
-    }
-
-    fn is_at(&self, at: &[String]) -> bool {
-        self.tokens.len() == at.len() && self.contains(at)
-    }
-
-    /// Returns whether a place is this one or inside it.
-    fn contains(&self, at: &[String]) -> bool {
-        self.tokens.len() <= at.len()
-            && self.tokens.iter().zip(at).all(|(token, name)| token == "*" || token == name)
-    }
+fn pattern_of(location: &str) -> Result<PointerPattern, InvalidRule> {
+    PointerPattern::parse(location).ok_or_else(|| InvalidRule::Location(excerpt(location)))
 }
 
 fn compiled(pattern: &str) -> Result<Regex, InvalidRule> {

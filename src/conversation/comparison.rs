@@ -65,7 +65,9 @@ impl GeneratedValues {
                 }
             }),
             ResponseForm::Whole => {
-                events::read(&answer.body).iter().for_each(|document| self.add_members(document));
+                if let Some(document) = events::read(&answer.body) {
+                    self.add_members(&document);
+                }
             }
         }
     }

@@ -62,6 +62,49 @@ pub(crate) fn tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
     })
 }
 
+/// Locations of values: a JSON Pointer in which `*` matches every name and index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PointerPattern {
+    text: String,
+    tokens: Vec<String>,
+}
+
+impl PointerPattern {
+    /// Parses a pattern: a JSON Pointer, or the name of a member of the whole. Returns `None` if it is neither.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let tokens: Vec<String> = match text.strip_prefix('/') {
+            Some(rest) if rest.split('~').skip(1).any(|after| !after.starts_with(['0', '1'])) => return None,
+            Some(_) => self::tokens(text).map(Cow::into_owned).collect(),
+            None if text.is_empty() || text.contains('/') => return None,
+            None => vec![text.to_owned()],
+        };
+        Some(Self { text: text.to_owned(), tokens })
+    }
+
+    /// Returns the pattern as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns the names and indexes, of which `*` is any.
+    pub(crate) fn tokens(&self) -> &[String] {
+        &self.tokens
+    }
+
+    /// Returns whether a place is one of these.
+    pub(crate) fn is_at(&self, at: &[String]) -> bool {
+        self.tokens.len() == at.len() && self.contains(at)
+    }
+
+    /// Returns whether a place is one of these or inside one.
+    pub(crate) fn contains(&self, at: &[String]) -> bool {
+        self.tokens.len() <= at.len()
+            && self.tokens.iter().zip(at).all(|(token, name)| token == "*" || token == name)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

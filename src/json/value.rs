@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
-use super::{Number, pointer};
+use super::Number;
+use super::pointer::{self, PointerPattern};
 
 /// A JSON value as written: members in the order of the text, numbers as their literals.
 ///
@@ -134,6 +135,32 @@ impl<'a> Value<'a> {
         })
     }
 
+    /// Replaces the values at the places of a pattern by `null`.
+    pub(crate) fn clear(&mut self, pattern: &PointerPattern) {
+        self.clear_at(pattern.tokens());
+    }
+
+    fn clear_at(&mut self, tokens: &[String]) {
+        let Some((token, rest)) = tokens.split_first() else {
+            *self = Self::Null;
+            return;
+        };
+        let is_at = |name: &str| token == "*" || token == name;
+        match self {
+            Self::Array(elements) => {
+                let elements = elements.iter_mut().enumerate();
+                elements
+                    .filter(|(index, _)| is_at(&index.to_string()))
+                    .for_each(|(_, element)| element.clear_at(rest));
+            }
+            Self::Object(object) => {
+                let members = object.members.iter_mut().filter(|(name, _)| is_at(name));
+                members.for_each(|(_, member)| member.clear_at(rest));
+            }
+            _ => {}
+        }
+    }
+
     /// Returns whether this is `null`.
     #[must_use]
     pub fn is_null(&self) -> bool {
@@ -201,5 +228,27 @@ impl<'a> Object<'a> {
         let mut members: Vec<_> = self.iter().collect();
         members.sort_unstable_by_key(|(key, _)| *key);
         members
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::compact;
+    use crate::json::reader::{self, Limits};
+
+    #[test]
+    fn values_at_a_pattern_are_cleared() {
+        let text = br#"{"a": [{"id": 1, "b": 2}, {"id": 3}], "id": 4}"#;
+        let cleared = |pattern: &str| {
+            let mut value = reader::read(text, &Limits::default()).unwrap();
+            value.clear(&PointerPattern::parse(pattern).unwrap());
+            compact::text(&value)
+        };
+        assert_eq!(cleared("/a/*/id"), r#"{"a":[{"id":null,"b":2},{"id":null}],"id":4}"#);
+        assert_eq!(cleared("/a/1"), r#"{"a":[{"id":1,"b":2},null],"id":4}"#);
+        assert_eq!(cleared("id"), r#"{"a":[{"id":1,"b":2},{"id":3}],"id":null}"#);
+        assert_eq!(cleared("/none/id"), compact::text(&reader::read(text, &Limits::default()).unwrap()));
+        assert_eq!(PointerPattern::parse("a/b").or(PointerPattern::parse("/~2")), None);
     }
 }

@@ -298,6 +298,7 @@ fn pages_of_a_comparison_make_up_all_changes() {
         let other = add(vault, session("x", &exchanges("new text")));
         let side = |core_hash| ComparedArtifact { core_hash, capture_hash: None };
         let request = DiffRequest {
+            ignore: Vec::new(),
             one: side(one),
             other: side(other),
             all: false,
@@ -388,8 +389,15 @@ fn commands_print_the_answers() {
     let (one, other) = (core("session.json"), core("session-small-model.json"));
     let side = |core_hash| ComparedArtifact { core_hash, capture_hash: None };
     for (extent, option) in [(DiffExtent::All, None), (DiffExtent::First, Some("--first"))] {
-        let request =
-            DiffRequest { one: side(one), other: side(other), all: true, extent, limit: None, after: None };
+        let request = DiffRequest {
+            one: side(one),
+            other: side(other),
+            all: true,
+            ignore: Vec::new(),
+            extent,
+            limit: None,
+            after: None,
+        };
         let (a, b) = (one.to_string(), other.to_string());
         let arguments: Vec<&str> = ["diff", "--json", "--all", &a, &b].into_iter().chain(option).collect();
         assert_eq!(json(&arguments, 1), [value(vault.run(&request).unwrap())]);

@@ -66,6 +66,7 @@ fn a_removed_artifact_is_never_taken_for_another_one() {
     }
     let compared = ComparedArtifact { core_hash, capture_hash: None };
     let diff = DiffRequest {
+        ignore: Vec::new(),
         one: compared,
         other: compared,
         all: false,

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use super::envelope::{at, step_type};
 use super::messages::{answered, recorded_response};
 use crate::conversation::comparison::GeneratedValues;
+use crate::conversation::reader::AnsweredMessages;
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value};
 
@@ -43,7 +44,7 @@ fn compare_request(step: &mut Value<'_>, generated: &GeneratedValues) {
 fn compare_answer(step: &mut Value<'_>, generated: &mut GeneratedValues) {
     let Some(response) = step.get("output").and_then(recorded_response) else { return };
     generated.add(&response);
-    let Some(answer) = answered(step).and_then(|answer| answer.comparable()) else { return };
+    let Some(answer) = answered(step).and_then(AnsweredMessages::comparable) else { return };
     let Some(Value::Object(output)) = step.at_pointer_mut("/output") else { return };
     let (sent, mut kept): (Vec<_>, Vec<_>) =
         std::mem::take(output).into_members().into_iter().partition(|(name, _)| SENT.contains(&&**name));

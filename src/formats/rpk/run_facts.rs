@@ -1,5 +1,6 @@
 //! The attributes of runs that follow from the messages of their steps.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::calls::{CallIds, tools};
@@ -9,25 +10,22 @@ use super::texts::{self, StepTextRole};
 use super::{exchanges, metrics};
 use crate::artifact::{AttributeInfo, Draft, Responder};
 use crate::conversation::facts::{CalledTool, ConversationFacts};
-use crate::json::Value;
+use crate::json::{Object, Value};
 
 /// Adds the attributes that follow from messages, and the numbers of errors and of calls of tools.
 pub(super) fn describe(steps: &[Value<'_>], draft: &mut Draft) {
     let mut facts = ConversationFacts::default();
     for step in steps {
-        match asked(step) {
-            Some(request) => facts.asked(&request.messages),
-            None => texts::carried(step, StepTextRole::Prompts)
-                .last()
-                .into_iter()
-                .for_each(|text| facts.asked_text(text)),
+        let request = (step_type(step) == "model.request").then(|| shortened(step));
+        if let Some(request) = request.as_ref().and_then(asked) {
+            facts.asked(&request.messages);
+        } else if let Some(text) = texts::carried(step, StepTextRole::Prompts).last() {
+            facts.asked_text(text);
         }
-        match answered(step) {
-            Some(answer) => facts.answered(&answer),
-            None => {
-                let said = texts::carried(step, StepTextRole::Responses);
-                said.last().into_iter().for_each(|text| facts.answered_text(text));
-            }
+        if let Some(answer) = answered(step) {
+            facts.answered(&answer);
+        } else if let Some(text) = texts::carried(step, StepTextRole::Responses).last() {
+            facts.answered_text(text);
         }
         if metrics::is_error(step)
             && let Some(message) = exchanges::message(step)
@@ -41,6 +39,24 @@ pub(super) fn describe(steps: &[Value<'_>], draft: &mut Draft) {
     let unstated = CallsInSteps::new(requests.clone()).without(facts.tool_calls());
     draft.count(AttributeInfo::TOOL_CALLS, requests.count() + unstated);
     facts.describe(draft);
+}
+
+/// The most bytes of a text of which attributes are made.
+const LONG: usize = 4 << 10;
+
+/// Returns a value with the beginnings of its texts, so that messages of many megabytes are not copied.
+fn shortened<'v>(value: &'v Value<'_>) -> Value<'v> {
+    match value {
+        Value::String(text) => {
+            Value::String(Cow::Borrowed(text.get(..text.floor_char_boundary(LONG)).unwrap_or_default()))
+        }
+        Value::Array(elements) => Value::Array(elements.iter().map(shortened).collect()),
+        Value::Object(object) => {
+            let members = object.iter().map(|(name, member)| (Cow::Borrowed(name), shortened(member)));
+            Value::Object(Object::from_members(members.collect()))
+        }
+        other => other.clone(),
+    }
 }
 
 /// The calls of tools that are steps of their own.

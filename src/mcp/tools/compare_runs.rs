@@ -41,6 +41,7 @@ impl ToolArguments for Arguments {
             Ok::<_, ToolError>(ComparedArtifact { core_hash: work.artifact(text)?, capture_hash: None })
         };
         let request = DiffRequest {
+            ignore: Vec::new(),
             one: artifact(&self.one)?,
             other: artifact(&self.other)?,
             all: self.all,

@@ -109,7 +109,11 @@ fn list(vault: &Vault, artifacts: &[CoreHash]) -> Result<ListAnswer, WritePagesE
     if artifacts.is_empty() {
         return Ok(ListAnswer::default());
     }
-    Ok(vault.run(&ListRequest { artifacts: artifacts.to_vec(), ..ListRequest::default() })?)
+    Ok(vault.run(&ListRequest {
+        artifacts: artifacts.to_vec(),
+        attributes: pages::runs::EXCERPTS.iter().map(|info| info.name.to_owned()).collect(),
+        ..ListRequest::default()
+    })?)
 }
 
 /// Returns the artifacts with their kinds.

@@ -48,6 +48,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     let (one, other) = (side(&parameters.one)?, side(&parameters.other)?);
     let compared = |core_hash| ComparedArtifact { core_hash, capture_hash: None };
     let answer = visit.run(&DiffRequest {
+        ignore: Vec::new(),
         one: compared(one),
         other: compared(other),
         all: parameters.all,

@@ -1,7 +1,7 @@
 //! Parts that several pages show: links to artifacts, charts and other small elements.
 
 use chrono::DateTime;
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 
 use crate::artifact::{AttributeInfo, Kind, ValueType};
 use crate::digest::CoreHash;
@@ -78,7 +78,7 @@ pub(super) fn can_be_signed(kind: &str) -> bool {
 const TEXTS: usize = 3;
 
 /// Returns a table of these columns, each with its heading.
-pub(super) fn table(label: &str, columns: &[(&str, ArtifactColumn)], rows: &Markup) -> Markup {
+pub(super) fn table(label: &str, columns: &[(impl Render, ArtifactColumn)], rows: &Markup) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label=(label) {
             table {

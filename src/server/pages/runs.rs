@@ -40,6 +40,10 @@ const COLUMNS: [(&str, ArtifactColumn); 11] = [
     ("labels", ArtifactColumn::Labels),
 ];
 
+/// Attributes that are shown below others: what was asked first, and why a run failed.
+pub(in crate::server) const EXCERPTS: [AttributeInfo; 2] =
+    [AttributeInfo::FIRST_PROMPT, AttributeInfo::ERROR];
+
 /// The parameters of the address. Fields of a form that are not filled in are empty.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -110,7 +114,7 @@ fn listed(
         html! {}
     };
     let list = html! {
-        (table(&answer))
+        (table(&answer, Some(parameters)))
         @if answer.rows.is_empty() { (filters::near(visit, &request.filter)?) }
         (filters::pages(&parameters.after, answer.next.as_ref(), &|after| parameters.address(&[("after", after)])))
     };
@@ -126,7 +130,8 @@ impl Parameters {
         let period = filters::period(&self.since, &self.until, TimeBasis::Created)?;
         let filter = ArtifactFilter { kinds, conditions: self.conditions()?, period, digits: None };
         let (order, after) = (self.order()?, filters::cursor(&self.after)?);
-        Ok(ListRequest { filter, order, after, limit: Some(ROWS), ..ListRequest::default() })
+        let attributes = EXCERPTS.iter().map(|info| info.name.to_owned()).collect();
+        Ok(ListRequest { filter, order, after, attributes, limit: Some(ROWS), ..ListRequest::default() })
     }
 
     fn order(&self) -> Result<FindOrder, PageError> {
@@ -236,23 +241,67 @@ fn form(parameters: &Parameters, problem: Option<&FieldProblem>) -> Markup {
     }
 }
 
-/// Returns the rows as a table.
-pub(super) fn table(answer: &ListAnswer) -> Markup {
+/// Returns the rows as a table, whose headings and values lead to other orders and filters of the list with these parameters.
+fn table(answer: &ListAnswer, list: Option<&Parameters>) -> Markup {
     let now = clock::now();
+    let headings: Vec<Markup> =
+        COLUMNS.iter().map(|(heading, column)| self::heading(heading, *column, list)).collect();
+    let headings: Vec<(&Markup, ArtifactColumn)> =
+        headings.iter().zip(COLUMNS).map(|(heading, (_, column))| (heading, column)).collect();
     html! {
         @if answer.rows.is_empty() { p { "No run matches." } }
-        (parts::table("Runs", &COLUMNS, &html! { @for row in &answer.rows { (shown(row, now)) } }))
+        (parts::table("Runs", &headings, &html! { @for row in &answer.rows { (shown(row, now, list)) } }))
     }
 }
 
-fn shown(row: &ListRow, now: DateTime<Utc>) -> Markup {
+/// Returns a heading, as a link to the list in the order of the column if there is one.
+fn heading(heading: &str, column: ArtifactColumn, list: Option<&Parameters>) -> Markup {
+    let order = match column {
+        ArtifactColumn::Age => Some(""),
+        ArtifactColumn::Short(info) => Some(info.name),
+        _ => None,
+    };
+    let known = order.filter(|order| orders().iter().any(|(known, _)| known == order));
+    match list.zip(known) {
+        Some((list, order)) if list.order == order => html! { (heading) " ↓" },
+        Some((list, order)) => html! {
+            a href=(list.address(&[("order", given(order))])) title="largest or newest first" { (heading) }
+        },
+        None => html! { (heading) },
+    }
+}
+
+/// Returns values, as links to the list of the runs that have them.
+fn filtering(values: &[String], field: &'static str, list: &Parameters) -> Markup {
+    html! {
+        @for (index, value) in values.iter().enumerate() {
+            @if index > 0 { ", " }
+            a.value href=(list.address(&[(field, Some(value))])) { (line(value)) }
+        }
+    }
+}
+
+fn shown(row: &ListRow, now: DateTime<Utc>, list: Option<&Parameters>) -> Markup {
     let Some(context) = ColumnContext::of_row(row, now) else { return html! {} };
+    let [prompt, failure] = EXCERPTS.map(|info| row.values(info.name).into_iter().next());
     let name = row.run_id.clone().unwrap_or_else(|| format!("{:.12}", row.artifact.core_hash));
     let errors = row.errors.and_then(|errors| u64::try_from(errors).ok()).filter(|errors| *errors > 0);
     let value = |column: ArtifactColumn| match column {
         ArtifactColumn::Attribute("run_id") => {
-            html! { a.hash href=(address::artifact(row.artifact.core_hash)) { (line(&name)) } }
+            html! {
+                a.hash href=(address::artifact(row.artifact.core_hash)) { (line(&name)) }
+                @if let Some(prompt) = &prompt { div.excerpt { (line(prompt)) } }
+                @if let Some(failure) = &failure { div.excerpt.bad { (line(failure)) } }
+            }
         }
+        ArtifactColumn::Attribute("model_id") => match list {
+            Some(list) => filtering(&row.models, "model", list),
+            None => parts::value(&context, column),
+        },
+        ArtifactColumn::Attribute("agent") => match list {
+            Some(list) => filtering(&row.agents, "agent", list),
+            None => parts::value(&context, column),
+        },
         ArtifactColumn::Short(AttributeInfo::ERRORS) => {
             html! { @if let Some(errors) = errors { span.bad { (number(errors)) } } }
         }
@@ -280,7 +329,7 @@ pub(in crate::server) fn index_page(answer: &ListAnswer, pair: Option<(CoreHash,
                 " between " (parts::hash(one)) " and " (parts::hash(other))
             }
         }
-        (table(answer))
+        (table(answer, None))
     };
     HtmlPage { title: "Exported artifacts".to_owned(), section: "", body }
 }

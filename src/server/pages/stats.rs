@@ -1,30 +1,144 @@
 //! The page of statistics.
 
-use chrono::Days;
+use chrono::{Days, NaiveDate};
 use maud::{Markup, html};
 
 use super::parts::{self, Bar};
-use crate::display::{counted, size};
+use crate::display::{counted, duration, size};
 use crate::server::address;
-use crate::server::text::{number, time};
+use crate::server::text::{line, number, time};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasis;
+use crate::vault::find::{ArtifactFilter, FindPeriod};
+use crate::vault::run_stats::{RunGroup, RunGrouping, RunStatsAnswer, RunStatsRequest, RunTotals};
 use crate::vault::stats::{EngineStatistics, KindTotals, StatsAnswer, StatsRequest};
 
 /// Maximum number of days in a chart.
 const MAX_DAYS: usize = 120;
 
+/// Number of days up to the newest recording whose runs are counted by what they state.
+const RECENT_DAYS: u64 = 30;
+
 /// Makes the page of statistics.
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let answer = visit.run(&StatsRequest { by: TimeBasis::Created, label: None })?;
+    let recent = recent(&answer);
     let body = html! {
         h1 { "Statistics" }
+        (models(visit, &recent)?)
+        (activity(visit, &recent)?)
         (kinds(&answer))
         (days(&answer))
         (storage(&answer))
         (largest(&answer))
     };
     Ok(ResponseContent::Page(HtmlPage { title: "Statistics".to_owned(), section: "/stats", body }))
+}
+
+/// Returns the filter of the runs up to the newest one, of a limited number of days.
+fn recent(answer: &StatsAnswer) -> ArtifactFilter {
+    let newest = answer.newest.as_ref().map(|newest| newest.at.0);
+    let since = newest.and_then(|newest| newest.checked_sub_days(Days::new(RECENT_DAYS)));
+    let period =
+        since.map(|since| FindPeriod { by: TimeBasis::Created, since: Some(since.into()), until: None });
+    ArtifactFilter { period, ..ArtifactFilter::default() }
+}
+
+/// Shows the runs of each model.
+fn models(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, PageError> {
+    let request = RunStatsRequest { filter: recent.clone(), ..RunStatsRequest::default() };
+    let RunStatsAnswer { groups, total, without } = visit.run(&request)?;
+    if groups.is_empty() {
+        return Ok(html! {});
+    }
+    let count = |count: Option<u64>| count.map(number).unwrap_or_default();
+    let latency = |milliseconds: Option<i64>| milliseconds.map(duration).unwrap_or_default();
+    let row = |name: &Markup, totals: &RunTotals, failures: Option<String>| {
+        html! {
+            tr {
+                td { (name) }
+                td.right { (number(totals.runs)) }
+                td.right {
+                    @match failures {
+                        Some(address) if totals.failures > 0 => a.bad href=(address) { (number(totals.failures)) },
+                        _ => (number(totals.failures)),
+                    }
+                }
+                td.right { (count(totals.tokens_input)) }
+                td.right { (count(totals.tokens_output)) }
+                td.right { (latency(totals.latency_p50_ms)) }
+                td.right { (latency(totals.latency_p95_ms)) }
+                td.right { @if let Some(cost) = totals.cost_usd { (cost) } }
+            }
+        }
+    };
+    Ok(html! {
+        section {
+            h2 { "Models in the last " (RECENT_DAYS) " days" }
+            div.scroll tabindex="0" role="region" aria-label="Runs by model" {
+                table {
+                    thead { tr {
+                        th { "model" } th.right { "count" } th.right { "failed" } th.right { "tokens in" }
+                        th.right { "tokens out" } th.right { "p50" } th.right { "p95" } th.right { "cost in USD" }
+                    } }
+                    tbody {
+                        @for RunGroup { value, totals } in &groups {
+                            @let address = |errors| {
+                                address::with_query("/", &[("model", Some(value.as_str())), ("errors", errors)])
+                            };
+                            (row(&html! { a href=(address(None)) { (line(value)) } }, totals, Some(address(Some("yes")))))
+                        }
+                    }
+                    tfoot { (row(&html! { "all" }, &total, None)) }
+                }
+            }
+            @if without > 0 { p.faint { (number(without)) " without a model." } }
+        }
+    })
+}
+
+/// Draws the failures and the tokens of the last days.
+fn activity(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, PageError> {
+    let request =
+        RunStatsRequest { filter: recent.clone(), by: RunGrouping::Day, ..RunStatsRequest::default() };
+    let by_day = visit.run(&request)?;
+    let days = by_day.groups.iter();
+    let days: Vec<(NaiveDate, &RunTotals)> =
+        days.filter_map(|group| Some((group.value.parse().ok()?, &group.totals))).collect();
+    let chart = |title: &str, errors: Option<&str>, value: fn(&RunTotals) -> u64| {
+        let bars: Vec<Bar> = days
+            .iter()
+            .map(|(date, totals)| {
+                let value = value(totals);
+                let (since, until) = (date.to_string(), date.succ_opt().unwrap_or(*date).to_string());
+                let period = [("since", Some(since.as_str())), ("until", Some(&until)), ("errors", errors)];
+                let address = address::with_query("/", &period);
+                Bar {
+                    value,
+                    label: format!("{date}: {}", number(value)),
+                    address: (value > 0).then_some(address),
+                }
+            })
+            .collect();
+        html! {
+            @if bars.iter().any(|bar| bar.value > 0) {
+                h3 { (title) }
+                (parts::bar_chart(title, &bars))
+            }
+        }
+    };
+    Ok(html! {
+        @if let (Some((first, _)), Some((last, _))) = (days.first(), days.last()) {
+            section {
+                h2 { "Days" }
+                (chart("Failed runs by day", Some("yes"), |totals| totals.failures))
+                (chart("Tokens by day", None, |totals| {
+                    totals.tokens_input.unwrap_or(0).saturating_add(totals.tokens_output.unwrap_or(0))
+                }))
+                p.faint { "Days in UTC with runs, " (first) " to " (last) "." }
+            }
+        }
+    })
 }
 
 fn kinds(answer: &StatsAnswer) -> Markup {

@@ -6,7 +6,9 @@ use utoipa::ToSchema;
 use super::{Counts, Diff, PartChange, compare};
 use crate::artifact::{Admitted, Kind, Part};
 use crate::digest::{CaptureHash, CoreHash};
+use crate::display::brief;
 use crate::formats;
+use crate::json::pointer::PointerPattern;
 use crate::storage::{ErrorKind, Snapshot, StorageError, StoredMember};
 use crate::vault::api::Operation;
 use crate::vault::handle::Vault;
@@ -100,10 +102,11 @@ impl Side {
     }
 
     /// Returns the parts. The artifact was within the limits when it was admitted.
-    pub(super) fn parts(&self) -> Result<Vec<Part<'_>>, LookupError> {
-        self.kind
-            .parts(&StoredMember::borrowed(&self.members))
-            .map_err(|error| LookupError::Unreadable { core: self.core(), message: error.to_string() })
+    fn parts(&self, ignored: &[PointerPattern]) -> Result<Vec<Part<'_>>, LookupError> {
+        let parts = self.kind.parts(&StoredMember::borrowed(&self.members));
+        let parts = parts
+            .map_err(|error| LookupError::Unreadable { core: self.core(), message: error.to_string() })?;
+        Ok(parts.into_iter().map(|part| part.without(ignored)).collect())
     }
 }
 
@@ -118,6 +121,9 @@ pub struct DiffRequest {
     /// Whether to include values that vary between identical runs, and values with the same canonical form.
     #[serde(default)]
     pub all: bool,
+    /// Values that are not compared: JSON Pointers into steps and other parts, in which `*` is any name or index.
+    #[serde(default)]
+    pub ignore: Vec<String>,
     /// Which changes to return.
     #[serde(default)]
     pub extent: DiffExtent,
@@ -209,12 +215,19 @@ impl Operation for DiffRequest {
     /// # Errors
     /// Returns [`LookupError::KindMismatch`] if the artifacts are of different kinds, [`LookupError::Unreadable`] if this
     /// program cannot interpret one of them, and [`LookupError::Store`] if they cannot be read: of the kind
-    /// [`Gone`](crate::storage::ErrorKind::Gone) if they are not in the vault.
+    /// [`Gone`](crate::storage::ErrorKind::Gone) if they are not in the vault, and of the kind
+    /// [`Invalid`](crate::storage::ErrorKind::Invalid) if what to ignore is not a JSON Pointer.
     fn run(&self, vault: &Vault) -> Result<DiffAnswer, LookupError> {
         let snapshot = vault.snapshot()?;
         let side = |of: ComparedArtifact| Side::read(&*snapshot, of.core_hash, of.capture_hash);
         let (one, other) = (side(self.one)?, side(self.other)?);
-        let comparison = ArtifactComparison::new(&one, &other, self.all)?;
+        let invalid = |text: &String| {
+            let message = format!("{} is not a JSON Pointer", brief(text));
+            LookupError::Store(StorageError::new(ErrorKind::Invalid, message))
+        };
+        let pattern = |text: &String| PointerPattern::parse(text).ok_or_else(|| invalid(text));
+        let ignored = self.ignore.iter().map(pattern).collect::<Result<Vec<_>, _>>()?;
+        let comparison = ArtifactComparison::new(&one, &other, self.all, &ignored)?;
         let answer = comparison.answer();
         let after = self.after.unwrap_or(0);
         let limit = match self.extent {
@@ -241,17 +254,22 @@ pub struct ArtifactComparison<'s> {
 
 impl<'s> ArtifactComparison<'s> {
     /// Compares two artifacts, with values that vary between identical runs and values with the same canonical form if
-    /// `all`.
+    /// `all`, and without those at the places `ignored` in each part.
     ///
     /// # Errors
     /// Returns [`LookupError::KindMismatch`] if they are of different kinds, and [`LookupError::Unreadable`] if this
     /// program cannot interpret one of them.
-    pub fn new(one: &'s Side, other: &'s Side, all: bool) -> Result<Self, LookupError> {
+    pub fn new(
+        one: &'s Side,
+        other: &'s Side,
+        all: bool,
+        ignored: &[PointerPattern],
+    ) -> Result<Self, LookupError> {
         if one.kind() != other.kind() {
             let (expected, found) = (one.kind().name(), other.kind().name().to_owned());
             return Err(LookupError::KindMismatch { core: other.core(), expected, found });
         }
-        let diff = compare(one.parts()?, other.parts()?);
+        let diff = compare(one.parts(ignored)?, other.parts(ignored)?);
         Ok(Self { one, other, diff, all })
     }
 

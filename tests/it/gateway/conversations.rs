@@ -119,6 +119,12 @@ fn two_recordings_of_a_deterministic_agent_are_equal() {
     sandbox.run(["diff", "--exact", golden, same]).expect(1);
     let told = sandbox.run(["diff", "--expect", golden, other]).expect(1).stdout;
     assert!(told.contains("[-Tell me-]{+Say+} for certain"), "{told}");
+    let asked = "/input/*/messages/0/content";
+    sandbox.run(["diff", "--ignore", asked, golden, other]).expect(0);
+    let mut configured = sandbox.command();
+    configured.env("RUNVAULT_DIFF_IGNORE", asked).args(["diff", golden, other]);
+    assert!(configured.status().unwrap().success());
+    sandbox.run(["diff", "--ignore", "a/b", golden, other]).expect(3);
 }
 
 #[test]

@@ -147,7 +147,7 @@ impl SettingInfo {
 }
 
 /// Every setting, in listing order.
-pub(crate) static ALL: [&dyn AnySetting; 17] = [
+pub(crate) static ALL: [&dyn AnySetting; 18] = [
     &VAULT,
     &ACTOR,
     &SEARCH,
@@ -156,6 +156,7 @@ pub(crate) static ALL: [&dyn AnySetting; 17] = [
     &SIGNING_KEY_FILE,
     &SETTLE_TRACES,
     &PRICES,
+    &DIFF_IGNORE,
     &GATEWAY_UPSTREAM,
     &GATEWAY_IGNORE,
     &GATEWAY_NORMALIZE,
@@ -234,6 +235,16 @@ pub(crate) static PRICES: Setting<Vec<ModelPrice>> = Setting::new(
 )
 .of(SettingType::List)
 .without_argument();
+
+pub(crate) static DIFF_IGNORE: Setting<Vec<String>> = Setting::new(
+    "diff-ignore",
+    "Values that a comparison leaves out: JSON Pointers into steps and other parts, one on each line or separated by commas; \
+     in the file, an array of strings. The command-line option adds to it.",
+    DefaultValue::Without("none"),
+    ignored,
+)
+.of(SettingType::List)
+.added_to_by("--ignore");
 
 pub(crate) static GATEWAY_UPSTREAM: Setting<Vec<String>> = Setting::new(
     "gateway-upstream",

@@ -23,9 +23,9 @@ pub(crate) use file::{at_home, edit, path};
 #[cfg(feature = "gateway")]
 pub(crate) use list::GATEWAY_UPSTREAM;
 pub(crate) use list::{
-    ACTOR, ALL, AnySetting, GATEWAY_IGNORE, GATEWAY_NORMALIZE, GATEWAY_REDACT, MAX_DEPTH, MAX_ENTRIES,
-    MAX_SIZE, MAX_VALUES, MAX_VIOLATIONS, SETTLE_TRACES, SIGNING_KEY_FILE, Setting, SettingInfo, SettingType,
-    VAULT, named,
+    ACTOR, ALL, AnySetting, DIFF_IGNORE, GATEWAY_IGNORE, GATEWAY_NORMALIZE, GATEWAY_REDACT, MAX_DEPTH,
+    MAX_ENTRIES, MAX_SIZE, MAX_VALUES, MAX_VIOLATIONS, SETTLE_TRACES, SIGNING_KEY_FILE, Setting, SettingInfo,
+    SettingType, VAULT, named,
 };
 
 /// Returns the contents of the configuration file, which is read once, when a setting is first used.

@@ -11,8 +11,10 @@ use runvault::LookupError;
 use runvault::Vault;
 use runvault::artifact::{AdmitOptions, Kind};
 use runvault::digest::{CaptureHash, CoreHash};
+use runvault::display::brief;
 use runvault::formats;
 use runvault::intake::{self, DocumentVerdict, ExamineOptions, Input, InputItem, Inputs, Rejection};
+use runvault::json::pointer::PointerPattern;
 use runvault::json::reader::Limits;
 use runvault::vault::details::CapturesRequest;
 use runvault::vault::diff::{ArtifactComparison, DiffExtent, Side};
@@ -20,6 +22,7 @@ use runvault::vault::diff::{ArtifactComparison, DiffExtent, Side};
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::inputs::{LimitArgs, kind};
+use crate::cli::args::settings;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::report::say_which;
@@ -57,6 +60,13 @@ pub(crate) struct Args {
     /// Answers of models that say the same are equal without it, whatever their ids, times and numbers of tokens.
     #[arg(long, visible_alias = "exact")]
     all: bool,
+
+    /// Leave these values out of the comparison
+    ///
+    /// JSON Pointers into steps and other parts, as differences show them, in which * is any name or index, separated by
+    /// commas.
+    #[arg(long, value_name = "POINTER", value_delimiter = ',')]
+    ignore: Vec<String>,
 
     /// Show only the first difference
     #[arg(long, conflicts_with = "stat")]
@@ -103,6 +113,16 @@ impl Args {
         Ok(if is_different { Status::No } else { Status::Done })
     }
 
+    /// Returns the values that are not compared, by the settings and the arguments.
+    fn ignored(&self) -> Result<Vec<PointerPattern>, CommandError> {
+        let configured = settings::DIFF_IGNORE.get()?.unwrap_or_default();
+        let pattern = |text: &String| {
+            PointerPattern::parse(text)
+                .ok_or_else(|| CommandError::Usage(format!("{} is not a JSON Pointer", brief(text))))
+        };
+        configured.iter().chain(&self.ignore).map(pattern).collect()
+    }
+
     /// Prints the differences, and returns whether there are any.
     fn compare(&self, one: &Side, other: &Side) -> Result<bool, CommandError> {
         let extent = match (self.first, self.stat) {
@@ -110,13 +130,15 @@ impl Args {
             (_, true) => DiffExtent::Counts,
             _ => DiffExtent::All,
         };
-        let comparison = ArtifactComparison::new(one, other, self.all).map_err(|error| match error {
-            LookupError::Unreadable { core, message } => {
-                let name = if core == one.core() { one.name() } else { other.name() };
-                CommandError::CouldNotRun(format!("{name} cannot be compared: {message}"))
-            }
-            error => error.into(),
-        })?;
+        let ignored = self.ignored()?;
+        let comparison =
+            ArtifactComparison::new(one, other, self.all, &ignored).map_err(|error| match error {
+                LookupError::Unreadable { core, message } => {
+                    let name = if core == one.core() { one.name() } else { other.name() };
+                    CommandError::CouldNotRun(format!("{name} cannot be compared: {message}"))
+                }
+                error => error.into(),
+            })?;
         let answer = comparison.answer();
         let outcome =
             DiffOutput { comparison: &comparison, answer: &answer, expected: self.expect.is_some(), extent };

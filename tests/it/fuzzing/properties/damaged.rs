@@ -200,6 +200,7 @@ fn read(vault: &Vault) {
             vault.run(&AuditRequest { contract: artifact, run: Some(artifact), limit: None, after: None });
         let other = ComparedArtifact { core_hash: artifact, capture_hash: None };
         let _ = vault.run(&DiffRequest {
+            ignore: Vec::new(),
             one: other,
             other,
             all: true,
