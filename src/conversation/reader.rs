@@ -176,6 +176,11 @@ pub(crate) fn decode_answer(answer: &CallResponse) -> AnsweredMessages {
     said
 }
 
+/// Returns whether a text begins as the body of an answer does. Most texts do not, and need not be decoded.
+pub(crate) fn may_be_answer_body(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']) || events::begins_as_events(text)
+}
+
 /// Returns whether a text is the body of an answer in a known form, in one piece or as a stream.
 pub(crate) fn is_answer_body(text: &str) -> bool {
     events::begins_as_events(text) || events::read(text).as_ref().and_then(read_answer).is_some()

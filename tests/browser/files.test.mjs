@@ -49,6 +49,7 @@ test("steps are folded and copied", async () => {
   await watched(browser, {}, async (page) => {
     await visit(page, "index.html");
     await page.getByRole("link", { name: SCENE.name }).click();
+    await page.getByRole("link", { name: "Raw steps" }).click();
     const steps = page.locator("details.step");
     await steps.first().waitFor();
     const unfolded = page.locator("details.step[open]");
@@ -76,6 +77,7 @@ test("files are read without JavaScript", async () => {
   await watched(browser, { javaScriptEnabled: false }, async (page) => {
     await visit(page, "index.html");
     await page.getByRole("link", { name: SCENE.name }).click();
+    await page.getByRole("link", { name: "Raw steps" }).click();
     const step = page.locator("details.step").first();
     await step.waitFor();
     assert.ok(!(await step.locator("pre").first().isVisible()));

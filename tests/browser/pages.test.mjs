@@ -91,7 +91,7 @@ test("a list is filtered, sorted and paged, and leads to an artifact", async () 
 
 test("the steps of a run are folded, opened and copied", async () => {
   await watched(browser, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
-    await open(page, PAGES.run);
+    await open(page, `${PAGES.run}?raw=true`);
     const steps = page.locator("details.step");
     const unfolded = page.locator("details.step[open]");
     assert.equal(await steps.count(), SCENE.steps);
@@ -174,7 +174,7 @@ test("a long conversation is loaded while it is scrolled", async () => {
     assert.equal(await calls.count(), 200);
     await page.locator(".call").last().scrollIntoViewIfNeeded();
     await found(calls, 230);
-    await page.getByText("answer 229.").waitFor();
+    await calls.getByText("answer 229.").waitFor();
     await found(page.locator("a[rel=next]"), 0);
     const ids = await page.locator("[id]").evaluateAll((all) => all.map((one) => one.id));
     assert.equal(new Set(ids).size, ids.length);
@@ -245,7 +245,7 @@ test("the theme is switched and stays", async () => {
 
 test("everything is reached with the keyboard", async () => {
   await watched(browser, {}, async (page) => {
-    await open(page, PAGES.run);
+    await open(page, `${PAGES.run}?raw=true`);
     await page.keyboard.press("Tab");
     await found(page.locator("a:focus", { hasText: "Skip to the content" }), 1);
     await page.keyboard.press("Enter");
@@ -277,7 +277,7 @@ test("pages are read without JavaScript", async () => {
       await open(page, path);
       assert.ok(await page.locator("h1").isVisible(), name);
     }
-    await open(page, PAGES.run);
+    await open(page, `${PAGES.run}?raw=true`);
     const step = page.locator("details.step").first();
     assert.ok(!(await step.locator("pre").first().isVisible()));
     await step.locator("summary").click();

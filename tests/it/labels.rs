@@ -147,7 +147,7 @@ fn labels_are_set_listed_replaced_and_removed() {
     sandbox.run(["label", "set", TRACE, "commit=4f2a"]).expect(0);
     assert_eq!(labels_of(&sandbox, RUN), json!({"branch": "a=b", "commit": "4f2a"}));
     let shown = sandbox.run(["show", RUN]).expect(0).stdout;
-    assert!(shown.contains("\n  labels     branch=a=b, commit=4f2a\n"), "{shown}");
+    assert!(shown.contains("\n  labels       branch=a=b, commit=4f2a\n"), "{shown}");
     assert!(sandbox.run(["view", RUN]).expect(0).stdout.contains("branch=a=b, commit=4f2a\n"));
     assert_eq!(sandbox.run(["view", RUN, "--json"]).expect(0).json()[0]["labels"]["commit"], "4f2a");
     let keys = sandbox.run(["label", "list"]).expect(0);

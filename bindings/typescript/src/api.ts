@@ -690,6 +690,8 @@ export interface DiffRequest {
   all?: boolean;
   /** Which changes to return. */
   extent?: DiffExtent;
+  /** Values that are not compared: JSON Pointers into steps and other parts, in which `*` is any name or index. */
+  ignore?: Array<string>;
   /** Maximum number of changes; unlimited if there is none. */
   limit?: number | null;
   /** The first artifact. */
@@ -1689,6 +1691,10 @@ export type MessagePart = {
   /** Number of numbers of each. */
   dimensions: number;
   type: "embeddings";
+} | {
+  /** The SHA-256 of its bytes. */
+  digest: Digest;
+  type: "unrecorded";
 } | {
   type: "other";
   /** The JSON of the part, without white space, or a text that is not JSON. */

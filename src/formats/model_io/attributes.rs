@@ -8,7 +8,7 @@ use crate::artifact::{
     group,
 };
 use crate::conversation::facts::ConversationFacts;
-use crate::conversation::reader::decode_text;
+use crate::conversation::reader::{decode_text, may_be_answer_body};
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value};
 
@@ -134,10 +134,19 @@ pub(super) fn describe(root: &Value<'_>, interactions: &[Value<'_>], draft: &mut
     let latency = total("total_latency_ms", "latency_ms", parse_milliseconds);
     draft.number(AttributeInfo::LATENCY_MS, latency);
     let mut facts = ConversationFacts::default();
-    for interaction in interactions {
-        if let Some(response) = interaction.get("response_content").and_then(Value::as_str) {
+    let mut last_text = None;
+    let responses =
+        interactions.iter().filter_map(|interaction| interaction.get("response_content")?.as_str());
+    for response in responses {
+        if may_be_answer_body(response) {
             facts.answered(&decode_text(response));
+            last_text = None;
+        } else {
+            last_text = Some(response);
         }
+    }
+    if let Some(text) = last_text {
+        facts.answered_text(text);
     }
     if !facts.tool_calls().is_empty() {
         draft.count(AttributeInfo::TOOL_CALLS, facts.tool_calls().len());

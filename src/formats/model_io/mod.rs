@@ -12,7 +12,7 @@ use crate::artifact::{
     NameHandle, Part, Passage, PassageCollector, Playback, Recognition, Relation, Responder, StepVisitor,
     document, unreadable,
 };
-use crate::conversation::reader::decode_text;
+use crate::conversation::reader::{decode_text, may_be_answer_body};
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
 use crate::json::canonical::rfc8785;
@@ -103,8 +103,9 @@ impl Artifact for ModelIo {
             prompts: vec![interaction.prompt_hash],
             tool: None,
             arguments: None,
-            said: Some(decode_text(&interaction.response_content).comparable_text())
-                .filter(|said| *said != interaction.response_content),
+            said: Some(&interaction.response_content)
+                .filter(|text| may_be_answer_body(text))
+                .map(|text| decode_text(text).comparable_text()),
             response: interaction.response_content,
             output: None,
             is_error: false,

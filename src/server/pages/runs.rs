@@ -271,6 +271,10 @@ fn heading(heading: &str, column: ArtifactColumn, list: Option<&Parameters>) -> 
     }
 }
 
+fn class(column: ArtifactColumn) -> Option<&'static str> {
+    if column == ArtifactColumn::Attribute("run_id") { Some("run") } else { parts::alignment(column) }
+}
+
 /// Returns values, as links to the list of the runs that have them.
 fn filtering(values: &[String], field: &'static str, list: &Parameters) -> Markup {
     html! {
@@ -314,7 +318,9 @@ fn shown(row: &ListRow, now: DateTime<Utc>, list: Option<&Parameters>) -> Markup
     };
     html! {
         tr class=[errors.map(|_| "failed")] {
-            @for (_, column) in COLUMNS { td class=[parts::alignment(column)] { (value(column)) } }
+            @for (_, column) in COLUMNS {
+                td class=[class(column)] { (value(column)) }
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The page of statistics.
 
+use std::collections::BTreeMap;
+
 use chrono::{Days, NaiveDate};
 use maud::{Markup, html};
 
@@ -53,6 +55,7 @@ fn models(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, Pa
     }
     let count = |count: Option<u64>| count.map(number).unwrap_or_default();
     let latency = |milliseconds: Option<i64>| milliseconds.map(duration).unwrap_or_default();
+    let has_cost = total.cost_usd.is_some();
     let row = |name: &Markup, totals: &RunTotals, failures: Option<String>| {
         html! {
             tr {
@@ -68,7 +71,7 @@ fn models(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, Pa
                 td.right { (count(totals.tokens_output)) }
                 td.right { (latency(totals.latency_p50_ms)) }
                 td.right { (latency(totals.latency_p95_ms)) }
-                td.right { @if let Some(cost) = totals.cost_usd { (cost) } }
+                @if has_cost { td.right { @if let Some(cost) = totals.cost_usd { (cost) } } }
             }
         }
     };
@@ -79,7 +82,8 @@ fn models(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, Pa
                 table {
                     thead { tr {
                         th { "model" } th.right { "count" } th.right { "failed" } th.right { "tokens in" }
-                        th.right { "tokens out" } th.right { "p50" } th.right { "p95" } th.right { "cost in USD" }
+                        th.right { "tokens out" } th.right { "p50" } th.right { "p95" }
+                        @if has_cost { th.right { "cost in USD" } }
                     } }
                     tbody {
                         @for RunGroup { value, totals } in &groups {
@@ -101,10 +105,14 @@ fn models(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, Pa
 fn activity(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, PageError> {
     let request =
         RunStatsRequest { filter: recent.clone(), by: RunGrouping::Day, ..RunStatsRequest::default() };
-    let by_day = visit.run(&request)?;
-    let days = by_day.groups.iter();
+    let groups = visit.run(&request)?.groups;
+    let by_day: BTreeMap<NaiveDate, &RunTotals> =
+        groups.iter().filter_map(|group| Some((group.value.parse().ok()?, &group.totals))).collect();
+    let (none, last) = (RunTotals::default(), by_day.keys().next_back().copied());
+    let first = last.and_then(|last| last.checked_sub_days(Days::new(RECENT_DAYS - 1)));
+    let days = first.into_iter().flat_map(|first| first.iter_days().take(RECENT_DAYS as usize));
     let days: Vec<(NaiveDate, &RunTotals)> =
-        days.filter_map(|group| Some((group.value.parse().ok()?, &group.totals))).collect();
+        days.map(|date| (date, by_day.get(&date).copied().unwrap_or(&none))).collect();
     let chart = |title: &str, errors: Option<&str>, value: fn(&RunTotals) -> u64| {
         let bars: Vec<Bar> = days
             .iter()
@@ -135,7 +143,7 @@ fn activity(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, 
                 (chart("Tokens by day", None, |totals| {
                     totals.tokens_input.unwrap_or(0).saturating_add(totals.tokens_output.unwrap_or(0))
                 }))
-                p.faint { "Days in UTC with runs, " (first) " to " (last) "." }
+                p.faint { "Runs by the day of their creation in UTC, " (first) " to " (last) "." }
             }
         }
     })
@@ -143,6 +151,7 @@ fn activity(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, 
 
 fn kinds(answer: &StatsAnswer) -> Markup {
     html! {
+        h2 { "Kinds" }
         div.scroll tabindex="0" role="region" aria-label="Content by kind" {
             table {
                 thead { tr { th { "kind" } th.right { "artifacts" } th.right { "captures" } th.right { "size" } } }

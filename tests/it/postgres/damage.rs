@@ -565,8 +565,8 @@ const DAMAGE: &[(&str, &[&str])] = &[
     (
         "UPDATE attribute SET value = 'another'",
         &[
-            "missing-row | artifact sha256:3941d389b337 | attribute agent \"triage\" and 16 more",
-            "surplus-row | artifact sha256:3941d389b337 | attribute agent \"another\" and 16 more",
+            "missing-row | artifact sha256:3941d389b337 | attribute agent \"triage\" and 18 more",
+            "surplus-row | artifact sha256:3941d389b337 | attribute agent \"another\" and 18 more",
         ],
     ),
     (

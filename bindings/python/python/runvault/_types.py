@@ -810,6 +810,8 @@ class DiffRequest(TypedDict):
     """Whether to include values that vary between identical runs, and values with the same canonical form."""
     extent: NotRequired[DiffExtent]
     """Which changes to return."""
+    ignore: NotRequired[list[str]]
+    """Values that are not compared: JSON Pointers into steps and other parts, in which `*` is any name or index."""
     limit: NotRequired[int | None]
     """Maximum number of changes; unlimited if there is none."""
     one: ComparedArtifact
@@ -2077,6 +2079,14 @@ class MessagePartEmbeddings(TypedDict):
     dimensions: int
     """Number of numbers of each."""
     type: Literal['embeddings']
+
+
+class MessagePartUnrecorded(TypedDict):
+    """A part of a message."""
+
+    digest: Digest
+    """The SHA-256 of its bytes."""
+    type: Literal['unrecorded']
 
 
 class MessagePartOther(TypedDict):
@@ -3634,7 +3644,7 @@ LinkStrength: TypeAlias = Literal['stated', 'coincident']
 
 
 # A part of a message.
-MessagePart: TypeAlias = MessagePartText | MessagePartThinking | MessagePartMedia | MessagePartToolCall | MessagePartToolResult | MessagePartRefusal | MessagePartEmbeddings | MessagePartOther
+MessagePart: TypeAlias = MessagePartText | MessagePartThinking | MessagePartMedia | MessagePartToolCall | MessagePartToolResult | MessagePartRefusal | MessagePartEmbeddings | MessagePartUnrecorded | MessagePartOther
 
 
 # The author of a message.
