@@ -110,7 +110,8 @@ fn activity(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, 
         groups.iter().filter_map(|group| Some((group.value.parse().ok()?, &group.totals))).collect();
     let (none, last) = (RunTotals::default(), by_day.keys().next_back().copied());
     let first = last.and_then(|last| last.checked_sub_days(Days::new(RECENT_DAYS - 1)));
-    let days = first.into_iter().flat_map(|first| first.iter_days().take(RECENT_DAYS as usize));
+    let days = first.into_iter().flat_map(|first| first.iter_days());
+    let days = days.take_while(|date| last.is_some_and(|last| *date <= last));
     let days: Vec<(NaiveDate, &RunTotals)> =
         days.map(|date| (date, by_day.get(&date).copied().unwrap_or(&none))).collect();
     let chart = |title: &str, errors: Option<&str>, value: fn(&RunTotals) -> u64| {
