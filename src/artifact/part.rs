@@ -65,14 +65,7 @@ impl<'d> Part<'d> {
         for pattern in ignored {
             value.clear(pattern);
         }
-        let identity = self.sort.identity(&value);
-        Self {
-            label: self.label,
-            identity,
-            keys: self.keys,
-            content: PartContent::Value(value),
-            sort: self.sort,
-        }
+        Self::new(self.label, self.keys, value, self.sort)
     }
 
     /// The content.

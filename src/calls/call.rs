@@ -122,20 +122,13 @@ impl<R> Call<R> {
             outcome: self.outcome,
         }
     }
-}
 
-impl<R> Call<R> {
     /// Returns the answer if it is complete, also if it is an error.
     pub(crate) fn answer(&self) -> Option<&CallResponse> {
         match &self.outcome {
             CallOutcome::Answered(answer) => Some(answer),
             CallOutcome::Failed { .. } => None,
         }
-    }
-
-    /// Returns the answer if it is complete and not an error.
-    pub(crate) fn success(&self) -> Option<&CallResponse> {
-        self.answer().filter(|answer| answer.failure().is_none())
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::call::StoredCall;
 use super::run::{CallOrigin, RunHead, SESSION_PROFILE};
 use crate::conversation::assembled;
-use crate::conversation::reader::tokens;
+use crate::conversation::reader::tokens_of;
 use crate::conversation::response::CallResponse;
 use crate::digest::Digest;
 use crate::json::compact;
@@ -20,18 +20,16 @@ const MAX_SESSION_BYTES: usize = 100_000_000;
 /// longer than it permits are in the run pack alone.
 pub(crate) fn documents(origin: CallOrigin<'_>, head: &RunHead, calls: &[StoredCall]) -> Vec<Vec<u8>> {
     let fits = |answer: &CallResponse| answer.body.len() <= MAX_RESPONSE_BYTES;
-    let fitting: Vec<(&StoredCall, &CallResponse)> = calls
-        .iter()
-        // Whether it is a failure is found out last: that takes long.
-        .filter(|call| call.answer().is_some_and(fits))
-        .filter_map(|call| Some((call, call.success()?)))
-        .collect();
+    // Whether it is a failure is found out last: that takes long.
+    let fitting = calls.iter().filter_map(|call| Some((call, call.answer().filter(|answer| fits(answer))?)));
+    let fitting: Vec<AnsweredCall<'_>> =
+        fitting.filter_map(|(call, answer)| AnsweredCall::new(call, answer)).collect();
     let mut documents = Vec::new();
     let mut rest = fitting.as_slice();
     while !rest.is_empty() {
         let mut bytes = 0;
-        let fits = |(_, answer): &&(&StoredCall, &CallResponse)| {
-            bytes += answer.body.len();
+        let fits = |answered: &&AnsweredCall<'_>| {
+            bytes += answered.answer.body.len();
             bytes <= MAX_SESSION_BYTES
         };
         let count = rest.iter().take(MAX_INTERACTIONS).take_while(fits).count().max(1);
@@ -42,10 +40,25 @@ pub(crate) fn documents(origin: CallOrigin<'_>, head: &RunHead, calls: &[StoredC
     documents
 }
 
-fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[(&StoredCall, &CallResponse)]) -> Vec<u8> {
-    let interactions = answered.iter().enumerate().map(|(index, (call, answer))| {
-        let [tokens_in, tokens_out] =
-            assembled::read_without_texts(answer).usage.as_ref().map(tokens).unwrap_or_default();
+/// A call with an answer that is not a failure.
+struct AnsweredCall<'c> {
+    call: &'c StoredCall,
+    answer: &'c CallResponse,
+    /// Numbers of tokens in the request and in the answer.
+    tokens: [Option<u64>; 2],
+}
+
+impl<'c> AnsweredCall<'c> {
+    /// Returns `None` if the answer is a failure.
+    fn new(call: &'c StoredCall, answer: &'c CallResponse) -> Option<Self> {
+        let content = assembled::read_without_texts(answer);
+        content.failure.is_none().then(|| Self { call, answer, tokens: tokens_of(&content) })
+    }
+}
+
+fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[AnsweredCall<'_>]) -> Vec<u8> {
+    let interactions = answered.iter().enumerate().map(|(index, answered)| {
+        let AnsweredCall { call, answer, tokens: [tokens_in, tokens_out] } = answered;
         let mut interaction = json!({
             "i": index,
             "prompt_hash": call.request.prompt_hash.to_string(),
@@ -57,7 +70,7 @@ fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[(&StoredCall, &C
         set(&mut interaction, "tokens_output", tokens_out.map(Into::into));
         interaction
     });
-    let ended = answered.iter().filter_map(|(call, _)| call.ended_at()).max().or(head.started_at);
+    let ended = answered.iter().filter_map(|answered| answered.call.ended_at()).max().or(head.started_at);
     let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true).into();
     let mut session = json!({
         "model_io_schema_version": "1.0.0",
@@ -89,8 +102,9 @@ fn set(object: &mut Json, name: &str, value: Option<Json>) {
 }
 
 /// Returns the models that were asked, by name, in the order of their names.
-fn models(answered: &[(&StoredCall, &CallResponse)]) -> String {
-    let mut models: Vec<String> = answered.iter().map(|(call, _)| call.request.model.clone()).collect();
+fn models(answered: &[AnsweredCall<'_>]) -> String {
+    let mut models: Vec<String> =
+        answered.iter().map(|answered| answered.call.request.model.clone()).collect();
     models.sort_unstable();
     models.dedup();
     models.join(",")

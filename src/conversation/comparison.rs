@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::events::{self, StreamEvent};
 use super::message::{MessagePart, MessageToolCall, MessageToolResult};
 use super::providers::{AnsweredMessages, is_named};
-use super::response::{CallResponse, ResponseForm};
+use super::response::CallResponse;
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value};
 
@@ -58,18 +57,7 @@ pub(crate) struct GeneratedValues(HashMap<String, String>);
 impl GeneratedValues {
     /// Adds the values of an answer.
     pub(crate) fn add(&mut self, answer: &CallResponse) {
-        match answer.form() {
-            ResponseForm::Stream => events::visit(&answer.body, false, |event| {
-                if let StreamEvent::Json(_, document) = event {
-                    self.add_members(&document);
-                }
-            }),
-            ResponseForm::Whole => {
-                if let Some(document) = events::read(&answer.body) {
-                    self.add_members(&document);
-                }
-            }
-        }
+        answer.visit_documents(|document| self.add_members(document));
     }
 
     fn add_members(&mut self, value: &Value<'_>) {

@@ -7,13 +7,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::assembled;
-use super::events::{self, StreamEvent};
+use super::events;
 use super::message::{ConversationMessage, MessagePart, MessageRole, MessageToolCall, MessageToolResult};
-use super::providers::{AnswerDecoder, PROVIDERS, normalized, number};
+use super::providers::{AnswerContent, AnswerDecoder, PROVIDERS, normalized};
 
 pub(crate) use super::providers::{AnsweredMessages, RequestedMessages};
-use super::response::{CallResponse, ResponseForm, RetryHeaders};
+use super::response::{CallResponse, RetryHeaders};
 use crate::artifact::Timestamp;
+use crate::artifact::attribute::parse_count;
 use crate::json::Value;
 
 /// A call of a model in a conversation.
@@ -111,9 +112,18 @@ const TOKENS_IN: &[&str] =
 const TOKENS_OUT: &[&str] =
     &["completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens", "eval_count"];
 
-/// Returns the numbers of tokens in the request and in the answer that a usage states.
-pub(crate) fn tokens(usage: &Value<'_>) -> [Option<u64>; 2] {
-    [TOKENS_IN, TOKENS_OUT].map(|names| names.iter().find_map(|name| number(usage, name)))
+/// Returns the numbers of tokens in the request and in the answer that a usage states, as `parse` reads them.
+pub(crate) fn tokens<T>(usage: &Value<'_>, parse: fn(&Value<'_>) -> Option<T>) -> [Option<T>; 2] {
+    [TOKENS_IN, TOKENS_OUT].map(|names| names.iter().find_map(|name| usage.get(name).and_then(parse)))
+}
+
+fn count(value: &Value<'_>) -> Option<u64> {
+    parse_count(value).and_then(|number| u64::try_from(number).ok())
+}
+
+/// Returns the numbers of tokens in the request and in the answer, as far as the content of an answer states them.
+pub(crate) fn tokens_of(content: &AnswerContent) -> [Option<u64>; 2] {
+    content.usage.as_ref().map(|usage| tokens(usage, count)).unwrap_or_default()
 }
 
 /// Returns what a request asks; `None` if it is in no known form.
@@ -151,18 +161,7 @@ pub(crate) fn read_answer(body: &Value<'_>) -> Option<AnsweredMessages> {
 /// Returns what an answer says. One in no known form is a message with its body.
 pub(crate) fn decode_answer(answer: &CallResponse) -> AnsweredMessages {
     let mut decoder = AnswerDecoder::default();
-    let mut is_json = true;
-    match answer.form() {
-        ResponseForm::Stream => events::visit(&answer.body, false, |event| {
-            if let StreamEvent::Json(_, document) = event {
-                read_document(&mut decoder, &document);
-            }
-        }),
-        ResponseForm::Whole => match events::read(answer.body.trim_start_matches('\u{feff}')) {
-            Some(document) => read_document(&mut decoder, &document),
-            None => is_json = false,
-        },
-    }
+    let is_json = answer.visit_documents(|document| read_document(&mut decoder, document));
     let mut said = decoder.finish(events::with_characters);
     let has_content = answer.has_success_status() && !answer.body.trim().is_empty();
     if has_content && !said.says_something() {
@@ -233,7 +232,7 @@ impl ConversationReader {
             head: CallHead { error: failure.as_deref().or(call.head.error), ..call.head },
             request: call.request.map(decode_request).unwrap_or_default(),
             answer: call.answer.map(decode_answer).unwrap_or_default(),
-            tokens: content.and_then(|content| content.usage).as_ref().map(tokens).unwrap_or_default(),
+            tokens: content.as_ref().map(tokens_of).unwrap_or_default(),
             continues: false,
         });
     }

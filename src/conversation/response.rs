@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::events;
+use super::events::{self, StreamEvent};
 use crate::json::Value;
 
 /// An answer.
@@ -183,6 +183,23 @@ impl CallResponse {
             return ResponseForm::Stream;
         }
         ResponseForm::from_content_type(self.content_type.as_deref())
+    }
+
+    /// Calls `visit` with the JSON document that the body is, or with those of the events of a stream. Returns false if it is
+    /// neither.
+    pub(super) fn visit_documents(&self, mut visit: impl FnMut(&Value<'_>)) -> bool {
+        match self.form() {
+            ResponseForm::Stream => events::visit(&self.body, false, |event| {
+                if let StreamEvent::Json(_, document) = event {
+                    visit(&document);
+                }
+            }),
+            ResponseForm::Whole => match events::read(self.body.trim_start_matches('\u{feff}')) {
+                Some(document) => visit(&document),
+                None => return false,
+            },
+        }
+        true
     }
 
     /// Returns the type of the content without parameters; empty if it is not stated.

@@ -63,6 +63,11 @@ pub fn attribute_names() -> String {
     names.join(", ")
 }
 
+/// Returns the kinds of artifacts that record what an agent or a model did.
+pub fn recordings() -> impl Iterator<Item = Kind> {
+    ALL.into_iter().filter(|kind| kind.info().is_run || kind.info().playback.is_some())
+}
+
 /// Returns the conversation of an agent with models in a document that states its steps, and not the bodies of calls as they
 /// were sent; `None` if its kind does not, or if it has steps that belong to no call.
 ///

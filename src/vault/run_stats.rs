@@ -11,7 +11,7 @@ use super::find::{ArtifactFilter, FindOrder};
 use super::handle::Vault;
 use super::list::{ListRequest, ListRow, usd};
 use super::prices::ModelPrice;
-use crate::artifact::{AttributeInfo, Kind};
+use crate::artifact::AttributeInfo;
 use crate::formats;
 use crate::storage::StorageError;
 
@@ -112,7 +112,7 @@ impl Operation for RunStatsRequest {
         let snapshot = vault.snapshot()?;
         let mut filter = self.filter.clone();
         if filter.kinds.is_empty() {
-            filter.kinds = recordings().map(|kind| kind.name().to_owned()).collect();
+            filter.kinds = formats::recordings().map(|kind| kind.name().to_owned()).collect();
         }
         let attributes = match &self.by {
             RunGrouping::Attribute { name } => vec![name.clone()],
@@ -150,11 +150,6 @@ impl Operation for RunStatsRequest {
         }
         Ok(RunStatsAnswer { groups, total: total.totals(), without })
     }
-}
-
-/// Returns the kinds of artifacts that record what an agent or a model did.
-fn recordings() -> impl Iterator<Item = Kind> {
-    formats::ALL.into_iter().filter(|kind| kind.info().is_run || kind.info().playback.is_some())
 }
 
 impl RunGrouping {

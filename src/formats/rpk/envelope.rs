@@ -3,13 +3,9 @@
 use crate::artifact::{AdmitOptions, KeyRing, MAX_KEY_ID_BYTES, Signature, SignatureState};
 use crate::digest::{Digest, hmac_matches};
 use crate::json::canonical::replaykit::{self, NonCanonicalValue, VolatilePolicy, strip_white_space};
+pub(super) use crate::json::members::at;
 use crate::json::reader::excerpt;
 use crate::json::{Object, Value};
-
-/// Returns the value at the path `names`.
-pub(super) fn at<'v, 'd>(value: &'v Value<'d>, names: &[&str]) -> Option<&'v Value<'d>> {
-    names.iter().try_fold(value, |value, name| value.get(name))
-}
 
 /// Returns the non-empty texts at `places`.
 pub(super) fn texts_at<'v>(step: &'v Value<'_>, places: &[&[&str]]) -> impl Iterator<Item = &'v str> {

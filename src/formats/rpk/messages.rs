@@ -23,8 +23,11 @@ pub(super) fn answered(step: &Value<'_>) -> Option<AnsweredMessages> {
         return None;
     }
     let output = step.get("output")?;
-    let body = [output.get("output"), Some(output)].into_iter().flatten().find_map(read_answer);
-    body.or_else(|| Some(decode_answer(&recorded_response(output)?))).filter(|it| are_known(&it.messages))
+    let read = match output.get("output") {
+        Some(body) => read_answer(body),
+        None => recorded_response(output).as_ref().map(decode_answer),
+    };
+    read.or_else(|| read_answer(output)).filter(|it| are_known(&it.messages))
 }
 
 /// Returns whether messages are more than values of unknown form.

@@ -6,9 +6,9 @@ use chrono::{DateTime, Utc};
 use super::envelope::{at, step_type};
 use super::exchanges::states_error;
 use super::texts::{self, BODIES, StepTextRole};
-use crate::artifact::attribute::{OptionalSum, TimeSpan, parse_millionths, parse_milliseconds};
+use crate::artifact::attribute::{OptionalSum, TimeSpan, parse_count, parse_millionths, parse_milliseconds};
 use crate::artifact::{AttributeInfo, Draft, MissingOffset, parse_timestamp};
-use crate::conversation::reader::tokens as tokens_of_usage;
+use crate::conversation::reader;
 use crate::json::{Object, Value};
 
 pub(super) const PLATFORM: AttributeInfo = AttributeInfo::text("platform", "the platform, with its version");
@@ -136,8 +136,7 @@ pub(super) fn is_error(step: &Value<'_>) -> bool {
 
 /// Returns the numbers of input tokens and of output tokens that a step states.
 pub(super) fn tokens(step: &Value<'_>) -> [Option<i64>; 2] {
-    let stated = usage(step).map(tokens_of_usage).unwrap_or_default();
-    stated.map(|number| number.and_then(|number| i64::try_from(number).ok()))
+    usage(step).map(|usage| reader::tokens(usage, parse_count)).unwrap_or_default()
 }
 
 /// Returns the object with the numbers of tokens of a model response.
@@ -185,20 +184,37 @@ fn host_of(url: &str) -> Option<String> {
 }
 
 #[cfg(test)]
+pub(super) mod testing {
+    use serde_json::{Value as Json, json};
+
+    use crate::artifact::Draft;
+    use crate::digest::{CoreHash, Digest};
+    use crate::formats::rpk::envelope::steps;
+    use crate::json::Value;
+    use crate::json::reader::{self, Limits};
+
+    /// Returns the attributes that `describe` adds for a run with these steps.
+    pub(crate) fn described(
+        run: &Json,
+        describe: impl Fn(&Value<'_>, &[Value<'_>], &mut Draft),
+    ) -> Vec<String> {
+        let text = json!({"payload": {"run": {"steps": run}}}).to_string();
+        let root = reader::read(text.as_bytes(), &Limits::default()).unwrap();
+        let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
+        describe(&root, steps(&root), &mut draft);
+        draft.attributes.iter().map(|attribute| format!("{} {}", attribute.name, attribute.value)).collect()
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::digest::{CoreHash, Digest};
-    use crate::json::reader::{self, Limits};
 
     /// Returns the circumstances of a run with these steps.
     fn described(steps: &Json) -> Vec<String> {
-        let text = json!({"payload": {"run": {"steps": steps}}}).to_string();
-        let root = reader::read(text.as_bytes(), &Limits::default()).unwrap();
-        let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
-        describe(&root, crate::formats::rpk::envelope::steps(&root), &mut draft);
-        draft.attributes.iter().map(|attribute| format!("{} {}", attribute.name, attribute.value)).collect()
+        testing::described(steps, describe)
     }
 
     #[test]

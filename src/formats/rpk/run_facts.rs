@@ -14,7 +14,7 @@ use crate::json::{Object, Value};
 
 /// Adds the attributes that follow from messages, and the numbers of errors and of calls of tools.
 pub(super) fn describe(steps: &[Value<'_>], draft: &mut Draft) {
-    let mut facts = ConversationFacts::default();
+    let (mut facts, mut errors) = (ConversationFacts::default(), 0);
     for step in steps {
         let request = (step_type(step) == "model.request").then(|| shortened(step));
         if let Some(request) = request.as_ref().and_then(asked) {
@@ -27,14 +27,14 @@ pub(super) fn describe(steps: &[Value<'_>], draft: &mut Draft) {
         } else if let Some(text) = texts::carried(step, StepTextRole::Responses).last() {
             facts.answered_text(text);
         }
-        if metrics::is_error(step)
-            && let Some(message) = exchanges::message(step)
-        {
-            facts.failed(message);
+        if metrics::is_error(step) {
+            errors += 1;
+            if let Some(message) = exchanges::message(step) {
+                facts.failed(message);
+            }
         }
     }
-    let errors = steps.iter().filter(|step| metrics::is_error(step)).count() + facts.failed_results();
-    draft.count(AttributeInfo::ERRORS, errors);
+    draft.count(AttributeInfo::ERRORS, errors + facts.failed_results());
     let requests = steps.iter().filter(|step| step_type(step) == "tool.request");
     let unstated = CallsInSteps::new(requests.clone()).without(facts.tool_calls());
     draft.count(AttributeInfo::TOOL_CALLS, requests.count() + unstated);
@@ -96,18 +96,12 @@ mod tests {
     use serde_json::{Value as Json, json};
 
     use super::*;
-    use crate::digest::{CoreHash, Digest};
-    use crate::json::reader::{self, Limits};
+    use crate::formats::rpk::metrics::testing;
 
     /// Returns the attributes of a run with these steps, without numbers that are 0.
     fn described(steps: &Json) -> Vec<String> {
-        let text = json!({"payload": {"run": {"steps": steps}}}).to_string();
-        let root = reader::read(text.as_bytes(), &Limits::default()).unwrap();
-        let mut draft = Draft::new(CoreHash(Digest::from_content(b"")));
-        describe(crate::formats::rpk::envelope::steps(&root), &mut draft);
-        let attributes = draft.attributes.iter().filter(|attribute| attribute.value != "0");
-        let mut lines: Vec<String> =
-            attributes.map(|attribute| format!("{} {}", attribute.name, attribute.value)).collect();
+        let mut lines = testing::described(steps, |_, steps, draft| describe(steps, draft));
+        lines.retain(|line| !line.ends_with(" 0"));
         lines.sort_unstable();
         lines
     }
@@ -156,5 +150,20 @@ mod tests {
             {"type": "model.response", "output": "last"},
         ]);
         assert_eq!(described(&steps), ["finish_reason stop", "first_prompt one two", "last_answer last"]);
+    }
+
+    #[test]
+    fn streams_are_decoded() {
+        let event = |delta: Json| format!("data: {}\n\n", json!({"choices": [{"index": 0, "delta": delta}]}));
+        let call = json!({"index": 0, "id": "call-1", "function": {"name": "read", "arguments": "{}"}});
+        let answer = |content: String| {
+            json!({"type": "model.response",
+                "output": {"status_code": 200, "content_type": "text/event-stream", "content": content}})
+        };
+        let steps = json!([
+            answer(event(json!({"role": "assistant", "tool_calls": [call]}))),
+            answer(event(json!({"content": "do"})) + &event(json!({"content": "ne"})) + "data: [DONE]\n\n"),
+        ]);
+        assert_eq!(described(&steps), ["last_answer done", "tool read", "tool_calls 1"]);
     }
 }

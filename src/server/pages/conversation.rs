@@ -36,6 +36,7 @@ pub(super) fn calls(
     // A filter leaves out steps between two calls that belong to neither.
     let is_all = selection.only.is_none();
     let next = |at: usize| calls.get(at + 1).map(|call| call.step).or(answer.next).filter(|_| is_all);
+    let previous = |at: usize, thread: u64| calls.get(..at)?.iter().rfind(|call| call.thread == thread);
     let before = |at: usize| at.checked_sub(1).and_then(|at| calls.get(at));
     html! {
         (timeline::drawing("calls", &items(calls)))
@@ -44,7 +45,7 @@ pub(super) fn calls(
                 @if before(at).map_or(call.thread != 0, |before| before.thread != call.thread) {
                     (thread_heading(call.thread, threads))
                 }
-                (section.call(call, &SurroundingCalls::new(calls, at), next(at)))
+                (section.call(call, previous(at, call.thread), next(at)))
             }
         }
         @if calls.is_empty() { p.faint { "None." } }
@@ -64,20 +65,6 @@ fn thread_heading(thread: u64, threads: &[ConversationThread]) -> Markup {
     }
 }
 
-/// What the page shows before a call.
-struct SurroundingCalls<'c> {
-    /// The last call of its thread.
-    previous: Option<&'c ConversationCall>,
-}
-
-impl<'c> SurroundingCalls<'c> {
-    fn new(calls: &'c [ConversationCall], at: usize) -> Self {
-        let thread = calls.get(at).map(|call| call.thread);
-        let earlier = calls.get(..at).unwrap_or_default();
-        Self { previous: earlier.iter().rfind(|call| Some(call.thread) == thread) }
-    }
-}
-
 struct CallsSection<'s> {
     selection: TranscriptSelection,
     answer: &'s ViewAnswer,
@@ -86,8 +73,13 @@ struct CallsSection<'s> {
 }
 
 impl CallsSection<'_> {
-    /// Returns a call. `next` is the step of the one after it.
-    fn call(&self, call: &ConversationCall, around: &SurroundingCalls<'_>, next: Option<u64>) -> Markup {
+    /// Returns a call. `previous` is the one before it in its thread, `next` the step of the one after it.
+    fn call(
+        &self,
+        call: &ConversationCall,
+        previous: Option<&ConversationCall>,
+        next: Option<u64>,
+    ) -> Markup {
         let core = self.answer.artifact.core_hash;
         let is_complete = self.selection.is_complete();
         let alone = (!is_complete).then(|| self.selection.alone(call.step).address(core));
@@ -112,7 +104,7 @@ impl CallsSection<'_> {
                     (measures(call)) " "
                     a.raw href=(raw) { "step " (call.step) }
                 }
-                (offered(call, around.previous))
+                (offered(call, previous))
                 @for (number, message) in call.messages.iter().enumerate() { (context.message(number, message)) }
                 // Steps between this call and the next one, such as that with the answer.
                 @for step in (call.step + 1..next.unwrap_or(call.step + 2)).take(PLACES) { span id=(format!("step-{step}")) {} }

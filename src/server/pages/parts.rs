@@ -1,6 +1,6 @@
 //! Parts that several pages show: links to artifacts, charts and other small elements.
 
-use chrono::DateTime;
+use chrono::{DateTime, NaiveDate};
 use maud::{Markup, Render, html};
 
 use crate::artifact::{AttributeInfo, Kind, ValueType};
@@ -244,6 +244,15 @@ pub(super) struct Bar {
     /// The text of the bar: its category and its value.
     pub(super) label: String,
     pub(super) address: Option<String>,
+}
+
+impl Bar {
+    /// Creates the bar of a day, which leads to the address that `address` makes of its date and the next one.
+    pub(super) fn of_day(date: NaiveDate, value: u64, address: impl Fn(&str, &str) -> String) -> Self {
+        let (since, until) = (date.to_string(), date.succ_opt().unwrap_or(date).to_string());
+        let label = format!("{date}: {}", number(value));
+        Self { value, label, address: (value > 0).then(|| address(&since, &until)) }
+    }
 }
 
 /// The height of a chart in user units; a bar is `BAR` wide.

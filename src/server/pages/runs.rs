@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::filters::{self, FieldProblem, given, input, options};
 use super::parts::{self, Bar};
-use crate::artifact::{AttributeInfo, Kind};
+use crate::artifact::AttributeInfo;
 use crate::clock;
 use crate::digest::CoreHash;
 use crate::formats;
@@ -77,11 +77,6 @@ fn orders() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-/// The kinds of artifacts that record what an agent or a model did.
-fn recordings() -> Vec<Kind> {
-    formats::ALL.into_iter().filter(|kind| kind.info().is_run || kind.info().playback.is_some()).collect()
-}
-
 /// Makes a page of the list.
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let parameters: Parameters = visit.parameters()?;
@@ -125,7 +120,7 @@ impl Parameters {
     fn request(&self) -> Result<ListRequest, PageError> {
         let mut kinds = filters::kinds(&self.kind)?;
         if kinds.is_empty() {
-            kinds = recordings().into_iter().map(|kind| kind.name().to_owned()).collect();
+            kinds = formats::recordings().map(|kind| kind.name().to_owned()).collect();
         }
         let period = filters::period(&self.since, &self.until, TimeBasis::Created)?;
         let filter = ArtifactFilter { kinds, conditions: self.conditions()?, period, digits: None };
@@ -201,15 +196,9 @@ fn days(
     let by = TimeBasis::Created;
     let filter = ArtifactFilter { period: None, ..filter };
     let counted = visit.run(&DaysRequest { filter, by, last, days: DAYS })?.days;
-    let bars: Vec<Bar> = counted
-        .iter()
-        .map(|day| {
-            let (since, until) = (day.date.to_string(), day.date.succ_opt().unwrap_or(day.date).to_string());
-            let address = parameters.address(&[("since", Some(&since)), ("until", Some(&until))]);
-            let label = format!("{}: {}", day.date, number(day.artifacts));
-            Bar { value: day.artifacts, label, address: (day.artifacts > 0).then_some(address) }
-        })
-        .collect();
+    let address =
+        |since: &str, until: &str| parameters.address(&[("since", Some(since)), ("until", Some(until))]);
+    let bars: Vec<Bar> = counted.iter().map(|day| Bar::of_day(day.date, day.artifacts, address)).collect();
     let first = counted.first().map_or(last, |day| day.date);
     let title = format!("recordings created by day, {first} to {last}");
     Ok(html! {
@@ -224,7 +213,7 @@ fn form(parameters: &Parameters, problem: Option<&FieldProblem>) -> Markup {
     let errors = [("", "any"), ("yes", "with errors")];
     html! {
         form.filters action="/" {
-            label { "Kind" (filters::kind_options(&recordings(), &parameters.kind)) }
+            label { "Kind" (filters::kind_options(&formats::recordings().collect::<Vec<_>>(), &parameters.kind)) }
             (input("Model", "model", &parameters.model, "gpt-*", problem))
             (input("Agent", "agent", &parameters.agent, "", problem))
             (input("Tool", "tool", &parameters.tool, "", problem))

@@ -115,20 +115,11 @@ fn activity(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, 
     let days: Vec<(NaiveDate, &RunTotals)> =
         days.map(|date| (date, by_day.get(&date).copied().unwrap_or(&none))).collect();
     let chart = |title: &str, errors: Option<&str>, value: fn(&RunTotals) -> u64| {
-        let bars: Vec<Bar> = days
-            .iter()
-            .map(|(date, totals)| {
-                let value = value(totals);
-                let (since, until) = (date.to_string(), date.succ_opt().unwrap_or(*date).to_string());
-                let period = [("since", Some(since.as_str())), ("until", Some(&until)), ("errors", errors)];
-                let address = address::with_query("/", &period);
-                Bar {
-                    value,
-                    label: format!("{date}: {}", number(value)),
-                    address: (value > 0).then_some(address),
-                }
-            })
-            .collect();
+        let address = |since: &str, until: &str| {
+            address::with_query("/", &[("since", Some(since)), ("until", Some(until)), ("errors", errors)])
+        };
+        let bars: Vec<Bar> =
+            days.iter().map(|(date, totals)| Bar::of_day(*date, value(totals), address)).collect();
         html! {
             @if bars.iter().any(|bar| bar.value > 0) {
                 h3 { (title) }
@@ -191,15 +182,9 @@ fn days(answer: &StatsAnswer) -> Markup {
         .take_while(|date| *date <= last.date)
         .map(|date| {
             let value = counts.next_if(|day| day.date == date).map_or(0, |day| day.artifacts);
-            let next = date.succ_opt().unwrap_or(date);
-            let period = [("since", Some(date.to_string())), ("until", Some(next.to_string()))];
-            let period: Vec<_> = period.iter().map(|(name, day)| (*name, day.as_deref())).collect();
-            let address = address::with_query("/artifacts", &period);
-            Bar {
-                value,
-                label: format!("{date}: {}", number(value)),
-                address: (value > 0).then_some(address),
-            }
+            Bar::of_day(date, value, |since, until| {
+                address::with_query("/artifacts", &[("since", Some(since)), ("until", Some(until))])
+            })
         })
         .collect();
     let title = format!("artifacts created by day, {shown} to {}", last.date);
