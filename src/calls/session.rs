@@ -22,13 +22,13 @@ pub(crate) fn documents(origin: CallOrigin<'_>, head: &RunHead, calls: &[StoredC
     let fits = |answer: &CallResponse| answer.body.len() <= MAX_RESPONSE_BYTES;
     // Whether it is a failure is found out last: that takes long.
     let fitting = calls.iter().filter_map(|call| Some((call, call.answer().filter(|answer| fits(answer))?)));
-    let fitting: Vec<AnsweredCall<'_>> =
-        fitting.filter_map(|(call, answer)| AnsweredCall::new(call, answer)).collect();
+    let fitting: Vec<SessionCall<'_>> =
+        fitting.filter_map(|(call, answer)| SessionCall::new(call, answer)).collect();
     let mut documents = Vec::new();
     let mut rest = fitting.as_slice();
     while !rest.is_empty() {
         let mut bytes = 0;
-        let fits = |answered: &&AnsweredCall<'_>| {
+        let fits = |answered: &&SessionCall<'_>| {
             bytes += answered.answer.body.len();
             bytes <= MAX_SESSION_BYTES
         };
@@ -41,14 +41,14 @@ pub(crate) fn documents(origin: CallOrigin<'_>, head: &RunHead, calls: &[StoredC
 }
 
 /// A call with an answer that is not a failure.
-struct AnsweredCall<'c> {
+struct SessionCall<'c> {
     call: &'c StoredCall,
     answer: &'c CallResponse,
     /// Numbers of tokens in the request and in the answer.
     tokens: [Option<u64>; 2],
 }
 
-impl<'c> AnsweredCall<'c> {
+impl<'c> SessionCall<'c> {
     /// Returns `None` if the answer is a failure.
     fn new(call: &'c StoredCall, answer: &'c CallResponse) -> Option<Self> {
         let content = assembled::read_without_texts(answer);
@@ -56,9 +56,9 @@ impl<'c> AnsweredCall<'c> {
     }
 }
 
-fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[AnsweredCall<'_>]) -> Vec<u8> {
+fn document(origin: CallOrigin<'_>, head: &RunHead, answered: &[SessionCall<'_>]) -> Vec<u8> {
     let interactions = answered.iter().enumerate().map(|(index, answered)| {
-        let AnsweredCall { call, answer, tokens: [tokens_in, tokens_out] } = answered;
+        let SessionCall { call, answer, tokens: [tokens_in, tokens_out] } = answered;
         let mut interaction = json!({
             "i": index,
             "prompt_hash": call.request.prompt_hash.to_string(),
@@ -102,7 +102,7 @@ fn set(object: &mut Json, name: &str, value: Option<Json>) {
 }
 
 /// Returns the models that were asked, by name, in the order of their names.
-fn models(answered: &[AnsweredCall<'_>]) -> String {
+fn models(answered: &[SessionCall<'_>]) -> String {
     let mut models: Vec<String> =
         answered.iter().map(|answered| answered.call.request.model.clone()).collect();
     models.sort_unstable();
