@@ -128,10 +128,23 @@ pub struct RecordedRequest<'r> {
     pub index: usize,
     /// The body of the request.
     pub payload: &'r Value<'r>,
+    /// What it repeats of an earlier request, if the document states that.
+    pub repeated: Option<RepeatedElements<'r>>,
     /// The digest of the text that the request is compared by, if it is stated.
     pub prompt_hash: Option<Digest>,
     /// Returns the text that the request is compared by.
     pub prompt: &'r dyn Fn() -> Option<String>,
+}
+
+/// The beginning of a list in a request: all elements that the same list of an earlier request has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepeatedElements<'r> {
+    /// The number of the step that contains the earlier request.
+    pub index: usize,
+    /// The name of the member of both bodies with the list.
+    pub name: &'r str,
+    /// Number of elements.
+    pub count: usize,
 }
 
 /// A function that is called with requests.

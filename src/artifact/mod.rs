@@ -34,8 +34,8 @@ pub use directory::{
 };
 pub use draft::{Admitted, Completeness, Draft, NameHandle};
 pub use exchange::{
-    Arguments, CallNames, EventVisitor, Exchange, Playback, RecordedRequest, RequestVisitor, Responder,
-    RunCall, RunCallResult, RunEvent,
+    Arguments, CallNames, EventVisitor, Exchange, Playback, RecordedRequest, RepeatedElements,
+    RequestVisitor, Responder, RunCall, RunCallResult, RunEvent,
 };
 pub use kind::{Kind, KindInfo};
 pub use mention::{

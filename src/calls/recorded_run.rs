@@ -120,13 +120,8 @@ pub(crate) fn requests(document: &[u8]) -> HashMap<usize, CompleteRequest> {
     requests
 }
 
-/// Calls `visit` with the number of the step of each request in a run pack whose body is not an attachment, and with the
-/// complete body.
-pub(crate) fn visit_bodies(document: &[u8], visit: &mut dyn FnMut(usize, &Value<'_>)) {
-    visit_recorded(document, &mut |request| visit(request.index, request.payload));
-}
-
-fn visit_recorded(document: &[u8], visit: &mut RequestVisitor<'_>) {
+/// Calls `visit` with each request in a run pack whose body is not an attachment.
+pub(crate) fn visit_recorded(document: &[u8], visit: &mut RequestVisitor<'_>) {
     let Some(kind) = formats::named(KIND) else { return };
     // A document that cannot be read has no requests.
     drop(kind.requests(document, visit));

@@ -1,6 +1,7 @@
 //! The conversation of an agent with models: what was new in each request, what was answered, and which calls continue
 //! each other. It is decoded from the bodies of requests and responses.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -9,13 +10,14 @@ use utoipa::ToSchema;
 use super::assembled;
 use super::events;
 use super::message::{ConversationMessage, MessagePart, MessageRole, MessageToolCall, MessageToolResult};
-use super::providers::{AnswerContent, AnswerDecoder, PROVIDERS, normalized};
+use super::providers::{AnswerContent, AnswerDecoder, PROVIDERS, normalized, role};
 
 pub(crate) use super::providers::{AnsweredMessages, RequestedMessages};
 use super::response::{CallResponse, RetryHeaders};
-use crate::artifact::Timestamp;
 use crate::artifact::attribute::parse_count;
-use crate::json::Value;
+use crate::artifact::{RepeatedElements, Timestamp};
+use crate::json::members::word;
+use crate::json::{Object, Value};
 
 /// A call of a model in a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -75,10 +77,25 @@ pub struct Conversation {
 /// A call with its bodies.
 pub(crate) struct CallBodies<'b> {
     pub(crate) head: CallHead<'b>,
-    /// The body of the request, if it is recorded as JSON.
-    pub(crate) request: Option<&'b Value<'b>>,
+    /// The request, if it is recorded as JSON.
+    pub(crate) request: Option<RequestBody<'b>>,
     /// The answer, if there is one.
     pub(crate) answer: Option<&'b CallResponse>,
+}
+
+/// The body of a request.
+#[derive(Clone, Copy)]
+pub(crate) struct RequestBody<'b> {
+    pub(crate) body: &'b Value<'b>,
+    /// The messages that it repeats of an earlier step of the conversation, if that is known.
+    pub(crate) repeated: Option<RepeatedElements<'b>>,
+}
+
+impl<'b> RequestBody<'b> {
+    /// Returns a body of which it is not known what it repeats.
+    pub(crate) fn new(body: &'b Value<'b>) -> Self {
+        Self { body, repeated: None }
+    }
 }
 
 /// What is recorded of a call beside its bodies.
@@ -128,16 +145,13 @@ pub(crate) fn tokens_of(content: &AnswerContent) -> [Option<u64>; 2] {
 
 /// Returns what a request asks; `None` if it is in no known form.
 pub(crate) fn read_request(body: &Value<'_>) -> Option<RequestedMessages> {
-    // Others extend the form of the first one.
-    PROVIDERS.iter().rev().find_map(|provider| (provider.messages.request)(body))
+    read_form(body).map(|(_, request)| request)
 }
 
-/// Returns what a request asks. One in no known form is a message with its body.
-fn decode_request(body: &Value<'_>) -> RequestedMessages {
-    read_request(body).unwrap_or_else(|| RequestedMessages {
-        messages: vec![ConversationMessage::new(MessageRole::User, vec![MessagePart::other(body)])],
-        ..RequestedMessages::default()
-    })
+/// Returns what a request asks, and the name of the provider whose form it has.
+fn read_form(body: &Value<'_>) -> Option<(&'static str, RequestedMessages)> {
+    // Others extend the form of the first one.
+    PROVIDERS.iter().rev().find_map(|provider| Some((provider.name, (provider.messages.request)(body)?)))
 }
 
 /// Adds a body in one piece, or an event of a stream.
@@ -204,9 +218,12 @@ pub(crate) struct ConversationReader {
 }
 
 /// What is known of a thread.
+#[derive(Default)]
 struct ThreadState {
     /// The keys of its messages, with those of the last answer.
     history: Vec<i64>,
+    /// The last request.
+    last: RequestSummary,
     /// The id of the last answer.
     answer_id: Option<String>,
     /// The calls of tools without results.
@@ -228,27 +245,36 @@ impl ConversationReader {
     pub(crate) fn add(&mut self, call: &CallBodies<'_>) {
         let content = call.answer.map(assembled::read_without_texts);
         let failure = content.as_ref().and_then(|content| content.failure.as_ref()).map(ToString::to_string);
-        self.add_decoded(DecodedCall {
+        let continued = call.request.and_then(|request| self.continued(request));
+        let request = continued.unwrap_or_else(|| KeyedRequest::from_body(call.request.map(|it| it.body)));
+        let call = DecodedCall {
             head: CallHead { error: failure.as_deref().or(call.head.error), ..call.head },
-            request: call.request.map(decode_request).unwrap_or_default(),
+            request: RequestedMessages::default(),
             answer: call.answer.map(decode_answer).unwrap_or_default(),
             tokens: content.as_ref().map(tokens_of).unwrap_or_default(),
             continues: false,
-        });
+        };
+        self.add_keyed(request, call);
     }
 
     /// Adds the next call, whose bodies are decoded.
-    pub(crate) fn add_decoded(&mut self, call: DecodedCall<'_>) {
-        let DecodedCall { head, request, answer, tokens: [tokens_in, tokens_out], continues } = call;
-        let RequestedMessages { messages, tools, parameters, previous_answer } = request;
-        let AnsweredMessages { messages: answers, finish_reason, id } = answer;
-        let keys: Vec<i64> = messages.iter().map(ConversationMessage::key).collect();
-        let last = self.read.calls.last().filter(|_| continues);
+    pub(crate) fn add_decoded(&mut self, mut call: DecodedCall<'_>) {
+        let request = KeyedRequest::new(std::mem::take(&mut call.request));
+        self.add_keyed(request, call);
+    }
+
+    fn add_keyed(&mut self, request: KeyedRequest, call: DecodedCall<'_>) {
+        let last = self.read.calls.last().filter(|_| call.continues);
         let ThreadPlace { thread, repeated } = match last.and_then(|call| usize::try_from(call.thread).ok()) {
             Some(thread) => ThreadPlace { thread, repeated: 0 },
-            None => self.place(&messages, &keys, previous_answer.as_deref()),
+            None => self.place(&request),
         };
+        let DecodedCall { head, answer, tokens: [tokens_in, tokens_out], .. } = call;
+        let AnsweredMessages { messages: answers, finish_reason, id } = answer;
+        let KeyedRequest { request, keys, left_out, summary } = request;
+        let RequestedMessages { messages, tools, parameters, .. } = request;
         if let Some(state) = self.states.get_mut(thread) {
+            state.last = RequestSummary { step: head.step, messages: keys.len(), ..summary };
             state.history = keys;
             state.history.extend(answers.iter().map(ConversationMessage::key));
             state.answer_id = id;
@@ -265,7 +291,7 @@ impl ConversationReader {
             requested_at: head.requested_at,
             duration_ms: head.duration_ms,
             repeated: repeated as u64,
-            messages: messages.into_iter().skip(repeated).collect(),
+            messages: messages.into_iter().skip(repeated.saturating_sub(left_out)).collect(),
             answers,
             tools,
             parameters,
@@ -290,31 +316,43 @@ impl ConversationReader {
         self.read
     }
 
+    /// Returns a request that repeats the messages of an earlier one and states which, decoded without these: a run in which
+    /// each request repeats all before it could not be read in a time that is proportional to its size otherwise. Returns
+    /// `None` if that would differ from the request decoded as a whole.
+    fn continued(&self, request: RequestBody<'_>) -> Option<KeyedRequest> {
+        let RequestBody { body, repeated: Some(repeated) } = request else { return None };
+        let step = repeated.index as u64;
+        let state = self.states.iter().rfind(|state| state.last.step == step && state.last.messages > 0)?;
+        let known = state.history.get(..state.last.messages)?;
+        let continued = KeyedRequest::from_rest(body, repeated, &state.last, known)?;
+        let (_, repeated) = self.nearest(&continued);
+        (repeated >= continued.left_out).then_some(continued)
+    }
+
+    /// Returns the thread that has the most first messages of a request, and how many.
+    fn nearest(&self, request: &KeyedRequest) -> (usize, usize) {
+        let common = |state: &ThreadState| {
+            state.history.iter().zip(&request.keys).take_while(|(one, other)| one == other).count()
+        };
+        let candidates = self.states.iter().enumerate().map(|(thread, state)| (common(state), thread));
+        let (repeated, thread) = candidates.max().unwrap_or((0, 0));
+        (thread, repeated)
+    }
+
     /// Returns the thread of a request, which may be a new one: that whose messages the request repeats completely, else one
     /// that branches off where they differ.
-    fn place(
-        &mut self,
-        messages: &[ConversationMessage],
-        keys: &[i64],
-        previous_answer: Option<&str>,
-    ) -> ThreadPlace {
-        let continued =
-            |state: &ThreadState| previous_answer.is_some() && state.answer_id.as_deref() == previous_answer;
+    fn place(&mut self, request: &KeyedRequest) -> ThreadPlace {
+        let previous = request.request.previous_answer.as_deref();
+        let continued = |state: &ThreadState| previous.is_some() && state.answer_id.as_deref() == previous;
         if let Some(thread) = self.states.iter().rposition(continued) {
             return ThreadPlace { thread, repeated: 0 };
         }
-        let common = |state: &ThreadState| {
-            state.history.iter().zip(keys).take_while(|(one, other)| one == other).count()
-        };
-        let candidates = self.states.iter().enumerate().map(|(thread, state)| (common(state), thread));
-        let best = candidates.max().unwrap_or((0, 0));
-        let (repeated, thread) = best;
+        let (thread, repeated) = self.nearest(request);
         if self.states.get(thread).is_some_and(|state| repeated == state.history.len() && repeated > 0) {
             return ThreadPlace { thread, repeated };
         }
-        let instructions = messages.iter().take_while(|message| message.role == MessageRole::System).count();
-        let parent = (repeated > instructions).then_some(thread as u64);
-        self.states.push(ThreadState { history: Vec::new(), answer_id: None, open: Vec::new() });
+        let parent = (repeated > request.summary.instructions).then_some(thread as u64);
+        self.states.push(ThreadState::default());
         self.read.threads.push(ConversationThread { parent, calls: 0 });
         ThreadPlace { thread: self.states.len() - 1, repeated: if parent.is_some() { repeated } else { 0 } }
     }
@@ -334,6 +372,98 @@ impl ConversationReader {
             state.open = open;
         }
     }
+}
+
+/// What is known of a request whose messages are not kept.
+#[derive(Clone, Copy, Debug, Default)]
+struct RequestSummary {
+    /// The number of its step.
+    step: u64,
+    /// The provider whose form it has.
+    form: Option<&'static str>,
+    /// Number of its messages.
+    messages: usize,
+    /// Number of its first messages that are instructions, and of those among them that are not in the list of messages.
+    instructions: usize,
+    apart: usize,
+}
+
+/// A request with the keys of its messages.
+struct KeyedRequest {
+    /// The request, without its first messages.
+    request: RequestedMessages,
+    /// Number of the messages that it is without.
+    left_out: usize,
+    /// The keys of all messages.
+    keys: Vec<i64>,
+    summary: RequestSummary,
+}
+
+/// Members of bodies with lists of messages.
+const LISTS: [&str; 3] = ["messages", "input", "contents"];
+
+impl KeyedRequest {
+    fn new(request: RequestedMessages) -> Self {
+        let instructions = instructions(&request.messages);
+        let keys = request.messages.iter().map(ConversationMessage::key).collect();
+        let summary = RequestSummary { instructions, ..RequestSummary::default() };
+        Self { request, left_out: 0, keys, summary }
+    }
+
+    /// Decodes a request. One in no known form is a message with its body.
+    fn from_body(body: Option<&Value<'_>>) -> Self {
+        let Some(body) = body else { return Self::new(RequestedMessages::default()) };
+        let Some((form, request)) = read_form(body) else {
+            let messages = vec![ConversationMessage::new(MessageRole::User, vec![MessagePart::other(body)])];
+            return Self::new(RequestedMessages { messages, ..RequestedMessages::default() });
+        };
+        let mut keyed = Self::new(request);
+        let elements = LISTS.iter().find_map(|name| body.get(name)?.as_array()).unwrap_or_default();
+        let listed = elements.iter().take_while(|element| is_instruction(element)).count();
+        keyed.summary.form = Some(form);
+        keyed.summary.apart = keyed.summary.instructions.saturating_sub(listed);
+        keyed
+    }
+
+    /// Decodes a request that repeats elements of an earlier one, which has `known` keys, without these.
+    fn from_rest(
+        body: &Value<'_>,
+        repeated: RepeatedElements<'_>,
+        earlier: &RequestSummary,
+        known: &[i64],
+    ) -> Option<Self> {
+        let rest = body.get(repeated.name)?.as_array()?.get(repeated.count..)?;
+        // These would be told from instructions that are not in the list by nothing.
+        if rest.is_empty() || rest.iter().any(is_instruction) || earlier.instructions == known.len() {
+            return None;
+        }
+        let members = body.as_object()?.iter().map(|(name, value)| {
+            let value = if name == repeated.name { Value::Array(rest.to_vec()) } else { value.clone() };
+            (Cow::Borrowed(name), value)
+        });
+        let shortened = Value::Object(Object::from_members(members.collect()));
+        let Self { mut request, keys: new, mut summary, .. } = Self::from_body(Some(&shortened));
+        let apart = summary.instructions;
+        let is_of_form = summary.form.is_some() && summary.form == earlier.form;
+        let is_continued = apart == earlier.apart && new.get(..apart) == known.get(..apart);
+        if !is_of_form || !is_continued || request.previous_answer.is_some() {
+            return None;
+        }
+        request.messages.drain(..apart);
+        summary.instructions = earlier.instructions;
+        let keys = known.iter().chain(new.iter().skip(apart)).copied().collect();
+        Some(Self { request, left_out: known.len(), keys, summary })
+    }
+}
+
+/// Returns the number of first messages that are instructions.
+fn instructions(messages: &[ConversationMessage]) -> usize {
+    messages.iter().take_while(|message| message.role == MessageRole::System).count()
+}
+
+/// Returns whether an element of a list of messages is an instruction.
+fn is_instruction(element: &Value<'_>) -> bool {
+    role(word(element, "role")) == MessageRole::System
 }
 
 /// The place of a request among the threads.
@@ -423,7 +553,8 @@ mod tests {
             let request = request.to_string();
             let request = reader::read(request.as_bytes(), &Limits::default()).unwrap();
             let head = CallHead { step, provider: "p", endpoint: "e", model: "m", ..CallHead::default() };
-            reader.add(&CallBodies { head, request: Some(&request), answer: Some(answer) });
+            let request = Some(RequestBody::new(&request));
+            reader.add(&CallBodies { head, request, answer: Some(answer) });
         }
         reader.finish()
     }
@@ -679,6 +810,42 @@ mod tests {
                 ],
             ),
         ]
+    }
+
+    /// Returns the list of messages of a body, with its name.
+    fn list(body: &Json) -> (&'static str, &[Json]) {
+        LISTS.iter().find_map(|name| Some((*name, body[name].as_array()?.as_slice()))).unwrap_or(("", &[]))
+    }
+
+    #[test]
+    fn requests_that_state_what_they_repeat_are_decoded_as_others() {
+        let mut continued = Vec::new();
+        for (name, calls) in weather() {
+            let expected = conversation(&calls);
+            let mut conversation = ConversationReader::default();
+            let mut earlier: Option<&Json> = None;
+            for (step, (body, answer)) in (0..).zip(&calls) {
+                let (list_name, elements) = list(body);
+                let before = earlier.map(|body| list(body).1).unwrap_or_default();
+                let repeated = (!before.is_empty() && elements.starts_with(before))
+                    .then(|| RepeatedElements { index: step - 1, name: list_name, count: before.len() });
+                let text = body.to_string();
+                let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
+                let request = RequestBody { body: &value, repeated };
+                continued.extend(conversation.continued(request).map(|_| name));
+                let head = CallHead {
+                    step: step as u64,
+                    provider: "p",
+                    endpoint: "e",
+                    model: "m",
+                    ..CallHead::default()
+                };
+                conversation.add(&CallBodies { head, request: Some(request), answer: Some(answer) });
+                earlier = Some(body);
+            }
+            assert_eq!(conversation.finish(), expected, "{name}");
+        }
+        assert_eq!(continued, [""]);
     }
 
     #[test]

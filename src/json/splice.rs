@@ -384,6 +384,37 @@ pub(crate) fn restore(base: &Value<'_>, rest: &Value<'_>, splices: &[Splice]) ->
     Some(value)
 }
 
+/// Does the same with a value that is not needed any more: long lists are moved from it, where nothing else is taken from
+/// what is moved.
+pub(crate) fn restore_from(
+    mut base: Value<'static>,
+    rest: &Value<'_>,
+    splices: &[Splice],
+) -> Option<Value<'static>> {
+    let mut value = rest.to_owned_value();
+    let mut left = MAX_WEIGHT;
+    for (index, splice) in splices.iter().enumerate() {
+        let at = value.at_pointer_mut(&splice.at)?;
+        let is_apart =
+            |later: &Splice| !later.from.starts_with(&splice.from) && !splice.from.starts_with(&later.from);
+        let is_last = splices.iter().skip(index + 1).all(is_apart);
+        match (at, base.at_pointer_mut(&splice.from)?) {
+            (Value::Array(elements), Value::Array(base)) if is_last && are_disjoint(&splice.ranges) => {
+                let moved =
+                    |index: usize| base.get_mut(index).map(|element| std::mem::replace(element, Value::Null));
+                *elements = filled(std::mem::take(elements), &splice.ranges, moved)?;
+            }
+            (at, base) => fill(at, base, &splice.ranges, &mut left)?,
+        }
+    }
+    Some(value)
+}
+
+/// Returns whether ranges take nothing twice, and take it in its order.
+fn are_disjoint(ranges: &[SpliceRange]) -> bool {
+    ranges.is_sorted_by(|one, next| one.from.checked_add(one.count).is_some_and(|end| end <= next.from))
+}
+
 /// Adds the parts of texts that splices take from `base` to the texts of `rest` that have others. Texts of which nothing
 /// else remains stay empty.
 pub(crate) fn restore_texts(base: &Value<'_>, rest: &mut Value<'_>, splices: &[Splice]) -> Option<()> {
@@ -427,19 +458,22 @@ fn fill(
             *text = Cow::Owned(filled_text(text, base, ranges, left)?);
         }
         (Value::Array(elements), Value::Array(base)) => {
-            let owned = |element: &Value<'_>| {
+            let owned = |index: usize| {
+                let element = base.get(index)?;
                 *left = left.checked_sub(weight(element))?;
                 Some(element.to_owned_value())
             };
-            *elements = filled(std::mem::take(elements), base, ranges, owned)?;
+            *elements = filled(std::mem::take(elements), ranges, owned)?;
         }
         (Value::Object(object), Value::Object(base)) => {
-            let owned = |(name, member): &(&str, &Value<'_>)| {
+            let items = items(base.iter());
+            let owned = |index: usize| {
+                let (name, member) = items.get(index)?;
                 *left = left.checked_sub(name.len() + weight(member))?;
                 Some((Cow::Owned((*name).to_owned()), member.to_owned_value()))
             };
             let members = std::mem::take(object).into_members();
-            *object = Object::from_members(filled(members, &items(base.iter()), ranges, owned)?);
+            *object = Object::from_members(filled(members, ranges, owned)?);
         }
         _ => return None,
     }
@@ -460,11 +494,11 @@ fn filled_text(rest: &str, base: &str, ranges: &[SpliceRange], left: &mut usize)
     Some(complete)
 }
 
-fn filled<T, B>(
+/// Adds ranges of items, which `item` returns by their positions, to those that remain.
+fn filled<T>(
     rest: Vec<T>,
-    base: &[B],
     ranges: &[SpliceRange],
-    mut owned: impl FnMut(&B) -> Option<T>,
+    mut item: impl FnMut(usize) -> Option<T>,
 ) -> Option<Vec<T>> {
     let mut complete = Vec::new();
     let mut rest = rest.into_iter();
@@ -475,8 +509,8 @@ fn filled<T, B>(
         if complete.len() - before < missing {
             return None;
         }
-        for item in base.get(range.from..range.from.checked_add(range.count)?)? {
-            complete.push(owned(item)?);
+        for index in range.from..range.from.checked_add(range.count)? {
+            complete.push(item(index)?);
         }
     }
     complete.extend(rest);
@@ -501,6 +535,8 @@ mod tests {
         let ValueDifference { rest, splices } = difference(&base, &value);
         let restored = restore(&base, &rest, &splices).unwrap();
         assert_eq!(compact::text(&restored), compact::text(&value));
+        let moved = restore_from(base.into_owned_value(), &rest, &splices).unwrap();
+        assert_eq!(compact::text(&moved), compact::text(&value));
         compact::text(&rest)
     }
 

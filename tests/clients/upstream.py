@@ -57,7 +57,7 @@ class Handler(BaseHTTPRequestHandler):
         common = {"id": "chat-1", "created": 1, "model": body["model"]}
         message = {"role": "assistant", "content": " ".join(words_of(body))}
         reason = "stop"
-        if body.get("tools"):
+        if body.get("tools") and body["messages"][-1]["role"] != "tool":
             arguments = json.dumps(CITY)
             function = {"name": body["tools"][0]["function"]["name"], "arguments": arguments}
             call = {"id": "call-1", "type": "function", "function": function}
@@ -77,6 +77,22 @@ class Handler(BaseHTTPRequestHandler):
         text = " ".join(words_of(body))
         content = {"type": "output_text", "text": text, "annotations": []}
         item = {"type": "message", "id": "msg-1", "role": "assistant", "status": "completed", "content": [content]}
+        at = {"item_id": "msg-1", "output_index": 0}
+        said = {**at, "content_index": 0, "logprobs": []}
+        begun = {**item, "content": []}
+        parts = [
+            {"type": "response.content_part.added", **said, "part": {**content, "text": ""}},
+            *[{"type": "response.output_text.delta", **said, "delta": word + " "} for word in words_of(body)],
+            {"type": "response.output_text.done", **said, "text": text},
+        ]
+        if body.get("tools") and "function_call_output" not in json.dumps(body["input"]):
+            arguments = json.dumps(CITY)
+            call = {"type": "function_call", "id": "msg-1", "call_id": "call-1", "name": body["tools"][0]["name"]}
+            item, begun = {**call, "status": "completed", "arguments": arguments}, {**call, "arguments": ""}
+            parts = [
+                {"type": "response.function_call_arguments.delta", **at, "delta": arguments},
+                {"type": "response.function_call_arguments.done", **at, "name": call["name"], "arguments": arguments},
+            ]
         response = {
             "id": "resp-1", "object": "response", "created_at": 1, "status": "completed", "model": body["model"],
             "output": [item], "parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "error": None,
@@ -84,16 +100,13 @@ class Handler(BaseHTTPRequestHandler):
         }
         if not body.get("stream"):
             return self.whole(200, response)
-        begun = {**response, "status": "in_progress", "output": []}
-        events = [{"type": "response.created", "response": begun}]
-        at = {"item_id": "msg-1", "output_index": 0, "content_index": 0, "logprobs": []}
-        events.append({"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}})
-        part = {**content, "text": ""}
-        events.append({"type": "response.content_part.added", **at, "part": part})
-        events += [{"type": "response.output_text.delta", **at, "delta": word + " "} for word in words_of(body)]
-        events.append({"type": "response.output_text.done", **at, "text": text})
-        events.append({"type": "response.output_item.done", "output_index": 0, "item": item})
-        events.append({"type": "response.completed", "response": response})
+        events = [
+            {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}},
+            {"type": "response.output_item.added", "output_index": 0, "item": begun},
+            *parts,
+            {"type": "response.output_item.done", "output_index": 0, "item": item},
+            {"type": "response.completed", "response": response},
+        ]
         numbered = [{**event, "sequence_number": number} for number, event in enumerate(events)]
         return self.stream([f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in numbered])
 

@@ -222,7 +222,7 @@ pub(super) fn parts(
 }
 
 /// Returns the role with this name. People have other names in some APIs.
-pub(super) fn role(name: Option<&str>) -> MessageRole {
+pub(crate) fn role(name: Option<&str>) -> MessageRole {
     match name {
         Some("system" | "developer" | "SYSTEM") => MessageRole::System,
         Some("assistant" | "model" | "CHATBOT") => MessageRole::Assistant,

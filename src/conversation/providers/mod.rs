@@ -21,7 +21,7 @@ use chat::Chat;
 use provider::ChatForm;
 
 pub(crate) use answer::{AnswerContent, AnswerFailure, AnswerReader, number, stated_error, type_of};
-pub(crate) use decoding::{AnswerDecoder, AnsweredMessages, RequestedMessages, normalized};
+pub(crate) use decoding::{AnswerDecoder, AnsweredMessages, RequestedMessages, normalized, role};
 pub(crate) use provider::{AnswerForm, ChatResponse, MemberRoles, MetadataForm};
 pub use provider::{Endpoint, Provider};
 

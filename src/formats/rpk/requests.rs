@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use super::envelope::{at, step_type, steps};
 use super::messages::assembled_text;
-use crate::artifact::{RecordedRequest, RequestVisitor};
+use crate::artifact::{RecordedRequest, RepeatedElements, RequestVisitor};
 use crate::digest::Digest;
 use crate::json::canonical::rfc8785;
 use crate::json::reader::{self, Limits, ReadError};
@@ -145,7 +145,7 @@ fn completed_texts(steps: &[Value<'_>]) -> HashMap<usize, Value<'static>> {
             && let Some(rest) = at(step, &["input", "payload"])
             && let Some(StatedDifference { step: Some(base), splices, .. }) =
                 StatedDifference::of_payload(step)
-            && let Some(base) = restorer.payloads.kept.get(base)
+            && let Some((_, base)) = restorer.payloads.kept.get(base)
         {
             let mut rest = rest.to_owned_value();
             if splice::restore_texts(base, &mut rest, &splices).is_some() {
@@ -163,6 +163,7 @@ fn completed_texts(steps: &[Value<'_>]) -> HashMap<usize, Value<'static>> {
 pub(super) fn visit(steps: &[Value<'_>], visit: &mut RequestVisitor<'_>) {
     let mut restorer = Restorer::new(steps);
     for (index, step) in steps.iter().enumerate().filter(|(_, step)| step_type(step) == "model.request") {
+        let repeated = restorer.repeated(step);
         let Some(payload) = restorer.payload(index, step) else { continue };
         let stated = at(step, &["input", "prompt"]).and_then(Value::as_str);
         let prompt = restorer.prompt(index, step, &payload);
@@ -170,6 +171,7 @@ pub(super) fn visit(steps: &[Value<'_>], visit: &mut RequestVisitor<'_>) {
         visit(RecordedRequest {
             index,
             payload: &payload,
+            repeated,
             prompt_hash,
             prompt: &|| stated.map(str::to_owned).or_else(|| text(prompt()?.as_ref())),
         });
@@ -210,7 +212,8 @@ impl<'v> StatedDifference<'v> {
 struct KeptValues<'v> {
     /// The last step with a difference from the value of the step with this id.
     last_use: HashMap<&'v str, usize>,
-    kept: HashMap<&'v str, Rc<Value<'static>>>,
+    /// The values, with the numbers of their steps.
+    kept: HashMap<&'v str, (usize, Rc<Value<'static>>)>,
 }
 
 impl<'v> KeptValues<'v> {
@@ -223,13 +226,20 @@ impl<'v> KeptValues<'v> {
         self.last_use.get(id).is_some_and(|last| *last > index)
     }
 
-    /// Keeps the value of a step if it is used later, and forgets those that are not.
+    /// Returns the value that a step has a difference from, and forgets it if no later step has one.
+    fn base(&mut self, index: usize, id: &str) -> Option<Rc<Value<'static>>> {
+        if self.is_used_after(index, id) {
+            self.kept.get(id).map(|(_, value)| Rc::clone(value))
+        } else {
+            self.kept.remove(id).map(|(_, value)| value)
+        }
+    }
+
+    /// Keeps the value of a step if it is used later.
     fn keep(&mut self, index: usize, id: &'v str, value: &Rc<Value<'static>>) {
         if self.is_used_after(index, id) {
-            self.kept.insert(id, Rc::clone(value));
+            self.kept.insert(id, (index, Rc::clone(value)));
         }
-        let last_use = &self.last_use;
-        self.kept.retain(|id, _| last_use.get(id).is_some_and(|last| *last > index));
     }
 }
 
@@ -253,7 +263,7 @@ impl<'v> Restorer<'v> {
         let rest = at(step, &["input", "payload"])?;
         let payload = match StatedDifference::of_payload(step) {
             Some(StatedDifference { step, splices, .. }) => {
-                Rc::new(splice::restore(self.payloads.kept.get(step?)?, rest, &splices)?)
+                restored(self.payloads.base(index, step?)?, rest, &splices)?
             }
             None => Rc::new(rest.to_owned_value()),
         };
@@ -270,20 +280,52 @@ impl<'v> Restorer<'v> {
     ) -> impl Fn() -> Option<Rc<Value<'static>>> + use<'v> {
         let stated = StatedDifference::of_prompt(step);
         let base = match stated.as_ref().and_then(|stated| stated.step) {
-            Some(step) => self.prompts.kept.get(step).cloned(),
+            Some(step) => self.prompts.base(index, step),
             None => Some(Rc::clone(payload)),
         };
-        let restored = move || {
+        let difference = move |base: Option<Rc<Value<'static>>>| {
             let StatedDifference { rest, splices, .. } = stated.as_ref()?;
-            Some(Rc::new(splice::restore(base.as_ref()?, (*rest)?, splices)?))
+            restored(base?, (*rest)?, splices)
         };
-        if self.prompts.is_used_after(index, id(step))
-            && let Some(prompt) = restored()
-        {
-            self.prompts.keep(index, id(step), &prompt);
+        // One that later ones are differences from is needed in any case.
+        let (base, prompt) =
+            if self.prompts.is_used_after(index, id(step)) { (None, difference(base)) } else { (base, None) };
+        if let Some(prompt) = &prompt {
+            self.prompts.keep(index, id(step), prompt);
         }
-        restored
+        move || prompt.clone().or_else(|| difference(base.clone()))
     }
+
+    /// Returns the list that a request continues.
+    fn repeated(&self, step: &'v Value<'_>) -> Option<RepeatedElements<'v>> {
+        let StatedDifference { step: base, splices, .. } = StatedDifference::of_payload(step)?;
+        let (index, base) = self.payloads.kept.get(base?)?;
+        at(step, &["input", "payload"])?.as_object()?.iter().find_map(|(name, value)| {
+            let list = value.as_array().and_then(|_| base.get(name)?.as_array())?;
+            let place = format!("/{name}");
+            let mut inside = splices.iter().filter(|splice| splice.at.starts_with(&place));
+            let [range] =
+                inside.next().filter(|splice| splice.at == place && splice.from == place)?.ranges[..]
+            else {
+                return None;
+            };
+            let count = list.len();
+            let is_all = <[usize; 3]>::from(range) == [0, 0, count] && inside.next().is_none();
+            (is_all && MESSAGES.contains(&name)).then_some(RepeatedElements { index: *index, name, count })
+        })
+    }
+}
+
+/// Members of bodies with the messages of a request.
+const MESSAGES: [&str; 3] = ["messages", "input", "contents"];
+
+/// Returns a value that is stated as a difference. One that nothing else needs becomes it.
+fn restored(base: Rc<Value<'static>>, rest: &Value<'_>, splices: &[Splice]) -> Option<Rc<Value<'static>>> {
+    let restored = match Rc::try_unwrap(base) {
+        Ok(base) => splice::restore_from(base, rest, splices),
+        Err(base) => splice::restore(&base, rest, splices),
+    };
+    restored.map(Rc::new)
 }
 
 fn id<'v>(step: &'v Value<'_>) -> &'v str {

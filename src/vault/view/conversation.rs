@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use super::request::{ViewFilter, ViewRequest, located_kind};
 use super::step::prompt_texts;
-use crate::artifact::{AttributeInfo, Exchange, Kind, Playback, Timestamp};
+use crate::artifact::{AttributeInfo, Exchange, Kind, Playback, RepeatedElements, Timestamp};
 use crate::calls::recorded_run::{self, AnsweredCall, RecordedCalls, RequestRecord, UnansweredCall};
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
 use crate::conversation::reader::{
-    CallBodies, CallHead, Conversation, ConversationCall, ConversationReader, DecodedCall, RequestedMessages,
-    decode_text, is_answer_body, read_request,
+    CallBodies, CallHead, Conversation, ConversationCall, ConversationReader, DecodedCall, RequestBody,
+    RequestedMessages, decode_text, is_answer_body, read_request,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
@@ -148,13 +148,20 @@ impl<'r> PartReader<'r> {
     }
 
     fn read(mut self, document: &[u8]) -> Result<(), LookupError> {
-        recorded_run::visit_bodies(document, &mut |step, body| self.add_up_to(step, Some(body)));
+        let first_step = usize::try_from(self.first_step).unwrap_or(usize::MAX);
+        recorded_run::visit_recorded(document, &mut |request| {
+            let repeated = request.repeated.map(|repeated| RepeatedElements {
+                index: first_step.saturating_add(repeated.index),
+                ..repeated
+            });
+            self.add_up_to(request.index, Some(RequestBody { body: request.payload, repeated }));
+        });
         self.add_up_to(usize::MAX, None);
         self.outcome
     }
 
     /// Adds the calls up to the step with a request, whose body this is. The bodies of those before it are attachments.
-    fn add_up_to(&mut self, step: usize, body: Option<&Value<'_>>) {
+    fn add_up_to(&mut self, step: usize, body: Option<RequestBody<'_>>) {
         while self.outcome.is_ok()
             && let Some(call) = self.waiting.pop_front_if(|call| call.request().step <= step)
         {
@@ -163,12 +170,12 @@ impl<'r> PartReader<'r> {
         }
     }
 
-    fn add(&mut self, call: RecordedOutcome, body: Option<&Value<'_>>) -> Result<(), LookupError> {
+    fn add(&mut self, call: RecordedOutcome, body: Option<RequestBody<'_>>) -> Result<(), LookupError> {
         let step = self.first_step + call.request().step as u64;
         let mut call = match call {
             RecordedOutcome::Answered(call) => call,
             RecordedOutcome::Unanswered(UnansweredCall { request, reason }) => {
-                let model = body.and_then(|body| body.get("model")).and_then(Value::as_str);
+                let model = body.and_then(|request| request.body.get("model")).and_then(Value::as_str);
                 let head = CallHead {
                     step,
                     provider: &request.provider,
@@ -202,7 +209,7 @@ impl<'r> PartReader<'r> {
             duration_ms: *latency_ms,
             error: failure.as_deref().or((!has_answer).then_some(NOT_STORED)),
         };
-        let request = body.or(attached.as_ref());
+        let request = body.or(attached.as_ref().map(RequestBody::new));
         self.reader.add(&CallBodies { head, request, answer: has_answer.then_some(answer) });
         Ok(())
     }

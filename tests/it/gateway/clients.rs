@@ -50,18 +50,25 @@ fn exec(sandbox: &Sandbox, options: &[String], program: &[OsString]) -> Ran {
     Ran::from(command.output().unwrap())
 }
 
+/// Runs a program with a gateway that records what it asks the servers of the providers.
+pub(crate) fn record(sandbox: &Sandbox, providers: &Providers, program: &[OsString]) -> Ran {
+    let servers = ["openai", "anthropic", "gemini"].into_iter();
+    let servers = servers.map(|name| format!("--upstream={name}=http://127.0.0.1:{}", providers.port));
+    let options: Vec<String> = servers.chain(["--mode=record".to_owned()]).collect();
+    let recorded = exec(sandbox, &options, program).expect(0);
+    assert!(recorded.stderr.contains("run pack sha256:"), "{}", recorded.stderr);
+    recorded
+}
+
 /// Records what an agent asks, stops the servers of the providers, and replays it.
 fn records_and_replays(python: &str, agent: &[OsString]) {
     let sandbox = Sandbox::without_vault();
     let providers = Providers::start(python);
-    let servers = ["openai", "anthropic", "gemini"].into_iter();
-    let servers = servers.map(|name| format!("--upstream={name}=http://127.0.0.1:{}", providers.port));
-    let options: Vec<String> = servers.chain(["--mode=record".to_owned()]).collect();
     let program = |prompt: &str| -> Vec<OsString> {
         agent.iter().map(|word| if word == "PROMPT" { prompt.into() } else { word.clone() }).collect()
     };
-    let recorded = exec(&sandbox, &options, &program("hello")).expect(0);
-    assert!(recorded.stderr.contains("run pack sha256:") && recorded.stdout.contains("hello"));
+    let recorded = record(&sandbox, &providers, &program("hello"));
+    assert!(recorded.stdout.contains("hello"));
     drop(providers);
     let replay = ["--mode=replay".to_owned()];
     let replayed = exec(&sandbox, &replay, &program("hello")).expect(0);

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::conversations::{hostile, long_run, record, weather};
 use super::{HOSTILE, Serving, hostile_run};
+use crate::gateway::clients::{self, Providers};
 use crate::sandbox::{Sandbox, repository, run_pack, sealed, session};
 
 /// Number of steps of the run that is opened.
@@ -156,4 +157,49 @@ fn people_can_use_the_files_in_a_browser() {
     let directory = sandbox.path("all pages");
     let address = format!("file://{}/", directory.to_str().unwrap().replace(' ', "%20"));
     drive("files.test.mjs", &address, &json!({"name": "nightly-900", "hostile": hostile}));
+}
+
+/// The clients for Python whose agents `tests/clients/tool_agent.py` has.
+const CLIENTS: [&str; 6] =
+    ["openai-chat", "openai-responses", "anthropic", "google-genai", "litellm", "langchain-openai"];
+
+/// The prompt of these agents.
+const ASKED: &str = "What is the weather in Paris?";
+
+/// Records the agents of all clients. Returns what the program of each saw, and the core hash of its run.
+fn agents(sandbox: &Sandbox, python: &str) -> Vec<Value> {
+    let providers = Providers::start(python);
+    let of_python = CLIENTS.map(|client| {
+        let program = repository("tests/clients/tool_agent.py").into_os_string();
+        (client, vec![python.into(), program, client.into(), ASKED.into()])
+    });
+    let of_node = repository("tests/clients/tool_agent.mjs").into_os_string();
+    let of_node = ("ai-sdk", vec!["node".into(), of_node, ASKED.into()]);
+    let recorded = of_python.into_iter().chain([of_node]).map(|(client, program)| {
+        let ran = clients::record(sandbox, &providers, &program);
+        let saw: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let run = ran.stderr.split("run pack sha256:").nth(1).unwrap();
+        json!({"client": client, "saw": saw, "run": format!("sha256:{}", run.get(..64).unwrap())})
+    });
+    recorded.collect()
+}
+
+#[test]
+fn people_see_what_the_programs_of_clients_saw() {
+    const WHAT: &str = "recordings of clients";
+    if !can_drive(WHAT) {
+        return;
+    }
+    let Some(python) =
+        clients::python_with("openai, anthropic, google.genai, litellm, langchain_openai", WHAT)
+    else {
+        return;
+    };
+    if !repository("tests/clients/node_modules").is_dir() {
+        return clients::skip(WHAT, "the packages of tests/clients are not installed");
+    }
+    let sandbox = Sandbox::at("2026-11-21T12:00:00Z");
+    let scene = json!({"agents": agents(&sandbox, &python)});
+    let serving = Serving::start(&sandbox);
+    drive("agents.test.mjs", &format!("http://{}/", serving.address), &scene);
 }
