@@ -14,14 +14,11 @@ use crate::server::address;
 use crate::server::text::{block, exact_time, line, long_line, number, time};
 use crate::server::visit::{HtmlPage, Medium, PageError, PageRequest, ResponseContent};
 use crate::storage::ErrorKind;
-use crate::vault::details::{AttributeSummary, CaptureSummary, RUN_IDS};
+use crate::vault::details::{AttributeSummary, CaptureSummary};
 use crate::vault::resolve::{RecoveredFiles, ResolveRequest};
 use crate::vault::show::{ShowAnswer, ShowRequest};
 use crate::vault::view::ViewFilter;
 use crate::vault::{LocatedCapture, LookupError};
-
-/// Maximum number of models in the first lines.
-const MAX_MODELS: usize = 3;
 
 /// Maximum number of values listed per attribute.
 const MAX_VALUES: usize = 20;
@@ -123,8 +120,8 @@ fn is_defect(error: &LookupError) -> bool {
 
 /// Returns what the artifact is called: the id of its run, or its hash.
 fn name(answer: &ShowAnswer) -> String {
-    let run_id = answer.attributes.iter().find(|attribute| RUN_IDS.contains(&attribute.name.as_str()));
-    run_id.map_or_else(|| format!("{:.12}", answer.artifact.core_hash), |id| id.value.clone())
+    let run_id = parts::run_id(&answer.attributes).map(str::to_owned);
+    run_id.unwrap_or_else(|| format!("{:.12}", answer.artifact.core_hash))
 }
 
 /// The attributes that say how a run went, each with the noun for one of what it counts.
@@ -147,7 +144,7 @@ fn measures(answer: &ShowAnswer, selection: TranscriptSelection) -> Markup {
     };
     let errors = selection.filtered(Some(ViewFilter::Errors)).address(answer.artifact.core_hash);
     html! {
-        @for model in values(AttributeInfo::MODEL_ID).take(MAX_MODELS) { strong { (line(model)) } " " }
+        @for model in values(AttributeInfo::MODEL_ID).take(parts::MAX_MODELS) { strong { (line(model)) } " " }
         @for (info, noun) in MEASURES {
             @for value in values(info).take(1).filter(|value| *value != "0") {
                 @let is_plural = info.values == ValueType::Count && value != "1";

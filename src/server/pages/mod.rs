@@ -3,6 +3,8 @@
 pub(super) mod artifact;
 pub(super) mod artifacts;
 pub(super) mod audits;
+mod compared_messages;
+mod compared_runs;
 mod conversation;
 pub(super) mod diff;
 pub(super) mod download;
@@ -10,6 +12,7 @@ mod filters;
 pub(super) mod graph;
 pub(super) mod journal;
 mod json_tree;
+mod marked;
 mod message;
 mod parts;
 pub(super) mod prompt;
