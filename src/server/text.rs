@@ -16,7 +16,7 @@ const BRIEF: usize = 120;
 const BLOCK: usize = 200_000;
 
 /// Maximum characters of a block of text beside what is of interest.
-const EXCERPT: usize = 800;
+const EXCERPT: usize = 300;
 
 /// Untrusted text.
 pub(super) struct UntrustedText<'t> {

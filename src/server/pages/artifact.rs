@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::search;
 use super::selection::TranscriptSelection;
-use super::{audits, parts, transcript};
+use super::{audits, parts, terms, transcript};
 use crate::artifact::{AttributeInfo, ValueType};
 use crate::clock;
 use crate::digest::{CoreHash, Digest};
@@ -14,6 +14,7 @@ use crate::server::address;
 use crate::server::text::{block, exact_time, line, long_line, number, time};
 use crate::server::visit::{HtmlPage, Medium, PageError, PageRequest, ResponseContent};
 use crate::storage::ErrorKind;
+use crate::vault::audit::ContractTerms;
 use crate::vault::details::{AttributeSummary, CaptureSummary};
 use crate::vault::resolve::{RecoveredFiles, ResolveRequest};
 use crate::vault::show::{ShowAnswer, ShowRequest};
@@ -56,18 +57,30 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     }
     let answer = visit.run(&ShowRequest { artifact: core })?;
     let noun = formats::bare_noun(&answer.artifact.kind);
+    let checked = check(visit, &located)?;
+    let audits = audits::section(visit, &answer, selection);
     let body = html! {
         h1 {
             span.kind { (noun) } " " (line(&name(&answer)))
             @for tag in &answer.tags { " " span.tag { "@" (line(tag)) } }
         }
         div.status {
-            (badge(&check(visit, &located)?, &answer, visit.medium))
+            (badge(&checked, &answer, visit.medium))
             (measures(&answer, selection))
         }
-        (contents(&answer))
-        (steps(visit, core, selection)?)
-        (audits::section(visit, &answer, selection))
+        @match &checked {
+            CoreHashCheck::Computed(Some(terms)) => {
+                (contents(&answer, true))
+                (terms::section(core, terms))
+                (audits)
+                (steps(visit, core, selection)?)
+            },
+            _ => {
+                (contents(&answer, false))
+                (steps(visit, core, selection)?)
+                (audits)
+            },
+        }
         (facts(&answer))
         (links(&answer))
         (attributes(&answer.attributes))
@@ -81,9 +94,10 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
 }
 
 /// Leads to the sections of the page.
-fn contents(answer: &ShowAnswer) -> Markup {
+fn contents(answer: &ShowAnswer, has_terms: bool) -> Markup {
     html! {
         nav.pages aria-label="On this page" {
+            @if has_terms { a href="#terms" { "Terms" } a href="#audits" { "Audits" } }
             a href="#content-of-artifact" { "Content" }
             a href="#facts" { "Facts" }
             a href="#links" { (counted(answer.links.len() as u64, "link")) }
@@ -159,8 +173,8 @@ fn measures(answer: &ShowAnswer, selection: TranscriptSelection) -> Markup {
 
 /// The result of reading the stored bytes for the page.
 enum CoreHashCheck {
-    /// The core hash was computed from them.
-    Computed,
+    /// The core hash was computed from them. If they are a contract, these are its terms.
+    Computed(Option<ContractTerms>),
     /// They are too large to be read for a page.
     TooLarge,
     /// They are not what was admitted, or cannot be interpreted.
@@ -172,7 +186,11 @@ fn check(visit: &PageRequest<'_>, located: &LocatedCapture) -> Result<CoreHashCh
         return Ok(CoreHashCheck::TooLarge);
     }
     match visit.vault.read_core(located) {
-        Ok(_) => Ok(CoreHashCheck::Computed),
+        Ok(bytes) => {
+            let is_contract = located.artifact.kind == formats::TERMS.name();
+            let terms = is_contract.then(|| ContractTerms::read(&bytes).ok()).flatten();
+            Ok(CoreHashCheck::Computed(terms))
+        }
         Err(error) if is_defect(&error) => Ok(CoreHashCheck::Failed(error.to_string())),
         Err(error) => Err(error.into()),
     }
@@ -191,7 +209,7 @@ fn badge(checked: &CoreHashCheck, answer: &ShowAnswer, medium: Medium) -> Markup
     };
     html! {
         @match checked {
-            CoreHashCheck::Computed => details.badge.good {
+            CoreHashCheck::Computed(_) => details.badge.good {
                 summary { "Verified" }
                 p {
                     "The stored bytes were read and hashed "

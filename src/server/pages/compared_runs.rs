@@ -14,8 +14,10 @@ use crate::vault::view::{Conversation, ConversationCall, ConversationMessage, Me
 /// Number of rows of a page.
 const ROWS: usize = 100;
 
-/// Maximum number of characters of a text that is not folded, and of those that are shown of one that is.
+/// Maximum number of characters and of lines of a text that is not folded, and of the characters that are shown of one that
+/// is.
 const LONG: usize = 400;
+const LINES: usize = 10;
 const PREVIEW: usize = 110;
 
 /// Returns the rows of a page, and the first one of the next page.
@@ -94,7 +96,7 @@ fn cell(call: &ConversationCall, first: Option<&str>) -> Markup {
 /// Returns a text, folded if it is long.
 fn folded(text: &str, content: &Markup) -> Markup {
     html! {
-        @if text.chars().nth(LONG).is_some() {
+        @if text.chars().nth(LONG).is_some() || text.lines().nth(LINES).is_some() {
             details.long {
                 summary { span.preview { (line(&text.chars().take(PREVIEW).collect::<String>())) "…" } }
                 div.literal { (content) }

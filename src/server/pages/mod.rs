@@ -20,5 +20,6 @@ pub(super) mod runs;
 pub(super) mod search;
 mod selection;
 pub(super) mod stats;
+mod terms;
 mod timeline;
 mod transcript;
