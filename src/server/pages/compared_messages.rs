@@ -115,7 +115,8 @@ impl ComparedMessages<'_> {
 
     /// Returns a message that differs, which has this number among the rows.
     fn different(&self, at: usize, row: &MessageComparison<'_>) -> Markup {
-        let texts = |message: Option<ComparedMessage<'_>>| message.map(|message| marked::texts(message.content));
+        let texts =
+            |message: Option<ComparedMessage<'_>>| message.map(|message| marked::texts(message.content));
         let (one, other) = (texts(row.one), texts(row.other));
         let pairs = MarkedPair::new(one.as_deref().unwrap_or_default(), other.as_deref().unwrap_or_default());
         let class = if Some(at) == self.first() { "change first" } else { "change" };

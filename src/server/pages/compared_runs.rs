@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::marked::{self, MarkedTexts};
+use super::message::preview;
 use super::parts;
 use super::selection::TranscriptSelection;
 use crate::digest::CoreHash;
@@ -14,11 +15,9 @@ use crate::vault::view::{Conversation, ConversationCall, ConversationMessage, Me
 /// Number of rows of a page.
 const ROWS: usize = 100;
 
-/// Maximum number of characters and of lines of a text that is not folded, and of the characters that are shown of one that
-/// is.
+/// Maximum number of characters and of lines of a text that is not folded.
 const LONG: usize = 400;
 const LINES: usize = 10;
-const PREVIEW: usize = 110;
 
 /// Returns the rows of a page, and the first one of the next page.
 pub(super) fn table(runs: &[ViewAnswer], from: usize) -> (Markup, Option<usize>) {
@@ -98,7 +97,7 @@ fn folded(text: &str, content: &Markup) -> Markup {
     html! {
         @if text.chars().nth(LONG).is_some() || text.lines().nth(LINES).is_some() {
             details.long {
-                summary { span.preview { (line(&text.chars().take(PREVIEW).collect::<String>())) "…" } }
+                summary { span.preview { (line(&preview(text))) "…" } }
                 div.literal { (content) }
             }
         } @else { div.literal { (content) } }

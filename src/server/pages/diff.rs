@@ -71,8 +71,11 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     }
     let title = "Differences".to_owned();
     let artifact = |text: &String| Ok(search::artifact_of_text(visit, text)?.artifact.core);
-    let runs: Vec<CoreHash> =
-        if parameters.runs.len() < 2 { Ok(Vec::new()) } else { parameters.runs.iter().map(artifact).collect::<Result<_, PageError>>() }?;
+    let runs: Vec<CoreHash> = if parameters.runs.len() < 2 {
+        Ok(Vec::new())
+    } else {
+        parameters.runs.iter().map(artifact).collect::<Result<_, PageError>>()
+    }?;
     let content = match *runs.as_slice() {
         [] => html! {},
         [one, other] => PairPage { visit, parameters: &parameters, one, other }.content()?,
@@ -108,11 +111,7 @@ fn view(visit: &PageRequest<'_>, core: CoreHash) -> Result<ViewAnswer, PageError
 }
 
 /// Returns a table of several runs.
-fn several(
-    visit: &PageRequest<'_>,
-    parameters: &Parameters,
-    runs: &[CoreHash],
-) -> Result<Markup, PageError> {
+fn several(visit: &PageRequest<'_>, parameters: &Parameters, runs: &[CoreHash]) -> Result<Markup, PageError> {
     let answers = runs.iter().map(|core| view(visit, *core)).collect::<Result<Vec<_>, _>>()?;
     let (table, next) = compared_runs::table(&answers, parameters.from);
     let to = |from: usize| {

@@ -144,7 +144,8 @@ fn add_result(result: &MessageToolResult, texts: &mut Vec<MessageText>) {
 
 /// Returns a text with a line for each value if it is JSON, unless it is long.
 fn readable(text: &str) -> String {
-    let value = text.trim_start().starts_with(['{', '[']).then(|| reader::read(text.as_bytes(), &Limits::most()));
+    let value =
+        text.trim_start().starts_with(['{', '[']).then(|| reader::read(text.as_bytes(), &Limits::most()));
     let pretty = value.and_then(Result::ok).map(|value| TruncatedText::from_value(&value, JSON));
     pretty.filter(|pretty| pretty.omitted == 0).map_or_else(|| text.to_owned(), |pretty| pretty.text)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
+use super::message::preview;
 use super::timeline::{self, TimelineItem};
 use super::{filters, parts, transcript};
 use crate::artifact::group;
@@ -30,10 +31,9 @@ const MODELS: usize = 8;
 const DRAWN_ROWS: usize = 12;
 const DRAWN: usize = 500;
 
-/// The number of characters and of lines from which on a text is folded, and of characters that are shown of it then.
+/// The number of characters and of lines from which on a text is folded.
 const LONG: usize = 1_200;
 const LINES: usize = 16;
-const PREVIEW: usize = 110;
 
 /// Makes the page of a prompt.
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
@@ -161,7 +161,7 @@ fn folded(body: &ViewBody) -> Markup {
         @if is_long {
             details.long {
                 summary {
-                    span.preview { (line(&text.chars().take(PREVIEW).collect::<String>())) "…" }
+                    span.preview { (line(&preview(text))) "…" }
                     " " span.faint { (size(body.size)) }
                 }
                 (transcript::content(body))

@@ -40,7 +40,10 @@ fn shown_effect(effect: &Effect, step: &str) -> Markup {
     let tools = (!tools.is_empty()).then(|| html! { @for tool in tools { span.tag { (line(tool)) } " " } });
     let retries = effect.is_unsafe_to_retry().then(|| html! { span.caution { "not safe to retry" } });
     let rows = [
-        ("target", Some(html! { (line(target)) @if let Some(mode) = mode { " " span.tag { (line(mode)) } } })),
+        (
+            "target",
+            Some(html! { (line(target)) @if let Some(mode) = mode { " " span.tag { (line(mode)) } } }),
+        ),
         ("verified if", Some(proof(evidence.as_ref()))),
         ("failed if", evidence.as_ref().and_then(disproof)),
         ("tools", tools),
@@ -50,7 +53,7 @@ fn shown_effect(effect: &Effect, step: &str) -> Markup {
     ];
     html! {
         article.change {
-            h3 { span.kind { "effect" } " " (line(name)) " " a.permalink href=(step) { "as stated" } }
+            h3 { span.kind { "effect" } " " (line(name)) " " a href=(step) { "as stated" } }
             div.body { (parts::fields(&rows)) }
         }
     }
@@ -109,11 +112,12 @@ fn shown_ref(io_ref: &IoRef, step: &str) -> Markup {
         SchemaSource::Inline(_) => html! { a href=(step) { "in the contract" } },
     };
     let tools = (!tools.is_empty()).then(|| html! { @for tool in tools { span.tag { (line(tool)) } " " } });
-    let required = if *is_required { "must be attested before effects that depend on it" } else { "optional" };
+    let required =
+        if *is_required { "must be attested before effects that depend on it" } else { "optional" };
     let rows = [("required", Some(html! { (required) })), ("schema", Some(schema)), ("tools", tools)];
     html! {
         article.change {
-            h3 { span.kind { "ref" } " " (line(name)) " " span.tag { (line(mode)) } " " a.permalink href=(step) { "as stated" } }
+            h3 { span.kind { "ref" } " " (line(name)) " " span.tag { (line(mode)) } " " a href=(step) { "as stated" } }
             div.body { (parts::fields(&rows)) }
         }
     }

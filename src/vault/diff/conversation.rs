@@ -221,9 +221,11 @@ mod tests {
         };
         let one = with(call_of_tool("id-1", Some("x")));
         assert_eq!(changes(&one, &with(call_of_tool("id-2", Some("x")))), [None, None]);
-        for other in
-            [call_of_tool("id-1", Some("y")), call_of_tool("id-1", None), MessagePart::Thinking { text: "t".to_owned() }]
-        {
+        for other in [
+            call_of_tool("id-1", Some("y")),
+            call_of_tool("id-1", None),
+            MessagePart::Thinking { text: "t".to_owned() },
+        ] {
             assert_eq!(changes(&one, &with(other)), [None, Some(ChangeType::Changed)]);
         }
     }
@@ -235,7 +237,10 @@ mod tests {
         other.calls[0].answers.clear();
         other.calls[0].error = Some("slow down".to_owned());
         assert_eq!(changes(&one, &other), [None, Some(ChangeType::Changed), None, None]);
-        assert_eq!(compare_messages(&one, &other)[1].other.unwrap().content, ComparedContent::Error("slow down"));
+        assert_eq!(
+            compare_messages(&one, &other)[1].other.unwrap().content,
+            ComparedContent::Error("slow down")
+        );
     }
 
     #[test]
@@ -244,8 +249,10 @@ mod tests {
         let other = conversation(&[("a", "1"), ("", "2"), ("", "2"), ("x", "y"), ("b", "3")]);
         let third = conversation(&[("a", "1"), ("z", "4")]);
         let rows = compare_prompts(&[&one, &other, &third]);
-        let steps: Vec<Vec<Option<u64>>> =
-            rows.iter().map(|row| row.calls.iter().map(|call| call.map(|call| call.step)).collect()).collect();
+        let steps: Vec<Vec<Option<u64>>> = rows
+            .iter()
+            .map(|row| row.calls.iter().map(|call| call.map(|call| call.step)).collect())
+            .collect();
         let expected = [
             [Some(0), Some(0), Some(0)],
             [Some(1), Some(1), None],

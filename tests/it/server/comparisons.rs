@@ -56,16 +56,17 @@ fn two_runs_are_compared_message_by_message() {
     let pair = page(&serving, &format!("/diff?run={one}&run={other}"));
     let text = without_form(pair.text());
     // Of the call of the tool, only the result differs; the answers to it differ, and what follows is the same.
-    assert!(text.contains("5 messages the same, 2 changed."), "{text}");
+    assert!(text.contains("6 messages the same, 2 changed."), "{text}");
     assert_eq!(text.matches("<article class=\"change").count(), 2, "{text}");
     let first = text.split("<article class=\"change first\" id=\"message-2\">").nth(1).expect(text);
     let first = first.split("</article>").next().unwrap();
-    for part in ["<del>21.50</del>", "<ins>3</ins>", "<del>true</del>", "<ins>false</ins>", "get_weather {\n"] {
+    for part in ["<del>21.50</del>", "<ins>3</ins>", "<del>true</del>", "<ins>false</ins>", "get_weather {\n"]
+    {
         assert!(first.contains(part), "{part}: {first}");
     }
     assert!(values(text, "href").contains(&"#message-2"), "{text}");
     assert!(text.contains("<summary>2 messages are the same</summary>"), "{text}");
-    assert!(text.contains("<summary>3 messages are the same</summary>"), "{text}");
+    assert!(text.contains("<summary>4 messages are the same</summary>"), "{text}");
     assert_eq!(text.matches("Summarise the day.").count(), 1, "what is the same is shown once: {text}");
     // Every link to a message leads to it.
     for link in values(text, "href").into_iter().filter(|link| link.contains("#step-")) {
@@ -88,7 +89,7 @@ fn runs_that_say_the_same_have_no_message_that_differs() {
     let serving = Serving::start(&sandbox);
     let pair = page(&serving, &format!("/diff?run={one}&run={other}"));
     let text = without_form(pair.text());
-    assert!(text.contains("No message differs.") && text.contains("7 messages the same."), "{text}");
+    assert!(text.contains("No message differs.") && text.contains("8 messages the same."), "{text}");
     assert!(!text.contains("<article class=\"change"), "{text}");
 }
 
@@ -110,11 +111,16 @@ fn many_differences_are_paged() {
     let serving = Serving::start(&sandbox);
     let shown = |path: &str| {
         let page = page(&serving, path);
-        let next = values(page.text(), "href").into_iter().find(|link| link.contains("from=")).map(str::to_owned);
+        let next = values(page.text(), "href")
+            .into_iter()
+            .find(|link| link.starts_with("/diff") && link.contains("from="));
         (page.text().matches("<article class=\"change").count(), next.map(|next| next.replace("&amp;", "&")))
     };
     let (count, next) = shown(&format!("/diff?run={one}&run={other}"));
-    assert_eq!((count, next.as_deref()), (100, Some(format!("/diff?one={one}&other={other}&from=201").as_str())));
+    assert_eq!(
+        (count, next.as_deref()),
+        (100, Some(format!("/diff?one={one}&other={other}&from=201").as_str()))
+    );
     assert_eq!(shown(&next.unwrap()), (3, None));
     let table = page(&serving, &format!("/diff?run={one}&run={other}&run={one}"));
     let next = format!("/diff?run={one}&amp;run={other}&amp;run={one}&amp;from=100");
@@ -137,10 +143,19 @@ fn several_runs_are_a_table_with_a_row_for_each_prompt() {
     let [one, two, three] = &runs;
     let page = page(&serving, &format!("/diff?run={one}&run={two}&run={three}&run={plain}"));
     let table = page.text().split("<table class=\"runs\">").nth(1).unwrap().split("</table>").next().unwrap();
-    let rows: Vec<Vec<&str>> =
-        table.split("<tbody>").nth(1).unwrap().split("<tr>").skip(1).map(|row| row.split("<td>").collect()).collect();
-    let prompts: Vec<bool> =
-        rows.iter().zip(["first?", "between?", "last?"]).map(|(row, prompt)| row[0].contains(prompt)).collect();
+    let rows: Vec<Vec<&str>> = table
+        .split("<tbody>")
+        .nth(1)
+        .unwrap()
+        .split("<tr>")
+        .skip(1)
+        .map(|row| row.split("<td>").collect())
+        .collect();
+    let prompts: Vec<bool> = rows
+        .iter()
+        .zip(["first?", "between?", "last?"])
+        .map(|(row, prompt)| row[0].contains(prompt))
+        .collect();
     assert_eq!((prompts, rows.len()), (vec![true; 3], 3), "{table}");
     assert!(rows[0][2].contains("It is <ins>two</ins>.") && rows[0][3].contains("same</span>"), "{table}");
     assert!(rows[1][1].contains('–') && rows[1][2].contains("New."), "{table}");
@@ -171,10 +186,11 @@ fn the_form_of_a_comparison_has_the_runs_and_limits_them() {
 #[test]
 fn nothing_in_a_comparison_is_markup() {
     let sandbox = Sandbox::without_vault();
-    let [one, other, third] = [hostile(), asked(&[(HOSTILE, HOSTILE), ("b", HOSTILE)]), asked(&[(HOSTILE, "x")])]
-        .map(|exchanges| record(&sandbox, &exchanges));
+    let [one, other, third] =
+        [hostile(), asked(&[(HOSTILE, HOSTILE), ("b", HOSTILE)]), asked(&[(HOSTILE, "x")])]
+            .map(|exchanges| record(&sandbox, &exchanges));
     let contract = json!({
-        "io_refs": [{"ref": HOSTILE, "kind": HOSTILE, "mode": "mutate", "required": true, "schema": HOSTILE, "tools": [HOSTILE]}],
+        "io_refs": [{"ref": HOSTILE, "kind": "service", "mode": "mutate", "required": true, "schema": HOSTILE, "tools": [HOSTILE]}],
         "effects": [{"name": HOSTILE, "kind": "resource", "target": HOSTILE, "idempotency": {"type": "keyed", "key_fields": [HOSTILE]},
             "rollback": HOSTILE, "tools": [HOSTILE],
             "evidence": {"type": "status", "metric": HOSTILE, "path": format!("/{HOSTILE}"), "success": HOSTILE, "failure": HOSTILE}}],
@@ -195,7 +211,9 @@ fn nothing_in_a_comparison_is_markup() {
     for path in paths {
         let shown = page(&serving, &path);
         let body = main_of(shown.text());
-        for part in ["<script", "<img", "<svg o", "onerror=alert(1)>", "\u{1b}", "\u{202e}", "\u{9b}", "\u{7f}"] {
+        for part in
+            ["<script", "<img", "<svg o", "onerror=alert(1)>", "\u{1b}", "\u{202e}", "\u{9b}", "\u{7f}"]
+        {
             assert!(!body.contains(part), "{path} has {part:?}");
         }
         assert!(body.matches("&lt;script&gt;").count() > 2, "{path}: {body}");
@@ -207,15 +225,17 @@ fn answers_are_groups_of_which_the_most_frequent_is_first() {
     let sandbox = Sandbox::at("2026-11-21T12:00:00Z");
     let long = "long line\n".repeat(40);
     let answers = [("a-1", "rare"), ("a-2", long.as_str()), ("a-3", long.as_str())];
-    let sessions = answers.map(|(name, answer)| {
-        sandbox.write(&format!("{name}.json"), session(name, &[("which?", answer)]))
-    });
+    let sessions = answers
+        .map(|(name, answer)| sandbox.write(&format!("{name}.json"), session(name, &[("which?", answer)])));
     let cores = sandbox.add(sessions);
     let prompt = runvault::digest::Digest::from_content(b"which?");
     let serving = Serving::start(&sandbox);
     let page = page(&serving, &format!("/prompt/{prompt}"));
     let text = page.text();
-    assert!(text.contains("3 answers, 2 different") && text.contains("The most frequent answer is first."), "{text}");
+    assert!(
+        text.contains("3 answers, 2 different") && text.contains("The most frequent answer is first."),
+        "{text}"
+    );
     let groups: Vec<&str> = text.split("<article").skip(1).collect();
     assert_eq!(groups.len(), 2, "{text}");
     assert!(groups[0].contains("2 times</span>") && groups[0].contains("<details class=\"long\">"), "{text}");
