@@ -116,18 +116,37 @@ pub struct MessageToolResult {
     pub is_error: bool,
 }
 
+impl MessageToolResult {
+    fn clear_ids(&mut self) {
+        self.id = None;
+        self.parts.iter_mut().for_each(MessagePart::clear_ids);
+    }
+}
+
 impl ConversationMessage {
     /// Creates a message.
     pub(crate) fn new(role: MessageRole, parts: Vec<MessagePart>) -> Self {
         Self { role, parts }
     }
 
-    /// Returns the number by which a message that is repeated is recognized. A client may repeat an answer without what the
-    /// model thought, in other parts, and with its own ids.
+    /// Returns the number by which a message that is repeated is recognized.
     pub(super) fn key(&self) -> i64 {
+        self.repetition_digest().key()
+    }
+
+    /// Returns the digest that a message shares with its repetitions. A client may repeat an answer without what the model
+    /// thought, in other parts, and with its own ids.
+    pub(crate) fn repetition_digest(&self) -> Digest {
         let mut text = format!("{:?}", self.role);
         self.parts.iter().for_each(|part| part.add_key(&mut text));
-        Digest::from_content(text.trim_end().as_bytes()).key()
+        Digest::from_content(text.trim_end().as_bytes())
+    }
+
+    /// Returns the digest of everything that is said, which does not include the ids of calls of tools.
+    pub(crate) fn content_digest(&self) -> Digest {
+        let mut message = self.clone();
+        message.parts.iter_mut().for_each(MessagePart::clear_ids);
+        Digest::from_content(format!("{message:?}").as_bytes())
     }
 }
 
@@ -147,6 +166,17 @@ impl MessagePart {
         match self {
             Self::Text { text } | Self::Refusal { text } => Some(text),
             _ => None,
+        }
+    }
+
+    fn clear_ids(&mut self) {
+        match self {
+            Self::ToolCall(MessageToolCall { id, result, .. }) => {
+                *id = None;
+                result.iter_mut().for_each(MessageToolResult::clear_ids);
+            }
+            Self::ToolResult(result) => result.clear_ids(),
+            _ => {}
         }
     }
 

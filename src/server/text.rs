@@ -15,6 +15,9 @@ const BRIEF: usize = 120;
 /// Maximum characters of a block of text.
 const BLOCK: usize = 200_000;
 
+/// Maximum characters of a block of text beside what is of interest.
+const EXCERPT: usize = 300;
+
 /// Untrusted text.
 pub(super) struct UntrustedText<'t> {
     text: &'t str,
@@ -63,6 +66,11 @@ pub(super) fn whole(text: &str) -> UntrustedText<'_> {
 /// Returns text for a block in which line feeds and tabs are kept.
 pub(super) fn block(text: &str) -> UntrustedText<'_> {
     UntrustedText { most: BLOCK, is_block: true, ..line(text) }
+}
+
+/// Returns text that surrounds what is of interest: a block of which only the beginning and the end are shown if it is long.
+pub(super) fn excerpt(text: &str) -> UntrustedText<'_> {
+    UntrustedText { most: EXCERPT, ..block(text) }
 }
 
 impl Render for UntrustedText<'_> {

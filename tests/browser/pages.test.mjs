@@ -24,6 +24,8 @@ const PAGES = {
   pack: `/artifact/${SCENE.pack}`,
   attachment: `/artifact/${SCENE.attachment}`,
   graph: `/artifact/${SCENE.pack}/graph?depth=3`,
+  comparison: `/diff?run=${SCENE.conversation}&run=${SCENE.long_conversation}`,
+  "comparison-of-several": `/diff?run=${SCENE.conversation}&run=${SCENE.hostile[2]}&run=${SCENE.long_conversation}`,
   prompt: `/prompt/${SCENE.prompt}`,
   search: "/search?q=ticket",
   stats: "/stats",

@@ -3,6 +3,8 @@
 #[cfg(feature = "gateway")]
 mod browser;
 #[cfg(feature = "gateway")]
+mod comparisons;
+#[cfg(feature = "gateway")]
 mod conversations;
 mod downloads;
 mod fields;

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::search;
 use super::selection::TranscriptSelection;
-use super::{audits, parts, transcript};
+use super::{audits, parts, terms, transcript};
 use crate::artifact::{AttributeInfo, ValueType};
 use crate::clock;
 use crate::digest::{CoreHash, Digest};
@@ -14,14 +14,12 @@ use crate::server::address;
 use crate::server::text::{block, exact_time, line, long_line, number, time};
 use crate::server::visit::{HtmlPage, Medium, PageError, PageRequest, ResponseContent};
 use crate::storage::ErrorKind;
-use crate::vault::details::{AttributeSummary, CaptureSummary, RUN_IDS};
+use crate::vault::audit::ContractTerms;
+use crate::vault::details::{AttributeSummary, CaptureSummary};
 use crate::vault::resolve::{RecoveredFiles, ResolveRequest};
 use crate::vault::show::{ShowAnswer, ShowRequest};
 use crate::vault::view::ViewFilter;
 use crate::vault::{LocatedCapture, LookupError};
-
-/// Maximum number of models in the first lines.
-const MAX_MODELS: usize = 3;
 
 /// Maximum number of values listed per attribute.
 const MAX_VALUES: usize = 20;
@@ -59,18 +57,30 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     }
     let answer = visit.run(&ShowRequest { artifact: core })?;
     let noun = formats::bare_noun(&answer.artifact.kind);
+    let checked = check(visit, &located)?;
+    let audits = audits::section(visit, &answer, selection);
     let body = html! {
         h1 {
             span.kind { (noun) } " " (line(&name(&answer)))
             @for tag in &answer.tags { " " span.tag { "@" (line(tag)) } }
         }
         div.status {
-            (badge(&check(visit, &located)?, &answer, visit.medium))
+            (badge(&checked, &answer, visit.medium))
             (measures(&answer, selection))
         }
-        (contents(&answer))
-        (steps(visit, core, selection)?)
-        (audits::section(visit, &answer, selection))
+        @match &checked {
+            CoreHashCheck::Computed(Some(terms)) => {
+                (contents(&answer, true))
+                (terms::section(core, terms))
+                (audits)
+                (steps(visit, core, selection)?)
+            },
+            _ => {
+                (contents(&answer, false))
+                (steps(visit, core, selection)?)
+                (audits)
+            },
+        }
         (facts(&answer))
         (links(&answer))
         (attributes(&answer.attributes))
@@ -84,9 +94,10 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
 }
 
 /// Leads to the sections of the page.
-fn contents(answer: &ShowAnswer) -> Markup {
+fn contents(answer: &ShowAnswer, has_terms: bool) -> Markup {
     html! {
         nav.pages aria-label="On this page" {
+            @if has_terms { a href="#terms" { "Terms" } a href="#audits" { "Audits" } }
             a href="#content-of-artifact" { "Content" }
             a href="#facts" { "Facts" }
             a href="#links" { (counted(answer.links.len() as u64, "link")) }
@@ -123,8 +134,8 @@ fn is_defect(error: &LookupError) -> bool {
 
 /// Returns what the artifact is called: the id of its run, or its hash.
 fn name(answer: &ShowAnswer) -> String {
-    let run_id = answer.attributes.iter().find(|attribute| RUN_IDS.contains(&attribute.name.as_str()));
-    run_id.map_or_else(|| format!("{:.12}", answer.artifact.core_hash), |id| id.value.clone())
+    let run_id = parts::run_id(&answer.attributes).map(str::to_owned);
+    run_id.unwrap_or_else(|| format!("{:.12}", answer.artifact.core_hash))
 }
 
 /// The attributes that say how a run went, each with the noun for one of what it counts.
@@ -147,7 +158,7 @@ fn measures(answer: &ShowAnswer, selection: TranscriptSelection) -> Markup {
     };
     let errors = selection.filtered(Some(ViewFilter::Errors)).address(answer.artifact.core_hash);
     html! {
-        @for model in values(AttributeInfo::MODEL_ID).take(MAX_MODELS) { strong { (line(model)) } " " }
+        @for model in values(AttributeInfo::MODEL_ID).take(parts::MAX_MODELS) { strong { (line(model)) } " " }
         @for (info, noun) in MEASURES {
             @for value in values(info).take(1).filter(|value| *value != "0") {
                 @let is_plural = info.values == ValueType::Count && value != "1";
@@ -162,8 +173,8 @@ fn measures(answer: &ShowAnswer, selection: TranscriptSelection) -> Markup {
 
 /// The result of reading the stored bytes for the page.
 enum CoreHashCheck {
-    /// The core hash was computed from them.
-    Computed,
+    /// The core hash was computed from them. If they are a contract, these are its terms.
+    Computed(Option<ContractTerms>),
     /// They are too large to be read for a page.
     TooLarge,
     /// They are not what was admitted, or cannot be interpreted.
@@ -175,7 +186,11 @@ fn check(visit: &PageRequest<'_>, located: &LocatedCapture) -> Result<CoreHashCh
         return Ok(CoreHashCheck::TooLarge);
     }
     match visit.vault.read_core(located) {
-        Ok(_) => Ok(CoreHashCheck::Computed),
+        Ok(bytes) => {
+            let is_contract = located.artifact.kind == formats::TERMS.name();
+            let terms = is_contract.then(|| ContractTerms::read(&bytes).ok()).flatten();
+            Ok(CoreHashCheck::Computed(terms))
+        }
         Err(error) if is_defect(&error) => Ok(CoreHashCheck::Failed(error.to_string())),
         Err(error) => Err(error.into()),
     }
@@ -194,7 +209,7 @@ fn badge(checked: &CoreHashCheck, answer: &ShowAnswer, medium: Medium) -> Markup
     };
     html! {
         @match checked {
-            CoreHashCheck::Computed => details.badge.good {
+            CoreHashCheck::Computed(_) => details.badge.good {
                 summary { "Verified" }
                 p {
                     "The stored bytes were read and hashed "

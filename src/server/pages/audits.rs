@@ -106,15 +106,24 @@ fn matrix(answer: &AuditAnswer, has_runs: bool) -> Markup {
                         @for effect in &first.effects { th { (line(&effect.effect)) } }
                     }
                 }
-                tbody { @for run in &answer.runs { (row(run, has_runs)) } }
+                tbody { @for run in &answer.runs { (row(answer, run, has_runs)) } }
             }
         }
+        p.faint {
+            "Audited for this page, from the stored bytes. "
+            @if has_runs { "The latest run is first. " }
+            "Each verdict leads to its reason."
+        }
         @for run in &answer.runs { (reasons(answer, run, has_runs)) }
-        p.faint { "Audited for this page, from the stored bytes." }
     }
 }
 
-fn row(run: &RunAudit, has_runs: bool) -> Markup {
+/// Returns the id of the reason for the verdict on an effect, which has this number.
+fn reason_id(answer: &AuditAnswer, run: &RunAudit, effect: usize) -> String {
+    format!("reason-{:.12}-{:.12}-{effect}", answer.contract, run.run)
+}
+
+fn row(answer: &AuditAnswer, run: &RunAudit, has_runs: bool) -> Markup {
     html! {
         tr {
             @if has_runs {
@@ -122,7 +131,11 @@ fn row(run: &RunAudit, has_runs: bool) -> Markup {
                 td { @if let Some(id) = &run.run_id { (line(id)) } }
             }
             @if run.clean { td.verified { "clean" } } @else { td.failed { (result(run)) } }
-            @for effect in &run.effects { td class=(effect.verdict.name()) title=(escaped(&effect.because)) { (effect.verdict.name()) } }
+            @for (index, effect) in run.effects.iter().enumerate() {
+                td class=(effect.verdict.name()) title=(escaped(&effect.because)) {
+                    a.value href=(format!("#{}", reason_id(answer, run, index))) { (effect.verdict.name()) }
+                }
+            }
         }
     }
 }
@@ -148,8 +161,9 @@ fn reasons(answer: &AuditAnswer, run: &RunAudit, has_runs: bool) -> Markup {
         details {
             summary { "Reasons" @if has_runs { " for " (line(&name)) } }
             ul {
-                @for EffectAudit { effect, verdict, because, unsafe_to_retry, place, .. } in &run.effects {
-                    li {
+                @for (index, audit) in run.effects.iter().enumerate() {
+                    @let EffectAudit { effect, verdict, because, unsafe_to_retry, place, .. } = audit;
+                    li id=(reason_id(answer, run, index)) {
                         (line(effect)) " is " (verdict.name()) ": " (long_line(because))
                         @if let Some(place) = place { " (" (place_in(run.run, &run.kind, place)) ")" }
                         @if *unsafe_to_retry { " It is not safe to retry." }

@@ -168,7 +168,7 @@ fn items(calls: &[ConversationCall]) -> Vec<TimelineItem> {
             items.push(TimelineItem { length, ..item });
         }
         let length = call.duration_ms.unwrap_or(0);
-        let place = format!("step-{}", call.step);
+        let address = format!("#step-{}", call.step);
         let (names, failed) = tools(&call.answers);
         if let (Some(begin), false) = (begin, names.is_empty()) {
             let end = begin.saturating_add(i64::try_from(length).unwrap_or(i64::MAX));
@@ -179,7 +179,7 @@ fn items(calls: &[ConversationCall]) -> Vec<TimelineItem> {
                 begin: Some(end),
                 length: 0,
                 label,
-                place: place.clone(),
+                address: address.clone(),
             };
             waiting.insert(call.thread, (end, item));
         }
@@ -187,7 +187,7 @@ fn items(calls: &[ConversationCall]) -> Vec<TimelineItem> {
         label.extend(call.duration_ms.map(|took| format!(", {}", duration(took))));
         let failed = call.error.is_some();
         label.push_str(if failed { ", failed" } else { "" });
-        items.push(TimelineItem { class: "model", failed, begin, length, label, place });
+        items.push(TimelineItem { class: "model", failed, begin, length, label, address });
     }
     items
 }

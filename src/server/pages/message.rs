@@ -216,7 +216,7 @@ fn sized(text: &str) -> Markup {
 }
 
 /// Returns the beginning of a text in one line.
-fn preview(text: &str) -> String {
+pub(super) fn preview(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().take(PREVIEW / 2).collect();
     words.join(" ").chars().take(PREVIEW).collect()
 }

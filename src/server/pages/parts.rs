@@ -11,6 +11,7 @@ use crate::server::address;
 use crate::server::text::{line, number, time};
 use crate::vault::api::{ArtifactSummary, SignatureName};
 use crate::vault::columns::{ArtifactColumn, ColumnContext, ColumnForm, ColumnValue};
+use crate::vault::details::{AttributeSummary, RUN_IDS};
 use crate::vault::find::ArtifactMatch;
 use crate::vault::links::{Direction, LinkEnd, LinkSummary};
 use crate::vault::view::{StepClass, ViewAnswer, ViewStep};
@@ -23,6 +24,22 @@ pub(super) fn hash(core: CoreHash) -> Markup {
 /// Returns an artifact as a link, with its kind.
 pub(super) fn artifact(artifact: &ArtifactSummary) -> Markup {
     html! { (kind(&artifact.kind)) " " (hash(artifact.core_hash)) }
+}
+
+/// Returns the id of the run that an artifact with these attributes records, if it states one.
+pub(super) fn run_id(attributes: &[AttributeSummary]) -> Option<&str> {
+    let id = attributes.iter().find(|attribute| RUN_IDS.contains(&attribute.name.as_str()));
+    id.map(|id| id.value.as_str())
+}
+
+/// Returns an artifact as a link, with its kind, the id of its run and its models.
+pub(super) fn run_of_view(answer: &ViewAnswer) -> Markup {
+    let models = answer.attributes.iter().filter(|one| one.name == AttributeInfo::MODEL_ID.name);
+    html! {
+        (artifact(&answer.artifact))
+        @if let Some(id) = run_id(&answer.attributes) { " " strong { (line(id)) } }
+        @for model in models.take(MAX_MODELS) { " " span.faint { (line(&model.value)) } }
+    }
 }
 
 /// Returns a label as a link to the runs that have it.
@@ -73,6 +90,9 @@ pub(super) fn signature(state: SignatureName, key_id: Option<&str>) -> Markup {
 pub(super) fn can_be_signed(kind: &str) -> bool {
     formats::named(kind).is_some_and(|kind| kind.info().can_be_signed)
 }
+
+/// Maximum number of models that are named of a run.
+pub(super) const MAX_MODELS: usize = 3;
 
 /// Maximum number of texts in a cell.
 const TEXTS: usize = 3;

@@ -1,15 +1,21 @@
 //! The page of a prompt: every answer to it, over time.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 
+use super::message::preview;
+use super::timeline::{self, TimelineItem};
 use super::{filters, parts, transcript};
 use crate::artifact::group;
-use crate::display::counted;
+use crate::display::{self, counted, size};
 use crate::server::address;
 use crate::server::text::{exact_time, line, number};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::answers::{AnswersAnswer, AnswersRequest, DistinctAnswer, GivenAnswer, PromptAnswers};
-use crate::vault::api::TimeBasis;
+use crate::vault::api::{PlaceSummary, TimeBasis};
+use crate::vault::view::ViewBody;
 
 /// Maximum number of artifacts that are read.
 const ARTIFACTS: u64 = 1_000;
@@ -17,8 +23,17 @@ const ARTIFACTS: u64 = 1_000;
 /// Maximum number of characters of each text.
 const TEXT: u64 = 20_000;
 
-/// Maximum number of places that are listed of an answer.
+/// Maximum number of places, and of models, that are listed of an answer.
 const PLACES: usize = 50;
+const MODELS: usize = 8;
+
+/// Maximum number of answers, and of times of each, that are drawn.
+const DRAWN_ROWS: usize = 12;
+const DRAWN: usize = 500;
+
+/// The number of characters and of lines from which on a text is folded.
+const LONG: usize = 1_200;
+const LINES: usize = 16;
 
 /// Makes the page of a prompt.
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
@@ -45,10 +60,11 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
 }
 
 fn answers(prompt: &PromptAnswers, answer: &AnswersAnswer) -> Markup {
-    let distinct = prompt.answers.len() as u64;
+    let groups = most_frequent_first(&prompt.answers);
+    let distinct = groups.len() as u64;
     html! {
         @match &prompt.prompt {
-            Some(text) => (transcript::content(text)),
+            Some(text) => (folded(text)),
             None => p.faint { "No artifact in the vault records its text." },
         }
         h2 {
@@ -56,23 +72,102 @@ fn answers(prompt: &PromptAnswers, answer: &AnswersAnswer) -> Markup {
             @if distinct == 1 && prompt.count > 1 { ", all the same" } @else if distinct > 1 { ", " (number(distinct)) " different" }
         }
         @if answer.is_more { p.caution { "Only the answers of the " (number(answer.read)) " artifacts that were seen last." } }
-        @for distinct in &prompt.answers { (shown(distinct)) }
+        @if distinct > 1 { p.faint { "The most frequent answer is first." } }
+        (drawing(&groups))
+        @for (index, group) in groups.iter().enumerate() { (shown(index + 1, group)) }
     }
 }
 
-fn shown(distinct: &DistinctAnswer) -> Markup {
-    let DistinctAnswer { response, failed, count, given } = distinct;
+/// Returns the answers by how often they were given, and of those given equally often, the latest first.
+fn most_frequent_first(answers: &[DistinctAnswer]) -> Vec<&DistinctAnswer> {
+    let mut groups: Vec<&DistinctAnswer> = answers.iter().collect();
+    groups.sort_by_key(|group| Reverse((group.count, group.given.last().map(|given| given.time))));
+    groups
+}
+
+/// Draws when each answer was given, with a row for each.
+fn drawing(groups: &[&DistinctAnswer]) -> Markup {
+    let item = |index: usize, failed: bool, given: &GivenAnswer| TimelineItem {
+        class: if index.is_multiple_of(2) { "model" } else { "tool" },
+        failed,
+        begin: Some(given.time.0.timestamp_millis()),
+        length: 0,
+        label: format!("answer {}, {}", index + 1, display::time(given.time.0)),
+        address: address_of(given),
+    };
+    let rows: Vec<Vec<TimelineItem>> = groups
+        .iter()
+        .take(DRAWN_ROWS)
+        .enumerate()
+        .map(|(index, group)| {
+            group.given.iter().rev().take(DRAWN).map(|given| item(index, group.failed, given)).collect()
+        })
+        .collect();
+    html! {
+        (timeline::drawing_of_groups("answers", &rows))
+        @if groups.len() > 1 { p.faint { "A row for each answer" @if groups.len() > DRAWN_ROWS { ", of the first " (DRAWN_ROWS) } "." } }
+    }
+}
+
+fn shown(position: usize, group: &DistinctAnswer) -> Markup {
+    let DistinctAnswer { response, failed, count, given } = group;
     let more = given.len().saturating_sub(PLACES) as u64;
     html! {
-        article.change {
+        article.change id=(format!("answer-{position}")) {
+            h3 { "Answer " (position) " " span.tag { (counted(*count, "time")) } @if *failed { " " span.bad { "failed" } } }
             div.body {
-                @if *failed { p.bad { "failed" } }
-                (transcript::content(response))
-                p.faint { (counted(*count, "time")) }
-                ul { @for one in given.iter().take(PLACES) { li { (place(one)) } } }
-                @if more > 0 { p.faint { "and " (counted(more, "more place")) } }
+                p.faint { (models(given)) (times(given)) }
+                (folded(response))
+                details {
+                    summary { "Where it was given" }
+                    ul { @for one in given.iter().rev().take(PLACES) { li { (place(one)) } } }
+                    @if more > 0 { p.faint { "and " (counted(more, "earlier place")) } }
+                }
             }
         }
+    }
+}
+
+/// Returns the models that gave an answer, each with how often.
+fn models(given: &[GivenAnswer]) -> Markup {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for model in given.iter().filter_map(|given| given.model_id.as_deref()) {
+        *counts.entry(model).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    let more = counts.len().saturating_sub(MODELS) as u64;
+    html! {
+        @for (model, count) in counts.into_iter().take(MODELS) { strong { (line(model)) } " " (counted(count, "time")) " · " }
+        @if more > 0 { (counted(more, "more model")) " · " }
+    }
+}
+
+/// Returns the first and the last time of an answer.
+fn times(given: &[GivenAnswer]) -> Markup {
+    html! {
+        @if let (Some(first), Some(last)) = (given.first(), given.last()) {
+            (exact_time(first.time.0))
+            @if first.time != last.time { " to " (exact_time(last.time.0)) }
+        }
+    }
+}
+
+/// Returns a text; folded, with its size, if it is long.
+fn folded(body: &ViewBody) -> Markup {
+    let text = body.text.as_deref().unwrap_or_default();
+    let is_long = text.chars().nth(LONG).is_some() || text.lines().nth(LINES).is_some();
+    html! {
+        @if is_long {
+            details.long {
+                summary {
+                    span.preview { (line(&preview(text))) "…" }
+                    " " span.faint { (size(body.size)) }
+                }
+                (transcript::content(body))
+            }
+        } @else { (transcript::content(body)) }
+        @if body.omitted > 0 { p.faint { (counted(body.omitted, "more character")) " in the artifacts" } }
     }
 }
 
@@ -81,7 +176,15 @@ fn place(given: &GivenAnswer) -> Markup {
     html! {
         (exact_time(time.0))
         @if *time_basis != TimeBasis::Created { " (added)" }
-        " " (parts::kind(kind)) " " (parts::hash(*core_hash)) " at " (line(&place.to_string()))
+        " " (parts::kind(kind)) " " (parts::hash(*core_hash)) " at " (parts::place_in(*core_hash, kind, &place.to_string()))
         @if let Some(model) = model_id { " · " (line(model)) }
+    }
+}
+
+/// Returns the address of the place of an answer.
+fn address_of(given: &GivenAnswer) -> String {
+    match given.place {
+        PlaceSummary::Index { index, .. } => address::step(given.core_hash, index.into()),
+        PlaceSummary::Pointer { .. } => address::artifact(given.core_hash),
     }
 }

@@ -30,8 +30,8 @@ pub(super) struct TimelineItem {
     pub(super) length: u64,
     /// What it is, which may be untrusted text.
     pub(super) label: String,
-    /// Its place on the page.
-    pub(super) place: String,
+    /// The address that it leads to, which may be a place on the page.
+    pub(super) address: String,
 }
 
 impl TimelineItem {
@@ -40,31 +40,49 @@ impl TimelineItem {
     }
 }
 
-/// Draws a bar for each item: by time if they state different times, else by number. `noun` is that of the items, in the
-/// plural.
+/// Draws a bar for each item, with a row for each class: by time if they state different times, else by number. `noun` is
+/// that of the items, in the plural.
 pub(super) fn drawing(noun: &str, items: &[TimelineItem]) -> Markup {
-    if items.len() < 2 {
-        return html! {};
-    }
-    let times = times(items);
     let rows: Vec<&str> =
         ROWS.into_iter().filter(|row| items.iter().any(|item| item.class == *row)).collect();
-    let height = i64::try_from(rows.len()).unwrap_or(1) * ROW + 2;
+    let row = |item: &TimelineItem| rows.iter().position(|row| *row == item.class).unwrap_or_default();
+    let placed: Vec<(usize, &TimelineItem)> = items.iter().map(|item| (row(item), item)).collect();
+    let key = html! { @for row in &rows { span class=(format!("key {row}")) { (row) } " " } };
+    figure(noun, &placed, &key)
+}
+
+/// Draws a bar for each item, with a row for each group.
+pub(super) fn drawing_of_groups(noun: &str, groups: &[Vec<TimelineItem>]) -> Markup {
+    let placed: Vec<(usize, &TimelineItem)> = groups
+        .iter()
+        .enumerate()
+        .flat_map(|(row, items)| items.iter().map(move |item| (row, item)))
+        .collect();
+    figure(noun, &placed, &html! {})
+}
+
+/// Draws the items, each in its row.
+fn figure(noun: &str, placed: &[(usize, &TimelineItem)], key: &Markup) -> Markup {
+    if placed.len() < 2 {
+        return html! {};
+    }
+    let times = times(placed.iter().map(|(_, item)| *item));
+    let rows = placed.iter().map(|(row, _)| row + 1).max().unwrap_or(1);
+    let height = i64::try_from(rows).unwrap_or(1) * ROW + 2;
     let summary = match &times {
         Some(times) => format!("{noun} over {}", parts::duration((times.end - times.start).unsigned_abs())),
         None => format!("{noun} by number"),
     };
-    let row = |item: &TimelineItem| rows.iter().position(|row| *row == item.class).unwrap_or_default();
     html! {
         figure.timeline {
             svg.timeline viewBox=(format!("0 0 {WIDTH} {height}")) role="group" aria-label=(summary) {
                 line.axis x1="0" x2=(WIDTH) y1=(height - 1) y2=(height - 1) {}
-                @for (at, item) in items.iter().enumerate() {
-                    (bar(item, &span(item, at, items.len(), times.as_ref()), row(item)))
+                @for (at, (row, item)) in placed.iter().enumerate() {
+                    (bar(item, &span(item, at, placed.len(), times.as_ref()), *row))
                 }
             }
             figcaption.faint {
-                @for row in &rows { span class=(format!("key {row}")) { (row) } " " }
+                (key)
                 (summary)
                 @if let Some(first) = times.and_then(|times| DateTime::from_timestamp_millis(times.start)) {
                     " from " (display::time(first))
@@ -75,9 +93,9 @@ pub(super) fn drawing(noun: &str, items: &[TimelineItem]) -> Markup {
 }
 
 /// Returns the times from the first to the last, in milliseconds, unless they are the same or missing.
-fn times(items: &[TimelineItem]) -> Option<Range<i64>> {
-    let start = items.iter().filter_map(|item| item.begin).min()?;
-    let end = items.iter().filter_map(|item| Some(item.begin?.saturating_add(item.length()))).max()?;
+fn times<'i>(items: impl Iterator<Item = &'i TimelineItem> + Clone) -> Option<Range<i64>> {
+    let start = items.clone().filter_map(|item| item.begin).min()?;
+    let end = items.filter_map(|item| Some(item.begin?.saturating_add(item.length()))).max()?;
     (start < end).then_some(start..end)
 }
 
@@ -115,5 +133,5 @@ fn bar(item: &TimelineItem, span: &BarSpan, row: usize) -> Markup {
     let drawn = html! {
         rect class=(class) x=(span.x) y=(y) width=(span.width) height=(BAR) { title { (label) } }
     };
-    parts::linked_drawing(Some(&format!("#{}", item.place)), &label, &drawn)
+    parts::linked_drawing(Some(&item.address), &label, &drawn)
 }

@@ -117,7 +117,7 @@ fn drawing(answer: &ViewAnswer) -> Markup {
             begin: step.time.map(|time| time.0.timestamp_millis()),
             length: step.duration_ms.unwrap_or(0),
             label: step_label(step),
-            place: format!("step-{}", step.index),
+            address: format!("#step-{}", step.index),
         })
         .collect();
     timeline::drawing(&format!("{}s", answer.step_noun), &items)

@@ -24,6 +24,7 @@
 //! ```
 
 mod align;
+mod conversation;
 mod request;
 mod values;
 
@@ -39,6 +40,9 @@ use crate::json::{Value, pointer};
 use align::align;
 
 pub use align::{TextDiffSpan, words};
+pub use conversation::{
+    ComparedContent, ComparedMessage, ComparedPrompt, MessageComparison, compare_messages, compare_prompts,
+};
 pub use request::{
     ArtifactComparison, ComparedArtifact, ComparedSide, DiffAnswer, DiffExtent, DiffRequest, Side,
 };
@@ -119,21 +123,38 @@ pub struct Counts {
     pub inserted: usize,
 }
 
+/// The digests by which a part is aligned.
+#[derive(Clone, Copy, Debug)]
+struct PartDigests {
+    /// Parts with the same identity are equal.
+    identity: Digest,
+    /// Keys of parts that differ, the more specific one first.
+    keys: [Digest; 2],
+}
+
+impl PartDigests {
+    fn of_parts(parts: &[Part<'_>]) -> Vec<Self> {
+        parts.iter().map(|part| Self { identity: part.identity, keys: part.keys }).collect()
+    }
+}
+
 /// Aligns two lists of parts.
 #[must_use]
 pub fn compare<'d>(one: Vec<Part<'d>>, other: Vec<Part<'d>>) -> Diff<'d> {
-    let mut pairs = align(&digests(&one, |part| part.identity), &digests(&other, |part| part.identity));
-    let moved = moved(&one, &other, &pairs);
-    for narrowness in 0..2 {
-        let key = |part: &Part<'_>| part.keys.get(narrowness).copied().unwrap_or(part.identity);
-        pairs = between(&one, &other, pairs, &moved, key);
-    }
-    let edits = edits(&one, &other, &pairs, &moved);
+    let edits = align_parts(&PartDigests::of_parts(&one), &PartDigests::of_parts(&other));
     Diff { one, other, edits }
 }
 
-fn digests(parts: &[Part<'_>], digest: impl Fn(&Part<'_>) -> Digest) -> Vec<Digest> {
-    parts.iter().map(digest).collect()
+/// Returns the edits that turn one list of parts into the other, in the order of both.
+fn align_parts(one: &[PartDigests], other: &[PartDigests]) -> Vec<PartEdit> {
+    let identities = |parts: &[PartDigests]| parts.iter().map(|part| part.identity).collect::<Vec<_>>();
+    let mut pairs = align(&identities(one), &identities(other));
+    let moved = moved(one, other, &pairs);
+    for narrowness in 0..2 {
+        let key = |part: &PartDigests| part.keys.get(narrowness).copied().unwrap_or(part.identity);
+        pairs = between(one, other, pairs, &moved, key);
+    }
+    edits(one, other, &pairs, &moved)
 }
 
 /// The indices of the parts that are in both but out of order.
@@ -144,7 +165,7 @@ struct MovedParts {
     to: HashMap<usize, usize>,
 }
 
-fn moved(one: &[Part<'_>], other: &[Part<'_>], pairs: &[(usize, usize)]) -> MovedParts {
+fn moved(one: &[PartDigests], other: &[PartDigests], pairs: &[(usize, usize)]) -> MovedParts {
     let in_one: HashSet<usize> = pairs.iter().map(|pair| pair.0).collect();
     let in_other: HashSet<usize> = pairs.iter().map(|pair| pair.1).collect();
     let mut waiting: HashMap<Digest, Vec<usize>> = HashMap::new();
@@ -163,18 +184,18 @@ fn moved(one: &[Part<'_>], other: &[Part<'_>], pairs: &[(usize, usize)]) -> Move
 
 /// Adds the pairs with equal keys among the parts between the existing `pairs`.
 fn between(
-    one: &[Part<'_>],
-    other: &[Part<'_>],
+    one: &[PartDigests],
+    other: &[PartDigests],
     pairs: Vec<(usize, usize)>,
     moved: &MovedParts,
-    key: impl Fn(&Part<'_>) -> Digest,
+    key: impl Fn(&PartDigests) -> Digest,
 ) -> Vec<(usize, usize)> {
     let mut all = Vec::with_capacity(pairs.len());
     let mut begin = (0, 0);
     for end in pairs.into_iter().chain([(one.len(), other.len())]) {
         let left: Vec<usize> = (begin.0..end.0).filter(|index| !moved.from.contains(index)).collect();
         let right: Vec<usize> = (begin.1..end.1).filter(|place| !moved.to.contains_key(place)).collect();
-        let keys = |parts: &[Part<'_>], indices: &[usize]| -> Vec<Digest> {
+        let keys = |parts: &[PartDigests], indices: &[usize]| -> Vec<Digest> {
             indices.iter().filter_map(|index| parts.get(*index).map(&key)).collect()
         };
         let found = align(&keys(one, &left), &keys(other, &right)).into_iter();
@@ -189,8 +210,8 @@ fn between(
 
 /// Returns the edits in the order of both artifacts: removed parts before the parts that replace them.
 fn edits(
-    one: &[Part<'_>],
-    other: &[Part<'_>],
+    one: &[PartDigests],
+    other: &[PartDigests],
     pairs: &[(usize, usize)],
     moved: &MovedParts,
 ) -> Vec<PartEdit> {

@@ -15,13 +15,13 @@ use crate::sandbox::Sandbox;
 
 /// A request and its answer, with the status of the answer.
 pub(super) struct RecordedExchange {
-    request: Value,
+    pub(super) request: Value,
     status: u16,
-    answer: Value,
+    pub(super) answer: Value,
 }
 
 impl RecordedExchange {
-    fn answered(messages: &Value, message: &Value) -> Self {
+    pub(super) fn answered(messages: &Value, message: &Value) -> Self {
         let request = json!({"model": "m-1", "messages": messages, "temperature": 0,
             "tools": [{"type": "function", "function": {"name": "get_weather"}}]});
         let reason = if message["tool_calls"].is_null() { "stop" } else { "tool_calls" };
@@ -128,12 +128,12 @@ pub(super) fn long_run() -> Vec<RecordedExchange> {
     (0..230).map(exchange).collect()
 }
 
-fn page(serving: &Serving, path: &str) -> Response {
+pub(super) fn page(serving: &Serving, path: &str) -> Response {
     serving.get(path).expect(200)
 }
 
 /// The values of an attribute in a page.
-fn values<'p>(page: &'p str, attribute: &str) -> Vec<&'p str> {
+pub(super) fn values<'p>(page: &'p str, attribute: &str) -> Vec<&'p str> {
     page.split(&format!(" {attribute}=\"")).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
 }
 

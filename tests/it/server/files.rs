@@ -49,7 +49,7 @@ fn references(page: &str) -> Vec<String> {
 }
 
 /// Fails unless every file is reached from the index, and every reference leads to a file.
-fn assert_closed(files: &BTreeMap<String, Vec<u8>>) {
+pub(super) fn assert_closed(files: &BTreeMap<String, Vec<u8>>) {
     let mut reached = BTreeSet::from(["index.html".to_owned()]);
     let mut waiting = vec!["index.html".to_owned()];
     while let Some(name) = waiting.pop() {
