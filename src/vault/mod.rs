@@ -12,6 +12,7 @@ pub mod columns;
 pub mod copy;
 pub mod details;
 pub mod diff;
+pub mod facets;
 pub mod find;
 pub mod forget;
 pub mod forks;

@@ -51,6 +51,7 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::stats::DaysRequest>();
     visitor.visit::<super::diff::DiffRequest>();
     visitor.visit::<super::resolve::DigestsRequest>();
+    visitor.visit::<super::facets::FacetsRequest>();
     visitor.visit::<super::find::FindRequest>();
     visitor.visit::<super::forks::ForksOfRequest>();
     visitor.visit::<super::forks::ForksRequest>();

@@ -227,6 +227,20 @@ function addLoading() {
   watcher.observe(link);
 }
 
+// Counts that take long are loaded after the page.
+async function loadFacets() {
+  const link = document.querySelector(".facets > a.load");
+  if (!link || location.protocol === "file:") {
+    return;
+  }
+  const response = await fetch(link.href);
+  const page = response.ok && new DOMParser().parseFromString(await response.text(), "text/html");
+  const facets = page && page.querySelector("section.facets");
+  if (facets) {
+    link.parentElement.replaceWith(document.importNode(facets, true));
+  }
+}
+
 function isShown(element) {
   return element.checkVisibility?.() ?? true;
 }
@@ -326,6 +340,7 @@ document.addEventListener("DOMContentLoaded", () => {
   addTreeButtons();
   addKeys();
   addLoading();
+  loadFacets().catch(() => {});
   openTarget();
 });
 addEventListener("hashchange", openTarget);

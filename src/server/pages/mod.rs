@@ -6,6 +6,7 @@ pub(super) mod audits;
 mod conversation;
 pub(super) mod diff;
 pub(super) mod download;
+mod facets;
 mod filters;
 pub(super) mod graph;
 pub(super) mod journal;

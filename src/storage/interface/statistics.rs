@@ -36,6 +36,46 @@ pub struct Statistics {
     pub days: Vec<Day>,
 }
 
+/// What runs are counted by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunValue {
+    /// The values of an attribute.
+    Attribute(String),
+    /// The labels: each key with each of its values.
+    Label,
+}
+
+/// The number of runs that match a filter. Recordings that have the same name, or refer to others by it, are one run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunCounts {
+    /// Number of runs.
+    pub runs: u64,
+    /// Number of runs with errors.
+    pub failures: u64,
+    /// Number of runs with a recording that states that there were none.
+    pub successes: u64,
+    /// The most frequent values of each requested property, most runs first, then by name and value.
+    pub values: Vec<Vec<RunValueCount>>,
+}
+
+/// The number of runs with a value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunValueCount {
+    /// The name of the attribute, or the key of the label.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// Number of runs.
+    pub runs: u64,
+}
+
+impl RunValueCount {
+    /// Returns the key by which values are sorted: the most runs first, then by name and value.
+    pub(in crate::storage) fn order(&self) -> impl Ord + '_ {
+        (std::cmp::Reverse(self.runs), &self.name, &self.value)
+    }
+}
+
 /// The content of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct KindTotals {

@@ -1,15 +1,20 @@
 //! Pages and counts of the artifacts that match a filter.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use chrono::NaiveDate;
 
-use super::super::SqlSession;
-use super::conditions::time;
+use super::super::dialect::{NumberedAttributes, ReadFirst};
+use super::super::{Dialect, SqlResult, SqlRow, SqlSession};
+use super::conditions::{ConditionRows, NumberRange, numbers_within, time};
 use super::parameters::StatementParameters;
 use super::{FindSnapshot, ResolvedQuery};
+use crate::artifact::AttributeInfo;
 use crate::digest::Digest;
-use crate::storage::interface::{Condition, Filter, FindQueries, Hit, HitPage, Order, Page};
+use crate::storage::interface::{
+    Condition, Filter, FindQueries, Hit, HitPage, Order, Page, RunCounts, RunValue, RunValueCount,
+};
 use crate::storage::{Result, TimeBasis};
 
 impl<S: FindSnapshot> FindQueries for S {
@@ -62,6 +67,96 @@ impl<S: FindSnapshot> FindQueries for S {
         let rows = self.rows_planned_for(&sql, &parameters)?;
         self.answer(rows.iter().map(|row| Ok((row.time(0)?.date_naive(), row.count(1)?))).collect())
     }
+
+    fn count_runs(&self, filter: &Filter, by: &[RunValue], limit: usize) -> Result<RunCounts> {
+        let mut query = ResolvedQuery::new(self, filter, Order::Core)?;
+        if !query.conditions.iter().all(|condition| query.is_stated(condition)) {
+            let found = query.read(None, usize::MAX)?.into_iter().map(|(hit, _)| hit.artifact.core);
+            let among = Some(found.collect());
+            return self.count_runs(&Filter { among, ..Filter::default() }, by, limit);
+        }
+        let (dialect, mut parameters) = (S::Session::DIALECT, StatementParameters::default());
+        let (matching, join) = (query.matching(&mut parameters)?, dialect.then_join());
+        let mut sql = format!(
+            "WITH m AS MATERIALIZED (SELECT a.id AS artifact, {} AS run FROM {matching})
+             SELECT 0 AS property, '' AS name, '' AS value, count(DISTINCT m.run) AS runs FROM m",
+            run_of(dialect)
+        );
+        // Writing to a string cannot fail.
+        for (number, (low, high)) in [(1, i64::MAX), (0, 0)].into_iter().enumerate() {
+            let errors = NumberRange { name: AttributeInfo::ERRORS.name, low, high };
+            let ConditionRows { tables, condition } =
+                numbers_within(dialect, errors, ReadFirst::Condition, &mut parameters);
+            let number = number + 1;
+            let _ = write!(
+                sql,
+                " UNION ALL SELECT {number}, '', '', count(DISTINCT m.run) FROM {tables}
+                  {join} m ON m.artifact = x.artifact WHERE {condition}"
+            );
+        }
+        for (number, by) in by.iter().enumerate() {
+            let values = values_of_runs(dialect, by, limit, &mut parameters);
+            let number = number + 3;
+            let _ = write!(sql, " UNION ALL SELECT {number}, f.name, f.value, f.runs FROM ({values}) f");
+        }
+        let rows = self.rows_planned_for(&sql, &parameters)?;
+        let count = |row: &SqlRow| {
+            let count = RunValueCount { name: row.text(1)?, value: row.text(2)?, runs: row.count(3)? };
+            Ok((row.count(0)?, count))
+        };
+        let mut found: BTreeMap<u64, Vec<RunValueCount>> = BTreeMap::new();
+        for (property, count) in
+            self.answer(rows.iter().map(count).collect::<SqlResult<Vec<_>, S::Session>>())?
+        {
+            found.entry(property).or_default().push(count);
+        }
+        let mut values_of = |property: usize| {
+            let mut values = found.remove(&(property as u64)).unwrap_or_default();
+            values.sort_by(|one, other| one.order().cmp(&other.order()));
+            values
+        };
+        let [runs, failures, successes] =
+            [0, 1, 2].map(|property| values_of(property).first().map_or(0, |count| count.runs));
+        let values = (3..by.len() + 3).map(values_of).collect();
+        Ok(RunCounts { runs, failures, successes, values })
+    }
+}
+
+/// Returns the expression of the run of the artifact `a`: the first artifact with its name, or with one that it refers to,
+/// or itself.
+fn run_of(dialect: Dialect) -> String {
+    let join = dialect.then_join();
+    let named = |table: &str, alias: &str| {
+        format!(
+            "(SELECT min(j.artifact) FROM {table} {alias} {join} identity j ON {} WHERE {alias}.artifact = a.id)",
+            dialect.same_handle("j", alias)
+        )
+    };
+    format!("coalesce({}, {}, a.id)", named("identity", "i"), named("name_mention", "n"))
+}
+
+/// Returns the query for the numbers of the runs `m` with each of the most frequent values of a property.
+fn values_of_runs(
+    dialect: Dialect,
+    by: &RunValue,
+    limit: usize,
+    parameters: &mut StatementParameters,
+) -> String {
+    let join = dialect.then_join();
+    let (name, value, tables) = match by {
+        RunValue::Attribute(name) => {
+            let NumberedAttributes { tables, name: its_name, value, .. } =
+                dialect.numbers(ReadFirst::Condition);
+            let is_named = format!("{its_name} = {}", parameters.bind(name));
+            (its_name, value, format!("{tables} {join} m ON m.artifact = x.artifact WHERE {is_named}"))
+        }
+        RunValue::Label => ("x.key", "x.value", format!("label x {join} m ON m.artifact = x.artifact")),
+    };
+    let limit = parameters.bind(limit);
+    format!(
+        "SELECT {name} AS name, {value} AS value, count(DISTINCT m.run) AS runs FROM {tables}
+          GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT {limit}"
+    )
 }
 
 /// Returns the mention that is all that a filter requires.
