@@ -81,6 +81,8 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::stats::StatsRequest>();
     visitor.visit::<super::annotations::TagsRequest>();
     visitor.visit::<super::tombstones::TombstonesRequest>();
+    visitor.visit::<super::unfinished::UnfinishedConversationRequest>();
+    visitor.visit::<super::unfinished::UnfinishedRunsRequest>();
     visitor.visit::<super::unresolved::UnresolvedRequest>();
     visitor.visit::<super::verify::VerifyRequest>();
     visitor.visit::<super::backup::BackupRequest>();

@@ -241,6 +241,32 @@ async function loadFacets() {
   }
 }
 
+// How often the runs that are being recorded are read again, in milliseconds.
+const RECORDINGS_AGE = 5000;
+
+// Reads the runs that are being recorded again while the page is looked at.
+function addRefreshing() {
+  if (!document.querySelector("section.recordings") || location.protocol === "file:") {
+    return;
+  }
+  setInterval(async () => {
+    if (document.hidden) {
+      return;
+    }
+    try {
+      const response = await fetch("/recordings");
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const now = page.querySelector("section.recordings");
+      const shown = document.querySelector("section.recordings");
+      if (response.ok && now && now.innerHTML !== shown.innerHTML) {
+        shown.replaceWith(document.importNode(now, true));
+      }
+    } catch {
+      // The server may be stopped for a while.
+    }
+  }, RECORDINGS_AGE);
+}
+
 function isShown(element) {
   return element.checkVisibility?.() ?? true;
 }
@@ -340,6 +366,7 @@ document.addEventListener("DOMContentLoaded", () => {
   addTreeButtons();
   addKeys();
   addLoading();
+  addRefreshing();
   loadFacets().catch(() => {});
   openTarget();
 });

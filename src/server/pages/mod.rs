@@ -14,6 +14,7 @@ mod json_tree;
 mod message;
 mod parts;
 pub(super) mod prompt;
+pub(super) mod recordings;
 pub(super) mod runs;
 pub(super) mod search;
 mod selection;

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::facets::FacetedList;
 use super::filters::{self, FieldProblem, given, input, options};
 use super::parts::{self, Bar};
+use super::recordings;
 use crate::artifact::AttributeInfo;
 use crate::clock;
 use crate::digest::CoreHash;
@@ -92,6 +93,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     };
     let body = html! {
         h1 { "Runs" }
+        @if parameters.after.is_empty() { (recordings::section(visit)?) }
         (chart)
         (form(&parameters, problem))
         (facets)
