@@ -53,7 +53,7 @@ pub use interface::{
     LabelValue, LogDamage, LogDefect, Maintenance, ManualLink, Match, MemberRecord, MentionRecord,
     NameMention, NameUse, Names, Note, Order, Page, PassageGrouping, Pin, Preparer, PutOptions,
     ReclaimResult, ReclaimableSpace, ReferenceEdge, Remnant, Resolution, RoleCount, RowGenerator,
-    RowProgress, RunCounts, RunValue, RunValueCount, SaveSummary, SavedTable, SearchDifferences, SearchIndex,
+    RowProgress, RunCounts, RunValueCount, SaveSummary, SavedTable, SearchDifferences, SearchIndex,
     SearchableCapture, SharedFile, Snapshot, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, SqlView,
     Statistics, Storage, StoredMember, Tag, Term, Terms, TimePeriod, Transaction, UnresolvedReference,
     UnresolvedTarget, created_at, declared_time,

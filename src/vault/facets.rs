@@ -7,9 +7,9 @@ use super::api::Operation;
 use super::find::{ArtifactFilter, unknown_attribute};
 use super::handle::{Vault, limit_of};
 use crate::formats;
-use crate::storage::{Filter, RunCounts, RunValue, StorageError};
+use crate::storage::{Filter, StorageError};
 
-pub use crate::storage::RunValueCount;
+pub use crate::storage::{RunCounts, RunValueCount};
 
 /// A request for the number of runs that match a filter, and for the most frequent values of some attributes and of labels
 /// among them. Recordings that have the same run id, or refer to it, are one run.
@@ -20,8 +20,6 @@ pub struct FacetsRequest {
     pub filter: ArtifactFilter,
     /// The names of the attributes whose values are counted.
     pub attributes: Vec<String>,
-    /// Whether labels are counted.
-    pub labels: bool,
     /// Maximum number of values of each attribute, and of labels; unlimited if there is none.
     pub limit: Option<u64>,
     /// If more recordings match, their runs are not counted, which takes long: the answer then has the number of recordings
@@ -36,23 +34,7 @@ pub struct FacetsAnswer {
     pub recordings: u64,
     /// The counts of the runs; missing if there are more recordings than the request permits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counts: Option<FacetCounts>,
-}
-
-/// The counts of runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct FacetCounts {
-    /// Number of runs.
-    pub runs: u64,
-    /// Number of runs with errors.
-    pub failures: u64,
-    /// Number of runs with a recording that states that there were none.
-    pub successes: u64,
-    /// The values of the requested attributes, in the order of the request, each with the most runs first. A run with several
-    /// values counts for each.
-    pub attributes: Vec<Vec<RunValueCount>>,
-    /// The labels with the most runs; empty if they were not requested.
-    pub labels: Vec<RunValueCount>,
+    pub counts: Option<RunCounts>,
 }
 
 impl Operation for FacetsRequest {
@@ -78,12 +60,7 @@ impl Operation for FacetsRequest {
         if self.max_recordings.is_some_and(|most| recordings > most) {
             return Ok(FacetsAnswer { recordings, counts: None });
         }
-        let attributes = self.attributes.iter().map(|name| RunValue::Attribute(name.clone()));
-        let by: Vec<RunValue> = attributes.chain(self.labels.then_some(RunValue::Label)).collect();
-        let RunCounts { runs, failures, successes, values: mut attributes } =
-            snapshot.count_runs(&filter, &by, limit_of(self.limit))?;
-        let labels = if self.labels { attributes.pop().unwrap_or_default() } else { Vec::new() };
-        let counts = Some(FacetCounts { runs, failures, successes, attributes, labels });
-        Ok(FacetsAnswer { recordings, counts })
+        let counts = snapshot.count_runs(&filter, &self.attributes, limit_of(self.limit))?;
+        Ok(FacetsAnswer { recordings, counts: Some(counts) })
     }
 }

@@ -6,7 +6,7 @@ use crate::artifact::AttributeInfo;
 use crate::display::{brief, counted};
 use crate::server::text::{line, number};
 use crate::server::visit::{PageError, PageRequest};
-use crate::vault::facets::{FacetCounts, FacetsAnswer, FacetsRequest, RunValueCount};
+use crate::vault::facets::{FacetsAnswer, FacetsRequest, RunCounts, RunValueCount};
 use crate::vault::find::ArtifactFilter;
 
 /// Maximum number of values of a property.
@@ -14,7 +14,7 @@ const VALUES: usize = 8;
 
 /// Number of recordings up to which runs are counted with the list. More are counted by a request of their own, which the
 /// script of the page makes.
-const MAX_RECORDINGS: u64 = 10_000;
+const MAX_RECORDINGS: u64 = 5_000;
 
 /// The properties: title, field of the form, and name of the attribute.
 const PROPERTIES: [(&str, &str, &str); 3] = [
@@ -42,7 +42,6 @@ impl FacetedList<'_> {
         let answer = visit.run(&FacetsRequest {
             filter: self.filter.clone(),
             attributes: PROPERTIES.iter().map(|(_, _, name)| (*name).to_owned()).collect(),
-            labels: true,
             // One more shows whether there are others.
             limit: Some(VALUES as u64 + 1),
             max_recordings: (!self.is_requested).then_some(MAX_RECORDINGS),
@@ -63,7 +62,7 @@ impl FacetedList<'_> {
         )
     }
 
-    fn shown(&self, counts: &FacetCounts, runs: u64) -> Markup {
+    fn shown(&self, counts: &RunCounts, runs: u64) -> Markup {
         let state = |value: &str, runs: u64| (value.to_owned(), runs);
         let states = [state("yes", counts.failures), state("no", counts.successes)];
         let state_name = |value: &str| if value == "yes" { "with errors" } else { "without errors" };
@@ -74,8 +73,9 @@ impl FacetedList<'_> {
             @if runs > 0 {
                 dl {
                     (self.values("Status", "errors", &states, &|value| html! { (state_name(value)) }))
-                    @for ((title, field, _), values) in PROPERTIES.iter().zip(&counts.attributes) {
-                        @let values: Vec<_> = values.iter().map(value).collect();
+                    @for (title, field, name) in PROPERTIES {
+                        @let values: Vec<_> =
+                            counts.attributes.iter().filter(|count| count.name == name).map(value).collect();
                         (self.values(title, field, &values, &|value| html! { (line(value)) }))
                     }
                     @let labels: Vec<_> = counts.labels.iter().map(label).collect();

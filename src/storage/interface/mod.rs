@@ -51,7 +51,7 @@ pub use sql::{
     SqlReader, SqlRows, SqlStatement, SqlView,
 };
 pub use statistics::{
-    ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, KindTotals, RunCounts, RunValue,
+    ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, KindTotals, RunCounts,
     RunValueCount, Statistics,
 };
 

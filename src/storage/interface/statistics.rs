@@ -1,5 +1,7 @@
 //! Statistics of a vault. Stored bytes are measured and not read.
 
+use std::cmp::Reverse;
+
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -36,17 +38,8 @@ pub struct Statistics {
     pub days: Vec<Day>,
 }
 
-/// What runs are counted by.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunValue {
-    /// The values of an attribute.
-    Attribute(String),
-    /// The labels: each key with each of its values.
-    Label,
-}
-
 /// The number of runs that match a filter. Recordings that have the same name, or refer to others by it, are one run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunCounts {
     /// Number of runs.
     pub runs: u64,
@@ -54,8 +47,23 @@ pub struct RunCounts {
     pub failures: u64,
     /// Number of runs with a recording that states that there were none.
     pub successes: u64,
-    /// The most frequent values of each requested property, most runs first, then by name and value.
-    pub values: Vec<Vec<RunValueCount>>,
+    /// The most frequent values of the requested attributes: by name, each with the most runs first. A run with several
+    /// values counts for each.
+    pub attributes: Vec<RunValueCount>,
+    /// The most frequent labels, most runs first.
+    pub labels: Vec<RunValueCount>,
+}
+
+impl RunCounts {
+    /// Sorts the values as they are described.
+    pub(in crate::storage) fn sort(&mut self) {
+        self.attributes.sort_by(|one, other| {
+            (&one.name, Reverse(one.runs), &one.value).cmp(&(&other.name, Reverse(other.runs), &other.value))
+        });
+        self.labels.sort_by(|one, other| {
+            (Reverse(one.runs), &one.name, &one.value).cmp(&(Reverse(other.runs), &other.name, &other.value))
+        });
+    }
 }
 
 /// The number of runs with a value.
@@ -67,13 +75,6 @@ pub struct RunValueCount {
     pub value: String,
     /// Number of runs.
     pub runs: u64,
-}
-
-impl RunValueCount {
-    /// Returns the key by which values are sorted: the most runs first, then by name and value.
-    pub(in crate::storage) fn order(&self) -> impl Ord + '_ {
-        (std::cmp::Reverse(self.runs), &self.name, &self.value)
-    }
 }
 
 /// The content of one kind.

@@ -53,7 +53,11 @@ fn a_run_that_is_being_recorded_is_listed_and_read() {
 
     let read = sandbox.run(["view", id]).expect(0);
     let head = format!("recording {id}\n");
-    assert!(read.stdout.starts_with(&head) && read.stdout.contains("error      slow down"), "{}", read.stdout);
+    assert!(
+        read.stdout.starts_with(&head) && read.stdout.contains("error      slow down"),
+        "{}",
+        read.stdout
+    );
     assert!(read.stderr.contains("2 calls so far"), "{}", read.stderr);
     let answer = sandbox.run(["view", id, "--json"]).expect(0).json().remove(0);
     assert_eq!(answer["conversation"]["calls"].as_array().unwrap().len(), 2);

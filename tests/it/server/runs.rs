@@ -59,11 +59,16 @@ fn runs_are_counted_by_values_that_lead_to_them() {
     for (address, runs) in &facets {
         let page = serving.get(address).expect(200);
         let unit = if *runs == 1 { "run" } else { "runs" };
-        assert!(page.text().contains(&format!("<strong>{runs} {unit}</strong>")), "{address}: {}", page.text());
+        assert!(
+            page.text().contains(&format!("<strong>{runs} {unit}</strong>")),
+            "{address}: {}",
+            page.text()
+        );
     }
     // A value that is chosen leads back.
     let chosen = serving.get("/?model=m-1&agent=clerk").expect(200);
-    let (_, rest) = chosen.text().split_once("<a class=\"facet\" href=\"/?agent=clerk\" aria-current=\"true\"").unwrap();
+    let (_, rest) =
+        chosen.text().split_once("<a class=\"facet\" href=\"/?agent=clerk\" aria-current=\"true\"").unwrap();
     assert!(rest.contains("m-1"), "{}", chosen.text());
     // More recordings than are counted with a page are counted on request.
     let counted = serving.get("/?model=m-1&facets=yes").expect(200);

@@ -16,6 +16,7 @@ use runvault::vault::view::{Conversation, ViewRequest};
 
 use super::conversation;
 use super::printer::{ROLE_WIDTH, TranscriptPrinter};
+use super::show;
 use crate::cli::args::gateway::default_spool;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
@@ -134,6 +135,6 @@ fn heading(out: &mut dyn Write, run: &UnfinishedRun) -> io::Result<()> {
     if !models.is_empty() {
         fields.push("model", models.join(", "), Style::new());
     }
-    crate::cli::commands::show::labels(&run.labels, &mut fields);
+    show::labels(&run.labels, &mut fields);
     fields.write(out)
 }

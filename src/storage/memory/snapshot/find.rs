@@ -11,8 +11,8 @@ use super::mentions::record;
 use crate::artifact::AttributeInfo;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
-    Condition, Cursor, Filter, FindQueries, Hit, HitPage, Match, Order, Page, RunCounts, RunValue,
-    RunValueCount, sort_mentions_by_artifact,
+    Condition, Cursor, Filter, FindQueries, Hit, HitPage, Match, Order, Page, RunCounts, RunValueCount,
+    sort_mentions_by_artifact,
 };
 use crate::storage::{Result, TimeBasis};
 
@@ -93,7 +93,7 @@ impl FindQueries for MemorySnapshot {
         Ok(counts.into_iter().collect())
     }
 
-    fn count_runs(&self, filter: &Filter, by: &[RunValue], limit: usize) -> Result<RunCounts> {
+    fn count_runs(&self, filter: &Filter, attributes: &[String], limit: usize) -> Result<RunCounts> {
         let matching: Vec<(&MemoryArtifact, CoreHash)> = self
             .0
             .matching(filter)
@@ -109,13 +109,50 @@ impl FindQueries for MemorySnapshot {
             };
             different(&mut matching.iter().filter(|(artifact, _)| states(artifact)).map(|(_, run)| *run))
         };
-        Ok(RunCounts {
+        let attribute = |artifact: &MemoryArtifact| -> Vec<(String, String)> {
+            let all =
+                artifact.attributes().into_iter().filter(|attribute| attributes.contains(&attribute.name));
+            all.map(|attribute| (attribute.name.clone(), attribute.value.clone())).collect()
+        };
+        let label = |artifact: &MemoryArtifact| -> Vec<(String, String)> {
+            self.0.labels_of(artifact.core).into_iter().map(|label| (label.key, label.value)).collect()
+        };
+        let mut counts = RunCounts {
             runs: different(&mut matching.iter().map(|(_, run)| *run)),
             failures: with_errors(|errors| errors > 0),
             successes: with_errors(|errors| errors == 0),
-            values: by.iter().map(|by| self.0.values_of_runs(&matching, by, limit)).collect(),
-        })
+            attributes: values_of_runs(&matching, &attribute),
+            labels: values_of_runs(&matching, &label),
+        };
+        counts.sort();
+        let mut of_name: BTreeMap<String, usize> = BTreeMap::new();
+        counts.attributes.retain(|count| {
+            let place = of_name.entry(count.name.clone()).or_default();
+            *place += 1;
+            *place <= limit
+        });
+        counts.labels.truncate(limit);
+        Ok(counts)
     }
+}
+
+/// Returns the number of runs with each of the pairs of their artifacts.
+fn values_of_runs(
+    matching: &[(&MemoryArtifact, CoreHash)],
+    pairs: &dyn Fn(&MemoryArtifact) -> Vec<(String, String)>,
+) -> Vec<RunValueCount> {
+    let mut runs: BTreeMap<(String, String), BTreeSet<CoreHash>> = BTreeMap::new();
+    for (artifact, run) in matching {
+        for pair in pairs(artifact) {
+            runs.entry(pair).or_default().insert(*run);
+        }
+    }
+    let count = |((name, value), runs): ((String, String), BTreeSet<CoreHash>)| RunValueCount {
+        name,
+        value,
+        runs: runs.len() as u64,
+    };
+    runs.into_iter().map(count).collect()
 }
 
 impl MemoryState {
@@ -129,39 +166,6 @@ impl MemoryState {
         let references = artifact.refers_to();
         let others: Vec<&str> = references.iter().map(|mention| mention.handle.as_str()).collect();
         first(&own).or_else(|| first(&others)).unwrap_or(artifact.core)
-    }
-
-    fn values_of_runs(
-        &self,
-        matching: &[(&MemoryArtifact, CoreHash)],
-        by: &RunValue,
-        limit: usize,
-    ) -> Vec<RunValueCount> {
-        let mut runs: BTreeMap<(String, String), BTreeSet<CoreHash>> = BTreeMap::new();
-        for (artifact, run) in matching {
-            let pairs: Vec<(String, String)> = match by {
-                RunValue::Attribute(name) => {
-                    let attributes = artifact.attributes().into_iter();
-                    let named = attributes.filter(|attribute| attribute.name == *name);
-                    named.map(|attribute| (name.clone(), attribute.value.clone())).collect()
-                }
-                RunValue::Label => {
-                    self.labels_of(artifact.core).into_iter().map(|label| (label.key, label.value)).collect()
-                }
-            };
-            for pair in pairs {
-                runs.entry(pair).or_default().insert(*run);
-            }
-        }
-        let count = |((name, value), runs): ((String, String), BTreeSet<CoreHash>)| RunValueCount {
-            name,
-            value,
-            runs: runs.len() as u64,
-        };
-        let mut values: Vec<RunValueCount> = runs.into_iter().map(count).collect();
-        values.sort_by(|one, other| one.order().cmp(&other.order()));
-        values.truncate(limit);
-        values
     }
 
     /// Returns all artifacts that match, by core hash, with their matches.

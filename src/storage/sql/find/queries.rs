@@ -1,19 +1,18 @@
 //! Pages and counts of the artifacts that match a filter.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use chrono::NaiveDate;
 
 use super::super::dialect::{NumberedAttributes, ReadFirst};
 use super::super::{Dialect, SqlResult, SqlRow, SqlSession};
-use super::conditions::{ConditionRows, NumberRange, numbers_within, time};
+use super::conditions::time;
 use super::parameters::StatementParameters;
 use super::{FindSnapshot, ResolvedQuery};
 use crate::artifact::AttributeInfo;
 use crate::digest::Digest;
 use crate::storage::interface::{
-    Condition, Filter, FindQueries, Hit, HitPage, Order, Page, RunCounts, RunValue, RunValueCount,
+    Condition, Filter, FindQueries, Hit, HitPage, Order, Page, RunCounts, RunValueCount,
 };
 use crate::storage::{Result, TimeBasis};
 
@@ -68,57 +67,33 @@ impl<S: FindSnapshot> FindQueries for S {
         self.answer(rows.iter().map(|row| Ok((row.time(0)?.date_naive(), row.count(1)?))).collect())
     }
 
-    fn count_runs(&self, filter: &Filter, by: &[RunValue], limit: usize) -> Result<RunCounts> {
+    fn count_runs(&self, filter: &Filter, attributes: &[String], limit: usize) -> Result<RunCounts> {
         let mut query = ResolvedQuery::new(self, filter, Order::Core)?;
         if !query.conditions.iter().all(|condition| query.is_stated(condition)) {
             let found = query.read(None, usize::MAX)?.into_iter().map(|(hit, _)| hit.artifact.core);
             let among = Some(found.collect());
-            return self.count_runs(&Filter { among, ..Filter::default() }, by, limit);
+            return self.count_runs(&Filter { among, ..Filter::default() }, attributes, limit);
         }
-        let (dialect, mut parameters) = (S::Session::DIALECT, StatementParameters::default());
-        let (matching, join) = (query.matching(&mut parameters)?, dialect.then_join());
-        let mut sql = format!(
-            "WITH m AS MATERIALIZED (SELECT a.id AS artifact, {} AS run FROM {matching})
-             SELECT 0 AS property, '' AS name, '' AS value, count(DISTINCT m.run) AS runs FROM m",
-            run_of(dialect)
-        );
-        // Writing to a string cannot fail.
-        for (number, (low, high)) in [(1, i64::MAX), (0, 0)].into_iter().enumerate() {
-            let errors = NumberRange { name: AttributeInfo::ERRORS.name, low, high };
-            let ConditionRows { tables, condition } =
-                numbers_within(dialect, errors, ReadFirst::Condition, &mut parameters);
-            let number = number + 1;
-            let _ = write!(
-                sql,
-                " UNION ALL SELECT {number}, '', '', count(DISTINCT m.run) FROM {tables}
-                  {join} m ON m.artifact = x.artifact WHERE {condition}"
-            );
-        }
-        for (number, by) in by.iter().enumerate() {
-            let values = values_of_runs(dialect, by, limit, &mut parameters);
-            let number = number + 3;
-            let _ = write!(sql, " UNION ALL SELECT {number}, f.name, f.value, f.runs FROM ({values}) f");
-        }
+        let mut parameters = StatementParameters::default();
+        let matching = query.matching(&mut parameters)?;
+        let sql = counts_of_runs(S::Session::DIALECT, &matching, attributes, limit, &mut parameters);
         let rows = self.rows_planned_for(&sql, &parameters)?;
         let count = |row: &SqlRow| {
             let count = RunValueCount { name: row.text(1)?, value: row.text(2)?, runs: row.count(3)? };
-            Ok((row.count(0)?, count))
+            Ok((row.integer(0)?, count))
         };
-        let mut found: BTreeMap<u64, Vec<RunValueCount>> = BTreeMap::new();
-        for (property, count) in
-            self.answer(rows.iter().map(count).collect::<SqlResult<Vec<_>, S::Session>>())?
-        {
-            found.entry(property).or_default().push(count);
+        let mut counts = RunCounts::default();
+        for (part, count) in self.answer(rows.iter().map(count).collect::<SqlResult<Vec<_>, S::Session>>())? {
+            match part {
+                0 => counts.runs = count.runs,
+                1 => counts.failures = count.runs,
+                2 => counts.successes = count.runs,
+                3 => counts.attributes.push(count),
+                _ => counts.labels.push(count),
+            }
         }
-        let mut values_of = |property: usize| {
-            let mut values = found.remove(&(property as u64)).unwrap_or_default();
-            values.sort_by(|one, other| one.order().cmp(&other.order()));
-            values
-        };
-        let [runs, failures, successes] =
-            [0, 1, 2].map(|property| values_of(property).first().map_or(0, |count| count.runs));
-        let values = (3..by.len() + 3).map(values_of).collect();
-        Ok(RunCounts { runs, failures, successes, values })
+        counts.sort();
+        Ok(counts)
     }
 }
 
@@ -135,27 +110,35 @@ fn run_of(dialect: Dialect) -> String {
     format!("coalesce({}, {}, a.id)", named("identity", "i"), named("name_mention", "n"))
 }
 
-/// Returns the query for the numbers of the runs `m` with each of the most frequent values of a property.
-fn values_of_runs(
+/// Returns the statement for the parts of [`RunCounts`]. What is counted is found by the artifacts that match: there may be
+/// very many others.
+fn counts_of_runs(
     dialect: Dialect,
-    by: &RunValue,
+    matching: &str,
+    attributes: &[String],
     limit: usize,
     parameters: &mut StatementParameters,
 ) -> String {
-    let join = dialect.then_join();
-    let (name, value, tables) = match by {
-        RunValue::Attribute(name) => {
-            let NumberedAttributes { tables, name: its_name, value, .. } =
-                dialect.numbers(ReadFirst::Condition);
-            let is_named = format!("{its_name} = {}", parameters.bind(name));
-            (its_name, value, format!("{tables} {join} m ON m.artifact = x.artifact WHERE {is_named}"))
-        }
-        RunValue::Label => ("x.key", "x.value", format!("label x {join} m ON m.artifact = x.artifact")),
-    };
-    let limit = parameters.bind(limit);
+    let NumberedAttributes { tables, name, value, number } = dialect.numbers(ReadFirst::Artifact);
+    let is_requested = dialect.is_in(name, &parameters.bind(attributes));
+    let (errors, limit) = (parameters.bind(AttributeInfo::ERRORS.name), parameters.bind(limit));
+    let run = run_of(dialect);
     format!(
-        "SELECT {name} AS name, {value} AS value, count(DISTINCT m.run) AS runs FROM {tables}
-          GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT {limit}"
+        "WITH m AS MATERIALIZED (SELECT a.id AS artifact, {run} AS run FROM {matching})
+         SELECT CAST(0 AS bigint) AS part, '' AS name, '' AS value, count(DISTINCT m.run) AS runs FROM m
+         UNION ALL
+         SELECT CASE WHEN {number} > 0 THEN 1 ELSE 2 END, '', '', count(DISTINCT m.run) FROM m CROSS JOIN {tables}
+          WHERE x.artifact = m.artifact AND {name} = {errors} GROUP BY 1
+         UNION ALL
+         SELECT 3, h.name, h.value, h.runs FROM (
+           SELECT g.*, row_number() OVER (PARTITION BY g.name ORDER BY g.runs DESC, g.value) AS place FROM (
+             SELECT {name} AS name, {value} AS value, count(DISTINCT m.run) AS runs FROM m CROSS JOIN {tables}
+              WHERE x.artifact = m.artifact AND {is_requested} GROUP BY 1, 2) g) h
+          WHERE h.place <= {limit}
+         UNION ALL
+         SELECT 4, k.name, k.value, k.runs FROM (
+           SELECT x.key AS name, x.value AS value, count(DISTINCT m.run) AS runs FROM m CROSS JOIN label x
+            WHERE x.artifact = m.artifact GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT {limit}) k"
     )
 }
 
