@@ -16,6 +16,7 @@ pub(crate) mod request_store;
 pub(crate) mod run;
 pub(crate) mod run_parts;
 pub(crate) mod session;
+pub(crate) mod spool_file;
 pub(crate) mod target;
 
 pub use crate::conversation::providers::{

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::finish::{FinishError, FinishedRun, RunDestination};
 use super::recording::is_refused;
 use super::shared::GatewayEvent;
-use super::spool::{self, DAMAGED, LeftSpool, SpoolContent, SpoolDirectory, UNSTORED};
+use super::spool::{DAMAGED, LeftSpool, SpoolDirectory, UNSTORED};
 use crate::calls::call::{CallRecord, StoredCall};
 use crate::calls::request_store::{RequestRestorer, RequestStore};
+use crate::calls::spool_file::{self, SpoolContent};
 use crate::secrets::SecretPolicy;
 use crate::vault::Vault;
 
@@ -206,7 +207,7 @@ fn unstored(path: PathBuf) -> io::Result<UnstoredRun> {
     let mut reader = BufReader::new(file);
     let (mut line, mut calls, mut run_id) = (Vec::new(), 0, None);
     while reader.read_until(b'\n', &mut line).map_err(named)? > 0 {
-        match spool::run_id(&line) {
+        match spool_file::run_id(&line) {
             Some(id) => run_id = Some(id),
             None => calls += 1,
         }

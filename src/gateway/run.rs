@@ -10,10 +10,11 @@ use tokio::sync::Notify;
 
 use super::finish::FinishError;
 use super::recordings::{ReplayScope, RunPackCache};
-use super::spool::{Spool, SpoolContent, SpoolDirectory, UNSTORED};
+use super::spool::{Spool, SpoolDirectory, UNSTORED};
 use crate::calls::call::{CallRecord, StoredCall};
 use crate::calls::recorded_run::AnsweredCall;
 use crate::calls::run::{RunHead, TooManyLabels};
+use crate::calls::spool_file::SpoolContent;
 use crate::conversation::response::ResponseForm;
 use crate::digest::{CoreHash, Digest};
 use crate::vault::LookupError;

@@ -2,26 +2,20 @@
 //! process locks one file of its own for all of them, so that those of processes that ended are taken over by the next one.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use serde::{Deserialize, Serialize};
-
-use crate::calls::call::{CallRecord, StoredCall};
+use crate::calls::call::CallRecord;
 use crate::calls::request_store::RequestStore;
 use crate::calls::run::RunHead;
+use crate::calls::spool_file::{self, ENDING, OWNER_ENDING, SpoolContent, SpoolRecord};
 use crate::files;
 
-/// The ending of the names of the files of runs.
-const ENDING: &str = "run";
 /// The ending that earlier builds used, which lock each file.
 const EARLIER_ENDING: &str = "calls";
-/// The ending of the names of the files that processes lock.
-const OWNER_ENDING: &str = "owner";
 /// What is added to the names of files that are not read again by themselves.
 const ASIDE: [&str; 2] = [DAMAGED, UNSTORED];
 pub(super) const DAMAGED: &str = "damaged";
@@ -29,26 +23,6 @@ pub(super) const UNSTORED: &str = "unstored";
 
 /// Number of bytes that are written at a time: most lines are written at once.
 const BUFFER: usize = 1 << 20;
-
-/// A line of a file.
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum SpoolRecord<'l> {
-    Run(Cow<'l, RunHead>),
-    /// A call of an earlier build.
-    Call(Box<CallRecord>),
-    StoredCall(Box<Cow<'l, StoredCall>>),
-}
-
-/// The lines of a file that can be read.
-#[derive(Debug, Default)]
-pub(super) struct SpoolContent {
-    /// Missing if the process ended while it created the file, or if the line is damaged.
-    pub(super) head: Option<RunHead>,
-    pub(super) calls: Vec<StoredCall>,
-    /// The first damage.
-    pub(super) damage: Option<String>,
-}
 
 /// The directory of the files of runs.
 #[derive(Debug)]
@@ -138,9 +112,7 @@ impl SpoolDirectory {
     pub(super) fn left_behind(&self, path: PathBuf) -> io::Result<Option<LeftSpool>> {
         let mut owner = None;
         if path.extension().is_some_and(|ending| ending == ENDING) {
-            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-            let name = stem.rsplit_once('-').map_or(&*stem, |(owner, _)| owner);
-            let owner_path = self.path.join(format!("{name}.{OWNER_ENDING}"));
+            let owner_path = spool_file::owner_of(&path);
             match options().open(&owner_path) {
                 Ok(file) if file.try_lock().is_ok() => owner = Some(file),
                 Ok(_) => return Ok(None),
@@ -283,89 +255,13 @@ impl Spool {
 
     /// Reads the file. A last line that is not complete was not acknowledged.
     pub(super) fn read(&self) -> io::Result<SpoolContent> {
-        read_lines(&self.path).map_err(naming(&self.path))
+        spool_file::read(&self.path).map_err(naming(&self.path))
     }
 }
 
 /// Returns whether a file has the name of one with a run.
 fn is_run(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == ENDING || ending == EARLIER_ENDING)
-}
-
-/// Returns the id of the run that a line of a file states, or `None` if it is another line.
-pub(super) fn run_id(line: &[u8]) -> Option<String> {
-    if !line.starts_with(b"{\"run\":") {
-        return None;
-    }
-    match serde_json::from_slice(line) {
-        Ok(SpoolRecord::Run(run)) => Some(run.id.clone()),
-        _ => None,
-    }
-}
-
-/// Reads to the end of a line, which can have as many bytes as an answer.
-struct LineReader<'r> {
-    reader: &'r mut BufReader<File>,
-    /// Whether the end was read, and not only that of the file.
-    has_ended: bool,
-}
-
-impl Read for LineReader<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.has_ended {
-            return Ok(0);
-        }
-        let available = self.reader.fill_buf()?;
-        let available = available.get(..buffer.len()).unwrap_or(available);
-        let end = memchr::memchr(b'\n', available);
-        let (line, _) = available.split_at(end.unwrap_or(available.len()));
-        buffer.iter_mut().zip(line).for_each(|(to, from)| *to = *from);
-        let read = line.len();
-        self.reader.consume(read + usize::from(end.is_some()));
-        self.has_ended = end.is_some();
-        Ok(read)
-    }
-}
-
-fn read_lines(path: &Path) -> io::Result<SpoolContent> {
-    let mut reader = BufReader::new(File::open(path)?);
-    let mut content = SpoolContent::default();
-    let mut earlier = RequestStore::default();
-    let mut known = HashSet::new();
-    for number in 1.. {
-        let mut line = LineReader { reader: &mut reader, has_ended: false };
-        let record = serde_json::from_reader(&mut line);
-        io::copy(&mut line, &mut io::sink())?;
-        if !line.has_ended {
-            break;
-        }
-        let damage = match record {
-            Ok(SpoolRecord::Run(run)) => {
-                content.head = Some(run.into_owned());
-                continue;
-            }
-            Ok(SpoolRecord::Call(call)) => match earlier.store(*call) {
-                Ok((call, request)) => {
-                    earlier.add(request);
-                    content.calls.push(call);
-                    continue;
-                }
-                Err(error) => error.to_string(),
-            },
-            Ok(SpoolRecord::StoredCall(call)) if call.bases().all(|base| known.contains(&base)) => {
-                known.insert(call.number);
-                content.calls.push(call.into_owned());
-                continue;
-            }
-            Ok(SpoolRecord::StoredCall(_)) => "it is a difference from a line that is damaged".to_owned(),
-            Err(error) => error.to_string(),
-        };
-        content.damage.get_or_insert_with(|| format!("line {number} is damaged: {damage}"));
-    }
-    if content.head.is_none() && !content.calls.is_empty() {
-        content.damage.get_or_insert_with(|| "there is no line with the run".to_owned());
-    }
-    Ok(content)
 }
 
 /// Returns a function that names `path` in the message of an error.

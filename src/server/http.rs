@@ -133,6 +133,7 @@ fn router(app: App) -> Router {
         .route("/search", page(pages::search::page))
         .route("/diff", page(pages::diff::page))
         .route("/go", page(pages::search::go))
+        .route("/recordings", page(pages::recordings::page))
         .route("/stats", page(pages::stats::page))
         .route("/journal", page(pages::journal::page))
         .route("/assets/{name}", page(pages::download::asset))

@@ -73,6 +73,15 @@ impl Vault {
         storage::shown_address(address)
     }
 
+    /// Returns the directory beside the file of the vault at `address` with the calls of runs that are not finished, or `None`
+    /// if it is the address of a database.
+    #[must_use]
+    pub fn recordings_beside(address: &Path) -> Option<PathBuf> {
+        let mut name = Self::file_of(address)?.as_os_str().to_owned();
+        name.push("-gateway");
+        Some(PathBuf::from(name))
+    }
+
     /// Returns whether the vault's file exists.
     #[must_use]
     pub fn is_created(&self) -> bool {

@@ -51,6 +51,7 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::stats::DaysRequest>();
     visitor.visit::<super::diff::DiffRequest>();
     visitor.visit::<super::resolve::DigestsRequest>();
+    visitor.visit::<super::facets::FacetsRequest>();
     visitor.visit::<super::find::FindRequest>();
     visitor.visit::<super::forks::ForksOfRequest>();
     visitor.visit::<super::forks::ForksRequest>();
@@ -80,6 +81,8 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::stats::StatsRequest>();
     visitor.visit::<super::annotations::TagsRequest>();
     visitor.visit::<super::tombstones::TombstonesRequest>();
+    visitor.visit::<super::unfinished::UnfinishedConversationRequest>();
+    visitor.visit::<super::unfinished::UnfinishedRunsRequest>();
     visitor.visit::<super::unresolved::UnresolvedRequest>();
     visitor.visit::<super::verify::VerifyRequest>();
     visitor.visit::<super::backup::BackupRequest>();

@@ -323,3 +323,25 @@ test("the graph leads to its artifacts", async () => {
     await page.waitForURL(`${BASE}artifact/${SCENE.session}`);
   });
 });
+
+test("the runs that are being recorded are read again", () =>
+  watched(browser, {}, async (page) => {
+    await page.clock.install();
+    await open(page, "/");
+    const section = '<section class="recordings"><h2>Being recorded</h2></section>';
+    await page.route("**/recordings", (route) => route.fulfill({ contentType: "text/html", body: section }));
+    await page.clock.runFor(5_000);
+    await page.getByRole("heading", { name: "Being recorded" }).waitFor();
+  }));
+
+test("the counts of very many runs are loaded after the page", () =>
+  watched(browser, {}, async (page) => {
+    await page.route("**/?tag=many", async (route) => {
+      const response = await route.fetch();
+      const link = '<p class="facets"><a class="load" href="/?facets=yes">Count runs</a></p>';
+      const text = await response.text();
+      await route.fulfill({ response, body: text.replace(/<section class="facets"[^]*?<\/section>/, link) });
+    });
+    await open(page, "/?tag=many");
+    await page.locator("section.facets").getByText("with errors").waitFor();
+  }));

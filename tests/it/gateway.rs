@@ -17,6 +17,7 @@ mod requests;
 mod rules;
 pub(crate) mod scripted;
 mod tls;
+mod unfinished;
 mod upstream;
 
 use std::collections::BTreeMap;

@@ -10,6 +10,7 @@ mod downloads;
 mod fields;
 mod files;
 mod places;
+mod runs;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -137,12 +137,8 @@ fn upstream(text: &str) -> Result<Upstream, String> {
 /// Returns the directory beside the vault, or in the user's data directory for a database.
 pub(crate) fn default_spool(args: &VaultArgs) -> Result<PathBuf, CommandError> {
     let path = args.path()?;
-    match Vault::file_of(&path) {
-        Some(file) => {
-            let mut name = file.as_os_str().to_owned();
-            name.push("-gateway");
-            Ok(PathBuf::from(name))
-        }
+    match Vault::recordings_beside(&path) {
+        Some(directory) => Ok(directory),
         None => Ok(environment::default_path()?.with_file_name("gateway")),
     }
 }

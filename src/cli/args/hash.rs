@@ -91,6 +91,14 @@ impl ArtifactArg {
         }
     }
 
+    /// Returns the text that can be the id or the name of a run.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Hash(_, text) | Self::Name(text, _) => Some(text),
+            Self::Tag(_) | Self::Latest(_) => None,
+        }
+    }
+
     /// Returns the hash, if one was given.
     pub(crate) fn hash(&self) -> Option<&DigestPrefix> {
         match self {

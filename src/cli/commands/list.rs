@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
 use runvault::Vault;
 use runvault::artifact::AttributeInfo;
@@ -13,9 +14,11 @@ use runvault::vault::details::Detail;
 use runvault::vault::find::FindOrder;
 use runvault::vault::list::{ListAnswer, ListRequest, ListRow};
 use runvault::vault::run_stats::RunStatsRequest;
+use runvault::vault::unfinished::{UnfinishedRun, UnfinishedRunsRequest};
 
 use super::find::conditions::KindFilterArgs;
 use crate::cli::args::completing::CandidateSource;
+use crate::cli::args::gateway::default_spool;
 use crate::cli::args::grouping::{self, RunGroupingArg};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::args::{attribute, help, settings};
@@ -24,15 +27,15 @@ use crate::cli::commands::find::conditions::FindConditionArgs;
 use crate::cli::output::columns;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::hits::LineTemplate;
-use crate::cli::output::stdout::{self, counted};
+use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, counted};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
-use crate::cli::output::{json, run_stats, terminal};
+use crate::cli::output::{json, run_stats, terminal, time};
 
 /// List artifacts, one row per run, with time, model and errors
 ///
 /// The artifacts of one run are one row: the run pack, its trace, its export pack and the session in it. A row is
 /// listed if one of them matches. Values that no artifact states are empty. If several recordings have one run id, each
-/// is a row of its own.
+/// is a row of its own. Runs that are being recorded come first, with their state in place of a hash.
 #[derive(ClapArgs)]
 #[command(mut_args(help::rarely(&["prompt", "run-id"])))]
 #[command(visible_alias = "ls")]
@@ -81,8 +84,8 @@ const DETAILS: [&str; 3] = ["agent", formats::STEPS.name, "tokens"];
 const ATTRIBUTES: [&str; 6] = ["run_id", "model_id", "agent", formats::STEPS.name, "tokens", "errors"];
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
-        let vault = vault.open()?;
+    pub(crate) fn run(&self, args: &VaultArgs) -> Result<Status, CommandError> {
+        let vault = args.open()?;
         if let Some(group_by) = &self.group_by {
             return self.print_groups(&vault, group_by);
         }
@@ -94,12 +97,28 @@ impl Args {
         };
         let request = self.request(&vault, &columns)?;
         let answer = vault.run(&request)?;
-        let is_empty = answer.rows.is_empty();
-        self.write(&answer, columns)?;
+        let unfinished = self.unfinished(args, &vault)?;
+        let is_empty = answer.rows.is_empty() && unfinished.is_empty();
+        self.write(&answer, &unfinished, columns)?;
         if is_empty {
             self.conditions.note_near(&vault, &request.filter)?;
         }
         Ok(if is_empty && request.limit != Some(0) { Status::No } else { Status::Done })
+    }
+
+    /// Returns the runs that are not finished, which no condition selects, and of which only the default columns are known.
+    fn unfinished(&self, args: &VaultArgs, vault: &Vault) -> Result<Vec<UnfinishedRun>, CommandError> {
+        let is_selective = !self.what.filter(vault, &self.conditions)?.is_any();
+        if is_selective
+            || self.flat
+            || self.format.is_some()
+            || !self.columns.is_empty()
+            || self.limit == Some(0)
+        {
+            return Ok(Vec::new());
+        }
+        let directory = Some(default_spool(args)?);
+        Ok(vault.run(&UnfinishedRunsRequest { directory })?.runs)
     }
 
     /// Prints statistics of the runs in place of the runs.
@@ -136,10 +155,12 @@ impl Args {
     fn write(
         &self,
         ListAnswer { rows, next }: &ListAnswer,
+        unfinished: &[UnfinishedRun],
         columns: Vec<ArtifactColumn>,
     ) -> Result<(), CommandError> {
         if self.json {
             let mut out = io::BufWriter::new(stdout::raw());
+            unfinished.iter().try_for_each(|run| json::line(&mut out, run))?;
             rows.iter().try_for_each(|row| json::line(&mut out, row))?;
             return Ok(out.flush()?);
         }
@@ -151,18 +172,25 @@ impl Args {
             }
             return Ok(out.flush()?);
         }
-        self.print(rows, columns)?;
+        self.print(rows, unfinished, columns)?;
         let more = if next.is_some() { "; --limit shows more" } else { "" };
-        stdout::note(&format!("{}{more}", counted(rows.len() as u64, "row")));
+        stdout::note(&format!("{}{more}", counted((rows.len() + unfinished.len()) as u64, "row")));
         Ok(())
     }
 
-    fn print(&self, rows: &[ListRow], mut columns: Vec<ArtifactColumn>) -> Result<(), CommandError> {
+    fn print(
+        &self,
+        rows: &[ListRow],
+        unfinished: &[UnfinishedRun],
+        mut columns: Vec<ArtifactColumn>,
+    ) -> Result<(), CommandError> {
         let now = clock::now();
         let cells =
             |row: ColumnContext<'_>| columns.iter().map(|column| columns::cell(&row, *column)).collect();
-        let mut cells: Vec<Vec<TextCell>> =
-            rows.iter().filter_map(|row| ColumnContext::of_row(row, now)).map(cells).collect();
+        let recorded =
+            |run: &UnfinishedRun| columns.iter().map(|column| unfinished_cell(run, *column)).collect();
+        let rows = rows.iter().filter_map(|row| ColumnContext::of_row(row, now)).map(cells);
+        let mut cells: Vec<Vec<TextCell>> = unfinished.iter().map(recorded).chain(rows).collect();
         if self.columns.is_empty() && terminal::is_terminal() {
             // Most vaults have no values for some of the default columns.
             let is_used =
@@ -182,6 +210,28 @@ impl Args {
         let mut out = io::BufWriter::new(stdout::text());
         table.write(&mut out)?;
         Ok(out.flush()?)
+    }
+}
+
+/// Returns the cell of a column for a run that is not finished. Its state is in place of a hash.
+fn unfinished_cell(run: &UnfinishedRun, column: ArtifactColumn) -> TextCell {
+    let since = |show: fn(DateTime<Utc>) -> String| run.started_at.map(|at| show(at.0)).unwrap_or_default();
+    match column {
+        ArtifactColumn::Hash => TextCell::new(run.state.name(), CAUTION),
+        ArtifactColumn::Age => TextCell::new(&since(|at| time::ago(at, clock::now())), FAINT),
+        ArtifactColumn::Created => TextCell::new(&since(time::display), FAINT),
+        ArtifactColumn::Attribute("run_id") => TextCell::plain(&run.run_id),
+        ArtifactColumn::Attribute("model_id") => TextCell::plain(&run.models.join(", ")),
+        ArtifactColumn::Attribute("errors") if run.failed > 0 => TextCell::new(&run.failed.to_string(), BAD),
+        ArtifactColumn::Attribute(name) if name == formats::STEPS.name => {
+            TextCell::plain(&counted(run.calls, "call"))
+        }
+        ArtifactColumn::Labels => {
+            let labels: Vec<String> =
+                run.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+            TextCell::plain(&labels.join(" "))
+        }
+        _ => TextCell::plain(""),
     }
 }
 

@@ -227,6 +227,46 @@ function addLoading() {
   watcher.observe(link);
 }
 
+// Counts that take long are loaded after the page.
+async function loadFacets() {
+  const link = document.querySelector(".facets > a.load");
+  if (!link || location.protocol === "file:") {
+    return;
+  }
+  const response = await fetch(link.href);
+  const page = response.ok && new DOMParser().parseFromString(await response.text(), "text/html");
+  const facets = page && page.querySelector("section.facets");
+  if (facets) {
+    link.parentElement.replaceWith(document.importNode(facets, true));
+  }
+}
+
+// How often the runs that are being recorded are read again, in milliseconds.
+const RECORDINGS_AGE = 5000;
+
+// Reads the runs that are being recorded again while the page is looked at.
+function addRefreshing() {
+  if (!document.querySelector("section.recordings") || location.protocol === "file:") {
+    return;
+  }
+  setInterval(async () => {
+    if (document.hidden) {
+      return;
+    }
+    try {
+      const response = await fetch("/recordings");
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const now = page.querySelector("section.recordings");
+      const shown = document.querySelector("section.recordings");
+      if (response.ok && now && now.innerHTML !== shown.innerHTML) {
+        shown.replaceWith(document.importNode(now, true));
+      }
+    } catch {
+      // The server may be stopped for a while.
+    }
+  }, RECORDINGS_AGE);
+}
+
 function isShown(element) {
   return element.checkVisibility?.() ?? true;
 }
@@ -326,6 +366,8 @@ document.addEventListener("DOMContentLoaded", () => {
   addTreeButtons();
   addKeys();
   addLoading();
+  addRefreshing();
+  loadFacets().catch(() => {});
   openTarget();
 });
 addEventListener("hashchange", openTarget);

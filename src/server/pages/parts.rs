@@ -261,6 +261,8 @@ pub(super) fn file_anchor(kind: &str, name: &str) -> Option<String> {
 /// A bar of a chart.
 pub(super) struct Bar {
     pub(super) value: u64,
+    /// The part of the value that is drawn as failures.
+    pub(super) failures: u64,
     /// The text of the bar: its category and its value.
     pub(super) label: String,
     pub(super) address: Option<String>,
@@ -271,7 +273,13 @@ impl Bar {
     pub(super) fn of_day(date: NaiveDate, value: u64, address: impl Fn(&str, &str) -> String) -> Self {
         let (since, until) = (date.to_string(), date.succ_opt().unwrap_or(date).to_string());
         let label = format!("{date}: {}", number(value));
-        Self { value, label, address: (value > 0).then(|| address(&since, &until)) }
+        Self { value, failures: 0, label, address: (value > 0).then(|| address(&since, &until)) }
+    }
+
+    /// Draws this part of the value as failures.
+    pub(super) fn with_failures(self, failures: u64) -> Self {
+        let more = if failures > 0 { format!(", {} failed", number(failures)) } else { String::new() };
+        Self { failures: failures.min(self.value), label: self.label + &more, ..self }
     }
 }
 
@@ -293,16 +301,18 @@ pub(super) fn bar_chart(title: &str, bars: &[Bar]) -> Markup {
 }
 
 fn bar_at(x: u64, bar: &Bar, most: u64) -> Markup {
-    let height = match bar.value {
+    let height = |value: u64| match value {
         0 => 0,
         value => (u128::from(value) * u128::from(HEIGHT) / u128::from(most)).max(2),
     };
-    let y = u128::from(HEIGHT) - height;
+    let (all, failed) = (height(bar.value), height(bar.failures));
+    let top = |height: u128| u128::from(HEIGHT) - height;
     html! {
         g {
             title { (bar.label) }
             rect.room x=(x) y="0" width=(BAR) height=(HEIGHT) {}
-            rect.bar x=(x + 1) y=(y) width=(BAR - 2) height=(height) {}
+            rect.bar x=(x + 1) y=(top(all)) width=(BAR - 2) height=(all) {}
+            @if failed > 0 { rect.bar.failed x=(x + 1) y=(top(failed)) width=(BAR - 2) height=(failed) {} }
         }
     }
 }

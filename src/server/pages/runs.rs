@@ -4,11 +4,14 @@ use chrono::{DateTime, NaiveDate, Utc};
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::facets::FacetedList;
 use super::filters::{self, FieldProblem, given, input, options};
 use super::parts::{self, Bar};
+use super::recordings;
 use crate::artifact::AttributeInfo;
 use crate::clock;
 use crate::digest::CoreHash;
+use crate::display::brief;
 use crate::formats;
 use crate::server::address;
 use crate::server::text::{line, number};
@@ -17,7 +20,7 @@ use crate::vault::api::TimeBasis;
 use crate::vault::columns::{ArtifactColumn, ColumnContext};
 use crate::vault::find::{ArtifactFilter, Condition, FindOrder};
 use crate::vault::list::{ListAnswer, ListRequest, ListRow};
-use crate::vault::stats::DaysRequest;
+use crate::vault::stats::{DayCount, DaysRequest};
 
 /// Number of rows of a page.
 const ROWS: u64 = 50;
@@ -25,16 +28,16 @@ const ROWS: u64 = 50;
 /// Number of days of the chart.
 const DAYS: u32 = 60;
 
-/// The columns, each with its heading.
+/// The columns, each with its heading. The first ones can be seen on a narrow screen.
 const COLUMNS: [(&str, ArtifactColumn); 11] = [
     ("created", ArtifactColumn::Age),
     ("run", ArtifactColumn::Attribute("run_id")),
+    ("errors", ArtifactColumn::Short(AttributeInfo::ERRORS)),
     ("model", ArtifactColumn::Attribute(AttributeInfo::MODEL_ID.name)),
     ("agent", ArtifactColumn::Attribute("agent")),
     (formats::STEPS.name, ArtifactColumn::Short(formats::STEPS)),
     ("duration", ArtifactColumn::Short(AttributeInfo::DURATION_MS)),
     ("tokens", ArtifactColumn::Short(AttributeInfo::TOKENS)),
-    ("errors", ArtifactColumn::Short(AttributeInfo::ERRORS)),
     ("recorded as", ArtifactColumn::Kind),
     ("tags", ArtifactColumn::Tags),
     ("labels", ArtifactColumn::Labels),
@@ -55,13 +58,15 @@ struct Parameters {
     tag: String,
     /// The key of a label, or a key, `=` and a value.
     label: String,
-    /// `yes` for runs with errors only.
+    /// `yes` for runs with errors only, `no` for those that state that there were none.
     errors: String,
     since: String,
     until: String,
     /// `seen`, or the name of an attribute; the time of creation if empty.
     order: String,
     after: String,
+    /// `yes` to count runs by their values, however many match.
+    facets: String,
 }
 
 /// The orders besides that of creation: names of attributes.
@@ -82,38 +87,66 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     let parameters: Parameters = visit.parameters()?;
     let request = filters::checked(parameters.request())?;
     let problem = request.as_ref().err();
-    let (chart, list) = match &request {
+    let PageParts { chart, facets, list } = match &request {
         Ok(request) => listed(visit, &parameters, request)?,
-        Err(_) => (html! {}, html! {}),
+        Err(_) => PageParts::default(),
     };
     let body = html! {
         h1 { "Runs" }
+        @if parameters.after.is_empty() { (recordings::section(visit)?) }
         (chart)
         (form(&parameters, problem))
+        (facets)
         (list)
     };
     let page = HtmlPage { title: "Runs".to_owned(), section: "/", body };
     Ok(if problem.is_some() { ResponseContent::Invalid(page) } else { ResponseContent::Page(page) })
 }
 
-/// Returns the chart and the list of a page.
+/// The parts of a page that depend on the filter.
+#[derive(Default)]
+struct PageParts {
+    chart: Markup,
+    facets: Markup,
+    list: Markup,
+}
+
 fn listed(
     visit: &PageRequest<'_>,
     parameters: &Parameters,
     request: &ListRequest,
-) -> Result<(Markup, Markup), PageError> {
+) -> Result<PageParts, PageError> {
     let answer = visit.run(request)?;
-    let chart = if request.after.is_none() {
-        days(visit, parameters, request.filter.clone(), &answer)?
-    } else {
-        html! {}
-    };
-    let list = html! {
-        (table(&answer, Some(parameters)))
+    let mut parts = PageParts::default();
+    if request.after.is_none() {
+        parts.chart = days(visit, parameters, request.filter.clone(), &answer)?;
+        let list = FacetedList {
+            filter: &request.filter,
+            rows: answer.next.is_none().then_some(answer.rows.len() as u64),
+            is_requested: parameters.facets == "yes",
+            chosen: &|field| parameters.field(field),
+            address: &|field, value| parameters.address(&[(field, value)]),
+        };
+        parts.facets = list.facets(visit)?;
+    }
+    parts.list = html! {
+        (selectable(&answer, parameters))
         @if answer.rows.is_empty() { (filters::near(visit, &request.filter)?) }
         (filters::pages(&parameters.after, answer.next.as_ref(), &|after| parameters.address(&[("after", after)])))
     };
-    Ok((chart, list))
+    Ok(parts)
+}
+
+/// Returns the rows in a form in which several can be chosen.
+fn selectable(answer: &ListAnswer, parameters: &Parameters) -> Markup {
+    html! {
+        form method="get" action="/diff" {
+            (table(answer, Some(parameters)))
+            @if answer.rows.len() > 1 {
+                p.actions { button { "Compare selected" } }
+            }
+        }
+    }
 }
 
 impl Parameters {
@@ -153,11 +186,8 @@ impl Parameters {
         conditions.extend(given(&self.label).map(filters::label));
         match given(&self.errors) {
             None => {}
-            Some("yes") => conditions.push(Condition::Range {
-                name: AttributeInfo::ERRORS.name.to_owned(),
-                least: Some(1),
-                most: None,
-            }),
+            Some("yes") => conditions.push(errors(Some(1), None)),
+            Some("no") => conditions.push(errors(None, Some(0))),
             Some(other) => {
                 let message = format!("errors cannot be {other}");
                 return Err(PageError::Field { field: "errors", message });
@@ -168,7 +198,12 @@ impl Parameters {
 
     /// Returns the address of the same list with other parameters, from its beginning.
     fn address(&self, changed: &[(&'static str, Option<&str>)]) -> String {
-        let fields = [
+        filters::list_address("/", &self.fields(), changed)
+    }
+
+    /// Returns the fields of the form with their values.
+    fn fields(&self) -> [(&'static str, &String); 10] {
+        [
             ("kind", &self.kind),
             ("model", &self.model),
             ("tool", &self.tool),
@@ -179,12 +214,22 @@ impl Parameters {
             ("since", &self.since),
             ("until", &self.until),
             ("order", &self.order),
-        ];
-        filters::list_address("/", &fields, changed)
+        ]
+    }
+
+    /// Returns the value of a field of the form.
+    fn field(&self, name: &str) -> &str {
+        let field = self.fields().into_iter().find(|(known, _)| *known == name);
+        field.and_then(|(_, value)| given(value)).unwrap_or_default()
     }
 }
 
-/// Draws the number of artifacts on each of the last days, up to the newest of the page or to today.
+/// Returns the condition that a number of errors is in a range.
+fn errors(least: Option<i64>, most: Option<i64>) -> Condition {
+    Condition::Range { name: AttributeInfo::ERRORS.name.to_owned(), least, most }
+}
+
+/// Draws the number of artifacts on each of the last days, and of those with errors, up to the newest of the page or to today.
 fn days(
     visit: &PageRequest<'_>,
     parameters: &Parameters,
@@ -195,22 +240,32 @@ fn days(
     let last: NaiveDate = newest.unwrap_or_else(clock::now).with_timezone(&Utc).date_naive();
     let by = TimeBasis::Created;
     let filter = ArtifactFilter { period: None, ..filter };
-    let counted = visit.run(&DaysRequest { filter, by, last, days: DAYS })?.days;
+    let mut failed = filter.clone();
+    failed.conditions.push(errors(Some(1), None));
+    let count = |filter| visit.run(&DaysRequest { filter, by, last, days: DAYS }).map(|answer| answer.days);
+    let (counted, failed) = (count(filter)?, count(failed)?);
     let address =
         |since: &str, until: &str| parameters.address(&[("since", Some(since)), ("until", Some(until))]);
-    let bars: Vec<Bar> = counted.iter().map(|day| Bar::of_day(day.date, day.artifacts, address)).collect();
+    let bar = |(day, failed): (&DayCount, &DayCount)| {
+        Bar::of_day(day.date, day.artifacts, address).with_failures(failed.artifacts)
+    };
+    let bars: Vec<Bar> = counted.iter().zip(&failed).map(bar).collect();
     let first = counted.first().map_or(last, |day| day.date);
     let title = format!("recordings created by day, {first} to {last}");
     Ok(html! {
         @if bars.iter().any(|bar| bar.value > 0) {
             (parts::bar_chart(&title, &bars))
-            p.faint { "Recordings by the day of their creation in UTC, " (first) " to " (last) "." }
+            p.faint {
+                "Recordings by the day of their creation in UTC, " (first) " to " (last)
+                @if bars.iter().any(|bar| bar.failures > 0) { ", " span.bad { "failures" } " in red" }
+                "."
+            }
         }
     })
 }
 
 fn form(parameters: &Parameters, problem: Option<&FieldProblem>) -> Markup {
-    let errors = [("", "any"), ("yes", "with errors")];
+    let errors = [("", "any"), ("yes", "with errors"), ("no", "without errors")];
     html! {
         form.filters action="/" {
             label { "Kind" (filters::kind_options(&formats::recordings().collect::<Vec<_>>(), &parameters.kind)) }
@@ -280,6 +335,10 @@ fn shown(row: &ListRow, now: DateTime<Utc>, list: Option<&Parameters>) -> Markup
     let name = row.run_id.clone().unwrap_or_else(|| format!("{:.12}", row.artifact.core_hash));
     let errors = row.errors.and_then(|errors| u64::try_from(errors).ok()).filter(|errors| *errors > 0);
     let value = |column: ArtifactColumn| match column {
+        ArtifactColumn::Age if list.is_some() => html! {
+            input type="checkbox" name="run" value=(row.artifact.core_hash) aria-label=(format!("Select {}", brief(&name)));
+            " " (parts::value(&context, column))
+        },
         ArtifactColumn::Attribute("run_id") => {
             html! {
                 a.hash href=(address::artifact(row.artifact.core_hash)) { (line(&name)) }

@@ -37,12 +37,13 @@ static ROLES: [Role; 6] = [
     },
 ];
 
-const ATTRIBUTES: [AttributeInfo; 5] = [
+const ATTRIBUTES: [AttributeInfo; 6] = [
     AttributeInfo::CREATED_AT,
     AttributeInfo::FINISHED_AT,
     AttributeInfo::text("id", "an id"),
     AttributeInfo::text("model", "a model"),
     AttributeInfo::TOKENS,
+    AttributeInfo::ERRORS,
 ];
 
 const RULE: RuleInfo = RuleInfo { id: "T1", severity: Severity::Error, summary: "", why: "" };

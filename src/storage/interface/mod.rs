@@ -51,7 +51,8 @@ pub use sql::{
     SqlReader, SqlRows, SqlStatement, SqlView,
 };
 pub use statistics::{
-    ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, KindTotals, Statistics,
+    ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, KindTotals, RunCounts,
+    RunValueCount, Statistics,
 };
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -284,10 +284,11 @@ impl ReadFirst {
     }
 }
 
-/// The tables with attributes `x`, and the expressions of their names and numbers.
+/// The tables with attributes `x`, and the expressions of their names, values and numbers.
 pub(super) struct NumberedAttributes {
     pub(super) tables: &'static str,
     pub(super) name: &'static str,
+    pub(super) value: &'static str,
     pub(super) number: &'static str,
 }
 
@@ -381,8 +382,13 @@ impl Dialect {
             }
         };
         match self {
-            Self::Sqlite => NumberedAttributes { tables, name: "v.name", number: "v.number" },
-            Self::Postgres => NumberedAttributes { tables, name: first.attribute_name(), number: "x.number" },
+            Self::Sqlite => {
+                NumberedAttributes { tables, name: "v.name", value: "v.value", number: "v.number" }
+            }
+            Self::Postgres => {
+                let name = first.attribute_name();
+                NumberedAttributes { tables, name, value: "x.value", number: "x.number" }
+            }
         }
     }
 

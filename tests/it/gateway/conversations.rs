@@ -47,6 +47,7 @@ fn a_run_is_printed_as_a_conversation_with_each_message_once() {
     let shown = sandbox.run(["view", "latest"]).expect(0);
     assert!(shown.stderr.ends_with("3 calls, 1 failed\n"), "{}", shown.stderr);
     let lines: Vec<&str> = shown.stdout.lines().map(str::trim).collect();
+    assert!(lines[1].starts_with("1 error, m-1, ") && lines[1].ends_with(", 3 calls"), "{}", lines[1]);
     for line in [
         "0 m-1 openai chat.completions",
         "system     rule 0",

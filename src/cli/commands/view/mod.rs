@@ -1,7 +1,9 @@
 //! `runvault view`
 
 mod conversation;
+mod follow;
 mod printer;
+mod summary;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -16,6 +18,7 @@ use runvault::vault::view::{
     BodyFormat, BodyRole, BodySource, StepClass, ViewAnswer, ViewBody, ViewFilter, ViewRequest, ViewStep,
 };
 
+use follow::UnfinishedRunPrinter;
 use printer::{INDENT, LINES, ROLE_WIDTH, TranscriptPrinter, milliseconds, remark};
 
 use super::{audit, show};
@@ -36,7 +39,7 @@ use crate::cli::output::{json, links, terminal};
 /// prompts, responses, tool calls and errors; the interactions of a session; the records of a trace with the states between
 /// them; the effects and refs of a contract; the files of a pack; or an attachment. A session records only the hashes of its
 /// prompts: their texts are looked up in runs and attachments, and --raw says where each was found. Long texts are shortened
-/// unless --full is given. Exit status 1 if no step matches --from, --to and --only.
+/// unless --full is given. Of a run that is still being recorded, the calls so far are printed. Exit status 1 if no step matches --from, --to and --only.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
@@ -66,6 +69,11 @@ pub(crate) struct Args {
     #[arg(long)]
     recorded: bool,
 
+    /// Print the calls of a run that is being recorded as they end, until the run is finished; of latest, the run that began
+    /// last
+    #[arg(long, conflicts_with_all = ["from", "to", "only", "limit", "raw", "recorded", "json"])]
+    follow: bool,
+
     /// Print one JSON document, with complete texts
     #[arg(long)]
     json: bool,
@@ -81,12 +89,22 @@ const STEPS: &[Choice<ViewFilter>] = &[
 const SCREENFUL: u64 = 1_000;
 
 impl Args {
-    pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
+    pub(crate) fn run(&self, args: &VaultArgs) -> Result<Status, CommandError> {
         if self.to.is_some_and(|to| to < self.from) {
             return Err(CommandError::Usage("--to must not be less than --from".into()));
         }
-        let vault = vault.open()?;
-        let located = self.hash.locate(&vault)?;
+        let vault = args.open()?;
+        let unfinished = UnfinishedRunPrinter::new(args, &vault, &self.hash, self.full)?;
+        if self.follow && unfinished.follow()? {
+            return Ok(Status::Done);
+        }
+        let located = match self.hash.locate(&vault) {
+            Ok(located) => located,
+            Err(error) if self.hash.name().is_none() => return Err(error),
+            Err(error) => {
+                return if unfinished.print_once(self.json)? { Ok(Status::Done) } else { Err(error) };
+            }
+        };
         let people = terminal::is_terminal() && !self.json;
         let answer = vault.run(&ViewRequest {
             capture: Some(located.capture.capture),
@@ -143,6 +161,7 @@ const SHOWN_CHARACTERS: u64 = 4_000;
 /// Prints the transcript.
 fn print(out: &mut dyn Write, answer: &ViewAnswer, full: bool) -> io::Result<()> {
     links::heading(out, &answer.artifact.kind, answer.artifact.core_hash)?;
+    summary::print(out, answer)?;
     let mut fields = Fields::new(ROLE_WIDTH);
     show::labels(&answer.labels, &mut fields);
     show::attributes(&answer.attributes, &mut fields);

@@ -98,7 +98,7 @@ pub(super) fn numbers_within(
     first: ReadFirst,
     parameters: &mut StatementParameters,
 ) -> ConditionRows {
-    let NumberedAttributes { tables, name: its_name, number } = dialect.numbers(first);
+    let NumberedAttributes { tables, name: its_name, number, .. } = dialect.numbers(first);
     let (name, low, high) = (parameters.bind(name), parameters.bind(low), parameters.bind(high));
     ConditionRows::new(tables, format!("{its_name} = {name} AND {number} BETWEEN {low} AND {high}"))
 }

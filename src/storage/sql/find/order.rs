@@ -21,7 +21,7 @@ pub(super) fn creation(dialect: Dialect) -> String {
 
 /// Returns the largest number of the attribute `name` of the artifact `a`: NULL if it has none.
 pub(super) fn number_of(dialect: Dialect, name: &str) -> String {
-    let NumberedAttributes { tables, name: its_name, number } = dialect.numbers(ReadFirst::Artifact);
+    let NumberedAttributes { tables, name: its_name, number, .. } = dialect.numbers(ReadFirst::Artifact);
     format!("(SELECT max({number}) FROM {tables} WHERE x.artifact = a.id AND {its_name} = {name})")
 }
 
