@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::names::ArtifactNames;
 use super::parts::{self, step_class, step_label};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
@@ -34,10 +35,12 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     let count = u32::try_from(end - 1 - after).unwrap_or(ENTRIES);
     let request = JournalRequest { after: Some(after), limit: Some(count), ..JournalRequest::default() };
     let entries = if count == 0 { Vec::new() } else { visit.run(&request)?.entries };
+    let mentioned = entries.iter().flat_map(|entry| entry.entry.values().filter_map(core_hash));
+    let names = ArtifactNames::read(visit, mentioned.collect())?;
     let body = html! {
         h1 { "Journal" }
         (introduction(&head))
-        (table(&entries))
+        (table(&entries, &names))
         (pages(after, end, head.seq))
     };
     Ok(ResponseContent::Page(HtmlPage { title: "Journal".to_owned(), section: "/journal", body }))
@@ -52,12 +55,12 @@ fn introduction(head: &Head) -> Markup {
     }
 }
 
-fn table(entries: &[JournalEntry]) -> Markup {
+fn table(entries: &[JournalEntry], names: &ArtifactNames) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Entries" {
             table {
                 thead { tr { th.right { "entry" } th { "time" } th { "action" } th { "artifact" } th { "actor" } th { "members" } } }
-                tbody { @for entry in entries.iter().rev() { (row(entry)) } }
+                tbody { @for entry in entries.iter().rev() { (row(entry, names)) } }
             }
         }
     }
@@ -66,27 +69,34 @@ fn table(entries: &[JournalEntry]) -> Markup {
 /// The members of an entry that have columns of their own.
 const COLUMNS: [&str; 4] = ["at", "action", "actor", "core"];
 
-fn row(entry: &JournalEntry) -> Markup {
+/// Returns the core hash that a member of an entry may be.
+fn core_hash(member: &Value) -> Option<CoreHash> {
+    member.as_str()?.parse().ok()
+}
+
+fn row(entry: &JournalEntry, names: &ArtifactNames) -> Markup {
     let text = |name: &str| entry.entry.get(name).and_then(Value::as_str);
     let at = text("at").and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
-    let core = text("core").and_then(|core| core.parse::<CoreHash>().ok());
+    let core = entry.entry.get("core").and_then(core_hash);
     let rest = entry.entry.iter().filter(|(name, _)| !COLUMNS.contains(&name.as_str()));
     html! {
         tr {
             td.right { (number(entry.seq)) }
             td { @if let Some(at) = at { (exact_time(at.to_utc())) } @else { (line(text("at").unwrap_or_default())) } }
             td { (line(text("action").unwrap_or_default())) }
-            td { @if let Some(core) = core { a.hash href=(address::artifact(core)) { (format!("{core:.12}")) } } }
+            td.run { @if let Some(core) = core { (names.link(core)) } }
             td { (line(text("actor").unwrap_or_default())) }
-            td { @for (name, value) in rest { span.member { (line(name)) ": " (shown(value)) } " " } }
+            td { @for (name, value) in rest { span.member { (line(name)) ": " (shown(value, names)) } " " } }
         }
     }
 }
 
-/// Returns a value as text. Digests are shortened.
-fn shown(value: &Value) -> Markup {
+/// Returns a value as text. Digests are shortened, and those of artifacts are links.
+fn shown(value: &Value, names: &ArtifactNames) -> Markup {
     let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-    if let Ok(digest) = text.parse::<Digest>() {
+    if let Some(core) = core_hash(value).filter(|core| names.has(*core)) {
+        names.link(core)
+    } else if let Ok(digest) = text.parse::<Digest>() {
         html! { code title=(digest) { (format!("{digest:.12}")) } }
     } else {
         html! { (line(&text)) }

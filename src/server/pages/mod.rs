@@ -1,5 +1,6 @@
 //! The pages: each a file, with the answer of an operation in and HTML out.
 
+pub(super) mod annotate;
 pub(super) mod artifact;
 pub(super) mod artifacts;
 pub(super) mod audits;
@@ -11,6 +12,7 @@ pub(super) mod graph;
 pub(super) mod journal;
 mod json_tree;
 mod message;
+mod names;
 mod parts;
 pub(super) mod prompt;
 pub(super) mod runs;
