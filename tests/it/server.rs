@@ -1,5 +1,6 @@
 //! The pages over HTTP, as a browser requests them.
 
+mod annotations;
 #[cfg(feature = "gateway")]
 mod browser;
 #[cfg(feature = "gateway")]
@@ -7,6 +8,7 @@ mod conversations;
 mod downloads;
 mod fields;
 mod files;
+mod names;
 mod places;
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
