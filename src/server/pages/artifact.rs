@@ -321,6 +321,7 @@ fn shown_group(group: &LinkGroup<'_>, names: &ArtifactNames) -> Markup {
                         (names.link_end(&link.target))
                         @if link.manual { " " span.faint { "added manually" } }
                         @if let Some(because) = &link.because { " " span.faint { (line(because)) } }
+                        @if let Some(core) = link.target.core_hash { (names.excerpt(core)) }
                     }
                 }
                 @if more > 0 { li.faint { "and " (counted(more, "more link")) } }

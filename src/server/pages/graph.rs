@@ -26,6 +26,9 @@ const HEIGHT: i64 = 62;
 const ACROSS: i64 = 350;
 const DOWN: i64 = 78;
 
+/// The distance between the lines of a text beside a line.
+const LINE: i64 = 14;
+
 /// Maximum width of the texts in a node, in columns of a terminal.
 const COLUMNS: usize = 28;
 
@@ -128,7 +131,7 @@ fn drawing(answer: &LinksAnswer, names: &ArtifactNames) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Graph" {
             svg.graph width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) role="group" aria-label="Graph of links" {
-                @for edge in &answer.edges { (edge_between(edge, &corners)) }
+                @for edges in parallel(&answer.edges) { (edges_between(&edges, &corners)) }
                 @for (index, (node, corner)) in answer.nodes.iter().zip(&corners).enumerate() {
                     (node_at(&node.target, names, *corner, index == 0))
                 }
@@ -137,8 +140,19 @@ fn drawing(answer: &LinksAnswer, names: &ArtifactNames) -> Markup {
     }
 }
 
-fn edge_between(edge: &LinkEdge, corners: &[(i64, i64)]) -> Markup {
-    let (Some(from), Some(to)) = (corners.get(edge.from), corners.get(edge.to)) else { return html! {} };
+/// Groups links between the same two nodes, which one line is drawn for.
+fn parallel(edges: &[LinkEdge]) -> Vec<Vec<&LinkEdge>> {
+    let mut groups: BTreeMap<(usize, usize), Vec<&LinkEdge>> = BTreeMap::new();
+    for edge in edges {
+        groups.entry((edge.from.min(edge.to), edge.from.max(edge.to))).or_default().push(edge);
+    }
+    groups.into_values().collect()
+}
+
+/// Draws links between two nodes: a line, and the relations below each other.
+fn edges_between(edges: &[&LinkEdge], corners: &[(i64, i64)]) -> Markup {
+    let Some(first) = edges.first() else { return html! {} };
+    let (Some(from), Some(to)) = (corners.get(first.from), corners.get(first.to)) else { return html! {} };
     let is_right = to.0 >= from.0;
     let (begin, end) = if is_right { (from.0 + WIDTH, to.0) } else { (from.0, to.0 + WIDTH) };
     let (y, z) = (from.1 + HEIGHT / 2, to.1 + HEIGHT / 2);
@@ -151,12 +165,18 @@ fn edge_between(edge: &LinkEdge, corners: &[(i64, i64)]) -> Markup {
         format!("M{begin},{y} C{},{y} {},{z} {end},{z}", begin + bend, end - bend)
     };
     let middle = if from.0 == to.0 { from.0 + WIDTH + 32 } else { i64::midpoint(begin, end) };
+    let reasons: Vec<&str> = edges.iter().filter_map(|edge| edge.because.as_deref()).collect();
+    let is_stated = edges.iter().all(|edge| edge.manual);
+    let first_line = i64::midpoint(y, z) - 4;
     html! {
         g {
-            title { (title_line(edge.because.as_deref().unwrap_or_default())) }
-            path.edge class=[edge.manual.then_some("stated")] d=(path) {}
-            text.relation x=(middle) y=(i64::midpoint(y, z) - 4) text-anchor="middle" {
-                @if is_right { (drawn_line(&edge.relation)) " →" } @else { "← " (drawn_line(&edge.relation)) }
+            title { (title_line(&reasons.join("; "))) }
+            path.edge class=[is_stated.then_some("stated")] d=(path) {}
+            @for (edge, line) in edges.iter().zip(0..) {
+                text.relation x=(middle) y=(first_line + line * LINE) text-anchor="middle" {
+                    @if is_right == (edge.from == first.from) { (drawn_line(&edge.relation)) " → " }
+                    @else { "← " (drawn_line(&edge.relation)) " " }
+                }
             }
         }
     }
@@ -216,7 +236,13 @@ fn without_middle(id: &str) -> String {
 
 /// Lists the links, for those who cannot see the drawing.
 fn table(answer: &LinksAnswer, names: &ArtifactNames) -> Markup {
-    let end = |index: usize| answer.nodes.get(index).map(|node| names.link_end(&node.target));
+    let end = |index: usize| {
+        let target = &answer.nodes.get(index)?.target;
+        Some(html! {
+            @if let Some(kind) = &target.kind { (parts::kind(kind)) " " }
+            (names.link_end(target))
+        })
+    };
     html! {
         details {
             summary { "As a table" }

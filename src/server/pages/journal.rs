@@ -1,5 +1,7 @@
 //! The page of the journal.
 
+use std::slice;
+
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
@@ -35,7 +37,8 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     let count = u32::try_from(end - 1 - after).unwrap_or(ENTRIES);
     let request = JournalRequest { after: Some(after), limit: Some(count), ..JournalRequest::default() };
     let entries = if count == 0 { Vec::new() } else { visit.run(&request)?.entries };
-    let mentioned = entries.iter().flat_map(|entry| entry.entry.values().filter_map(core_hash));
+    let members = entries.iter().flat_map(|entry| entry.entry.values());
+    let mentioned = members.flat_map(elements).filter_map(core_hash);
     let names = ArtifactNames::read(visit, mentioned.collect())?;
     let body = html! {
         h1 { "Journal" }
@@ -69,6 +72,15 @@ fn table(entries: &[JournalEntry], names: &ArtifactNames) -> Markup {
 /// The members of an entry that have columns of their own.
 const COLUMNS: [&str; 4] = ["at", "action", "actor", "core"];
 
+/// Maximum number of elements of a list that are shown.
+const ELEMENTS: usize = 20;
+
+/// Returns the first elements of a member that is a list, or else the member itself.
+fn elements(member: &Value) -> &[Value] {
+    let elements = member.as_array().map_or_else(|| slice::from_ref(member), Vec::as_slice);
+    elements.get(..ELEMENTS).unwrap_or(elements)
+}
+
 /// Returns the core hash that a member of an entry may be.
 fn core_hash(member: &Value) -> Option<CoreHash> {
     member.as_str()?.parse().ok()
@@ -82,12 +94,22 @@ fn row(entry: &JournalEntry, names: &ArtifactNames) -> Markup {
     html! {
         tr {
             td.right { (number(entry.seq)) }
-            td { @if let Some(at) = at { (exact_time(at.to_utc())) } @else { (line(text("at").unwrap_or_default())) } }
+            td.whole { @if let Some(at) = at { (exact_time(at.to_utc())) } @else { (line(text("at").unwrap_or_default())) } }
             td { (line(text("action").unwrap_or_default())) }
             td.run { @if let Some(core) = core { (names.link(core)) } }
             td { (line(text("actor").unwrap_or_default())) }
-            td { @for (name, value) in rest { span.member { (line(name)) ": " (shown(value, names)) } " " } }
+            td { @for (name, value) in rest { span.member { (line(name)) ": " (shown_member(value, names)) } " " } }
         }
+    }
+}
+
+/// Returns a member of an entry.
+fn shown_member(member: &Value, names: &ArtifactNames) -> Markup {
+    let shown_elements = elements(member);
+    let more = member.as_array().map_or(0, |all| all.len() - shown_elements.len());
+    html! {
+        @for (index, value) in shown_elements.iter().enumerate() { @if index > 0 { ", " } (shown(value, names)) }
+        @if more > 0 { " and " (more) " more" }
     }
 }
 
@@ -95,7 +117,7 @@ fn row(entry: &JournalEntry, names: &ArtifactNames) -> Markup {
 fn shown(value: &Value, names: &ArtifactNames) -> Markup {
     let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
     if let Some(core) = core_hash(value).filter(|core| names.has(*core)) {
-        names.link(core)
+        names.short(core)
     } else if let Ok(digest) = text.parse::<Digest>() {
         html! { code title=(digest) { (format!("{digest:.12}")) } }
     } else {

@@ -60,8 +60,13 @@ impl ArtifactNames {
         self.0.get(&core)?.prompt.as_deref()
     }
 
-    /// Returns an artifact as a link, with what is known of its name.
+    /// Returns an artifact as a link with the id of its run and its hash, and what was asked first.
     pub(super) fn link(&self, core: CoreHash) -> Markup {
+        html! { (self.short(core)) (self.excerpt(core)) }
+    }
+
+    /// Returns an artifact as a link with the id of its run and its hash.
+    pub(super) fn short(&self, core: CoreHash) -> Markup {
         html! {
             @match self.run_id(core) {
                 Some(id) => {
@@ -70,15 +75,19 @@ impl ArtifactNames {
                 },
                 None => (parts::hash(core)),
             }
-            @if let Some(prompt) = self.prompt(core) { " " span.excerpt { (line(prompt)) } }
         }
+    }
+
+    /// Returns what was asked first, as a line of its own.
+    pub(super) fn excerpt(&self, core: CoreHash) -> Markup {
+        html! { @if let Some(prompt) = self.prompt(core) { " " span.excerpt { (line(prompt)) } } }
     }
 
     /// Returns an end of a link: an artifact, or what is missing.
     pub(super) fn link_end(&self, end: &LinkEnd) -> Markup {
-        let LinkEnd { kind, core_hash, digest, name, .. } = end;
-        if let (Some(core), Some(kind)) = (core_hash, kind) {
-            html! { (parts::kind(kind)) " " (self.link(*core)) }
+        let LinkEnd { core_hash, digest, name, .. } = end;
+        if let Some(core) = core_hash {
+            self.short(*core)
         } else {
             let missing = digest.map(|digest| format!("{digest:.12}")).or_else(|| name.clone());
             html! { span.missing { "not in the vault: " (line(&missing.unwrap_or_default())) } }

@@ -81,10 +81,11 @@ fn shown(answer: &SearchAnswer, names: &ArtifactNames) -> Markup {
             @for hit in &answer.hits {
                 li {
                     p.faint {
-                        (parts::kind(&hit.artifact.kind)) " " (names.link(hit.artifact.core_hash))
+                        (parts::kind(&hit.artifact.kind)) " " (names.short(hit.artifact.core_hash))
                         " · " (line(&hit.field)) " at " (place_in(hit.artifact.core_hash, &hit.artifact.kind, &hit.place.to_string()))
                         " · seen " (time(hit.artifact.seen_at.0))
                         @if hit.more > 0 { " · and " (hit.more) " more" }
+                        (names.excerpt(hit.artifact.core_hash))
                     }
                     p.passage { (highlighted(hit)) }
                 }

@@ -28,7 +28,7 @@ fn links_the_journal_and_hits_name_runs() {
         assert!(page.text().contains("<span class=\"excerpt\">"), "{path}: {}", page.text());
     }
     // A removed artifact has no name any more, and its entries stay.
-    sandbox.run(["rm", "3941d389b337", "--reason", "test"]).expect(0);
+    sandbox.run(["rm", "3941d389b337", "--force", "--reason", "test"]).expect(0);
     let page = serving.get("/journal").expect(200);
     assert!(!page.text().contains(&name) && page.text().contains(">3941d389b337</a>"), "{}", page.text());
 }
