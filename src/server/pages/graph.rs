@@ -184,32 +184,32 @@ fn edges_between(edges: &[&LinkEdge], corners: &[(i64, i64)]) -> Markup {
 
 fn node_at(end: &LinkEnd, names: &ArtifactNames, (x, y): (i64, i64), is_root: bool) -> Markup {
     let LinkEnd { kind, core_hash, digest, name, .. } = end;
-    let noun = kind
-        .as_deref()
-        .map_or_else(|| "not in the vault".to_owned(), |kind| formats::bare_noun(kind).to_owned());
-    let run_id = core_hash.and_then(|core| names.run_id(core)).map(str::to_owned);
+    let noun = kind.as_deref().map_or("not in the vault", formats::bare_noun);
     let hash = core_hash.map(|core| core.0).or(*digest).map(|digest| format!("{digest:.12}"));
-    let noun =
-        if run_id.is_some() { format!("{noun} {}", hash.as_deref().unwrap_or_default()) } else { noun };
-    let label = run_id.or(hash).or_else(|| name.clone()).unwrap_or_default();
+    let hash = hash.or_else(|| name.clone()).unwrap_or_default();
     let prompt = core_hash.and_then(|core| names.prompt(core)).unwrap_or_default();
+    let texts = match core_hash.and_then(|core| names.run_id(core)) {
+        Some(run_id) => [format!("{noun} {hash}"), without_middle(run_id), beginning(prompt)],
+        None => [noun.to_owned(), without_middle(&hash), beginning(prompt)],
+    };
     let class = match (is_root, core_hash) {
         (true, _) => "node root",
         (_, Some(_)) => "node",
         _ => "node missing",
     };
+    let [first, second, third] = &texts;
     let drawn = html! {
         g id=[is_root.then_some("start")] class=(class) {
-            @if !prompt.is_empty() { title { (title_line(prompt)) } }
             rect x=(x) y=(y) width=(WIDTH) height=(HEIGHT) rx="6" {}
-            // The space separates the texts for those who have them read out.
-            text x=(x + 10) y=(y + 18) { (drawn_line(&noun)) " " }
-            text.hash x=(x + 10) y=(y + 36) { (drawn_line(&without_middle(&label))) " " }
-            text.faint x=(x + 10) y=(y + 53) { (drawn_line(&beginning(prompt))) }
+            // The spaces separate the texts for those who have them read out.
+            text x=(x + 10) y=(y + 18) { (drawn_line(first)) " " }
+            text.hash x=(x + 10) y=(y + 36) { (drawn_line(second)) " " }
+            text.faint x=(x + 10) y=(y + 53) { (drawn_line(third)) }
         }
     };
-    let label = format!("{noun} {label}");
-    parts::linked_drawing(core_hash.map(address::artifact).as_deref(), &label, &drawn)
+    // People who speak to their browser say what they see.
+    let label = texts.join(" ");
+    parts::linked_drawing(core_hash.map(address::artifact).as_deref(), label.trim_end(), &drawn)
 }
 
 /// Returns as many of the first characters as fit into a node.

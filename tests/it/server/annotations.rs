@@ -20,7 +20,7 @@ const SESSION: &str = "4df877dec7f4";
 const FORM: (&str, &str) = ("Content-Type", "application/x-www-form-urlencoded");
 
 /// A server whose pages may change the vault, for a person with a name.
-fn writable(sandbox: &Sandbox) -> Serving {
+pub(super) fn writable(sandbox: &Sandbox) -> Serving {
     let mut command = sandbox.command();
     command.args(["--actor", "rita@laptop", "serve", "--listen", "127.0.0.1:0", "--allow-write"]);
     Serving::start_with(command)

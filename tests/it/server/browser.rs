@@ -6,8 +6,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::annotations::writable;
 use super::conversations::{hostile, long_run, record, weather};
-use super::{HOSTILE, Serving, hostile_run};
+use super::{HOSTILE, Serving, cores, examples, hostile_run};
 use crate::sandbox::{Sandbox, repository, run_pack, sealed, session};
 
 /// Number of steps of the run that is opened.
@@ -156,4 +157,15 @@ fn people_can_use_the_files_in_a_browser() {
     let directory = sandbox.path("all pages");
     let address = format!("file://{}/", directory.to_str().unwrap().replace(' ', "%20"));
     drive("files.test.mjs", &address, &json!({"name": "nightly-900", "hostile": hostile}));
+}
+
+#[test]
+fn people_can_annotate_artifacts_in_a_browser() {
+    if !can_drive("forms") {
+        return;
+    }
+    let sandbox = examples();
+    let artifact = cores(&sandbox).remove(0);
+    let serving = writable(&sandbox);
+    drive("annotations.test.mjs", &format!("http://{}/", serving.address), &json!({"artifact": artifact}));
 }
