@@ -185,8 +185,9 @@ fn labeled(rows: &[ListRow], names: &ArtifactNames) -> Markup {
         ul.listed {
             @for row in rows {
                 li {
-                    (parts::kind(&row.artifact.kind)) " " (names.link(row.artifact.core_hash))
+                    (parts::kind(&row.artifact.kind)) " " (names.short(row.artifact.core_hash))
                     @for (key, value) in row.each_label() { " " (parts::label(key, value)) }
+                    (names.excerpt(row.artifact.core_hash))
                 }
             }
         }

@@ -70,7 +70,7 @@ fn table(entries: &[JournalEntry], names: &ArtifactNames) -> Markup {
 }
 
 /// The members of an entry that have columns of their own.
-const COLUMNS: [&str; 4] = ["at", "action", "actor", "core"];
+const COLUMNS: [&str; 5] = ["at", "action", "actor", "core", "cores"];
 
 /// Maximum number of elements of a list that are shown.
 const ELEMENTS: usize = 20;
@@ -89,36 +89,40 @@ fn core_hash(member: &Value) -> Option<CoreHash> {
 fn row(entry: &JournalEntry, names: &ArtifactNames) -> Markup {
     let text = |name: &str| entry.entry.get(name).and_then(Value::as_str);
     let at = text("at").and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
-    let core = entry.entry.get("core").and_then(core_hash);
+    let changed = ["core", "cores"].into_iter().filter_map(|name| entry.entry.get(name));
     let rest = entry.entry.iter().filter(|(name, _)| !COLUMNS.contains(&name.as_str()));
     html! {
         tr {
             td.right { (number(entry.seq)) }
             td.whole { @if let Some(at) = at { (exact_time(at.to_utc())) } @else { (line(text("at").unwrap_or_default())) } }
             td { (line(text("action").unwrap_or_default())) }
-            td.run { @if let Some(core) = core { (names.link(core)) } }
+            td.run { @for artifacts in changed { (shown_member(artifacts, &|core| Some(names.link(core)))) } }
             td { (line(text("actor").unwrap_or_default())) }
-            td { @for (name, value) in rest { span.member { (line(name)) ": " (shown_member(value, names)) } " " } }
+            td { @for (name, value) in rest { span.member { (line(name)) ": " (shown_member(value, &|core| names.has(core).then(|| names.short(core)))) } " " } }
         }
     }
 }
 
-/// Returns a member of an entry.
-fn shown_member(member: &Value, names: &ArtifactNames) -> Markup {
-    let shown_elements = elements(member);
-    let more = member.as_array().map_or(0, |all| all.len() - shown_elements.len());
+/// Returns a member of an entry, with artifacts as `artifact` shows them, if it does.
+fn shown_member(member: &Value, artifact: &dyn Fn(CoreHash) -> Option<Markup>) -> Markup {
+    let first = elements(member);
+    let more = member.as_array().map_or(0, |all| all.len() - first.len());
     html! {
-        @for (index, value) in shown_elements.iter().enumerate() { @if index > 0 { ", " } (shown(value, names)) }
+        @for (index, value) in first.iter().enumerate() {
+            @if index > 0 { " " }
+            @match core_hash(value).and_then(artifact) {
+                Some(artifact) => (artifact),
+                None => (shown(value)),
+            }
+        }
         @if more > 0 { " and " (more) " more" }
     }
 }
 
-/// Returns a value as text. Digests are shortened, and those of artifacts are links.
-fn shown(value: &Value, names: &ArtifactNames) -> Markup {
+/// Returns a value as text. Digests are shortened.
+fn shown(value: &Value) -> Markup {
     let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-    if let Some(core) = core_hash(value).filter(|core| names.has(*core)) {
-        names.short(core)
-    } else if let Ok(digest) = text.parse::<Digest>() {
+    if let Ok(digest) = text.parse::<Digest>() {
         html! { code title=(digest) { (format!("{digest:.12}")) } }
     } else {
         html! { (line(&text)) }

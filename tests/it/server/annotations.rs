@@ -242,6 +242,11 @@ fn several_runs_are_labeled_at_once() {
     assert_eq!(response.header("location"), Some(expected.as_str()));
     let page = serving.get(&expected).expect(200);
     assert_eq!(page.text().matches(">suite=&lt;nightly&gt;</a>").count(), 2, "{}", page.text());
+    let journal = serving.get("/journal").expect(200);
+    let entry = journal.text().split("<tr>").nth(2).unwrap();
+    for core in [&run, &session] {
+        assert!(entry.contains(&format!("<a class=\"hash\" href=\"/artifact/{core}\">")), "{entry}");
+    }
     let found = sandbox.run(["find", "--label", "suite=<nightly>", "--json"]).expect(0).json();
     assert_eq!(found.len(), 2);
     // A tag and a note are those of one artifact.
