@@ -74,6 +74,17 @@ pub(super) fn diff(one: CoreHash, other: Option<CoreHash>) -> String {
     with_query("/diff", &[("one", Some(&one.to_string())), ("other", other.as_deref())])
 }
 
+/// The path of the page that changes tags, labels and notes.
+pub(super) const ANNOTATE: &str = "/annotate";
+
+/// The address of the page that changes the annotations of artifacts.
+pub(super) fn annotate(artifacts: &[CoreHash]) -> String {
+    let artifacts: Vec<String> = artifacts.iter().map(ToString::to_string).collect();
+    let parameters: Vec<(&str, Option<&str>)> =
+        artifacts.iter().map(|core| ("artifact", Some(core.as_str()))).collect();
+    with_query(ANNOTATE, &parameters)
+}
+
 /// Appends the parameters that have a value.
 pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> String {
     let mut address = path.to_owned();

@@ -21,6 +21,8 @@ const SECTIONS: [(&str, &str); 5] = [
 pub(super) struct PageLayout<'f> {
     /// The path of the vault.
     pub(super) vault: &'f Path,
+    /// Whether pages have forms that change the vault.
+    pub(super) allows_write: bool,
 }
 
 impl PageLayout<'_> {
@@ -46,7 +48,10 @@ impl PageLayout<'_> {
                     }
                     main id="content" tabindex="-1" { (page.body) }
                     footer {
-                        p { "Vault " (line(&vault)) " · runvault " (env!("CARGO_PKG_VERSION")) " · read only" }
+                        p {
+                            "Vault " (line(&vault)) " · runvault " (env!("CARGO_PKG_VERSION"))
+                            @if self.allows_write { " · tags, labels and notes can be changed" } @else { " · read only" }
+                        }
                     }
                 }
             }

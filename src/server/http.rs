@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{RawPathParams, Request, State};
+use axum::extract::{DefaultBodyLimit, RawPathParams, Request, State};
 use axum::http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION,
     REFERRER_POLICY, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
@@ -22,9 +22,10 @@ use tokio::task;
 use tokio::time::timeout;
 
 use super::connections::{self, ConnectionLimits, DownloadBody, GRACE, HEAD_TIMEOUT, READ_TIMEOUT};
+use super::form::{self, FormToken, MAX_FORM_BYTES};
 use super::frame::{self, PageLayout};
-use super::pages;
 use super::visit::{Download, Hint, Medium, PageError, PageRequest, ResponseContent};
+use super::{address, pages};
 use crate::vault::Vault;
 
 /// Number of pages that are made at once. Each may have a whole artifact in memory, in several forms.
@@ -51,15 +52,18 @@ pub struct WebServer {
 pub struct ServerOptions {
     /// Returns what a person can do about an error, for pages that report it.
     pub hint: Option<Hint>,
-    /// A connection is closed when no complete head of a request arrived on it for so long.
+    /// A connection is closed when no complete head of a request arrived on it for so long, and a form is refused.
     pub head_timeout: Duration,
     /// A download is abandoned when its client did not read more of it for so long.
     pub read_timeout: Duration,
+    /// Whether pages can change tags, labels and notes. There are no passwords, so the server must listen at a local
+    /// address.
+    pub allow_write: bool,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { hint: None, head_timeout: HEAD_TIMEOUT, read_timeout: READ_TIMEOUT }
+        Self { hint: None, head_timeout: HEAD_TIMEOUT, read_timeout: READ_TIMEOUT, allow_write: false }
     }
 }
 
@@ -68,6 +72,8 @@ struct WebServerState {
     vault: Vault,
     address: SocketAddr,
     options: ServerOptions,
+    /// What forms contain, if the vault can be changed.
+    form_token: Option<FormToken>,
     /// Limits the pages that are made at once.
     work: Arc<Semaphore>,
     /// Limits the downloads that are made or sent at once.
@@ -99,13 +105,19 @@ impl WebServer {
     /// five seconds.
     ///
     /// # Errors
-    /// Returns an error if the system does not permit threads or connections.
+    /// Returns an error if the system does not permit threads or connections, or has no random numbers, and one of the kind
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if pages can change the vault and the address is not a local one.
     pub fn run(self, vault: Vault, options: ServerOptions, is_stopped: impl Fn() -> bool) -> io::Result<()> {
+        if options.allow_write && !self.address.ip().is_loopback() {
+            let message = "pages that change the vault are served at a local address only";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let app = router(Arc::new(WebServerState {
             vault,
             address: self.address,
             options,
+            form_token: options.allow_write.then(FormToken::generate).transpose()?,
             work: Arc::new(Semaphore::new(MAX_WORK)),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
             making: Arc::new(Semaphore::new(1)),
@@ -136,6 +148,7 @@ fn router(app: App) -> Router {
         .route("/recordings", page(pages::recordings::page))
         .route("/stats", page(pages::stats::page))
         .route("/journal", page(pages::journal::page))
+        .route(address::ANNOTATE, annotate())
         .route("/assets/{name}", page(pages::download::asset))
         .fallback_service(page(|_| Err(PageError::NoPage)).with_state(Arc::clone(&app)))
         .layer(middleware::from_fn_with_state(Arc::clone(&app), guarded))
@@ -150,6 +163,30 @@ fn page(render: Render) -> MethodRouter<App> {
 /// Returns the handler of a download.
 fn download(render: Render) -> MethodRouter<App> {
     handler(render, true)
+}
+
+/// Returns the handler of the page of annotations, and of the forms that change them.
+fn annotate() -> MethodRouter<App> {
+    let submitted = async |State(app): State<App>, uri: Uri, request: Request| {
+        let fields = match timeout(app.options.head_timeout, form::fields(request)).await {
+            Ok(Ok(fields)) => fields,
+            Ok(Err((status, why))) => return plain(status, why),
+            Err(_) => return plain(StatusCode::REQUEST_TIMEOUT, "the form did not arrive in time"),
+        };
+        let Some(work) = permit(&app.work).await else { return busy() };
+        blocking(move || {
+            let _work = work;
+            app.answer(|visit| pages::annotate::submit(visit, fields), "", &uri, None)
+        })
+        .await
+    };
+    page(pages::annotate::page).post(submitted).layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+}
+
+/// Makes a response on a thread that may block. A page that panics must not end the server.
+async fn blocking(answer: impl FnOnce() -> Response<Body> + Send + 'static) -> Response<Body> {
+    let answered = task::spawn_blocking(answer).await;
+    answered.unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be made"))
 }
 
 /// Returns the handler of a page or a download. The vault blocks, so it is read on a thread of its own. While a request
@@ -172,14 +209,11 @@ fn handler(render: Render, is_download: bool) -> MethodRouter<App> {
             else {
                 return busy();
             };
-            let answered = task::spawn_blocking(move || {
+            blocking(move || {
                 let _work = (making, work);
                 app.answer(render, &name, &uri, download)
             })
-            .await;
-            // A page that panics must not end the server.
-            answered
-                .unwrap_or_else(|_| plain(StatusCode::INTERNAL_SERVER_ERROR, "the page could not be made"))
+            .await
         },
     )
 }
@@ -204,13 +238,20 @@ fn not_text(_: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
 
 /// Refuses requests that are not for this server, and adds the headers of every response.
 async fn guarded(State(app): State<App>, request: Request, next: Next) -> Response<Body> {
-    let mut response = match refusal(app.address, request.method(), request.headers()) {
+    let takes_form = app.form_token.is_some() && request.uri().path() == address::ANNOTATE;
+    let mut response = match refusal(app.address, takes_form, request.method(), request.headers()) {
         Some((status, why)) => plain(status, why),
         None => next.run(request).await,
     };
-    let status = response.status();
-    add_allowed(status, response.headers_mut());
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        let allowed = if takes_form { "GET, HEAD, POST" } else { "GET, HEAD" };
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    }
     add_headers(response.headers_mut());
+    if app.form_token.is_some() {
+        // Without it, browsers do not say that a form is from a page of this server. Other servers learn nothing still.
+        response.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    }
     response
 }
 
@@ -218,22 +259,20 @@ impl WebServerState {
     /// Makes a page or a download, which has the permit `download` until it was sent.
     fn answer(
         &self,
-        render: Render,
+        render: impl FnOnce(&PageRequest<'_>) -> Result<ResponseContent, PageError>,
         name: &str,
         uri: &Uri,
         download: Option<OwnedSemaphorePermit>,
     ) -> Response<Body> {
-        let visit = PageRequest { vault: &self.vault, name, uri, medium: Medium::Response };
+        let form_token = self.form_token.as_ref();
+        let visit = PageRequest { vault: &self.vault, name, uri, medium: Medium::Response, form_token };
+        let frame = PageLayout { vault: self.vault.path(), allows_write: form_token.is_some() };
         match render(&visit) {
-            Ok(ResponseContent::Page(page)) => {
-                let frame = PageLayout { vault: self.vault.path() };
-                html(StatusCode::OK, frame.document(&page))
-            }
-            Ok(ResponseContent::Invalid(page)) => {
-                let frame = PageLayout { vault: self.vault.path() };
-                html(StatusCode::BAD_REQUEST, frame.document(&page))
-            }
-            Ok(ResponseContent::Redirect(address)) => redirect(&address),
+            Ok(ResponseContent::Page(page)) => html(StatusCode::OK, frame.document(&page)),
+            Ok(ResponseContent::Invalid(page)) => html(StatusCode::BAD_REQUEST, frame.document(&page)),
+            Ok(ResponseContent::Unchanged(status, page)) => html(status, frame.document(&page)),
+            Ok(ResponseContent::Redirect(address)) => redirect(StatusCode::FOUND, &address),
+            Ok(ResponseContent::Changed(address)) => redirect(StatusCode::SEE_OTHER, &address),
             Ok(ResponseContent::Asset(asset)) => {
                 let mut response = Response::new(Body::from(asset.text));
                 response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
@@ -244,7 +283,6 @@ impl WebServerState {
             }
             Err(error) => {
                 let hint = self.options.hint.and_then(|hint| hint(error.cause()));
-                let frame = PageLayout { vault: self.vault.path() };
                 html(error.status(), frame.document(&frame::failure(&error, hint)))
             }
         }
@@ -265,12 +303,12 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
     response
 }
 
-fn redirect(address: &str) -> Response<Body> {
+fn redirect(status: StatusCode, address: &str) -> Response<Body> {
     let Ok(address) = HeaderValue::from_str(address) else {
         return plain(StatusCode::INTERNAL_SERVER_ERROR, "the page has no valid address");
     };
     let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::FOUND;
+    *response.status_mut() = status;
     response.headers_mut().insert(LOCATION, address);
     response
 }
@@ -302,19 +340,21 @@ const HEADERS: [(HeaderName, &str); 6] = [
 ];
 
 /// Adds the headers of every response.
-pub(super) fn add_headers(headers: &mut HeaderMap) {
+fn add_headers(headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
 }
 
 /// Returns why a request is refused, or `None` if it is not.
-pub(super) fn refusal(
+fn refusal(
     listening: SocketAddr,
+    takes_form: bool,
     method: &Method,
     headers: &HeaderMap,
 ) -> Option<(StatusCode, &'static str)> {
-    if *method != Method::GET && *method != Method::HEAD {
+    let is_form = takes_form && *method == Method::POST;
+    if *method != Method::GET && *method != Method::HEAD && !is_form {
         return Some((StatusCode::METHOD_NOT_ALLOWED, "pages can only be read"));
     }
     let mut hosts = headers.get_all(HOST).iter();
@@ -325,14 +365,8 @@ pub(super) fn refusal(
             "this server is not at the address that the request names",
         ));
     }
-    None
-}
-
-/// Adds the header that a refusal with this status needs.
-pub(super) fn add_allowed(status: StatusCode, headers: &mut HeaderMap) {
-    if status == StatusCode::METHOD_NOT_ALLOWED {
-        headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-    }
+    (is_form && form::is_from_elsewhere(headers))
+        .then_some((StatusCode::FORBIDDEN, "the form is not of a page of this server"))
 }
 
 /// Returns whether `host` names the address at which the server listens. A page of another site can give a name of its

@@ -1,8 +1,8 @@
 //! Web pages of a vault.
 //!
 //! A page is made of the answers of operations ([`vault::api`](crate::vault::api)), and has no other data. [`WebServer`]
-//! sends pages over HTTP to browsers on this machine, and [`write_pages`] makes files of them. Everything is read only. Pages
-//! need no JavaScript for reading and load nothing from elsewhere.
+//! sends pages over HTTP to browsers on this machine, and [`write_pages`] makes files of them. Everything is read only unless
+//! [`ServerOptions::allow_write`] is set. Pages need no JavaScript for reading and load nothing from elsewhere.
 //!
 //! ```no_run
 //! use runvault::Vault;
@@ -20,6 +20,7 @@
 mod address;
 mod connections;
 mod files;
+mod form;
 mod frame;
 mod http;
 mod markdown;

@@ -9,6 +9,7 @@ use maud::Markup;
 use serde::de::DeserializeOwned;
 
 use super::address;
+use super::form::FormToken;
 use crate::digest::CoreHash;
 use crate::storage::{ErrorKind, StorageError};
 use crate::vault::api::Operation;
@@ -132,6 +133,8 @@ pub(super) struct PageRequest<'v> {
     pub(super) name: &'v str,
     pub(super) uri: &'v Uri,
     pub(super) medium: Medium,
+    /// What forms that change the vault contain; `None` if there are none.
+    pub(super) form_token: Option<&'v FormToken>,
 }
 
 /// The medium of a page.
@@ -175,6 +178,10 @@ pub(super) enum ResponseContent {
     Page(HtmlPage),
     /// The page of a form with a field that is not valid.
     Invalid(HtmlPage),
+    /// The page of a form that did not change the vault, which says why.
+    Unchanged(StatusCode, HtmlPage),
+    /// The vault was changed as a form says. The page that shows it has this address.
+    Changed(String),
     /// The page has this address.
     Redirect(String),
     Download(Download),

@@ -15,7 +15,7 @@ use crate::calls::call::{CallOutcome, StoredCall};
 use crate::calls::request_store::RequestRestorer;
 use crate::calls::run::RunHead;
 use crate::calls::spool_file::{self, SpoolOutline};
-use crate::conversation::reader::{CallBodies, CallHead, ConversationReader};
+use crate::conversation::reader::{CallBodies, CallHead, ConversationReader, RequestBody};
 use crate::storage::StorageError;
 
 /// A request for the runs that are not finished.
@@ -209,7 +209,8 @@ fn conversation(mut calls: Vec<StoredCall>) -> Conversation {
     let mut restorer = RequestRestorer::new(&calls);
     let mut reader = ConversationReader::default();
     for call in &calls {
-        let request = restorer.payload(call.number);
+        let payload = restorer.payload(call.number);
+        let request = payload.as_deref().map(RequestBody::new);
         let failure = match &call.outcome {
             CallOutcome::Answered(answer) => answer.failure().map(|failure| failure.to_string()),
             CallOutcome::Failed { reason, .. } => Some(reason.clone()),
@@ -223,7 +224,7 @@ fn conversation(mut calls: Vec<StoredCall>) -> Conversation {
             duration_ms: call.latency_ms,
             error: failure.as_deref(),
         };
-        reader.add(&CallBodies { head, request: request.as_deref(), answer: call.answer() });
+        reader.add(&CallBodies { head, request, answer: call.answer() });
     }
     reader.finish()
 }

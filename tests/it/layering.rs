@@ -111,6 +111,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "validation",
             "vault",
             "axum",
+            "getrandom",
             "hyper",
             "hyper_util",
             "maud",
@@ -229,6 +230,7 @@ const TABLE: &[(&str, &[&str])] = &[
 const HOMED: &[&str] = &[
     "rmcp",
     "axum",
+    "getrandom",
     "http_body_util",
     "hyper",
     "hyper_rustls",

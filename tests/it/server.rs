@@ -1,5 +1,6 @@
 //! The pages over HTTP, as a browser requests them.
 
+mod annotations;
 #[cfg(feature = "gateway")]
 mod browser;
 #[cfg(feature = "gateway")]
@@ -9,6 +10,7 @@ mod conversations;
 mod downloads;
 mod fields;
 mod files;
+mod names;
 mod places;
 mod runs;
 

@@ -17,8 +17,8 @@ use crate::cli::output::terminal::Stop;
 
 /// Show the vault in a browser
 ///
-/// Starts an HTTP server and prints its address. The pages are read only, can be read without JavaScript, and load
-/// nothing from other servers. Ctrl-C or SIGTERM stops the server; the exit status is 0.
+/// Starts an HTTP server and prints its address. The pages are read only unless --allow-write is given, can be read
+/// without JavaScript, and load nothing from other servers. Ctrl-C or SIGTERM stops the server; the exit status is 0.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Listen at this address. The system chooses the port if it is 0. Default: 127.0.0.1:4780, or the next port that
@@ -29,10 +29,20 @@ pub(crate) struct Args {
     /// Open the pages in the default browser
     #[arg(long)]
     open: bool,
+
+    /// Permit everyone who can open the pages to set and remove tags, labels and notes. Only at a local address
+    #[arg(long)]
+    allow_write: bool,
 }
 
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
+        if let Some(address) = self.listen.filter(|address| self.allow_write && !address.ip().is_loopback()) {
+            return Err(CommandError::Usage(format!(
+                "--allow-write needs a local address: there are no passwords, so everyone who can reach {address} could \
+                 change the vault"
+            )));
+        }
         let vault = vault.open()?;
         let stop = Stop::on_signals()?;
         let server = self.bind()?;
@@ -49,7 +59,11 @@ impl Args {
         if self.open {
             open(&format!("http://{address}/"))?;
         }
-        let options = ServerOptions { hint: Some(hints::hint), ..ServerOptions::default() };
+        let options = ServerOptions {
+            hint: Some(hints::hint),
+            allow_write: self.allow_write,
+            ..ServerOptions::default()
+        };
         let run = server.run(vault, options, move || stop.is_requested());
         run.map_err(|error| CommandError::CouldNotRun(format!("the server failed: {error}")))?;
         Ok(Status::Done)

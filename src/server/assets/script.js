@@ -359,6 +359,16 @@ function addTools() {
   tools.append(keys);
 }
 
+// The artifact whose links are drawn is in view, also where the drawing is wider than the window.
+function showStart() {
+  const start = document.getElementById("start");
+  const around = start?.closest(".scroll");
+  if (around) {
+    const [one, other] = [start.getBoundingClientRect(), around.getBoundingClientRect()];
+    around.scrollLeft += one.left - other.left - Math.max(0, (around.clientWidth - one.width) / 2);
+  }
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   addThemeSwitch();
   addCopyButtons(document);
@@ -368,6 +378,7 @@ document.addEventListener("DOMContentLoaded", () => {
   addLoading();
   addRefreshing();
   loadFacets().catch(() => {});
+  showStart();
   openTarget();
 });
 addEventListener("hashchange", openTarget);

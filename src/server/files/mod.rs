@@ -149,9 +149,11 @@ impl PageFileWriter<'_> {
             match self.content(&address, &name)? {
                 ResponseContent::Page(page) => self.page(&name, &page)?,
                 ResponseContent::Download(Download { bytes, .. }) => self.file(&name, &bytes)?,
-                ResponseContent::Invalid(_) | ResponseContent::Redirect(_) | ResponseContent::Asset(_) => {
-                    return Err(failed(&name, &PageError::NoPage));
-                }
+                ResponseContent::Invalid(_)
+                | ResponseContent::Unchanged(..)
+                | ResponseContent::Changed(_)
+                | ResponseContent::Redirect(_)
+                | ResponseContent::Asset(_) => return Err(failed(&name, &PageError::NoPage)),
             }
         }
         Ok(())
@@ -170,7 +172,8 @@ impl PageFileWriter<'_> {
             _ => return Err(failed(name, &PageError::NoPage)),
         };
         let core = path.get(1).copied().unwrap_or_default();
-        let visit = PageRequest { vault: self.vault, name: core, uri: &uri, medium: Medium::File };
+        let visit =
+            PageRequest { vault: self.vault, name: core, uri: &uri, medium: Medium::File, form_token: None };
         render(&visit).map_err(|error| failed(name, &error))
     }
 

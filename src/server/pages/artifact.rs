@@ -1,21 +1,25 @@
 //! The page of an artifact.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 
+use super::names::ArtifactNames;
 use super::search;
 use super::selection::TranscriptSelection;
-use super::{audits, parts, terms, transcript};
+use super::{annotate, audits, parts, terms, transcript};
 use crate::artifact::{AttributeInfo, ValueType};
 use crate::clock;
 use crate::digest::{CoreHash, Digest};
 use crate::display::{counted, size};
 use crate::formats;
 use crate::server::address;
-use crate::server::text::{block, exact_time, line, long_line, number, time};
+use crate::server::text::{exact_time, line, long_line, number, time};
 use crate::server::visit::{HtmlPage, Medium, PageError, PageRequest, ResponseContent};
 use crate::storage::ErrorKind;
 use crate::vault::audit::ContractTerms;
 use crate::vault::details::{AttributeSummary, CaptureSummary};
+use crate::vault::links::{Direction, LinkSummary};
 use crate::vault::resolve::{RecoveredFiles, ResolveRequest};
 use crate::vault::show::{ShowAnswer, ShowRequest};
 use crate::vault::view::ViewFilter;
@@ -24,8 +28,14 @@ use crate::vault::{LocatedCapture, LookupError};
 /// Maximum number of values listed per attribute.
 const MAX_VALUES: usize = 20;
 
-/// Maximum number of captures, and of links, that are listed.
+/// Maximum number of captures that are listed.
 const MAX_LISTED: usize = 200;
+
+/// Maximum number of links with one relation to artifacts of one kind that are listed.
+const MAX_GROUP: usize = 100;
+
+/// Maximum number of these that are listed without being asked for.
+const MAX_OPEN: usize = 10;
 
 /// Artifacts of up to this size are hashed for the page.
 const MAX_HASHED: u64 = 64 << 20;
@@ -56,6 +66,8 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
         return Ok(ResponseContent::Redirect(address::artifact(core) + &query));
     }
     let answer = visit.run(&ShowRequest { artifact: core })?;
+    let groups = link_groups(&answer.links);
+    let names = names(visit, &answer, &groups)?;
     let noun = formats::bare_noun(&answer.artifact.kind);
     let checked = check(visit, &located)?;
     let audits = audits::section(visit, &answer, selection);
@@ -81,8 +93,8 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
                 (audits)
             },
         }
-        (facts(&answer))
-        (links(&answer))
+        (facts(visit, &answer, &names))
+        (links(&answer, &groups, &names))
         (attributes(&answer.attributes))
         (captures(&answer))
     };
@@ -91,6 +103,17 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
         section: "/artifacts",
         body,
     }))
+}
+
+/// Reads the names of the artifacts that the page lists.
+fn names(
+    visit: &PageRequest<'_>,
+    answer: &ShowAnswer,
+    groups: &[LinkGroup<'_>],
+) -> Result<ArtifactNames, PageError> {
+    let listed = groups.iter().flat_map(|group| group.links.iter().take(MAX_GROUP));
+    let linked = listed.filter_map(|link| link.target.core_hash);
+    ArtifactNames::read(visit, linked.chain(answer.extended_by.iter().copied()).collect())
 }
 
 /// Leads to the sections of the page.
@@ -236,72 +259,90 @@ fn badge(checked: &CoreHashCheck, answer: &ShowAnswer, medium: Medium) -> Markup
 }
 
 /// Returns what is known of the artifact beside its content.
-fn facts(answer: &ShowAnswer) -> Markup {
-    let ShowAnswer { artifact, created_at, note, tags, labels, pinned, extended_by, mentions, .. } = answer;
+fn facts(visit: &PageRequest<'_>, answer: &ShowAnswer, names: &ArtifactNames) -> Markup {
+    let ShowAnswer { artifact, created_at, pinned, extended_by, mentions, .. } = answer;
     let seen = html! {
         (time(artifact.seen_at.0))
         @if artifact.added_at < artifact.seen_at { ", first " (time(artifact.added_at.0)) }
     };
     let mentions = mentions.iter().map(|mention| format!("{}: {}", mention.role, number(mention.count)));
     let mentions = mentions.collect::<Vec<_>>().join(", ");
+    let [tags, labels, note] = annotate::rows(visit, answer);
     let rows = [
         ("core hash", Some(html! { code.copy { (artifact.core_hash) } })),
         ("created", created_at.as_deref().map(|created| html! { (line(created)) })),
         ("seen", Some(seen)),
-        ("tags", (!tags.is_empty()).then(|| html! { @for tag in tags { span.tag { "@" (line(tag)) } " " } })),
-        (
-            "labels",
-            (!labels.is_empty())
-                .then(|| html! { @for (key, value) in labels { (parts::label(key, value)) " " } }),
-        ),
+        tags,
+        labels,
+        note,
         ("pinned", pinned.then(|| html! { "protected from removal" })),
-        ("note", note.as_deref().map(|note| html! { span.note { (block(note)) } })),
         (
             "extended by",
-            (!extended_by.is_empty())
-                .then(|| html! { @for core in extended_by { (parts::hash(*core)) " " } }),
+            (!extended_by.is_empty()).then(|| html! { @for core in extended_by { (names.link(*core)) " " } }),
         ),
         ("mentions", (!mentions.is_empty()).then(|| html! { (long_line(&mentions)) })),
     ];
     html! { section { h2 id="facts" { "Facts" } (parts::fields(&rows)) } }
 }
 
-fn links(answer: &ShowAnswer) -> Markup {
-    let links = &answer.links;
+/// Links with one relation to artifacts of one kind.
+struct LinkGroup<'a> {
+    direction: Direction,
+    relation: &'a str,
+    /// `None` if what they lead to is not in the vault.
+    kind: Option<&'a str>,
+    links: Vec<&'a LinkSummary>,
+}
+
+/// Groups links by direction, relation and kind, outgoing ones first.
+fn link_groups(links: &[LinkSummary]) -> Vec<LinkGroup<'_>> {
+    let mut groups: BTreeMap<_, Vec<&LinkSummary>> = BTreeMap::new();
+    for link in links {
+        let key = (link.direction, link.relation.as_str(), link.target.kind.as_deref());
+        groups.entry(key).or_default().push(link);
+    }
+    let group = |((direction, relation, kind), links)| LinkGroup { direction, relation, kind, links };
+    groups.into_iter().map(group).collect()
+}
+
+fn links(answer: &ShowAnswer, groups: &[LinkGroup<'_>], names: &ArtifactNames) -> Markup {
     html! {
         section {
             h2 id="links" { "Links" }
-            @if links.is_empty() {
+            @if groups.is_empty() {
                 p.faint { "No artifact in the vault is linked to it." }
             } @else {
                 p { a href=(address::graph(answer.artifact.core_hash, 2)) { "Graph" } }
-                div.scroll tabindex="0" role="region" aria-labelledby="links" {
-                    table {
-                        thead { tr { th { "relation" } th { "artifact" } th { "because" } } }
-                        tbody {
-                            @for link in links.iter().take(MAX_LISTED) {
-                                tr {
-                                    td { (parts::relation(link)) }
-                                    td { (parts::link_end(&link.target)) }
-                                    td {
-                                        @if link.manual { "added manually " }
-                                        @if let Some(because) = &link.because { (line(because)) }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-                (more(links.len(), "link"))
+                @for group in groups { (shown_group(group, names)) }
             }
         }
     }
 }
 
-/// States how many are not listed.
-fn more(count: usize, thing: &str) -> Markup {
-    let more = count.saturating_sub(MAX_LISTED) as u64;
-    html! { @if more > 0 { p.faint { "and " (counted(more, &format!("more {thing}"))) } } }
+/// Returns links below a line that says what they are and how many. Long lists are folded.
+fn shown_group(group: &LinkGroup<'_>, names: &ArtifactNames) -> Markup {
+    let LinkGroup { direction, relation, kind, links } = group;
+    let more = links.len().saturating_sub(MAX_GROUP) as u64;
+    html! {
+        details.links open[links.len() <= MAX_OPEN] {
+            summary {
+                (parts::relation(*direction, relation)) " "
+                @if let Some(kind) = kind { (parts::kind(kind)) } @else { span.missing { "not in the vault" } }
+                " " (number(links.len() as u64))
+            }
+            ul.listed {
+                @for link in links.iter().take(MAX_GROUP) {
+                    li {
+                        (names.link_end(&link.target))
+                        @if link.manual { " " span.faint { "added manually" } }
+                        @if let Some(because) = &link.because { " " span.faint { (line(because)) } }
+                        @if let Some(core) = link.target.core_hash { (names.excerpt(core)) }
+                    }
+                }
+                @if more > 0 { li.faint { "and " (counted(more, "more link")) } }
+            }
+        }
+    }
 }
 
 fn attributes(attributes: &[AttributeSummary]) -> Markup {
@@ -334,12 +375,13 @@ fn values(group: &[AttributeSummary]) -> Markup {
 }
 
 fn captures(answer: &ShowAnswer) -> Markup {
+    let more = answer.captures.len().saturating_sub(MAX_LISTED) as u64;
     html! {
         section {
             h2 id="captures" { "Captures" }
             p.faint { "The exact bytes that were received. Two captures of an artifact have the same core." }
             @for capture in answer.captures.iter().take(MAX_LISTED) { (shown_capture(answer, capture)) }
-            (more(answer.captures.len(), "capture"))
+            @if more > 0 { p.faint { "and " (counted(more, "more capture")) } }
         }
     }
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 use serde::Deserialize;
 
+use super::names::ArtifactNames;
 use super::{parts, search};
-use crate::display::counted;
+use crate::display::{columns, counted};
 use crate::formats;
 use crate::server::address;
 use crate::server::text::{drawn_line, line, title_line};
@@ -20,10 +21,16 @@ const LINKS: u64 = 80;
 const DEPTHS: u8 = 4;
 
 /// The size of a node and the distances between nodes, in user units.
-const WIDTH: i64 = 150;
-const HEIGHT: i64 = 44;
-const ACROSS: i64 = 270;
-const DOWN: i64 = 68;
+const WIDTH: i64 = 230;
+const HEIGHT: i64 = 62;
+const ACROSS: i64 = 350;
+const DOWN: i64 = 78;
+
+/// The distance between the lines of a text beside a line.
+const LINE: i64 = 14;
+
+/// Maximum width of the texts in a node, in columns of a terminal.
+const COLUMNS: usize = 28;
 
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -47,19 +54,27 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     let core = artifact.core;
     let request = LinksRequest { depth, limit: Some(LINKS), ..LinksRequest::new(core) };
     let answer = visit.run(&request)?;
+    let nodes = answer.nodes.iter().filter_map(|node| node.target.core_hash);
+    let names = ArtifactNames::read(visit, nodes.chain([core]).collect())?;
+    let name = names.run_id(core).map_or_else(|| format!("{core:.12}"), str::to_owned);
     let body = html! {
-        h1 { "Links of " span.kind { (formats::bare_noun(&artifact.kind)) } " " (parts::hash(core)) }
+        h1 {
+            "Links of " span.kind { (formats::bare_noun(&artifact.kind)) } " "
+            a.hash href=(address::artifact(core)) { (line(&name)) }
+        }
+        @if let Some(prompt) = names.prompt(core) { p.excerpt { (line(prompt)) } }
         nav.pages aria-label="Depth" {
             @for other in 1..=DEPTHS {
                 a href=(address::graph(core, other)) aria-current=[(other == depth).then_some("page")] { "depth " (other) }
             }
+            @if !answer.edges.is_empty() { a href="#start" { "To the start" } }
         }
-        @if answer.edges.is_empty() { p { "No artifact in the vault is linked to it." } } @else { (drawing(&answer)) }
+        @if answer.edges.is_empty() { p { "No artifact in the vault is linked to it." } } @else { (drawing(&answer, &names)) }
         @if answer.left_out > 0 { p.faint { (counted(answer.left_out, "link")) " not drawn." } }
         @if answer.not_followed > 0 { p.faint { "The links of " (counted(answer.not_followed, "artifact")) " were not followed." } }
-        (table(&answer))
+        (table(&answer, &names))
     };
-    let title = format!("Links of {core:.12}");
+    let title = format!("Links of {name}");
     Ok(ResponseContent::Page(HtmlPage { title, section: "/artifacts", body }))
 }
 
@@ -103,37 +118,41 @@ fn set(columns: &mut [Option<i64>], at: usize, column: i64) {
     }
 }
 
-fn drawing(answer: &LinksAnswer) -> Markup {
+fn drawing(answer: &LinksAnswer, names: &ArtifactNames) -> Markup {
     let positions = positions(answer);
     let column = |position: &GraphPosition| position.0;
     let (first, last) =
         (positions.iter().map(column).min().unwrap_or(0), positions.iter().map(column).max().unwrap_or(0));
     let most = positions.iter().map(|position| position.1).max().unwrap_or(0);
-    // Columns are centered.
-    let counts = positions.iter().fold(BTreeMap::new(), |mut counts: BTreeMap<i64, i64>, (column, _)| {
-        *counts.entry(*column).or_default() += 1;
-        counts
-    });
-    let corner = |(column, row): GraphPosition| {
-        let free = most + 1 - counts.get(&column).copied().unwrap_or(0);
-        ((column - first) * ACROSS + 4, row * DOWN + free * DOWN / 2 + 4)
-    };
+    // The artifact itself is at the top, so that it is in view however many others there are.
+    let corner = |(column, row): GraphPosition| ((column - first) * ACROSS + 4, row * DOWN + 4);
     let corners: Vec<(i64, i64)> = positions.into_iter().map(corner).collect();
     let (width, height) = ((last - first) * ACROSS + WIDTH + 8, most * DOWN + HEIGHT + 8);
     html! {
         div.scroll tabindex="0" role="region" aria-label="Graph" {
             svg.graph width=(width) height=(height) viewBox=(format!("0 0 {width} {height}")) role="group" aria-label="Graph of links" {
-                @for edge in &answer.edges { (edge_between(edge, &corners)) }
+                @for edges in parallel(&answer.edges) { (edges_between(&edges, &corners)) }
                 @for (index, (node, corner)) in answer.nodes.iter().zip(&corners).enumerate() {
-                    (node_at(&node.target, corner.0, corner.1, index == 0))
+                    (node_at(&node.target, names, *corner, index == 0))
                 }
             }
         }
     }
 }
 
-fn edge_between(edge: &LinkEdge, corners: &[(i64, i64)]) -> Markup {
-    let (Some(from), Some(to)) = (corners.get(edge.from), corners.get(edge.to)) else { return html! {} };
+/// Groups links between the same two nodes, which one line is drawn for.
+fn parallel(edges: &[LinkEdge]) -> Vec<Vec<&LinkEdge>> {
+    let mut groups: BTreeMap<(usize, usize), Vec<&LinkEdge>> = BTreeMap::new();
+    for edge in edges {
+        groups.entry((edge.from.min(edge.to), edge.from.max(edge.to))).or_default().push(edge);
+    }
+    groups.into_values().collect()
+}
+
+/// Draws links between two nodes: a line, and the relations below each other.
+fn edges_between(edges: &[&LinkEdge], corners: &[(i64, i64)]) -> Markup {
+    let Some(first) = edges.first() else { return html! {} };
+    let (Some(from), Some(to)) = (corners.get(first.from), corners.get(first.to)) else { return html! {} };
     let is_right = to.0 >= from.0;
     let (begin, end) = if is_right { (from.0 + WIDTH, to.0) } else { (from.0, to.0 + WIDTH) };
     let (y, z) = (from.1 + HEIGHT / 2, to.1 + HEIGHT / 2);
@@ -146,45 +165,84 @@ fn edge_between(edge: &LinkEdge, corners: &[(i64, i64)]) -> Markup {
         format!("M{begin},{y} C{},{y} {},{z} {end},{z}", begin + bend, end - bend)
     };
     let middle = if from.0 == to.0 { from.0 + WIDTH + 32 } else { i64::midpoint(begin, end) };
+    let reasons: Vec<&str> = edges.iter().filter_map(|edge| edge.because.as_deref()).collect();
+    let is_stated = edges.iter().all(|edge| edge.manual);
+    let first_line = i64::midpoint(y, z) - 4;
     html! {
         g {
-            title { (title_line(edge.because.as_deref().unwrap_or_default())) }
-            path.edge class=[edge.manual.then_some("stated")] d=(path) {}
-            text.relation x=(middle) y=(i64::midpoint(y, z) - 4) text-anchor="middle" {
-                @if is_right { (drawn_line(&edge.relation)) " →" } @else { "← " (drawn_line(&edge.relation)) }
+            title { (title_line(&reasons.join("; "))) }
+            path.edge class=[is_stated.then_some("stated")] d=(path) {}
+            @for (edge, line) in edges.iter().zip(0..) {
+                text.relation x=(middle) y=(first_line + line * LINE) text-anchor="middle" {
+                    @if is_right == (edge.from == first.from) { (drawn_line(&edge.relation)) " → " }
+                    @else { "← " (drawn_line(&edge.relation)) " " }
+                }
             }
         }
     }
 }
 
-fn node_at(end: &LinkEnd, x: i64, y: i64, is_root: bool) -> Markup {
+fn node_at(end: &LinkEnd, names: &ArtifactNames, (x, y): (i64, i64), is_root: bool) -> Markup {
     let LinkEnd { kind, core_hash, digest, name, .. } = end;
-    let noun = kind
-        .as_deref()
-        .map_or_else(|| "not in the vault".to_owned(), |kind| formats::bare_noun(kind).to_owned());
-    let label = core_hash.map(|core| format!("{core:.12}"));
-    let label = label.or_else(|| digest.map(|digest| format!("{digest:.12}"))).or_else(|| name.clone());
-    let label = label.unwrap_or_default();
+    let noun = kind.as_deref().map_or("not in the vault", formats::bare_noun);
+    let hash = core_hash.map(|core| core.0).or(*digest).map(|digest| format!("{digest:.12}"));
+    let hash = hash.or_else(|| name.clone()).unwrap_or_default();
+    let prompt = core_hash.and_then(|core| names.prompt(core)).unwrap_or_default();
+    let texts = match core_hash.and_then(|core| names.run_id(core)) {
+        Some(run_id) => [format!("{noun} {hash}"), without_middle(run_id), beginning(prompt)],
+        None => [noun.to_owned(), without_middle(&hash), beginning(prompt)],
+    };
     let class = match (is_root, core_hash) {
         (true, _) => "node root",
         (_, Some(_)) => "node",
         _ => "node missing",
     };
+    let [first, second, third] = &texts;
     let drawn = html! {
-        g class=(class) {
+        g id=[is_root.then_some("start")] class=(class) {
             rect x=(x) y=(y) width=(WIDTH) height=(HEIGHT) rx="6" {}
-            // The space separates the texts for those who have them read out.
-            text x=(x + 10) y=(y + 18) { (drawn_line(&noun)) " " }
-            text.hash x=(x + 10) y=(y + 35) { (drawn_line(&label.chars().take(16).collect::<String>())) }
+            // The spaces separate the texts for those who have them read out.
+            text x=(x + 10) y=(y + 18) { (drawn_line(first)) " " }
+            text.hash x=(x + 10) y=(y + 36) { (drawn_line(second)) " " }
+            text.faint x=(x + 10) y=(y + 53) { (drawn_line(third)) }
         }
     };
-    let label = format!("{noun} {label}");
-    parts::linked_drawing(core_hash.map(address::artifact).as_deref(), &label, &drawn)
+    // People who speak to their browser say what they see.
+    let label = texts.join(" ");
+    parts::linked_drawing(core_hash.map(address::artifact).as_deref(), label.trim_end(), &drawn)
+}
+
+/// Returns as many of the first characters as fit into a node.
+fn beginning(text: &str) -> String {
+    let mut width = 0;
+    let fits = |character: &char| {
+        width += columns(*character);
+        width <= COLUMNS
+    };
+    let start: String = text.chars().take_while(fits).collect();
+    if start.len() == text.len() { start } else { start + "…" }
+}
+
+/// Returns the first and the last characters of an id that is too long for a node: ids often begin alike.
+fn without_middle(id: &str) -> String {
+    let count = id.chars().count();
+    if count <= COLUMNS {
+        return id.to_owned();
+    }
+    let start: String = id.chars().take(COLUMNS / 3).collect();
+    let end: String = id.chars().skip(count - (COLUMNS - COLUMNS / 3 - 1)).collect();
+    format!("{start}…{end}")
 }
 
 /// Lists the links, for those who cannot see the drawing.
-fn table(answer: &LinksAnswer) -> Markup {
-    let end = |index: usize| answer.nodes.get(index).map(|node| parts::link_end(&node.target));
+fn table(answer: &LinksAnswer, names: &ArtifactNames) -> Markup {
+    let end = |index: usize| {
+        let target = &answer.nodes.get(index)?.target;
+        Some(html! {
+            @if let Some(kind) = &target.kind { (parts::kind(kind)) " " }
+            (names.link_end(target))
+        })
+    };
     html! {
         details {
             summary { "As a table" }
@@ -204,5 +262,20 @@ fn table(answer: &LinksAnswer) -> Markup {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_fit_into_nodes() {
+        assert_eq!(beginning("short"), "short");
+        assert_eq!(beginning(&"a".repeat(30)), format!("{}…", "a".repeat(28)));
+        assert_eq!(beginning(&"漢".repeat(15)), format!("{}…", "漢".repeat(14)));
+        let id = "run-2026-11-28-nightly-evaluation-0042";
+        assert_eq!(without_middle(id), "run-2026-…ly-evaluation-0042");
+        assert_eq!(without_middle("run-1"), "run-1");
     }
 }

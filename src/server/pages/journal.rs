@@ -1,9 +1,12 @@
 //! The page of the journal.
 
+use std::slice;
+
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::names::ArtifactNames;
 use super::parts::{self, step_class, step_label};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
@@ -34,10 +37,13 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
     let count = u32::try_from(end - 1 - after).unwrap_or(ENTRIES);
     let request = JournalRequest { after: Some(after), limit: Some(count), ..JournalRequest::default() };
     let entries = if count == 0 { Vec::new() } else { visit.run(&request)?.entries };
+    let members = entries.iter().flat_map(|entry| entry.entry.values());
+    let mentioned = members.flat_map(elements).filter_map(core_hash);
+    let names = ArtifactNames::read(visit, mentioned.collect())?;
     let body = html! {
         h1 { "Journal" }
         (introduction(&head))
-        (table(&entries))
+        (table(&entries, &names))
         (pages(after, end, head.seq))
     };
     Ok(ResponseContent::Page(HtmlPage { title: "Journal".to_owned(), section: "/journal", body }))
@@ -52,34 +58,64 @@ fn introduction(head: &Head) -> Markup {
     }
 }
 
-fn table(entries: &[JournalEntry]) -> Markup {
+fn table(entries: &[JournalEntry], names: &ArtifactNames) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Entries" {
             table {
                 thead { tr { th.right { "entry" } th { "time" } th { "action" } th { "artifact" } th { "actor" } th { "members" } } }
-                tbody { @for entry in entries.iter().rev() { (row(entry)) } }
+                tbody { @for entry in entries.iter().rev() { (row(entry, names)) } }
             }
         }
     }
 }
 
 /// The members of an entry that have columns of their own.
-const COLUMNS: [&str; 4] = ["at", "action", "actor", "core"];
+const COLUMNS: [&str; 5] = ["at", "action", "actor", "core", "cores"];
 
-fn row(entry: &JournalEntry) -> Markup {
+/// Maximum number of elements of a list that are shown.
+const ELEMENTS: usize = 20;
+
+/// Returns the first elements of a member that is a list, or else the member itself.
+fn elements(member: &Value) -> &[Value] {
+    let elements = member.as_array().map_or_else(|| slice::from_ref(member), Vec::as_slice);
+    elements.get(..ELEMENTS).unwrap_or(elements)
+}
+
+/// Returns the core hash that a member of an entry may be.
+fn core_hash(member: &Value) -> Option<CoreHash> {
+    member.as_str()?.parse().ok()
+}
+
+fn row(entry: &JournalEntry, names: &ArtifactNames) -> Markup {
     let text = |name: &str| entry.entry.get(name).and_then(Value::as_str);
     let at = text("at").and_then(|at| chrono::DateTime::parse_from_rfc3339(at).ok());
-    let core = text("core").and_then(|core| core.parse::<CoreHash>().ok());
+    let changed = ["core", "cores"].into_iter().filter_map(|name| entry.entry.get(name));
     let rest = entry.entry.iter().filter(|(name, _)| !COLUMNS.contains(&name.as_str()));
     html! {
         tr {
             td.right { (number(entry.seq)) }
-            td { @if let Some(at) = at { (exact_time(at.to_utc())) } @else { (line(text("at").unwrap_or_default())) } }
+            td.whole { @if let Some(at) = at { (exact_time(at.to_utc())) } @else { (line(text("at").unwrap_or_default())) } }
             td { (line(text("action").unwrap_or_default())) }
-            td { @if let Some(core) = core { a.hash href=(address::artifact(core)) { (format!("{core:.12}")) } } }
+            td.run { @for artifacts in changed { (shown_member(artifacts, &|core| Some(names.link(core)))) } }
             td { (line(text("actor").unwrap_or_default())) }
-            td { @for (name, value) in rest { span.member { (line(name)) ": " (shown(value)) } " " } }
+            td { @for (name, value) in rest { span.member { (line(name)) ": " (shown_member(value, &|core| names.has(core).then(|| names.short(core)))) } " " } }
         }
+    }
+}
+
+/// Returns a member of an entry, with artifacts as `artifact` shows them, if it does.
+fn shown_member(member: &Value, artifact: &dyn Fn(CoreHash) -> Option<Markup>) -> Markup {
+    let first = elements(member);
+    let more = member.as_array().map_or(0, |all| all.len() - first.len());
+    html! {
+        @for (index, value) in first.iter().enumerate() {
+            @if index > 0 { " " }
+            @match core_hash(value).and_then(artifact) {
+                Some(artifact) => (artifact),
+                None => (shown(value)),
+            }
+        }
+        @if more > 0 { " and " (more) " more" }
     }
 }
 

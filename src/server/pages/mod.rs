@@ -1,5 +1,6 @@
 //! The pages: each a file, with the answer of an operation in and HTML out.
 
+pub(super) mod annotate;
 pub(super) mod artifact;
 pub(super) mod artifacts;
 pub(super) mod audits;
@@ -15,6 +16,7 @@ pub(super) mod journal;
 mod json_tree;
 mod marked;
 mod message;
+mod names;
 mod parts;
 pub(super) mod prompt;
 pub(super) mod recordings;

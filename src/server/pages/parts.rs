@@ -13,7 +13,7 @@ use crate::vault::api::{ArtifactSummary, SignatureName};
 use crate::vault::columns::{ArtifactColumn, ColumnContext, ColumnForm, ColumnValue};
 use crate::vault::details::{AttributeSummary, RUN_IDS};
 use crate::vault::find::ArtifactMatch;
-use crate::vault::links::{Direction, LinkEnd, LinkSummary};
+use crate::vault::links::Direction;
 use crate::vault::view::{StepClass, ViewAnswer, ViewStep};
 
 /// Returns the first digits of a core hash as a link to its artifact.
@@ -52,24 +52,13 @@ pub(super) fn kind(name: &str) -> Markup {
     html! { span.kind { (line(formats::bare_noun(name))) } }
 }
 
-/// Returns an end of a link: an artifact, or what is missing.
-pub(super) fn link_end(end: &LinkEnd) -> Markup {
-    let LinkEnd { kind: name, core_hash, digest, name: missing, .. } = end;
-    if let (Some(core), Some(name)) = (core_hash, name) {
-        html! { (kind(name)) " " (hash(*core)) }
-    } else {
-        let missing = digest.map(|digest| format!("{digest:.12}")).or_else(|| missing.clone());
-        html! { span.missing { "not in the vault: " (line(&missing.unwrap_or_default())) } }
-    }
-}
-
-/// Returns the name of a relation as it is read from the artifact: `contains`, or `← contains` for incoming links.
-pub(super) fn relation(link: &LinkSummary) -> Markup {
-    let (arrow, name) = match link.direction {
+/// Returns the name of a relation as it is read from the artifact: `→ contains`, or `← contains` for incoming links.
+pub(super) fn relation(direction: Direction, relation: &str) -> Markup {
+    let (arrow, name) = match direction {
         Direction::Out => ("→", "from this artifact"),
         Direction::In => ("←", "to this artifact"),
     };
-    html! { span title=(name) { (arrow) } span.hidden { " " (name) } " " (line(&link.relation)) }
+    html! { span title=(name) { (arrow) } span.hidden { " " (name) } " " (line(relation)) }
 }
 
 /// Returns the state of a signature in words.

@@ -4,6 +4,7 @@ use maud::{Markup, Render, html};
 use serde::Deserialize;
 
 use super::filters;
+use super::names::ArtifactNames;
 use super::parts::{self, place_in};
 use crate::artifact::group;
 use crate::formats;
@@ -46,12 +47,14 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
         Some(found) => Ok(Some(found?)),
         None => Ok(None),
     };
+    let hits = found.iter().flatten().flat_map(|answer| &answer.hits);
+    let names = ArtifactNames::read(visit, hits.map(|hit| hit.artifact.core_hash).collect())?;
     let body = html! {
         h1 { "Search" }
         (form(&parameters))
         @match &found {
             Err(message) => p.failure role="alert" { (line(message)) "." },
-            Ok(Some(answer)) => (hits(answer)),
+            Ok(Some(answer)) => (shown(answer, &names)),
             Ok(None) => p { "Words that must all be in one passage, \"a phrase\", " code { "begin*" } ", or " code { "one OR other" } "." },
         }
     };
@@ -71,18 +74,18 @@ fn form(parameters: &Parameters) -> Markup {
     }
 }
 
-fn hits(answer: &SearchAnswer) -> Markup {
+fn shown(answer: &SearchAnswer, names: &ArtifactNames) -> Markup {
     html! {
         @if answer.hits.is_empty() { p { "No passage matches." } }
         ol.hits {
             @for hit in &answer.hits {
                 li {
                     p.faint {
-                        (parts::artifact(&hit.artifact))
-                        @if let Some(id) = &hit.details.run_id { " " (line(id)) }
+                        (parts::kind(&hit.artifact.kind)) " " (names.short(hit.artifact.core_hash))
                         " · " (line(&hit.field)) " at " (place_in(hit.artifact.core_hash, &hit.artifact.kind, &hit.place.to_string()))
                         " · seen " (time(hit.artifact.seen_at.0))
                         @if hit.more > 0 { " · and " (hit.more) " more" }
+                        (names.excerpt(hit.artifact.core_hash))
                     }
                     p.passage { (highlighted(hit)) }
                 }

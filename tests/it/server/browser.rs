@@ -6,8 +6,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::annotations::writable;
 use super::conversations::{hostile, long_run, record, weather};
-use super::{HOSTILE, Serving, hostile_run};
+use super::{HOSTILE, Serving, cores, examples, hostile_run};
 use crate::gateway::clients::{self, Providers};
 use crate::sandbox::{Sandbox, repository, run_pack, sealed, session};
 
@@ -202,4 +203,15 @@ fn people_see_what_the_programs_of_clients_saw() {
     let scene = json!({"agents": agents(&sandbox, &python)});
     let serving = Serving::start(&sandbox);
     drive("agents.test.mjs", &format!("http://{}/", serving.address), &scene);
+}
+
+#[test]
+fn people_can_annotate_artifacts_in_a_browser() {
+    if !can_drive("forms") {
+        return;
+    }
+    let sandbox = examples();
+    let artifact = cores(&sandbox).remove(0);
+    let serving = writable(&sandbox);
+    drive("annotations.test.mjs", &format!("http://{}/", serving.address), &json!({"artifact": artifact}));
 }

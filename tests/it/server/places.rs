@@ -146,7 +146,7 @@ fn hits_mentions_and_findings_lead_to_their_steps_and_name_the_run() {
     let run = format!("/artifact/{core}");
     let search = serving.get("/search?q=locked").expect(200);
     assert!(places(search.text()).contains(&(run.as_str(), "step-1")), "{}", search.text());
-    assert!(search.text().contains("</a> r · "), "{}", search.text());
+    assert!(search.text().contains("\">r</a> <span class=\"faint hash\">"), "{}", search.text());
     let pack: Value = serde_json::from_slice(&std::fs::read(sandbox.path("r.rpk")).unwrap()).unwrap();
     let hash = pack["payload"]["run"]["steps"][0]["hash"].as_str().unwrap();
     let mentions = serving.get(&format!("/artifacts?mention={hash}")).expect(200);
