@@ -27,6 +27,7 @@ use super::frame::{self, PageLayout};
 use super::visit::{Download, Hint, Medium, PageError, PageRequest, ResponseContent};
 use super::{address, pages};
 use crate::vault::Vault;
+use crate::vault::prices::ModelPrice;
 
 /// Number of pages that are made at once. Each may have a whole artifact in memory, in several forms.
 const MAX_WORK: usize = 4;
@@ -48,7 +49,7 @@ pub struct WebServer {
 }
 
 /// Options of a server.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct ServerOptions {
     /// Returns what a person can do about an error, for pages that report it.
     pub hint: Option<Hint>,
@@ -59,11 +60,19 @@ pub struct ServerOptions {
     /// Whether pages can change tags, labels and notes. There are no passwords, so the server must listen at a local
     /// address.
     pub allow_write: bool,
+    /// The prices by which the costs of runs that state none are computed.
+    pub prices: Vec<ModelPrice>,
 }
 
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { hint: None, head_timeout: HEAD_TIMEOUT, read_timeout: READ_TIMEOUT, allow_write: false }
+        Self {
+            hint: None,
+            head_timeout: HEAD_TIMEOUT,
+            read_timeout: READ_TIMEOUT,
+            allow_write: false,
+            prices: Vec::new(),
+        }
     }
 }
 
@@ -113,18 +122,18 @@ impl WebServer {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let limits = ConnectionLimits::new(options.head_timeout);
         let app = router(Arc::new(WebServerState {
             vault,
             address: self.address,
-            options,
             form_token: options.allow_write.then(FormToken::generate).transpose()?,
+            options,
             work: Arc::new(Semaphore::new(MAX_WORK)),
             downloads: Arc::new(Semaphore::new(MAX_DOWNLOADS)),
             making: Arc::new(Semaphore::new(1)),
         }));
         let served = runtime.block_on(async {
             let listener = TcpListener::from_std(self.listener)?;
-            let limits = ConnectionLimits::new(options.head_timeout);
             connections::serve(&listener, &app, limits, is_stopped).await;
             Ok(())
         });
@@ -265,7 +274,14 @@ impl WebServerState {
         download: Option<OwnedSemaphorePermit>,
     ) -> Response<Body> {
         let form_token = self.form_token.as_ref();
-        let visit = PageRequest { vault: &self.vault, name, uri, medium: Medium::Response, form_token };
+        let visit = PageRequest {
+            vault: &self.vault,
+            name,
+            uri,
+            medium: Medium::Response,
+            prices: &self.options.prices,
+            form_token,
+        };
         let frame = PageLayout { vault: self.vault.path(), allows_write: form_token.is_some() };
         match render(&visit) {
             Ok(ResponseContent::Page(page)) => html(StatusCode::OK, frame.document(&page)),

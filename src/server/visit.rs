@@ -13,6 +13,7 @@ use super::form::FormToken;
 use crate::digest::CoreHash;
 use crate::storage::{ErrorKind, StorageError};
 use crate::vault::api::Operation;
+use crate::vault::prices::ModelPrice;
 use crate::vault::search::SearchError;
 use crate::vault::{HashTarget, LookupError, Vault};
 
@@ -133,6 +134,8 @@ pub(super) struct PageRequest<'v> {
     pub(super) name: &'v str,
     pub(super) uri: &'v Uri,
     pub(super) medium: Medium,
+    /// The prices by which the costs of runs that state none are computed.
+    pub(super) prices: &'v [ModelPrice],
     /// What forms that change the vault contain; `None` if there are none.
     pub(super) form_token: Option<&'v FormToken>,
 }

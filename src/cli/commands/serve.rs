@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use clap::Args as ClapArgs;
 use runvault::server::{ServerOptions, WebServer};
 
+use crate::cli::args::settings;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::hints;
 use crate::cli::output::exit::{CommandError, Status};
@@ -62,6 +63,7 @@ impl Args {
         let options = ServerOptions {
             hint: Some(hints::hint),
             allow_write: self.allow_write,
+            prices: settings::prices()?,
             ..ServerOptions::default()
         };
         let run = server.run(vault, options, move || stop.is_requested());

@@ -172,8 +172,14 @@ impl PageFileWriter<'_> {
             _ => return Err(failed(name, &PageError::NoPage)),
         };
         let core = path.get(1).copied().unwrap_or_default();
-        let visit =
-            PageRequest { vault: self.vault, name: core, uri: &uri, medium: Medium::File, form_token: None };
+        let visit = PageRequest {
+            vault: self.vault,
+            name: core,
+            uri: &uri,
+            medium: Medium::File,
+            prices: &[],
+            form_token: None,
+        };
         render(&visit).map_err(|error| failed(name, &error))
     }
 

@@ -258,10 +258,16 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    /// Creates the bar of a day, which leads to the address that `address` makes of its date and the next one.
-    pub(super) fn of_day(date: NaiveDate, value: u64, address: impl Fn(&str, &str) -> String) -> Self {
+    /// Creates the bar of a day, which leads to the address that `address` makes of its date and the next one. `shown` is its
+    /// value for people.
+    pub(super) fn of_day(
+        date: NaiveDate,
+        value: u64,
+        shown: &str,
+        address: impl Fn(&str, &str) -> String,
+    ) -> Self {
         let (since, until) = (date.to_string(), date.succ_opt().unwrap_or(date).to_string());
-        let label = format!("{date}: {}", number(value));
+        let label = format!("{date}: {shown}");
         Self { value, failures: 0, label, address: (value > 0).then(|| address(&since, &until)) }
     }
 

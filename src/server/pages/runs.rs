@@ -247,7 +247,7 @@ fn days(
     let address =
         |since: &str, until: &str| parameters.address(&[("since", Some(since)), ("until", Some(until))]);
     let bar = |(day, failed): (&DayCount, &DayCount)| {
-        Bar::of_day(day.date, day.artifacts, address).with_failures(failed.artifacts)
+        Bar::of_day(day.date, day.artifacts, &number(day.artifacts), address).with_failures(failed.artifacts)
     };
     let bars: Vec<Bar> = counted.iter().zip(&failed).map(bar).collect();
     let first = counted.first().map_or(last, |day| day.date);

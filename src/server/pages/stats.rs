@@ -6,6 +6,7 @@ use chrono::{Days, NaiveDate};
 use maud::{Markup, html};
 
 use super::parts::{self, Bar};
+use crate::artifact::ValueType;
 use crate::display::{counted, duration, size};
 use crate::server::address;
 use crate::server::text::{line, number, time};
@@ -48,7 +49,8 @@ fn recent(answer: &StatsAnswer) -> ArtifactFilter {
 
 /// Shows the runs of each model.
 fn models(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, PageError> {
-    let request = RunStatsRequest { filter: recent.clone(), ..RunStatsRequest::default() };
+    let prices = visit.prices.to_vec();
+    let request = RunStatsRequest { filter: recent.clone(), prices, ..RunStatsRequest::default() };
     let RunStatsAnswer { groups, total, without } = visit.run(&request)?;
     if groups.is_empty() {
         return Ok(html! {});
@@ -101,10 +103,53 @@ fn models(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, Pa
     })
 }
 
-/// Draws the failures and the tokens of the last days.
+/// A chart of the last days.
+struct DayChart {
+    title: &'static str,
+    /// The filter by errors of the list to which its days lead.
+    errors: Option<&'static str>,
+    value: fn(&RunTotals) -> u64,
+    /// Returns a value for people.
+    shown: fn(u64) -> String,
+}
+
+const CHARTS: [DayChart; 4] = [
+    DayChart {
+        title: "Failed runs by day",
+        errors: Some("yes"),
+        value: |totals| totals.failures,
+        shown: number,
+    },
+    DayChart {
+        title: "Tokens by day",
+        errors: None,
+        value: |totals| totals.tokens_input.unwrap_or(0).saturating_add(totals.tokens_output.unwrap_or(0)),
+        shown: number,
+    },
+    DayChart {
+        title: "Time that 95 of 100 runs did not exceed, by day",
+        errors: None,
+        value: |totals| totals.latency_p95_ms.and_then(|time| u64::try_from(time).ok()).unwrap_or(0),
+        shown: |time| i64::try_from(time).map(duration).unwrap_or_default(),
+    },
+    DayChart {
+        title: "Costs by day",
+        errors: None,
+        value: |totals| {
+            let cost = totals.cost_usd.and_then(|cost| ValueType::Amount.number(&cost.to_string()));
+            cost.and_then(|cost| u64::try_from(cost).ok()).unwrap_or(0)
+        },
+        shown: |cost| {
+            let amount = i64::try_from(cost).ok().and_then(|cost| ValueType::Amount.value(cost));
+            format!("{} USD", amount.unwrap_or_default())
+        },
+    },
+];
+
+/// Draws the failures, tokens, times and costs of the last days.
 fn activity(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, PageError> {
-    let request =
-        RunStatsRequest { filter: recent.clone(), by: RunGrouping::Day, ..RunStatsRequest::default() };
+    let prices = visit.prices.to_vec();
+    let request = RunStatsRequest { filter: recent.clone(), by: RunGrouping::Day, prices };
     let groups = visit.run(&request)?.groups;
     let by_day: BTreeMap<NaiveDate, &RunTotals> =
         groups.iter().filter_map(|group| Some((group.value.parse().ok()?, &group.totals))).collect();
@@ -114,12 +159,15 @@ fn activity(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, 
     let days = days.take_while(|date| last.is_some_and(|last| *date <= last));
     let days: Vec<(NaiveDate, &RunTotals)> =
         days.map(|date| (date, by_day.get(&date).copied().unwrap_or(&none))).collect();
-    let chart = |title: &str, errors: Option<&str>, value: fn(&RunTotals) -> u64| {
+    let chart = |DayChart { title, errors, value, shown }: &DayChart| {
         let address = |since: &str, until: &str| {
-            address::with_query("/", &[("since", Some(since)), ("until", Some(until)), ("errors", errors)])
+            address::with_query("/", &[("since", Some(since)), ("until", Some(until)), ("errors", *errors)])
         };
-        let bars: Vec<Bar> =
-            days.iter().map(|(date, totals)| Bar::of_day(*date, value(totals), address)).collect();
+        let bar = |(date, totals): &(NaiveDate, &RunTotals)| {
+            let value = value(totals);
+            Bar::of_day(*date, value, &shown(value), address)
+        };
+        let bars: Vec<Bar> = days.iter().map(bar).collect();
         html! {
             @if bars.iter().any(|bar| bar.value > 0) {
                 h3 { (title) }
@@ -131,10 +179,7 @@ fn activity(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, 
         @if let (Some((first, _)), Some((last, _))) = (days.first(), days.last()) {
             section {
                 h2 { "Days" }
-                (chart("Failed runs by day", Some("yes"), |totals| totals.failures))
-                (chart("Tokens by day", None, |totals| {
-                    totals.tokens_input.unwrap_or(0).saturating_add(totals.tokens_output.unwrap_or(0))
-                }))
+                @for one in &CHARTS { (chart(one)) }
                 p.faint { "Runs by the day of their creation in UTC, " (first) " to " (last) "." }
             }
         }
@@ -182,7 +227,7 @@ fn days(answer: &StatsAnswer) -> Markup {
         .take_while(|date| *date <= last.date)
         .map(|date| {
             let value = counts.next_if(|day| day.date == date).map_or(0, |day| day.artifacts);
-            Bar::of_day(date, value, |since, until| {
+            Bar::of_day(date, value, &number(value), |since, until| {
                 address::with_query("/artifacts", &[("since", Some(since)), ("until", Some(until))])
             })
         })
