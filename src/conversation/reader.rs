@@ -16,6 +16,7 @@ pub(crate) use super::providers::{AnsweredMessages, RequestedMessages};
 use super::response::{CallResponse, RetryHeaders};
 use crate::artifact::attribute::parse_count;
 use crate::artifact::{RepeatedElements, Timestamp};
+use crate::digest::Digest;
 use crate::json::members::word;
 use crate::json::{Object, Value};
 
@@ -32,6 +33,9 @@ pub struct ConversationCall {
     pub endpoint: String,
     /// The model that was asked.
     pub model: String,
+    /// The digest by which other artifacts with the same prompt are found, if it is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_hash: Option<Digest>,
     /// When it was asked, if recorded.
     pub requested_at: Option<Timestamp>,
     /// The time until all of the answer had arrived, in milliseconds, if recorded.
@@ -105,6 +109,7 @@ pub(crate) struct CallHead<'b> {
     pub(crate) provider: &'b str,
     pub(crate) endpoint: &'b str,
     pub(crate) model: &'b str,
+    pub(crate) prompt_hash: Option<Digest>,
     pub(crate) requested_at: Option<Timestamp>,
     pub(crate) duration_ms: Option<u64>,
     /// Why there is no answer, if the recorder states it.
@@ -288,6 +293,7 @@ impl ConversationReader {
             provider: head.provider.to_owned(),
             endpoint: head.endpoint.to_owned(),
             model: head.model.to_owned(),
+            prompt_hash: head.prompt_hash,
             requested_at: head.requested_at,
             duration_ms: head.duration_ms,
             repeated: repeated as u64,

@@ -220,6 +220,7 @@ fn conversation(mut calls: Vec<StoredCall>) -> Conversation {
             provider: &call.provider,
             endpoint: &call.endpoint,
             model: &call.request.model,
+            prompt_hash: None,
             requested_at: call.requested_at.map(Timestamp),
             duration_ms: call.latency_ms,
             error: failure.as_deref(),

@@ -13,6 +13,22 @@ after(() => browser.close());
 
 const visit = (page, path) => page.goto(new URL(path, BASE).href);
 
+test("several runs are labeled at once", async () => {
+  await watched(browser, {}, async (page) => {
+    await visit(page, "/");
+    const rows = page.locator("tbody input[name=run]");
+    const count = await rows.count();
+    for (const row of await rows.all()) await row.check();
+    await page.getByRole("button", { name: "Label selected" }).click();
+    await page.waitForURL(/annotate\?run=/);
+    await accessible(page, "label several");
+    await page.getByRole("textbox", { name: "Label" }).fill("batch=7");
+    await page.getByRole("textbox", { name: "Label" }).press("Enter");
+    await visit(page, "/?label=batch%3D7");
+    await found(page.locator("tbody input[name=run]"), count);
+  });
+});
+
 for (const options of [{ colorScheme: "light" }, { colorScheme: "dark", viewport: { width: 390, height: 800 }, javaScriptEnabled: false }]) {
   test(`an artifact is annotated in ${options.colorScheme} colours`, async () => {
     await watched(browser, options, async (page) => {

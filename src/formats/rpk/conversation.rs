@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::calls::{CallIds, StepCall};
+use super::calls::{self, CallIds, StepCall};
 use super::envelope::{at, step_type, steps, texts_at};
 use super::messages::{answered, asked};
 use super::pending_requests::RequestMatcher;
@@ -96,6 +96,7 @@ impl<'v> StepsOfRun<'v> {
                 .unwrap_or_default(),
             endpoint: texts_at(step, &[&["input", "path"], &["metadata", "path"]]).next().unwrap_or_default(),
             model: texts_at(step, MODELS).next().unwrap_or_default(),
+            prompt_hash: requests::prompt_hash(step).or_else(|| calls::prompts(step).pop()),
             requested_at: metrics::time(step).map(Timestamp),
             duration_ms: ending.and_then(metrics::duration).and_then(|number| u64::try_from(number).ok()),
             error,

@@ -10,6 +10,7 @@ use super::parts::duration;
 use super::selection::TranscriptSelection;
 use super::timeline::{self, TimelineItem};
 use crate::display::{self, counted};
+use crate::server::address;
 use crate::server::text::{line, number};
 use crate::vault::view::{
     Conversation, ConversationCall, ConversationMessage, ConversationThread, MessagePart, ViewAnswer,
@@ -103,6 +104,9 @@ impl CallsSection<'_> {
                     strong { (line(&call.model)) } " "
                     (measures(call)) " "
                     a.raw href=(raw) { "step " (call.step) }
+                    @if let Some(prompt) = call.prompt_hash.filter(|_| !self.selection.is_file) {
+                        a.raw href=(address::prompt(prompt)) title="answers to the same prompt" { "all answers" }
+                    }
                 }
                 (offered(call, previous))
                 @for (number, message) in call.messages.iter().enumerate() { (context.message(number, message)) }

@@ -130,7 +130,7 @@ fn listed(
         parts.facets = list.facets(visit)?;
     }
     parts.list = html! {
-        (selectable(&answer, parameters))
+        (selectable(&answer, parameters, visit.form_token.is_some()))
         @if answer.rows.is_empty() { (filters::near(visit, &request.filter)?) }
         (filters::pages(&parameters.after, answer.next.as_ref(), &|after| parameters.address(&[("after", after)])))
     };
@@ -138,12 +138,15 @@ fn listed(
 }
 
 /// Returns the rows in a form in which several can be chosen.
-fn selectable(answer: &ListAnswer, parameters: &Parameters) -> Markup {
+fn selectable(answer: &ListAnswer, parameters: &Parameters, can_write: bool) -> Markup {
     html! {
         form method="get" action="/diff" {
             (table(answer, Some(parameters)))
             @if answer.rows.len() > 1 {
-                p.actions { button { "Compare selected" } }
+                p.actions {
+                    button { "Compare selected" }
+                    @if can_write { " " button formaction=(address::ANNOTATE) { "Label selected" } }
+                }
             }
         }
     }

@@ -169,6 +169,7 @@ mod tests {
             provider: "openai".to_owned(),
             endpoint: "chat".to_owned(),
             model: "m".to_owned(),
+            prompt_hash: None,
             requested_at: None,
             duration_ms: None,
             repeated: 0,

@@ -86,7 +86,8 @@ fn read_session(
     let prompts = prompt_texts(snapshot, &digests, u64::MAX)?;
     let mut reader = ConversationReader::default();
     for exchange in exchanges {
-        let head = CallHead { step: exchange.index as u64, model, ..CallHead::default() };
+        let prompt_hash = exchange.prompts.last().copied();
+        let head = CallHead { step: exchange.index as u64, model, prompt_hash, ..CallHead::default() };
         let recorded = exchange.prompts.last().and_then(|digest| prompts.get(digest)?.text.as_deref());
         let read =
             recorded.and_then(|text| read_request(&reader::read(text.as_bytes(), &Limits::most()).ok()?));
@@ -181,6 +182,7 @@ impl<'r> PartReader<'r> {
                     provider: &request.provider,
                     endpoint: &request.endpoint,
                     model: model.unwrap_or(&request.endpoint),
+                    prompt_hash: Some(request.prompt),
                     error: Some(&reason),
                     ..CallHead::default()
                 };
@@ -205,6 +207,7 @@ impl<'r> PartReader<'r> {
             provider: &request.provider,
             endpoint: &request.endpoint,
             model,
+            prompt_hash: Some(request.prompt),
             requested_at: requested_at.map(Timestamp),
             duration_ms: *latency_ms,
             error: failure.as_deref().or((!has_answer).then_some(NOT_STORED)),

@@ -206,6 +206,36 @@ fn people_see_what_the_programs_of_clients_saw() {
 }
 
 #[test]
+fn questions_are_answered_with_few_clicks_or_one_command() {
+    let sandbox = Sandbox::at("2026-11-21T12:00:00Z");
+    sandbox.add(["run.rpk", "contract.yaml"].map(|name| repository("examples").join(name)));
+    sandbox.add([900, 901].map(|number| sandbox.write(&format!("{number}.rpk"), run(number, 4))));
+    let weather = weather();
+    record(&sandbox, &weather);
+    record(&sandbox, &weather);
+    let stdout = |arguments: &[&str], status: i32| sandbox.run(arguments).expect(status).stdout;
+    let failed = stdout(
+        &["list", "--errors", "--since", "2026-11-18", "--until", "2026-11-19", "--columns", "run_id,error"],
+        0,
+    );
+    assert!(failed.contains("nightly-900") && failed.contains("ticket 900 is locked"), "{failed}");
+    assert!(!failed.contains("run-triage-4711"), "{failed}");
+    let answers = stdout(&["find", "--prompt", "Which label fits ticket 900?", "--answers"], 0);
+    assert!(answers.contains("Ticket 900 is a bug."), "{answers}");
+    let changed = stdout(&["diff", "nightly-900", "nightly-901"], 1);
+    assert!(changed.contains("901"), "{changed}");
+    let used = stdout(&["list", "--tool", "tracker.label"], 0);
+    assert!(["nightly-900", "nightly-901", "run-triage-4711"].iter().all(|run| used.contains(run)), "{used}");
+    let audited = stdout(&["audit", "run-triage-4711"], 0);
+    assert!(audited.contains("clean"), "{audited}");
+    if !can_drive("questions") {
+        return;
+    }
+    let serving = Serving::start(&sandbox);
+    drive("questions.test.mjs", &format!("http://{}/", serving.address), &json!({"day": "2026-11-18"}));
+}
+
+#[test]
 fn people_can_annotate_artifacts_in_a_browser() {
     if !can_drive("forms") {
         return;
