@@ -27,6 +27,15 @@ impl<T> ParsedMember<T> {
             Self::Nothing | Self::Unreadable(_) => None,
         }
     }
+
+    /// Returns why the value is not valid, if it is not.
+    #[must_use]
+    pub fn unusable(&self) -> Option<&str> {
+        match self {
+            Self::Unreadable(reason) => Some(reason),
+            Self::Nothing | Self::Is(_) => None,
+        }
+    }
 }
 
 /// Returns the text for comparing a value with stated ones: strings in lower case, integers as their literals, other

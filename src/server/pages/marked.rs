@@ -113,7 +113,9 @@ fn add_parts(parts: &[MessagePart], texts: &mut Vec<MessageText>) {
             }
             MessagePart::ToolCall(MessageToolCall { name, arguments, result, .. }) => {
                 texts.push(MessageText::new("Tool", format!("{name} {}", readable(arguments))));
-                result.iter().for_each(|result| add_result(result, texts));
+                if let Some(result) = result {
+                    add_result(result, texts);
+                }
                 continue;
             }
             MessagePart::ToolResult(result) => {

@@ -61,38 +61,47 @@ fn shown_effect(effect: &Effect, step: &str) -> Markup {
 
 /// Describes what proves an effect.
 fn proof(evidence: Option<&Evidence>) -> Markup {
-    let Some(evidence) = evidence else {
-        return html! { span.caution { "never: it declares no evidence" } };
-    };
-    let proof = match (evidence.sort.as_str(), &evidence.success) {
-        ("range", _) => match &evidence.bounds {
-            ParsedMember::Is(bounds) => format!("is a number that is {bounds}"),
-            ParsedMember::Nothing => return never("the contract states no bounds"),
-            ParsedMember::Unreadable(why) => return never(why),
-        },
-        (_, ParsedMember::Unreadable(why)) => return never(why),
-        ("hash", ParsedMember::Is(values)) => format!("is the digest {}", values.join(" or ")),
-        ("hash", ParsedMember::Nothing) => "is the digest of known bytes".to_owned(),
-        (_, ParsedMember::Is(values)) => format!("is {}", values.join(" or ")),
-        (_, ParsedMember::Nothing) => format!("is {}", SUCCESS.join(" or ")),
+    let never = |why: &str| html! { span.caution { "never: " (long_line(why)) } };
+    let Some(evidence) = evidence else { return never("it declares no evidence") };
+    if let Some(why) = unusable(evidence) {
+        return never(why);
+    }
+    let proof = match (evidence.sort.as_str(), &evidence.bounds, evidence.success.value()) {
+        ("range", ParsedMember::Is(bounds), _) => format!("is a number that is {bounds}"),
+        ("range", ..) => return never("the contract states no bounds"),
+        ("hash", _, Some(values)) => format!("is the digest {}", values.join(" or ")),
+        ("hash", _, None) => "is the digest of known bytes".to_owned(),
+        (_, _, Some(values)) => format!("is {}", values.join(" or ")),
+        (_, _, None) => format!("is {}", SUCCESS.join(" or ")),
     };
     html! { (source(evidence)) " " (long_line(&proof)) }
 }
 
-fn never(why: &str) -> Markup {
-    html! { span.caution { "never: " (long_line(why)) } }
-}
-
-/// Describes what disproves an effect, beside values of another type.
+/// Describes what disproves an effect; `None` if nothing does.
 fn disproof(evidence: &Evidence) -> Option<Markup> {
-    let disproof = match (evidence.sort.as_str(), &evidence.success, &evidence.failure) {
-        ("range", ..) => "is outside".to_owned(),
-        ("hash", ..) => "is another digest than the expected one".to_owned(),
-        (_, ParsedMember::Is(_), _) => "is anything else".to_owned(),
-        (_, _, ParsedMember::Is(values)) => format!("is {}", values.join(" or ")),
-        _ => format!("is {}", FAILURE.join(" or ")),
+    let is_usable = unusable(evidence).is_none();
+    let disproof = match (evidence.sort.as_str(), evidence.success.value()) {
+        ("range", _) if evidence.bounds.value().is_some() => "is outside, or is no number".to_owned(),
+        ("range", _) => "is no number".to_owned(),
+        ("hash", _) => "is another digest than the expected one, or is no digest".to_owned(),
+        (_, _) if !is_usable => return None,
+        (_, Some(_)) => "is anything else".to_owned(),
+        (_, None) => {
+            let stated = evidence.failure.value().into_iter().flatten().map(String::as_str);
+            format!("is {}", stated.chain(FAILURE).collect::<Vec<_>>().join(" or "))
+        }
     };
     Some(html! { (source(evidence)) " " (long_line(&disproof)) })
+}
+
+/// Returns why a member of evidence that proves something cannot be used, if it cannot.
+fn unusable(evidence: &Evidence) -> Option<&str> {
+    let Evidence { sort, success, failure, bounds, .. } = evidence;
+    match sort.as_str() {
+        "range" => bounds.unusable(),
+        "hash" => success.unusable(),
+        _ => success.unusable().or_else(|| failure.unusable()),
+    }
 }
 
 /// Names the value of a result that is the evidence.

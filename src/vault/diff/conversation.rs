@@ -101,7 +101,9 @@ pub fn compare_prompts<'c>(conversations: &[&'c Conversation]) -> Vec<ComparedPr
     for (column, conversation) in conversations.iter().enumerate() {
         let new = |call: &'c ConversationCall| {
             let mut calls = vec![None; conversations.len()];
-            calls.get_mut(column).into_iter().for_each(|cell| *cell = Some(call));
+            if let Some(cell) = calls.get_mut(column) {
+                *cell = Some(call);
+            }
             PromptRow { digests: prompt_digests(call), calls }
         };
         rows = merge(rows, conversation.calls.iter().map(new).collect());

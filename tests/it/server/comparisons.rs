@@ -204,7 +204,6 @@ fn nothing_in_a_comparison_is_markup() {
         format!("/diff?run={one}&run={other}"),
         format!("/diff?run={other}&run={third}&all=true"),
         format!("/diff?run={third}&run={other}&run={one}"),
-        format!("/diff?run={one}&run={}", cores[0]),
         format!("/prompt/{prompt}"),
         format!("/artifact/{}", cores[1]),
     ];
