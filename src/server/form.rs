@@ -9,7 +9,7 @@ use std::io;
 
 use axum::extract::{Form, FromRequest, Request};
 use axum::http::header::{HOST, ORIGIN};
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::IntoResponse;
 
 /// Maximum size of a form in bytes: the longest note, with each of its bytes percent-encoded, and all artifacts that can be
@@ -56,7 +56,7 @@ impl FormToken {
 /// Returns whether a browser says that the request does not come from a page of this server. Other programs say nothing.
 pub(super) fn is_from_elsewhere(headers: &HeaderMap) -> bool {
     let is_own = |origin: &[u8]| {
-        let host = headers.get(HOST).map(|host| host.as_bytes());
+        let host = headers.get(HOST).map(HeaderValue::as_bytes);
         host.is_some_and(|host| origin.strip_prefix(b"http://") == Some(host))
     };
     let has_other_origin = headers.get_all(ORIGIN).iter().any(|origin| !is_own(origin.as_bytes()));
@@ -83,8 +83,6 @@ pub(super) async fn fields(request: Request) -> Result<Vec<(String, String)>, (S
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
-
     use super::*;
 
     #[test]

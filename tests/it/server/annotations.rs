@@ -26,6 +26,9 @@ pub(super) fn writable(sandbox: &Sandbox) -> Serving {
     Serving::start_with(command)
 }
 
+/// The headers and the body of a form, and the status of the response.
+type RefusedForm<'f> = (Vec<(&'f str, &'f str)>, String, u16);
+
 /// Sends a request with a body.
 fn send(serving: &Serving, path: &str, headers: &[(&str, &str)], body: &str) -> Response {
     let mut stream = TcpStream::connect(serving.address).unwrap();
@@ -49,7 +52,7 @@ fn submit(serving: &Serving, fields: &[(&str, &str)]) -> Response {
 }
 
 fn encoded(fields: &[(&str, &str)]) -> String {
-    let encode = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let encode = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<Vec<_>>().concat();
     let fields: Vec<String> =
         fields.iter().map(|(name, value)| format!("{name}={}", encode(value))).collect();
     fields.join("&")
@@ -129,7 +132,7 @@ fn forms_that_are_not_of_a_page_of_the_server_change_nothing() {
         (format!("http://127.0.0.1:{}", port ^ 1), format!("http://{elsewhere}"));
     let json = ("Content-Type", "application/json");
     let origin = |origin| [own_host, ("Origin", origin), FORM];
-    let refused: Vec<(Vec<(&str, &str)>, String, u16)> = vec![
+    let refused: Vec<RefusedForm<'_>> = vec![
         (vec![own_host, FORM], body(""), 403),
         (vec![own_host, FORM], body(&"0".repeat(token.len())), 403),
         (vec![own_host, FORM], body(&token[1..]), 403),
@@ -256,7 +259,7 @@ fn several_runs_are_labeled_at_once() {
     sandbox.run(["find", "--label", "suite"]).expect(1);
     assert_eq!(entries(&sandbox).len(), before + 2, "each is one change");
     serving.get("/annotate").expect(400);
-    let many: String = (0..101).map(|_| format!("run={run}&")).collect();
+    let many = format!("run={run}&").repeat(101);
     serving.get(&format!("/annotate?{many}")).expect(200);
     submit(&serving, &[("csrf", token), ("action", "set-note"), ("artifact", &"ab".repeat(32))]).expect(404);
 }
