@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::finish::{FinishError, FinishedRun, RunDestination};
 use super::recording::is_refused;
 use super::shared::GatewayEvent;
-use super::spool::{DAMAGED, LeftSpool, SpoolDirectory, UNSTORED};
+use super::spool::{self, DAMAGED, LeftSpool, SpoolDirectory, UNSTORED};
 use crate::calls::call::{CallRecord, StoredCall};
 use crate::calls::request_store::{RequestRestorer, RequestStore};
 use crate::calls::spool_file::{self, SpoolContent};
@@ -148,7 +148,7 @@ impl Recoverer<'_> {
     /// Stores a run that no process works on. A file with damaged lines is kept under another name.
     fn store(&self, path: PathBuf) -> Result<Recovered, FinishError> {
         let is_aside = self.directory.is_aside(&path);
-        let Some(left) = self.directory.left_behind(path)? else {
+        let Some(left) = spool::left_behind(path)? else {
             return Ok(Recovered { stored: None, kept: None });
         };
         let LeftSpool { spool, .. } = &left;

@@ -306,6 +306,7 @@ fn unused_recording(core_hash: CoreHash, recorded: &AnsweredCall) -> UnusedRecor
 
 #[cfg(test)]
 mod tests {
+    use super::super::spool;
     use super::*;
     use crate::calls::call::{CallOutcome, CompleteRequest};
     use crate::clock;
@@ -326,12 +327,11 @@ mod tests {
         // The labels are written again only if they have changed.
         assert_eq!(lines, [2, 4, 5, 7]);
         // While the process works on it, no other one does.
-        let other = SpoolDirectory::new(temporary.path().to_owned());
-        assert!(other.left_behind(path()).unwrap().is_none());
+        assert!(spool::left_behind(path()).unwrap().is_none());
         let path = path();
         // The process ends without finishing the run.
         drop((run, directory));
-        let content = other.left_behind(path).unwrap().unwrap().spool.read().unwrap();
+        let content = spool::left_behind(path).unwrap().unwrap().spool.read().unwrap();
         let labels = content.head.unwrap().labels;
         assert_eq!((labels["late"].as_str(), labels["job"].as_str()), ("no", "7"));
         assert_eq!(content.calls.len(), 4);

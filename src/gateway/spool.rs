@@ -107,31 +107,6 @@ impl SpoolDirectory {
         Ok(paths)
     }
 
-    /// Opens the file of a run that no process works on. Returns `None` if a process does, or has finished the run in the
-    /// meantime.
-    pub(super) fn left_behind(&self, path: PathBuf) -> io::Result<Option<LeftSpool>> {
-        let mut owner = None;
-        if path.extension().is_some_and(|ending| ending == ENDING) {
-            let owner_path = spool_file::owner_of(&path);
-            match options().open(&owner_path) {
-                Ok(file) if file.try_lock().is_ok() => owner = Some(file),
-                Ok(_) => return Ok(None),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(naming(&owner_path)(error)),
-            }
-        }
-        let file = match options().open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(naming(&path)(error)),
-        };
-        if file.try_lock().is_err() || !path.exists() {
-            return Ok(None);
-        }
-        let spool = Spool { path, length: 0, head: None, requests: RequestStore::default() };
-        Ok(Some(LeftSpool { spool, _locks: (owner, file) }))
-    }
-
     /// Removes the files that processes locked which have ended.
     pub(super) fn remove_owners(&self) -> io::Result<()> {
         for path in self.paths()? {
@@ -145,6 +120,31 @@ impl SpoolDirectory {
         }
         Ok(())
     }
+}
+
+/// Opens the file of a run that no process works on. Returns `None` if a process does, or has finished the run in the
+/// meantime.
+pub(super) fn left_behind(path: PathBuf) -> io::Result<Option<LeftSpool>> {
+    let mut owner = None;
+    if path.extension().is_some_and(|ending| ending == ENDING) {
+        let owner_path = spool_file::owner_of(&path);
+        match options().open(&owner_path) {
+            Ok(file) if file.try_lock().is_ok() => owner = Some(file),
+            Ok(_) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(naming(&owner_path)(error)),
+        }
+    }
+    let file = match options().open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(naming(&path)(error)),
+    };
+    if file.try_lock().is_err() || !path.exists() {
+        return Ok(None);
+    }
+    let spool = Spool { path, length: 0, head: None, requests: RequestStore::default() };
+    Ok(Some(LeftSpool { spool, _locks: (owner, file) }))
 }
 
 /// The file of a run that no process works on, locked.
