@@ -546,6 +546,7 @@ impl Conversation {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::{Value as Json, json};
 
     use super::*;
@@ -823,35 +824,61 @@ mod tests {
         LISTS.iter().find_map(|name| Some((*name, body[name].as_array()?.as_slice()))).unwrap_or(("", &[]))
     }
 
+    /// Reads calls of which each states what it repeats of the one before it. Returns the conversation, and the number of
+    /// requests that were decoded without that.
+    fn continued(calls: &[(Json, CallResponse)]) -> (Conversation, usize) {
+        let mut reader = ConversationReader::default();
+        let mut shortened = 0;
+        for (step, (body, answer)) in calls.iter().enumerate() {
+            let (name, elements) = list(body);
+            let before = step.checked_sub(1).map(|index| (index, list(&calls[index].0).1));
+            let before = before.filter(|(_, before)| !before.is_empty() && elements.starts_with(before));
+            let repeated =
+                before.map(|(index, before)| RepeatedElements { index, name, count: before.len() });
+            let text = body.to_string();
+            let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
+            let request = RequestBody { body: &value, repeated };
+            shortened += usize::from(reader.continued(request).is_some());
+            let step = step as u64;
+            let head = CallHead { step, provider: "p", endpoint: "e", model: "m", ..CallHead::default() };
+            reader.add(&CallBodies { head, request: Some(request), answer: Some(answer) });
+        }
+        (reader.finish(), shortened)
+    }
+
     #[test]
     fn requests_that_state_what_they_repeat_are_decoded_as_others() {
-        let mut continued = Vec::new();
+        let mut shortened = Vec::new();
         for (name, calls) in weather() {
-            let expected = conversation(&calls);
-            let mut conversation = ConversationReader::default();
-            let mut earlier: Option<&Json> = None;
-            for (step, (body, answer)) in (0..).zip(&calls) {
-                let (list_name, elements) = list(body);
-                let before = earlier.map(|body| list(body).1).unwrap_or_default();
-                let repeated = (!before.is_empty() && elements.starts_with(before))
-                    .then(|| RepeatedElements { index: step - 1, name: list_name, count: before.len() });
-                let text = body.to_string();
-                let value = reader::read(text.as_bytes(), &Limits::default()).unwrap();
-                let request = RequestBody { body: &value, repeated };
-                continued.extend(conversation.continued(request).map(|_| name));
-                let head = CallHead {
-                    step: step as u64,
-                    provider: "p",
-                    endpoint: "e",
-                    model: "m",
-                    ..CallHead::default()
-                };
-                conversation.add(&CallBodies { head, request: Some(request), answer: Some(answer) });
-                earlier = Some(body);
-            }
-            assert_eq!(conversation.finish(), expected, "{name}");
+            let (read, count) = continued(&calls);
+            assert_eq!(read, conversation(&calls), "{name}");
+            shortened.extend((count > 0).then_some(name));
         }
-        assert_eq!(continued, [""]);
+        assert_eq!(shortened, ["chat", "streamed chat", "gemini", "converse", "ollama", "cohere"]);
+    }
+
+    proptest! {
+        #[test]
+        fn histories_are_read_whatever_they_state_of_what_they_repeat(
+            steps in proptest::collection::vec((0..4_usize, 0..3_usize, any::<bool>()), 1..12),
+        ) {
+            let mut messages: Vec<Json> = Vec::new();
+            let mut calls = Vec::new();
+            for (step, (role, count, is_repeated)) in steps.into_iter().enumerate() {
+                if role == 0 {
+                    messages.clear();
+                }
+                if let Some(said) = calls.last().filter(|_| !messages.is_empty()).map(|_| step - 1) {
+                    let mark = if is_repeated { "" } else { "!" };
+                    messages.push(json!({"role": "assistant", "content": format!("answer {said}{mark}")}));
+                }
+                let role = ["user", "system", "user", "tool"][role];
+                messages.extend((0..count).map(|number| json!({"role": role, "content": format!("{step} {number}")})));
+                let message = json!({"role": "assistant", "content": format!("answer {step}")});
+                calls.push((json!({"messages": messages}), said(&json!({"choices": [{"message": message}]}))));
+            }
+            prop_assert_eq!(continued(&calls).0, conversation(&calls));
+        }
     }
 
     #[test]

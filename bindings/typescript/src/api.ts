@@ -501,6 +501,8 @@ export interface ConversationCall {
   model: string;
   /** The parameters of the request, as JSON, by name. */
   parameters: Record<string, string>;
+  /** The digest by which other artifacts with the same prompt are found, if it is recorded. */
+  prompt_hash?: Digest | null;
   /** The provider of the model. */
   provider: string;
   /** Number of messages of the request that are those of the earlier calls of its thread. */
@@ -849,6 +851,32 @@ export interface ExtensionSummary {
   length?: number | null;
   /** The unit of the length, such as `record`. */
   unit: string;
+}
+
+/** The number of runs that match a filter. */
+export interface FacetsAnswer {
+  /** The counts of the runs; missing if there are more recordings than the request permits. */
+  counts?: RunCounts | null;
+  /** Number of recordings: a run can have several. */
+  recordings: number;
+}
+
+/**
+ * A request for the number of runs that match a filter, and for the most frequent values of some attributes and of labels
+ * among them. Recordings that have the same run id, or refer to it, are one run.
+ */
+export interface FacetsRequest {
+  /** The names of the attributes whose values are counted. */
+  attributes?: Array<string>;
+  /** What the recordings must match. If it names no kinds, they are all that record what an agent or a model did. */
+  filter?: ArtifactFilter;
+  /** Maximum number of values of each attribute, and of labels; unlimited if there is none. */
+  limit?: number | null;
+  /**
+   * If more recordings match, their runs are not counted, which takes long: the answer then has the number of recordings
+   * alone.
+   */
+  max_recordings?: number | null;
 }
 
 /** A matching passage of a field. */
@@ -2449,6 +2477,23 @@ export interface RunAudit {
   run_id?: string | null;
 }
 
+/** The number of runs that match a filter. Recordings that have the same name, or refer to others by it, are one run. */
+export interface RunCounts {
+  /**
+   * The most frequent values of the requested attributes: by name, each with the most runs first. A run with several
+   * values counts for each.
+   */
+  attributes: Array<RunValueCount>;
+  /** Number of runs with errors. */
+  failures: number;
+  /** The most frequent labels, most runs first. */
+  labels: Array<RunValueCount>;
+  /** Number of runs. */
+  runs: number;
+  /** Number of runs with a recording that states that there were none. */
+  successes: number;
+}
+
 /** The runs with one value. A run with several values is in the group of each. */
 export type RunGroup = RunTotals & {
   /** The value. */
@@ -2509,6 +2554,16 @@ export interface RunTotals {
   tokens_input?: number | null;
   /** Number of output tokens. */
   tokens_output?: number | null;
+}
+
+/** The number of runs with a value. */
+export interface RunValueCount {
+  /** The name of the attribute, or the key of the label. */
+  name: string;
+  /** Number of runs. */
+  runs: number;
+  /** The value. */
+  value: string;
 }
 
 /** Matching passages. */
@@ -2795,6 +2850,59 @@ export interface TombstonesRequest {
   limit?: number | null;
 }
 
+/** The calls so far of a run that is not finished. */
+export interface UnfinishedConversationAnswer {
+  /** Its calls, in the order of their requests. The step of each is its number in the run. */
+  conversation: Conversation;
+  /** The run; `None` if none that is not finished has the id or the name. */
+  run?: UnfinishedRun | null;
+}
+
+/** A request for the calls so far of a run that is not finished. */
+export interface UnfinishedConversationRequest {
+  /** The directory with the calls of runs; the one beside the vault if none is given. */
+  directory?: string | null;
+  /** The id of the run, or its name; the run that began last if none is given. */
+  run?: string | null;
+}
+
+/** A run that is not finished. */
+export interface UnfinishedRun {
+  /** Number of calls that have ended. */
+  calls: number;
+  /** Number of calls without a complete answer, or with an error status. */
+  failed: number;
+  /** The labels that its artifacts will have, by key. */
+  labels: Record<string, string>;
+  /** When its last call was made. */
+  last_call_at?: Timestamp | null;
+  /** The models that were asked, sorted. */
+  models: Array<string>;
+  /** The name that a client gave it. */
+  name?: string | null;
+  /** Its id, which its artifacts will have. */
+  run_id: string;
+  /** When it began. */
+  started_at?: Timestamp | null;
+  /** Whether a process records it. */
+  state: UnfinishedRunState;
+}
+
+/** The state of a run that is not finished. */
+export type UnfinishedRunState = "recording" | "interrupted";
+
+/** The runs that are not finished. */
+export interface UnfinishedRunsAnswer {
+  /** The runs, latest begun first. A run is one of them once its first call has ended. */
+  runs: Array<UnfinishedRun>;
+}
+
+/** A request for the runs that are not finished. */
+export interface UnfinishedRunsRequest {
+  /** The directory with their calls; the one beside the vault if none is given. */
+  directory?: string | null;
+}
+
 /** A request to remove the pin of an artifact. */
 export interface UnpinRequest {
   /** The artifact. */
@@ -3048,6 +3156,8 @@ export interface Operations {
   "digests": { request: DigestsRequest; answer: DigestsAnswer };
   /** Remove the search index. */
   "drop-search-index": { request: DropSearchIndexRequest; answer: DropSearchIndexAnswer };
+  /** Count runs by the most frequent values of attributes and labels. */
+  "facets": { request: FacetsRequest; answer: FacetsAnswer };
   /** Find artifacts by kind, mention, attribute, signature, note, tag or time. */
   "find": { request: FindRequest; answer: FindAnswer };
   /** Apply a retention policy. */
@@ -3124,6 +3234,10 @@ export interface Operations {
   "tags": { request: TagsRequest; answer: TagsAnswer };
   /** List removed artifacts. */
   "tombstones": { request: TombstonesRequest; answer: TombstonesAnswer };
+  /** Read the calls so far of a run that is being recorded. */
+  "unfinished-conversation": { request: UnfinishedConversationRequest; answer: UnfinishedConversationAnswer };
+  /** List the runs that are being recorded. */
+  "unfinished-runs": { request: UnfinishedRunsRequest; answer: UnfinishedRunsAnswer };
   /** Unpin an artifact. */
   "unpin": { request: UnpinRequest; answer: AnnotateAnswer };
   /** List references to missing artifacts. */

@@ -142,10 +142,10 @@ fn selectable(answer: &ListAnswer, parameters: &Parameters, can_write: bool) -> 
     html! {
         form method="get" action="/diff" {
             (table(answer, Some(parameters)))
-            @if answer.rows.len() > 1 {
-                p.actions {
-                    button { "Compare selected" }
-                    @if can_write { " " button formaction=(address::ANNOTATE) { "Label selected" } }
+            p.actions {
+                @if answer.rows.len() > 1 { button { "Compare selected" } " " }
+                @if can_write && !answer.rows.is_empty() {
+                    button formaction=(address::ANNOTATE) { "Label selected" }
                 }
             }
         }

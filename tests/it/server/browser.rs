@@ -215,7 +215,18 @@ fn questions_are_answered_with_few_clicks_or_one_command() {
     record(&sandbox, &weather);
     let stdout = |arguments: &[&str], status: i32| sandbox.run(arguments).expect(status).stdout;
     let failed = stdout(
-        &["list", "--errors", "--since", "2026-11-18", "--until", "2026-11-19", "--columns", "run_id,error"],
+        &[
+            "list",
+            "--has-error",
+            "--by",
+            "created",
+            "--since",
+            "2026-11-18",
+            "--until",
+            "2026-11-19",
+            "--columns",
+            "run_id,error",
+        ],
         0,
     );
     assert!(failed.contains("nightly-900") && failed.contains("ticket 900 is locked"), "{failed}");

@@ -72,6 +72,10 @@ class Operations(ABC):
         """Remove the search index."""
 
     @overload
+    def run(self, name: Literal['facets'], request: t.FacetsRequest) -> t.FacetsAnswer:
+        """Count runs by the most frequent values of attributes and labels."""
+
+    @overload
     def run(self, name: Literal['find'], request: t.FindRequest) -> t.FindAnswer:
         """Find artifacts by kind, mention, attribute, signature, note, tag or time."""
 
@@ -222,6 +226,14 @@ class Operations(ABC):
     @overload
     def run(self, name: Literal['tombstones'], request: t.TombstonesRequest) -> t.TombstonesAnswer:
         """List removed artifacts."""
+
+    @overload
+    def run(self, name: Literal['unfinished-conversation'], request: t.UnfinishedConversationRequest) -> t.UnfinishedConversationAnswer:
+        """Read the calls so far of a run that is being recorded."""
+
+    @overload
+    def run(self, name: Literal['unfinished-runs'], request: t.UnfinishedRunsRequest) -> t.UnfinishedRunsAnswer:
+        """List the runs that are being recorded."""
 
     @overload
     def run(self, name: Literal['unpin'], request: t.UnpinRequest) -> t.AnnotateAnswer:

@@ -617,6 +617,8 @@ class ConversationCall(TypedDict):
     """The model that was asked."""
     parameters: dict[str, str]
     """The parameters of the request, as JSON, by name."""
+    prompt_hash: NotRequired[Digest | None]
+    """The digest by which other artifacts with the same prompt are found, if it is recorded."""
     provider: str
     """The provider of the model."""
     repeated: int
@@ -957,6 +959,28 @@ class ExtensionSummary(TypedDict):
     """Its length, if it is known."""
     unit: str
     """The unit of the length, such as `record`."""
+
+
+class FacetsAnswer(TypedDict):
+    """The number of runs that match a filter."""
+
+    counts: NotRequired[RunCounts | None]
+    """The counts of the runs; missing if there are more recordings than the request permits."""
+    recordings: int
+    """Number of recordings: a run can have several."""
+
+
+class FacetsRequest(TypedDict):
+    """A request for the number of runs that match a filter, and for the most frequent values of some attributes and of labels among them. Recordings that have the same run id, or refer to it, are one run."""
+
+    attributes: NotRequired[list[str]]
+    """The names of the attributes whose values are counted."""
+    filter: NotRequired[ArtifactFilter]
+    """What the recordings must match. If it names no kinds, they are all that record what an agent or a model did."""
+    limit: NotRequired[int | None]
+    """Maximum number of values of each attribute, and of labels; unlimited if there is none."""
+    max_recordings: NotRequired[int | None]
+    """If more recordings match, their runs are not counted, which takes long: the answer then has the number of recordings alone."""
 
 
 class FieldMatch0(TypedDict):
@@ -2931,6 +2955,21 @@ class RunAudit(TypedDict):
     """The id that it states, if it states one."""
 
 
+class RunCounts(TypedDict):
+    """The number of runs that match a filter. Recordings that have the same name, or refer to others by it, are one run."""
+
+    attributes: list[RunValueCount]
+    """The most frequent values of the requested attributes: by name, each with the most runs first. A run with several values counts for each."""
+    failures: int
+    """Number of runs with errors."""
+    labels: list[RunValueCount]
+    """The most frequent labels, most runs first."""
+    runs: int
+    """Number of runs."""
+    successes: int
+    """Number of runs with a recording that states that there were none."""
+
+
 class RunGroup(TypedDict):
     """The runs with one value. A run with several values is in the group of each."""
 
@@ -3017,6 +3056,17 @@ class RunTotals(TypedDict):
     """Number of input tokens."""
     tokens_output: NotRequired[int | None]
     """Number of output tokens."""
+
+
+class RunValueCount(TypedDict):
+    """The number of runs with a value."""
+
+    name: str
+    """The name of the attribute, or the key of the label."""
+    runs: int
+    """Number of runs."""
+    value: str
+    """The value."""
 
 
 class SearchAnswer(TypedDict):
@@ -3313,6 +3363,61 @@ class TombstonesRequest(TypedDict):
     """The id of a kind: only artifacts of this kind."""
     limit: NotRequired[int | None]
     """Maximum number of artifacts; unlimited if there is none."""
+
+
+class UnfinishedConversationAnswer(TypedDict):
+    """The calls so far of a run that is not finished."""
+
+    conversation: Conversation
+    """Its calls, in the order of their requests. The step of each is its number in the run."""
+    run: NotRequired[UnfinishedRun | None]
+    """The run; `None` if none that is not finished has the id or the name."""
+
+
+class UnfinishedConversationRequest(TypedDict):
+    """A request for the calls so far of a run that is not finished."""
+
+    directory: NotRequired[str | None]
+    """The directory with the calls of runs; the one beside the vault if none is given."""
+    run: NotRequired[str | None]
+    """The id of the run, or its name; the run that began last if none is given."""
+
+
+class UnfinishedRun(TypedDict):
+    """A run that is not finished."""
+
+    calls: int
+    """Number of calls that have ended."""
+    failed: int
+    """Number of calls without a complete answer, or with an error status."""
+    labels: dict[str, str]
+    """The labels that its artifacts will have, by key."""
+    last_call_at: NotRequired[Timestamp | None]
+    """When its last call was made."""
+    models: list[str]
+    """The models that were asked, sorted."""
+    name: NotRequired[str | None]
+    """The name that a client gave it."""
+    run_id: str
+    """Its id, which its artifacts will have."""
+    started_at: NotRequired[Timestamp | None]
+    """When it began."""
+    state: UnfinishedRunState
+    """Whether a process records it."""
+
+
+class UnfinishedRunsAnswer(TypedDict):
+    """The runs that are not finished."""
+
+    runs: list[UnfinishedRun]
+    """The runs, latest begun first. A run is one of them once its first call has ended."""
+
+
+class UnfinishedRunsRequest(TypedDict):
+    """A request for the runs that are not finished."""
+
+    directory: NotRequired[str | None]
+    """The directory with their calls; the one beside the vault if none is given."""
 
 
 class UnpinRequest(TypedDict):
@@ -3709,6 +3814,10 @@ TimeBasis: TypeAlias = Literal['first-seen', 'last-seen', 'created', 'finished']
 
 # A time in UTC with milliseconds, as RFC 3339.
 Timestamp: TypeAlias = str
+
+
+# The state of a run that is not finished.
+UnfinishedRunState: TypeAlias = Literal['recording', 'interrupted']
 
 
 # An amount of US dollars.
