@@ -66,5 +66,6 @@ question("which runs used a tool", async (page, click) => {
 question("who governs a run, and whether it fulfils its contract", async (page, click) => {
   await click(row(page, "run-triage-4711").locator("a.hash").first());
   await page.getByRole("heading", { name: /^Audit against contract/ }).waitFor();
-  await page.getByRole("cell", { name: "clean" }).waitFor();
+  await page.getByRole("cell", { name: "2 effects not verified" }).waitFor();
+  await page.getByRole("link", { name: "inconclusive" }).waitFor();
 });

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::marked::{self, MarkedTexts, MessageText};
-use super::message::CallContext;
+use super::message::{CallContext, author};
 use super::selection::TranscriptSelection;
 use crate::digest::CoreHash;
 use crate::display::counted;
@@ -186,7 +186,10 @@ fn side(
     let Some(message) = message else {
         return html! { div { p.role { span.author { (label) } } p.faint { "It does not have this message." } } };
     };
-    let (class, author) = marked::author(message.content);
+    let (class, author) = match message.content {
+        ComparedContent::Message(said) => author(said.role),
+        ComparedContent::Error(_) => ("error", "Error"),
+    };
     html! {
         div class=(format!("message {class}")) {
             p.role {

@@ -7,7 +7,7 @@ use crate::json::pretty::TruncatedText;
 use crate::json::reader::{self, Limits};
 use crate::server::text::{block, excerpt};
 use crate::vault::diff::{ComparedContent, TextDiffSpan, words};
-use crate::vault::view::{ConversationMessage, MessagePart, MessageRole, MessageToolCall, MessageToolResult};
+use crate::vault::view::{MessagePart, MessageToolCall, MessageToolResult};
 
 /// Maximum number of bytes of two texts that are compared by words.
 const WORDS: usize = 20_000;
@@ -78,19 +78,6 @@ pub(super) fn texts(content: ComparedContent<'_>) -> Vec<MessageText> {
         ComparedContent::Error(error) => texts.push(MessageText::new("Error", readable(error))),
     }
     texts
-}
-
-/// Returns who says a message, with the class of its author in the style sheet.
-pub(super) fn author(content: ComparedContent<'_>) -> (&'static str, &'static str) {
-    match content {
-        ComparedContent::Error(_) => ("error", "Error"),
-        ComparedContent::Message(ConversationMessage { role, .. }) => match role {
-            MessageRole::System => ("system", "System"),
-            MessageRole::User => ("user", "User"),
-            MessageRole::Assistant => ("assistant", "Assistant"),
-            MessageRole::Tool => ("results", "Tool"),
-        },
-    }
 }
 
 impl MessageText {

@@ -67,12 +67,7 @@ impl CallContext<'_> {
     /// Returns a message, which has this number in its call.
     pub(super) fn message(&self, number: usize, message: &ConversationMessage) -> Markup {
         let id = format!("step-{}-{number}", self.step);
-        let (class, name) = match message.role {
-            MessageRole::System => ("system", "System"),
-            MessageRole::User => ("user", "User"),
-            MessageRole::Assistant => ("assistant", "Assistant"),
-            MessageRole::Tool => ("results", "Tool"),
-        };
+        let (class, name) = author(message.role);
         let limit = FoldLimit::for_role(message.role);
         html! {
             div class=(format!("message {class}")) id=(id) {
@@ -208,6 +203,16 @@ impl CallContext<'_> {
                 }
             }
         }
+    }
+}
+
+/// Returns the class of an author in the style sheet, and its name.
+pub(super) fn author(role: MessageRole) -> (&'static str, &'static str) {
+    match role {
+        MessageRole::System => ("system", "System"),
+        MessageRole::User => ("user", "User"),
+        MessageRole::Assistant => ("assistant", "Assistant"),
+        MessageRole::Tool => ("results", "Tool"),
     }
 }
 

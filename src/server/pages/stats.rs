@@ -127,7 +127,7 @@ const CHARTS: [DayChart; 4] = [
         shown: number,
     },
     DayChart {
-        title: "Time that 95 of 100 runs did not exceed, by day",
+        title: "Latency by day, 95th percentile of runs",
         errors: None,
         value: |totals| totals.latency_p95_ms.and_then(|time| u64::try_from(time).ok()).unwrap_or(0),
         shown: |time| i64::try_from(time).map(duration).unwrap_or_default(),
