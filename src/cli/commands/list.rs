@@ -11,7 +11,7 @@ use runvault::formats;
 use runvault::storage::TimeBasis;
 use runvault::vault::columns::{ArtifactColumn, ColumnContext};
 use runvault::vault::details::Detail;
-use runvault::vault::find::FindOrder;
+use runvault::vault::find::{ArtifactFilter, FindOrder};
 use runvault::vault::list::{ListAnswer, ListRequest, ListRow};
 use runvault::vault::run_stats::RunStatsRequest;
 use runvault::vault::unfinished::{UnfinishedRun, UnfinishedRunsRequest};
@@ -97,7 +97,7 @@ impl Args {
         };
         let request = self.request(&vault, &columns)?;
         let answer = vault.run(&request)?;
-        let unfinished = self.unfinished(args, &vault)?;
+        let unfinished = self.unfinished(args, &vault, &request.filter)?;
         let is_empty = answer.rows.is_empty() && unfinished.is_empty();
         self.write(&answer, &unfinished, columns)?;
         if is_empty {
@@ -107,9 +107,13 @@ impl Args {
     }
 
     /// Returns the runs that are not finished, which no condition selects, and of which only the default columns are known.
-    fn unfinished(&self, args: &VaultArgs, vault: &Vault) -> Result<Vec<UnfinishedRun>, CommandError> {
-        let is_selective = !self.what.filter(vault, &self.conditions)?.is_any();
-        if is_selective
+    fn unfinished(
+        &self,
+        args: &VaultArgs,
+        vault: &Vault,
+        filter: &ArtifactFilter,
+    ) -> Result<Vec<UnfinishedRun>, CommandError> {
+        if !filter.is_any()
             || self.flat
             || self.format.is_some()
             || !self.columns.is_empty()
