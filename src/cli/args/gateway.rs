@@ -12,7 +12,6 @@ use runvault::gateway::{GatewayEvent, GatewayMode, GatewayOptions, Pace, ReplayS
 
 use super::bounds::length;
 use super::choice::{Choice, one_of};
-use super::environment;
 use super::inputs::{self, SecretArgs};
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::label::LabelArgs;
@@ -99,7 +98,7 @@ impl GatewayArgs {
     pub(crate) fn options(&self, args: &VaultArgs, vault: &Vault) -> Result<GatewayOptions, CommandError> {
         let spool = match &self.spool {
             Some(directory) => directory.clone(),
-            None => default_spool(args)?,
+            None => args.recordings()?,
         };
         let mut options = GatewayOptions::new(self.mode(), &spool);
         options.source = self.source(vault)?;
@@ -132,15 +131,6 @@ impl GatewayArgs {
 
 fn upstream(text: &str) -> Result<Upstream, String> {
     Upstream::parse(text).map_err(|error| error.to_string())
-}
-
-/// Returns the directory beside the vault, or in the user's data directory for a database.
-pub(crate) fn default_spool(args: &VaultArgs) -> Result<PathBuf, CommandError> {
-    let path = args.path()?;
-    match Vault::recordings_beside(&path) {
-        Some(directory) => Ok(directory),
-        None => Ok(environment::default_path()?.with_file_name("gateway")),
-    }
 }
 
 /// Prints what a gateway reports.

@@ -45,6 +45,15 @@ impl VaultArgs {
         }
     }
 
+    /// Returns the directory with the calls of runs that are not finished: beside the vault, or in the user's data directory
+    /// for a database.
+    pub(crate) fn recordings(&self) -> Result<PathBuf, CommandError> {
+        match Vault::recordings_beside(&self.path()?) {
+            Some(directory) => Ok(directory),
+            None => Ok(environment::default_path()?.with_file_name("gateway")),
+        }
+    }
+
     /// Returns the name that the journal records.
     pub(crate) fn actor(&self) -> Result<Actor, CommandError> {
         actor(self.actor.as_deref())

@@ -10,7 +10,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use runvault::display::{counted, escaped};
 use runvault::gateway::{Gateway, Recovery, UnstoredRun, base_url_variables, recover_runs, unstored_runs};
 
-use crate::cli::args::gateway::{GatewayArgs, default_spool};
+use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::help;
 use crate::cli::args::inputs::SecretArgs;
 use crate::cli::args::vault::{CreateArgs, VaultArgs};
@@ -203,6 +203,6 @@ struct SpoolArgs {
 impl SpoolArgs {
     /// Returns the directory.
     fn directory(&self, args: &VaultArgs) -> Result<PathBuf, CommandError> {
-        self.spool.clone().map_or_else(|| default_spool(args), Ok)
+        self.spool.clone().map_or_else(|| args.recordings(), Ok)
     }
 }

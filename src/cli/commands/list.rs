@@ -18,7 +18,6 @@ use runvault::vault::unfinished::{UnfinishedRun, UnfinishedRunsRequest};
 
 use super::find::conditions::KindFilterArgs;
 use crate::cli::args::completing::CandidateSource;
-use crate::cli::args::gateway::default_spool;
 use crate::cli::args::grouping::{self, RunGroupingArg};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::args::{attribute, help, settings};
@@ -121,7 +120,7 @@ impl Args {
         {
             return Ok(Vec::new());
         }
-        let directory = Some(default_spool(args)?);
+        let directory = Some(args.recordings()?);
         Ok(vault.run(&UnfinishedRunsRequest { directory })?.runs)
     }
 

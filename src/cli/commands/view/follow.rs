@@ -17,7 +17,6 @@ use runvault::vault::view::{Conversation, ViewRequest};
 use super::conversation;
 use super::printer::{ROLE_WIDTH, TranscriptPrinter};
 use super::show;
-use crate::cli::args::gateway::default_spool;
 use crate::cli::args::hash::ArtifactArg;
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::CommandError;
@@ -42,7 +41,7 @@ impl<'v> UnfinishedRunPrinter<'v> {
         hash: &ArtifactArg,
         full: bool,
     ) -> Result<Self, CommandError> {
-        let (directory, run) = (Some(default_spool(args)?), hash.name().map(str::to_owned));
+        let (directory, run) = (Some(args.recordings()?), hash.name().map(str::to_owned));
         Ok(Self { vault, request: UnfinishedConversationRequest { directory, run }, full })
     }
 
