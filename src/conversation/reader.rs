@@ -406,7 +406,7 @@ struct KeyedRequest {
 }
 
 /// Members of bodies with lists of messages.
-const LISTS: [&str; 3] = ["messages", "input", "contents"];
+pub(crate) const LISTS: [&str; 3] = ["messages", "input", "contents"];
 
 impl KeyedRequest {
     fn new(request: RequestedMessages) -> Self {
@@ -439,7 +439,7 @@ impl KeyedRequest {
         known: &[i64],
     ) -> Option<Self> {
         let rest = body.get(repeated.name)?.as_array()?.get(repeated.count..)?;
-        // These would be told from instructions that are not in the list by nothing.
+        // Instructions among them could not be told from those that are not in the list.
         if rest.is_empty() || rest.iter().any(is_instruction) || earlier.instructions == known.len() {
             return None;
         }

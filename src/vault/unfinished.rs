@@ -211,9 +211,10 @@ fn conversation(mut calls: Vec<StoredCall>) -> Conversation {
     for call in &calls {
         let payload = restorer.payload(call.number);
         let request = payload.as_deref().map(RequestBody::new);
-        let failure = match &call.outcome {
-            CallOutcome::Answered(answer) => answer.failure().map(|failure| failure.to_string()),
-            CallOutcome::Failed { reason, .. } => Some(reason.clone()),
+        // Whether an answer is a failure is found out when it is read.
+        let error = match &call.outcome {
+            CallOutcome::Answered(_) => None,
+            CallOutcome::Failed { reason, .. } => Some(reason.as_str()),
         };
         let head = CallHead {
             step: call.number,
@@ -223,7 +224,7 @@ fn conversation(mut calls: Vec<StoredCall>) -> Conversation {
             prompt_hash: None,
             requested_at: call.requested_at.map(Timestamp),
             duration_ms: call.latency_ms,
-            error: failure.as_deref(),
+            error,
         };
         reader.add(&CallBodies { head, request, answer: call.answer() });
     }

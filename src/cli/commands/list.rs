@@ -120,7 +120,8 @@ impl Args {
         {
             return Ok(Vec::new());
         }
-        let directory = Some(args.recordings()?);
+        // Without the directory of a user, there is none with runs of a database.
+        let directory = args.recordings().ok();
         Ok(vault.run(&UnfinishedRunsRequest { directory })?.runs)
     }
 

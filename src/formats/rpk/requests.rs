@@ -9,6 +9,7 @@ use std::rc::Rc;
 use super::envelope::{at, step_type, steps};
 use super::messages::assembled_text;
 use crate::artifact::{RecordedRequest, RepeatedElements, RequestVisitor};
+use crate::conversation::reader::LISTS;
 use crate::digest::Digest;
 use crate::json::canonical::rfc8785;
 use crate::json::reader::{self, Limits, ReadError};
@@ -152,7 +153,7 @@ fn completed_texts(steps: &[Value<'_>]) -> HashMap<usize, Value<'static>> {
                 completed.insert(index, rest);
             }
         }
-        let Some(payload) = restorer.payload(index, step) else { continue };
+        let Some(RestoredPayload { payload, .. }) = restorer.payload(index, step) else { continue };
         let Some(rest) = left.checked_sub(splice::weight(&payload)) else { break };
         left = rest;
     }
@@ -163,8 +164,7 @@ fn completed_texts(steps: &[Value<'_>]) -> HashMap<usize, Value<'static>> {
 pub(super) fn visit(steps: &[Value<'_>], visit: &mut RequestVisitor<'_>) {
     let mut restorer = Restorer::new(steps);
     for (index, step) in steps.iter().enumerate().filter(|(_, step)| step_type(step) == "model.request") {
-        let repeated = restorer.repeated(step);
-        let Some(payload) = restorer.payload(index, step) else { continue };
+        let Some(RestoredPayload { payload, repeated }) = restorer.payload(index, step) else { continue };
         let stated = at(step, &["input", "prompt"]).and_then(Value::as_str);
         let prompt = restorer.prompt(index, step, &payload);
         let prompt_hash = prompt_hash(step).or(stated.map(|text| Digest::from_content(text.as_bytes())));
@@ -243,6 +243,12 @@ impl<'v> KeptValues<'v> {
     }
 }
 
+/// The complete body of a request.
+struct RestoredPayload<'v> {
+    payload: Rc<Value<'static>>,
+    repeated: Option<RepeatedElements<'v>>,
+}
+
 /// Restores the requests of a run in their order.
 struct Restorer<'v> {
     payloads: KeptValues<'v>,
@@ -259,16 +265,17 @@ impl<'v> Restorer<'v> {
     }
 
     /// Returns the complete body of a request.
-    fn payload(&mut self, index: usize, step: &'v Value<'_>) -> Option<Rc<Value<'static>>> {
+    fn payload(&mut self, index: usize, step: &'v Value<'_>) -> Option<RestoredPayload<'v>> {
         let rest = at(step, &["input", "payload"])?;
-        let payload = match StatedDifference::of_payload(step) {
+        let (payload, repeated) = match StatedDifference::of_payload(step) {
             Some(StatedDifference { step, splices, .. }) => {
-                restored(self.payloads.base(index, step?)?, rest, &splices)?
+                let repeated = self.repeated(step?, rest, &splices);
+                (restored(self.payloads.base(index, step?)?, rest, &splices)?, repeated)
             }
-            None => Rc::new(rest.to_owned_value()),
+            None => (Rc::new(rest.to_owned_value()), None),
         };
         self.payloads.keep(index, id(step), &payload);
-        Some(payload)
+        Some(RestoredPayload { payload, repeated })
     }
 
     /// Returns a function that returns what a request is compared by.
@@ -296,11 +303,11 @@ impl<'v> Restorer<'v> {
         move || prompt.clone().or_else(|| difference(base.clone()))
     }
 
-    /// Returns the list that a request continues.
-    fn repeated(&self, step: &'v Value<'_>) -> Option<RepeatedElements<'v>> {
-        let StatedDifference { step: base, splices, .. } = StatedDifference::of_payload(step)?;
-        let (index, base) = self.payloads.kept.get(base?)?;
-        at(step, &["input", "payload"])?.as_object()?.iter().find_map(|(name, value)| {
+    /// Returns the list of messages that a difference from the body of the step with an id continues.
+    fn repeated(&self, id: &str, rest: &'v Value<'_>, splices: &[Splice]) -> Option<RepeatedElements<'v>> {
+        let (index, base) = self.payloads.kept.get(id)?;
+        let mut lists = rest.as_object()?.iter().filter(|(name, _)| LISTS.contains(name));
+        lists.find_map(|(name, value)| {
             let list = value.as_array().and_then(|_| base.get(name)?.as_array())?;
             let place = format!("/{name}");
             let mut inside = splices.iter().filter(|splice| splice.at.starts_with(&place));
@@ -311,13 +318,10 @@ impl<'v> Restorer<'v> {
             };
             let count = list.len();
             let is_all = <[usize; 3]>::from(range) == [0, 0, count] && inside.next().is_none();
-            (is_all && MESSAGES.contains(&name)).then_some(RepeatedElements { index: *index, name, count })
+            is_all.then_some(RepeatedElements { index: *index, name, count })
         })
     }
 }
-
-/// Members of bodies with the messages of a request.
-const MESSAGES: [&str; 3] = ["messages", "input", "contents"];
 
 /// Returns a value that is stated as a difference. One that nothing else needs becomes it.
 fn restored(base: Rc<Value<'static>>, rest: &Value<'_>, splices: &[Splice]) -> Option<Rc<Value<'static>>> {

@@ -180,16 +180,21 @@ function loadNext() {
   return loading;
 }
 
+// Reads a page of the server; null if it has none at this address.
+async function read(address) {
+  const response = await fetch(address);
+  return response.ok ? new DOMParser().parseFromString(await response.text(), "text/html") : null;
+}
+
 async function appendNext() {
   const link = document.querySelector(".steps a[rel=next]");
   if (!link || location.protocol === "file:") {
     return false;
   }
-  const response = await fetch(link.href);
-  if (!response.ok) {
+  const page = await read(link.href);
+  if (!page) {
     return false;
   }
-  const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const steps = [...page.querySelectorAll(".steps > .numbered, .steps > .calls > *")];
   const more = page.querySelector(".steps a[rel=next]");
   const added = steps.map((step) => document.importNode(step, true));
@@ -233,9 +238,7 @@ async function loadFacets() {
   if (!link || location.protocol === "file:") {
     return;
   }
-  const response = await fetch(link.href);
-  const page = response.ok && new DOMParser().parseFromString(await response.text(), "text/html");
-  const facets = page && page.querySelector("section.facets");
+  const facets = (await read(link.href))?.querySelector("section.facets");
   if (facets) {
     link.parentElement.replaceWith(document.importNode(facets, true));
   }
@@ -254,11 +257,9 @@ function addRefreshing() {
       return;
     }
     try {
-      const response = await fetch("/recordings");
-      const page = new DOMParser().parseFromString(await response.text(), "text/html");
-      const now = page.querySelector("section.recordings");
+      const now = (await read("/recordings"))?.querySelector("section.recordings");
       const shown = document.querySelector("section.recordings");
-      if (response.ok && now && now.innerHTML !== shown.innerHTML) {
+      if (now && now.innerHTML !== shown.innerHTML) {
         shown.replaceWith(document.importNode(now, true));
       }
     } catch {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::marked::{self, MarkedTexts};
-use super::message::preview;
+use super::message::{FoldLimit, preview};
 use super::parts;
 use super::selection::TranscriptSelection;
 use crate::digest::CoreHash;
@@ -15,9 +15,7 @@ use crate::vault::view::{Conversation, ConversationCall, ConversationMessage, Me
 /// Number of rows of a page.
 const ROWS: usize = 100;
 
-/// Maximum number of characters and of lines of a text that is not folded.
-const LONG: usize = 400;
-const LINES: usize = 10;
+const LONG: FoldLimit = FoldLimit { characters: 400, lines: 10 };
 
 /// Returns the rows of a page, and the first one of the next page.
 pub(super) fn table(runs: &[ViewAnswer], from: usize) -> (Markup, Option<usize>) {
@@ -95,7 +93,7 @@ fn cell(call: &ConversationCall, first: Option<&str>) -> Markup {
 /// Returns a text, folded if it is long.
 fn folded(text: &str, content: &Markup) -> Markup {
     html! {
-        @if text.chars().nth(LONG).is_some() || text.lines().nth(LINES).is_some() {
+        @if LONG.is_reached(text) {
             details.long {
                 summary { span.preview { (line(&preview(text))) "…" } }
                 div.literal { (content) }

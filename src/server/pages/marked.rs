@@ -27,31 +27,24 @@ impl MarkedTexts {
         if let (Some(one), Some(other)) = (one, other)
             && (one == other || one.len() + other.len() <= WORDS)
         {
-            return Self::by_words(&words(one, other));
+            let spans = words(one, other);
+            return Self { one: by_words(&spans, true), other: by_words(&spans, false) };
         }
         Self { one: whole(one, true), other: whole(other, false) }
     }
+}
 
-    fn by_words(spans: &[TextDiffSpan<'_>]) -> Self {
-        let one = html! {
-            @for span in spans {
-                @match span {
-                    TextDiffSpan::Same(text) => (excerpt(text)),
-                    TextDiffSpan::Removed(text) => (changed(text, true)),
-                    TextDiffSpan::Added(_) => {},
-                }
+/// Returns one of two texts with the words marked that the other one does not have.
+fn by_words(spans: &[TextDiffSpan<'_>], is_old: bool) -> Markup {
+    html! {
+        @for span in spans {
+            @match span {
+                TextDiffSpan::Same(text) => (excerpt(text)),
+                TextDiffSpan::Removed(text) if is_old => (changed(text, true)),
+                TextDiffSpan::Added(text) if !is_old => (changed(text, false)),
+                TextDiffSpan::Removed(_) | TextDiffSpan::Added(_) => {},
             }
-        };
-        let other = html! {
-            @for span in spans {
-                @match span {
-                    TextDiffSpan::Same(text) => (excerpt(text)),
-                    TextDiffSpan::Added(text) => (changed(text, false)),
-                    TextDiffSpan::Removed(_) => {},
-                }
-            }
-        };
-        Self { one, other }
+        }
     }
 }
 

@@ -38,9 +38,9 @@ enum TextForm {
 
 /// The number of characters and of lines from which on a text is folded.
 #[derive(Clone, Copy)]
-struct FoldLimit {
-    characters: usize,
-    lines: usize,
+pub(super) struct FoldLimit {
+    pub(super) characters: usize,
+    pub(super) lines: usize,
 }
 
 impl FoldLimit {
@@ -58,7 +58,7 @@ impl FoldLimit {
         }
     }
 
-    fn is_reached(self, text: &str) -> bool {
+    pub(super) fn is_reached(self, text: &str) -> bool {
         text.chars().nth(self.characters).is_some() || text.lines().nth(self.lines).is_some()
     }
 }

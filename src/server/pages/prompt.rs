@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::message::preview;
+use super::message::{FoldLimit, preview};
 use super::timeline::{self, TimelineItem};
 use super::{filters, parts, transcript};
 use crate::artifact::group;
@@ -31,9 +31,7 @@ const MODELS: usize = 8;
 const DRAWN_ROWS: usize = 12;
 const DRAWN: usize = 500;
 
-/// The number of characters and of lines from which on a text is folded.
-const LONG: usize = 1_200;
-const LINES: usize = 16;
+const LONG: FoldLimit = FoldLimit { characters: 1_200, lines: 16 };
 
 /// Makes the page of a prompt.
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
@@ -156,9 +154,8 @@ fn times(given: &[GivenAnswer]) -> Markup {
 /// Returns a text; folded, with its size, if it is long.
 fn folded(body: &ViewBody) -> Markup {
     let text = body.text.as_deref().unwrap_or_default();
-    let is_long = text.chars().nth(LONG).is_some() || text.lines().nth(LINES).is_some();
     html! {
-        @if is_long {
+        @if LONG.is_reached(text) {
             details.long {
                 summary {
                     span.preview { (line(&preview(text))) "…" }

@@ -35,14 +35,10 @@ pub(super) struct UnfinishedRunPrinter<'v> {
 }
 
 impl<'v> UnfinishedRunPrinter<'v> {
-    pub(super) fn new(
-        args: &VaultArgs,
-        vault: &'v Vault,
-        hash: &ArtifactArg,
-        full: bool,
-    ) -> Result<Self, CommandError> {
-        let (directory, run) = (Some(args.recordings()?), hash.name().map(str::to_owned));
-        Ok(Self { vault, request: UnfinishedConversationRequest { directory, run }, full })
+    pub(super) fn new(args: &VaultArgs, vault: &'v Vault, hash: &ArtifactArg, full: bool) -> Self {
+        // Without the directory of a user, there is none with runs of a database.
+        let (directory, run) = (args.recordings().ok(), hash.name().map(str::to_owned));
+        Self { vault, request: UnfinishedConversationRequest { directory, run }, full }
     }
 
     /// Prints the calls so far. Returns false if there is no such run.

@@ -39,7 +39,8 @@ use crate::cli::output::{json, links, terminal};
 /// prompts, responses, tool calls and errors; the interactions of a session; the records of a trace with the states between
 /// them; the effects and refs of a contract; the files of a pack; or an attachment. A session records only the hashes of its
 /// prompts: their texts are looked up in runs and attachments, and --raw says where each was found. Long texts are shortened
-/// unless --full is given. Of a run that is still being recorded, the calls so far are printed. Exit status 1 if no step matches --from, --to and --only.
+/// unless --full is given. Of a run that is still being recorded, the calls so far are printed. Exit status 1 if no step
+/// matches --from, --to and --only.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
@@ -94,7 +95,7 @@ impl Args {
             return Err(CommandError::Usage("--to must not be less than --from".into()));
         }
         let vault = args.open()?;
-        let unfinished = UnfinishedRunPrinter::new(args, &vault, &self.hash, self.full)?;
+        let unfinished = UnfinishedRunPrinter::new(args, &vault, &self.hash, self.full);
         if self.follow && unfinished.follow()? {
             return Ok(Status::Done);
         }
