@@ -56,6 +56,16 @@ pub(crate) fn read(text: &str) -> Option<Value<'_>> {
     }
 }
 
+/// Reads a JSON document in which half a character may stand, as it does where a program cuts a text. What has no other half
+/// becomes U+FFFD. Returns `None` if it is not JSON, or is not permitted.
+pub(crate) fn read_cut_text(text: &str) -> Option<Value<'static>> {
+    let text: String = with_halves(text)
+        .chars()
+        .map(|character| half(character).map_or(character, |_| char::REPLACEMENT_CHARACTER))
+        .collect();
+    reader::read(text.as_bytes(), &Limits::most()).ok().map(Value::into_owned_value)
+}
+
 /// Passes the tokens of a JSON document to `add`, with what `new` returns, and returns that. It takes little memory beside the
 /// document, and returns `None` where [`read`] does.
 pub(crate) fn collect<'b, T>(
@@ -381,6 +391,8 @@ mod tests {
             assert_eq!(with_characters(texts.concat()), expected);
         }
         assert_eq!(read(r#""\ud8""#), None);
+        let cut = read_cut_text(r#"["a\ud83d","\ud83d\ude00","\\ud83d"]"#).unwrap();
+        assert_eq!(compact::text(&cut), "[\"a\u{fffd}\",\"\u{1f600}\",\"\\\\ud83d\"]");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! each other. It is decoded from the bodies of requests and responses.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -220,6 +220,8 @@ pub(crate) fn decode_text(text: &str) -> AnsweredMessages {
 pub(crate) struct ConversationReader {
     read: Conversation,
     states: Vec<ThreadState>,
+    /// The threads of answers, by their ids.
+    answered: HashMap<String, usize>,
 }
 
 /// What is known of a thread.
@@ -282,6 +284,7 @@ impl ConversationReader {
             state.last = RequestSummary { step: head.step, messages: keys.len(), ..summary };
             state.history = keys;
             state.history.extend(answers.iter().map(ConversationMessage::key));
+            self.answered.extend(id.clone().map(|id| (id, thread)));
             state.answer_id = id;
         }
         if let Some(thread) = self.read.threads.get_mut(thread) {
@@ -353,14 +356,23 @@ impl ConversationReader {
         if let Some(thread) = self.states.iter().rposition(continued) {
             return ThreadPlace { thread, repeated: 0 };
         }
+        if let Some(parent) = previous.and_then(|answer| self.answered.get(answer)) {
+            let thread = self.begin_thread(Some(*parent as u64));
+            return ThreadPlace { thread, repeated: 0 };
+        }
         let (thread, repeated) = self.nearest(request);
         if self.states.get(thread).is_some_and(|state| repeated == state.history.len() && repeated > 0) {
             return ThreadPlace { thread, repeated };
         }
         let parent = (repeated > request.summary.instructions).then_some(thread as u64);
+        let thread = self.begin_thread(parent);
+        ThreadPlace { thread, repeated: if parent.is_some() { repeated } else { 0 } }
+    }
+
+    fn begin_thread(&mut self, parent: Option<u64>) -> usize {
         self.states.push(ThreadState::default());
         self.read.threads.push(ConversationThread { parent, calls: 0 });
-        ThreadPlace { thread: self.states.len() - 1, repeated: if parent.is_some() { repeated } else { 0 } }
+        self.states.len() - 1
     }
 
     /// Moves the results of tools in the last call, which is of this thread, to their calls.

@@ -1,5 +1,6 @@
 //! The kinds of artifacts. This is the only list of kinds: a new kind is a folder and a line here.
 
+pub mod agent_session;
 pub mod attachment;
 pub mod contract;
 pub mod model_io;
@@ -12,10 +13,11 @@ use crate::conversation::reader::Conversation;
 use crate::json::reader::{self, MemberNames, ReadError};
 
 /// Every kind, in the order in which they recognize documents.
-pub static ALL: [Kind; 6] = [
+pub static ALL: [Kind; 7] = [
     Kind::new(&model_io::ModelIo),
     Kind::new(&rpk::Rpk),
     Kind::new(&trace::Trace),
+    Kind::new(&agent_session::AgentSession),
     Kind::new(&contract::Contract),
     Kind::new(&pack::Pack),
     Kind::new(&attachment::Attachment),
@@ -74,7 +76,13 @@ pub fn recordings() -> impl Iterator<Item = Kind> {
 /// # Errors
 /// Returns an error if the document cannot be read.
 pub(crate) fn conversation_of_steps(kind: Kind, document: &[u8]) -> Result<Option<Conversation>, ReadError> {
-    if kind == Kind::new(&rpk::Rpk) { rpk::conversation::read(document) } else { Ok(None) }
+    if kind == Kind::new(&rpk::Rpk) {
+        rpk::conversation::read(document)
+    } else if kind == Kind::new(&agent_session::AgentSession) {
+        agent_session::calls::read(document)
+    } else {
+        Ok(None)
+    }
 }
 
 /// Returns the kind named `name`.

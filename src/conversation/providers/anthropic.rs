@@ -307,7 +307,7 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
 }
 
 /// Returns a block of a message.
-fn part(block: &Value<'_>) -> Option<MessagePart> {
+pub(crate) fn part(block: &Value<'_>) -> Option<MessagePart> {
     let string = |name: &str| word(block, name);
     Some(match type_of(block) {
         "text" => MessagePart::text(string("text")?),

@@ -196,7 +196,7 @@ pub(super) fn arguments(value: Option<&Value<'_>>) -> String {
 }
 
 /// Returns a call of a tool.
-pub(super) fn tool_call(id: Option<&str>, name: Option<&str>, value: Option<&Value<'_>>) -> MessagePart {
+pub(crate) fn tool_call(id: Option<&str>, name: Option<&str>, value: Option<&Value<'_>>) -> MessagePart {
     MessagePart::ToolCall(MessageToolCall {
         id: id.filter(|id| !id.is_empty()).map(str::to_owned),
         name: name.unwrap_or_default().to_owned(),
@@ -206,7 +206,7 @@ pub(super) fn tool_call(id: Option<&str>, name: Option<&str>, value: Option<&Val
 }
 
 /// Returns the parts of a content: one if it is a text, those of a list, and none if it is absent.
-pub(super) fn parts(
+pub(crate) fn parts(
     content: Option<&Value<'_>>,
     part: fn(&Value<'_>) -> Option<MessagePart>,
 ) -> Vec<MessagePart> {
@@ -244,7 +244,7 @@ pub(super) fn parameters(request: &Value<'_>, others: &[&str]) -> BTreeMap<Strin
 }
 
 /// Returns a file in a message: its content is given in Base64, as a `data:` address, or elsewhere at an address.
-pub(super) fn media(media_type: &str, name: Option<&str>, content: Option<&str>) -> MessagePart {
+pub(crate) fn media(media_type: &str, name: Option<&str>, content: Option<&str>) -> MessagePart {
     let mut media = MessageMedia {
         media_type: media_type.to_owned(),
         name: name.map(str::to_owned),
@@ -267,7 +267,7 @@ pub(super) fn media(media_type: &str, name: Option<&str>, content: Option<&str>)
 }
 
 /// Returns a file whose content is given in Base64.
-pub(super) fn encoded_media(media_type: Option<&str>, kind: &str, data: &str) -> MessagePart {
+pub(crate) fn encoded_media(media_type: Option<&str>, kind: &str, data: &str) -> MessagePart {
     MessagePart::Media(MessageMedia {
         media_type: media_type.unwrap_or(kind).to_owned(),
         size: Some(decoded_len(data)),
@@ -303,7 +303,7 @@ pub(super) fn instructions(
 }
 
 /// Returns a message of an API in which results of tools are parts of what a person says.
-pub(super) fn said_message(author: Option<&str>, parts: Vec<MessagePart>) -> ConversationMessage {
+pub(crate) fn said_message(author: Option<&str>, parts: Vec<MessagePart>) -> ConversationMessage {
     let are_results =
         !parts.is_empty() && parts.iter().all(|part| matches!(part, MessagePart::ToolResult(_)));
     ConversationMessage::new(if are_results { MessageRole::Tool } else { role(author) }, parts)

@@ -302,7 +302,7 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
 }
 
 /// Returns a part of a content.
-fn part(part: &Value<'_>) -> Option<MessagePart> {
+pub(crate) fn part(part: &Value<'_>) -> Option<MessagePart> {
     let member = |camel: &str, snake: &str| part.get(camel).or_else(|| part.get(snake));
     if let Some(text) = word(part, "text") {
         let text = text.to_owned();

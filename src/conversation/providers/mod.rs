@@ -20,8 +20,16 @@ use crate::json::Value;
 use chat::Chat;
 use provider::ChatForm;
 
+/// Parts of messages in the form of an API, as programs record them, too.
+pub(crate) use anthropic::part as anthropic_part;
+pub(crate) use gemini::part as gemini_part;
+pub(crate) use openai::item as responses_item;
+
 pub(crate) use answer::{AnswerContent, AnswerFailure, AnswerReader, number, stated_error, type_of};
-pub(crate) use decoding::{AnswerDecoder, AnsweredMessages, RequestedMessages, normalized, role};
+pub(crate) use decoding::{
+    AnswerDecoder, AnsweredMessages, RequestedMessages, encoded_media, media, normalized, parts, role,
+    said_message, tool_call,
+};
 pub(crate) use provider::{AnswerForm, ChatResponse, MemberRoles, MetadataForm};
 pub use provider::{Endpoint, Provider};
 

@@ -403,7 +403,7 @@ fn items(input: &Value<'_>) -> Vec<ConversationMessage> {
     }
 }
 
-fn item(item: &Value<'_>) -> ConversationMessage {
+pub(crate) fn item(item: &Value<'_>) -> ConversationMessage {
     let id = word(item, "call_id");
     let assistant = |part| ConversationMessage::new(MessageRole::Assistant, vec![part]);
     match type_of(item) {

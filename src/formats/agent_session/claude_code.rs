@@ -1,0 +1,117 @@
+//! Transcripts of Claude Code: a record on each line, which names the record that it follows.
+//!
+//! An answer of the model is recorded block by block, with the same message id and usage.
+
+use std::borrow::Cow;
+
+use super::dialect::{AgentDialect, RecordLayout, line_has};
+use super::record::{RecordedAnswer, SessionRecord};
+use crate::artifact::{MissingOffset, parse_timestamp};
+use crate::conversation::message::{ConversationMessage, MessagePart};
+use crate::conversation::providers::{anthropic_part, parts, said_message};
+use crate::json::Value;
+use crate::json::members::{at, word};
+
+use super::attributes::usage;
+
+pub(super) const CLAUDE_CODE: AgentDialect = AgentDialect {
+    name: "claude-code",
+    layout: RecordLayout::Lines,
+    copies_sessions: false,
+    recognizes: |head| {
+        head.lines().any(|line| {
+            ["uuid", "leafUuid"].iter().any(|name| line_has(line, &["type", name]))
+                || line_has(line, &["type", "messageId", "snapshot"])
+        })
+    },
+    read,
+};
+
+/// Types of records that are not part of the conversation.
+const OTHER_TYPES: [&str; 18] = [
+    "agent-color",
+    "agent-name",
+    "agent-setting",
+    "ai-title",
+    "attachment",
+    "bridge-session",
+    "custom-title",
+    "file-history-snapshot",
+    "last-prompt",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "summary",
+    "system",
+    "tag",
+    "worktree-state",
+];
+
+/// The model of answers that the program makes itself.
+const SYNTHETIC: &str = "<synthetic>";
+
+fn read<'v>(value: &'v Value<'v>) -> SessionRecord<'v> {
+    let string = |name: &str| word(value, name);
+    let record_type = string("type").unwrap_or_default();
+    let is_sidechain = value.get("isSidechain") == Some(&Value::Bool(true));
+    let record = SessionRecord {
+        record_type: Cow::Borrowed(record_type),
+        is_known: ["user", "assistant"].contains(&record_type) || OTHER_TYPES.contains(&record_type),
+        id: string("uuid"),
+        parent: string("parentUuid"),
+        session: string("sessionId"),
+        agent: string("agentId").filter(|_| is_sidechain),
+        time: string("timestamp").and_then(|text| parse_timestamp(text, MissingOffset::Utc)),
+        version: string("version"),
+        directory: string("cwd"),
+        branch: string("gitBranch").filter(|branch| !branch.is_empty()),
+        ..SessionRecord::default()
+    };
+    let Some(message) = value.get("message").filter(|message| message.as_object().is_some()) else {
+        return SessionRecord { error: failure(value), ..record };
+    };
+    match record_type {
+        "user" => SessionRecord { asked: asked(message), ..record },
+        "assistant" => answered(value, message, record),
+        _ => record,
+    }
+}
+
+/// Returns the messages of a record with a message to the model.
+fn asked(message: &Value<'_>) -> Vec<ConversationMessage> {
+    let parts = parts(message.get("content"), anthropic_part);
+    if parts.is_empty() { Vec::new() } else { vec![said_message(word(message, "role"), parts)] }
+}
+
+fn answered<'v>(
+    value: &'v Value<'v>,
+    message: &'v Value<'v>,
+    record: SessionRecord<'v>,
+) -> SessionRecord<'v> {
+    let parts = parts(message.get("content"), anthropic_part);
+    let model = word(message, "model").filter(|model| *model != SYNTHETIC);
+    if value.get("isApiErrorMessage") == Some(&Value::Bool(true)) {
+        let text = parts.iter().find_map(MessagePart::as_text).unwrap_or("the call failed").to_owned();
+        return SessionRecord { error: Some(Cow::Owned(text)), ..record };
+    }
+    let id = word(message, "id").or_else(|| word(value, "requestId"));
+    let answer =
+        RecordedAnswer { id, parts, finish_reason: word(message, "stop_reason"), is_complete: false };
+    SessionRecord {
+        answer: Some(answer),
+        model,
+        tokens: message.get("usage").filter(|_| model.is_some()).map(usage),
+        ..record
+    }
+}
+
+/// Returns why a call failed, if the record is about that.
+fn failure<'v>(value: &'v Value<'v>) -> Option<Cow<'v, str>> {
+    let is_error = word(value, "subtype") == Some("api_error");
+    let stated =
+        [&["error", "error", "message"][..], &["error", "message"], &["cause", "code"], &["content"]];
+    let text = stated.iter().find_map(|path| at(value, path)?.as_str());
+    is_error.then(|| Cow::Borrowed(text.unwrap_or("the call failed")))
+}
