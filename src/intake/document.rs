@@ -39,6 +39,10 @@ pub fn examine_document(
         return file::examine_archive(format, Cursor::new(bytes), options);
     }
     let any = options.kind_of_any_bytes();
+    if archive::is_compressed(&bytes) && !is_too_large && any.is_none() {
+        let document = file::decompress(Cursor::new(bytes), options)?;
+        return examine_document(document, decompressed_name(file_name), options);
+    }
     if let Some(what) = archive::unread(&bytes).filter(|_| !is_too_large && any.is_none()) {
         return Err(unread(options.kind.or_else(|| owner(file_name)), what));
     }
@@ -61,6 +65,11 @@ pub(super) fn examine_named(
     options: &ExamineOptions,
 ) -> io::Result<DocumentVerdict> {
     let file_name = file_name(path);
+    if archive::is_compressed(&file.head) && options.kind_of_any_bytes().is_none() {
+        let document = file::decompress(file.file, options);
+        let examine = |document| examine_document(document, decompressed_name(&file_name), options);
+        return Ok(document.and_then(examine).into());
+    }
     if let Some(what) = archive::unread(&file.head).filter(|_| options.kind_of_any_bytes().is_none()) {
         return Ok(DocumentVerdict::Rejected(unread(options.kind.or_else(|| owner(&file_name)), what)));
     }
@@ -107,6 +116,11 @@ pub(super) fn ambiguous(kinds: &[Kind]) -> Rejection {
 /// Returns the kind whose file names match `file_name`. It only affects how a malformed document is reported.
 pub(super) fn owner(file_name: &str) -> Option<Kind> {
     formats::ALL.into_iter().find(|kind| kind.owns_file_name(file_name))
+}
+
+/// Returns the name of the document in a compressed file.
+pub(super) fn decompressed_name(file_name: &str) -> &str {
+    archive::decompressed_name(file_name).unwrap_or(file_name)
 }
 
 /// Returns the name of the file at `path`.

@@ -8,9 +8,10 @@ use memchr::memchr;
 
 use super::archive::{self, ArchiveFormat};
 use super::document::{
-    admit, ambiguous, examine_document, examine_named, file_name, owner, unread, unrecognized,
+    admit, ambiguous, decompressed_name, examine_document, examine_named, file_name, owner, unread,
+    unrecognized,
 };
-use super::file::{self, FileContents, OpenFile};
+use super::file::{self, FileContents, HEAD_BYTES, OpenFile};
 use super::inputs::{self, InputItem};
 use super::original::InputLocation;
 use super::verdict::{DocumentVerdict, ExamineOptions, Rejection, SourceError, admitted};
@@ -84,7 +85,8 @@ impl OpenedInput {
             InputItem::Named(path) => {
                 let at = SourceError::at(&path);
                 let file = self.file.unwrap_or_else(|| OpenFile::open_named(&path)).map_err(at)?;
-                let place = InputLocation::from_file(path.clone(), file.directory, true);
+                let is_packed = ArchiveFormat::can_grow(&file.head);
+                let place = InputLocation::from_file(path.clone(), file.directory, true).packed(is_packed);
                 let verdict = examine_named(&path, file, options).map_err(SourceError::at(&path))?;
                 Ok((verdict, Some(place)))
             }
@@ -95,7 +97,9 @@ impl OpenedInput {
                     }
                     file => file.map_err(SourceError::at(&path))?,
                 };
-                let place = InputLocation::from_file(path.to_path_buf(), file.directory, false);
+                let is_packed = ArchiveFormat::can_grow(&file.head);
+                let place =
+                    InputLocation::from_file(path.to_path_buf(), file.directory, false).packed(is_packed);
                 let verdict = examine_found(&path, file, options).map_err(SourceError::at(&path))?;
                 Ok((verdict, Some(place)))
             }
@@ -154,6 +158,17 @@ fn examine_found(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::R
     {
         return Ok(file::examine_found_archive(format, file.file, options));
     }
+    if archive::is_compressed(&file.head) {
+        // Most compressed files are something else, and need not be decompressed to their end.
+        let head = archive::decompressed_head(&file.head, HEAD_BYTES);
+        let file_name = decompressed_name(&file_name);
+        if owner(file_name).is_some() || !resembled(&head).is_empty() {
+            return Ok(match file::decompress(file.file, options) {
+                Ok(bytes) => examine_contents(file_name, FileContents::Whole(bytes), options),
+                Err(rejection) => DocumentVerdict::Rejected(rejection),
+            });
+        }
+    }
     if let Some(what) = archive::unread(&file.head) {
         return Ok(examine_unread(&file_name, what, options));
     }
@@ -163,31 +178,35 @@ fn examine_found(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::R
             Violation::new(document::UNRECOGNISED, "", "no kind recognizes the file, which is not text")
         }));
     }
-    let contents = file.read(options)?;
+    Ok(examine_contents(&file_name, file.read(options)?, options))
+}
+
+/// Examines a document that was found.
+fn examine_contents(file_name: &str, contents: FileContents, options: &ExamineOptions) -> DocumentVerdict {
     let (FileContents::Whole(bytes) | FileContents::TooLarge { head: bytes, .. }) = &contents;
     let mut kinds = resembled(bytes);
     if kinds.is_empty() {
-        kinds.extend(owner);
+        kinds.extend(owner(file_name));
     }
     let kind = match (options.kind, kinds.as_slice()) {
-        (_, []) => return Ok(examine_unrecognized(&file_name, bytes, options)),
+        (_, []) => return examine_unrecognized(file_name, bytes, options),
         (Some(requested), kinds) if kinds.contains(&requested) => requested,
         (None, [kind]) => *kind,
-        (None, several) => return Ok(DocumentVerdict::Rejected(ambiguous(several))),
+        (None, several) => return DocumentVerdict::Rejected(ambiguous(several)),
         (Some(_), others) => {
-            return Ok(passed_over(options, || {
+            return passed_over(options, || {
                 let names: Vec<&str> = others.iter().map(|kind| kind.name()).collect();
                 let message = format!("this is recognized as {}", names.join(" and "));
                 Violation::new(document::UNRECOGNISED, "", message)
-            }));
+            });
         }
     };
-    Ok(match contents {
-        FileContents::Whole(bytes) => admit(kind, bytes, &file_name, options).into(),
+    match contents {
+        FileContents::Whole(bytes) => admit(kind, bytes, file_name, options).into(),
         FileContents::TooLarge { report, .. } => {
             DocumentVerdict::Rejected(Rejection::new(Some(kind), report))
         }
-    })
+    }
 }
 
 /// Returns the verdict on a file that is not an artifact: rejected in strict mode, else skipped.

@@ -38,7 +38,7 @@ pub struct ArtifactSource {
 pub(super) enum SourceForm {
     /// A file that is the only member.
     Document,
-    /// An archive of the members.
+    /// An archive of the members, or a compressed file.
     Archive,
     /// A directory that contains the members.
     Directory,
@@ -103,11 +103,11 @@ impl KeepReason {
 impl ArtifactSource {
     /// Creates the original that was read at `place`, or `None` if it was not a file or directory.
     pub(crate) fn new(place: Option<InputLocation>, admitted: &Admitted) -> Option<Self> {
-        let InputLocation { path, directory, sort } = place?;
-        let form = match (sort, admitted.kind().is_of_directories()) {
-            (LocationType::Directory, _) => SourceForm::Directory,
-            (_, true) => SourceForm::Archive,
-            (_, false) => SourceForm::Document,
+        let InputLocation { path, directory, sort, is_packed } = place?;
+        let form = match sort {
+            LocationType::Directory => SourceForm::Directory,
+            _ if is_packed || admitted.kind().is_of_directories() => SourceForm::Archive,
+            _ => SourceForm::Document,
         };
         let members = admitted.members().iter().map(|member| (member.name().to_owned(), member.blob()));
         let (core, capture, completeness) = (admitted.core(), admitted.capture(), admitted.completeness());
@@ -169,6 +169,8 @@ pub(crate) struct InputLocation {
     path: PathBuf,
     directory: Option<FileId>,
     sort: LocationType,
+    /// Whether the bytes of the file are not those of the artifact.
+    is_packed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,11 +182,17 @@ enum LocationType {
 
 impl InputLocation {
     pub(super) fn from_file(path: PathBuf, directory: Option<FileId>, named: bool) -> Self {
-        Self { path, directory, sort: if named { LocationType::NamedFile } else { LocationType::FoundFile } }
+        let sort = if named { LocationType::NamedFile } else { LocationType::FoundFile };
+        Self { path, directory, sort, is_packed: false }
+    }
+
+    /// Returns the location of a file that is compressed, or is an archive.
+    pub(super) fn packed(self, is_packed: bool) -> Self {
+        Self { is_packed, ..self }
     }
 
     pub(super) fn from_directory(path: PathBuf, directory: Option<FileId>) -> Self {
-        Self { path, directory, sort: LocationType::Directory }
+        Self { path, directory, sort: LocationType::Directory, is_packed: false }
     }
 
     /// Returns the path.

@@ -66,6 +66,7 @@ fn read<'v>(value: &'v Value<'v>) -> SessionRecord<'v> {
         time: string("timestamp").and_then(|text| parse_timestamp(text, MissingOffset::Utc)),
         version: string("version"),
         directory: string("cwd"),
+        forked_from: at(value, &["forkedFrom", "sessionId"]).and_then(Value::as_str),
         branch: string("gitBranch").filter(|branch| !branch.is_empty()),
         ..SessionRecord::default()
     };

@@ -31,7 +31,7 @@ const SESSION: RuleInfo = rule(
 const PARENTS: RuleInfo = rule(
     "AS3",
     Severity::Warning,
-    "The record that a record follows precedes it.",
+    "The record that a record follows is in the session.",
     "Otherwise the session is not complete: records were removed, or are in another file, as after a session was resumed \
      or compacted. Some versions of programs also name records that they never write.",
 );
@@ -59,7 +59,7 @@ const TYPES: RuleInfo = rule(
 const RESULTS: RuleInfo = rule(
     "AS7",
     Severity::Warning,
-    "The result of a tool belongs to a call of that tool before it.",
+    "The result of a tool belongs to a call in the session.",
     "Otherwise the record of the call was removed, or is in another file.",
 );
 const IDS: RuleInfo = rule(
@@ -94,6 +94,9 @@ pub(super) struct RecordChecks {
     session: Option<String>,
     ids: HashSet<String>,
     calls: HashSet<String>,
+    /// The records that follow one that was not read so far, with its id, and those with results of such calls.
+    children: Vec<(RecordPlace, String)>,
+    results: Vec<(RecordPlace, String)>,
     types: HashSet<String>,
     last: Option<DateTime<Utc>>,
     back: Option<BackwardTimes>,
@@ -111,6 +114,14 @@ struct BackwardTimes {
 impl RecordChecks {
     /// Reports what is known after all records.
     pub(super) fn end(self, findings: &mut Findings) {
+        for (place, parent) in self.children.iter().filter(|(_, parent)| !self.ids.contains(parent)) {
+            let message = format!("the record follows {}, which is not in the session", excerpt(parent));
+            findings.for_rule(PARENTS).add(place.to_string(), message);
+        }
+        for (place, call) in self.results.iter().filter(|(_, call)| !self.calls.contains(call)) {
+            let message = format!("the result is of the call {}, which is not in the session", excerpt(call));
+            findings.for_rule(RESULTS).add(place.to_string(), message);
+        }
         if let Some(BackwardTimes { first, records, most }) = self.back {
             let milliseconds = most.num_milliseconds();
             let message = format!(
@@ -134,7 +145,7 @@ impl RecordChecks {
         self.check_order(place, record);
         self.check_number(place, record, findings);
         self.check_ids(place, record, findings);
-        self.check_results(place, record, findings);
+        self.check_results(place, record);
         if let Some(version) = &record.unknown_version {
             let message = format!("version {} of the format is not known", excerpt(version));
             findings.for_rule(VERSIONS).add(place.to_string(), message);
@@ -181,10 +192,9 @@ impl RecordChecks {
     }
 
     fn check_ids(&mut self, place: RecordPlace, record: &SessionRecord<'_>, findings: &mut Findings) {
-        if let Some(parent) = record.parent.filter(|parent| !self.ids.contains(*parent)) {
-            let message = format!("the record follows {}, which is not before it", excerpt(parent));
-            findings.for_rule(PARENTS).add(place.to_string(), message);
-        }
+        // Programs write records at once, so that one can be before the one that it follows.
+        let parent = record.parent.filter(|parent| !self.ids.contains(*parent));
+        self.children.extend(parent.map(|parent| (place, parent.to_owned())));
         if let Some(id) = record.id.filter(|id| !self.ids.insert((*id).to_owned())) {
             findings
                 .for_rule(IDS)
@@ -192,18 +202,15 @@ impl RecordChecks {
         }
     }
 
-    fn check_results(&mut self, place: RecordPlace, record: &SessionRecord<'_>, findings: &mut Findings) {
+    fn check_results(&mut self, place: RecordPlace, record: &SessionRecord<'_>) {
         let answered = record.answer.iter().flat_map(|answer| &answer.parts);
         let asked = record.asked.iter().flat_map(|message| &message.parts);
         for part in answered.chain(asked) {
             match part {
                 MessagePart::ToolCall(call) => self.calls.extend(call.id.clone()),
                 MessagePart::ToolResult(result) => {
-                    if let Some(id) = result.id.as_ref().filter(|id| !self.calls.contains(*id)) {
-                        let message =
-                            format!("the result is of the call {}, which is not before it", excerpt(id));
-                        findings.for_rule(RESULTS).add(place.to_string(), message);
-                    }
+                    let id = result.id.as_ref().filter(|id| !self.calls.contains(*id));
+                    self.results.extend(id.map(|id| (place, id.clone())));
                 }
                 _ => {}
             }

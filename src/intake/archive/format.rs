@@ -1,7 +1,8 @@
 //! Archive and compression formats, recognized by the beginning of a file and by file names.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 
+use flate2::bufread::MultiGzDecoder;
 use flate2::read::GzDecoder;
 use zstd::stream::read::Decoder;
 
@@ -92,6 +93,20 @@ impl ArchiveFormat {
     pub fn can_grow(head: &[u8]) -> bool {
         [b"PK", GZIP, ZSTD].into_iter().any(|magic| head.starts_with(magic))
     }
+}
+
+/// Returns whether a file that begins with `head` is one compressed file and not an archive.
+#[must_use]
+pub fn is_compressed(head: &[u8]) -> bool {
+    [GZIP, ZSTD].into_iter().any(|magic| head.starts_with(magic)) && ArchiveFormat::detect(head).is_none()
+}
+
+/// Returns a decoder of a compressed file that begins with `head`.
+pub(super) fn decoder<'r>(head: &[u8], input: impl BufRead + 'r) -> io::Result<Box<dyn Read + 'r>> {
+    if head.starts_with(GZIP) {
+        return Ok(Box::new(MultiGzDecoder::new(input)));
+    }
+    Ok(Box::new(zstd_decoder(input)?))
 }
 
 /// Returns the description of an unsupported archive or compression format that begins with `head`, or `None` if it is

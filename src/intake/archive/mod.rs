@@ -17,8 +17,8 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 use crate::artifact::MemberBytes;
 use read::most_bytes;
 
-pub use format::{ArchiveError, ArchiveFormat, decompressed_name, is_tar_name, unread};
-pub use read::{ArchiveContents, ArchiveLimits, read, read_files};
+pub use format::{ArchiveError, ArchiveFormat, decompressed_name, is_compressed, is_tar_name, unread};
+pub use read::{ArchiveContents, ArchiveLimits, decompress, decompressed_head, read, read_files};
 
 /// Readable by everyone, writable by the owner; independent of the machine that writes the archive.
 const MODE: u32 = 0o644;

@@ -1,5 +1,5 @@
 use std::cell::Cell;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
@@ -8,7 +8,7 @@ use zip::ZipArchive;
 use super::flat::{self, RawEntry};
 use super::format::{
     ArchiveError, ArchiveFormat, MAX_HEADER_BYTES, MAX_NAME_BYTES, MAX_RATIO, MAX_ZIP_LIST_BYTES, broken,
-    zstd_decoder,
+    decoder, zstd_decoder,
 };
 use super::zip_end::ZipEndScan;
 use crate::artifact::{DirectoryEntry, EntryContent};
@@ -85,6 +85,30 @@ fn read_raw<R: Read + Seek>(
         }
     });
     (raw, read.err())
+}
+
+/// Returns what a [compressed](is_compressed) file contains: at most `limit` bytes.
+///
+/// # Errors
+/// Returns an error if it cannot be read to its end, or contains more.
+pub fn decompress<R: Read + Seek>(mut input: R, limit: u64) -> Result<Vec<u8>, ArchiveError> {
+    let unreadable = |error: io::Error| broken(&error);
+    let size = input.seek(SeekFrom::End(0)).map_err(unreadable)?;
+    input.rewind().map_err(unreadable)?;
+    let mut input = BufReader::new(input);
+    let head = input.fill_buf().map_err(unreadable)?.to_vec();
+    DecompressionBudget::new(size, limit).read(decoder(&head, input).map_err(unreadable)?)
+}
+
+/// Returns the beginning of what a compressed file that begins with `head` contains, as far as it can be told from that.
+#[must_use]
+pub fn decompressed_head(head: &[u8], limit: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Ok(decoder) = decoder(head, head) {
+        // The file does not end where its beginning does.
+        let _ = decoder.take(limit).read_to_end(&mut bytes);
+    }
+    bytes
 }
 
 /// Returns the maximum number of bytes that an archive of `size` bytes may expand to.
