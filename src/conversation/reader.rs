@@ -36,6 +36,9 @@ pub struct ConversationCall {
     /// The digest by which other artifacts with the same prompt are found, if it is recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt_hash: Option<Digest>,
+    /// The id of the answer, if the API or the program that records it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_id: Option<String>,
     /// When it was asked, if recorded.
     pub requested_at: Option<Timestamp>,
     /// The time until all of the answer had arrived, in milliseconds, if recorded.
@@ -110,6 +113,7 @@ pub(crate) struct CallHead<'b> {
     pub(crate) endpoint: &'b str,
     pub(crate) model: &'b str,
     pub(crate) prompt_hash: Option<Digest>,
+    pub(crate) answer_id: Option<&'b str>,
     pub(crate) requested_at: Option<Timestamp>,
     pub(crate) duration_ms: Option<u64>,
     /// Why there is no answer, if the recorder states it.
@@ -254,10 +258,16 @@ impl ConversationReader {
         let failure = content.as_ref().and_then(|content| content.failure.as_ref()).map(ToString::to_string);
         let continued = call.request.and_then(|request| self.continued(request));
         let request = continued.unwrap_or_else(|| KeyedRequest::from_body(call.request.map(|it| it.body)));
+        let answer = call.answer.map(decode_answer).unwrap_or_default();
+        let answer_id = answer.id.clone();
         let call = DecodedCall {
-            head: CallHead { error: failure.as_deref().or(call.head.error), ..call.head },
+            head: CallHead {
+                error: failure.as_deref().or(call.head.error),
+                answer_id: answer_id.as_deref(),
+                ..call.head
+            },
             request: RequestedMessages::default(),
-            answer: call.answer.map(decode_answer).unwrap_or_default(),
+            answer,
             tokens: content.as_ref().map(tokens_of).unwrap_or_default(),
             continues: false,
         };
@@ -297,6 +307,7 @@ impl ConversationReader {
             endpoint: head.endpoint.to_owned(),
             model: head.model.to_owned(),
             prompt_hash: head.prompt_hash,
+            answer_id: head.answer_id.map(str::to_owned),
             requested_at: head.requested_at,
             duration_ms: head.duration_ms,
             repeated: repeated as u64,

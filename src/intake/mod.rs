@@ -1,5 +1,6 @@
 //! From paths to verdicts: finding files, recognizing kinds by content, admitting documents.
 
+mod agents;
 pub mod archive;
 mod document;
 mod file;
@@ -15,6 +16,7 @@ mod writers;
 
 pub use crate::formats::{recognize, recognize_all};
 
+pub use agents::{AgentDirectory, agent_directories};
 pub use document::{examine_document, nothing_recognized};
 pub(crate) use inputs::examine as examine_declared;
 pub use inputs::{DECLARED_IDENTITY, DeclaredCapture, Input, InputItem, Inputs};

@@ -36,6 +36,8 @@ struct WatchedDirectory {
     path: PathBuf,
     /// Whether it was a link when it was named: only then is a link followed.
     is_link: bool,
+    /// Whether it need not exist.
+    is_optional: bool,
 }
 
 /// The result of a scan.
@@ -95,6 +97,12 @@ struct ScannedFile {
 }
 
 impl WatchedDirectory {
+    fn new(path: PathBuf, is_optional: bool) -> Self {
+        let plain: PathBuf = path.components().collect();
+        let is_link = plain.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+        Self { path, is_link, is_optional }
+    }
+
     /// Opens the directory. Fails if it has been replaced by a link.
     fn open(&self) -> io::Result<OpenDir> {
         if self.is_link {
@@ -112,12 +120,8 @@ impl PollingWatcher {
     /// for the time `settle`.
     #[must_use]
     pub fn new(roots: Vec<PathBuf>, settle: Duration) -> Self {
-        let is_link = |path: &PathBuf| {
-            let plain: PathBuf = path.components().collect();
-            plain.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink())
-        };
         Self {
-            roots: roots.into_iter().map(|path| WatchedDirectory { is_link: is_link(&path), path }).collect(),
+            roots: roots.into_iter().map(|path| WatchedDirectory::new(path, false)).collect(),
             settle,
             kind: None,
             ignored: Vec::new(),
@@ -132,6 +136,13 @@ impl PollingWatcher {
     #[must_use]
     pub fn with_kind(self, kind: Option<Kind>) -> Self {
         Self { kind, ..self }
+    }
+
+    /// Watches these directories too, whenever they exist.
+    #[must_use]
+    pub fn with_optional(mut self, roots: Vec<PathBuf>) -> Self {
+        self.roots.extend(roots.into_iter().map(|path| WatchedDirectory::new(path, true)));
+        self
     }
 
     /// Ignores these files, such as those of the vault itself.
@@ -154,7 +165,7 @@ impl PollingWatcher {
         let mut waiting: Vec<FoundPath> = Vec::new();
         for number in 0..self.roots.len() {
             let Some(root) = self.roots.get(number) else { break };
-            let path = root.path.clone();
+            let (path, is_optional) = (root.path.clone(), root.is_optional);
             let mut entered = root
                 .open()
                 .map_err(SourceError::at(&path))
@@ -162,6 +173,7 @@ impl PollingWatcher {
             loop {
                 match entered {
                     Ok(further) => waiting.extend(further),
+                    Err(error) if is_optional && error.source.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => scan.errors.push(error),
                 }
                 let Some(path) = waiting.pop() else { break };

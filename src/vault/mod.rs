@@ -44,6 +44,7 @@ pub mod unfinished;
 pub mod unresolved;
 pub mod verify;
 pub mod view;
+pub mod wire;
 
 pub use add::AddError;
 pub use annotations::PinnedArtifact;

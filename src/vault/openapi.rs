@@ -91,6 +91,7 @@ pub fn visit_operations(visitor: &mut impl OperationVisitor) {
     visitor.visit::<super::maintenance::ReclaimRequest>();
     visitor.visit::<super::remove::RemoveRequest>();
     visitor.visit::<super::view::ViewRequest>();
+    visitor.visit::<super::wire::WireAuditRequest>();
     visitor.visit::<super::annotate::SetTagRequest>();
     visitor.visit::<super::annotate::RemoveTagRequest>();
     visitor.visit::<super::annotate::SetNoteRequest>();

@@ -217,6 +217,7 @@ fn conversation(mut calls: Vec<StoredCall>) -> Conversation {
             CallOutcome::Failed { reason, .. } => Some(reason.as_str()),
         };
         let head = CallHead {
+            answer_id: None,
             step: call.number,
             provider: &call.provider,
             endpoint: &call.endpoint,

@@ -7,6 +7,7 @@
     reason = "tests are read from top to bottom"
 )]
 
+mod agent_sessions;
 mod api;
 mod attachments;
 mod attributes;

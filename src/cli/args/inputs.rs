@@ -12,6 +12,7 @@ use runvault::json::reader::Limits;
 use runvault::secrets::{SecretMatch, SecretPolicy};
 use runvault::vault::add::CommonAnnotations;
 
+use super::agents::AgentArgs;
 use super::bounds::{bytes, depth, entries, values, violations};
 use super::completing::CandidateSource;
 use super::hash::ArtifactArg;
@@ -26,8 +27,11 @@ use crate::cli::output::{disk, stdout};
 #[derive(Args)]
 pub(crate) struct InputArgs {
     /// Files, directories (recursively), packs as directories or archives, or - for standard input
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present = "agents", value_name = "PATH")]
     paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    agents: AgentArgs,
 
     /// Require this kind instead of recognizing it by content; attachments must be requested explicitly
     #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind, add = CandidateSource::Kinds.completer())]
@@ -58,7 +62,7 @@ pub(crate) struct CheckArgs {
 impl InputArgs {
     /// Returns the inputs; reads standard input.
     pub(crate) fn inputs(&self) -> Result<Inputs, CommandError> {
-        self.inputs_of(&self.paths)
+        self.inputs_of(&self.files_and_agents()?)
     }
 
     fn inputs_of(&self, paths: &[PathBuf]) -> Result<Inputs, CommandError> {
@@ -68,7 +72,7 @@ impl InputArgs {
         };
         let inputs = paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
         // Named paths are never skipped, nor are directories in which nothing is recognized.
-        inputs.map(|inputs| inputs.with_kind(self.kind).with_ends())
+        inputs.map(|inputs| inputs.with_kind(self.kind()).with_ends())
     }
 
     /// Separates paths that do not exist and may identify artifacts in the vault from the other inputs.
@@ -89,6 +93,7 @@ impl InputArgs {
                 None => paths.push(path.clone()),
             }
         }
+        paths.extend(self.agents.existing()?);
         let inputs = (!paths.is_empty()).then(|| self.inputs_of(&paths)).transpose()?;
         Ok((stored, inputs))
     }
@@ -100,7 +105,15 @@ impl InputArgs {
 
     /// Returns the paths to count for progress; `None` if standard input is one of the inputs.
     pub(crate) fn files(&self) -> Option<Vec<PathBuf>> {
-        (!self.has_standard_input()).then(|| self.paths.clone())
+        (!self.has_standard_input()).then(|| self.files_and_agents().ok()).flatten()
+    }
+
+    fn files_and_agents(&self) -> Result<Vec<PathBuf>, CommandError> {
+        Ok(self.paths.iter().cloned().chain(self.agents.existing()?).collect())
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        self.kind.or(self.agents.kind())
     }
 
     fn standard_input(&self) -> Result<Input, CommandError> {
@@ -115,7 +128,7 @@ impl InputArgs {
 
     /// Returns the examination options.
     pub(crate) fn options(&self) -> Result<ExamineOptions, CommandError> {
-        Ok(ExamineOptions { strict: self.strict, ..self.checks.options(self.kind)? })
+        Ok(ExamineOptions { strict: self.strict, ..self.checks.options(self.kind())? })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Arguments and settings that several commands share, their help and their completion.
 
+pub(crate) mod agents;
 pub(crate) mod attribute;
 pub(crate) mod bounds;
 pub(crate) mod choice;

@@ -17,6 +17,7 @@ use runvault::vault::run_stats::RunStatsRequest;
 use runvault::vault::unfinished::{UnfinishedRun, UnfinishedRunsRequest};
 
 use super::find::conditions::KindFilterArgs;
+use crate::cli::args::agents::SessionFiles;
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::grouping::{self, RunGroupingArg};
 use crate::cli::args::vault::VaultArgs;
@@ -54,6 +55,11 @@ pub(crate) struct Args {
     /// List each artifact in a row of its own
     #[arg(long)]
     flat: bool,
+
+    /// List only what was read from a file that is no longer on disk, under its name or compressed, where it was or where
+    /// agents keep their sessions
+    #[arg(long, hide_short_help = true, conflicts_with = "group_by")]
+    gone: bool,
 
     /// Maximum number of rows. Default: 100 on a terminal, else unlimited
     #[arg(long, value_name = "N")]
@@ -95,7 +101,7 @@ impl Args {
             None => self.columns.clone(),
         };
         let request = self.request(&vault, &columns)?;
-        let answer = vault.run(&request)?;
+        let answer = if self.gone { self.gone(&vault, &request)? } else { vault.run(&request)? };
         let unfinished = self.unfinished(args, &vault, &request.filter)?;
         let is_empty = answer.rows.is_empty() && unfinished.is_empty();
         self.write(&answer, &unfinished, columns)?;
@@ -114,6 +120,7 @@ impl Args {
     ) -> Result<Vec<UnfinishedRun>, CommandError> {
         if !filter.is_any()
             || self.flat
+            || self.gone
             || self.format.is_some()
             || !self.columns.is_empty()
             || self.limit == Some(0)
@@ -123,6 +130,22 @@ impl Args {
         // Without the directory of a user, there is none with runs of a database.
         let directory = args.recordings().ok();
         Ok(vault.run(&UnfinishedRunsRequest { directory })?.runs)
+    }
+
+    /// Returns the rows whose files are gone.
+    fn gone(&self, vault: &Vault, request: &ListRequest) -> Result<ListAnswer, CommandError> {
+        let mut details = request.details.clone();
+        details.push(Detail::Captures);
+        let all = ListRequest { limit: None, details, ..request.clone() };
+        let files = SessionFiles::list();
+        let mut rows = vault.run(&all)?.rows;
+        rows.retain(|row| {
+            let captures = row.members.iter().filter_map(|member| member.details.captures.as_ref()).flatten();
+            let mut paths = captures.filter_map(|capture| capture.source_path.as_deref()).peekable();
+            paths.peek().is_some() && !paths.any(|path| files.has(path))
+        });
+        rows.truncate(request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX));
+        Ok(ListAnswer { rows, next: None })
     }
 
     /// Prints statistics of the runs in place of the runs.

@@ -26,6 +26,7 @@ pub(super) struct RecordedCall {
     asked_at: Option<DateTime<Utc>>,
     answered_at: Option<DateTime<Utc>>,
     pub(super) parts: Vec<MessagePart>,
+    id: Option<String>,
     model: String,
     pub(super) tokens: [Option<u64>; 2],
     pub(super) cost: Option<i64>,
@@ -166,6 +167,7 @@ impl RecordedCalls {
             }
             call.parts.extend(answer.parts);
             call.answered_at = time.or(call.answered_at);
+            call.id = answer.id.map(str::to_owned).or(call.id.take());
             if let Some(reason) = answer.finish_reason {
                 call.finish_reason = Some(reason.to_owned());
             }
@@ -202,6 +204,7 @@ impl RecordedCalls {
                 provider: dialect.name,
                 model: &call.model,
                 prompt_hash: prompt_of(&call.asked),
+                answer_id: call.id.as_deref(),
                 requested_at: call.asked_at.map(Timestamp),
                 duration_ms: took.and_then(|took| u64::try_from(took.num_milliseconds()).ok()),
                 error: call.error.as_deref(),

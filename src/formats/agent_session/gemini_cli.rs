@@ -12,7 +12,7 @@ use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{MessagePart, MessageToolResult};
 use crate::conversation::providers::{gemini_part, parts, said_message, tool_call};
 use crate::json::Value;
-use crate::json::members::word;
+use crate::json::members::{at, word};
 
 /// Members of the document, and of the first line.
 const HEADER: [&str; 2] = ["sessionId", "projectHash"];
@@ -105,7 +105,7 @@ fn result(call: &Value<'_>) -> Option<MessageToolResult> {
     let is_error = ["error", "cancelled"].contains(&word(call, "status").unwrap_or_default());
     let content = call.get("result").filter(|result| !result.is_null());
     let content = content.or(call.get("resultDisplay").filter(|_| is_error))?;
-    let parts = parts(Some(content), gemini_part).into_iter().flat_map(|part| match part {
+    let parts = parts(Some(content), output).into_iter().flat_map(|part| match part {
         MessagePart::ToolResult(result) => result.parts,
         part => vec![part],
     });
@@ -115,4 +115,10 @@ fn result(call: &Value<'_>) -> Option<MessageToolResult> {
         parts: parts.collect(),
         is_error,
     })
+}
+
+/// Returns a part of the result of a tool, without the object that its text is in.
+fn output(part: &Value<'_>) -> Option<MessagePart> {
+    let text = at(part, &["functionResponse", "response", "output"]).and_then(Value::as_str);
+    text.map(MessagePart::text).or_else(|| gemini_part(part))
 }

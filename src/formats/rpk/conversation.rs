@@ -90,6 +90,7 @@ impl<'v> StepsOfRun<'v> {
         let error = ending.filter(|step| metrics::is_error(step));
         let error = error.map(|step| exchanges::message(step).unwrap_or("the call failed"));
         let head = CallHead {
+            answer_id: None,
             step: index as u64,
             provider: texts_at(step, &[&["metadata", "provider"], &["input", "provider"]])
                 .next()

@@ -88,6 +88,10 @@ pub(super) fn compress(text: &[u8], dictionary: Option<&Dictionary>) -> Option<V
     })
 }
 
+/// The logarithms of the window sizes of frames of long texts: at most 128 MiB, which every decoder accepts.
+const MAX_WINDOW_LOG: u32 = 27;
+const MIN_WINDOW_LOG: u32 = 10;
+
 /// Compresses a text of `size` bytes, which `write` supplies in parts, into one frame. The text is never in memory as a
 /// whole, and the frame grows as it is written.
 ///
@@ -100,6 +104,9 @@ pub(super) fn compress_parts(
     let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?;
     encoder.set_pledged_src_size(Some(size))?;
     encoder.include_contentsize(true)?;
+    // Transcripts repeat their history, and images in it, at a greater distance than the usual window.
+    encoder.long_distance_matching(true)?;
+    encoder.window_log(MAX_WINDOW_LOG.min(size.max(1).ilog2() + 1).max(MIN_WINDOW_LOG))?;
     write(&mut encoder)?;
     encoder.finish()
 }

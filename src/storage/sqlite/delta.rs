@@ -15,7 +15,7 @@ use super::dictionaries::DecompressionDictionaryCache;
 use super::encodings::Encoding;
 use super::ids::blob_id;
 use super::mention_index::{self, MentionIndexReader};
-use super::payload::{DELTA, PayloadReader};
+use super::payload::PayloadReader;
 use crate::digest::{BlobHash, Digest};
 
 /// Maximum size of a document in bytes for delta encoding: both documents have to be in memory.
@@ -200,14 +200,11 @@ impl DeltaBaseFinder {
     }
 }
 
-/// Returns the delta base of `blob`, or `blob` itself if it is not a delta.
+/// Returns the delta base of `blob`, or `blob` itself if it is stored whole.
 fn base_of(connection: &Connection, blob: i64) -> rusqlite::Result<i64> {
-    let row = connection
-        .prepare_cached("SELECT encoding, base FROM payload WHERE blob = ?1")?
-        .query_row([blob], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)))
+    let base = connection
+        .prepare_cached("SELECT base FROM payload WHERE blob = ?1")?
+        .query_row([blob], |row| row.get::<_, Option<i64>>(0))
         .optional()?;
-    Ok(match row {
-        Some((DELTA, Some(base))) => base,
-        _ => blob,
-    })
+    Ok(base.flatten().unwrap_or(blob))
 }

@@ -25,6 +25,54 @@ pub(super) const STRIPPED_FRAME: i64 = 2;
 /// Encoding: the same, both as deltas against another payload.
 pub(super) const DELTA: i64 = 3;
 
+/// Encoding: the beginning of another payload: the numbers of bytes of its text and of its digests.
+pub(super) const PREFIX: i64 = 4;
+
+/// How much of its base a payload in the encoding [`PREFIX`] consists of.
+#[derive(Clone, Copy)]
+pub(super) struct PrefixLengths {
+    /// Number of bytes of the text.
+    pub(super) text: usize,
+    /// Number of bytes of the digests.
+    pub(super) digests: usize,
+}
+
+impl PrefixLengths {
+    /// Returns those of a document that begins with `bytes`, and from whose text digests may have been stripped.
+    pub(super) fn new(bytes: &[u8], is_stripped: bool) -> Self {
+        let mut text = 0;
+        let Ok(digests) = digest_stripping::strip_into::<Infallible>(bytes, &mut |part| {
+            text += part.len();
+            Ok(())
+        });
+        match digests.filter(|_| is_stripped) {
+            Some(digests) => Self { text, digests: digests.len() * 32 },
+            None => Self { text: bytes.len(), digests: 0 },
+        }
+    }
+
+    /// Returns the stored form.
+    pub(super) fn to_bytes(self) -> Vec<u8> {
+        [self.text, self.digests].iter().flat_map(|length| (*length as u64).to_be_bytes()).collect()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (numbers, rest) = bytes.as_chunks::<8>();
+        let [text, digests] = numbers else { return None };
+        let length = |bytes: &[u8; 8]| usize::try_from(u64::from_be_bytes(*bytes)).ok();
+        Some(Self { text: length(text)?, digests: length(digests)? }).filter(|_| rest.is_empty())
+    }
+
+    /// Returns the beginning of a content, if that is long enough.
+    fn of(self, content: &PayloadContent) -> Option<PayloadContent> {
+        let PayloadContent { text, digests } = content;
+        Some(PayloadContent {
+            text: text.get(..self.text)?.to_vec(),
+            digests: digests.get(..self.digests)?.to_vec(),
+        })
+    }
+}
+
 /// The prepared form of an artifact.
 pub(super) struct EncodedArtifact {
     /// The payloads of what is stored of it, in its order.
@@ -116,10 +164,20 @@ impl PreparedPayload {
     }
 }
 
-/// Size in bytes above which the stripped text of a file is never in memory as a whole.
-const LARGE: usize = 32 << 20;
+/// Size in bytes above which the stripped text of a file is never in memory as a whole, and what is repeated in it is found at
+/// any distance.
+const LARGE: usize = 4 << 20;
 
 impl Payload {
+    /// Encodes `bytes` without a dictionary.
+    pub(super) fn without_dictionary(bytes: &[u8]) -> Self {
+        if bytes.len() >= LARGE {
+            Self::of_large(bytes)
+        } else {
+            Self::new(bytes, digest_stripping::strip(bytes).as_ref(), None)
+        }
+    }
+
     /// Encodes `bytes` like [`Payload::new`] without a dictionary, and never has their stripped text in memory as a whole.
     fn of_large(bytes: &[u8]) -> Self {
         let mut size = 0;
@@ -233,7 +291,7 @@ impl PayloadReader<'_> {
     ) -> Result<PayloadContent, ReadFailure> {
         let named = self.hash_of(blob)?;
         let row = self.row(blob, named)?;
-        if row.encoding != DELTA {
+        if !matches!(row.encoding, DELTA | PREFIX) {
             return Err(defect(named, "it has a delta base but is not a delta").into());
         }
         let content = difference_to(&row, base)?;
@@ -257,7 +315,9 @@ impl PayloadReader<'_> {
     fn digests_of(&self, blob: i64, may_have_base: bool) -> Result<Vec<Digest>, ReadFailure> {
         let row = self
             .connection
-            .prepare_cached("SELECT encoding, base, digests FROM payload WHERE blob = ?1")?
+            .prepare_cached(
+                "SELECT encoding, base, CASE encoding WHEN 4 THEN bytes ELSE digests END FROM payload WHERE blob = ?1",
+            )?
             .query_row([blob], |row| {
                 Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?, row.get::<_, Option<Vec<u8>>>(2)?))
             })
@@ -265,7 +325,7 @@ impl PayloadReader<'_> {
         let (encoding, base, stored) = row.ok_or(PayloadDefect::Missing { blob: self.hash_of(blob)? })?;
         let digests = match (encoding, base) {
             (STRIPPED_FRAME, _) => stored.unwrap_or_default(),
-            (DELTA, Some(_)) if !may_have_base => {
+            (DELTA | PREFIX, Some(_)) if !may_have_base => {
                 return Err(
                     defect(self.hash_of(blob)?, "it is a delta, but is the base of another one").into()
                 );
@@ -273,6 +333,13 @@ impl PayloadReader<'_> {
             (DELTA, Some(base)) => {
                 let base = self.digests_of(base, false)?;
                 self.digests_like(blob, &as_bytes(&base), &stored.unwrap_or_default())?
+            }
+            (PREFIX, Some(base)) => {
+                let mut digests = as_bytes(&self.digests_of(base, false)?);
+                digests.truncate(
+                    PrefixLengths::from_bytes(&stored.unwrap_or_default()).map_or(0, |it| it.digests),
+                );
+                digests
             }
             _ => Vec::new(),
         };
@@ -306,11 +373,11 @@ impl PayloadReader<'_> {
                 let text = compress::decompress(&row.bytes, dependency, row.size).map_err(damaged)?;
                 Ok(PayloadContent { text, digests: row.digests })
             }
-            DELTA if may_have_base => {
+            DELTA | PREFIX if may_have_base => {
                 let base = row.base.ok_or_else(|| defect(row.blob, "its delta base is not recorded"))?;
                 Ok(difference_to(&row, &self.base(base)?)?)
             }
-            DELTA => Err(defect(row.blob, "it is a delta, but is the base of another one").into()),
+            DELTA | PREFIX => Err(defect(row.blob, "it is a delta, but is the base of another one").into()),
             other => Err(defect(row.blob, &format!("it has the unknown encoding {other}")).into()),
         }
     }
@@ -336,8 +403,13 @@ impl PayloadReader<'_> {
     }
 }
 
-/// Returns the text and digests of a payload that is stored as a delta against `base`.
+/// Returns the text and digests of a payload that is stored as a delta against `base`, or is its beginning.
 fn difference_to(row: &PayloadRow, base: &PayloadContent) -> Result<PayloadContent, PayloadDefect> {
+    if row.encoding == PREFIX {
+        let content = PrefixLengths::from_bytes(&row.bytes).and_then(|lengths| lengths.of(base));
+        return content
+            .ok_or_else(|| defect(row.blob, "it is longer than the payload that it is the beginning of"));
+    }
     let read = |frame: &[u8], base: &[u8]| {
         compress::decompress(frame, FrameDependency::Base(base), row.size)
             .map_err(|error| defect(row.blob, &error.to_string()))

@@ -1,12 +1,12 @@
 //! Re-encoding of stored bytes. The bytes themselves never change: they are hashed before and after. The digests that
 //! were stripped from them, which mention lists refer to, do not change either.
 
-use rusqlite::ToSql;
+use rusqlite::{OptionalExtension, ToSql};
 
 use super::compress::{self, Dictionary};
 use super::content::PayloadContent;
 use super::error::{PayloadDefect, ReadFailure};
-use super::payload::{self, PayloadReader};
+use super::payload::{self, PayloadReader, PrefixLengths};
 
 /// A dictionary with its row id.
 pub(super) type DictionaryWithId<'d> = (i64, &'d Dictionary);
@@ -91,6 +91,7 @@ impl PayloadReader<'_> {
         heir: Option<i64>,
         dependents: &[i64],
     ) -> Result<Option<i64>, ReadFailure> {
+        let dependents = &*self.release_prefixes(base, dependents)?;
         let Some(next) = dependents.first() else { return Ok(heir) };
         let base = self.base(base)?;
         let (first, content, rest) = if let Some(heir) = heir {
@@ -109,6 +110,70 @@ impl PayloadReader<'_> {
             }
         }
         Ok(Some(first))
+    }
+
+    /// Stores those of `dependents` that are the beginning of `base` as the beginning of the longest of them, which is stored
+    /// whole. Returns the others.
+    fn release_prefixes(&self, base: i64, dependents: &[i64]) -> Result<Vec<i64>, ReadFailure> {
+        let (mut prefixes, mut others) = (Vec::new(), Vec::new());
+        for blob in dependents {
+            let size: Option<i64> = self
+                .connection
+                .prepare_cached(
+                    "SELECT b.size FROM payload p JOIN blob b ON b.id = p.blob WHERE p.blob = ?1 AND p.encoding = 4",
+                )?
+                .query_row([blob], |row| row.get(0))
+                .optional()?;
+            match size {
+                Some(size) => prefixes.push((size, *blob)),
+                None => others.push(*blob),
+            }
+        }
+        let Some((_, longest)) = prefixes.iter().copied().max() else { return Ok(others) };
+        let content = self.verified_difference(longest, &self.base(base)?)?;
+        self.store_whole(longest, &content)?;
+        for (_, blob) in prefixes.into_iter().filter(|(_, blob)| *blob != longest) {
+            self.connection
+                .prepare_cached("UPDATE payload SET base = ?2 WHERE blob = ?1")?
+                .execute([blob, longest])?;
+        }
+        Ok(others)
+    }
+
+    /// Stores `shorter` as the beginning of `longer`, which is stored whole and whose first bytes it has, and what was stored as
+    /// the beginning of it. Does nothing if that would not be read as the same bytes, or if other payloads are deltas against
+    /// it.
+    pub(super) fn store_prefix(
+        &self,
+        shorter: i64,
+        longer: i64,
+        lengths: PrefixLengths,
+    ) -> Result<(), ReadFailure> {
+        let is_base: bool = self
+            .connection
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM payload WHERE base = ?1 AND encoding <> 4)")?
+            .query_row([shorter], |row| row.get(0))?;
+        let before = self.digests(shorter)?;
+        if is_base {
+            return Ok(());
+        }
+        let savepoint = |sql: &str| self.connection.execute_batch(sql);
+        savepoint("SAVEPOINT prefix")?;
+        let row = EncodedPayload {
+            encoding: payload::PREFIX,
+            base: Some(longer),
+            dictionary: None,
+            digests: None,
+            bytes: &lengths.to_bytes(),
+        };
+        self.update(shorter, &row)?;
+        self.connection
+            .prepare_cached("UPDATE payload SET base = ?2 WHERE base = ?1")?
+            .execute([shorter, longer])?;
+        let is_same = self.verified_content(shorter).is_ok()
+            && self.digests(shorter).is_ok_and(|after| after == before);
+        savepoint(if is_same { "RELEASE prefix" } else { "ROLLBACK TO prefix; RELEASE prefix" })?;
+        Ok(())
     }
 
     /// Stores a payload whole and checks that it can be read.

@@ -14,6 +14,7 @@ use runvault::files::VaultIdentity;
 use runvault::intake::{ExamineOptions, PollingWatcher, Scan};
 
 use super::index;
+use crate::cli::args::agents::AgentArgs;
 use crate::cli::args::bounds::length;
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::inputs::{CheckArgs, RecordedArgs, kind};
@@ -43,8 +44,11 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
     /// Directories to watch, recursively
-    #[arg(required = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    #[arg(required_unless_present = "agents", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     directories: Vec<PathBuf>,
+
+    #[command(flatten)]
+    agents: AgentArgs,
 
     /// How often to scan
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = length, hide_short_help = true)]
@@ -94,7 +98,8 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let started = Instant::now();
-        let checked = self.checks.options(self.kind)?;
+        let kind = self.kind.or(self.agents.kind());
+        let checked = self.checks.options(kind)?;
         let (allow_removed, strict) = (self.allow_removed, self.strict);
         let options = ExamineOptions { allow_removed, strict, ..self.recorded.options(checked)? };
         let annotations = self.recorded.annotations(None)?;
@@ -105,7 +110,8 @@ impl Args {
         let Some(vault) = self.open(vault, &stop, &mut waiting)? else { return Ok(Status::Done) };
         time::warn_of_future(&vault)?;
         let identity = VaultIdentity::new(vault.path());
-        let watcher = PollingWatcher::new(self.directories.clone(), self.settle).with_kind(self.kind);
+        let watcher = PollingWatcher::new(self.directories.clone(), self.settle).with_kind(kind);
+        let watcher = watcher.with_optional(self.agents.directories());
         let watcher = watcher.without(self.files_of(vault.path()));
         let mut watcher = watcher.recovering(self.moving.moves);
         if self.new_only {
@@ -154,11 +160,17 @@ impl Args {
     }
 
     fn shown_directories(&self) -> String {
-        let names = self.directories.iter().map(|path| escaped(&path.to_string_lossy()).to_string());
+        let directories = self.all_directories();
+        let names = directories.iter().map(|path| escaped(&path.to_string_lossy()).to_string());
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns an error unless the paths are directories: a mistyped name would otherwise be watched forever.
+    /// Returns the directories, with those of agents. A program makes its own when it is used for the first time.
+    fn all_directories(&self) -> Vec<PathBuf> {
+        self.directories.iter().cloned().chain(self.agents.directories()).collect()
+    }
+
+    /// Returns an error unless the named paths are directories: a mistyped name would otherwise be watched forever.
     fn expect_directories(&self) -> Result<(), CommandError> {
         for path in &self.directories {
             let failed =
@@ -176,7 +188,7 @@ impl Args {
     fn files_of(&self, vault: &Path) -> Vec<PathBuf> {
         let Ok(vault) = std::fs::canonicalize(vault) else { return Vec::new() };
         let mut files = Vec::new();
-        for directory in &self.directories {
+        for directory in &self.all_directories() {
             let Ok(whole) = std::fs::canonicalize(directory) else { continue };
             let Ok(within) = vault.strip_prefix(&whole) else { continue };
             for ending in ["", "-wal", "-shm", "-journal", "-queue"] {

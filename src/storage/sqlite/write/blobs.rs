@@ -11,7 +11,9 @@ use crate::storage::sqlite::delta::PayloadDelta;
 use crate::storage::sqlite::delta_bases::RecentDelta;
 use crate::storage::sqlite::ids::blob_id;
 use crate::storage::sqlite::journal::after;
-use crate::storage::sqlite::payload::{self, Payload, PayloadBody, PayloadReader, PreparedPayload};
+use crate::storage::sqlite::payload::{
+    self, Payload, PayloadBody, PayloadReader, PrefixLengths, PreparedPayload,
+};
 use crate::storage::sqlite::statements::StatementProvider;
 use crate::storage::sqlite::{dictionaries, digest_stripping};
 
@@ -27,6 +29,7 @@ impl SqliteWriter<'_> {
         known: Option<i64>,
         kind: i64,
         sibling: Option<i64>,
+        shorter: Option<i64>,
     ) -> rusqlite::Result<Vec<StoredBlob<'p>>> {
         let admitted = prepared.admitted();
         let store = |(member, payload): (&Member, &'p PreparedPayload)| {
@@ -36,7 +39,10 @@ impl SqliteWriter<'_> {
             let known = if is_of_capture { known } else { blob_id(self.connection, member.blob())? };
             match known {
                 Some(id) => Ok(self.stored_blob(id)),
-                None => self.new_blob(member, payload, (admitted.kind(), kind), sibling),
+                None => match shorter.filter(|_| is_of_capture) {
+                    Some(shorter) => self.longer_blob(member, payload, kind, shorter),
+                    None => self.new_blob(member, payload, (admitted.kind(), kind), sibling),
+                },
             }
         };
         admitted.stored().zip(payload::payloads(prepared)?).map(store).collect()
@@ -49,6 +55,48 @@ impl SqliteWriter<'_> {
         StoredBlob { id, digests: payloads.digests(id).unwrap_or_default().into() }
     }
 
+    /// Stores a document whole that begins with the bytes of the blob `shorter`, and that blob as its beginning: of a document
+    /// that grows, only the longest version takes room.
+    fn longer_blob<'p>(
+        &mut self,
+        member: &Member,
+        prepared: &'p PreparedPayload,
+        kind: i64,
+        shorter: i64,
+    ) -> rusqlite::Result<StoredBlob<'p>> {
+        let id = self.insert_blob(member)?;
+        let own;
+        let (payload, digests) = match prepared {
+            PreparedPayload::Whole(payload) if self.is_usable(payload, kind)? => {
+                (payload, payload.digests.as_slice().into())
+            }
+            _ => {
+                own = Payload::without_dictionary(member.bytes());
+                (&own, own.digests.clone().into())
+            }
+        };
+        self.insert_whole(id, kind, member, payload)?;
+        let payloads = PayloadReader { connection: self.connection, readers: &self.bases.readers };
+        let size: usize = self
+            .connection
+            .prepare_cached("SELECT size FROM blob WHERE id = ?1")?
+            .query_row([shorter], |row| row.get(0))?;
+        let beginning = member.bytes().get(..size).unwrap_or_default();
+        // What cannot be read stays as it is, and is reported by those who read it.
+        let _ =
+            payloads.store_prefix(shorter, id, PrefixLengths::new(beginning, !payload.digests.is_empty()));
+        Ok(StoredBlob { id, digests })
+    }
+
+    fn insert_blob(&mut self, member: &Member) -> rusqlite::Result<i64> {
+        let id = self.next_blob;
+        self.next_blob = after(id, "blob")?;
+        self.statements.with("INSERT INTO blob (id, digest, size) VALUES (?1, ?2, ?3)", |insert| {
+            insert.execute((id, member.blob().0.as_bytes(), member.bytes().len()))
+        })?;
+        Ok(id)
+    }
+
     fn new_blob<'p>(
         &mut self,
         member: &Member,
@@ -56,11 +104,7 @@ impl SqliteWriter<'_> {
         (kind, kind_id): (Kind, i64),
         sibling: Option<i64>,
     ) -> rusqlite::Result<StoredBlob<'p>> {
-        let id = self.next_blob;
-        self.next_blob = after(id, "blob")?;
-        self.statements.with("INSERT INTO blob (id, digest, size) VALUES (?1, ?2, ?3)", |insert| {
-            insert.execute((id, member.blob().0.as_bytes(), member.bytes().len()))
-        })?;
+        let id = self.insert_blob(member)?;
         let mut dictionary = None;
         match prepared {
             PreparedPayload::Delta(delta) if self.recent_delta(id, member, delta, sibling)? => {
@@ -145,6 +189,17 @@ impl SqliteWriter<'_> {
         if let Some(PayloadDelta { base, digests, text }) = difference {
             return self.insert_delta(blob, base, &digests, &text);
         }
+        self.insert_whole(blob, kind, member, payload)
+    }
+
+    fn insert_whole(
+        &mut self,
+        blob: i64,
+        kind: i64,
+        member: &Member,
+        payload: &Payload,
+    ) -> rusqlite::Result<()> {
+        let Payload { digests, body } = payload;
         match body {
             PayloadBody::Frame { frame, dictionary } => {
                 let stripped = (!digests.is_empty()).then(|| as_bytes(digests));

@@ -3,8 +3,8 @@
 use rusqlite::{OptionalExtension, Params};
 
 use super::{NewCapture, PendingCapture, RemovedRows, SqliteWriter};
-use crate::artifact::{CREATED_AT, SignatureState};
-use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::artifact::{Admitted, Attribute, CREATED_AT, Member, Mention, SignatureState};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::Prepared;
 use crate::storage::catalog::{Row, RowChange, RowKey};
 use crate::storage::sql::{self, AnnotationChanges};
@@ -162,7 +162,8 @@ impl SqliteWriter<'_> {
         let kind = self.kind(admitted.kind())?;
         let is_first = self.new_artifact == Some(artifact);
         let sibling = if is_first { None } else { self.first_capture(artifact)? };
-        let blobs = self.blobs(content, known, kind, sibling)?;
+        let shorter = if is_first { self.shorter_version(admitted)? } else { None };
+        let blobs = self.blobs(content, known, kind, sibling, shorter)?;
         self.reuses_bytes = blobs.iter().any(|blob| blob.id < self.first_new_blob);
         let id = self.next_capture.max(pending.entry);
         self.next_capture = after(id, "capture")?;
@@ -174,6 +175,56 @@ impl SqliteWriter<'_> {
             self.train(kind)?;
         }
         Ok(())
+    }
+
+    /// Returns the blob of the longest version in the vault that a document is a longer version of, if the document begins with
+    /// its bytes.
+    fn shorter_version(&mut self, admitted: &Admitted) -> rusqlite::Result<Option<i64>> {
+        let draft = admitted.draft();
+        let Some(versions) = admitted.kind().info().versions.filter(|_| admitted.manifest().is_none()) else {
+            return Ok(None);
+        };
+        let of_run = |attribute: &&Attribute| attribute.name == versions.attribute;
+        let Some(attribute) = draft.attributes.iter().find(of_run) else { return Ok(None) };
+        // Most documents are the first of their run, which is found out with one lookup.
+        let is_known: bool = self
+            .connection
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM attribute_value v JOIN attribute a ON a.value = v.id
+                                 WHERE v.name = ?1 AND v.value = ?2 AND a.artifact <> ?3)",
+            )?
+            .query_row((attribute.name, &attribute.value, self.new_artifact), |row| row.get(0))?;
+        if !is_known {
+            return Ok(None);
+        }
+        let extended = |mention: &&Mention| {
+            mention.role.relation.is_some_and(|relation| relation.name == versions.relation)
+        };
+        let mut parts: Vec<&Mention> = draft.mentions.iter().filter(extended).collect();
+        parts.sort_unstable_by(|one, other| other.place.cmp(&one.place));
+        for part in parts.into_iter().skip(1) {
+            if let Some(artifact) = self.artifact(CoreHash(part.digest))? {
+                return self.last_capture_beginning(artifact, admitted);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the blob of the last capture of an artifact, if a document begins with its bytes.
+    fn last_capture_beginning(&self, artifact: i64, admitted: &Admitted) -> rusqlite::Result<Option<i64>> {
+        let found: Option<(i64, usize, BlobHash)> = self
+            .connection
+            .prepare_cached(
+                "SELECT b.id, b.size, b.digest FROM capture c JOIN blob b ON b.id = c.blob
+                  WHERE c.artifact = ?1 ORDER BY c.id DESC LIMIT 1",
+            )?
+            .query_row([artifact], |row| Ok((row.get(0)?, row.get(1)?, BlobHash(row.get(2)?))))
+            .optional()?;
+        let bytes = admitted.members().first().map(Member::bytes).unwrap_or_default();
+        let begins = |(_, size, digest): &(i64, usize, BlobHash)| {
+            bytes.get(..*size).is_some_and(|beginning| Digest::from_content(beginning) == digest.0)
+        };
+        Ok(found.filter(begins).map(|(blob, ..)| blob))
     }
 
     /// Returns the blob of the first capture of an artifact.

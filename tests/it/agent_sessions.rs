@@ -1,0 +1,265 @@
+//! Sessions that agents keep on disk: one conversation in the form of each program, how it grows, and what is wrong with it.
+
+mod forms;
+
+use std::io::Write as _;
+
+use proptest::prelude::*;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::sandbox::Sandbox;
+use forms::{claude_code, codex, documents, lines};
+
+fn sha256(bytes: &[u8]) -> Vec<u8> {
+    Sha256::digest(bytes).to_vec()
+}
+
+/// Computes the core hash of a document with a record per line as `docs/formats.md` defines it.
+fn core(dialect: &str, lines: &[String]) -> String {
+    let head = lines
+        .iter()
+        .fold(sha256(dialect.as_bytes()), |head, line| sha256(&[head, sha256(line.as_bytes())].concat()));
+    format!("sha256:{}", head.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+}
+
+/// Adds a document, and returns its line.
+fn added(sandbox: &Sandbox, name: &str, document: impl AsRef<[u8]>) -> Value {
+    sandbox.write(name, document);
+    sandbox.run(["add", "--json", name]).expect(0).json().remove(0)
+}
+
+fn rules_of(line: &Value) -> Vec<String> {
+    let violations = line["violations"].as_array().into_iter().flatten();
+    violations
+        .map(|violation| {
+            format!("{} {}", violation["rule_id"].as_str().unwrap(), violation["path"].as_str().unwrap())
+        })
+        .collect()
+}
+
+/// Describes the new messages and answers of each call, with the results of tools after their calls.
+fn conversation(sandbox: &Sandbox, core: &str) -> Vec<String> {
+    let view = sandbox.run(["view", core, "--json"]).expect(0).json().remove(0);
+    let described = |message: &Value| {
+        let parts = message["parts"].as_array().unwrap().iter().map(part).collect::<Vec<_>>();
+        format!("{}: {}", message["role"].as_str().unwrap(), parts.join(", "))
+    };
+    let of_call = |call: &Value| {
+        let all = ["messages", "answers"].into_iter().flat_map(|name| call[name].as_array().unwrap());
+        all.map(described).collect::<Vec<_>>().join("; ")
+    };
+    view["conversation"]["calls"].as_array().unwrap().iter().map(of_call).collect()
+}
+
+fn part(part: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    match part["type"].as_str().unwrap() {
+        "text" => text(&part["text"]),
+        "thinking" => format!("({})", text(&part["text"])),
+        "tool-call" => {
+            let result = &part["result"];
+            let mark = if result["is_error"] == Value::Bool(true) { "!" } else { "" };
+            let said = result["parts"].as_array().into_iter().flatten().map(self::part).collect::<String>();
+            format!("{}{} = {mark}{said}", text(&part["name"]), text(&part["arguments"]))
+        }
+        other => other.to_owned(),
+    }
+}
+
+#[test]
+fn every_program_tells_the_same_conversation() {
+    let sandbox = Sandbox::new();
+    for (name, document) in documents() {
+        let line = added(&sandbox, name, &document);
+        assert_eq!(
+            (&line["kind"], rules_of(&line)),
+            (&Value::from("agent_session"), Vec::new()),
+            "{name}: {line}"
+        );
+        let core = line["core_hash"].as_str().unwrap().to_owned();
+        assert_eq!(
+            conversation(&sandbox, &core),
+            [
+                "user: What is the weather in Paris?; assistant: (I must look.), weather{\"city\":\"Paris\"} = 18 degrees",
+                "assistant: It is 18 degrees in Paris.",
+            ],
+            "{name}"
+        );
+        let shown = sandbox.run(["show", &core, "--json"]).expect(0).json().remove(0);
+        let attributes = shown["attributes"].as_array().unwrap().iter();
+        let attribute = |name: &str| {
+            attributes
+                .clone()
+                .find(|it| it["name"] == name)
+                .map(|it| it["value"].as_str().unwrap().to_owned())
+        };
+        for (name, value) in [
+            ("first_prompt", "What is the weather in Paris?"),
+            ("last_answer", "It is 18 degrees in Paris."),
+            ("tool", "weather"),
+            ("tool_calls", "1"),
+            ("errors", "0"),
+            ("unknown_records", "0"),
+            ("tokens", "46"),
+            ("model_id", "model-1"),
+        ] {
+            assert_eq!(attribute(name).as_deref(), Some(value), "{core} {name}");
+        }
+        assert_eq!(sandbox.run(["get", &core]).expect(0).stdout, document, "{name}");
+    }
+    let found = sandbox.run(["find", "--prompt", "What is the weather in Paris?", "--json"]).expect(0);
+    assert_eq!(found.json().len(), documents().len());
+    let found = sandbox.run(["search", "degrees", "--json"]).expect(0);
+    assert!(found.stdout.contains("18 degrees"), "{}", found.stdout);
+    sandbox.run(["fsck"]).expect(0);
+}
+
+#[test]
+fn compressed_copies_are_one_artifact() {
+    let sandbox = Sandbox::new();
+    let document = lines(&codex());
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(document.as_bytes()).unwrap();
+    sandbox.write("d/a.jsonl", &document);
+    sandbox.write("d/b.jsonl.gz", gzip.finish().unwrap());
+    sandbox.write("d/c.jsonl.zst", zstd::encode_all(document.as_bytes(), 3).unwrap());
+    sandbox.write("d/noise.gz", b"\x1f\x8b not a gzip file");
+    let added = sandbox.run(["add", "--json", "d"]).expect(0).json();
+    let told: Vec<String> = added
+        .iter()
+        .map(|line| format!("{} {}", line["outcome"], line["core_hash"]).replace('"', ""))
+        .collect();
+    let core = core("codex", &codex());
+    let [added, same] = ["added", "present"].map(|outcome| format!("{outcome} {core}"));
+    assert_eq!(told, [added, same.clone(), same]);
+    assert_eq!(sandbox.run(["get", &core]).expect(0).stdout, document);
+    // The compressed file goes if it contains what was stored.
+    sandbox.run(["add", "--move", "--settle-traces", "0s", "d/c.jsonl.zst"]).expect(0);
+    assert!(!sandbox.path("d/c.jsonl.zst").exists());
+    sandbox.write("cut.jsonl.zst", &zstd::encode_all(document.as_bytes(), 3).unwrap()[..100]);
+    assert!(sandbox.run(["add", "cut.jsonl.zst"]).expect(1).stderr.contains("broken"));
+}
+
+#[test]
+fn a_session_that_grew_extends_the_shorter_one() {
+    let sandbox = Sandbox::new();
+    let all = claude_code();
+    for length in [2, 3, all.len()] {
+        let line = added(&sandbox, "s.jsonl", lines(&all[..length]));
+        assert_eq!(line["core_hash"], core("claude-code", &all[..length]));
+    }
+    let whole = core("claude-code", &all);
+    let links = sandbox.run(["links", &whole]).expect(0).stdout;
+    assert_eq!(links.matches("extends").count(), 2, "{links}");
+    let listed = sandbox.run(["list", "--kind", "agent session", "--json"]).expect(0).json();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(listed[0]["core_hash"], whole);
+    // The next line as it was written so far.
+    let torn = added(&sandbox, "s.jsonl", lines(&all) + r#"{"type":"user","#);
+    assert_eq!(
+        (&torn["core_hash"], rules_of(&torn)),
+        (&Value::from(whole.as_str()), vec!["AS5 line 6".to_owned()])
+    );
+    // The last line without its line feed is complete.
+    assert_eq!(added(&sandbox, "s.jsonl", all.join("\n"))["core_hash"], whole);
+    // A session that was rewritten after the second record.
+    let mut rewritten = all.clone();
+    rewritten[2] = rewritten[2].replace("Paris", "Rome");
+    added(&sandbox, "r.jsonl", lines(&rewritten));
+    let forks = sandbox.run(["forks"]).expect(1).stdout;
+    assert!(forks.contains("record 2"), "{forks}");
+}
+
+#[test]
+fn what_is_missing_is_a_warning() {
+    let sandbox = Sandbox::new();
+    let all = claude_code();
+    let without = |index: usize| {
+        let mut left = all.clone();
+        left.remove(index);
+        lines(&left)
+    };
+    let with = |index: usize, from: &str, to: &str| {
+        let mut changed = all.clone();
+        assert!(changed[index].contains(from), "{from}");
+        changed[index] = changed[index].replace(from, to);
+        lines(&changed)
+    };
+    let glued = all[..2].concat() + "\n" + &lines(&all[2..]);
+    for (document, expected) in [
+        (without(2), vec!["AS3 line 3", "AS7 line 3"]),
+        (with(3, "\"session-1\"", "\"session-2\""), vec!["AS2 line 4", "AS2 line 5"]),
+        (with(3, "10:00:03", "09:00:03"), vec!["AS4 line 4"]),
+        (with(3, "\"type\":\"user\"", "\"type\":\"riddle\""), vec!["AS6 line 4"]),
+        (with(3, "\"r3\"", "\"r2\""), vec!["AS3 line 5", "AS8 line 4"]),
+        (glued, vec!["AS1 line 1"]),
+    ] {
+        let line = added(&sandbox, "s.jsonl", document);
+        assert_eq!(rules_of(&line), expected, "{line}");
+    }
+    let mut codex = codex();
+    for (number, line) in codex.iter_mut().enumerate() {
+        *line = line.replacen('{', &format!("{{\"ordinal\":{number},"), 1);
+    }
+    codex.remove(4);
+    assert!(rules_of(&added(&sandbox, "c.jsonl", lines(&codex))).contains(&"AS10 line 5".to_owned()));
+}
+
+#[test]
+fn what_is_not_json_is_rejected() {
+    let sandbox = Sandbox::new();
+    let mut all = claude_code();
+    all[2].truncate(20);
+    sandbox.write("s.jsonl", lines(&all));
+    let line = sandbox.run(["add", "--json", "s.jsonl"]).expect(1).json().remove(0);
+    assert!(rules_of(&line).contains(&"DOC2 line 3 column 21".to_owned()), "{line}");
+}
+
+#[test]
+fn texts_that_were_cut_within_a_character_are_kept() {
+    let sandbox = Sandbox::new();
+    let mut all = claude_code();
+    all[4] = all[4].replace("It is 18", r"\ud83d It is 18");
+    let line = added(&sandbox, "s.jsonl", lines(&all));
+    assert_eq!((&line["core_hash"], rules_of(&line)), (&Value::from(core("claude-code", &all)), Vec::new()));
+    assert_eq!(sandbox.run(["get", line["core_hash"].as_str().unwrap()]).expect(0).stdout, lines(&all));
+    let said = conversation(&sandbox, line["core_hash"].as_str().unwrap());
+    assert_eq!(said[1], "assistant: \u{fffd} It is 18 degrees in Paris.");
+}
+
+#[test]
+fn a_subagent_names_the_session_that_started_it() {
+    let sandbox = Sandbox::new();
+    let main = added(&sandbox, "main.jsonl", lines(&claude_code()));
+    let of_agent: Vec<String> = claude_code()
+        .iter()
+        .map(|line| line.replace("\"isSidechain\":false", "\"isSidechain\":true,\"agentId\":\"a1\""))
+        .collect();
+    let agent = added(&sandbox, "agent-a1.jsonl", lines(&of_agent));
+    let links = sandbox.run(["links", agent["core_hash"].as_str().unwrap(), "--json"]).expect(0).stdout;
+    assert!(links.contains("started-by") && links.contains(main["core_hash"].as_str().unwrap()), "{links}");
+    let named = sandbox.run(["find", "--attr", "run_id=session-1/a1", "--json"]).expect(0).json();
+    assert_eq!(named[0]["core_hash"], agent["core_hash"]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Whatever the records are, the core hash is the end of their chain, and a copy is the same artifact.
+    #[test]
+    fn the_core_hash_is_the_end_of_the_chain(values in proptest::collection::vec(".{0,20}", 0..6)) {
+        use runvault::artifact::AdmitOptions;
+
+        let mut all = claude_code();
+        all.extend(values.iter().map(|value| serde_json::json!({"type": "summary", "summary": value}).to_string()));
+        let kind = runvault::formats::named("agent_session").unwrap();
+        let admitted = kind.admit(lines(&all).into_bytes(), &AdmitOptions::default()).unwrap();
+        prop_assert_eq!(admitted.core().to_string(), core("claude-code", &all));
+        let bytes = lines(&all);
+        let members = [runvault::artifact::MemberBytes { name: "session.jsonl", bytes: bytes.as_bytes() }];
+        let mut preimage = Vec::new();
+        kind.write_core(&members, &mut preimage).unwrap();
+        prop_assert_eq!(runvault::digest::Digest::from_content(&preimage), admitted.core().0);
+    }
+}
