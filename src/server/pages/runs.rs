@@ -122,7 +122,6 @@ fn listed(
         parts.chart = days(visit, parameters, request.filter.clone(), &answer)?;
         let list = FacetedList {
             filter: &request.filter,
-            rows: answer.next.is_none().then_some(answer.rows.len() as u64),
             is_requested: parameters.facets == "yes",
             chosen: &|field| parameters.field(field),
             address: &|field, value| parameters.address(&[(field, value)]),
