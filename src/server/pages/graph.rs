@@ -62,7 +62,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
             "Links of " span.kind { (formats::bare_noun(&artifact.kind)) } " "
             a.hash href=(address::artifact(core)) { (line(&name)) }
         }
-        @if let Some(prompt) = names.prompt(core) { p.excerpt { (line(prompt)) } }
+        @if let Some(prompt) = names.excerpt(core) { p.excerpt { (line(prompt)) } }
         nav.pages aria-label="Depth" {
             @for other in 1..=DEPTHS {
                 a href=(address::graph(core, other)) aria-current=[(other == depth).then_some("page")] { "depth " (other) }
@@ -187,7 +187,7 @@ fn node_at(end: &LinkEnd, names: &ArtifactNames, (x, y): (i64, i64), is_root: bo
     let noun = kind.as_deref().map_or("not in the vault", formats::bare_noun);
     let hash = core_hash.map(|core| core.0).or(*digest).map(|digest| format!("{digest:.12}"));
     let hash = hash.or_else(|| name.clone()).unwrap_or_default();
-    let prompt = core_hash.and_then(|core| names.prompt(core)).unwrap_or_default();
+    let prompt = core_hash.and_then(|core| names.excerpt(core)).unwrap_or_default();
     let texts = match core_hash.and_then(|core| names.run_id(core)) {
         Some(run_id) => [format!("{noun} {hash}"), without_middle(run_id), beginning(prompt)],
         None => [noun.to_owned(), without_middle(&hash), beginning(prompt)],
