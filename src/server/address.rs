@@ -74,6 +74,14 @@ pub(super) fn diff(one: CoreHash, other: Option<CoreHash>) -> String {
     with_query("/diff", &[("one", Some(&one.to_string())), ("other", other.as_deref())])
 }
 
+/// The address of the answers of several runs, from a prompt on.
+pub(super) fn compared(runs: &[CoreHash], from: usize) -> String {
+    let runs: Vec<String> = runs.iter().map(ToString::to_string).collect();
+    let from = (from > 0).then(|| from.to_string());
+    let runs = runs.iter().map(|run| ("run", Some(run.as_str())));
+    with_query("/diff", &runs.chain([("from", from.as_deref())]).collect::<Vec<_>>())
+}
+
 /// The path of the page that changes tags, labels and notes.
 pub(super) const ANNOTATE: &str = "/annotate";
 

@@ -53,10 +53,10 @@ pub use interface::{
     LabelValue, LogDamage, LogDefect, Maintenance, ManualLink, Match, MemberRecord, MentionRecord,
     NameMention, NameUse, Names, Note, Order, Page, PassageGrouping, Pin, Preparer, PutOptions,
     ReclaimResult, ReclaimableSpace, ReferenceEdge, Remnant, Resolution, RoleCount, RowGenerator,
-    RowProgress, RunCounts, RunValueCount, SaveSummary, SavedTable, SearchDifferences, SearchIndex,
-    SearchableCapture, SharedFile, Snapshot, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, SqlView,
-    Statistics, Storage, StoredMember, Tag, Term, Terms, TimePeriod, Transaction, UnresolvedReference,
-    UnresolvedTarget, created_at, declared_time,
+    RowProgress, SaveSummary, SavedTable, SearchDifferences, SearchIndex, SearchableCapture, SharedFile,
+    Snapshot, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, SqlView, Statistics, Storage,
+    StoredMember, Tag, Term, Terms, TimePeriod, Transaction, UnresolvedReference, UnresolvedTarget,
+    created_at, declared_time,
 };
 pub use journal::{Actor, ActorError};
 pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};

@@ -1,6 +1,7 @@
 //! Compares the answers that models gave to the same prompts.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -8,13 +9,13 @@ use utoipa::ToSchema;
 use super::api::{Operation, PlaceSummary, Timestamp};
 use super::find::{ArtifactFilter, Condition};
 use super::handle::{Vault, limit_of};
-use super::query::{self, FindQuery, Hit};
+use super::query::{self, FindQuery, Hit, RunGroups};
 use super::resolve::LookupError;
 use super::view::{ViewBody, prompt_texts};
 use crate::artifact::{BodyContent, BodyRole, Exchange, Kind, Responder, group};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
-use crate::storage::{AttributeRecord, Order, Snapshot, TimeBasis, created_at};
+use crate::storage::{AttributeRecord, Filter, Order, Snapshot, StorageError, TimeBasis, created_at};
 
 /// A request for the answers to a prompt, or for the prompts of a set of artifacts that were answered differently.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -22,8 +23,13 @@ use crate::storage::{AttributeRecord, Order, Snapshot, TimeBasis, created_at};
 pub struct AnswersRequest {
     /// The artifacts whose answers are compared.
     pub filter: ArtifactFilter,
+    /// The only artifacts that can match; any if empty.
+    pub artifacts: Vec<CoreHash>,
     /// The prompt; every prompt with different answers if there is none.
     pub prompt: Option<Digest>,
+    /// Whether every prompt with several answers is returned, also if they are all the same: the last texts of requests, and
+    /// requests as a whole.
+    pub repeated: bool,
     /// Maximum number of artifacts that are read, last seen first; unlimited if there is none.
     pub limit: Option<u64>,
     /// Maximum number of characters of each text; unlimited if there is none.
@@ -39,7 +45,7 @@ pub struct AnswersAnswer {
     pub read: u64,
     /// Whether there are more artifacts than were read.
     pub is_more: bool,
-    /// Number of prompts with several answers that are all the same. They are listed only if one was requested.
+    /// Number of prompts with several answers that are all the same. They are listed only on request, or if one was requested.
     pub unanimous: u64,
 }
 
@@ -56,7 +62,7 @@ pub struct PromptAnswers {
     pub answers: Vec<DistinctAnswer>,
 }
 
-/// An answer, with every time at which it was given.
+/// An answer, with every time at which it was given. What several recordings of one run state was given once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DistinctAnswer {
     /// The text, or the message of the error.
@@ -110,9 +116,10 @@ impl Operation for AnswersRequest {
                 return Ok(false);
             }
             gathered.read += 1;
-            gathered.take(&*snapshot, &hit, self.prompt).map(|()| true)
+            gathered.take(&*snapshot, &hit, self).map(|()| true)
         })?;
-        gathered.answer(&*snapshot, self.prompt.is_some())
+        gathered.keep_one_kind_of_each_run(&*snapshot)?;
+        gathered.answer(&*snapshot, self)
     }
 }
 
@@ -130,7 +137,12 @@ impl AnswersRequest {
                 filter.conditions.push(mention);
             }
         }
-        FindQuery { filter: (&filter).into(), order: Order::Newest(TimeBasis::LastSeen), limit: None }
+        let among = (!self.artifacts.is_empty()).then(|| self.artifacts.clone());
+        FindQuery {
+            filter: Filter { among, ..(&filter).into() },
+            order: Order::Newest(TimeBasis::LastSeen),
+            limit: None,
+        }
     }
 }
 
@@ -144,12 +156,12 @@ struct AnswerAccumulator {
 }
 
 impl AnswerAccumulator {
-    /// Reads the answers of an artifact, or only those to one prompt.
+    /// Reads the requested answers of an artifact.
     fn take(
         &mut self,
         snapshot: &dyn Snapshot,
         hit: &Hit,
-        requested_prompt: Option<Digest>,
+        request: &AnswersRequest,
     ) -> Result<(), LookupError> {
         let core = hit.artifact.core;
         let Some(kind) = formats::named(&hit.artifact.kind) else { return Ok(()) };
@@ -161,7 +173,7 @@ impl AnswerAccumulator {
             .map_err(|error| LookupError::Unreadable { core, message: error.to_string() })?;
         drop(members);
         let attributes = snapshot.attributes_of(core)?;
-        for (prompt, exchange) in answered(&exchanges, requested_prompt) {
+        for (prompt, exchange) in answered(&exchanges, request) {
             let given = GivenAnswer::new(hit, kind, exchange, &attributes);
             self.add(prompt, exchange, given);
         }
@@ -182,11 +194,25 @@ impl AnswerAccumulator {
                 given: Vec::new(),
             }
         });
-        answer.count += 1;
         answer.given.push(given);
     }
 
-    fn answer(self, snapshot: &dyn Snapshot, all: bool) -> Result<AnswersAnswer, LookupError> {
+    /// Leaves out what several recordings of one run state: a run, such as one with a session and a run pack, gives an answer
+    /// as often as the recordings of one of these kinds say.
+    fn keep_one_kind_of_each_run(&mut self, snapshot: &dyn Snapshot) -> Result<(), StorageError> {
+        let answers = || self.prompts.values().flat_map(BTreeMap::values);
+        let mut cores: Vec<CoreHash> =
+            answers().flat_map(|answer| &answer.given).map(|given| given.core_hash).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        let groups = RunGroups::find(snapshot, &cores)?;
+        for answer in self.prompts.values_mut().flat_map(BTreeMap::values_mut) {
+            answer.keep_one_kind_of_each_run(&groups);
+        }
+        Ok(())
+    }
+
+    fn answer(self, snapshot: &dyn Snapshot, request: &AnswersRequest) -> Result<AnswersAnswer, LookupError> {
         let Self { prompts, read, is_more, most } = self;
         let mut listed = Vec::new();
         let mut unanimous = 0;
@@ -194,7 +220,7 @@ impl AnswerAccumulator {
             let count = answers.values().map(|answer| answer.count).sum();
             if answers.len() == 1 {
                 unanimous += u64::from(count > 1);
-                if !all {
+                if request.prompt.is_none() && !(request.repeated && count > 1) {
                     continue;
                 }
             }
@@ -213,10 +239,19 @@ impl AnswerAccumulator {
 
 /// Returns the answers of models with their prompts. A request is known by its last text; other texts, such as
 /// instructions, are answered only if no request has them as its last.
-fn answered(exchanges: &[Exchange], requested_prompt: Option<Digest>) -> Vec<(Digest, &Exchange)> {
+fn answered<'e>(exchanges: &'e [Exchange], request: &AnswersRequest) -> Vec<(Digest, &'e Exchange)> {
     let of_models = || exchanges.iter().filter(|exchange| exchange.responder == Responder::Model);
     let last = of_models().filter_map(|exchange| Some((*exchange.prompts.last()?, exchange)));
-    let Some(requested_prompt) = requested_prompt else { return last.collect() };
+    let Some(requested_prompt) = request.prompt else {
+        let mut answered: Vec<_> = last.collect();
+        if request.repeated {
+            // The digest of a whole request precedes those of its texts.
+            let texts: BTreeSet<Digest> = answered.iter().map(|(prompt, _)| *prompt).collect();
+            let whole = of_models().filter_map(|exchange| Some((*exchange.prompts.first()?, exchange)));
+            answered.extend(whole.filter(|(prompt, _)| !texts.contains(prompt)));
+        }
+        return answered;
+    };
     let matching: Vec<_> = last.filter(|(prompt, _)| *prompt == requested_prompt).collect();
     if !matching.is_empty() {
         return matching;
@@ -239,6 +274,33 @@ fn in_order(answers: impl Iterator<Item = DistinctAnswer>) -> Vec<DistinctAnswer
 
 fn first_time(answers: &[DistinctAnswer]) -> Option<Timestamp> {
     answers.first().and_then(|answer| answer.given.first()).map(|given| given.time)
+}
+
+/// How often recordings of a kind state an answer of a run, and the position of the first of them in the run.
+type RecordingRank = (usize, Reverse<usize>);
+
+impl DistinctAnswer {
+    /// Keeps the places in recordings of one kind of each run: that which has most of them, and the first of several such.
+    fn keep_one_kind_of_each_run(&mut self, groups: &RunGroups) {
+        let mut ranks: BTreeMap<(Option<usize>, String), RecordingRank> = BTreeMap::new();
+        for GivenAnswer { core_hash, kind, .. } in &self.given {
+            let run = groups.number_of(*core_hash);
+            let members = run.map(|run| groups.members(run)).unwrap_or_default();
+            let position = Reverse(members.iter().position(|core| core == core_hash).unwrap_or(usize::MAX));
+            let (count, first) = ranks.entry((run, kind.clone())).or_insert((0, position));
+            (*count, *first) = (*count + 1, position.max(*first));
+        }
+        let mut kept: BTreeMap<Option<usize>, (RecordingRank, String)> = BTreeMap::new();
+        for ((run, kind), rank) in ranks {
+            if kept.get(&run).is_none_or(|(best, _)| rank > *best) {
+                kept.insert(run, (rank, kind));
+            }
+        }
+        let kind_of =
+            |given: &GivenAnswer| kept.get(&groups.number_of(given.core_hash)).map(|(_, kind)| kind);
+        self.given.retain(|given| kind_of(given) == Some(&given.kind));
+        self.count = self.given.len() as u64;
+    }
 }
 
 impl GivenAnswer {

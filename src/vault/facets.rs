@@ -1,18 +1,22 @@
 //! Counts the runs that match a filter, by the most frequent values of what they state.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::Operation;
 use super::find::{ArtifactFilter, unknown_attribute};
 use super::handle::{Vault, limit_of};
+use super::query::RunGroups;
+use crate::artifact::AttributeInfo;
+use crate::digest::CoreHash;
 use crate::formats;
-use crate::storage::{Filter, StorageError};
-
-pub use crate::storage::{RunCounts, RunValueCount};
+use crate::storage::{Filter, Order, Page, Snapshot, StorageError};
 
 /// A request for the number of runs that match a filter, and for the most frequent values of some attributes and of labels
-/// among them. Recordings that have the same run id, or refer to it, are one run.
+/// among them. The recordings of a row of a list are one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FacetsRequest {
@@ -35,6 +39,33 @@ pub struct FacetsAnswer {
     /// The counts of the runs; missing if there are more recordings than the request permits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<RunCounts>,
+}
+
+/// The number of runs that match a filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunCounts {
+    /// Number of runs.
+    pub runs: u64,
+    /// Number of runs with errors.
+    pub failures: u64,
+    /// Number of runs with a recording that states that there were none.
+    pub successes: u64,
+    /// The most frequent values of the requested attributes: by name, each with the most runs first. A run with several
+    /// values counts for each.
+    pub attributes: Vec<RunValueCount>,
+    /// The most frequent labels, most runs first.
+    pub labels: Vec<RunValueCount>,
+}
+
+/// The number of runs with a value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunValueCount {
+    /// The name of the attribute, or the key of the label.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// Number of runs.
+    pub runs: u64,
 }
 
 impl Operation for FacetsRequest {
@@ -60,7 +91,90 @@ impl Operation for FacetsRequest {
         if self.max_recordings.is_some_and(|most| recordings > most) {
             return Ok(FacetsAnswer { recordings, counts: None });
         }
-        let counts = snapshot.count_runs(&filter, &self.attributes, limit_of(self.limit))?;
-        Ok(FacetsAnswer { recordings, counts: Some(counts) })
+        let found = snapshot.find(&filter, Order::Core, &Page::all())?.items;
+        let cores: Vec<CoreHash> = found.into_iter().map(|hit| hit.artifact.core).collect();
+        let mut tally = FacetTally::default();
+        let groups = RunGroups::find(&*snapshot, &cores)?;
+        for batch in cores.chunks(BATCH) {
+            tally.add(&*snapshot, batch, &groups, &self.attributes)?;
+        }
+        Ok(FacetsAnswer { recordings, counts: Some(tally.counts(limit_of(self.limit))) })
     }
+}
+
+/// Number of artifacts whose values are read at a time.
+const BATCH: usize = 1_000;
+
+/// The runs with each value, by the numbers of their groups.
+#[derive(Default)]
+struct FacetTally {
+    runs: HashSet<Option<usize>>,
+    failures: HashSet<Option<usize>>,
+    successes: HashSet<Option<usize>>,
+    attributes: ValueTally,
+    labels: ValueTally,
+}
+
+type ValueTally = HashMap<(String, String), HashSet<Option<usize>>>;
+
+impl FacetTally {
+    fn add(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        artifacts: &[CoreHash],
+        groups: &RunGroups,
+        names: &[String],
+    ) -> Result<(), StorageError> {
+        let attributes = snapshot.attributes(artifacts)?;
+        let annotations = snapshot.annotations(artifacts)?;
+        for ((core, attributes), annotations) in artifacts.iter().zip(attributes).zip(annotations) {
+            let run = groups.number_of(*core);
+            self.runs.insert(run);
+            for attribute in attributes {
+                if attribute.name == AttributeInfo::ERRORS.name {
+                    let has_errors = attribute.number.is_some_and(|errors| errors > 0);
+                    if has_errors { &mut self.failures } else { &mut self.successes }.insert(run);
+                }
+                if names.contains(&attribute.name) {
+                    self.attributes.entry((attribute.name, attribute.value)).or_default().insert(run);
+                }
+            }
+            for label in annotations.labels {
+                self.labels.entry((label.key, label.value)).or_default().insert(run);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the counts, with up to `limit` values of each attribute, and labels.
+    fn counts(self, limit: usize) -> RunCounts {
+        let mut attributes = counted(self.attributes);
+        attributes.sort_by(|one, other| one.name.cmp(&other.name));
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        attributes.retain(|count| {
+            let place = places.entry(count.name.clone()).or_default();
+            *place += 1;
+            *place <= limit
+        });
+        let mut labels = counted(self.labels);
+        labels.truncate(limit);
+        RunCounts {
+            runs: self.runs.len() as u64,
+            failures: self.failures.len() as u64,
+            successes: self.successes.len() as u64,
+            attributes,
+            labels,
+        }
+    }
+}
+
+/// Returns the number of runs with each value, most runs first.
+fn counted(runs: ValueTally) -> Vec<RunValueCount> {
+    let count =
+        |((name, value), runs): (_, HashSet<_>)| RunValueCount { name, value, runs: runs.len() as u64 };
+    let mut counts: Vec<RunValueCount> = runs.into_iter().map(count).collect();
+    counts.sort_by(|one, other| {
+        (Reverse(one.runs), &one.name, &one.value).cmp(&(Reverse(other.runs), &other.name, &other.value))
+    });
+    counts
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::{Operation, Timestamp};
+use super::find::{ArtifactFilter, Condition, FindPeriod};
 use super::handle::Vault;
 use super::view::Conversation;
 use crate::calls::call::{CallOutcome, StoredCall};
@@ -16,7 +17,9 @@ use crate::calls::request_store::RequestRestorer;
 use crate::calls::run::RunHead;
 use crate::calls::spool_file::{self, SpoolOutline};
 use crate::conversation::reader::{CallBodies, CallHead, ConversationReader, RequestBody};
-use crate::storage::StorageError;
+use crate::formats;
+use crate::storage::interface::matches_pattern;
+use crate::storage::{StorageError, TimeBasis};
 
 /// A request for the runs that are not finished.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -25,6 +28,9 @@ pub struct UnfinishedRunsRequest {
     /// The directory with their calls; the one beside the vault if none is given.
     #[schema(value_type = Option<String>)]
     pub directory: Option<PathBuf>,
+    /// What the runs must match. Their kinds are those that calls are stored as, their time of creation is that at which they
+    /// began, and they have labels; nothing else is known of them, so that other conditions and times select none.
+    pub filter: ArtifactFilter,
 }
 
 /// The runs that are not finished.
@@ -55,6 +61,37 @@ pub struct UnfinishedRun {
     pub models: Vec<String>,
     /// The labels that its artifacts will have, by key.
     pub labels: BTreeMap<String, String>,
+}
+
+impl UnfinishedRun {
+    fn matches(&self, filter: &ArtifactFilter) -> bool {
+        let ArtifactFilter { kinds, conditions, period, digits } = filter;
+        let is_stored_as =
+            |name: &String| formats::named(name).is_some_and(|kind| kind.info().playback.is_some());
+        let is_within = |period: &FindPeriod| {
+            self.started_at.is_some_and(|at| {
+                period.by == TimeBasis::Created
+                    && period.since.is_none_or(|since| at >= since)
+                    && period.until.is_none_or(|until| at < until)
+            })
+        };
+        digits.is_none()
+            && (kinds.is_empty() || kinds.iter().any(is_stored_as))
+            && period.as_ref().is_none_or(is_within)
+            && conditions.iter().all(|condition| self.has(condition))
+    }
+
+    fn has(&self, condition: &Condition) -> bool {
+        match condition {
+            Condition::Label { key, value } => {
+                self.labels.get(key).is_some_and(|label| value.as_ref().is_none_or(|value| value == label))
+            }
+            Condition::LabelLike { key, pattern } => {
+                self.labels.get(key).is_some_and(|label| matches_pattern(pattern, label))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// The state of a run that is not finished.
@@ -109,7 +146,8 @@ impl Operation for UnfinishedRunsRequest {
     /// Returns an error if the directory, or a file in it, cannot be read.
     fn run(&self, vault: &Vault) -> Result<UnfinishedRunsAnswer, StorageError> {
         let files = unfinished(vault, self.directory.as_deref())?;
-        Ok(UnfinishedRunsAnswer { runs: files.into_iter().map(|(_, run)| run).collect() })
+        let runs = files.into_iter().map(|(_, run)| run).filter(|run| run.matches(&self.filter));
+        Ok(UnfinishedRunsAnswer { runs: runs.collect() })
     }
 }
 

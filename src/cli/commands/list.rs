@@ -35,7 +35,12 @@ use crate::cli::output::{json, run_stats, terminal, time};
 ///
 /// The artifacts of one run are one row: the run pack, its trace, its export pack and the session in it. A row is
 /// listed if one of them matches. Values that no artifact states are empty. If several recordings have one run id, each
-/// is a row of its own. Runs that are being recorded come first, with their state in place of a hash.
+/// is a row of its own.
+///
+/// Runs that are being recorded come first, with their state in place of a hash. Of them are known the run id, the
+/// beginning, the models, the labels, and the numbers of calls and of failed ones; other columns are empty. They match
+/// a kind that calls are stored as, --label, and --since and --until by the time of creation. With any other condition,
+/// and with --flat or --format, they are not listed.
 #[derive(ClapArgs)]
 #[command(mut_args(help::rarely(&["prompt", "run-id"])))]
 #[command(visible_alias = "ls")]
@@ -111,25 +116,19 @@ impl Args {
         Ok(if is_empty && request.limit != Some(0) { Status::No } else { Status::Done })
     }
 
-    /// Returns the runs that are not finished, which no condition selects, and of which only the default columns are known.
+    /// Returns the runs that are not finished, which are no artifacts yet.
     fn unfinished(
         &self,
         args: &VaultArgs,
         vault: &Vault,
         filter: &ArtifactFilter,
     ) -> Result<Vec<UnfinishedRun>, CommandError> {
-        if !filter.is_any()
-            || self.flat
-            || self.gone
-            || self.format.is_some()
-            || !self.columns.is_empty()
-            || self.limit == Some(0)
-        {
+        if self.flat || self.gone || self.format.is_some() || self.limit == Some(0) {
             return Ok(Vec::new());
         }
         // Without the directory of a user, there is none with runs of a database.
         let directory = args.recordings().ok();
-        Ok(vault.run(&UnfinishedRunsRequest { directory })?.runs)
+        Ok(vault.run(&UnfinishedRunsRequest { directory, filter: filter.clone() })?.runs)
     }
 
     /// Returns the rows whose files are gone.

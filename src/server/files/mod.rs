@@ -6,7 +6,7 @@
 mod names;
 mod rewrite;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
 use axum::http::Uri;
@@ -16,8 +16,10 @@ use super::pages;
 use super::text::{line, title_line};
 use super::visit::{Download, HtmlPage, Medium, PageError, PageRequest, ResponseContent, SCRIPT, STYLE};
 use crate::digest::{CoreHash, Digest};
+use crate::formats;
 use crate::storage::StorageError;
 use crate::vault::Vault;
+use crate::vault::answers::PromptAnswers;
 use crate::vault::journal::JournalHeadRequest;
 use crate::vault::list::{ListAnswer, ListRequest};
 use crate::vault::show::ShowRequest;
@@ -27,7 +29,7 @@ use names::{INDEX, PageFileNames, PendingPageFile};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageSelection {
     /// Artifacts that are written with those of the same run and the contracts that govern it. If they are two of one kind,
-    /// the differences between them are written too.
+    /// or up to eight recordings of one kind, the differences between them are written too.
     pub artifacts: Vec<CoreHash>,
     /// Further artifacts.
     pub others: Vec<CoreHash>,
@@ -80,11 +82,12 @@ pub fn write_pages(
     let artifacts = artifacts(vault, selection)?;
     let list = list(vault, &artifacts)?;
     let kinds = kinds(&list, &artifacts);
-    let pair = pair(&kinds, selection);
-    let names = PageFileNames::new(&kinds, pair);
-    let mut writer = PageFileWriter { vault, names, write, written: WrittenPages::default() };
+    let compared = compared(&kinds, selection);
+    let prompts = prompts(vault, &artifacts)?;
+    let names = PageFileNames::new(&kinds, prompts.keys().copied().collect(), compared.to_vec());
+    let mut writer = PageFileWriter { vault, names, prompts, write, written: WrittenPages::default() };
     writer.written.artifacts = artifacts.len() as u64;
-    writer.all(&list, pair)?;
+    writer.all(&list, compared)?;
     if vault.run(&JournalHeadRequest {})? != head {
         return Err(WritePagesError::Changed);
     }
@@ -125,26 +128,46 @@ fn kinds(list: &ListAnswer, artifacts: &[CoreHash]) -> Vec<(CoreHash, String)> {
     artifacts.iter().map(|core| (*core, kind(core))).collect()
 }
 
-/// Returns the two selected artifacts, if they are two of one kind.
-fn pair(kinds: &[(CoreHash, String)], selection: &PageSelection) -> Option<(CoreHash, CoreHash)> {
-    let kind = |core: CoreHash| kinds.iter().find(|(known, _)| *known == core).map(|(_, kind)| kind);
-    match selection.artifacts.as_slice() {
-        [one, other] if one != other && kind(*one) == kind(*other) => Some((*one, *other)),
-        _ => None,
+/// Returns the selected artifacts if they are compared: two of one kind, or several recordings of one kind.
+fn compared<'s>(kinds: &[(CoreHash, String)], selection: &'s PageSelection) -> &'s [CoreHash] {
+    let kind = |core: CoreHash| kinds.iter().find(|(known, _)| *known == core).map(|(_, kind)| kind.as_str());
+    let artifacts = selection.artifacts.as_slice();
+    let distinct: BTreeSet<&CoreHash> = artifacts.iter().collect();
+    let of_kinds: BTreeSet<Option<&str>> = artifacts.iter().map(|core| kind(*core)).collect();
+    let are_recordings = formats::recordings().any(|kind| of_kinds.contains(&Some(kind.name())));
+    let most = if are_recordings { pages::diff::RUNS } else { 2 };
+    let are_compared = of_kinds.len() == 1 && distinct.len() == artifacts.len();
+    if are_compared && (2..=most).contains(&artifacts.len()) { artifacts } else { &[] }
+}
+
+/// Returns the prompts with several answers in artifacts, each of which has a page.
+fn prompts(
+    vault: &Vault,
+    artifacts: &[CoreHash],
+) -> Result<BTreeMap<Digest, PromptAnswers>, WritePagesError> {
+    if artifacts.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    match vault.run(&pages::prompt::repeated(artifacts.to_vec())) {
+        Ok(answer) => Ok(answer.prompts.into_iter().map(|prompt| (prompt.prompt_hash, prompt)).collect()),
+        // The page of the artifact says so.
+        Err(error) if pages::artifact::is_defect(&error) => Ok(BTreeMap::new()),
+        Err(error) => Err(failed(INDEX, &error.into())),
     }
 }
 
 struct PageFileWriter<'w> {
     vault: &'w Vault,
     names: PageFileNames,
+    prompts: BTreeMap<Digest, PromptAnswers>,
     write: &'w mut dyn FnMut(&str, &[u8]) -> io::Result<()>,
     written: WrittenPages,
 }
 
 impl PageFileWriter<'_> {
     /// Writes the index, and everything that it leads to.
-    fn all(&mut self, list: &ListAnswer, pair: Option<(CoreHash, CoreHash)>) -> Result<(), WritePagesError> {
-        self.page(INDEX, &pages::runs::index_page(list, pair))?;
+    fn all(&mut self, list: &ListAnswer, compared: &[CoreHash]) -> Result<(), WritePagesError> {
+        self.page(INDEX, &pages::runs::index_page(list, compared))?;
         while let Some(PendingPageFile { address, name }) = self.names.next() {
             match self.content(&address, &name)? {
                 ResponseContent::Page(page) => self.page(&name, &page)?,
@@ -163,24 +186,29 @@ impl PageFileWriter<'_> {
     fn content(&self, address: &str, name: &str) -> Result<ResponseContent, WritePagesError> {
         let uri: Uri = address.parse().map_err(|_| failed(name, &PageError::NoPage))?;
         let path: Vec<&str> = uri.path().split('/').skip(1).collect();
-        let render = match path.as_slice() {
-            ["artifact", _] => pages::artifact::page,
-            ["artifact", _, "graph"] => pages::graph::page,
-            ["artifact", _, "bytes"] => pages::download::bytes,
-            ["artifact", _, "core"] => pages::download::core,
-            ["diff"] => pages::diff::page,
-            _ => return Err(failed(name, &PageError::NoPage)),
-        };
-        let core = path.get(1).copied().unwrap_or_default();
         let visit = PageRequest {
             vault: self.vault,
-            name: core,
+            name: path.get(1).copied().unwrap_or_default(),
             uri: &uri,
             medium: Medium::File,
             prices: &[],
             form_token: None,
         };
-        render(&visit).map_err(|error| failed(name, &error))
+        let content = match path.as_slice() {
+            ["artifact", _] => pages::artifact::page(&visit),
+            ["artifact", _, "graph"] => pages::graph::page(&visit),
+            ["artifact", _, "bytes"] => pages::download::bytes(&visit),
+            ["artifact", _, "core"] => pages::download::core(&visit),
+            ["prompt", digest] => self.prompt(&visit, digest),
+            ["diff"] => pages::diff::page(&visit),
+            _ => Err(PageError::NoPage),
+        };
+        content.map_err(|error| failed(name, &error))
+    }
+
+    fn prompt(&self, visit: &PageRequest<'_>, digest: &str) -> Result<ResponseContent, PageError> {
+        let digest = digest.parse().map_err(|_| PageError::NoPage)?;
+        pages::prompt::page_with(visit, digest, self.prompts.get(&digest), None).map(ResponseContent::Page)
     }
 
     fn page(&mut self, name: &str, page: &HtmlPage) -> Result<(), WritePagesError> {

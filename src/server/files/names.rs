@@ -2,14 +2,14 @@
 //!
 //! Names are made of our own words, of digests, and of those characters of other texts that every system permits.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use axum::extract::Query;
 use axum::http::Uri;
 
 use super::rewrite::LinkRewrite;
 use crate::artifact::Kind;
-use crate::digest::CoreHash;
+use crate::digest::{CoreHash, Digest};
 use crate::formats;
 use crate::server::markdown::is_external;
 use crate::server::pages::download::safe;
@@ -36,8 +36,10 @@ pub(super) struct PendingPageFile {
 pub(super) struct PageFileNames {
     /// The artifacts that have pages, with their kinds, and the beginnings of the names of their files.
     artifacts: BTreeMap<CoreHash, (String, String)>,
-    /// Two artifacts whose differences have pages.
-    pair: Option<(CoreHash, CoreHash)>,
+    /// The prompts that have pages.
+    prompts: BTreeSet<Digest>,
+    /// Artifacts whose differences have pages: all together, and the first with each other one.
+    compared: Vec<CoreHash>,
     /// The names by address.
     files: HashMap<String, String>,
     /// The names in lowercase: some file systems do not distinguish cases.
@@ -70,7 +72,11 @@ impl PageAddress {
 }
 
 impl PageFileNames {
-    pub(super) fn new(artifacts: &[(CoreHash, String)], pair: Option<(CoreHash, CoreHash)>) -> Self {
+    pub(super) fn new(
+        artifacts: &[(CoreHash, String)],
+        prompts: BTreeSet<Digest>,
+        compared: Vec<CoreHash>,
+    ) -> Self {
         // Whoever makes artifacts can make two whose hashes begin alike.
         let beginnings: HashSet<String> = artifacts.iter().map(|(core, _)| format!("{core:.12}")).collect();
         let is_unique = beginnings.len() == artifacts.len();
@@ -82,7 +88,7 @@ impl PageFileNames {
         let artifacts =
             artifacts.iter().map(|(core, kind)| (*core, (kind.clone(), stem(*core, kind)))).collect();
         let used_names = HashSet::from([INDEX.to_owned()]);
-        Self { artifacts, pair, files: HashMap::new(), used_names, waiting: VecDeque::new() }
+        Self { artifacts, prompts, compared, files: HashMap::new(), used_names, waiting: VecDeque::new() }
     }
 
     /// Returns what is to be written next.
@@ -118,17 +124,29 @@ impl PageFileNames {
             (["artifact", core, "core"], Some((_, stem))) => {
                 (format!("core of {core}"), format!("{stem}-core.txt"))
             }
-            (["diff"], _) if self.is_pair(&parsed) => {
-                (address.to_owned(), format!("diff{}.html", parsed.suffix(&["one", "other"])))
+            (["prompt", digest], _) => match digest.parse() {
+                Ok(digest) if self.prompts.contains(&digest) => {
+                    (address.to_owned(), format!("prompt-{digest:.12}.html"))
+                }
+                _ => return LinkRewrite::Nothing,
+            },
+            (["diff"], _) if self.is_compared(&parsed) => {
+                (address.to_owned(), format!("diff{}.html", parsed.suffix(&["one", "other", "run"])))
             }
             _ => return LinkRewrite::Nothing,
         };
         LinkRewrite::File(self.assign(key, &name, address))
     }
 
-    fn is_pair(&self, address: &PageAddress) -> bool {
-        let core = |name| address.parameter(name).and_then(|core| core.parse::<CoreHash>().ok());
-        core("one").zip(core("other")).is_some_and(|given| Some(given) == self.pair)
+    /// Returns whether these are all artifacts that are compared, or the first and another one.
+    fn is_compared(&self, address: &PageAddress) -> bool {
+        let runs =
+            address.parameters.iter().filter(|(name, _)| ["one", "other", "run"].contains(&name.as_str()));
+        let runs: Vec<CoreHash> = runs.filter_map(|(_, core)| core.parse().ok()).collect();
+        match (runs.as_slice(), self.compared.split_first()) {
+            ([one, other], Some((first, others))) => one == first && others.contains(other),
+            (runs, _) => runs.len() > 2 && runs == self.compared,
+        }
     }
 
     /// Returns the name for a key, which is `name` unless another file has it.
@@ -189,25 +207,27 @@ fn is_text(ending: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest::Digest;
     use crate::server::address;
 
     fn core(text: &str) -> CoreHash {
         CoreHash(Digest::from_content(text.as_bytes()))
     }
 
-    fn names(pair: Option<(CoreHash, CoreHash)>) -> PageFileNames {
-        let artifacts = ["a", "b"].map(|text| (core(text), "../<odd>".to_owned()));
-        PageFileNames::new(&artifacts, pair)
+    fn names(compared: &[CoreHash]) -> PageFileNames {
+        let artifacts = ["a", "b", "c"].map(|text| (core(text), "../<odd>".to_owned()));
+        PageFileNames::new(&artifacts, BTreeSet::from([core("p").0]), compared.to_vec())
     }
 
     #[test]
     fn only_what_is_written_has_a_file() {
         let (a, b, other) = (core("a"), core("b"), core("other"));
-        let mut names = names(Some((a, b)));
+        let mut names = names(&[a, b]);
         let file = |target| matches!(target, LinkRewrite::File(_));
         assert!(file(names.target(&address::artifact(a))) && file(names.target(&address::graph(b, 2))));
-        assert!(file(names.target(&address::diff(a, Some(b)))));
+        assert!(
+            file(names.target(&address::diff(a, Some(b))))
+                && file(names.target(&address::prompt(core("p").0)))
+        );
         assert_eq!(names.target(&address::artifact(other)), LinkRewrite::Text);
         assert_eq!(names.target(&address::attribute("a", "b")), LinkRewrite::Text);
         assert_eq!(names.target(&address::label("a", "b")), LinkRewrite::Text);
@@ -226,13 +246,25 @@ mod tests {
             assert_eq!(names.target(&address), LinkRewrite::Nothing, "{address}");
         }
         let waiting: Vec<String> = std::iter::from_fn(|| names.next()).map(|waiting| waiting.name).collect();
-        assert_eq!(waiting.len(), 3);
+        assert_eq!(waiting.len(), 4);
         assert!(names.target(&address::artifact(a)) != LinkRewrite::Text && names.next().is_none());
     }
 
     #[test]
+    fn several_are_compared_together_and_each_with_the_first() {
+        let [a, b, c] = ["a", "b", "c"].map(core);
+        let mut names = names(&[a, b, c]);
+        let mut is_written = |address: &str| matches!(names.target(address), LinkRewrite::File(_));
+        assert!(
+            is_written(&address::compared(&[a, b, c], 0)) && is_written(&address::compared(&[a, b, c], 100))
+        );
+        assert!(is_written(&address::diff(a, Some(b))) && is_written(&address::diff(a, Some(c))));
+        assert!(!is_written(&address::diff(b, Some(c))) && !is_written(&address::compared(&[a, c, b], 0)));
+    }
+
+    #[test]
     fn names_of_files_are_safe_and_differ() {
-        let mut names = names(None);
+        let mut names = names(&[]);
         let capture = crate::digest::CaptureHash(core("c").0);
         let mut used = HashSet::new();
         let members =

@@ -187,7 +187,7 @@ fn labeled(rows: &[ListRow], names: &ArtifactNames) -> Markup {
                 li {
                     (parts::kind(&row.artifact.kind)) " " (names.short(row.artifact.core_hash))
                     @for (key, value) in row.each_label() { " " (parts::label(key, value)) }
-                    (names.excerpt(row.artifact.core_hash))
+                    (names.excerpt_line(row.artifact.core_hash))
                 }
             }
         }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
+use super::audits::PageAudit;
 use super::names::ArtifactNames;
 use super::search;
 use super::selection::TranscriptSelection;
-use super::{annotate, audits, parts, terms, transcript};
+use super::{annotate, parts, terms, transcript};
 use crate::artifact::{AttributeInfo, ValueType};
 use crate::clock;
 use crate::digest::{CoreHash, Digest};
@@ -22,7 +23,7 @@ use crate::vault::details::{AttributeSummary, CaptureSummary};
 use crate::vault::links::{Direction, LinkSummary};
 use crate::vault::resolve::{RecoveredFiles, ResolveRequest};
 use crate::vault::show::{ShowAnswer, ShowRequest};
-use crate::vault::view::ViewFilter;
+use crate::vault::view::{ViewAnswer, ViewFilter};
 use crate::vault::{LocatedCapture, LookupError};
 
 /// Maximum number of values listed per attribute.
@@ -67,10 +68,14 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     }
     let answer = visit.run(&ShowRequest { artifact: core })?;
     let groups = link_groups(&answer.links);
-    let names = names(visit, &answer, &groups)?;
+    let view = view(visit, core, selection)?;
+    let audits = PageAudit::read(visit, &answer, selection);
+    let linked = linked(&answer, &groups).chain(view.iter().flat_map(transcript::sources));
+    let names =
+        ArtifactNames::read(visit, linked.chain(audits.iter().flat_map(PageAudit::artifacts)).collect())?;
     let noun = formats::bare_noun(&answer.artifact.kind);
     let checked = check(visit, &located)?;
-    let audits = audits::section(visit, &answer, selection);
+    let audits = html! { @for audit in &audits { (audit.section(&names, selection.is_file)) } };
     let body = html! {
         h1 {
             span.kind { (noun) } " " (line(&name(&answer)))
@@ -85,11 +90,11 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
                 (contents(&answer, true))
                 (terms::section(core, terms))
                 (audits)
-                (steps(visit, core, selection)?)
+                (steps(&view, selection, &names))
             },
             _ => {
                 (contents(&answer, false))
-                (steps(visit, core, selection)?)
+                (steps(&view, selection, &names))
                 (audits)
             },
         }
@@ -105,15 +110,10 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     }))
 }
 
-/// Reads the names of the artifacts that the page lists.
-fn names(
-    visit: &PageRequest<'_>,
-    answer: &ShowAnswer,
-    groups: &[LinkGroup<'_>],
-) -> Result<ArtifactNames, PageError> {
+/// Returns the artifacts that the page lists as linked to this one.
+fn linked<'a>(answer: &'a ShowAnswer, groups: &'a [LinkGroup<'_>]) -> impl Iterator<Item = CoreHash> + 'a {
     let listed = groups.iter().flat_map(|group| group.links.iter().take(MAX_GROUP));
-    let linked = listed.filter_map(|link| link.target.core_hash);
-    ArtifactNames::read(visit, linked.chain(answer.extended_by.iter().copied()).collect())
+    listed.filter_map(|link| link.target.core_hash).chain(answer.extended_by.iter().copied())
 }
 
 /// Leads to the sections of the page.
@@ -131,23 +131,30 @@ fn contents(answer: &ShowAnswer, has_terms: bool) -> Markup {
     }
 }
 
-/// Returns the steps, or why they cannot be read.
-fn steps(
+/// Reads the steps, or why they cannot be read.
+fn view(
     visit: &PageRequest<'_>,
     core: CoreHash,
     selection: TranscriptSelection,
-) -> Result<Markup, PageError> {
+) -> Result<Result<ViewAnswer, String>, PageError> {
     match visit.vault.run(&selection.request(core)) {
-        Ok(answer) => Ok(transcript::section(selection, &answer)),
-        Err(error) if is_defect(&error) => Ok(html! {
-            section { h2 id="content-of-artifact" { "Content" } p.failure { (long_line(&error.to_string())) "." } }
-        }),
+        Ok(answer) => Ok(Ok(answer)),
+        Err(error) if is_defect(&error) => Ok(Err(error.to_string())),
         Err(error) => Err(error.into()),
     }
 }
 
+fn steps(view: &Result<ViewAnswer, String>, selection: TranscriptSelection, names: &ArtifactNames) -> Markup {
+    match view {
+        Ok(answer) => transcript::section(selection, answer, names),
+        Err(error) => html! {
+            section { h2 id="content-of-artifact" { "Content" } p.failure { (long_line(error)) "." } }
+        },
+    }
+}
+
 /// Returns whether the stored document is damaged or cannot be interpreted.
-fn is_defect(error: &LookupError) -> bool {
+pub(in crate::server) fn is_defect(error: &LookupError) -> bool {
     match error {
         LookupError::Unreadable { .. } => true,
         LookupError::Store(error) => error.kind() == ErrorKind::Damaged,
@@ -336,7 +343,7 @@ fn shown_group(group: &LinkGroup<'_>, names: &ArtifactNames) -> Markup {
                         (names.link_end(&link.target))
                         @if link.manual { " " span.faint { "added manually" } }
                         @if let Some(because) = &link.because { " " span.faint { (line(because)) } }
-                        @if let Some(core) = link.target.core_hash { (names.excerpt(core)) }
+                        @if let Some(core) = link.target.core_hash { (names.excerpt_line(core)) }
                     }
                 }
                 @if more > 0 { li.faint { "and " (counted(more, "more link")) } }

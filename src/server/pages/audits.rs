@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::names::ArtifactNames;
 use super::parts::{self, place_in};
 use super::selection::TranscriptSelection;
 use crate::digest::CoreHash;
@@ -22,21 +23,60 @@ const CONTRACTS: usize = 5;
 /// Maximum number of findings that are listed of a run.
 const FINDINGS: usize = 20;
 
-/// Returns the audits of the runs that an artifact governs, or of the artifact against the contracts that govern it.
-pub(super) fn section(
-    visit: &PageRequest<'_>,
-    answer: &ShowAnswer,
-    selection: TranscriptSelection,
-) -> Markup {
-    let core = answer.artifact.core_hash;
-    let request = AuditRequest { contract: core, run: None, limit: Some(RUNS), after: None };
-    if answer.artifact.kind == formats::TERMS.name() {
-        let request = AuditRequest { after: selection.audits_after, ..request };
-        return audits(visit, &request, selection.is_file);
+/// An audit for a page: of one run, or of those that a contract governs, a page at a time.
+pub(super) struct PageAudit {
+    request: AuditRequest,
+    /// The audit, or why there is none.
+    answer: Result<AuditAnswer, String>,
+}
+
+impl PageAudit {
+    /// Audits the runs that an artifact governs, or the artifact against the contracts that govern it.
+    pub(super) fn read(
+        visit: &PageRequest<'_>,
+        answer: &ShowAnswer,
+        selection: TranscriptSelection,
+    ) -> Vec<Self> {
+        let core = answer.artifact.core_hash;
+        let request = AuditRequest { contract: core, run: None, limit: Some(RUNS), after: None };
+        let audit = |request: AuditRequest| {
+            let answer = visit.vault.run(&request).map_err(|error| error.to_string());
+            Self { request, answer }
+        };
+        if answer.artifact.kind == formats::TERMS.name() {
+            return vec![audit(AuditRequest { after: selection.audits_after, ..request })];
+        }
+        let contracts = contracts(answer).into_iter().take(CONTRACTS);
+        contracts
+            .map(|contract| audit(AuditRequest { contract, run: Some(core), ..request.clone() }))
+            .collect()
     }
-    html! {
-        @for contract in contracts(answer).into_iter().take(CONTRACTS) {
-            (audits(visit, &AuditRequest { contract, run: Some(core), ..request.clone() }, selection.is_file))
+
+    /// Returns the artifacts that are named.
+    pub(super) fn artifacts(&self) -> impl Iterator<Item = CoreHash> {
+        let runs = self.answer.iter().flat_map(|answer| &answer.runs);
+        runs.map(|run| run.run).chain([self.request.contract])
+    }
+
+    /// Makes the section of the audit.
+    pub(super) fn section(&self, names: &ArtifactNames, is_file: bool) -> Markup {
+        let AuditRequest { contract, run, after, .. } = self.request;
+        html! {
+            section {
+                @if run.is_some() {
+                    h2 { "Audit against " (parts::kind(formats::TERMS.name())) " " (names.short(contract)) }
+                    (names.excerpt_line(contract))
+                } @else {
+                    h2 id="audits" { "Audits" }
+                }
+                @match &self.answer {
+                    Ok(answer) => {
+                        (matrix(answer, run.is_none(), names))
+                        (pages(contract, after, answer.next, is_file))
+                    },
+                    Err(error) => p.failure { (long_line(error)) "." },
+                }
+            }
         }
     }
 }
@@ -56,27 +96,6 @@ pub(in crate::server) fn contracts(answer: &ShowAnswer) -> Vec<CoreHash> {
     contracts
 }
 
-/// Makes the section of an audit: of one run, or of those that the contract governs, a page at a time.
-fn audits(visit: &PageRequest<'_>, request: &AuditRequest, is_file: bool) -> Markup {
-    let AuditRequest { contract, run, after, .. } = request;
-    html! {
-        section {
-            @if run.is_some() {
-                h2 { "Audit against " (parts::kind(formats::TERMS.name())) " " (parts::hash(*contract)) }
-            } @else {
-                h2 id="audits" { "Audits" }
-            }
-            @match visit.vault.run(request) {
-                Ok(answer) => {
-                    (matrix(&answer, run.is_none()))
-                    (pages(*contract, *after, answer.next, is_file))
-                },
-                Err(error) => p.failure { (long_line(&error.to_string())) "." },
-            }
-        }
-    }
-}
-
 /// Links to the first and the next runs.
 fn pages(contract: CoreHash, after: Option<CoreHash>, next: Option<CoreHash>, is_file: bool) -> Markup {
     html! {
@@ -92,7 +111,7 @@ fn pages(contract: CoreHash, after: Option<CoreHash>, next: Option<CoreHash>, is
 }
 
 /// Returns a row for each run and a column for each effect.
-fn matrix(answer: &AuditAnswer, has_runs: bool) -> Markup {
+fn matrix(answer: &AuditAnswer, has_runs: bool, names: &ArtifactNames) -> Markup {
     let Some(first) = answer.runs.first() else {
         return html! { p.faint { "It declares " (counted(answer.effects, "effect")) " and governs no run in the vault." } };
     };
@@ -101,12 +120,12 @@ fn matrix(answer: &AuditAnswer, has_runs: bool) -> Markup {
             table {
                 thead {
                     tr {
-                        @if has_runs { th { "run" } th { "run id" } }
+                        @if has_runs { th { "run" } }
                         th { "result" }
                         @for effect in &first.effects { th { (line(&effect.effect)) } }
                     }
                 }
-                tbody { @for run in &answer.runs { (row(answer, run, has_runs)) } }
+                tbody { @for run in &answer.runs { (row(answer, run, has_runs.then_some(names))) } }
             }
         }
         p.faint {
@@ -123,12 +142,12 @@ fn reason_id(answer: &AuditAnswer, run: &RunAudit, effect: usize) -> String {
     format!("reason-{:.12}-{:.12}-{effect}", answer.contract, run.run)
 }
 
-fn row(answer: &AuditAnswer, run: &RunAudit, has_runs: bool) -> Markup {
+/// Returns the verdicts on a run, with its name if there are several runs.
+fn row(answer: &AuditAnswer, run: &RunAudit, names: Option<&ArtifactNames>) -> Markup {
     html! {
         tr {
-            @if has_runs {
-                td { (parts::kind(&run.kind)) " " (parts::hash(run.run)) }
-                td { @if let Some(id) = &run.run_id { (line(id)) } }
+            @if let Some(names) = names {
+                td.run { (parts::kind(&run.kind)) " " (names.short(run.run)) (names.excerpt_line(run.run)) }
             }
             @if run.clean { td.verified { "clean" } } @else { td.failed { (result(run)) } }
             @for (index, effect) in run.effects.iter().enumerate() {

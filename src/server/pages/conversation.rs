@@ -104,7 +104,7 @@ impl CallsSection<'_> {
                     strong { (line(&call.model)) } " "
                     (measures(call)) " "
                     a.raw href=(raw) { "step " (call.step) }
-                    @if let Some(prompt) = call.prompt_hash.filter(|_| !self.selection.is_file) {
+                    @if let Some(prompt) = call.prompt_hash {
                         a.raw href=(address::prompt(prompt)) title="answers to the same prompt" { "all answers" }
                     }
                 }

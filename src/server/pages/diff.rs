@@ -26,8 +26,10 @@ const CHANGES: u64 = 200;
 /// Maximum number of values that are listed of a change.
 const VALUES: usize = 100;
 
-/// Maximum number of runs that are compared, and number of fields of the form.
-const RUNS: usize = 8;
+/// Maximum number of runs that are compared.
+pub(in crate::server) const RUNS: usize = 8;
+
+/// Number of fields of the form.
 const FIELDS: usize = 3;
 
 #[derive(Clone, Default, Deserialize)]
@@ -114,12 +116,7 @@ fn view(visit: &PageRequest<'_>, core: CoreHash) -> Result<ViewAnswer, PageError
 fn several(visit: &PageRequest<'_>, parameters: &Parameters, runs: &[CoreHash]) -> Result<Markup, PageError> {
     let answers = runs.iter().map(|core| view(visit, *core)).collect::<Result<Vec<_>, _>>()?;
     let (table, next) = compared_runs::table(&answers, parameters.from);
-    let to = |from: usize| {
-        let names: Vec<String> = runs.iter().map(ToString::to_string).collect();
-        let from = (from > 0).then(|| from.to_string());
-        let runs = names.iter().map(|run| ("run", Some(run.as_str())));
-        address::with_query("/diff", &runs.chain([("from", from.as_deref())]).collect::<Vec<_>>())
-    };
+    let to = |from: usize| address::compared(runs, from);
     Ok(html! {
         (table)
         nav.pages aria-label="Pages of prompts" {

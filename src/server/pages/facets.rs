@@ -14,7 +14,7 @@ const VALUES: usize = 8;
 
 /// Number of recordings up to which runs are counted with the list. More are counted by a request of their own, which the
 /// script of the page makes.
-const MAX_RECORDINGS: u64 = 5_000;
+const MAX_RECORDINGS: u64 = 2_000;
 
 /// The properties: title, field of the form, and name of the attribute.
 const PROPERTIES: [(&str, &str, &str); 3] = [
@@ -26,8 +26,6 @@ const PROPERTIES: [(&str, &str, &str); 3] = [
 /// The list whose runs are counted.
 pub(super) struct FacetedList<'l> {
     pub(super) filter: &'l ArtifactFilter,
-    /// Number of its rows, if the page has all of them.
-    pub(super) rows: Option<u64>,
     /// Whether runs are counted however many recordings match.
     pub(super) is_requested: bool,
     /// Returns the value of a field of its form.
@@ -57,20 +55,18 @@ impl FacetedList<'_> {
                 }
             });
         };
-        Ok(
-            html! { section.facets aria-label="Counts" { (self.shown(&counts, self.rows.unwrap_or(counts.runs))) } },
-        )
+        Ok(html! { section.facets aria-label="Counts" { (self.shown(&counts)) } })
     }
 
-    fn shown(&self, counts: &RunCounts, runs: u64) -> Markup {
+    fn shown(&self, counts: &RunCounts) -> Markup {
         let state = |value: &str, runs: u64| (value.to_owned(), runs);
         let states = [state("yes", counts.failures), state("no", counts.successes)];
         let state_name = |value: &str| if value == "yes" { "with errors" } else { "without errors" };
         let label = |count: &RunValueCount| (format!("{}={}", count.name, count.value), count.runs);
         let value = |count: &RunValueCount| (count.value.clone(), count.runs);
         html! {
-            p { strong { (counted(runs, "run")) } }
-            @if runs > 0 {
+            p { strong { (counted(counts.runs, "run")) } }
+            @if counts.runs > 0 {
                 dl {
                     (self.values("Status", "errors", &states, &|value| html! { (state_name(value)) }))
                     @for (title, field, name) in PROPERTIES {

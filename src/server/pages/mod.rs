@@ -12,6 +12,7 @@ pub(super) mod download;
 mod facets;
 mod filters;
 pub(super) mod graph;
+mod graph_layout;
 pub(super) mod journal;
 mod json_tree;
 mod marked;

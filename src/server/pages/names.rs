@@ -1,4 +1,4 @@
-//! The names of artifacts: the ids of the runs that they record, and what was asked first.
+//! The names of artifacts: the ids of the runs that they record, and what was asked first, or the effects of a contract.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,23 @@ use maud::{Markup, html};
 use super::parts;
 use crate::artifact::AttributeInfo;
 use crate::digest::CoreHash;
-use crate::server::address;
+use crate::formats;
 use crate::server::text::line;
 use crate::server::visit::{PageError, PageRequest};
 use crate::vault::links::LinkEnd;
-use crate::vault::list::ListRequest;
+use crate::vault::list::{ListRequest, ListRow};
 
 /// The names of the artifacts of a page.
 pub(super) struct ArtifactNames(HashMap<CoreHash, RunName>);
 
-/// What tells a run from others.
-#[derive(Clone)]
+/// What tells a run or a contract from others.
 struct RunName {
     id: Option<String>,
-    prompt: Option<String>,
+    excerpt: Option<String>,
 }
+
+/// The attribute with the effects of a contract.
+const EFFECT: &str = "effect";
 
 impl ArtifactNames {
     /// Reads the names of artifacts, which need not be in the vault.
@@ -32,17 +34,25 @@ impl ArtifactNames {
             // It would request all of them.
             return Ok(Self(HashMap::new()));
         }
-        let attributes = vec![AttributeInfo::FIRST_PROMPT.name.to_owned()];
+        let attributes = [AttributeInfo::FIRST_PROMPT.name, EFFECT].map(str::to_owned).to_vec();
         let answer = visit.run(&ListRequest { artifacts, attributes, ..ListRequest::default() })?;
+        Ok(Self::new(&answer.rows))
+    }
+
+    /// Returns the names that rows of a list state. The attributes of excerpts must have been requested.
+    pub(super) fn new(rows: &[ListRow]) -> Self {
         let mut names = HashMap::new();
-        for row in answer.rows {
+        for row in rows {
             let prompt = row.values(AttributeInfo::FIRST_PROMPT.name).into_iter().next();
-            for member in row.members {
-                let id = row.run_id.clone().or(member.details.run_id);
-                names.insert(member.artifact.core_hash, RunName { id, prompt: prompt.clone() });
+            let effects = Some(row.values(EFFECT).join(", ")).filter(|effects| !effects.is_empty());
+            for member in &row.members {
+                let id = row.run_id.clone().or_else(|| member.details.run_id.clone());
+                let is_contract = member.artifact.kind == formats::TERMS.name();
+                let excerpt = if is_contract { effects.clone() } else { prompt.clone() };
+                names.insert(member.artifact.core_hash, RunName { id, excerpt });
             }
         }
-        Ok(Self(names))
+        Self(names)
     }
 
     /// Returns whether an artifact is in the vault, if its name was read.
@@ -55,32 +65,24 @@ impl ArtifactNames {
         self.0.get(&core)?.id.as_deref()
     }
 
-    /// Returns the beginning of what was asked first, if it is known.
-    pub(super) fn prompt(&self, core: CoreHash) -> Option<&str> {
-        self.0.get(&core)?.prompt.as_deref()
+    /// Returns the beginning of what was asked first, or the effects of a contract, if they are known.
+    pub(super) fn excerpt(&self, core: CoreHash) -> Option<&str> {
+        self.0.get(&core)?.excerpt.as_deref()
     }
 
-    /// Returns an artifact as a link with the id of its run and its hash, and what was asked first.
+    /// Returns an artifact as a link with the id of its run and its hash, and its excerpt.
     pub(super) fn link(&self, core: CoreHash) -> Markup {
-        html! { (self.short(core)) (self.excerpt(core)) }
+        html! { (self.short(core)) (self.excerpt_line(core)) }
     }
 
     /// Returns an artifact as a link with the id of its run and its hash.
     pub(super) fn short(&self, core: CoreHash) -> Markup {
-        html! {
-            @match self.run_id(core) {
-                Some(id) => {
-                    a.hash href=(address::artifact(core)) { (line(id)) }
-                    " " span.faint.hash { (format!("{core:.12}")) }
-                },
-                None => (parts::hash(core)),
-            }
-        }
+        parts::named(core, self.run_id(core))
     }
 
-    /// Returns what was asked first, as a line of its own.
-    pub(super) fn excerpt(&self, core: CoreHash) -> Markup {
-        html! { @if let Some(prompt) = self.prompt(core) { " " span.excerpt { (line(prompt)) } } }
+    /// Returns the excerpt as a line of its own.
+    pub(super) fn excerpt_line(&self, core: CoreHash) -> Markup {
+        html! { @if let Some(excerpt) = self.excerpt(core) { " " span.excerpt { (line(excerpt)) } } }
     }
 
     /// Returns an end of a link: an artifact, or what is missing.

@@ -21,9 +21,17 @@ pub(super) fn hash(core: CoreHash) -> Markup {
     html! { a.hash href=(address::artifact(core)) { (format!("{core:.12}")) } }
 }
 
-/// Returns an artifact as a link, with its kind.
-pub(super) fn artifact(artifact: &ArtifactSummary) -> Markup {
-    html! { (kind(&artifact.kind)) " " (hash(artifact.core_hash)) }
+/// Returns an artifact as a link with the id of its run, if it is known, and its hash.
+pub(super) fn named(core: CoreHash, run_id: Option<&str>) -> Markup {
+    html! {
+        @match run_id {
+            Some(id) => {
+                a.hash href=(address::artifact(core)) { (line(id)) }
+                " " span.faint.hash { (format!("{core:.12}")) }
+            },
+            None => (hash(core)),
+        }
+    }
 }
 
 /// Returns the id of the run that an artifact with these attributes records, if it states one.
@@ -36,8 +44,7 @@ pub(super) fn run_id(attributes: &[AttributeSummary]) -> Option<&str> {
 pub(super) fn run_of_view(answer: &ViewAnswer) -> Markup {
     let models = answer.attributes.iter().filter(|one| one.name == AttributeInfo::MODEL_ID.name);
     html! {
-        (artifact(&answer.artifact))
-        @if let Some(id) = run_id(&answer.attributes) { " " strong { (line(id)) } }
+        (kind(&answer.artifact.kind)) " " (named(answer.artifact.core_hash, run_id(&answer.attributes)))
         @for model in models.take(MAX_MODELS) { " " span.faint { (line(&model.value)) } }
     }
 }

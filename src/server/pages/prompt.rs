@@ -6,14 +6,16 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::message::{FoldLimit, preview};
+use super::names::ArtifactNames;
 use super::timeline::{self, TimelineItem};
-use super::{filters, parts, transcript};
+use super::{filters, json_tree, parts, transcript};
 use crate::artifact::group;
+use crate::digest::{CoreHash, Digest};
 use crate::display::{self, counted, size};
 use crate::server::address;
 use crate::server::text::{exact_time, line, number};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
-use crate::vault::answers::{AnswersAnswer, AnswersRequest, DistinctAnswer, GivenAnswer, PromptAnswers};
+use crate::vault::answers::{AnswersRequest, DistinctAnswer, GivenAnswer, PromptAnswers};
 use crate::vault::api::{PlaceSummary, TimeBasis};
 use crate::vault::view::ViewBody;
 
@@ -45,35 +47,64 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
         max_text: Some(TEXT),
         ..AnswersRequest::default()
     })?;
+    let read = answer.is_more.then_some(answer.read);
+    page_with(visit, digest, answer.prompts.first(), read).map(ResponseContent::Page)
+}
+
+/// Returns the request for the prompts with several answers in some artifacts, each of which [`page_with`] makes a page of.
+pub(in crate::server) fn repeated(artifacts: Vec<CoreHash>) -> AnswersRequest {
+    AnswersRequest { artifacts, repeated: true, max_text: Some(TEXT), ..AnswersRequest::default() }
+}
+
+/// Makes the page of a prompt with these answers, and with the number of artifacts that were read if there are more.
+pub(in crate::server) fn page_with(
+    visit: &PageRequest<'_>,
+    digest: Digest,
+    answers: Option<&PromptAnswers>,
+    read: Option<u64>,
+) -> Result<HtmlPage, PageError> {
     let body = html! {
         h1 { span.kind { "prompt" } " " (format!("{digest:.12}")) }
-        p.identity { code.copy { (digest) } }
-        p { a href=(address::mentions(digest)) { "All artifacts that mention it" } }
-        @match answer.prompts.first() {
-            Some(prompt) => (answers(prompt, &answer)),
+        p.identity {
+            code.copy { (digest) } " "
+            a href=(address::mentions(digest)) { "All artifacts that mention it" }
+        }
+        @match answers {
+            Some(prompt) => (shown_answers(visit, prompt, read)?),
             None => p { "No run or session in the vault records an answer to it." },
         }
     };
-    Ok(ResponseContent::Page(HtmlPage { title: format!("prompt {digest:.12}"), section: "", body }))
+    Ok(HtmlPage { title: format!("prompt {digest:.12}"), section: "", body })
 }
 
-fn answers(prompt: &PromptAnswers, answer: &AnswersAnswer) -> Markup {
+fn shown_answers(
+    visit: &PageRequest<'_>,
+    prompt: &PromptAnswers,
+    read: Option<u64>,
+) -> Result<Markup, PageError> {
     let groups = most_frequent_first(&prompt.answers);
+    let places = groups.iter().flat_map(|group| listed(&group.given)).map(|given| given.core_hash);
+    let names = ArtifactNames::read(visit, places.collect())?;
     let distinct = groups.len() as u64;
-    html! {
+    Ok(html! {
         @match &prompt.prompt {
             Some(text) => (folded(text)),
             None => p.faint { "No artifact in the vault records its text." },
         }
         h2 {
-            (number(prompt.count)) " answers"
+            (counted(prompt.count, "answer"))
             @if distinct == 1 && prompt.count > 1 { ", all the same" } @else if distinct > 1 { ", " (number(distinct)) " different" }
         }
-        @if answer.is_more { p.caution { "Only the answers of the " (number(answer.read)) " artifacts that were seen last." } }
+        @if let Some(read) = read { p.caution { "Only the answers of the " (number(read)) " artifacts that were seen last." } }
         @if distinct > 1 { p.faint { "The most frequent answer is first." } }
         (drawing(&groups))
-        @for (index, group) in groups.iter().enumerate() { (shown(index + 1, group)) }
-    }
+        @for (index, group) in groups.iter().enumerate() { (shown(index + 1, group, &names)) }
+    })
+}
+
+/// Returns the places of an answer that are listed, the latest first.
+fn listed(given: &[GivenAnswer]) -> impl Iterator<Item = &GivenAnswer> {
+    given.iter().rev().take(PLACES)
 }
 
 /// Returns the answers by how often they were given, and of those given equally often, the latest first.
@@ -107,7 +138,7 @@ fn drawing(groups: &[&DistinctAnswer]) -> Markup {
     }
 }
 
-fn shown(position: usize, group: &DistinctAnswer) -> Markup {
+fn shown(position: usize, group: &DistinctAnswer, names: &ArtifactNames) -> Markup {
     let DistinctAnswer { response, failed, count, given } = group;
     let more = given.len().saturating_sub(PLACES) as u64;
     html! {
@@ -118,7 +149,7 @@ fn shown(position: usize, group: &DistinctAnswer) -> Markup {
                 (folded(response))
                 details {
                     summary { "Where it was given" }
-                    ul { @for one in given.iter().rev().take(PLACES) { li { (place(one)) } } }
+                    ul { @for one in listed(given) { li { (place(one, names)) } } }
                     @if more > 0 { p.faint { "and " (counted(more, "earlier place")) } }
                 }
             }
@@ -151,9 +182,11 @@ fn times(given: &[GivenAnswer]) -> Markup {
     }
 }
 
-/// Returns a text; folded, with its size, if it is long.
+/// Returns a text, as a tree if it is JSON; folded, with its size, if it is long.
 fn folded(body: &ViewBody) -> Markup {
     let text = body.text.as_deref().unwrap_or_default();
+    let tree = if body.omitted == 0 { json_tree::tree(text) } else { None };
+    let content = tree.unwrap_or_else(|| transcript::content(body));
     html! {
         @if LONG.is_reached(text) {
             details.long {
@@ -161,19 +194,19 @@ fn folded(body: &ViewBody) -> Markup {
                     span.preview { (line(&preview(text))) "…" }
                     " " span.faint { (size(body.size)) }
                 }
-                (transcript::content(body))
+                (content)
             }
-        } @else { (transcript::content(body)) }
+        } @else { (content) }
         @if body.omitted > 0 { p.faint { (counted(body.omitted, "more character")) " in the artifacts" } }
     }
 }
 
-fn place(given: &GivenAnswer) -> Markup {
+fn place(given: &GivenAnswer, names: &ArtifactNames) -> Markup {
     let GivenAnswer { core_hash, kind, place, time, time_basis, model_id } = given;
     html! {
         (exact_time(time.0))
         @if *time_basis != TimeBasis::Created { " (added)" }
-        " " (parts::kind(kind)) " " (parts::hash(*core_hash)) " at " (parts::place_in(*core_hash, kind, &place.to_string()))
+        " " (parts::kind(kind)) " " (names.short(*core_hash)) " at " (parts::place_in(*core_hash, kind, &place.to_string()))
         @if let Some(model) = model_id { " · " (line(model)) }
     }
 }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::facets::FacetedList;
 use super::filters::{self, FieldProblem, given, input, options};
+use super::names::ArtifactNames;
 use super::parts::{self, Bar};
 use super::recordings;
 use crate::artifact::AttributeInfo;
@@ -122,7 +123,6 @@ fn listed(
         parts.chart = days(visit, parameters, request.filter.clone(), &answer)?;
         let list = FacetedList {
             filter: &request.filter,
-            rows: answer.next.is_none().then_some(answer.rows.len() as u64),
             is_requested: parameters.facets == "yes",
             chosen: &|field| parameters.field(field),
             address: &|field, value| parameters.address(&[(field, value)]),
@@ -376,15 +376,19 @@ fn shown(row: &ListRow, now: DateTime<Utc>, list: Option<&Parameters>) -> Markup
     }
 }
 
-/// Makes the page of these rows, and of the differences between two artifacts.
-pub(in crate::server) fn index_page(answer: &ListAnswer, pair: Option<(CoreHash, CoreHash)>) -> HtmlPage {
+/// Makes the page of these rows, and of the differences between some artifacts.
+pub(in crate::server) fn index_page(answer: &ListAnswer, compared: &[CoreHash]) -> HtmlPage {
+    let names = ArtifactNames::new(&answer.rows);
+    let address = match *compared {
+        [] => None,
+        [one, other] => Some(address::diff(one, Some(other))),
+        ref runs => Some(address::compared(runs, 0)),
+    };
     let body = html! {
         h1 { "Exported artifacts" }
-        @if let Some((one, other)) = pair {
-            p {
-                a href=(address::diff(one, Some(other))) { "Differences" }
-                " between " (parts::hash(one)) " and " (parts::hash(other))
-            }
+        @if let Some(address) = address {
+            p { a href=(address) { "Differences" } " between these:" }
+            ul { @for core in compared { li { (names.link(*core)) } } }
         }
         (table(answer, None))
     };

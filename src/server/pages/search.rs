@@ -85,7 +85,7 @@ fn shown(answer: &SearchAnswer, names: &ArtifactNames) -> Markup {
                         " · " (line(&hit.field)) " at " (place_in(hit.artifact.core_hash, &hit.artifact.kind, &hit.place.to_string()))
                         " · seen " (time(hit.artifact.seen_at.0))
                         @if hit.more > 0 { " · and " (hit.more) " more" }
-                        (names.excerpt(hit.artifact.core_hash))
+                        (names.excerpt_line(hit.artifact.core_hash))
                     }
                     p.passage { (highlighted(hit)) }
                 }

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use chrono::{Days, NaiveDate};
 use maud::{Markup, html};
 
+use super::names::ArtifactNames;
 use super::parts::{self, Bar};
 use crate::artifact::ValueType;
 use crate::display::{counted, duration, size};
 use crate::server::address;
 use crate::server::text::{line, number, time};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
-use crate::vault::api::TimeBasis;
+use crate::vault::api::{ArtifactSummary, TimeBasis};
 use crate::vault::find::{ArtifactFilter, FindPeriod};
 use crate::vault::run_stats::{RunGroup, RunGrouping, RunStatsAnswer, RunStatsRequest, RunTotals};
 use crate::vault::stats::{EngineStatistics, KindTotals, StatsAnswer, StatsRequest};
@@ -33,7 +34,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
         (kinds(&answer))
         (days(&answer))
         (storage(&answer))
-        (largest(&answer))
+        (largest(visit, &answer)?)
     };
     Ok(ResponseContent::Page(HtmlPage { title: "Statistics".to_owned(), section: "/stats", body }))
 }
@@ -269,19 +270,22 @@ fn storage(answer: &StatsAnswer) -> Markup {
     html! { section { h2 { "Storage" } (parts::fields(&rows)) } }
 }
 
-fn largest(answer: &StatsAnswer) -> Markup {
+fn largest(visit: &PageRequest<'_>, answer: &StatsAnswer) -> Result<Markup, PageError> {
     let dated = [("oldest", &answer.oldest), ("newest", &answer.newest)];
-    html! {
+    let dated = dated.iter().filter_map(|(name, dated)| Some((name, dated.as_ref()?)));
+    let sized = answer.largest.iter().map(|sized| &sized.artifact);
+    let artifacts = dated.clone().map(|(_, dated)| &dated.artifact).chain(sized);
+    let names = ArtifactNames::read(visit, artifacts.map(|artifact| artifact.core_hash).collect())?;
+    let shown = |artifact: &ArtifactSummary| {
+        html! { (parts::kind(&artifact.kind)) " " (names.link(artifact.core_hash)) }
+    };
+    Ok(html! {
         section {
             h2 { "Oldest, newest, largest" }
-            ul {
-                @for (name, dated) in dated {
-                    @if let Some(dated) = dated { li { (name) ": " (parts::artifact(&dated.artifact)) ", " (time(dated.at.0)) } }
-                }
-                @for sized in &answer.largest {
-                    li { (size(sized.bytes)) ": " (parts::artifact(&sized.artifact)) }
-                }
+            ul.listed {
+                @for (name, dated) in dated { li { (name) ", " (time(dated.at.0)) ": " (shown(&dated.artifact)) } }
+                @for sized in &answer.largest { li { (size(sized.bytes)) ": " (shown(&sized.artifact)) } }
             }
         }
-    }
+    })
 }

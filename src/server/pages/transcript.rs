@@ -3,10 +3,12 @@
 use chrono::{DateTime, Utc};
 use maud::{Markup, html};
 
+use super::names::ArtifactNames;
 use super::parts::{anchor_in_type, are_events, duration, file_anchor, place_in, step_class, step_label};
 use super::selection::TranscriptSelection;
 use super::timeline::{self, TimelineItem};
 use super::{conversation, journal, parts};
+use crate::digest::CoreHash;
 use crate::display::{counted, size};
 use crate::formats;
 use crate::server::address::{self, STEPS};
@@ -14,7 +16,7 @@ use crate::server::text::{block, exact_time, line, number};
 use crate::vault::view::{BodyFormat, BodyRole, BodySource, ViewAnswer, ViewBody, ViewFilter, ViewStep};
 
 /// Returns the section with the steps, or with the conversation that they record.
-pub(super) fn section(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
+pub(super) fn section(selection: TranscriptSelection, answer: &ViewAnswer, names: &ArtifactNames) -> Markup {
     let start = answer.steps.iter().find_map(|step| step.time).map(|time| time.0);
     html! {
         section.steps {
@@ -28,7 +30,7 @@ pub(super) fn section(selection: TranscriptSelection, answer: &ViewAnswer) -> Ma
                 None => {
                     (drawing(answer))
                     (journal::drawing(answer))
-                    @for step in &answer.steps { (shown_step(selection, answer, step, start)) }
+                    @for step in &answer.steps { (shown_step(selection, answer, step, start, names)) }
                     @if answer.steps.is_empty() { p.faint { "None." } }
                 }
             }
@@ -128,6 +130,7 @@ fn shown_step(
     answer: &ViewAnswer,
     step: &ViewStep,
     start: Option<DateTime<Utc>>,
+    names: &ArtifactNames,
 ) -> Markup {
     let is_open = answer.steps.len() == 1;
     let file = step.title.as_deref().and_then(|title| file_anchor(&answer.artifact.kind, title));
@@ -148,7 +151,10 @@ fn shown_step(
                 }
                 div.body {
                     (facts(selection, answer, step))
-                    @for body in &step.bodies { (shown_body(selection, answer, step, body)) }
+                    @for body in &step.bodies {
+                        (shown_body(body, names))
+                        @if body.omitted > 0 { (omitted(selection, answer, step, body)) }
+                    }
                     @if step.bodies.is_empty() { p.faint { "It records nothing else." } }
                 }
             }
@@ -195,27 +201,34 @@ fn facts(selection: TranscriptSelection, answer: &ViewAnswer, step: &ViewStep) -
     parts::fields(&rows)
 }
 
-fn shown_body(
-    selection: TranscriptSelection,
-    answer: &ViewAnswer,
-    step: &ViewStep,
-    body: &ViewBody,
-) -> Markup {
+fn shown_body(body: &ViewBody, names: &ArtifactNames) -> Markup {
     html! {
         p.role {
             span { (role(body.role)) @if let Some(name) = &body.name { " " (line(name)) } }
-            (source(body))
+            (source(body, names))
         }
         (content(body))
-        @if body.omitted > 0 {
-            p.faint {
-                (counted(body.omitted, "more character"))
-                @if selection.is_file { " in the bytes of the artifact" } @else {
-                    ": " a href=(selection.alone(step.index).address(answer.artifact.core_hash)) { "this step alone" }
-                }
+    }
+}
+
+/// Says how much of a body is not shown, and where it is.
+fn omitted(selection: TranscriptSelection, answer: &ViewAnswer, step: &ViewStep, body: &ViewBody) -> Markup {
+    html! {
+        p.faint {
+            (counted(body.omitted, "more character"))
+            @if selection.is_file { " in the bytes of the artifact" } @else {
+                ": " a href=(selection.alone(step.index).address(answer.artifact.core_hash)) { "this step alone" }
             }
         }
     }
+}
+
+/// Returns the artifacts that texts of steps come from.
+pub(super) fn sources(answer: &ViewAnswer) -> impl Iterator<Item = CoreHash> {
+    answer.steps.iter().flat_map(|step| &step.bodies).filter_map(|body| match &body.source {
+        BodySource::Resolved { core_hash, .. } => Some(*core_hash),
+        _ => None,
+    })
 }
 
 /// Returns the content of a body.
@@ -234,12 +247,12 @@ pub(super) fn content(body: &ViewBody) -> Markup {
 }
 
 /// States where the text of a body comes from, and leads to everything with the same content.
-fn source(body: &ViewBody) -> Markup {
+fn source(body: &ViewBody, names: &ArtifactNames) -> Markup {
     let is_prompt = body.role == BodyRole::Prompt;
     html! {
         @if let BodySource::Resolved { core_hash, kind, place } = &body.source {
             span {
-                "the digest is recorded, the text is that of " (line(formats::bare_noun(kind))) " " (parts::hash(*core_hash))
+                "the digest is recorded, the text is that of " (line(formats::bare_noun(kind))) " " (names.short(*core_hash))
                 @if let Some(place) = place { " at " (place_in(*core_hash, kind, &place.to_string())) }
             }
         }

@@ -6,9 +6,7 @@ use crate::artifact::SignatureState::{Unchecked, Verified};
 use crate::artifact::{ArtifactLocation, CREATED_AT, FINISHED_AT, SignatureName};
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis::{Created, Finished, FirstSeen, LastSeen};
-use crate::storage::interface::{
-    Annotation, Condition, Filter, Match, Order, Page, RunCounts, RunValueCount, TimePeriod,
-};
+use crate::storage::interface::{Annotation, Condition, Filter, Match, Order, Page, TimePeriod};
 
 fn only(condition: Condition) -> Filter {
     Filter { conditions: vec![condition], ..Filter::default() }
@@ -463,34 +461,4 @@ pub(super) fn matching_artifacts_are_counted_by_day(vault: &TestVault) {
     let period = TimePeriod { basis: LastSeen, since: Some(second(day)), until: None };
     let seen = Filter { period: Some(period), ..Filter::default() };
     assert_eq!(counted(&seen, Created), days(&[("2026-02-03", 1)]));
-}
-
-pub(super) fn runs_are_counted_once_with_their_values(vault: &TestVault) {
-    let run = |name: &str| TestDocument::new(name).named(name);
-    let first = vault.add_note(&run("r").attribute("model", "m").attribute("errors", "2"));
-    let second = vault.add(TestDocument::new("s").hints("r").attribute("model", "m").admit(sheet()));
-    vault.add_note(&run("t").attribute("model", "m").attribute("model", "n").attribute("errors", "0"));
-    vault.add_note(&TestDocument::new("unnamed").attribute("model", "n"));
-    vault.add_note(&TestDocument::new("other").hints("nothing").attribute("id", "m"));
-    let labels = [("branch".to_owned(), "main".to_owned())].into();
-    vault.annotate(&Annotation::SetLabels { cores: &[first, second], labels: &labels }).unwrap();
-    let attributes = ["none", "model"].map(str::to_owned);
-    let counted = |filter: &Filter, limit| {
-        let counts = vault.snapshot().count_runs(filter, &attributes, limit).unwrap();
-        let RunCounts { runs, failures, successes, attributes, labels } = counts;
-        let text = |count: &RunValueCount| format!("{}={} {}", count.name, count.value, count.runs);
-        let text = |counts: &[RunValueCount]| counts.iter().map(text).collect::<Vec<_>>().join(", ");
-        (runs, failures, successes, [text(&attributes), text(&labels)])
-    };
-    let values = |values: [&str; 2]| values.map(str::to_owned);
-    let all = values(["model=m 2, model=n 2", "branch=main 1"]);
-    assert_eq!(counted(&Filter::default(), 9), (4, 1, 1, all));
-    assert_eq!(counted(&Filter::default(), 1), (4, 1, 1, values(["model=m 2", "branch=main 1"])));
-    let sheets = Filter { kinds: vec!["sheet".to_owned()], ..Filter::default() };
-    assert_eq!(counted(&sheets, 9), (1, 0, 0, values(["model=m 1", "branch=main 1"])));
-    let among = Filter { among: Some(vec![first, second, first]), ..Filter::default() };
-    assert_eq!(counted(&among, 9), (1, 1, 0, values(["model=m 1", "branch=main 1"])));
-    let with_n = only(attribute("model", "n"));
-    assert_eq!(counted(&with_n, 9), (2, 0, 1, values(["model=n 2, model=m 1", ""])));
-    assert_eq!(counted(&only(mention(None, "p")), 9), (0, 0, 0, values(["", ""])));
 }

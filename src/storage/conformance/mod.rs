@@ -214,8 +214,7 @@ macro_rules! suite {
                 attributes_are_ordered_and_compared_by_number
                 pages_of_many_artifacts_are_parts_of_all
                 artifacts_can_be_selected_by_core_hash
-                matching_artifacts_are_counted_by_day
-                runs_are_counted_once_with_their_values;
+                matching_artifacts_are_counted_by_day;
             paging: pages_are_the_whole
                 pages_stay_complete_when_items_are_removed
                 the_last_page_has_no_next

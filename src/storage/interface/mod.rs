@@ -51,8 +51,7 @@ pub use sql::{
     SqlReader, SqlRows, SqlStatement, SqlView,
 };
 pub use statistics::{
-    ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, KindTotals, RunCounts,
-    RunValueCount, Statistics,
+    ArtifactSize, ArtifactTime, BlobCounts, Day, EngineStatistics, Extremes, KindTotals, Statistics,
 };
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,8 +8,8 @@ use super::{
     Annotations, ArtifactRecord, AttributeRecord, Capability, CaptureRecord, CaptureTarget, Direction,
     EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey,
     LabelValue, ManualLink, MemberRecord, MentionRecord, NameUse, Names, Neighborhood, Neighbors,
-    NeighborsQuery, Order, Page, ReferenceEdge, Resolution, RunCounts, SharedFile, Sharers, SharersQuery,
-    Statistics, UnresolvedReference,
+    NeighborsQuery, Order, Page, ReferenceEdge, Resolution, SharedFile, Sharers, SharersQuery, Statistics,
+    UnresolvedReference,
 };
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, StorageError, TimeBasis, Tombstone};
@@ -104,10 +104,6 @@ pub trait FindQueries {
     /// Returns the number of artifacts that match `filter` on each day of one of their times, in UTC, oldest first. Days
     /// without any are left out, and so are artifacts without this time.
     fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>>;
-
-    /// Returns the number of runs whose artifacts match `filter`, of those with errors, and of those with each of the `limit`
-    /// most frequent values of each of these attributes, and of labels. Values with as many runs are in their order.
-    fn count_runs(&self, filter: &Filter, attributes: &[String], limit: usize) -> Result<RunCounts>;
 }
 
 /// The captures of artifacts, their files and their bytes.

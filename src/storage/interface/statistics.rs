@@ -1,7 +1,5 @@
 //! Statistics of a vault. Stored bytes are measured and not read.
 
-use std::cmp::Reverse;
-
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -36,45 +34,6 @@ pub struct Statistics {
     pub undated: u64,
     /// The content of each day that has any, oldest first.
     pub days: Vec<Day>,
-}
-
-/// The number of runs that match a filter. Recordings that have the same name, or refer to others by it, are one run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RunCounts {
-    /// Number of runs.
-    pub runs: u64,
-    /// Number of runs with errors.
-    pub failures: u64,
-    /// Number of runs with a recording that states that there were none.
-    pub successes: u64,
-    /// The most frequent values of the requested attributes: by name, each with the most runs first. A run with several
-    /// values counts for each.
-    pub attributes: Vec<RunValueCount>,
-    /// The most frequent labels, most runs first.
-    pub labels: Vec<RunValueCount>,
-}
-
-impl RunCounts {
-    /// Sorts the values as they are described.
-    pub(in crate::storage) fn sort(&mut self) {
-        self.attributes.sort_by(|one, other| {
-            (&one.name, Reverse(one.runs), &one.value).cmp(&(&other.name, Reverse(other.runs), &other.value))
-        });
-        self.labels.sort_by(|one, other| {
-            (Reverse(one.runs), &one.name, &one.value).cmp(&(Reverse(other.runs), &other.name, &other.value))
-        });
-    }
-}
-
-/// The number of runs with a value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RunValueCount {
-    /// The name of the attribute, or the key of the label.
-    pub name: String,
-    /// The value.
-    pub value: String,
-    /// Number of runs.
-    pub runs: u64,
 }
 
 /// The content of one kind.

@@ -284,11 +284,10 @@ impl ReadFirst {
     }
 }
 
-/// The tables with attributes `x`, and the expressions of their names, values and numbers.
+/// The tables with attributes `x`, and the expressions of their names and numbers.
 pub(super) struct NumberedAttributes {
     pub(super) tables: &'static str,
     pub(super) name: &'static str,
-    pub(super) value: &'static str,
     pub(super) number: &'static str,
 }
 
@@ -382,12 +381,10 @@ impl Dialect {
             }
         };
         match self {
-            Self::Sqlite => {
-                NumberedAttributes { tables, name: "v.name", value: "v.value", number: "v.number" }
-            }
+            Self::Sqlite => NumberedAttributes { tables, name: "v.name", number: "v.number" },
             Self::Postgres => {
                 let name = first.attribute_name();
-                NumberedAttributes { tables, name, value: "x.value", number: "x.number" }
+                NumberedAttributes { tables, name, number: "x.number" }
             }
         }
     }

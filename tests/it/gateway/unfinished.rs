@@ -45,9 +45,25 @@ fn a_run_that_is_being_recorded_is_listed_and_read() {
     let first = listed.stdout.lines().next().unwrap();
     assert!(first.starts_with("recording") && first.contains(id) && first.contains("2 calls"), "{first}");
     assert!(listed.stderr.contains("2 rows"), "{}", listed.stderr);
-    // What selects or shows other things does not have them.
-    for args in [&["list", "--label", "job=7"][..], &["list", "contracts"]] {
-        assert_eq!(sandbox.run(args.iter().copied()).expect(1).stdout, "");
+    let listed = |args: &[&str]| sandbox.run([&["list"], args].concat()).stdout;
+    // What is known of them selects them, and is in the columns that show it.
+    let shown = listed(&["--columns", "hash,run_id,labels,size", "--label", "job=7"]);
+    assert!(shown.starts_with(&format!("recording {id} job=7")), "{shown}");
+    let year = &run["started_at"].as_str().unwrap()[..4];
+    for args in [&["runs"][..], &["sessions"], &["--label", "job=*"], &["--since", year]] {
+        assert!(listed(args).contains(id), "{args:?}");
+    }
+    // What selects other things does not have them.
+    for args in [
+        &["contracts"][..],
+        &["--label", "job=8"],
+        &["--label", "other"],
+        &["--until", year],
+        &["--since", year, "--by", "finished"],
+        &["--model", "*"],
+        &["--flat"],
+    ] {
+        assert!(!listed(args).contains(id), "{args:?}");
     }
     assert!(!sandbox.run(["list", "--format", "{{run_id}}"]).expect(0).stdout.contains(id));
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::conversations::{RecordedExchange, hostile, page, record, values, weather};
-use super::files::{assert_closed, export};
+use super::files::{assert_closed, export, pages};
 use super::{HOSTILE, Serving};
 use crate::sandbox::{Sandbox, run_pack, sealed, session};
 
@@ -217,6 +217,50 @@ fn nothing_in_a_comparison_is_markup() {
         }
         assert!(body.matches("&lt;script&gt;").count() > 1, "{path}: {body}");
     }
+}
+
+#[test]
+fn prompts_and_comparisons_of_several_runs_are_files() {
+    let sandbox = Sandbox::without_vault();
+    let runs = [("same", "x"), ("same", "y"), ("other", "z")].map(|(first, last)| {
+        record(&sandbox, &asked(&[("first?", first), ("last?", last), (last, "alone")]))
+    });
+    let files = export(&sandbox, &[&runs[0], &runs[1], &runs[2]]);
+    assert_closed(&files);
+    let text = |name: &str| std::str::from_utf8(&files[name]).unwrap_or_else(|_| panic!("{name}"));
+    // All in one table, and the first with each of the others.
+    assert!(text("index.html").contains("<a href=\"diff.html\">Differences</a>"), "{}", text("index.html"));
+    assert!(text("diff.html").contains("<ins>other</ins>"), "{}", text("diff.html"));
+    for name in ["diff-2.html", "diff-3.html"] {
+        assert!(
+            text("diff.html").contains(&format!("href=\"{name}\""))
+                && text(name).contains("Where they diverge first")
+        );
+    }
+    // A run is one answer, although a session and a run pack record it. Prompts with one answer only have no page.
+    let heading = |page: &str| page.split("<h2>").nth(1).unwrap().split("</h2>").next().unwrap().to_owned();
+    let prompts = pages(&files).filter(|(name, _)| name.starts_with("prompt-")).map(|(_, page)| page);
+    let mut counts = Vec::new();
+    for prompt in prompts {
+        assert!(prompt.contains("href=\"run-pack-") && !prompt.contains("All artifacts"), "{prompt}");
+        counts.push(heading(prompt));
+    }
+    counts.sort_unstable();
+    // Texts, and requests as a whole: that of the second text is the same in two runs.
+    let expected = [
+        "2 answers, 2 different",
+        "3 answers, 2 different",
+        "3 answers, 2 different",
+        "3 answers, 3 different",
+    ];
+    assert_eq!(counts, expected);
+    let run = format!("run-pack-{}.html", &runs[0]["sha256:".len()..][..12]);
+    assert!(text(&run).contains("href=\"prompt-"), "{}", text(&run));
+    let serving = Serving::start(&sandbox);
+    let shown = page(&serving, &format!("/artifact/{}", runs[0]));
+    let address =
+        values(shown.text(), "href").into_iter().find(|address| address.starts_with("/prompt/")).unwrap();
+    assert!(page(&serving, address).text().contains("3 answers, 2 different"));
 }
 
 #[test]

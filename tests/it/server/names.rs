@@ -17,7 +17,9 @@ fn links_the_journal_and_hits_name_runs() {
     let serving = Serving::start(&sandbox);
     let trace = sandbox.run(["find", "traces", "--json"]).expect(0).json().remove(0);
     let trace = format!("/artifact/{}", trace["core_hash"].as_str().unwrap());
-    for path in ["/journal", &trace, "/search?q=ticket"] {
+    let contract = sandbox.run(["find", "contracts", "--json"]).expect(0).json().remove(0);
+    let contract = format!("/artifact/{}", contract["core_hash"].as_str().unwrap());
+    for path in ["/journal", &trace, "/search?q=ticket", "/stats", &contract] {
         let page = serving.get(path).expect(200);
         let is_named = page
             .text()

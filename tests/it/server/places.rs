@@ -176,8 +176,8 @@ fn the_page_of_a_contract_audits_all_its_runs_the_latest_first() {
     sandbox.add(runs);
     let serving = Serving::start(&sandbox);
     let listed = |page: &str| -> Vec<String> {
-        let rows = page.split("</td><td>run-").skip(1);
-        rows.map(|rest| rest.split('<').next().unwrap().to_owned()).collect()
+        let rows = page.split("<td class=\"run\">").skip(1);
+        rows.map(|row| row.split(">run-").nth(1).unwrap().split('<').next().unwrap().to_owned()).collect()
     };
     let expected: Vec<String> = (0..53).rev().map(|number| number.to_string()).collect();
     let first = serving.get(&format!("/artifact/{contract}")).expect(200);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Serving;
+use super::{Serving, examples};
 use crate::sandbox::{Sandbox, run_pack, sealed, session};
 
 /// A run pack of this agent and model with this number of failed steps.
@@ -74,6 +74,29 @@ fn runs_are_counted_by_values_that_lead_to_them() {
     let counted = serving.get("/?model=m-1&facets=yes").expect(200);
     assert!(counted.text().contains("<strong>2 runs</strong>"), "{}", counted.text());
     assert!(!serving.get("/?model=none").expect(200).text().contains("class=\"facet\""));
+}
+
+#[test]
+fn facets_count_the_rows_of_the_list() {
+    // Two recordings with one run id are two rows; a pack and the session in it are one.
+    let sandbox = examples();
+    sandbox.add([
+        sandbox.write("one.rpk", run("same", "clerk", "m-1", 0)),
+        sandbox.write("two.rpk", run("same", "clerk", "m-1", 2)),
+        sandbox.write("alone.json", session("alone", &[("p", "r")])),
+    ]);
+    let listed = sandbox.run(["list", "--json"]).expect(0).json();
+    let recordings = listed.iter().filter(|row| row["kind"] != "contract").count() as u64;
+    let serving = Serving::start(&sandbox);
+    let page = serving.get("/").expect(200);
+    let rows = |page: &str| page.matches("<input type=\"checkbox\"").count() as u64;
+    assert_eq!(rows(page.text()), recordings, "{}", page.text());
+    assert!(page.text().contains(&format!("<strong>{recordings} runs</strong>")), "{}", page.text());
+    let facets = facets(page.text());
+    assert!(facets.contains(&("/?agent=clerk".to_owned(), 2)), "{facets:?}");
+    for (address, runs) in &facets {
+        assert_eq!(rows(serving.get(address).expect(200).text()), *runs, "{address}");
+    }
 }
 
 #[test]

@@ -65,8 +65,9 @@ pub(crate) struct Args {
 
     /// Write pages to this new or empty directory
     ///
-    /// The artifacts have pages, and so have those of the same run and the contracts that govern it. If two artifacts of
-    /// one kind are given, their differences have a page too.
+    /// The artifacts have pages, and so have those of the same run and the contracts that govern it, and the prompts with
+    /// several answers in them. If they are two of one kind, or up to eight recordings of one kind, their differences
+    /// have pages too.
     #[cfg(feature = "server")]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with_all = ["output", "force"])]
     html: Option<PathBuf>,

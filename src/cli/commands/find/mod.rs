@@ -131,6 +131,7 @@ impl Args {
             prompt,
             limit: self.limit.map(|limit| limit as u64).or(Some(ANSWERS_OF)),
             max_text: (!self.json).then_some(SHOWN_CHARACTERS),
+            ..AnswersRequest::default()
         })?;
         if answer.read == 0 {
             self.conditions.note_removals(vault, self.what.about())?;

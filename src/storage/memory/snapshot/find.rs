@@ -1,18 +1,16 @@
 //! Filters, orders and pages.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
 use super::super::state::{MemoryArtifact, MemoryState};
 use super::MemorySnapshot;
 use super::mentions::record;
-use crate::artifact::AttributeInfo;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
-    Condition, Cursor, Filter, FindQueries, Hit, HitPage, Match, Order, Page, RunCounts, RunValueCount,
-    sort_mentions_by_artifact,
+    Condition, Cursor, Filter, FindQueries, Hit, HitPage, Match, Order, Page, sort_mentions_by_artifact,
 };
 use crate::storage::{Result, TimeBasis};
 
@@ -92,82 +90,9 @@ impl FindQueries for MemorySnapshot {
         }
         Ok(counts.into_iter().collect())
     }
-
-    fn count_runs(&self, filter: &Filter, attributes: &[String], limit: usize) -> Result<RunCounts> {
-        let matching: Vec<(&MemoryArtifact, CoreHash)> = self
-            .0
-            .matching(filter)
-            .into_iter()
-            .map(|(artifact, _)| (artifact, self.0.run_of(artifact)))
-            .collect();
-        let different = |runs: &mut dyn Iterator<Item = CoreHash>| runs.collect::<BTreeSet<_>>().len() as u64;
-        let with_errors = |is_counted: fn(i64) -> bool| {
-            let states = |artifact: &MemoryArtifact| {
-                let attributes = artifact.attributes();
-                let mut errors = attributes.iter().filter(|it| it.name == AttributeInfo::ERRORS.name);
-                errors.any(|errors| errors.number.is_some_and(is_counted))
-            };
-            different(&mut matching.iter().filter(|(artifact, _)| states(artifact)).map(|(_, run)| *run))
-        };
-        let attribute = |artifact: &MemoryArtifact| -> Vec<(String, String)> {
-            let all =
-                artifact.attributes().into_iter().filter(|attribute| attributes.contains(&attribute.name));
-            all.map(|attribute| (attribute.name.clone(), attribute.value.clone())).collect()
-        };
-        let label = |artifact: &MemoryArtifact| -> Vec<(String, String)> {
-            self.0.labels_of(artifact.core).into_iter().map(|label| (label.key, label.value)).collect()
-        };
-        let mut counts = RunCounts {
-            runs: different(&mut matching.iter().map(|(_, run)| *run)),
-            failures: with_errors(|errors| errors > 0),
-            successes: with_errors(|errors| errors == 0),
-            attributes: values_of_runs(&matching, &attribute),
-            labels: values_of_runs(&matching, &label),
-        };
-        counts.sort();
-        let mut of_name: BTreeMap<String, usize> = BTreeMap::new();
-        counts.attributes.retain(|count| {
-            let place = of_name.entry(count.name.clone()).or_default();
-            *place += 1;
-            *place <= limit
-        });
-        counts.labels.truncate(limit);
-        Ok(counts)
-    }
-}
-
-/// Returns the number of runs with each of the pairs of their artifacts.
-fn values_of_runs(
-    matching: &[(&MemoryArtifact, CoreHash)],
-    pairs: &dyn Fn(&MemoryArtifact) -> Vec<(String, String)>,
-) -> Vec<RunValueCount> {
-    let mut runs: BTreeMap<(String, String), BTreeSet<CoreHash>> = BTreeMap::new();
-    for (artifact, run) in matching {
-        for pair in pairs(artifact) {
-            runs.entry(pair).or_default().insert(*run);
-        }
-    }
-    let count = |((name, value), runs): ((String, String), BTreeSet<CoreHash>)| RunValueCount {
-        name,
-        value,
-        runs: runs.len() as u64,
-    };
-    runs.into_iter().map(count).collect()
 }
 
 impl MemoryState {
-    /// Returns the first artifact with the name of an artifact, or with one that it refers to, or itself.
-    fn run_of(&self, artifact: &MemoryArtifact) -> CoreHash {
-        let first = |names: &[&str]| {
-            let named = self.all().filter(|other| names.iter().any(|name| other.has_name(name)));
-            named.map(|other| other.core).min()
-        };
-        let own: Vec<&str> = artifact.identified_by().into_iter().collect();
-        let references = artifact.refers_to();
-        let others: Vec<&str> = references.iter().map(|mention| mention.handle.as_str()).collect();
-        first(&own).or_else(|| first(&others)).unwrap_or(artifact.core)
-    }
-
     /// Returns all artifacts that match, by core hash, with their matches.
     pub(super) fn matching(&self, filter: &Filter) -> Vec<(&MemoryArtifact, Vec<Match>)> {
         let artifacts = self.all().filter(|artifact| {

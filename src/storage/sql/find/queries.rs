@@ -4,16 +4,12 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
-use super::super::dialect::{NumberedAttributes, ReadFirst};
-use super::super::{Dialect, SqlResult, SqlRow, SqlSession};
+use super::super::SqlSession;
 use super::conditions::time;
 use super::parameters::StatementParameters;
 use super::{FindSnapshot, ResolvedQuery};
-use crate::artifact::AttributeInfo;
 use crate::digest::Digest;
-use crate::storage::interface::{
-    Condition, Filter, FindQueries, Hit, HitPage, Order, Page, RunCounts, RunValueCount,
-};
+use crate::storage::interface::{Condition, Filter, FindQueries, Hit, HitPage, Order, Page};
 use crate::storage::{Result, TimeBasis};
 
 impl<S: FindSnapshot> FindQueries for S {
@@ -66,80 +62,6 @@ impl<S: FindSnapshot> FindQueries for S {
         let rows = self.rows_planned_for(&sql, &parameters)?;
         self.answer(rows.iter().map(|row| Ok((row.time(0)?.date_naive(), row.count(1)?))).collect())
     }
-
-    fn count_runs(&self, filter: &Filter, attributes: &[String], limit: usize) -> Result<RunCounts> {
-        let mut query = ResolvedQuery::new(self, filter, Order::Core)?;
-        if !query.conditions.iter().all(|condition| query.is_stated(condition)) {
-            let found = query.read(None, usize::MAX)?.into_iter().map(|(hit, _)| hit.artifact.core);
-            let among = Some(found.collect());
-            return self.count_runs(&Filter { among, ..Filter::default() }, attributes, limit);
-        }
-        let mut parameters = StatementParameters::default();
-        let matching = query.matching(&mut parameters)?;
-        let sql = counts_of_runs(S::Session::DIALECT, &matching, attributes, limit, &mut parameters);
-        let rows = self.rows_planned_for(&sql, &parameters)?;
-        let count = |row: &SqlRow| {
-            let count = RunValueCount { name: row.text(1)?, value: row.text(2)?, runs: row.count(3)? };
-            Ok((row.integer(0)?, count))
-        };
-        let mut counts = RunCounts::default();
-        for (part, count) in self.answer(rows.iter().map(count).collect::<SqlResult<Vec<_>, S::Session>>())? {
-            match part {
-                0 => counts.runs = count.runs,
-                1 => counts.failures = count.runs,
-                2 => counts.successes = count.runs,
-                3 => counts.attributes.push(count),
-                _ => counts.labels.push(count),
-            }
-        }
-        counts.sort();
-        Ok(counts)
-    }
-}
-
-/// Returns the expression of the run of the artifact `a`: the first artifact with its name, or with one that it refers to,
-/// or itself.
-fn run_of(dialect: Dialect) -> String {
-    let join = dialect.then_join();
-    let named = |table: &str, alias: &str| {
-        format!(
-            "(SELECT min(j.artifact) FROM {table} {alias} {join} identity j ON {} WHERE {alias}.artifact = a.id)",
-            dialect.same_handle("j", alias)
-        )
-    };
-    format!("coalesce({}, {}, a.id)", named("identity", "i"), named("name_mention", "n"))
-}
-
-/// Returns the statement for the parts of [`RunCounts`]. What is counted is found by the artifacts that match: there may be
-/// very many others.
-fn counts_of_runs(
-    dialect: Dialect,
-    matching: &str,
-    attributes: &[String],
-    limit: usize,
-    parameters: &mut StatementParameters,
-) -> String {
-    let NumberedAttributes { tables, name, value, number } = dialect.numbers(ReadFirst::Artifact);
-    let is_requested = dialect.is_in(name, &parameters.bind(attributes));
-    let (errors, limit) = (parameters.bind(AttributeInfo::ERRORS.name), parameters.bind(limit));
-    let run = run_of(dialect);
-    format!(
-        "WITH m AS MATERIALIZED (SELECT a.id AS artifact, {run} AS run FROM {matching})
-         SELECT CAST(0 AS bigint) AS part, '' AS name, '' AS value, count(DISTINCT m.run) AS runs FROM m
-         UNION ALL
-         SELECT CASE WHEN {number} > 0 THEN 1 ELSE 2 END, '', '', count(DISTINCT m.run) FROM m CROSS JOIN {tables}
-          WHERE x.artifact = m.artifact AND {name} = {errors} GROUP BY 1
-         UNION ALL
-         SELECT 3, h.name, h.value, h.runs FROM (
-           SELECT g.*, row_number() OVER (PARTITION BY g.name ORDER BY g.runs DESC, g.value) AS place FROM (
-             SELECT {name} AS name, {value} AS value, count(DISTINCT m.run) AS runs FROM m CROSS JOIN {tables}
-              WHERE x.artifact = m.artifact AND {is_requested} GROUP BY 1, 2) g) h
-          WHERE h.place <= {limit}
-         UNION ALL
-         SELECT 4, k.name, k.value, k.runs FROM (
-           SELECT x.key AS name, x.value AS value, count(DISTINCT m.run) AS runs FROM m CROSS JOIN label x
-            WHERE x.artifact = m.artifact GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT {limit}) k"
-    )
 }
 
 /// Returns the mention that is all that a filter requires.
