@@ -1,6 +1,8 @@
 //! The page of an artifact.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::thread;
 
 use maud::{Markup, html};
 
@@ -10,7 +12,7 @@ use super::selection::TranscriptSelection;
 use super::{annotate, audits, parts, terms, transcript};
 use crate::artifact::{AttributeInfo, ValueType};
 use crate::clock;
-use crate::digest::{CoreHash, Digest};
+use crate::digest::Digest;
 use crate::display::{counted, size};
 use crate::formats;
 use crate::server::address;
@@ -22,7 +24,7 @@ use crate::vault::details::{AttributeSummary, CaptureSummary};
 use crate::vault::links::{Direction, LinkSummary};
 use crate::vault::resolve::{RecoveredFiles, ResolveRequest};
 use crate::vault::show::{ShowAnswer, ShowRequest};
-use crate::vault::view::ViewFilter;
+use crate::vault::view::{ViewAnswer, ViewFilter, ViewRequest};
 use crate::vault::{LocatedCapture, LookupError};
 
 /// Maximum number of values listed per attribute.
@@ -65,12 +67,17 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
         let query = visit.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
         return Ok(ResponseContent::Redirect(address::artifact(core) + &query));
     }
-    let answer = visit.run(&ShowRequest { artifact: core })?;
+    let (content, answer) = read(visit, &located, selection);
+    let answer = answer?;
     let groups = link_groups(&answer.links);
     let names = names(visit, &answer, &groups)?;
     let noun = formats::bare_noun(&answer.artifact.kind);
-    let checked = check(visit, &located)?;
+    let checked = match &content {
+        Ok(ViewAnswer { core_checked: true, .. }) => CoreHashCheck::Computed(None),
+        _ => check(visit, &located)?,
+    };
     let audits = audits::section(visit, &answer, selection);
+    let steps = steps(content, selection)?;
     let body = html! {
         h1 {
             span.kind { (noun) } " " (line(&name(&answer)))
@@ -85,11 +92,11 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
                 (contents(&answer, true))
                 (terms::section(core, terms))
                 (audits)
-                (steps(visit, core, selection)?)
+                (steps)
             },
             _ => {
                 (contents(&answer, false))
-                (steps(visit, core, selection)?)
+                (steps)
                 (audits)
             },
         }
@@ -131,13 +138,30 @@ fn contents(answer: &ShowAnswer, has_terms: bool) -> Markup {
     }
 }
 
-/// Returns the steps, or why they cannot be read.
-fn steps(
+/// The selected steps, or why they cannot be read.
+type Content = Result<ViewAnswer, LookupError>;
+
+/// Reads the selected steps, and at the same time what the catalog says: for a large run, either takes about as long. The core
+/// hash is computed from the bytes with the steps, so that they are read once; those of a contract are read for its terms.
+fn read(
     visit: &PageRequest<'_>,
-    core: CoreHash,
+    located: &LocatedCapture,
     selection: TranscriptSelection,
-) -> Result<Markup, PageError> {
-    match visit.vault.run(&selection.request(core)) {
+) -> (Content, Result<ShowAnswer, PageError>) {
+    let artifact = located.artifact.core;
+    let check_core = located.capture.size <= MAX_HASHED && located.artifact.kind != formats::TERMS.name();
+    let request = ViewRequest { check_core, ..selection.request(artifact) };
+    let vault = visit.vault;
+    thread::scope(|scope| {
+        let content = scope.spawn(|| vault.run(&request));
+        let answer = visit.run(&ShowRequest { artifact });
+        (content.join().unwrap_or_else(|panic| resume_unwind(panic)), answer)
+    })
+}
+
+/// Returns the steps, or why they cannot be read.
+fn steps(content: Content, selection: TranscriptSelection) -> Result<Markup, PageError> {
+    match content {
         Ok(answer) => Ok(transcript::section(selection, &answer)),
         Err(error) if is_defect(&error) => Ok(html! {
             section { h2 id="content-of-artifact" { "Content" } p.failure { (long_line(&error.to_string())) "." } }
