@@ -1,5 +1,5 @@
 //! How long the pages of large vaults take, from the request to the last byte: the list of 100,000 runs, a run of 1,000
-//! steps, and the differences between two of them.
+//! steps, the differences between two of them, and the first and a later part of a conversation of 10,000 calls.
 //!
 //! `cargo bench --bench serve`; `benches/README.md` says how to read it.
 
@@ -32,6 +32,7 @@ use serde_json::{Value, json};
 
 const RUNS: usize = 100_000;
 const STEPS: usize = 1_000;
+const CALLS: usize = 10_000;
 
 fn hash(value: &Value, names: &[&'static str], volatile: VolatilePolicy) -> String {
     let text = value.to_string();
@@ -52,18 +53,47 @@ fn run(number: usize, steps: usize, changed: usize) -> Vec<u8> {
                 _ => json!({"type": "tool.request", "input": {"tool": "tracker.label",
                     "arguments": {"ticket": index, "label": label}}, "output": null}),
             };
-            step["id"] = format!("step-{index}").into();
             step["metadata"] = json!({"timestamp": format!("2026-11-18T09:{:02}:{:02}Z", index / 60 % 60, index % 60)});
-            step["hash"] = hash(&step, &["type", "input", "output", "metadata"], VolatilePolicy::Omit).into();
             step
         })
         .collect();
+    pack(number, steps, json!({}))
+}
+
+/// A run of a gateway with this number of calls, each of about 1.2 KB and of a conversation of its own.
+fn recorded_run(number: usize, calls: usize) -> Vec<u8> {
+    let steps = (0..calls).flat_map(|call| {
+        let metadata = json!({"provider": "openai", "request_id": format!("call-{call}"), "latency_ms": 40});
+        let time = format!("2026-11-18T09:{:02}:{:02}Z", call / 60 % 60, call % 60);
+        let messages = json!([{"role": "system", "content": "Answer in one sentence."},
+            {"role": "user", "content": format!("Which label fits ticket {call} of the tracker?")}]);
+        let answer = json!({"id": format!("chatcmpl-{call}"), "object": "chat.completion", "model": "m-1",
+            "choices": [{"index": 0, "finish_reason": "stop",
+                "message": {"role": "assistant", "content": format!("The label of ticket {call} is bug.")}}],
+            "usage": {"prompt_tokens": 21, "completion_tokens": 9, "total_tokens": 30}});
+        let request = json!({"type": "model.request", "timestamp": time, "metadata": metadata, "output": {"status": "sent"},
+            "input": {"provider": "openai", "endpoint": "chat.completions", "path": "/v1/chat/completions", "model": "m-1",
+                "prompt_hash": Digest::from_content(messages.to_string().as_bytes()).to_string(),
+                "payload": {"model": "m-1", "messages": messages, "temperature": 0}}});
+        let response = json!({"type": "model.response", "timestamp": time, "metadata": metadata, "input": {"model": "m-1"},
+            "output": {"status_code": 200, "content_type": "application/json", "content": answer.to_string()}});
+        [request, response]
+    });
+    pack(number, steps.collect(), json!({"profile": 2}))
+}
+
+/// A run pack with these steps. `gateway` states how a gateway recorded them.
+fn pack(number: usize, mut steps: Vec<Value>, gateway: Value) -> Vec<u8> {
+    for (index, step) in steps.iter_mut().enumerate() {
+        step["id"] = format!("step-{index}").into();
+        step["hash"] = hash(step, &["type", "input", "output", "metadata"], VolatilePolicy::Omit).into();
+    }
     // Every run was created at another time, and those of a day were not added together.
     let (month, day, hour) = (number / 28 % 3 + 9, number % 28 + 1, number / 84 % 24);
     let (minute, second) = (number / (84 * 24) % 60, number % 60);
     let time = format!("2026-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z");
     let mut pack = json!({
-        "version": "1.0", "metadata": {"run_id": format!("run-{number}"), "created_at": time},
+        "version": "1.0", "metadata": {"run_id": format!("run-{number}"), "created_at": time, "gateway": gateway},
         "payload": {"run": {"id": format!("run-{number}"), "timestamp": time, "environment_fingerprint": {},
             "runtime_versions": {}, "steps": steps}},
     });
@@ -97,6 +127,10 @@ fn pages(criterion: &mut Criterion) {
     let (one, other) =
         (page_of(&vault, &format!("run-{RUNS}")), page_of(&vault, &format!("run-{}", RUNS + 1)));
     let hash = |page: &str| page.trim_start_matches("/artifact/").to_owned();
+    many::fill(&vault, [recorded_run(RUNS + 2, CALLS)]);
+    let calls = page_of(&vault, &format!("run-{}", RUNS + 2));
+    // Each call has two steps.
+    let later = format!("{calls}?from={CALLS}");
     let diff = format!("/diff?one={}&other={}", hash(&one), hash(&other));
     let server = WebServer::bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
     let (address, stop) = (server.address(), Arc::new(AtomicBool::new(false)));
@@ -112,6 +146,8 @@ fn pages(criterion: &mut Criterion) {
         ("list-of-100000-by-steps", "/?order=steps"),
         ("run-of-1000-steps", &one),
         ("diff-of-1000-steps", &diff),
+        ("run-of-10000-calls", &calls),
+        ("run-of-10000-calls-later", &later),
     ] {
         group.bench_function(name, |bencher| bencher.iter(|| get(address, path)));
     }

@@ -22,7 +22,8 @@ mod version;
 use std::io::{self, Write};
 use std::panic::RefUnwindSafe;
 
-use crate::digest::Digest;
+use crate::digest::{CoreHash, Digest};
+use crate::json::Value;
 use crate::json::reader::{Limits, MemberNames, ReadError};
 use crate::secrets::SecretPolicy;
 use crate::validation::{Findings, RuleInfo, Violation};
@@ -147,6 +148,18 @@ pub trait Artifact: Send + Sync + RefUnwindSafe + 'static {
     fn requests(&self, document: &[u8], visit: &mut RequestVisitor<'_>) -> Result<(), ReadError> {
         let _ = (document, visit);
         Ok(())
+    }
+
+    /// Calls `visit` with what [`Artifact::requests`] does, in an admitted document that was parsed.
+    fn requests_in(&self, document: &Value<'_>, visit: &mut RequestVisitor<'_>) {
+        let _ = (document, visit);
+    }
+
+    /// Returns the core hash of an admitted document that was parsed; `None` if the kind does not compute it from that.
+    #[must_use]
+    fn core_of(&self, document: &Value<'_>) -> Option<CoreHash> {
+        let _ = document;
+        None
     }
 
     /// Returns the verbatim text of the interaction, step or record `index` of an admitted `document`, or `None` if the

@@ -127,6 +127,13 @@ pub(crate) fn visit_recorded(document: &[u8], visit: &mut RequestVisitor<'_>) {
     drop(kind.requests(document, visit));
 }
 
+/// Calls `visit` with what [`visit_recorded`] does, in a run pack that was parsed.
+pub(crate) fn visit_recorded_in(root: &Value<'_>, visit: &mut RequestVisitor<'_>) {
+    if let Some(kind) = formats::named(KIND) {
+        kind.requests_in(root, visit);
+    }
+}
+
 /// Calls `visit` with the number of the step of each request in a run pack whose body is not an attachment, and a function
 /// that returns the complete request.
 pub(crate) fn visit_requests(document: &[u8], visit: &mut dyn FnMut(usize, &dyn Fn() -> CompleteRequest)) {
@@ -140,16 +147,25 @@ pub(crate) fn visit_requests(document: &[u8], visit: &mut dyn FnMut(usize, &dyn 
 
 /// Returns the calls in a run pack that has the profile; `None` if it has another form.
 pub(crate) fn read_all(document: &[u8]) -> Option<RecordedCalls> {
-    let root = reader::read(document, &Limits::most()).ok()?;
-    let profile = at(&root, &["metadata", GATEWAY])?;
+    let mut run = read_parsed(&reader::read(document, &Limits::most()).ok()?)?;
+    for call in run.recorded.iter_mut().filter(|call| call.attached_answer.is_none()) {
+        call.failure = call.answer.failure().map(|failure| failure.to_string());
+    }
+    Some(run)
+}
+
+/// Returns what [`read_all`] does, for a run pack that was parsed. It is not looked for failures in the bodies of answers, which
+/// takes most of the time.
+pub(crate) fn read_parsed(root: &Value<'_>) -> Option<RecordedCalls> {
+    let profile = at(root, &["metadata", GATEWAY])?;
     profile.get("profile")?;
     let mut run = RecordedCalls {
-        run_id: text_at(&root, &["payload", "run", "id"])?,
+        run_id: text_at(root, &["payload", "run", "id"])?,
         part: profile.get(PART).and_then(number),
         previous: profile.get(PREVIOUS).and_then(Value::as_str).and_then(Digest::parse_prefixed),
         ..RecordedCalls::default()
     };
-    let steps = at(&root, &["payload", "run", "steps"])?.as_array()?;
+    let steps = at(root, &["payload", "run", "steps"])?.as_array()?;
     run.steps = steps.len();
     for (index, pair) in steps.windows(2).enumerate() {
         let [request, response] = pair else { continue };
@@ -211,12 +227,9 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
         chunks: chunks(response),
     };
     let form = ResponseForm::from_request(&recorded.path, None, body?).unwrap_or_else(|| answer.form());
-    let failure = match attached_answer {
-        // What it was found to be when it was stored.
-        Some(_) => at(response, &["output", "error"])
-            .map(|error| error.as_str().map_or_else(|| compact::text(error), str::to_owned)),
-        None => answer.failure().map(|failure| failure.to_string()),
-    };
+    // What an attachment was found to be when it was stored.
+    let error = attached_answer.and_then(|_| at(response, &["output", "error"]));
+    let failure = error.map(|error| error.as_str().map_or_else(|| compact::text(error), str::to_owned));
     Some(AnsweredCall {
         model: text_at(request, &["input", "model"]).unwrap_or_else(|| recorded.endpoint.clone()),
         request: recorded,

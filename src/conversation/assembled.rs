@@ -23,18 +23,31 @@ impl CallResponse {
 
 /// Returns the content of an answer.
 pub(crate) fn read(answer: &CallResponse) -> AnswerContent {
-    content(answer, AnswerReader::default())
+    content(answer, AnswerReader::default(), None)
 }
 
 /// Returns the content of an answer without its texts, which can have about as many bytes as the answer.
 pub(crate) fn read_without_texts(answer: &CallResponse) -> AnswerContent {
-    content(answer, AnswerReader::without_texts())
+    content(answer, AnswerReader::without_texts(), None)
 }
 
-fn content(answer: &CallResponse, mut reader: AnswerReader) -> AnswerContent {
+/// Returns what [`read_without_texts`] returns, and calls `visit` with each of the documents of the answer, which are read once:
+/// the body, or those of the events of a stream.
+pub(super) fn read_visiting(answer: &CallResponse, visit: &mut DocumentVisitor<'_>) -> AnswerContent {
+    content(answer, AnswerReader::without_texts(), Some(visit))
+}
+
+/// Is called with a document of an answer.
+type DocumentVisitor<'v> = dyn FnMut(&Value<'_>) + 'v;
+
+fn content(
+    answer: &CallResponse,
+    mut reader: AnswerReader,
+    visit: Option<&mut DocumentVisitor<'_>>,
+) -> AnswerContent {
     match answer.form() {
-        ResponseForm::Stream => read_stream(&mut reader, &answer.body),
-        ResponseForm::Whole => read_whole(&mut reader, &answer.body),
+        ResponseForm::Stream => read_stream(&mut reader, &answer.body, visit),
+        ResponseForm::Whole => read_whole(&mut reader, &answer.body, visit),
     }
     reader.failure = match reader.failure.take() {
         Some(failure @ AnswerFailure::Error(_)) => Some(failure),
@@ -55,10 +68,10 @@ fn is_empty(answer: &CallResponse) -> bool {
         && answer.status != 204
 }
 
-fn read_whole(reader: &mut AnswerReader, body: &str) {
+fn read_whole(reader: &mut AnswerReader, body: &str, visit: Option<&mut DocumentVisitor<'_>>) {
     let body = body.strip_prefix('\u{feff}').unwrap_or(body);
     // Gemini sends a stream as an array of events.
-    let is_read = if reader.leaves_out_texts {
+    let is_read = if reader.leaves_out_texts && visit.is_none() {
         let new = || (DocumentBuilder::outline(), AnswerReader::without_texts());
         let read = events::collect(body, new, |(builder, reader), token| {
             if let Some(document) = builder.add(token) {
@@ -67,20 +80,29 @@ fn read_whole(reader: &mut AnswerReader, body: &str) {
         });
         read.map(|(_, read)| *reader = read).is_some()
     } else {
-        let read = events::read(body).map(|document| match &document {
-            Value::Array(events) => events.iter().for_each(|event| read_document(reader, event)),
-            document => read_document(reader, document),
-        });
-        read.is_some()
+        let document = events::read(body);
+        if let (Some(document), Some(visit)) = (&document, visit) {
+            visit(document);
+        }
+        match &document {
+            Some(Value::Array(events)) => events.iter().for_each(|event| read_document(reader, event)),
+            Some(document) => read_document(reader, document),
+            None => {}
+        }
+        document.is_some()
     };
     if !is_read && events::is_cut_off(body) {
         reader.failure = Some(AnswerFailure::CutOff);
     }
 }
 
-fn read_stream(reader: &mut AnswerReader, body: &str) {
-    events::visit(body, reader.leaves_out_texts, |event| match event {
+fn read_stream(reader: &mut AnswerReader, body: &str, mut visit: Option<&mut DocumentVisitor<'_>>) {
+    let is_outline = reader.leaves_out_texts && visit.is_none();
+    events::visit(body, is_outline, |event| match event {
         StreamEvent::Json(name, value) => {
+            if let Some(visit) = &mut visit {
+                visit(&value);
+            }
             let is_error = name == Some("error") || type_of(&value) == "error";
             if is_error && stated_error(&value).is_none() {
                 reader.fail(&value);

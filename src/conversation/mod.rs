@@ -7,6 +7,7 @@ pub(crate) mod assembled;
 pub(crate) mod comparison;
 pub(crate) mod events;
 pub(crate) mod facts;
+mod histories;
 pub mod message;
 pub(crate) mod providers;
 pub mod reader;

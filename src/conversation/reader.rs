@@ -9,11 +9,12 @@ use utoipa::ToSchema;
 
 use super::assembled;
 use super::events;
+use super::histories::{HistoryIndex, MessageHistory};
 use super::message::{ConversationMessage, MessagePart, MessageRole, MessageToolCall, MessageToolResult};
 use super::providers::{AnswerContent, AnswerDecoder, PROVIDERS, normalized, role};
 
 pub(crate) use super::providers::{AnsweredMessages, RequestedMessages};
-use super::response::{CallResponse, RetryHeaders};
+use super::response::{CallResponse, ResponseForm, RetryHeaders};
 use crate::artifact::attribute::parse_count;
 use crate::artifact::{RepeatedElements, Timestamp};
 use crate::digest::Digest;
@@ -185,6 +186,22 @@ pub(crate) fn read_answer(body: &Value<'_>) -> Option<AnsweredMessages> {
 pub(crate) fn decode_answer(answer: &CallResponse) -> AnsweredMessages {
     let mut decoder = AnswerDecoder::default();
     let is_json = answer.visit_documents(|document| read_document(&mut decoder, document));
+    said_by(answer, decoder, is_json)
+}
+
+/// Returns the content of an answer without its texts, and what it says. Its body is parsed once.
+fn decode_with_content(answer: &CallResponse) -> (AnswerContent, AnsweredMessages) {
+    let mut decoder = AnswerDecoder::default();
+    let mut is_json = answer.form() == ResponseForm::Stream;
+    let content = assembled::read_visiting(answer, &mut |document| {
+        is_json = true;
+        read_document(&mut decoder, document);
+    });
+    (content, said_by(answer, decoder, is_json))
+}
+
+/// Returns what was decoded, or the body as it is if that is nothing.
+fn said_by(answer: &CallResponse, decoder: AnswerDecoder, is_json: bool) -> AnsweredMessages {
     let mut said = decoder.finish(events::with_characters);
     let has_content = answer.has_success_status() && !answer.body.trim().is_empty();
     if has_content && !said.says_something() {
@@ -226,13 +243,15 @@ pub(crate) struct ConversationReader {
     states: Vec<ThreadState>,
     /// The threads of answers, by their ids.
     answered: HashMap<String, usize>,
+    /// The histories of the threads.
+    histories: HistoryIndex,
 }
 
 /// What is known of a thread.
 #[derive(Default)]
 struct ThreadState {
-    /// The keys of its messages, with those of the last answer.
-    history: Vec<i64>,
+    /// Its messages, with those of the last answer.
+    history: MessageHistory,
     /// The last request.
     last: RequestSummary,
     /// The id of the last answer.
@@ -254,11 +273,11 @@ struct PartAddress {
 impl ConversationReader {
     /// Adds the next call.
     pub(crate) fn add(&mut self, call: &CallBodies<'_>) {
-        let content = call.answer.map(assembled::read_without_texts);
+        let (content, answer) = call.answer.map(decode_with_content).unzip();
         let failure = content.as_ref().and_then(|content| content.failure.as_ref()).map(ToString::to_string);
         let continued = call.request.and_then(|request| self.continued(request));
         let request = continued.unwrap_or_else(|| KeyedRequest::from_body(call.request.map(|it| it.body)));
-        let answer = call.answer.map(decode_answer).unwrap_or_default();
+        let answer = answer.unwrap_or_default();
         let answer_id = answer.id.clone();
         let call = DecodedCall {
             head: CallHead {
@@ -288,12 +307,13 @@ impl ConversationReader {
         };
         let DecodedCall { head, answer, tokens: [tokens_in, tokens_out], .. } = call;
         let AnsweredMessages { messages: answers, finish_reason, id } = answer;
-        let KeyedRequest { request, keys, left_out, summary } = request;
+        let KeyedRequest { request, mut history, left_out, summary } = request;
         let RequestedMessages { messages, tools, parameters, .. } = request;
         if let Some(state) = self.states.get_mut(thread) {
-            state.last = RequestSummary { step: head.step, messages: keys.len(), ..summary };
-            state.history = keys;
-            state.history.extend(answers.iter().map(ConversationMessage::key));
+            state.last = RequestSummary { step: head.step, messages: history.len(), ..summary };
+            history.extend(&answers);
+            self.histories.add(thread, &state.history, &history);
+            state.history = history;
             self.answered.extend(id.clone().map(|id| (id, thread)));
             state.answer_id = id;
         }
@@ -342,18 +362,26 @@ impl ConversationReader {
     fn continued(&self, request: RequestBody<'_>) -> Option<KeyedRequest> {
         let RequestBody { body, repeated: Some(repeated) } = request else { return None };
         let step = repeated.index as u64;
-        let state = self.states.iter().rfind(|state| state.last.step == step && state.last.messages > 0)?;
-        let known = state.history.get(..state.last.messages)?;
+        let call = self.read.calls.binary_search_by_key(&step, |call| call.step).ok()?;
+        let thread = self.read.calls.get(call).and_then(|call| usize::try_from(call.thread).ok())?;
+        let state = self.states.get(thread)?;
+        if state.last.step != step || state.last.messages == 0 {
+            return None;
+        }
+        let known = state.history.first(state.last.messages);
         let continued = KeyedRequest::from_rest(body, repeated, &state.last, known)?;
         let (_, repeated) = self.nearest(&continued);
         (repeated >= continued.left_out).then_some(continued)
     }
 
-    /// Returns the thread that has the most first messages of a request, and how many.
+    /// Returns the thread that has the most first messages of a request, and how many: the last one of several.
     fn nearest(&self, request: &KeyedRequest) -> (usize, usize) {
-        let common = |state: &ThreadState| {
-            state.history.iter().zip(&request.keys).take_while(|(one, other)| one == other).count()
-        };
+        let (thread, repeated) = self.histories.nearest(&request.history);
+        let common = |state: &ThreadState| state.history.common(&request.history);
+        if repeated == 0 || self.states.get(thread).is_some_and(|state| common(state) == repeated) {
+            return (thread, repeated);
+        }
+        // The thread had these messages, and was continued without them.
         let candidates = self.states.iter().enumerate().map(|(thread, state)| (common(state), thread));
         let (repeated, thread) = candidates.max().unwrap_or((0, 0));
         (thread, repeated)
@@ -363,8 +391,10 @@ impl ConversationReader {
     /// that branches off where they differ.
     fn place(&mut self, request: &KeyedRequest) -> ThreadPlace {
         let previous = request.request.previous_answer.as_deref();
-        let continued = |state: &ThreadState| previous.is_some() && state.answer_id.as_deref() == previous;
-        if let Some(thread) = self.states.iter().rposition(continued) {
+        let continued = |state: &ThreadState| state.answer_id.as_deref() == previous;
+        if previous.is_some()
+            && let Some(thread) = self.states.iter().rposition(continued)
+        {
             return ThreadPlace { thread, repeated: 0 };
         }
         if let Some(parent) = previous.and_then(|answer| self.answered.get(answer)) {
@@ -417,14 +447,14 @@ struct RequestSummary {
     apart: usize,
 }
 
-/// A request with the keys of its messages.
+/// A request with the history that its messages make.
 struct KeyedRequest {
     /// The request, without its first messages.
     request: RequestedMessages,
     /// Number of the messages that it is without.
     left_out: usize,
-    /// The keys of all messages.
-    keys: Vec<i64>,
+    /// All messages.
+    history: MessageHistory,
     summary: RequestSummary,
 }
 
@@ -434,9 +464,10 @@ pub(crate) const LISTS: [&str; 3] = ["messages", "input", "contents"];
 impl KeyedRequest {
     fn new(request: RequestedMessages) -> Self {
         let instructions = instructions(&request.messages);
-        let keys = request.messages.iter().map(ConversationMessage::key).collect();
+        let mut history = MessageHistory::default();
+        history.extend(&request.messages);
         let summary = RequestSummary { instructions, ..RequestSummary::default() };
-        Self { request, left_out: 0, keys, summary }
+        Self { request, left_out: 0, history, summary }
     }
 
     /// Decodes a request. One in no known form is a message with its body.
@@ -454,12 +485,12 @@ impl KeyedRequest {
         keyed
     }
 
-    /// Decodes a request that repeats elements of an earlier one, which has `known` keys, without these.
+    /// Decodes a request that repeats elements of an earlier one, which has the messages `known`, without these.
     fn from_rest(
         body: &Value<'_>,
         repeated: RepeatedElements<'_>,
         earlier: &RequestSummary,
-        known: &[i64],
+        known: MessageHistory,
     ) -> Option<Self> {
         let rest = body.get(repeated.name)?.as_array()?.get(repeated.count..)?;
         // Instructions among them could not be told from those that are not in the list.
@@ -471,17 +502,18 @@ impl KeyedRequest {
             (Cow::Borrowed(name), value)
         });
         let shortened = Value::Object(Object::from_members(members.collect()));
-        let Self { mut request, keys: new, mut summary, .. } = Self::from_body(Some(&shortened));
+        let Self { mut request, history: new, mut summary, .. } = Self::from_body(Some(&shortened));
         let apart = summary.instructions;
         let is_of_form = summary.form.is_some() && summary.form == earlier.form;
-        let is_continued = apart == earlier.apart && new.get(..apart) == known.get(..apart);
+        let is_continued = apart == earlier.apart && new.common(&known) >= apart;
         if !is_of_form || !is_continued || request.previous_answer.is_some() {
             return None;
         }
         request.messages.drain(..apart);
         summary.instructions = earlier.instructions;
-        let keys = known.iter().chain(new.iter().skip(apart)).copied().collect();
-        Some(Self { request, left_out: known.len(), keys, summary })
+        let (left_out, mut history) = (known.len(), known);
+        history.extend(&request.messages);
+        Some(Self { request, left_out, history, summary })
     }
 }
 

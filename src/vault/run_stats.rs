@@ -25,6 +25,8 @@ pub struct RunStatsRequest {
     pub by: RunGrouping,
     /// The prices by which the costs of runs that state none are computed.
     pub prices: Vec<ModelPrice>,
+    /// Whether to count the runs of each day too.
+    pub with_days: bool,
 }
 
 /// What runs are grouped by.
@@ -56,6 +58,9 @@ impl Default for RunGrouping {
 pub struct RunStatsAnswer {
     /// The runs with each value: days in their order, other values by the number of runs, most first, and by value.
     pub groups: Vec<RunGroup>,
+    /// The days in their order, if they were requested too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub days: Vec<RunGroup>,
     /// All runs.
     pub total: RunTotals,
     /// Number of runs without a value.
@@ -128,6 +133,7 @@ impl Operation for RunStatsRequest {
         };
         let (mut total, mut without) = (RunTally::default(), 0);
         let mut groups: BTreeMap<String, RunTally> = BTreeMap::new();
+        let mut days: BTreeMap<String, RunTally> = BTreeMap::new();
         loop {
             let answer = page.read(&*snapshot)?;
             for row in &answer.rows {
@@ -137,6 +143,9 @@ impl Operation for RunStatsRequest {
                 for value in values {
                     groups.entry(value).or_default().add(row);
                 }
+                for day in RunGrouping::Day.values(row).into_iter().filter(|_| self.with_days) {
+                    days.entry(day).or_default().add(row);
+                }
             }
             page.after = answer.next;
             if page.after.is_none() {
@@ -144,11 +153,12 @@ impl Operation for RunStatsRequest {
             }
         }
         let group = |(value, tally): (String, RunTally)| RunGroup { value, totals: tally.totals() };
+        let days = days.into_iter().map(group).collect();
         let mut groups: Vec<RunGroup> = groups.into_iter().map(group).collect();
         if self.by != RunGrouping::Day {
             groups.sort_by_key(|group| Reverse(group.totals.runs));
         }
-        Ok(RunStatsAnswer { groups, total: total.totals(), without })
+        Ok(RunStatsAnswer { groups, days, total: total.totals(), without })
     }
 }
 

@@ -132,9 +132,11 @@ fn run_of(snapshot: &dyn Snapshot, session: CoreHash) -> Result<Option<CoreHash>
     let is_recording = |name: &String| {
         formats::named(name).is_some_and(|kind| kind.info().playback == Some(Playback::InOrder))
     };
-    let kinds: Vec<String> = snapshot.kinds_with_group(group::RESPONSE)?.into_iter().filter(is_recording).collect();
+    let kinds: Vec<String> =
+        snapshot.kinds_with_group(group::RESPONSE)?.into_iter().filter(is_recording).collect();
     let answers = snapshot.mentions(&[session], Some(group::RESPONSE))?.into_iter().flatten();
-    let answers: Vec<Digest> = answers.map(|mention| mention.digest).collect::<HashSet<_>>().into_iter().collect();
+    let answers: Vec<Digest> =
+        answers.map(|mention| mention.digest).collect::<HashSet<_>>().into_iter().collect();
     let mut counts: BTreeMap<CoreHash, u64> = BTreeMap::new();
     for run in snapshot.candidates(&answers, &kinds)?.into_iter().flatten() {
         *counts.entry(run).or_default() += 1;
@@ -163,7 +165,8 @@ fn compare(session: &[ConversationCall], run: &[ConversationCall]) -> (u64, Vec<
         compare_call(one, recorded, &sent, &mut report);
     }
     let known: HashSet<usize> = pairs.iter().flatten().copied().collect();
-    let others = run.iter().enumerate().filter(|(index, call)| !known.contains(index) && !call.answers.is_empty());
+    let others =
+        run.iter().enumerate().filter(|(index, call)| !known.contains(index) && !call.answers.is_empty());
     found.extend(others.map(|(_, call)| WireContradiction {
         kind: WireContradictionKind::OnlyInRun,
         session_step: None,
@@ -223,10 +226,9 @@ fn compare_call(
     if said(one) != said(other) {
         report(WireContradictionKind::Answer, "the answers have the same id and say other things".to_owned());
     }
-    for (name, ours, theirs) in [
-        ("input", one.tokens_in, other.tokens_in),
-        ("output", one.tokens_out, other.tokens_out),
-    ] {
+    for (name, ours, theirs) in
+        [("input", one.tokens_in, other.tokens_in), ("output", one.tokens_out, other.tokens_out)]
+    {
         if let (Some(ours), Some(theirs)) = (ours, theirs)
             && ours != theirs
         {
@@ -244,7 +246,8 @@ fn compare_call(
         if let (Some(our_result), Some(their_result)) = (&ours.result, &theirs.result)
             && content(&our_result.parts) != content(&their_result.parts)
         {
-            let message = format!("the result of {} was sent in another form than the session has it", ours.name);
+            let message =
+                format!("the result of {} was sent in another form than the session has it", ours.name);
             report(WireContradictionKind::ToolResult, message);
         }
     }

@@ -150,7 +150,8 @@ impl Args {
     /// Prints statistics of the runs in place of the runs.
     fn print_groups(&self, vault: &Vault, group_by: &RunGroupingArg) -> Result<Status, CommandError> {
         let filter = self.what.filter(vault, &self.conditions)?;
-        let request = RunStatsRequest { filter, by: group_by.grouping.clone(), prices: settings::prices()? };
+        let (by, prices) = (group_by.grouping.clone(), settings::prices()?);
+        let request = RunStatsRequest { filter, by, prices, ..RunStatsRequest::default() };
         let status = run_stats::print(&group_by.text, &vault.run(&request)?, self.json)?;
         if status == Status::No {
             self.conditions.note_near(vault, &request.filter)?;

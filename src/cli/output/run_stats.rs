@@ -37,7 +37,7 @@ const COLUMNS: [NumberColumn; 5] = [
 
 /// Prints statistics of runs, with the title of the column of the values. The answer is no if there are no runs.
 pub(crate) fn print(title: &str, answer: &RunStatsAnswer, as_json: bool) -> Result<Status, CommandError> {
-    let RunStatsAnswer { groups, total, without } = answer;
+    let RunStatsAnswer { groups, total, without, .. } = answer;
     if as_json {
         json::line(&mut stdout::raw(), answer)?;
     } else {

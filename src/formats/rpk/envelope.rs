@@ -62,9 +62,18 @@ pub(super) struct Envelope<'v> {
 
 impl<'v> Envelope<'v> {
     pub(super) fn new(root: &'v Value<'v>, options: &'v AdmitOptions) -> Self {
-        let checksum = digest_of_members(root, &CORE, VolatilePolicy::Include);
-        Self { root, options, checksum, signature: check_signature(root, &options.signing_keys) }
+        Self {
+            root,
+            options,
+            checksum: core_digest(root),
+            signature: check_signature(root, &options.signing_keys),
+        }
     }
+}
+
+/// Returns the digest of the text that [`core_text`] returns.
+pub(super) fn core_digest(root: &Value<'_>) -> Option<Result<Digest, Vec<NonCanonicalValue>>> {
+    digest_of_members(root, &CORE, VolatilePolicy::Include)
 }
 
 /// Returns the canonical text whose digest is the checksum, or `None` if one of its members is missing.

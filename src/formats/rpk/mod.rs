@@ -142,8 +142,16 @@ impl Artifact for Rpk {
     }
 
     fn requests(&self, document: &[u8], visit: &mut RequestVisitor<'_>) -> Result<(), ReadError> {
-        requests::visit(steps(&reader::read(document, &Limits::most())?), visit);
+        self.requests_in(&reader::read(document, &Limits::most())?, visit);
         Ok(())
+    }
+
+    fn requests_in(&self, document: &Value<'_>, visit: &mut RequestVisitor<'_>) {
+        requests::visit(steps(document), visit);
+    }
+
+    fn core_of(&self, document: &Value<'_>) -> Option<CoreHash> {
+        envelope::core_digest(document)?.ok().map(CoreHash)
     }
 
     fn parts<'d>(&self, members: &[MemberBytes<'d>]) -> Result<Vec<Part<'d>>, ReadError> {

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use super::envelope::{at, step_type, steps};
@@ -243,9 +244,41 @@ impl<'v> KeptValues<'v> {
     }
 }
 
+/// A value that is stated, or was restored from a difference.
+#[derive(Clone)]
+enum CompleteValue<'v> {
+    Stated(&'v Value<'v>),
+    Restored(Rc<Value<'static>>),
+}
+
+impl<'v> Deref for CompleteValue<'v> {
+    type Target = Value<'v>;
+
+    fn deref(&self) -> &Value<'v> {
+        match self {
+            Self::Stated(value) => value,
+            Self::Restored(value) => value,
+        }
+    }
+}
+
+impl CompleteValue<'_> {
+    /// Returns the value that the difference from this one stands for. One that nothing else needs becomes it.
+    fn continued(self, rest: &Value<'_>, splices: &[Splice]) -> Option<Rc<Value<'static>>> {
+        let restored = match self {
+            Self::Stated(base) => splice::restore(base, rest, splices),
+            Self::Restored(base) => match Rc::try_unwrap(base) {
+                Ok(base) => splice::restore_from(base, rest, splices),
+                Err(base) => splice::restore(&base, rest, splices),
+            },
+        };
+        restored.map(Rc::new)
+    }
+}
+
 /// The complete body of a request.
 struct RestoredPayload<'v> {
-    payload: Rc<Value<'static>>,
+    payload: CompleteValue<'v>,
     repeated: Option<RepeatedElements<'v>>,
 }
 
@@ -257,25 +290,30 @@ struct Restorer<'v> {
 
 impl<'v> Restorer<'v> {
     fn new(steps: &'v [Value<'_>]) -> Self {
-        let uses = |stated: fn(&'v Value<'_>) -> Option<StatedDifference<'v>>| {
+        let uses = |member: &'static str| {
             let uses = steps.iter().enumerate().filter(|(_, step)| step_type(step) == "model.request");
-            KeptValues::new(uses.filter_map(move |(index, step)| Some((index, stated(step)?.step?))))
+            let base =
+                move |step: &'v Value<'_>| at(step, &["input", member, "step"]).and_then(Value::as_str);
+            KeptValues::new(uses.filter_map(move |(index, step)| Some((index, base(step)?))))
         };
-        Self { payloads: uses(StatedDifference::of_payload), prompts: uses(StatedDifference::of_prompt) }
+        Self { payloads: uses("payload_difference"), prompts: uses("prompt_difference") }
     }
 
     /// Returns the complete body of a request.
     fn payload(&mut self, index: usize, step: &'v Value<'_>) -> Option<RestoredPayload<'v>> {
         let rest = at(step, &["input", "payload"])?;
+        let is_used = self.payloads.is_used_after(index, id(step));
         let (payload, repeated) = match StatedDifference::of_payload(step) {
             Some(StatedDifference { step, splices, .. }) => {
                 let repeated = self.repeated(step?, rest, &splices);
-                (restored(self.payloads.base(index, step?)?, rest, &splices)?, repeated)
+                let base = CompleteValue::Restored(self.payloads.base(index, step?)?);
+                (base.continued(rest, &splices)?, repeated)
             }
-            None => (Rc::new(rest.to_owned_value()), None),
+            None if is_used => (Rc::new(rest.to_owned_value()), None),
+            None => return Some(RestoredPayload { payload: CompleteValue::Stated(rest), repeated: None }),
         };
         self.payloads.keep(index, id(step), &payload);
-        Some(RestoredPayload { payload, repeated })
+        Some(RestoredPayload { payload: CompleteValue::Restored(payload), repeated })
     }
 
     /// Returns a function that returns what a request is compared by.
@@ -283,16 +321,15 @@ impl<'v> Restorer<'v> {
         &mut self,
         index: usize,
         step: &'v Value<'_>,
-        payload: &Rc<Value<'static>>,
+        payload: &CompleteValue<'v>,
     ) -> impl Fn() -> Option<Rc<Value<'static>>> + use<'v> {
-        let stated = StatedDifference::of_prompt(step);
-        let base = match stated.as_ref().and_then(|stated| stated.step) {
-            Some(step) => self.prompts.base(index, step),
-            None => Some(Rc::clone(payload)),
+        let base = match at(step, &["input", "prompt_difference", "step"]).and_then(Value::as_str) {
+            Some(step) => self.prompts.base(index, step).map(CompleteValue::Restored),
+            None => Some(payload.clone()),
         };
-        let difference = move |base: Option<Rc<Value<'static>>>| {
-            let StatedDifference { rest, splices, .. } = stated.as_ref()?;
-            restored(base?, (*rest)?, splices)
+        let difference = move |base: Option<CompleteValue<'v>>| {
+            let StatedDifference { rest, splices, .. } = StatedDifference::of_prompt(step)?;
+            base?.continued(rest?, &splices)
         };
         // One that later ones are differences from is needed in any case.
         let (base, prompt) =
@@ -321,15 +358,6 @@ impl<'v> Restorer<'v> {
             is_all.then_some(RepeatedElements { index: *index, name, count })
         })
     }
-}
-
-/// Returns a value that is stated as a difference. One that nothing else needs becomes it.
-fn restored(base: Rc<Value<'static>>, rest: &Value<'_>, splices: &[Splice]) -> Option<Rc<Value<'static>>> {
-    let restored = match Rc::try_unwrap(base) {
-        Ok(base) => splice::restore_from(base, rest, splices),
-        Err(base) => splice::restore(&base, rest, splices),
-    };
-    restored.map(Rc::new)
 }
 
 fn id<'v>(step: &'v Value<'_>) -> &'v str {

@@ -1,6 +1,8 @@
 //! The page of an artifact.
 
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
+use std::thread;
 
 use maud::{Markup, html};
 
@@ -23,7 +25,7 @@ use crate::vault::details::{AttributeSummary, CaptureSummary};
 use crate::vault::links::{Direction, LinkSummary};
 use crate::vault::resolve::{RecoveredFiles, ResolveRequest};
 use crate::vault::show::{ShowAnswer, ShowRequest};
-use crate::vault::view::{ViewAnswer, ViewFilter};
+use crate::vault::view::{ViewAnswer, ViewFilter, ViewRequest};
 use crate::vault::{LocatedCapture, LookupError};
 
 /// Maximum number of values listed per attribute.
@@ -66,15 +68,19 @@ fn cataloged(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
         let query = visit.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
         return Ok(ResponseContent::Redirect(address::artifact(core) + &query));
     }
-    let answer = visit.run(&ShowRequest { artifact: core })?;
+    let (content, answer) = read(visit, &located, selection);
+    let answer = answer?;
     let groups = link_groups(&answer.links);
-    let view = view(visit, core, selection)?;
+    let view = readable(content)?;
     let audits = PageAudit::read(visit, &answer, selection);
     let linked = linked(&answer, &groups).chain(view.iter().flat_map(transcript::sources));
     let names =
         ArtifactNames::read(visit, linked.chain(audits.iter().flat_map(PageAudit::artifacts)).collect())?;
     let noun = formats::bare_noun(&answer.artifact.kind);
-    let checked = check(visit, &located)?;
+    let checked = match &view {
+        Ok(ViewAnswer { core_checked: true, .. }) => CoreHashCheck::Computed(None),
+        _ => check(visit, &located)?,
+    };
     let audits = html! { @for audit in &audits { (audit.section(&names, selection.is_file)) } };
     let body = html! {
         h1 {
@@ -131,13 +137,30 @@ fn contents(answer: &ShowAnswer, has_terms: bool) -> Markup {
     }
 }
 
-/// Reads the steps, or why they cannot be read.
-fn view(
+/// The selected steps, or why they cannot be read.
+type Content = Result<ViewAnswer, LookupError>;
+
+/// Reads the selected steps, and at the same time what the catalog says: for a large run, either takes about as long. The core
+/// hash is computed from the bytes with the steps, so that they are read once; those of a contract are read for its terms.
+fn read(
     visit: &PageRequest<'_>,
-    core: CoreHash,
+    located: &LocatedCapture,
     selection: TranscriptSelection,
-) -> Result<Result<ViewAnswer, String>, PageError> {
-    match visit.vault.run(&selection.request(core)) {
+) -> (Content, Result<ShowAnswer, PageError>) {
+    let artifact = located.artifact.core;
+    let check_core = located.capture.size <= MAX_HASHED && located.artifact.kind != formats::TERMS.name();
+    let request = ViewRequest { check_core, ..selection.request(artifact) };
+    let vault = visit.vault;
+    thread::scope(|scope| {
+        let content = scope.spawn(|| vault.run(&request));
+        let answer = visit.run(&ShowRequest { artifact });
+        (content.join().unwrap_or_else(|panic| resume_unwind(panic)), answer)
+    })
+}
+
+/// Returns the steps, or why the document cannot be read.
+fn readable(content: Content) -> Result<Result<ViewAnswer, String>, PageError> {
+    match content {
         Ok(answer) => Ok(Ok(answer)),
         Err(error) if is_defect(&error) => Ok(Err(error.to_string())),
         Err(error) => Err(error.into()),

@@ -14,7 +14,7 @@ use crate::server::text::{line, number, time};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::{ArtifactSummary, TimeBasis};
 use crate::vault::find::{ArtifactFilter, FindPeriod};
-use crate::vault::run_stats::{RunGroup, RunGrouping, RunStatsAnswer, RunStatsRequest, RunTotals};
+use crate::vault::run_stats::{RunGroup, RunStatsAnswer, RunStatsRequest, RunTotals};
 use crate::vault::stats::{EngineStatistics, KindTotals, StatsAnswer, StatsRequest};
 
 /// Maximum number of days in a chart.
@@ -26,11 +26,13 @@ const RECENT_DAYS: u64 = 30;
 /// Makes the page of statistics.
 pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent, PageError> {
     let answer = visit.run(&StatsRequest { by: TimeBasis::Created, label: None })?;
-    let recent = recent(&answer);
+    let (filter, prices) = (recent(&answer), visit.prices.to_vec());
+    let request = RunStatsRequest { filter, prices, with_days: true, ..RunStatsRequest::default() };
+    let runs = visit.run(&request)?;
     let body = html! {
         h1 { "Statistics" }
-        (models(visit, &recent)?)
-        (activity(visit, &recent)?)
+        (models(&runs))
+        (activity(&runs))
         (kinds(&answer))
         (days(&answer))
         (storage(&answer))
@@ -49,12 +51,10 @@ fn recent(answer: &StatsAnswer) -> ArtifactFilter {
 }
 
 /// Shows the runs of each model.
-fn models(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, PageError> {
-    let prices = visit.prices.to_vec();
-    let request = RunStatsRequest { filter: recent.clone(), prices, ..RunStatsRequest::default() };
-    let RunStatsAnswer { groups, total, without } = visit.run(&request)?;
+fn models(runs: &RunStatsAnswer) -> Markup {
+    let RunStatsAnswer { groups, total, without, .. } = runs;
     if groups.is_empty() {
-        return Ok(html! {});
+        return html! {};
     }
     let count = |count: Option<u64>| count.map(number).unwrap_or_default();
     let latency = |milliseconds: Option<i64>| milliseconds.map(duration).unwrap_or_default();
@@ -78,7 +78,7 @@ fn models(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, Pa
             }
         }
     };
-    Ok(html! {
+    html! {
         section {
             h2 { "Models in the last " (RECENT_DAYS) " days" }
             div.scroll tabindex="0" role="region" aria-label="Runs by model" {
@@ -89,19 +89,19 @@ fn models(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, Pa
                         @if has_cost { th.right { "cost in USD" } }
                     } }
                     tbody {
-                        @for RunGroup { value, totals } in &groups {
+                        @for RunGroup { value, totals } in groups {
                             @let address = |errors| {
                                 address::with_query("/", &[("model", Some(value.as_str())), ("errors", errors)])
                             };
                             (row(&html! { a href=(address(None)) { (line(value)) } }, totals, Some(address(Some("yes")))))
                         }
                     }
-                    tfoot { (row(&html! { "all" }, &total, None)) }
+                    tfoot { (row(&html! { "all" }, total, None)) }
                 }
             }
-            @if without > 0 { p.faint { (number(without)) " without a model." } }
+            @if *without > 0 { p.faint { (number(*without)) " without a model." } }
         }
-    })
+    }
 }
 
 /// A chart of the last days.
@@ -148,12 +148,9 @@ const CHARTS: [DayChart; 4] = [
 ];
 
 /// Draws the failures, tokens, times and costs of the last days.
-fn activity(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, PageError> {
-    let prices = visit.prices.to_vec();
-    let request = RunStatsRequest { filter: recent.clone(), by: RunGrouping::Day, prices };
-    let groups = visit.run(&request)?.groups;
+fn activity(runs: &RunStatsAnswer) -> Markup {
     let by_day: BTreeMap<NaiveDate, &RunTotals> =
-        groups.iter().filter_map(|group| Some((group.value.parse().ok()?, &group.totals))).collect();
+        runs.days.iter().filter_map(|group| Some((group.value.parse().ok()?, &group.totals))).collect();
     let (none, last) = (RunTotals::default(), by_day.keys().next_back().copied());
     let first = last.and_then(|last| last.checked_sub_days(Days::new(RECENT_DAYS - 1)));
     let days = first.into_iter().flat_map(|first| first.iter_days());
@@ -176,7 +173,7 @@ fn activity(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, 
             }
         }
     };
-    Ok(html! {
+    html! {
         @if let (Some((first, _)), Some((last, _))) = (days.first(), days.last()) {
             section {
                 h2 { "Days" }
@@ -184,7 +181,7 @@ fn activity(visit: &PageRequest<'_>, recent: &ArtifactFilter) -> Result<Markup, 
                 p.faint { "Runs by the day of their creation in UTC, " (first) " to " (last) "." }
             }
         }
-    })
+    }
 }
 
 fn kinds(answer: &StatsAnswer) -> Markup {

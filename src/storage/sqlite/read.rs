@@ -9,6 +9,7 @@ mod versions;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -16,7 +17,7 @@ use rusqlite::{Connection, Params, Row};
 
 use super::dictionaries::DecompressionDictionaryCache;
 use super::ids::{artifact_id, beginning};
-use super::lists::MentionListReader;
+use super::lists::{MentionListReader, MentionRow};
 use super::mention_index::MentionIndexReader;
 use super::payload::PayloadReader;
 use super::pool::SqlitePooledConnection;
@@ -39,6 +40,8 @@ pub(crate) struct SqliteSnapshot<'s> {
     /// The core hashes of artifacts that were looked up. Their row ids are numbers of entries, which are not reused.
     cores: RefCell<HashMap<ArtifactId, CoreHash>>,
     pub(super) owners: RefCell<Owners>,
+    /// The last artifact whose mentions were read, and these: one question about a large run needs them several times.
+    last_mentions: RefCell<Option<(i64, Arc<[MentionRow]>)>>,
     /// Whether the connection's transaction continues when this is dropped.
     goes_on: bool,
 }
@@ -60,6 +63,7 @@ impl<'s> SqliteSnapshot<'s> {
             segments,
             cores: RefCell::default(),
             owners: RefCell::default(),
+            last_mentions: RefCell::default(),
             goes_on: false,
         };
         let begin = || {
@@ -90,6 +94,7 @@ impl<'s> SqliteSnapshot<'s> {
             segments: Some(OnceCell::new()),
             cores: RefCell::default(),
             owners: RefCell::default(),
+            last_mentions: RefCell::default(),
             goes_on: true,
         }
     }
@@ -160,6 +165,19 @@ impl<'s> SqliteSnapshot<'s> {
 
     pub(super) fn lists(&self) -> MentionListReader<'_> {
         MentionListReader { payloads: self.payloads() }
+    }
+
+    /// Returns the mentions of an artifact, ordered by role, place and digest.
+    pub(super) fn mentions_of_artifact(&self, artifact: i64) -> rusqlite::Result<Arc<[MentionRow]>> {
+        if let Some((_, mentions)) = self.last_mentions.borrow().as_ref().filter(|(of, _)| *of == artifact) {
+            return Ok(Arc::clone(mentions));
+        }
+        let mentions: Arc<[MentionRow]> = self.lists().for_artifact(artifact)?.into();
+        // What was read stays the same, unless the vault is to be changed.
+        if self.segments.is_some() {
+            self.last_mentions.replace(Some((artifact, Arc::clone(&mentions))));
+        }
+        Ok(mentions)
     }
 
     pub(super) fn rows<T>(

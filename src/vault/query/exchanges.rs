@@ -237,51 +237,37 @@ impl ExchangeCache {
 
     /// Returns the artifacts that may mention both digests of pairs, for engines that are asked for single digests.
     fn candidates_by_digest(&mut self, snapshot: &dyn Snapshot, pairs: &[DigestPair]) -> Result<Sharers> {
-        let mut candidates = Vec::new();
-        for pair in pairs {
-            let mut of_kind = self.by_kind.remove(&pair.other_than).unwrap_or_default();
-            candidates.push(self.candidates(snapshot, &mut of_kind, pair)?);
-            self.by_kind.insert(pair.other_than.clone(), of_kind);
+        for pairs in pairs.chunk_by(|one, other| one.other_than == other.other_than) {
+            self.find_candidates(snapshot, pairs)?;
         }
+        let candidates = pairs.iter().map(|pair| self.candidates(pair)).collect();
         Ok(Sharers { candidates, ..Sharers::default() })
     }
 
     /// Returns the artifacts of other kinds that may mention both digests, using only the index: reading their mentions
     /// for each digest would take quadratic time.
-    fn candidates(
-        &mut self,
-        snapshot: &dyn Snapshot,
-        of_kind: &mut KindExchangeCache,
-        pair: &DigestPair,
-    ) -> Result<Vec<CoreHash>> {
-        self.find_candidates(snapshot, of_kind, pair)?;
-        let of = |digest| of_kind.of_digest.get(digest).map(Vec::as_slice).unwrap_or_default();
-        let [one, other] = pair.digests.each_ref().map(of);
+    fn candidates(&self, pair: &DigestPair) -> Vec<CoreHash> {
+        let of_kind = self.by_kind.get(&pair.other_than);
+        let of = |digest| of_kind.and_then(|of_kind| of_kind.of_digest.get(digest));
+        let [one, other] = pair.digests.each_ref().map(|digest| of(digest).map_or(&[][..], Vec::as_slice));
         let (few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
-        Ok(few.iter().filter(|artifact| many.binary_search(artifact).is_ok()).copied().collect())
+        few.iter().filter(|artifact| many.binary_search(artifact).is_ok()).copied().collect()
     }
 
-    fn find_candidates(
-        &mut self,
-        snapshot: &dyn Snapshot,
-        of_kind: &mut KindExchangeCache,
-        pair: &DigestPair,
-    ) -> Result<()> {
-        let mut unknown = pair.digests.to_vec();
-        unknown.retain(|digest| !of_kind.of_digest.contains_key(digest));
-        unknown.dedup();
-        if unknown.is_empty() {
-            return Ok(());
-        }
-        let others = if let Some(others) = of_kind.others.take() {
-            others
-        } else {
+    /// Finds the artifacts that may mention the digests of pairs, which are other than one kind.
+    fn find_candidates(&mut self, snapshot: &dyn Snapshot, pairs: &[DigestPair]) -> Result<()> {
+        let Some(DigestPair { other_than, .. }) = pairs.first() else { return Ok(()) };
+        let of_kind = self.by_kind.entry(other_than.clone()).or_default();
+        let digests: BTreeSet<Digest> = pairs.iter().flat_map(|pair| pair.digests).collect();
+        let unknown = digests.into_iter().filter(|digest| !of_kind.of_digest.contains_key(digest));
+        let unknown: Vec<Digest> = unknown.collect();
+        if of_kind.others.is_none() {
             let mut kinds = snapshot.kinds_with_group(PROMPT)?;
-            kinds.retain(|kind| *kind != pair.other_than);
-            kinds
-        };
-        let found = snapshot.candidates(&unknown, &others)?;
-        of_kind.others = Some(others);
+            kinds.retain(|kind| kind != other_than);
+            of_kind.others = Some(kinds);
+        }
+        let others = of_kind.others.as_deref().unwrap_or_default();
+        let found = snapshot.candidates(&unknown, others)?;
         for (digest, artifacts) in unknown.into_iter().zip(found) {
             self.size += artifacts.len();
             of_kind.of_digest.insert(digest, artifacts);

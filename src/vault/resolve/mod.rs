@@ -20,7 +20,7 @@ pub use read::{RecoveredFiles, RequestedHashes};
 
 use lookup::{is_run_id, latest, locate_bytes, mentioned, no_such_name, of_run, tagged};
 pub(super) use lookup::{locate, with_preferred_capture};
-pub(super) use read::{core_of, document, expect_kind};
+pub(super) use read::{core_of, core_of_members, document, expect_kind};
 
 /// A request for what a text refers to.
 ///

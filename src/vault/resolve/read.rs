@@ -300,11 +300,21 @@ pub(in crate::vault) fn core_of(
     located: &LocatedCapture,
 ) -> Result<Vec<u8>, LookupError> {
     let ArtifactRecord { core, kind, .. } = &located.artifact;
-    let unreadable = |message: String| LookupError::Unreadable { core: *core, message };
     let members = snapshot.read_members(*core, located.capture.capture)?;
-    let kind = formats::named(kind).ok_or_else(|| unreadable(format!("it does not know the kind {kind}")))?;
+    let unknown =
+        || LookupError::Unreadable { core: *core, message: format!("it does not know the kind {kind}") };
+    core_of_members(*core, formats::named(kind).ok_or_else(unknown)?, &members)
+}
+
+/// Returns the canonical bytes whose SHA-256 is the core hash of an artifact with these files.
+pub(in crate::vault) fn core_of_members(
+    core: CoreHash,
+    kind: Kind,
+    members: &[StoredMember],
+) -> Result<Vec<u8>, LookupError> {
+    let unreadable = |message: String| LookupError::Unreadable { core, message };
     let mut text = Vec::new();
-    kind.write_core(&StoredMember::borrowed(&members), &mut text)
+    kind.write_core(&StoredMember::borrowed(members), &mut text)
         .map_err(|error| unreadable(error.to_string()))?;
     match Digest::from_content(&text) {
         digest if digest == core.0 => Ok(text),

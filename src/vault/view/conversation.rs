@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::core_check::CoreOfBytes;
 use super::request::{ViewFilter, ViewRequest, located_kind};
 use super::step::prompt_texts;
 use crate::artifact::{AttributeInfo, Exchange, Kind, Playback, RepeatedElements, Timestamp};
@@ -27,6 +28,8 @@ pub(super) struct ConversationPage {
     pub(super) failed: u64,
     pub(super) matching: u64,
     pub(super) next: Option<u64>,
+    /// Whether the core hash of the artifact was computed from the bytes that were read.
+    pub(super) core_checked: bool,
 }
 
 /// Returns the part of the conversation of a run that a request asks for; `None` if its artifacts, which are `parts`, do not
@@ -43,12 +46,18 @@ pub(super) fn read(
         let kind = located_kind(&located)?;
         let members = snapshot.read_members(*part, located.capture.capture)?;
         let [StoredMember { bytes, .. }] = &members[..] else { return Ok(None) };
-        let Some(run) = recorded_run::read_all(bytes).filter(|_| kind.name() == recorded_run::KIND) else {
-            let conversation = read_other(snapshot, kind, *part, bytes)?;
+        let root = (kind.name() == recorded_run::KIND).then(|| reader::read(bytes, &Limits::most()).ok());
+        let root = root.flatten();
+        let core = CoreOfBytes { core: *part, kind, members: &members, root: root.as_ref() };
+        let Some((root, run)) = root.as_ref().and_then(|root| Some((root, recorded_run::read_parsed(root)?)))
+        else {
+            let read = || read_other(snapshot, kind, *part, bytes);
+            let conversation = core.check_while(request, read)?;
             return Ok(conversation.map(|conversation| page(conversation, request)));
         };
         let steps = run.steps as u64;
-        PartReader::new(snapshot, first_step, run, &mut reader).read(bytes)?;
+        let part_reader = PartReader::new(snapshot, first_step, run, &mut reader);
+        core.check_while(request, || part_reader.read(root))?;
         first_step += steps;
     }
     Ok(Some(page(reader.finish(), request)))
@@ -88,7 +97,12 @@ fn read_session(
     for exchange in exchanges {
         let prompt_hash = exchange.prompts.last().copied();
         let head = CallHead {
-            answer_id: None, step: exchange.index as u64, model, prompt_hash, ..CallHead::default() };
+            answer_id: None,
+            step: exchange.index as u64,
+            model,
+            prompt_hash,
+            ..CallHead::default()
+        };
         let recorded = exchange.prompts.last().and_then(|digest| prompts.get(digest)?.text.as_deref());
         let read =
             recorded.and_then(|text| read_request(&reader::read(text.as_bytes(), &Limits::most()).ok()?));
@@ -149,9 +163,9 @@ impl<'r> PartReader<'r> {
         Self { snapshot, first_step, reader, waiting: waiting.into(), outcome: Ok(()) }
     }
 
-    fn read(mut self, document: &[u8]) -> Result<(), LookupError> {
+    fn read(mut self, root: &Value<'_>) -> Result<(), LookupError> {
         let first_step = usize::try_from(self.first_step).unwrap_or(usize::MAX);
-        recorded_run::visit_recorded(document, &mut |request| {
+        recorded_run::visit_recorded_in(root, &mut |request| {
             let repeated = request.repeated.map(|repeated| RepeatedElements {
                 index: first_step.saturating_add(repeated.index),
                 ..repeated
@@ -237,6 +251,7 @@ fn page(conversation: Conversation, request: &ViewRequest) -> ConversationPage {
         failed: calls.iter().filter(|call| call.error.is_some()).count() as u64,
         matching: 0,
         next: None,
+        core_checked: request.check_core,
         conversation: Conversation { calls: Vec::new(), threads },
     };
     for call in calls.into_iter().filter(|call| request.only.is_none_or(|only| is_of(only, call))) {

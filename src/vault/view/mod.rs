@@ -1,6 +1,7 @@
 //! Reads an artifact as a transcript.
 
 mod conversation;
+mod core_check;
 mod request;
 mod step;
 
@@ -10,6 +11,7 @@ pub use crate::conversation::message::{
 };
 pub use crate::conversation::reader::{Conversation, ConversationCall, ConversationThread};
 use conversation::ConversationPage;
+use core_check::CoreOfBytes;
 use request::located_kind;
 pub use request::{ViewFilter, ViewRequest};
 pub(super) use step::prompt_texts;
@@ -66,6 +68,9 @@ pub struct ViewAnswer {
     /// numbers of the steps of each follow those of the one before it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<CoreHash>,
+    /// Whether the core hash of the artifact was computed from the bytes that were read, and is this one.
+    #[serde(default)]
+    pub core_checked: bool,
     /// The last audit, if the artifact states terms. Its effects are the first steps of the artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit: Option<LastAudit>,
@@ -80,7 +85,7 @@ impl Operation for ViewRequest {
 
     /// # Errors
     /// Returns [`LookupError::CaptureNotFound`] if the artifact has no such capture, [`LookupError::Unreadable`] if this
-    /// program cannot interpret the document, and [`LookupError::Store`] if the artifact is not in the vault or the
+    /// program cannot interpret the document or it has another core hash, and [`LookupError::Store`] if the artifact is not in the vault or the
     /// vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<ViewAnswer, LookupError> {
         self.answer(&*vault.snapshot()?)
@@ -111,8 +116,8 @@ impl ViewRequest {
         let mut step_noun = kind.info().step_noun;
         let conversation = conversation.map(|read| {
             step_noun = "call";
-            let ConversationPage { conversation, total, failed, matching, next } = read;
-            page = ViewStepPage { steps: Vec::new(), total, failed, matching, next };
+            let ConversationPage { conversation, total, failed, matching, next, core_checked } = read;
+            page = ViewStepPage { steps: Vec::new(), total, failed, matching, next, core_checked };
             conversation
         });
         let states_terms = kind == formats::TERMS;
@@ -130,6 +135,7 @@ impl ViewRequest {
             steps: page.steps,
             conversation,
             next: page.next,
+            core_checked: page.core_checked,
             parts: if parts.len() > 1 { parts } else { Vec::new() },
             audit,
         })
@@ -147,7 +153,7 @@ impl ViewRequest {
         let (core, kind) = (located.artifact.core, located_kind(located)?);
         let members = snapshot.read_members(core, located.capture.capture)?;
         let files = step::file_steps(snapshot, core, kind, &members)?;
-        let visited = kind.transcript(&StoredMember::borrowed(&members), &mut |transcribed| {
+        let mut visit = |transcribed: TranscriptStep<'_>| {
             let index = first_index + transcribed.index as u64;
             if page.count(self, index, &transcribed) {
                 let mut step = ViewStep::new(&transcribed, &files, self.max_text(), self.recorded);
@@ -155,8 +161,13 @@ impl ViewRequest {
                 step.answers = step.answers.map(|request| first_index + request);
                 page.steps.push(step);
             }
-        });
-        visited.map_err(|error| LookupError::Unreadable { core, message: error.to_string() })
+        };
+        CoreOfBytes { core, kind, members: &members, root: None }.check_while(self, || {
+            let visited = kind.transcript(&StoredMember::borrowed(&members), &mut visit);
+            visited.map_err(|error| LookupError::Unreadable { core, message: error.to_string() })
+        })?;
+        page.core_checked |= self.check_core && core == self.artifact;
+        Ok(())
     }
 }
 
@@ -168,6 +179,8 @@ struct ViewStepPage {
     failed: u64,
     matching: u64,
     next: Option<u64>,
+    /// Whether the core hash of the artifact was computed from the bytes that were read.
+    core_checked: bool,
 }
 
 impl ViewStepPage {

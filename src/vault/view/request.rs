@@ -39,6 +39,9 @@ pub struct ViewRequest {
     /// Whether to read a run as a conversation instead of as steps, if it has the bodies of its calls.
     #[serde(default)]
     pub conversation: bool,
+    /// Whether to compute the core hash of the artifact from the bytes that are read for the answer.
+    #[serde(default)]
+    pub check_core: bool,
 }
 
 impl ViewRequest {
@@ -55,6 +58,7 @@ impl ViewRequest {
             max_text: None,
             recorded: false,
             conversation: false,
+            check_core: false,
         }
     }
 }

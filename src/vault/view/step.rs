@@ -298,18 +298,42 @@ impl ViewBodyResolver<'_> {
         let mut left: HashSet<Digest> = missing.into_iter().collect();
         for (core, prompts) in recording {
             if prompts.iter().any(|digest| left.contains(digest)) {
-                self.prompts_of(core, &mut left)?;
+                self.prompts_of(core, &prompts, &mut left)?;
             }
         }
         Ok(())
     }
 
-    /// Adds those of the prompts that are `left` which the artifact records.
-    fn prompts_of(&mut self, core: CoreHash, left: &mut HashSet<Digest>) -> Result<(), StorageError> {
+    /// Adds those of the prompts that are `left` which the artifact records. It is expected to record `prompts`.
+    fn prompts_of(
+        &mut self,
+        core: CoreHash,
+        prompts: &[Digest],
+        left: &mut HashSet<Digest>,
+    ) -> Result<(), StorageError> {
         let Some(artifact) = self.snapshot.artifact(core)? else { return Ok(()) };
         let Some(kind) = formats::named(&artifact.kind) else { return Ok(()) };
         let Some(members) = self.members(&artifact)? else { return Ok(()) };
-        let visited = kind.transcript(&StoredMember::borrowed(&members), &mut |step| {
+        if let [document] = members.as_slice() {
+            // A document that this program cannot interpret has no texts.
+            drop(kind.requests(&document.bytes, &mut |request| {
+                let digest = request.prompt_hash.filter(|digest| left.contains(digest));
+                let Some((digest, text)) = digest.and_then(|digest| Some((digest, (request.prompt)()?)))
+                else {
+                    return;
+                };
+                if Digest::from_content(text.as_bytes()) == digest {
+                    left.remove(&digest);
+                    let index = u32::try_from(request.index).unwrap_or(u32::MAX);
+                    let place = PlaceSummary::Index { unit: kind.info().step_noun.to_owned(), index };
+                    self.add(digest, &BodyContent::Text(text.into()), &artifact, Some(place));
+                }
+            }));
+        }
+        if !prompts.iter().any(|digest| left.contains(digest)) {
+            return Ok(());
+        }
+        drop(kind.transcript(&StoredMember::borrowed(&members), &mut |step| {
             let is_request_body = |role| matches!(role, BodyRole::Context | BodyRole::Prompt);
             for body in step.bodies.iter().filter(|body| is_request_body(body.role)) {
                 let text = matches!(body.content, BodyContent::Text(_));
@@ -320,22 +344,7 @@ impl ViewBodyResolver<'_> {
                     self.add(digest, &body.content, &artifact, Some(place));
                 }
             }
-        });
-        let [document] = members.as_slice() else { return Ok(()) };
-        let restored = kind.requests(&document.bytes, &mut |request| {
-            let digest = request.prompt_hash.filter(|digest| left.contains(digest));
-            let Some((digest, text)) = digest.and_then(|digest| Some((digest, (request.prompt)()?))) else {
-                return;
-            };
-            if Digest::from_content(text.as_bytes()) == digest {
-                left.remove(&digest);
-                let index = u32::try_from(request.index).unwrap_or(u32::MAX);
-                let place = PlaceSummary::Index { unit: kind.info().step_noun.to_owned(), index };
-                self.add(digest, &BodyContent::Text(text.into()), &artifact, Some(place));
-            }
-        });
-        // A document that this program cannot interpret has no texts.
-        drop((visited, restored));
+        }));
         Ok(())
     }
 

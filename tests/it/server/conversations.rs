@@ -5,6 +5,8 @@ use std::sync::Mutex;
 
 use runvault::Vault;
 use runvault::gateway::{Gateway, GatewayMode};
+use runvault::vault::find::FindRequest;
+use runvault::vault::view::ViewRequest;
 use serde_json::{Value, json};
 
 use super::files::{export, pages};
@@ -225,6 +227,69 @@ fn a_long_conversation_is_paged() {
     let files = export(&sandbox, &[&core]);
     let all: String = pages(&files).map(|(_, page)| page).collect();
     assert!(all.contains("answer 0.") && all.contains("answer 229."));
+}
+
+#[test]
+fn pieces_of_a_conversation_are_the_same_as_all_of_it() {
+    let sandbox = Sandbox::without_vault();
+    let exchanges: Vec<_> = weather().into_iter().chain(long_run()).chain(weather()).collect();
+    let run = record(&sandbox, &exchanges);
+    let vault = Vault::open(&sandbox.vault()).unwrap();
+    let found = vault.run(&FindRequest::default()).unwrap().hits;
+    assert!(found.len() > 1 && found.iter().any(|hit| hit.artifact.core_hash.to_string() == run));
+    for hit in found {
+        let view = |from, limit| {
+            let all = ViewRequest::new(hit.artifact.core_hash);
+            let request = ViewRequest { from, limit, conversation: true, check_core: true, ..all };
+            let answer = vault.run(&request).unwrap();
+            assert!(answer.core_checked);
+            answer
+        };
+        let whole = view(0, None);
+        let conversation = whole.conversation.unwrap();
+        // A session has no calls that failed.
+        assert!(conversation.calls.len() >= 236);
+        for limit in [7, 50] {
+            let (mut calls, mut next) = (Vec::new(), Some(0));
+            while let Some(from) = next {
+                let piece = view(from, Some(limit));
+                assert_eq!([piece.total, piece.failed], [whole.total, whole.failed]);
+                let read = piece.conversation.unwrap();
+                assert_eq!(read.threads, conversation.threads);
+                calls.extend(read.calls);
+                next = piece.next;
+            }
+            assert_eq!(calls, conversation.calls);
+        }
+    }
+}
+
+#[test]
+fn damage_to_a_call_that_a_page_does_not_show_is_on_its_badge() {
+    let sandbox = Sandbox::without_vault();
+    let core = record(&sandbox, &long_run());
+    let badges = |badge: &str| {
+        let serving = Serving::start(&sandbox);
+        for query in ["", "?from=400", "?from=2&to=2", "?only=errors", "?raw=true"] {
+            let page = page(&serving, &format!("/artifact/{core}{query}"));
+            let status = page.text().split("<div class=\"status\">").nth(1).unwrap();
+            let status = status.split("</div>").next().unwrap();
+            assert!(status.contains(badge), "{query}: {status}");
+        }
+    };
+    badges("Verified");
+    let vault =
+        rusqlite::Connection::open_with_flags(sandbox.vault(), rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .unwrap();
+    let payload = "SELECT p.blob, p.bytes FROM payload p JOIN capture c ON c.blob = p.blob
+        JOIN artifact a ON a.id = c.artifact JOIN kind k ON k.id = a.kind WHERE k.name = 'rpk'";
+    let (blob, mut bytes): (i64, Vec<u8>) =
+        vault.query_row(payload, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    vault.execute("UPDATE payload SET bytes = ?2 WHERE blob = ?1", (blob, bytes)).unwrap();
+    drop(vault);
+    badges("Damaged");
 }
 
 #[test]

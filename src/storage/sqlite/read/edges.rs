@@ -85,7 +85,7 @@ impl SqliteSnapshot<'_> {
             return Ok(edges);
         }
         let mut roles = RoleCache::default();
-        for row in self.answer(self.lists().for_artifact(artifact.id.0))? {
+        for row in self.answer(self.mentions_of_artifact(artifact.id.0))?.iter() {
             let role = self.answer(roles.get(self, row.role))?;
             let Some(relation) = role.relation.clone() else { continue };
             let target = self.artifact(CoreHash(row.digest))?;
@@ -94,7 +94,7 @@ impl SqliteSnapshot<'_> {
             }
             let inverse =
                 target.as_ref().map(|target| self.inverse_relation(&target.kind)).transpose()?.flatten();
-            let mention = mention(artifact.core, row, role);
+            let mention = mention(artifact.core, row.clone(), role);
             edges.push(ReferenceEdge { mention, relation, inverse, is_resolved: target.is_some() });
         }
         Ok(edges)
@@ -168,7 +168,7 @@ impl SqliteSnapshot<'_> {
         let find = || {
             let mut contained = BTreeSet::new();
             let mut roles = RoleCache::default();
-            for row in self.lists().for_artifact(artifact.0)? {
+            for row in self.mentions_of_artifact(artifact.0)?.iter() {
                 if roles.get(self, row.role)?.relation.as_deref() == Some(CONTAINS) {
                     contained.extend(artifact_id(self.connection(), CoreHash(row.digest))?.map(ArtifactId));
                 }

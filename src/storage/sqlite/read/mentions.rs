@@ -55,10 +55,10 @@ impl MentionQueries for SqliteSnapshot<'_> {
         let mut read = |core: CoreHash| {
             let mut found = Vec::new();
             let Some(artifact) = artifact_id(self.connection(), core)? else { return Ok(found) };
-            for row in self.lists().for_artifact(artifact)? {
+            for row in self.mentions_of_artifact(artifact)?.iter() {
                 let role = roles.get(self, row.role)?;
                 if group.is_none_or(|group| role.group == group) {
-                    found.push(mention(core, row, role));
+                    found.push(mention(core, row.clone(), role));
                 }
             }
             sort_mentions(&mut found);
