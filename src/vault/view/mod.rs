@@ -69,7 +69,7 @@ pub struct ViewAnswer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<CoreHash>,
     /// Whether the core hash of the artifact was computed from the bytes that were read, and is this one.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub core_checked: bool,
     /// The last audit, if the artifact states terms. Its effects are the first steps of the artifact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
