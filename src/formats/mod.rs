@@ -29,6 +29,10 @@ pub const TERMS: Kind = Kind::new(&contract::Contract);
 /// The kind whose artifacts are read as a [`Session`].
 pub const SESSIONS: Kind = Kind::new(&model_io::ModelIo);
 
+/// The kind of what agents keep of their sessions on disk.
+pub const AGENT_SESSIONS: Kind = Kind::new(&agent_session::AgentSession);
+
+pub(crate) use agent_session::{STARTED_BY, states_tokens_of_api};
 pub(crate) use contract::foreign_language;
 pub use contract::{
     Bounds, ContractTerms, Effect, Evidence, IoRef, KeyPath, ParsedMember, RangeBound, SchemaSource,
@@ -78,7 +82,7 @@ pub fn recordings() -> impl Iterator<Item = Kind> {
 pub(crate) fn conversation_of_steps(kind: Kind, document: &[u8]) -> Result<Option<Conversation>, ReadError> {
     if kind == Kind::new(&rpk::Rpk) {
         rpk::conversation::read(document)
-    } else if kind == Kind::new(&agent_session::AgentSession) {
+    } else if kind == AGENT_SESSIONS {
         agent_session::calls::read(document)
     } else {
         Ok(None)

@@ -1,6 +1,6 @@
 //! Single documents: which kind they are of, and whether they are valid.
 
-use std::io::{self, Cursor};
+use std::io::{self, Cursor, Read, Seek};
 use std::path::Path;
 
 use super::archive::{self, ArchiveFormat};
@@ -40,7 +40,7 @@ pub fn examine_document(
     }
     let any = options.kind_of_any_bytes();
     if archive::is_compressed(&bytes) && !is_too_large && any.is_none() {
-        let document = file::decompress(Cursor::new(bytes), options)?;
+        let document = decompress(Cursor::new(bytes), options)?;
         return examine_document(document, decompressed_name(file_name), options);
     }
     if let Some(what) = archive::unread(&bytes).filter(|_| !is_too_large && any.is_none()) {
@@ -66,7 +66,7 @@ pub(super) fn examine_named(
 ) -> io::Result<DocumentVerdict> {
     let file_name = file_name(path);
     if archive::is_compressed(&file.head) && options.kind_of_any_bytes().is_none() {
-        let document = file::decompress(file.file, options);
+        let document = decompress(file.file, options);
         let examine = |document| examine_document(document, decompressed_name(&file_name), options);
         return Ok(document.and_then(examine).into());
     }
@@ -116,6 +116,20 @@ pub(super) fn ambiguous(kinds: &[Kind]) -> Rejection {
 /// Returns the kind whose file names match `file_name`. It only affects how a malformed document is reported.
 pub(super) fn owner(file_name: &str) -> Option<Kind> {
     formats::ALL.into_iter().find(|kind| kind.owns_file_name(file_name))
+}
+
+/// Returns the document in a compressed file.
+///
+/// # Errors
+/// Returns a rejection if it cannot be read, is too large, or is compressed itself.
+pub(super) fn decompress(input: impl Read + Seek, options: &ExamineOptions) -> Result<Vec<u8>, Rejection> {
+    let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
+    let rejected = |error| Rejection::new(options.kind, file::archive_report(&error));
+    let bytes = archive::decompress(input, limit).map_err(rejected)?;
+    match archive::unread(&bytes) {
+        Some(what) => Err(unread(options.kind, what)),
+        None => Ok(bytes),
+    }
 }
 
 /// Returns the name of the document in a compressed file.

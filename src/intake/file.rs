@@ -84,20 +84,6 @@ impl OpenFile {
     }
 }
 
-/// Returns the document in a compressed file.
-///
-/// # Errors
-/// Returns a rejection if it cannot be read, is too large, or is compressed itself.
-pub(super) fn decompress(input: impl Read + Seek, options: &ExamineOptions) -> Result<Vec<u8>, Rejection> {
-    let limit = options.admit.limits.bytes.min(Limits::MAX_BYTES);
-    let rejected = |error| Rejection::new(options.kind, archive_report(&error));
-    let bytes = archive::decompress(input, limit).map_err(rejected)?;
-    match archive::unread(&bytes) {
-        Some(what) => Err(super::document::unread(options.kind, what)),
-        None => Ok(bytes),
-    }
-}
-
 /// Returns the beginning of a file of `size` bytes, or all of it if it is small. Most files are small and are read with
 /// one call; a file of unknown size is reported by the system with size 0.
 fn read_head(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
@@ -186,7 +172,7 @@ fn recognize_archive(entries: &[DirectoryEntry]) -> Option<Kind> {
     })
 }
 
-fn archive_report(error: &ArchiveError) -> Report {
+pub(super) fn archive_report(error: &ArchiveError) -> Report {
     match error {
         ArchiveError::Broken(_) => document::broken_archive(error.to_string()),
         ArchiveError::TooLarge(_) => document::beyond(Limit::Bytes, error.to_string()),

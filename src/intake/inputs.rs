@@ -20,6 +20,8 @@ use crate::validation::{Report, RuleInfo, Severity, Violation};
 pub enum Input {
     /// A file, or a directory with everything below it.
     Path(PathBuf),
+    /// A directory with everything below it, in which nothing need be recognized.
+    Directory(PathBuf),
     /// A document that was already read, with the name for reports.
     Document {
         /// The name.
@@ -323,6 +325,9 @@ impl Iterator for Inputs {
                     Ok(Some(InputItem::Document { name, bytes }))
                 }
                 QueuedInput::Input(Input::Path(path)) => self.named(path),
+                QueuedInput::Input(Input::Directory(path)) => OpenDir::open(&path)
+                    .map_err(SourceError::at(&path))
+                    .and_then(|opened| self.enter(path.into(), opened, false)),
                 QueuedInput::Entry(path, kind) => self.found(path, kind),
                 // It is not counted as an item.
                 QueuedInput::End(path, before) => {

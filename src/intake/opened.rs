@@ -8,8 +8,8 @@ use memchr::memchr;
 
 use super::archive::{self, ArchiveFormat};
 use super::document::{
-    admit, ambiguous, decompressed_name, examine_document, examine_named, file_name, owner, unread,
-    unrecognized,
+    admit, ambiguous, decompress, decompressed_name, examine_document, examine_named, file_name, owner,
+    unread, unrecognized,
 };
 use super::file::{self, FileContents, HEAD_BYTES, OpenFile};
 use super::inputs::{self, InputItem};
@@ -163,7 +163,7 @@ fn examine_found(path: &Path, file: OpenFile, options: &ExamineOptions) -> io::R
         let head = archive::decompressed_head(&file.head, HEAD_BYTES);
         let file_name = decompressed_name(&file_name);
         if owner(file_name).is_some() || !resembled(&head).is_empty() {
-            return Ok(match file::decompress(file.file, options) {
+            return Ok(match decompress(file.file, options) {
                 Ok(bytes) => examine_contents(file_name, FileContents::Whole(bytes), options),
                 Err(rejection) => DocumentVerdict::Rejected(rejection),
             });

@@ -3,20 +3,23 @@
 //! A call of one and a call of the other are the same if the answers state the same id, or else if they say the same; each
 //! call has at most one counterpart. What a session says of a call and what was sent must not contradict each other.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::Operation;
 use super::handle::Vault;
+use super::links::{Direction, LinksRequest};
 use super::resolve::LookupError;
 use super::view::{
     ConversationCall, ConversationMessage, MessagePart, MessageRole, MessageToolCall, ViewRequest,
 };
 use crate::artifact::{Playback, group};
 use crate::digest::{CoreHash, Digest};
-use crate::formats;
+use crate::formats::{self, STARTED_BY, states_tokens_of_api};
+use crate::json::reader::{self, Limits};
 use crate::storage::Snapshot;
 
 /// A request for the contradictions between the session of an agent and recorded calls.
@@ -103,13 +106,25 @@ impl Operation for WireAuditRequest {
     /// [`LookupError::Store`] if one is not in the vault or the vault cannot be read.
     fn run(&self, vault: &Vault) -> Result<WireAuditAnswer, LookupError> {
         let session = calls_of(vault, self.session)?;
-        let run = match self.run {
-            Some(run) => Some(run),
-            None => run_of(&*vault.snapshot()?, self.session)?,
+        let candidates = match self.run {
+            Some(run) => vec![run],
+            None => runs_of(&*vault.snapshot()?, self.session)?,
         };
-        let recorded = run.map_or(Ok(Vec::new()), |run| calls_of(vault, run))?;
+        let mut best: Option<(RecordedMatch, CoreHash, Vec<ConversationCall>)> = None;
+        for run in candidates {
+            let recorded = calls_of(vault, run)?;
+            let found = RecordedMatch::new(&session, &recorded);
+            let is_better = best.as_ref().is_none_or(|(known, ..)| found > *known);
+            if is_better && (self.run.is_some() || found.calls > 0) {
+                best = Some((found, run, recorded));
+            }
+        }
+        let (run, recorded) = match best {
+            Some((_, run, recorded)) => (Some(run), recorded),
+            None => (None, Vec::new()),
+        };
         let (matched, contradictions) = match run {
-            Some(_) => compare(&session, &recorded),
+            Some(_) => compare(&session, &recorded, &others_of(vault, self.session)?),
             None => (0, Vec::new()),
         };
         Ok(WireAuditAnswer {
@@ -127,26 +142,75 @@ fn calls_of(vault: &Vault, artifact: CoreHash) -> Result<Vec<ConversationCall>, 
     Ok(vault.run(&request)?.conversation.map(|conversation| conversation.calls).unwrap_or_default())
 }
 
-/// Returns the recorded run that mentions the most answers of a session.
-fn run_of(snapshot: &dyn Snapshot, session: CoreHash) -> Result<Option<CoreHash>, LookupError> {
+/// How much of a session a run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RecordedMatch {
+    /// Number of calls whose answers have the same id.
+    ids: usize,
+    /// Number of calls.
+    calls: usize,
+}
+
+impl RecordedMatch {
+    fn new(session: &[ConversationCall], run: &[ConversationCall]) -> Self {
+        let ids: HashSet<&str> = run.iter().filter_map(|call| call.answer_id.as_deref()).collect();
+        let has_id = |call: &&ConversationCall| call.answer_id.as_deref().is_some_and(|id| ids.contains(id));
+        Self {
+            ids: session.iter().filter(has_id).count(),
+            calls: pair(session, run).into_iter().flatten().count(),
+        }
+    }
+}
+
+/// Number of runs that are compared with a session to find the right one.
+const CANDIDATES: usize = 8;
+
+/// Returns the recorded runs that mention the most prompts and answers of a session.
+fn runs_of(snapshot: &dyn Snapshot, session: CoreHash) -> Result<Vec<CoreHash>, LookupError> {
     let is_recording = |name: &String| {
         formats::named(name).is_some_and(|kind| kind.info().playback == Some(Playback::InOrder))
     };
-    let kinds: Vec<String> =
-        snapshot.kinds_with_group(group::RESPONSE)?.into_iter().filter(is_recording).collect();
-    let answers = snapshot.mentions(&[session], Some(group::RESPONSE))?.into_iter().flatten();
-    let answers: Vec<Digest> =
-        answers.map(|mention| mention.digest).collect::<HashSet<_>>().into_iter().collect();
-    let mut counts: BTreeMap<CoreHash, u64> = BTreeMap::new();
-    for run in snapshot.candidates(&answers, &kinds)?.into_iter().flatten() {
-        *counts.entry(run).or_default() += 1;
+    let mut counts: BTreeMap<CoreHash, usize> = BTreeMap::new();
+    for group in [group::PROMPT, group::RESPONSE] {
+        let kinds: Vec<String> = snapshot.kinds_with_group(group)?.into_iter().filter(is_recording).collect();
+        let texts = snapshot.mentions(&[session], Some(group))?.into_iter().flatten();
+        let texts: BTreeSet<Digest> = texts.map(|mention| mention.digest).collect();
+        let texts: Vec<Digest> = texts.into_iter().collect();
+        for run in snapshot.candidates(&texts, &kinds)?.into_iter().flatten() {
+            *counts.entry(run).or_default() += 1;
+        }
     }
-    Ok(counts.into_iter().max_by_key(|(run, count)| (*count, std::cmp::Reverse(*run))).map(|(run, _)| run))
+    let mut runs: Vec<(CoreHash, usize)> = counts.into_iter().collect();
+    runs.sort_by_key(|(_, count)| Reverse(*count));
+    Ok(runs.into_iter().take(CANDIDATES).map(|(run, _)| run).collect())
+}
+
+/// Returns the calls of the agents that a session started, whose sessions are in the vault.
+fn others_of(vault: &Vault, session: CoreHash) -> Result<Vec<ConversationCall>, LookupError> {
+    let request = LinksRequest {
+        relation: Some(STARTED_BY.to_owned()),
+        direction: Some(Direction::In),
+        ..LinksRequest::new(session)
+    };
+    let mut calls = Vec::new();
+    for node in vault.run(&request)?.nodes {
+        if let Some(started) = node.target.core_hash.filter(|started| *started != session) {
+            calls.extend(calls_of(vault, started)?);
+        }
+    }
+    Ok(calls)
 }
 
 /// Returns the number of calls that both have, and the contradictions.
-fn compare(session: &[ConversationCall], run: &[ConversationCall]) -> (u64, Vec<WireContradiction>) {
+///
+/// Calls that `others` have, which the session started, are not missing in it.
+fn compare(
+    session: &[ConversationCall],
+    run: &[ConversationCall],
+    others: &[ConversationCall],
+) -> (u64, Vec<WireContradiction>) {
     let pairs = pair(session, run);
+    let elsewhere: HashSet<usize> = pair(others, run).into_iter().flatten().collect();
     let sent: HashSet<&str> = run.iter().flat_map(|call| &call.messages).flat_map(texts).collect();
     let mut found = Vec::new();
     for (one, other) in session.iter().zip(&pairs) {
@@ -165,8 +229,9 @@ fn compare(session: &[ConversationCall], run: &[ConversationCall]) -> (u64, Vec<
         compare_call(one, recorded, &sent, &mut report);
     }
     let known: HashSet<usize> = pairs.iter().flatten().copied().collect();
-    let others =
-        run.iter().enumerate().filter(|(index, call)| !known.contains(index) && !call.answers.is_empty());
+    let others = run.iter().enumerate().filter(|(index, call)| {
+        !known.contains(index) && !elsewhere.contains(index) && !call.answers.is_empty()
+    });
     found.extend(others.map(|(_, call)| WireContradiction {
         kind: WireContradictionKind::OnlyInRun,
         session_step: None,
@@ -197,16 +262,12 @@ fn pair(session: &[ConversationCall], run: &[ConversationCall]) -> Vec<Option<us
         if pair.is_some() || call.answers.is_empty() {
             continue;
         }
-        let same = by_answer.get_mut(&said(call));
-        let next = same.and_then(|indexes| {
-            while let Some(index) = indexes.pop() {
-                if taken.insert(index) {
-                    return Some(index);
-                }
-            }
-            None
-        });
-        *pair = next;
+        // Other models may say the same, such as those that make titles.
+        let same = by_answer.get(&said(call)).into_iter().flatten().copied();
+        let is_of_model = |index: &usize| run.get(*index).is_some_and(|other| other.model == call.model);
+        let left = same.filter(|index| !taken.contains(index));
+        *pair = left.min_by_key(|index| (!is_of_model(index), *index));
+        taken.extend(*pair);
     }
     pairs
 }
@@ -226,9 +287,9 @@ fn compare_call(
     if said(one) != said(other) {
         report(WireContradictionKind::Answer, "the answers have the same id and say other things".to_owned());
     }
-    for (name, ours, theirs) in
-        [("input", one.tokens_in, other.tokens_in), ("output", one.tokens_out, other.tokens_out)]
-    {
+    // Some programs count tokens by their own rules.
+    let counted = [("input", one.tokens_in, other.tokens_in), ("output", one.tokens_out, other.tokens_out)];
+    for (name, ours, theirs) in counted.into_iter().filter(|_| states_tokens_of_api(&one.provider)) {
         if let (Some(ours), Some(theirs)) = (ours, theirs)
             && ours != theirs
         {
@@ -275,8 +336,16 @@ fn tool_calls(call: &ConversationCall) -> impl Iterator<Item = &MessageToolCall>
 /// Returns the texts and values of a result, without how they are divided into parts.
 fn content(parts: &[MessagePart]) -> String {
     let said = parts.iter().map(|part| match part {
-        MessagePart::Other { value } => value.clone(),
+        MessagePart::Other { value } => inner_text(value).unwrap_or_else(|| value.clone()),
         part => part.as_text().map_or_else(|| format!("{part:?}"), str::to_owned),
     });
     said.collect::<Vec<_>>().concat()
+}
+
+/// Returns the text in an object that has nothing else, as the API of Gemini sends results.
+fn inner_text(value: &str) -> Option<String> {
+    let read = reader::read(value.as_bytes(), &Limits::most()).ok()?;
+    let mut members = read.as_object()?.iter();
+    let (_, only) = members.next().filter(|_| members.next().is_none())?;
+    only.as_str().map(str::to_owned)
 }

@@ -1,14 +1,14 @@
 //! Sessions that agents keep on disk: one conversation in the form of each program, how it grows, and what is wrong with it.
 
-mod forms;
+pub(crate) mod forms;
 
 use std::io::Write as _;
 
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Ran, Sandbox, run_pack};
 use forms::{claude_code, codex, documents, lines};
 
 fn sha256(bytes: &[u8]) -> Vec<u8> {
@@ -213,7 +213,7 @@ fn what_is_not_json_is_rejected() {
     all[2].truncate(20);
     sandbox.write("s.jsonl", lines(&all));
     let line = sandbox.run(["add", "--json", "s.jsonl"]).expect(1).json().remove(0);
-    assert!(rules_of(&line).contains(&"DOC2 line 3 column 21".to_owned()), "{line}");
+    assert!(rules_of(&line).contains(&"DOC2 line 3 column 16".to_owned()), "{line}");
 }
 
 #[test]
@@ -241,6 +241,83 @@ fn a_subagent_names_the_session_that_started_it() {
     assert!(links.contains("started-by") && links.contains(main["core_hash"].as_str().unwrap()), "{links}");
     let named = sandbox.run(["find", "--attr", "run_id=session-1/a1", "--json"]).expect(0).json();
     assert_eq!(named[0]["core_hash"], agent["core_hash"]);
+}
+
+#[test]
+fn the_sessions_of_a_user_are_found_and_what_is_gone_is_listed() {
+    let sandbox = Sandbox::recording_source_paths();
+    let home = sandbox.path("home");
+    let run = |arguments: &[&str]| {
+        let mut command = sandbox.command();
+        command.env("HOME", &home).env("CODEX_HOME", sandbox.path("codex")).args(arguments);
+        Ran::from(command.output().unwrap())
+    };
+    let missing = run(&["add", "--agents"]).expect(2).stderr;
+    assert!(missing.contains("none of these directories exists"), "{missing}");
+    std::fs::create_dir_all(sandbox.path("home/.claude/projects")).unwrap();
+    assert_eq!(run(&["add", "--agents"]).expect(0).stdout, "");
+    let claude = "home/.claude/projects/-work/session-1.jsonl";
+    sandbox.write(claude, lines(&claude_code()));
+    sandbox.write("home/.claude/projects/-work/notes.json", "{\"interactions\":[]}");
+    let rollout = "codex/sessions/2026/11/20/rollout-1.jsonl";
+    sandbox.write(rollout, lines(&codex()));
+    assert_eq!(run(&["add", "--agents", "--json"]).expect(0).json().len(), 2);
+    assert_eq!(run(&["list", "--gone"]).expect(1).stdout, "");
+    // The program compresses one and archives it, and removes the other.
+    let compressed = zstd::encode_all(lines(&codex()).as_bytes(), 3).unwrap();
+    sandbox.write("codex/archived_sessions/rollout-1.jsonl.zst", compressed);
+    std::fs::remove_file(sandbox.path(rollout)).unwrap();
+    std::fs::remove_file(sandbox.path(claude)).unwrap();
+    let gone = run(&["list", "--gone", "--json"]).expect(0).json();
+    assert_eq!(gone.len(), 1, "{gone:?}");
+    assert_eq!(gone[0]["run_id"], "session-1");
+    let watched = run(&["watch", "--agents", "--once", "--settle", "0s", "--json"]).expect(0).json();
+    assert_eq!(watched.iter().map(|line| &line["outcome"]).collect::<Vec<_>>(), ["present"]);
+}
+
+/// Returns a run pack with the calls of the session in [`forms`], as they were sent.
+fn recorded(result: &str, others: &[Value]) -> String {
+    let request = |messages: &Value| json!({"type": "model.request", "input": {"payload": {"model": "model-1", "system": "Be kind.", "messages": messages}}});
+    let response = |content: &Value| json!({"type": "model.response", "output": {"output": {"type": "message", "role": "assistant", "content": content}}});
+    let asked = json!({"role": "user", "content": "What is the weather in Paris?"});
+    let called = json!([{"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "Paris"}}]);
+    let answered = json!([{"type": "tool_result", "tool_use_id": "c1", "content": result}]);
+    let mut steps = vec![
+        request(&json!([asked])),
+        response(&called),
+        request(
+            &json!([asked, {"role": "assistant", "content": called}, {"role": "user", "content": answered}]),
+        ),
+        response(&json!([{"type": "text", "text": "It is 18 degrees in Paris."}])),
+    ];
+    steps.extend(others.iter().cloned());
+    run_pack("run-1", &steps)
+}
+
+#[test]
+fn a_session_and_the_recorded_calls_are_compared() {
+    let sandbox = Sandbox::new();
+    let session = added(&sandbox, "s.jsonl", lines(&claude_code()))["core_hash"].as_str().unwrap().to_owned();
+    let none = sandbox.run(["audit", "--wire", &session]).expect(1);
+    assert!(none.stderr.contains("no run in the vault has an answer"), "{}", none.stderr);
+    added(&sandbox, "same.rpk", recorded("18 degrees", &[]));
+    let same = sandbox.run(["audit", "--wire", &session]).expect(0);
+    assert!(
+        same.stderr.contains("2 of 2 calls") && same.stderr.contains("0 contradictions"),
+        "{}",
+        same.stderr
+    );
+    let other = [
+        json!({"type": "model.request", "input": {"payload": {"model": "model-2", "messages": [{"role": "user", "content": "A title?"}]}}}),
+        json!({"type": "model.response", "output": {"output": {"type": "message", "role": "assistant",
+            "content": [{"type": "text", "text": "Weather"}]}}}),
+    ];
+    let changed = added(&sandbox, "changed.rpk", recorded("9 degrees", &other));
+    let found = sandbox
+        .run(["audit", "--wire", &session, changed["core_hash"].as_str().unwrap(), "--json"])
+        .expect(1);
+    let kinds: Vec<Value> = found.json().into_iter().map(|line| line["kind"].clone()).collect();
+    assert_eq!(kinds, ["tool-result", "only-in-run"]);
 }
 
 proptest! {

@@ -7,6 +7,7 @@ use runvault::formats;
 
 use serde_json::{Value, json};
 
+use crate::agent_sessions::forms;
 use crate::conformance::corpus;
 use crate::sandbox::{Sandbox, repository, run_pack, sealed, session};
 
@@ -45,6 +46,9 @@ fn kinds_have_the_attributes_that_they_declare() {
         run["metadata"][name] = value.into();
     }
     sandbox.add([sandbox.write("stating.rpk", sealed(run))]);
+    for (name, document) in forms::documents().into_iter().chain([("failing.jsonl", forms::failing())]) {
+        sandbox.add([sandbox.write(name, document)]);
+    }
     let vault = runvault::Vault::open(&sandbox.vault()).unwrap();
     let snapshot = vault.snapshot().unwrap();
     for kind in formats::ALL {

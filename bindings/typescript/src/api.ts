@@ -34,12 +34,14 @@ export interface AnswersAnswer {
   prompts: Array<PromptAnswers>;
   /** Number of artifacts that were read. */
   read: number;
-  /** Number of prompts with several answers that are all the same. They are listed only if one was requested. */
+  /** Number of prompts with several answers that are all the same. They are listed only on request, or if one was requested. */
   unanimous: number;
 }
 
 /** A request for the answers to a prompt, or for the prompts of a set of artifacts that were answered differently. */
 export interface AnswersRequest {
+  /** The only artifacts that can match; any if empty. */
+  artifacts?: Array<CoreHash>;
   /** The artifacts whose answers are compared. */
   filter?: ArtifactFilter;
   /** Maximum number of artifacts that are read, last seen first; unlimited if there is none. */
@@ -48,6 +50,11 @@ export interface AnswersRequest {
   max_text?: number | null;
   /** The prompt; every prompt with different answers if there is none. */
   prompt?: Digest | null;
+  /**
+   * Whether every prompt with several answers is returned, also if they are all the same: the last texts of requests, and
+   * requests as a whole.
+   */
+  repeated?: boolean;
 }
 
 /** Data of an artifact in a list. */
@@ -485,6 +492,8 @@ export interface Conversation {
 
 /** A call of a model in a conversation. */
 export interface ConversationCall {
+  /** The id of the answer, if the API or the program that records it has one. */
+  answer_id?: string | null;
   /** The answers: one, or several if several were asked for. */
   answers: Array<ConversationMessage>;
   /** The time until all of the answer had arrived, in milliseconds, if recorded. */
@@ -730,7 +739,7 @@ export interface DigestsRequest {
 /** The direction of an edge, seen from an artifact. */
 export type Direction = "out" | "in";
 
-/** An answer, with every time at which it was given. */
+/** An answer, with every time at which it was given. What several recordings of one run state was given once. */
 export interface DistinctAnswer {
   /** Number of times that it was given. */
   count: number;
@@ -863,7 +872,7 @@ export interface FacetsAnswer {
 
 /**
  * A request for the number of runs that match a filter, and for the most frequent values of some attributes and of labels
- * among them. Recordings that have the same run id, or refer to it, are one run.
+ * among them. The recordings of a row of a list are one run.
  */
 export interface FacetsRequest {
   /** The names of the attributes whose values are counted. */
@@ -2477,7 +2486,7 @@ export interface RunAudit {
   run_id?: string | null;
 }
 
-/** The number of runs that match a filter. Recordings that have the same name, or refer to others by it, are one run. */
+/** The number of runs that match a filter. */
 export interface RunCounts {
   /**
    * The most frequent values of the requested attributes: by name, each with the most runs first. A run with several
@@ -2515,6 +2524,8 @@ export type RunGrouping = {
 
 /** Statistics of runs by what they state. */
 export interface RunStatsAnswer {
+  /** The days in their order, if they were requested too. */
+  days?: Array<RunGroup>;
   /** The runs with each value: days in their order, other values by the number of runs, most first, and by value. */
   groups: Array<RunGroup>;
   /** All runs. */
@@ -2531,6 +2542,8 @@ export interface RunStatsRequest {
   filter?: ArtifactFilter;
   /** The prices by which the costs of runs that state none are computed. */
   prices?: Array<ModelPrice>;
+  /** Whether to count the runs of each day too. */
+  with_days?: boolean;
 }
 
 /** What some runs state together. What none of them states is `None`. */
@@ -2901,6 +2914,11 @@ export interface UnfinishedRunsAnswer {
 export interface UnfinishedRunsRequest {
   /** The directory with their calls; the one beside the vault if none is given. */
   directory?: string | null;
+  /**
+   * What the runs must match. Their kinds are those that calls are stored as, their time of creation is that at which they
+   * began, and they have labels; nothing else is known of them, so that other conditions and times select none.
+   */
+  filter?: ArtifactFilter;
 }
 
 /** A request to remove the pin of an artifact. */
@@ -3012,6 +3030,8 @@ export type ViewAnswer = ArtifactSummary & {
    * those of calls then, and its texts are complete.
    */
   conversation?: Conversation | null;
+  /** Whether the core hash of the artifact was computed from the bytes that were read, and is this one. */
+  core_checked?: boolean;
   /** Number of steps of the artifact that record a failure. */
   failed: number;
   /** The labels of the artifact, by key. */
@@ -3064,6 +3084,8 @@ export interface ViewRequest {
   artifact: CoreHash;
   /** One of its captures; the preferred one if there is none. */
   capture?: CaptureHash | null;
+  /** Whether to compute the core hash of the artifact from the bytes that are read for the answer. */
+  check_core?: boolean;
   /** Whether to read a run as a conversation instead of as steps, if it has the bodies of its calls. */
   conversation?: boolean;
   /** The number of the first step, from 0. */
@@ -3125,6 +3147,43 @@ export interface Violation {
   /** Whether it rejects the artifact. */
   severity: Severity;
 }
+
+/** What a session and recorded calls have in common, and where they contradict each other. */
+export interface WireAuditAnswer {
+  /** The contradictions, in the order of the calls of the session, with those of calls that only the run has at the end. */
+  contradictions: Array<WireContradiction>;
+  /** Number of calls that are in both. */
+  matched: number;
+  /** The run; `None` if none in the vault has an answer of the session. Then nothing was compared. */
+  run?: CoreHash | null;
+  /** Number of calls in the run. */
+  run_calls: number;
+  /** Number of calls in the session, and in the run. */
+  session_calls: number;
+}
+
+/** A request for the contradictions between the session of an agent and recorded calls. */
+export interface WireAuditRequest {
+  /** The run with the recorded calls. Without it, that run is taken which has the most answers of the session. */
+  run?: CoreHash | null;
+  /** The agent session. */
+  session: CoreHash;
+}
+
+/** A contradiction. */
+export interface WireContradiction {
+  /** What differs. */
+  kind: WireContradictionKind;
+  /** What each of the two says. */
+  message: string;
+  /** The number of the step with the request in the run, from 0. */
+  run_step?: number | null;
+  /** The number of the record with the call in the session, from 0. */
+  session_step?: number | null;
+}
+
+/** What a session and a recorded call say differently. */
+export type WireContradictionKind = "answer" | "tokens" | "message" | "tool-result" | "only-in-session" | "only-in-run";
 
 /** The requests and answers of all operations. */
 export interface Operations {
@@ -3246,4 +3305,6 @@ export interface Operations {
   "verify": { request: VerifyRequest; answer: VerifyAnswer };
   /** Read an artifact as a transcript. */
   "view": { request: ViewRequest; answer: ViewAnswer };
+  /** Compare the session of an agent with the recorded calls of models. */
+  "wire-audit": { request: WireAuditRequest; answer: WireAuditAnswer };
 }

@@ -62,17 +62,18 @@ pub(crate) struct CheckArgs {
 impl InputArgs {
     /// Returns the inputs; reads standard input.
     pub(crate) fn inputs(&self) -> Result<Inputs, CommandError> {
-        self.inputs_of(&self.files_and_agents()?)
+        self.inputs_of(&self.paths, self.agents.existing()?)
     }
 
-    fn inputs_of(&self, paths: &[PathBuf]) -> Result<Inputs, CommandError> {
+    fn inputs_of(&self, paths: &[PathBuf], agents: Vec<PathBuf>) -> Result<Inputs, CommandError> {
         let input = |path: &PathBuf| match path.to_str() {
             Some("-") => self.standard_input(),
             _ => disk::expect_path(path).map(|()| Input::Path(path.clone())),
         };
-        let inputs = paths.iter().map(input).collect::<Result<_, _>>().map(Inputs::new);
+        let mut inputs = paths.iter().map(input).collect::<Result<Vec<Input>, _>>()?;
+        inputs.extend(agents.into_iter().map(Input::Directory));
         // Named paths are never skipped, nor are directories in which nothing is recognized.
-        inputs.map(|inputs| inputs.with_kind(self.kind()).with_ends())
+        Ok(Inputs::new(inputs).with_kind(self.kind()).with_ends())
     }
 
     /// Separates paths that do not exist and may identify artifacts in the vault from the other inputs.
@@ -93,8 +94,9 @@ impl InputArgs {
                 None => paths.push(path.clone()),
             }
         }
-        paths.extend(self.agents.existing()?);
-        let inputs = (!paths.is_empty()).then(|| self.inputs_of(&paths)).transpose()?;
+        let agents = self.agents.existing()?;
+        let is_given = !paths.is_empty() || !agents.is_empty();
+        let inputs = is_given.then(|| self.inputs_of(&paths, agents)).transpose()?;
         Ok((stored, inputs))
     }
 

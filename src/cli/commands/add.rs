@@ -67,7 +67,7 @@ pub(crate) struct Args {
     fail_fast: bool,
 
     /// Store artifacts that were removed before; the journal records that
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     allow_removed: bool,
 
     /// Print what would be done without storing anything

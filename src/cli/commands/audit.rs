@@ -9,6 +9,7 @@ use runvault::display::escaped;
 use runvault::validation::{Severity, Violation};
 use runvault::vault::audit::{AuditFinding, AuditRequest, EffectAudit, RunAudit, Verdict};
 use runvault::vault::links::{Direction, LinksRequest};
+use runvault::vault::wire::{WireAuditAnswer, WireAuditRequest};
 use runvault::{Vault, formats};
 
 use crate::cli::args::completing::CandidateSource;
@@ -29,15 +30,20 @@ use crate::cli::output::{json, links};
 pub(crate) struct Args {
     /// The contract: a hash, a prefix of one, a tag, or latest; a run alone is audited against every contract that governs
     /// it
-    #[arg(add = CandidateSource::CONTRACTS.completer())]
-    contract: ArtifactArg,
+    #[arg(required_unless_present = "wire", conflicts_with = "wire", add = CandidateSource::CONTRACTS.completer())]
+    contract: Option<ArtifactArg>,
 
     /// A run pack, trace or export pack: a hash, a prefix of one, a tag, a run id, or latest; without it, every
     /// run that the contract governs
-    #[arg(add = CandidateSource::RUNS.completer())]
+    #[arg(conflicts_with = "wire", add = CandidateSource::RUNS.completer())]
     run: Option<ArtifactArg>,
 
-    /// Print one line of JSON for each effect and each finding
+    /// Compare an agent session with the calls of models that were recorded while it ran: other answers, numbers of tokens and
+    /// results of tools, and what only one of both has; without RUN, with the run that has most of its answers
+    #[arg(long, value_names = ["SESSION", "RUN"], num_args = 1..=2, add = CandidateSource::RUNS.completer())]
+    wire: Vec<ArtifactArg>,
+
+    /// Print one line of JSON for each effect and each finding, or for each contradiction
     #[arg(long)]
     json: bool,
 }
@@ -56,7 +62,8 @@ struct Tally {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let vault = vault.open()?;
-        let named = self.contract.locate(&vault)?.artifact;
+        let Some(contract) = &self.contract else { return self.compare_with_wire(&vault) };
+        let named = contract.locate(&vault)?.artifact;
         let run = self.run.as_ref().map(|run| run.locate(&vault)).transpose()?.map(|run| run.artifact.core);
         let is_run = formats::named(&named.kind).is_some_and(|kind| kind.info().is_run);
         let (contracts, run) = match run {
@@ -80,6 +87,44 @@ impl Args {
             stdout::note(&tally.summary());
         }
         Ok(if tally.is_clean { Status::Done } else { Status::No })
+    }
+}
+
+impl Args {
+    /// Compares a session with recorded calls.
+    fn compare_with_wire(&self, vault: &Vault) -> Result<Status, CommandError> {
+        let mut named = self.wire.iter().map(|name| Ok::<_, CommandError>(name.locate(vault)?.artifact.core));
+        let Some(session) = named.next().transpose()? else {
+            return Err(CommandError::Usage("--wire needs an agent session".to_owned()));
+        };
+        let answer = vault.run(&WireAuditRequest { session, run: named.next().transpose()? })?;
+        let Some(run) = answer.run else {
+            return Err(CommandError::No(format!(
+                "no run in the vault has an answer of the session {session:.12}; name the run that was recorded"
+            )));
+        };
+        let mut out = io::BufWriter::new(stdout::text());
+        for found in &answer.contradictions {
+            if self.json {
+                json::line(&mut out, found)?;
+                continue;
+            }
+            let place = |step: Option<u64>, noun: &str| step.map(|step| format!("{noun} {step}"));
+            let places = [place(found.session_step, "record"), place(found.run_step, "step")];
+            let places: Vec<String> = places.into_iter().flatten().collect();
+            write!(out, "{BAD}{}{BAD:#} {}: ", found.kind.name(), places.join(", "))?;
+            writeln!(out, "{}", escaped(&found.message))?;
+        }
+        out.flush()?;
+        if !self.json {
+            let WireAuditAnswer { matched, session_calls, run_calls, contradictions, .. } = &answer;
+            stdout::note(&format!(
+                "{matched} of {} and {run_calls} of run {run:.12} are the same; {}",
+                counted(*session_calls, "call"),
+                counted(contradictions.len() as u64, "contradiction"),
+            ));
+        }
+        Ok(if answer.contradictions.is_empty() { Status::Done } else { Status::No })
     }
 }
 

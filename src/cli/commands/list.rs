@@ -140,8 +140,9 @@ impl Args {
         let mut rows = vault.run(&all)?.rows;
         rows.retain(|row| {
             let captures = row.members.iter().filter_map(|member| member.details.captures.as_ref()).flatten();
-            let mut paths = captures.filter_map(|capture| capture.source_path.as_deref()).peekable();
-            paths.peek().is_some() && !paths.any(|path| files.has(path))
+            let mut sources =
+                captures.filter_map(|capture| Some((capture.source_path.as_deref()?, capture))).peekable();
+            sources.peek().is_some() && !sources.any(|(path, capture)| files.has(path, capture))
         });
         rows.truncate(request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX));
         Ok(ListAnswer { rows, next: None })

@@ -398,7 +398,21 @@ fn part(part: &Value<'_>) -> Option<MessagePart> {
 /// Returns the messages of an input, or of an output: each item is one.
 fn items(input: &Value<'_>) -> Vec<ConversationMessage> {
     match input {
-        Value::Array(items) => items.iter().map(item).collect(),
+        Value::Array(items) => {
+            let mut messages: Vec<ConversationMessage> = Vec::new();
+            // An answer of several items is one message.
+            for next in items.iter().map(item) {
+                match messages.last_mut() {
+                    Some(last)
+                        if last.role == MessageRole::Assistant && next.role == MessageRole::Assistant =>
+                    {
+                        last.parts.extend(next.parts);
+                    }
+                    _ => messages.push(next),
+                }
+            }
+            messages
+        }
         asked => vec![ConversationMessage::new(MessageRole::User, parts(Some(asked), part))],
     }
 }
@@ -436,7 +450,10 @@ pub(crate) fn item(item: &Value<'_>) -> ConversationMessage {
             Value::String(text) => {
                 ConversationMessage::new(MessageRole::User, vec![MessagePart::text(text.as_ref())])
             }
-            item => assistant(MessagePart::other(item)),
+            item => {
+                let author = word(item, "role").map_or(MessageRole::Assistant, |name| role(Some(name)));
+                ConversationMessage::new(author, vec![MessagePart::other(item)])
+            }
         },
     }
 }

@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::attributes::count;
-use super::dialect::{AgentDialect, HeaderMembers, RecordLayout};
-use super::record::{RecordedAnswer, SessionRecord};
+use super::form::{AgentDialect, HeaderMembers, RecordLayout, RecordedAnswer, SessionRecord, count};
 use crate::artifact::attribute::parse_millionths;
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
@@ -20,6 +18,7 @@ pub(super) const ATIF: AgentDialect = AgentDialect {
         list: "steps",
     },
     copies_sessions: false,
+    counts_tokens: true,
     recognizes: |head| head.has(&["schema_version", "steps"]) && head.text.contains("\"ATIF-v"),
     read,
 };

@@ -2,19 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::calls::RecordedCalls;
-use super::dialect::AgentDialect;
-use super::record::{SessionRecord, visit_admitted};
+use super::calls::AgentCalls;
+use super::form::{AgentDialect, SessionRecord};
+use super::record::visit_admitted;
 use crate::artifact::ColumnType::{Hash, Json, Number, Text, Time};
-use crate::artifact::attribute::{OptionalSum, TimeSpan, parse_count};
+use crate::artifact::attribute::{OptionalSum, TimeSpan};
 use crate::artifact::{
     ArtifactView, AttributeInfo, Cell, Column, Draft, MemberBytes, NameHandle, Relation, Role, Table,
     TableRow, group, timestamp_text,
 };
 use crate::conversation::facts::ConversationFacts;
-use crate::conversation::reader::tokens;
 use crate::digest::Digest;
-use crate::json::Value;
 use crate::json::reader::{self, ReadError};
 
 const AGENT: AttributeInfo = AttributeInfo::text("agent", "the agent");
@@ -67,7 +65,9 @@ pub(super) const RESPONSE: Role =
     Role { name: "response", group: group::RESPONSE, unit: "record", relation: None };
 
 /// The relation of the session of an agent to that of the agent that started it.
-const STARTED_BY: Relation = Relation { name: "started-by", dangles: false };
+const STARTER: Relation = Relation { name: STARTED_BY, dangles: false };
+/// The name of that relation.
+pub(crate) const STARTED_BY: &str = "started-by";
 /// The relation of a session to the one that it has the first records of, although it states another id.
 const FORKED_FROM: Relation = Relation { name: "forked-from", dangles: false };
 
@@ -135,16 +135,6 @@ fn rows(members: &[MemberBytes<'_>]) -> Result<Vec<TableRow>, ReadError> {
     Ok(rows)
 }
 
-/// Returns the numbers of tokens in the request and in the answer that a usage states.
-pub(super) fn usage(usage: &Value<'_>) -> [Option<u64>; 2] {
-    tokens(usage, count)
-}
-
-/// Returns the count that a number states.
-pub(super) fn count(value: &Value<'_>) -> Option<u64> {
-    parse_count(value).and_then(|number| u64::try_from(number).ok())
-}
-
 /// The attributes of a session, collected from its records.
 #[derive(Default)]
 pub(super) struct SessionSummary {
@@ -169,6 +159,7 @@ impl SessionSummary {
     pub(super) fn add(&mut self, dialect: &AgentDialect, record: &SessionRecord<'_>, draft: &mut Draft) {
         self.unknown += usize::from(!record.is_known);
         self.span.add(record.time);
+        self.span.add(record.ended);
         // A session that goes on with another begins with the records of that one. Only its first record states its own id where
         // programs copy all of them.
         if let Some(session) = record.session
@@ -213,7 +204,7 @@ impl SessionSummary {
     }
 
     /// Adds the attributes and names to a draft.
-    pub(super) fn describe(self, dialect: &AgentDialect, calls: &RecordedCalls, draft: &mut Draft) {
+    pub(super) fn describe(self, dialect: &AgentDialect, calls: &AgentCalls, draft: &mut Draft) {
         draft.attribute(AGENT.name, self.program.as_deref().unwrap_or(dialect.name));
         draft.count(RECORDS, self.records);
         draft.count(UNKNOWN_RECORDS, self.unknown);
@@ -231,21 +222,21 @@ impl SessionSummary {
         match self.agents.flatten() {
             Some(agent) => {
                 draft.attribute(AttributeInfo::RUN_ID.name, format!("{session}/{agent}"));
-                draft.refers_to.push((STARTED_BY, run(&session)));
+                draft.refers_to.push((STARTER, run(&session)));
             }
             None => {
                 draft.attribute(AttributeInfo::RUN_ID.name, session.as_str());
                 draft.identified_by.push(run(&session));
             }
         }
-        draft.refers_to.extend(self.started_by.map(|starter| (STARTED_BY, run(&starter))));
+        draft.refers_to.extend(self.started_by.map(|starter| (STARTER, run(&starter))));
         let others = self.others.iter().filter(|other| **other != session);
         draft.refers_to.extend(others.map(|other| (FORKED_FROM, run(other))));
     }
 }
 
 /// Adds the attributes that follow from the calls of models.
-fn describe_calls(calls: &RecordedCalls, draft: &mut Draft) {
+fn describe_calls(calls: &AgentCalls, draft: &mut Draft) {
     let mut facts = ConversationFacts::default();
     let mut tokens = [OptionalSum::default(); 2];
     let (mut cost, mut failed) = (OptionalSum::default(), 0);

@@ -1,13 +1,15 @@
 //! The calls of models in an agent session, and the conversation that they are.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
-use super::dialect::AgentDialect;
-use super::record::{RecordedAnswer, SessionRecord, visit_admitted};
+use super::form::{AgentDialect, RecordedAnswer, SessionRecord};
+use super::record::visit_admitted;
 use crate::artifact::Timestamp;
-use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolCall};
+use crate::conversation::message::{
+    ConversationMessage, MessagePart, MessageRole, MessageToolCall, MessageToolResult,
+};
 use crate::conversation::reader::{
     AnsweredMessages, CallHead, Conversation, ConversationReader, DecodedCall, RequestedMessages,
 };
@@ -17,7 +19,7 @@ use crate::json::reader::{self, Limits, ReadError};
 
 /// A call of a model, as the records of a session state it.
 #[derive(Default)]
-pub(super) struct RecordedCall {
+pub(super) struct AgentCall {
     /// The number of the record with the last of what was asked, or with the beginning of the answer.
     pub(super) record: usize,
     /// The call whose answer it follows.
@@ -48,17 +50,21 @@ struct PendingRequest {
 /// A record follows the one that it names, or else the one before it. Records with the id of an answer are parts of that
 /// answer, also if results of tools were recorded between them.
 #[derive(Default)]
-pub(super) struct RecordedCalls {
-    calls: Vec<RecordedCall>,
+pub(super) struct AgentCalls {
+    calls: Vec<AgentCall>,
     pending: Vec<PendingRequest>,
     /// The last call before or in the record with an id.
     by_record: HashMap<String, Option<usize>>,
     by_answer: HashMap<String, usize>,
+    /// The ids of the calls of tools whose results are known.
+    results: HashSet<String>,
+    /// The files that records state.
+    files: BTreeSet<String>,
     last: Option<usize>,
     model: String,
 }
 
-impl RecordedCall {
+impl AgentCall {
     /// Returns the answer.
     pub(super) fn answered(&self) -> AnsweredMessages {
         let message = || ConversationMessage::new(MessageRole::Assistant, self.parts.clone());
@@ -70,20 +76,26 @@ impl RecordedCall {
     }
 }
 
-impl RecordedCalls {
+impl AgentCalls {
     /// Adds the record with this number.
     pub(super) fn add(&mut self, number: usize, record: &mut SessionRecord<'_>) {
         let before = self.call_before(record);
+        self.files.extend(record.files.iter().map(|file| (*file).to_owned()));
         if let Some(model) = record.model {
             model.clone_into(&mut self.model);
         }
+        for message in &mut record.asked {
+            message.parts.retain(|part| self.is_new(part));
+        }
+        record.asked.retain(|message| !message.parts.is_empty());
         if !record.asked.is_empty() {
             let messages = std::mem::take(&mut record.asked);
             self.pending.push(PendingRequest { record: number, previous: before, at: record.time, messages });
         }
         let (mut current, has_answer) = (before, record.answer.is_some());
         if let Some(answer) = record.answer.take() {
-            current = Some(self.answer(number, before, answer, record.time));
+            let time = record.ended.or(record.time);
+            current = Some(self.answer(number, before, answer, (record.time, time)));
         }
         if let Some(error) = &record.error {
             let call = match current.filter(|_| has_answer) {
@@ -105,18 +117,27 @@ impl RecordedCalls {
         self.last = current;
     }
 
+    /// Returns whether a part is not the result of a tool that an earlier record has: some programs record it twice.
+    fn is_new(&mut self, part: &MessagePart) -> bool {
+        match part {
+            MessagePart::ToolResult(MessageToolResult { id: Some(id), .. }) => {
+                self.results.insert(id.clone())
+            }
+            _ => true,
+        }
+    }
+
     /// Returns the calls.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &RecordedCall> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &AgentCall> {
         self.calls.iter()
     }
 
-    /// Returns the files that tools were called with.
+    /// Returns the files that tools were called with, or that were changed.
     pub(super) fn files(&self) -> BTreeSet<String> {
         let parts = self.calls.iter().flat_map(|call| &call.parts);
-        parts
-            .filter_map(|part| if let MessagePart::ToolCall(call) = part { Some(call) } else { None })
-            .flat_map(files_of)
-            .collect()
+        let called =
+            parts.filter_map(|part| if let MessagePart::ToolCall(call) = part { Some(call) } else { None });
+        called.flat_map(files_of).chain(self.files.iter().cloned()).collect()
     }
 
     /// Adds what was asked and never answered, as calls without answers.
@@ -145,9 +166,11 @@ impl RecordedCalls {
         &mut self,
         number: usize,
         before: Option<usize>,
-        answer: RecordedAnswer<'_>,
-        time: Option<DateTime<Utc>>,
+        mut answer: RecordedAnswer<'_>,
+        (began, ended): (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
     ) -> usize {
+        answer.parts.retain(|part| self.is_new(part));
+
         let continued = match answer.id {
             Some(id) => self.by_answer.get(id).copied(),
             None => before.filter(|call| {
@@ -156,7 +179,7 @@ impl RecordedCalls {
                     && self.calls.get(*call).is_some_and(|call| call.error.is_none())
             }),
         };
-        let index = continued.unwrap_or_else(|| self.begin(number, before, time));
+        let index = continued.unwrap_or_else(|| self.begin(number, before, began));
         if let Some(id) = answer.id {
             self.by_answer.insert(id.to_owned(), index);
         }
@@ -166,7 +189,7 @@ impl RecordedCalls {
                 call.parts.clear();
             }
             call.parts.extend(answer.parts);
-            call.answered_at = time.or(call.answered_at);
+            call.answered_at = ended.or(call.answered_at);
             call.id = answer.id.map(str::to_owned).or(call.id.take());
             if let Some(reason) = answer.finish_reason {
                 call.finish_reason = Some(reason.to_owned());
@@ -181,14 +204,14 @@ impl RecordedCalls {
             std::mem::take(&mut self.pending).into_iter().partition(|request| request.previous == previous);
         self.pending = left;
         let last = taken.last().map(|request| (request.record, request.at));
-        self.calls.push(RecordedCall {
+        self.calls.push(AgentCall {
             record: last.map_or(number, |(record, _)| record),
             previous,
             asked_at: last.and_then(|(_, at)| at).or(time),
             answered_at: time,
             asked: taken.into_iter().flat_map(|request| request.messages).collect(),
             model: self.model.clone(),
-            ..RecordedCall::default()
+            ..AgentCall::default()
         });
         self.calls.len() - 1
     }
@@ -264,7 +287,7 @@ fn files_of(call: &MessageToolCall) -> Vec<String> {
 /// # Errors
 /// Returns an error if the document cannot be read.
 pub(crate) fn read(document: &[u8]) -> Result<Option<Conversation>, ReadError> {
-    let mut calls = RecordedCalls::default();
+    let mut calls = AgentCalls::default();
     let mut of = None;
     visit_admitted(document, &mut |dialect, unit| {
         of = Some(dialect);

@@ -4,20 +4,18 @@
 
 use std::borrow::Cow;
 
-use super::dialect::{AgentDialect, RecordLayout, line_has};
-use super::record::{RecordedAnswer, SessionRecord};
+use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, line_has, usage};
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{ConversationMessage, MessagePart};
 use crate::conversation::providers::{anthropic_part, parts, said_message};
 use crate::json::Value;
 use crate::json::members::{at, word};
 
-use super::attributes::usage;
-
 pub(super) const CLAUDE_CODE: AgentDialect = AgentDialect {
     name: "claude-code",
     layout: RecordLayout::Lines,
     copies_sessions: false,
+    counts_tokens: false,
     recognizes: |head| {
         head.lines().any(|line| {
             ["uuid", "leafUuid"].iter().any(|name| line_has(line, &["type", name]))
@@ -28,13 +26,18 @@ pub(super) const CLAUDE_CODE: AgentDialect = AgentDialect {
 };
 
 /// Types of records that are not part of the conversation.
-const OTHER_TYPES: [&str; 18] = [
+const OTHER_TYPES: [&str; 24] = [
     "agent-color",
     "agent-name",
     "agent-setting",
     "ai-title",
+    "api-request",
+    "api-request-blob",
+    "api-request-shape",
+    "atis-latch",
     "attachment",
     "bridge-session",
+    "cost-state",
     "custom-title",
     "file-history-snapshot",
     "last-prompt",
@@ -46,6 +49,7 @@ const OTHER_TYPES: [&str; 18] = [
     "summary",
     "system",
     "tag",
+    "tools-used",
     "worktree-state",
 ];
 
@@ -66,7 +70,9 @@ fn read<'v>(value: &'v Value<'v>) -> SessionRecord<'v> {
         time: string("timestamp").and_then(|text| parse_timestamp(text, MissingOffset::Utc)),
         version: string("version"),
         directory: string("cwd"),
-        forked_from: at(value, &["forkedFrom", "sessionId"]).and_then(Value::as_str),
+        forked_from: at(value, &["forkedFrom", "sessionId"])
+            .and_then(Value::as_str)
+            .or_else(|| string("requestSessionId")),
         branch: string("gitBranch").filter(|branch| !branch.is_empty()),
         ..SessionRecord::default()
     };

@@ -4,19 +4,19 @@
 
 use std::borrow::Cow;
 
-use super::attributes::{count, usage};
-use super::dialect::{AgentDialect, RecordLayout, line_has};
-use super::record::{RecordedAnswer, SessionRecord};
+use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, count, line_has, usage};
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole};
 use crate::conversation::providers::responses_item;
-use crate::json::Value;
 use crate::json::members::{at, word};
+use crate::json::reader::{self, Limits};
+use crate::json::{Object, Value};
 
 pub(super) const CODEX: AgentDialect = AgentDialect {
     name: "codex",
     layout: RecordLayout::Lines,
     copies_sessions: true,
+    counts_tokens: false,
     recognizes: |head| {
         let Some(first) = head.lines().next() else { return false };
         line_has(first, &["timestamp", "type", "payload"]) && first.contains("\"session_meta\"")
@@ -93,24 +93,68 @@ fn header<'v>(meta: &'v Value<'v>) -> SessionRecord<'v> {
 /// Reads an item of the Responses API.
 fn item<'v>(item: &'v Value<'v>) -> SessionRecord<'v> {
     let record = SessionRecord { is_known: true, ..SessionRecord::default() };
-    if word(item, "type") == Some("ghost_snapshot") {
+    if ["ghost_snapshot", "additional_tools"].contains(&word(item, "type").unwrap_or_default()) {
         return record;
     }
-    let message = responses_item(item);
+    let mut message = responses_item(item);
+    if message.role == MessageRole::User && message.parts.iter().all(is_context) {
+        message.role = MessageRole::System;
+    }
     if message.role == MessageRole::Assistant {
         let answer = RecordedAnswer { parts: message.parts, ..RecordedAnswer::default() };
         return SessionRecord { answer: Some(answer), ..record };
     }
+    for part in &mut message.parts {
+        if let MessagePart::ToolResult(result) = part {
+            result.is_error |= result.parts.iter().filter_map(MessagePart::as_text).any(has_failed);
+        }
+    }
     SessionRecord { asked: vec![message], ..record }
+}
+
+/// Returns whether the output of a command states that it failed: in a line before the output, or, in earlier versions, in an
+/// object.
+fn has_failed(output: &str) -> bool {
+    let head = output.split("\nOutput:").next().unwrap_or_default();
+    let code = head.lines().find_map(|line| line.strip_prefix("Process exited with code "));
+    let is_failure = |code: &str| code.trim().parse::<i64>().is_ok_and(|code| code != 0);
+    code.is_some_and(is_failure) || {
+        let stated =
+            output.trim_start().starts_with('{').then(|| reader::read(output.as_bytes(), &Limits::most()));
+        let code = stated.and_then(Result::ok).and_then(|value| {
+            Some(at(&value, &["metadata", "exit_code"])?.as_number()?.literal().to_owned())
+        });
+        code.as_deref().is_some_and(is_failure)
+    }
+}
+
+/// The beginnings of messages in the role of the user that the program writes itself.
+const CONTEXTS: [&str; 6] = [
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions instructions>",
+    "<skill>",
+    "<subagent_notification>",
+    "# AGENTS.md instructions",
+];
+
+fn is_context(part: &MessagePart) -> bool {
+    part.as_text()
+        .is_some_and(|text| CONTEXTS.iter().any(|beginning| text.trim_start().starts_with(beginning)))
 }
 
 fn event<'v>(event: &'v Value<'v>) -> SessionRecord<'v> {
     let event_type = word(event, "type").unwrap_or_default();
     let is_failure = ["error", "stream_error"].contains(&event_type);
+    let failure = word(event, "message").filter(|_| is_failure);
+    let failure = failure.or_else(|| at(event, &["error", "message"]).and_then(Value::as_str));
+    let changes =
+        [&["changes"][..], &["item", "changes"]].iter().find_map(|path| at(event, path)?.as_object());
     SessionRecord {
+        files: changes.into_iter().flat_map(Object::iter).map(|(path, _)| path).collect(),
         is_known: true,
         tokens: at(event, &["info", "last_token_usage"]).filter(|_| event_type == "token_count").map(usage),
-        error: word(event, "message").filter(|_| is_failure).map(Cow::Borrowed),
+        error: failure.map(Cow::Borrowed),
         ..SessionRecord::default()
     }
 }

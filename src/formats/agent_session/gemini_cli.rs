@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use super::attributes::count;
-use super::dialect::{AgentDialect, HeaderMembers, RecordLayout, line_has};
-use super::record::{RecordedAnswer, SessionRecord};
+use super::form::{
+    AgentDialect, HeaderMembers, RecordLayout, RecordedAnswer, SessionRecord, count, line_has,
+};
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{MessagePart, MessageToolResult};
 use crate::conversation::providers::{gemini_part, parts, said_message, tool_call};
@@ -24,6 +24,7 @@ pub(super) const DOCUMENT: AgentDialect = AgentDialect {
         list: "messages",
     },
     copies_sessions: false,
+    counts_tokens: false,
     recognizes: |head| head.has(&HEADER) && head.has(&["messages"]),
     read,
 };
@@ -109,12 +110,19 @@ fn result(call: &Value<'_>) -> Option<MessageToolResult> {
         MessagePart::ToolResult(result) => result.parts,
         part => vec![part],
     });
+    let parts: Vec<MessagePart> = parts.collect();
     Some(MessageToolResult {
         id: word(call, "id").map(str::to_owned),
         name: word(call, "name").map(str::to_owned),
-        parts: parts.collect(),
-        is_error,
+        is_error: is_error || parts.iter().filter_map(MessagePart::as_text).any(has_failed),
+        parts,
     })
+}
+
+/// Returns whether the output of a command states that it failed.
+fn has_failed(output: &str) -> bool {
+    let code = output.lines().find_map(|line| line.strip_prefix("Exit Code: "));
+    code.is_some_and(|code| code.trim().parse::<i64>().is_ok_and(|code| code != 0))
 }
 
 /// Returns a part of the result of a tool, without the object that its text is in.

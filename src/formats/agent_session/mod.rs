@@ -8,7 +8,8 @@ mod attributes;
 pub(crate) mod calls;
 mod claude_code;
 mod codex;
-mod dialect;
+mod dialects;
+mod form;
 mod gemini_cli;
 mod opencode;
 mod pi;
@@ -27,11 +28,17 @@ use crate::digest::Digest;
 use crate::json::reader::{self, MemberNames, ReadError};
 use crate::validation::{Findings, RuleInfo};
 
+pub(crate) use attributes::STARTED_BY;
 use attributes::{CONTENT, PROMPT, RECORD, RECORDS, RESPONSE, SessionSummary};
-use calls::RecordedCalls;
-use dialect::AgentDialect;
-use record::{LineDefect, RecordChain, SessionRecord, visit_admitted, visit_units};
+use calls::AgentCalls;
+use form::SessionRecord;
+use record::{LineDefect, RecordChain, visit_admitted, visit_units};
 use rules::RecordChecks;
+
+/// Returns whether a session of this dialect states numbers of tokens as the API of the model does.
+pub(crate) fn states_tokens_of_api(dialect: &str) -> bool {
+    dialects::states_tokens_of_api(dialect)
+}
 
 /// The kind `agent_session`.
 pub struct AgentSession;
@@ -69,19 +76,19 @@ impl Artifact for AgentSession {
     }
 
     fn recognizes(&self, text: &str, _: &mut MemberNames<'_>) -> Option<Recognition> {
-        AgentDialect::detect(text, &mut MemberNames::new(text)).map(|_| Recognition::Surely)
+        dialects::detect(text, &mut MemberNames::new(text)).map(|_| Recognition::Surely)
     }
 
     fn examine(&self, bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {
         let text = reader::utf8(bytes, &options.limits);
         let text = text.map_err(|error| document::report(&error, findings)).ok()?;
-        let Some(dialect) = AgentDialect::detect(text, &mut MemberNames::new(text)) else {
+        let Some(dialect) = dialects::detect(text, &mut MemberNames::new(text)) else {
             findings.for_rule(rules::RECORDS).add("", "this is not a session of a known program");
             return None;
         };
         let mut chain = RecordChain::new(dialect);
         let mut draft = Draft::new(chain.head());
-        let (mut checks, mut calls) = (RecordChecks::default(), RecordedCalls::default());
+        let (mut checks, mut calls) = (RecordChecks::default(), AgentCalls::default());
         let mut summary = SessionSummary::default();
         let read = visit_units(dialect, text, &options.limits, &mut |unit| match unit {
             Ok(unit) => {

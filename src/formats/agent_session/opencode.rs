@@ -4,9 +4,7 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 
-use super::attributes::count;
-use super::dialect::{AgentDialect, HeaderMembers, RecordLayout};
-use super::record::{RecordedAnswer, SessionRecord};
+use super::form::{AgentDialect, HeaderMembers, RecordLayout, RecordedAnswer, SessionRecord, count};
 use crate::artifact::attribute::{parse_millionths, parse_milliseconds};
 use crate::conversation::message::{MessagePart, MessageToolResult};
 use crate::conversation::providers::{media, said_message, tool_call};
@@ -25,6 +23,7 @@ pub(super) const OPENCODE: AgentDialect = AgentDialect {
         list: "messages",
     },
     copies_sessions: false,
+    counts_tokens: true,
     recognizes: |head| head.has(&["info", "messages"]) && head.text.contains("\"ses_"),
     read,
 };
@@ -38,7 +37,8 @@ fn read<'v>(value: &'v Value<'v>) -> SessionRecord<'v> {
         record_type: Cow::Borrowed(role),
         is_known: true,
         session: word(info, "sessionID"),
-        time: created(info),
+        time: time(info, "created"),
+        ended: time(info, "completed"),
         directory: at(info, &["path", "cwd"]).and_then(Value::as_str),
         ..SessionRecord::default()
     };
@@ -76,8 +76,8 @@ fn header<'v>(info: &'v Value<'v>) -> SessionRecord<'v> {
     }
 }
 
-fn created(info: &Value<'_>) -> Option<DateTime<Utc>> {
-    DateTime::from_timestamp_millis(at(info, &["time", "created"]).and_then(parse_milliseconds)?)
+fn time(info: &Value<'_>, name: &str) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp_millis(at(info, &["time", name]).and_then(parse_milliseconds)?)
 }
 
 fn failure<'v>(error: &'v Value<'v>) -> Cow<'v, str> {

@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::attributes::count;
-use super::dialect::{AgentDialect, RecordLayout, line_has};
-use super::record::{RecordedAnswer, SessionRecord};
+use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, count, line_has};
 use crate::artifact::attribute::parse_millionths;
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
@@ -16,6 +14,7 @@ pub(super) const PI: AgentDialect = AgentDialect {
     name: "pi",
     layout: RecordLayout::Lines,
     copies_sessions: false,
+    counts_tokens: true,
     recognizes: |head| {
         head.lines().next().is_some_and(|line| {
             line_has(line, &["type", "id", "timestamp", "cwd"]) && line.contains("\"session\"")
@@ -112,7 +111,12 @@ fn answered<'v>(
     let failed = ["error", "aborted"].contains(&reason.unwrap_or_default());
     let usage = |name: &str| at(message, &["usage", name]).and_then(count);
     SessionRecord {
-        answer: Some(RecordedAnswer { id: None, parts, finish_reason: reason, is_complete: true }),
+        answer: Some(RecordedAnswer {
+            id: word(message, "responseId"),
+            parts,
+            finish_reason: reason,
+            is_complete: true,
+        }),
         error: failed.then(|| word(message, "errorMessage").or(reason)).flatten().map(Cow::Borrowed),
         model: word(message, "model"),
         tokens: message.get("usage").map(|_| ["input", "output"].map(usage)),

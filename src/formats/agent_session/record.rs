@@ -1,69 +1,14 @@
 //! The records of agent sessions, what they state, and the chain of their digests.
 
-use std::borrow::Cow;
 use std::fmt;
 
-use chrono::{DateTime, Utc};
-
-use super::dialect::{AgentDialect, RecordLayout};
+use super::dialects;
+use super::form::{AgentDialect, RecordLayout};
 use crate::conversation::events;
-use crate::conversation::message::{ConversationMessage, MessagePart};
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
 use crate::json::canonical::c14n_v1;
 use crate::json::reader::{self, Defect, Limits, ReadError};
-
-/// What a record states, whatever the dialect.
-#[derive(Default)]
-pub(super) struct SessionRecord<'v> {
-    /// The type in the words of the dialect.
-    pub(super) record_type: Cow<'v, str>,
-    /// Whether the type is known. Records of other types are kept, and state nothing.
-    pub(super) is_known: bool,
-    /// Its id, and that of the record that it follows, in dialects whose records have ids.
-    pub(super) id: Option<&'v str>,
-    pub(super) parent: Option<&'v str>,
-    /// The session that it is of, and the agent of that session, if it is not the main one.
-    pub(super) session: Option<&'v str>,
-    pub(super) agent: Option<&'v str>,
-    /// The session whose agent started this one, and the one that it is a copy of up to some record.
-    pub(super) started_by: Option<&'v str>,
-    pub(super) forked_from: Option<&'v str>,
-    pub(super) time: Option<DateTime<Utc>>,
-    /// What the model was asked, or the results of tools.
-    pub(super) asked: Vec<ConversationMessage>,
-    pub(super) answer: Option<RecordedAnswer<'v>>,
-    /// Why a call of a model failed.
-    pub(super) error: Option<Cow<'v, str>>,
-    /// The model that answers from here on.
-    pub(super) model: Option<&'v str>,
-    /// Numbers of tokens in the request and in the answer of the last call.
-    pub(super) tokens: Option<[Option<u64>; 2]>,
-    /// The cost of the last call, in millionths of a US dollar.
-    pub(super) cost: Option<i64>,
-    /// The program, if the dialect does not say that, and its version.
-    pub(super) program: Option<&'v str>,
-    pub(super) version: Option<&'v str>,
-    /// The version of the format, if that is not known.
-    pub(super) unknown_version: Option<String>,
-    /// The number that it states for itself, by which it follows the record before it.
-    pub(super) number: Option<u64>,
-    pub(super) directory: Option<&'v str>,
-    pub(super) branch: Option<&'v str>,
-    pub(super) commit: Option<&'v str>,
-}
-
-/// A part of an answer of a model.
-#[derive(Default)]
-pub(super) struct RecordedAnswer<'v> {
-    /// The id that the records of one answer share. Records of answers without ids are of one answer if no other record is
-    /// between them.
-    pub(super) id: Option<&'v str>,
-    pub(super) parts: Vec<MessagePart>,
-    pub(super) finish_reason: Option<&'v str>,
-    /// Whether it is all of an answer, which no other record continues.
-    pub(super) is_complete: bool,
-}
 
 /// The location of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,7 +150,7 @@ pub(super) fn visit_admitted(
     visit: &mut dyn for<'u> FnMut(&'static AgentDialect, RecordUnit<'u>),
 ) -> Result<(), ReadError> {
     let text = reader::utf8(document, &Limits::most())?;
-    let Some(dialect) = AgentDialect::detect(text, &mut reader::MemberNames::new(text)) else {
+    let Some(dialect) = dialects::detect(text, &mut reader::MemberNames::new(text)) else {
         return Err(ReadError::at(&[], 0, Defect::Syntax, "this is not a session of a known program"));
     };
     let mut defect = None;

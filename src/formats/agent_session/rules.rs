@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::dialect::AgentDialect;
-use super::record::{RecordPlace, SessionRecord};
+use super::form::{AgentDialect, SessionRecord};
+use super::record::RecordPlace;
 use crate::conversation::message::MessagePart;
 use crate::json::reader::excerpt;
 use crate::validation::{Findings, RuleInfo, Severity};

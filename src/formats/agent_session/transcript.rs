@@ -4,8 +4,9 @@
 use std::borrow::Cow;
 
 use super::attributes::RECORD;
-use super::calls::RecordedCalls;
-use super::record::{RecordUnit, SessionRecord, visit_admitted};
+use super::calls::AgentCalls;
+use super::form::SessionRecord;
+use super::record::{RecordUnit, visit_admitted};
 use crate::artifact::{
     BodyContent, BodyRole, CallNames, EventVisitor, Field, Part, PartKind, Passage, PassageCollector,
     RunCall, RunCallResult, RunEvent, StepClass, StepVisitor, TranscriptStep, differ, same_place, words_of,
@@ -170,7 +171,7 @@ fn add_passages(parts: &[MessagePart], field: Field, index: usize, passages: &mu
 
 /// Calls `visit` with each call of a tool, for audits.
 pub(super) fn run_events(document: &[u8], visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
-    let mut calls = RecordedCalls::default();
+    let mut calls = AgentCalls::default();
     visit_admitted(document, &mut |dialect, unit| calls.add(unit.index, &mut (dialect.read)(unit.value)))?;
     calls.end();
     let results: Vec<(usize, &MessageToolResult)> = calls

@@ -93,20 +93,22 @@ const MAX_WINDOW_LOG: u32 = 27;
 const MIN_WINDOW_LOG: u32 = 10;
 
 /// Compresses a text of `size` bytes, which `write` supplies in parts, into one frame. The text is never in memory as a
-/// whole, and the frame grows as it is written.
+/// whole unless it is searched for repetitions `at_any_distance`, and the frame grows as it is written.
 ///
 /// # Errors
 /// Returns the error of `write`, or an error if the parts do not add up to `size` bytes.
 pub(super) fn compress_parts(
     size: u64,
+    at_any_distance: bool,
     write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
 ) -> io::Result<Vec<u8>> {
     let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?;
     encoder.set_pledged_src_size(Some(size))?;
     encoder.include_contentsize(true)?;
-    // Transcripts repeat their history, and images in it, at a greater distance than the usual window.
-    encoder.long_distance_matching(true)?;
-    encoder.window_log(MAX_WINDOW_LOG.min(size.max(1).ilog2() + 1).max(MIN_WINDOW_LOG))?;
+    if at_any_distance {
+        encoder.long_distance_matching(true)?;
+        encoder.window_log((size.max(1).ilog2() + 1).clamp(MIN_WINDOW_LOG, MAX_WINDOW_LOG))?;
+    }
     write(&mut encoder)?;
     encoder.finish()
 }

@@ -121,6 +121,11 @@ impl DeltaBaseFinder {
         }
     }
 
+    /// Records that a blob is not stored whole any more.
+    pub(super) fn shortened(&mut self, blob: i64) {
+        self.whole.remove(&blob);
+    }
+
     fn nearest(
         &mut self,
         connection: &Connection,
@@ -154,7 +159,9 @@ impl DeltaBaseFinder {
 
     /// Returns blobs that are stored whole and may contain a digest with this key, or are the bases of blobs that may.
     fn candidates(&mut self, connection: &Connection, key: u64) -> rusqlite::Result<Vec<i64>> {
-        let mut candidates: Vec<i64> = self.recent.get(&key).copied().into_iter().collect();
+        // What was stored whole in this transaction can have become the beginning of something longer.
+        let recent = self.recent.get(&key).map(|blob| base_of(connection, *blob)).transpose()?;
+        let mut candidates: Vec<i64> = recent.into_iter().collect();
         if self.without >= MAX_MISSES && !self.without.is_multiple_of(SAMPLE) {
             return Ok(candidates);
         }

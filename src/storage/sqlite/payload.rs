@@ -110,9 +110,13 @@ pub(super) enum PayloadBody {
 pub(super) fn prepare(admitted: Admitted, dictionaries: &Arc<Dictionaries>, bases: &RecentBases) -> Prepared {
     Prepared::new(admitted, &|admitted, digests| {
         let kind = admitted.kind().name();
+        let grows = admitted.kind().info().versions.is_some();
         let payload = |member: &Member| {
+            if grows && member.bytes().len() >= LONG_TRANSCRIPT {
+                return PreparedPayload::Whole(Payload::of_transcript(member.bytes()));
+            }
             if member.bytes().len() >= LARGE {
-                return PreparedPayload::Whole(Payload::of_large(member.bytes()));
+                return PreparedPayload::Whole(Payload::of_parts(member.bytes(), false));
             }
             let cut = digest_stripping::strip(member.bytes());
             let text = cut.as_ref().map_or(member.bytes(), |cut| &cut.text);
@@ -164,22 +168,26 @@ impl PreparedPayload {
     }
 }
 
-/// Size in bytes above which the stripped text of a file is never in memory as a whole, and what is repeated in it is found at
-/// any distance.
-const LARGE: usize = 4 << 20;
+/// Size in bytes above which the stripped text of a file is never in memory as a whole.
+const LARGE: usize = 32 << 20;
+
+/// Size in bytes above which what a document repeats is looked for at any distance, if it grows: transcripts repeat their
+/// history, and images in it. That takes as much memory as the document.
+const LONG_TRANSCRIPT: usize = 4 << 20;
 
 impl Payload {
-    /// Encodes `bytes` without a dictionary.
-    pub(super) fn without_dictionary(bytes: &[u8]) -> Self {
-        if bytes.len() >= LARGE {
-            Self::of_large(bytes)
+    /// Encodes the bytes of a document that grows, without a dictionary.
+    pub(super) fn of_transcript(bytes: &[u8]) -> Self {
+        if bytes.len() >= LONG_TRANSCRIPT {
+            Self::of_parts(bytes, true)
         } else {
             Self::new(bytes, digest_stripping::strip(bytes).as_ref(), None)
         }
     }
 
     /// Encodes `bytes` like [`Payload::new`] without a dictionary, and never has their stripped text in memory as a whole.
-    fn of_large(bytes: &[u8]) -> Self {
+    /// What they repeat can be looked for at any distance.
+    fn of_parts(bytes: &[u8], at_any_distance: bool) -> Self {
         let mut size = 0;
         let Ok(digests) = digest_stripping::strip_into::<Infallible>(bytes, &mut |part| {
             size += part.len() as u64;
@@ -187,9 +195,9 @@ impl Payload {
         });
         let digests = digests.unwrap_or_default();
         let frame = if digests.is_empty() {
-            compress::compress_parts(bytes.len() as u64, &mut |out| out.write_all(bytes))
+            compress::compress_parts(bytes.len() as u64, at_any_distance, &mut |out| out.write_all(bytes))
         } else {
-            compress::compress_parts(size, &mut |out| {
+            compress::compress_parts(size, at_any_distance, &mut |out| {
                 digest_stripping::strip_into(bytes, &mut |part| out.write_all(part)).map(drop)
             })
         };

@@ -171,6 +171,7 @@ mod tests {
             provider: "openai".to_owned(),
             endpoint: "chat".to_owned(),
             model: "m".to_owned(),
+            answer_id: None,
             prompt_hash: None,
             requested_at: None,
             duration_ms: None,

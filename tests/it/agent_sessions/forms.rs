@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// Returns a document with these lines.
-pub(super) fn lines(lines: &[String]) -> String {
+pub(crate) fn lines(lines: &[String]) -> String {
     lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
@@ -21,7 +21,7 @@ const RESULT: &str = "18 degrees";
 const ANSWER: &str = "It is 18 degrees in Paris.";
 
 /// Returns the lines of a transcript of Claude Code. An answer has a record for each of its blocks.
-pub(super) fn claude_code() -> Vec<String> {
+pub(crate) fn claude_code() -> Vec<String> {
     let record = |number: u32, record_type: &str, message: Value| {
         let parent = number.checked_sub(1).map(|before| format!("r{before}"));
         json!({"parentUuid": parent, "isSidechain": false, "sessionId": "session-1", "version": "2.1.0", "cwd": "/work",
@@ -48,7 +48,7 @@ pub(super) fn claude_code() -> Vec<String> {
 }
 
 /// Returns the lines of a rollout of Codex, which states the number of tokens twice.
-pub(super) fn codex() -> Vec<String> {
+pub(crate) fn codex() -> Vec<String> {
     let record = |second: u32, record_type: &str, payload: Value| json!({"timestamp": time(second), "type": record_type, "payload": payload});
     let item = |second: u32, item: Value| record(second, "response_item", item);
     let tokens = |second: u32, input: u32, output: u32| {
@@ -167,12 +167,22 @@ fn atif() -> Value {
                 "observation": {"results": [{"source_call_id": "c1", "content": RESULT}]},
                 "metrics": {"prompt_tokens": 10, "completion_tokens": 5}},
             {"step_id": 3, "timestamp": time(4), "source": "agent", "message": ANSWER,
-                "metrics": {"prompt_tokens": 20, "completion_tokens": 11}},
+                "metrics": {"prompt_tokens": 20, "completion_tokens": 11, "cost_usd": 0.25}},
         ], "final_metrics": {"total_prompt_tokens": 30}})
 }
 
+/// Returns a session of Claude Code in which a tool fails that is called with a file.
+pub(crate) fn failing() -> String {
+    let failed = r#""type":"tool_result","is_error":true"#;
+    let changed = |line: &String| {
+        let line = line.replace(r#""input":{"city":"Paris"}"#, r#""input":{"file_path":"/work/paris.txt"}"#);
+        line.replace(r#""type":"tool_result""#, failed).replace("session-1", "session-7")
+    };
+    lines(&claude_code().iter().map(changed).collect::<Vec<_>>())
+}
+
 /// Returns a document of each program, with the name of its file.
-pub(super) fn documents() -> Vec<(&'static str, String)> {
+pub(crate) fn documents() -> Vec<(&'static str, String)> {
     let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap();
     vec![
         ("claude-code.jsonl", lines(&claude_code())),

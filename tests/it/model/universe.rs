@@ -11,6 +11,7 @@ use runvault::digest::{CaptureHash, CoreHash, Digest};
 use runvault::formats;
 use serde_json::{Value, json};
 
+use crate::agent_sessions::forms;
 use crate::packs;
 use crate::sandbox::{repository, run_pack, sealed, session};
 use crate::signatures::sign;
@@ -135,6 +136,7 @@ fn inputs() -> Vec<Input> {
     let mut inputs = sessions();
     inputs.extend(runs());
     inputs.extend(other_traces());
+    inputs.extend(agent_sessions());
     inputs.extend(contracts());
     inputs.extend(packs());
     inputs.extend(attachments());
@@ -200,6 +202,20 @@ fn runs() -> Vec<Input> {
         inputs.push(if has_key { input.with_key() } else { input });
     }
     inputs
+}
+
+/// A session that grows, one that forks from it, and that of an agent that it starts.
+fn agent_sessions() -> Vec<Input> {
+    let lines = forms::claude_code();
+    let rewritten: Vec<String> = lines.iter().map(|line| line.replace("18 degrees", "9 degrees")).collect();
+    let started: Vec<String> = lines
+        .iter()
+        .map(|line| line.replace("\"isSidechain\":false", "\"isSidechain\":true,\"agentId\":\"a1\""))
+        .collect();
+    [&lines[..2], &lines[..4], &lines, &rewritten, &started]
+        .into_iter()
+        .map(|lines| Input::document("agent_session", forms::lines(lines)))
+        .collect()
 }
 
 /// Traces that extend each other, and one that is another history of the same run.

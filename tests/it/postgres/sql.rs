@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::Database;
+use crate::agent_sessions::forms;
 use crate::sandbox::{Ran, repository};
 
 /// How long it may take on a busy machine until a query begins or ends.
@@ -21,6 +22,10 @@ fn with_everything() -> Option<Database> {
     let database = Database::new()?;
     for (directory, status) in [("examples", 0), ("tests/corpus", 1)] {
         database.run_on_file(["add".as_ref(), repository(directory).as_os_str()]).expect(status);
+    }
+    for (name, document) in forms::documents() {
+        let file = database.sandbox.write(name, document);
+        database.run_on_file(["add".as_ref(), file.as_os_str()]).expect(0);
     }
     database.copy_file();
     for arguments in [

@@ -251,6 +251,10 @@ class Operations(ABC):
     def run(self, name: Literal['view'], request: t.ViewRequest) -> t.ViewAnswer:
         """Read an artifact as a transcript."""
 
+    @overload
+    def run(self, name: Literal['wire-audit'], request: t.WireAuditRequest) -> t.WireAuditAnswer:
+        """Compare the session of an agent with the recorded calls of models."""
+
     def run(self, name: str, request: Any) -> Any:
         """Runs the operation of a name. `docs/api.json` describes all of them."""
         return json.loads(self._run(name, json.dumps(request)))

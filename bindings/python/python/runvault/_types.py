@@ -66,12 +66,14 @@ class AnswersAnswer(TypedDict):
     read: int
     """Number of artifacts that were read."""
     unanimous: int
-    """Number of prompts with several answers that are all the same. They are listed only if one was requested."""
+    """Number of prompts with several answers that are all the same. They are listed only on request, or if one was requested."""
 
 
 class AnswersRequest(TypedDict):
     """A request for the answers to a prompt, or for the prompts of a set of artifacts that were answered differently."""
 
+    artifacts: NotRequired[list[CoreHash]]
+    """The only artifacts that can match; any if empty."""
     filter: NotRequired[ArtifactFilter]
     """The artifacts whose answers are compared."""
     limit: NotRequired[int | None]
@@ -80,6 +82,8 @@ class AnswersRequest(TypedDict):
     """Maximum number of characters of each text; unlimited if there is none."""
     prompt: NotRequired[Digest | None]
     """The prompt; every prompt with different answers if there is none."""
+    repeated: NotRequired[bool]
+    """Whether every prompt with several answers is returned, also if they are all the same: the last texts of requests, and requests as a whole."""
 
 
 class ArtifactDetails(TypedDict):
@@ -601,6 +605,8 @@ class Conversation(TypedDict):
 class ConversationCall(TypedDict):
     """A call of a model in a conversation."""
 
+    answer_id: NotRequired[str | None]
+    """The id of the answer, if the API or the program that records it has one."""
     answers: list[ConversationMessage]
     """The answers: one, or several if several were asked for."""
     duration_ms: NotRequired[int | None]
@@ -841,7 +847,7 @@ class DigestsRequest(TypedDict):
 
 
 class DistinctAnswer(TypedDict):
-    """An answer, with every time at which it was given."""
+    """An answer, with every time at which it was given. What several recordings of one run state was given once."""
 
     count: int
     """Number of times that it was given."""
@@ -971,7 +977,7 @@ class FacetsAnswer(TypedDict):
 
 
 class FacetsRequest(TypedDict):
-    """A request for the number of runs that match a filter, and for the most frequent values of some attributes and of labels among them. Recordings that have the same run id, or refer to it, are one run."""
+    """A request for the number of runs that match a filter, and for the most frequent values of some attributes and of labels among them. The recordings of a row of a list are one run."""
 
     attributes: NotRequired[list[str]]
     """The names of the attributes whose values are counted."""
@@ -2956,7 +2962,7 @@ class RunAudit(TypedDict):
 
 
 class RunCounts(TypedDict):
-    """The number of runs that match a filter. Recordings that have the same name, or refer to others by it, are one run."""
+    """The number of runs that match a filter."""
 
     attributes: list[RunValueCount]
     """The most frequent values of the requested attributes: by name, each with the most runs first. A run with several values counts for each."""
@@ -3018,6 +3024,8 @@ class RunGroupingAttribute(TypedDict):
 class RunStatsAnswer(TypedDict):
     """Statistics of runs by what they state."""
 
+    days: NotRequired[list[RunGroup]]
+    """The days in their order, if they were requested too."""
     groups: list[RunGroup]
     """The runs with each value: days in their order, other values by the number of runs, most first, and by value."""
     total: RunTotals
@@ -3035,6 +3043,8 @@ class RunStatsRequest(TypedDict):
     """What the runs must match. If it names no kinds, it is of all that record what an agent or a model did."""
     prices: NotRequired[list[ModelPrice]]
     """The prices by which the costs of runs that state none are computed."""
+    with_days: NotRequired[bool]
+    """Whether to count the runs of each day too."""
 
 
 class RunTotals(TypedDict):
@@ -3418,6 +3428,8 @@ class UnfinishedRunsRequest(TypedDict):
 
     directory: NotRequired[str | None]
     """The directory with their calls; the one beside the vault if none is given."""
+    filter: NotRequired[ArtifactFilter]
+    """What the runs must match. Their kinds are those that calls are stored as, their time of creation is that at which they began, and they have labels; nothing else is known of them, so that other conditions and times select none."""
 
 
 class UnpinRequest(TypedDict):
@@ -3538,6 +3550,8 @@ class ViewAnswer(TypedDict):
     """The capture that was read."""
     conversation: NotRequired[Conversation | None]
     """The conversation, if one was requested and the artifact has the bodies of its calls. The numbers of steps above are those of calls then, and its texts are complete."""
+    core_checked: NotRequired[bool]
+    """Whether the core hash of the artifact was computed from the bytes that were read, and is this one."""
     failed: int
     """Number of steps of the artifact that record a failure."""
     labels: NotRequired[dict[str, str]]
@@ -3585,6 +3599,7 @@ ViewRequest = TypedDict(
     {
         'artifact': "CoreHash",
         'capture': "NotRequired[CaptureHash | None]",
+        'check_core': "NotRequired[bool]",
         'conversation': "NotRequired[bool]",
         'from': "NotRequired[int]",
         'limit': "NotRequired[int | None]",
@@ -3630,6 +3645,43 @@ class Violation(TypedDict):
     """The id of the rule."""
     severity: Severity
     """Whether it rejects the artifact."""
+
+
+class WireAuditAnswer(TypedDict):
+    """What a session and recorded calls have in common, and where they contradict each other."""
+
+    contradictions: list[WireContradiction]
+    """The contradictions, in the order of the calls of the session, with those of calls that only the run has at the end."""
+    matched: int
+    """Number of calls that are in both."""
+    run: NotRequired[CoreHash | None]
+    """The run; `None` if none in the vault has an answer of the session. Then nothing was compared."""
+    run_calls: int
+    """Number of calls in the run."""
+    session_calls: int
+    """Number of calls in the session, and in the run."""
+
+
+class WireAuditRequest(TypedDict):
+    """A request for the contradictions between the session of an agent and recorded calls."""
+
+    run: NotRequired[CoreHash | None]
+    """The run with the recorded calls. Without it, that run is taken which has the most answers of the session."""
+    session: CoreHash
+    """The agent session."""
+
+
+class WireContradiction(TypedDict):
+    """A contradiction."""
+
+    kind: WireContradictionKind
+    """What differs."""
+    message: str
+    """What each of the two says."""
+    run_step: NotRequired[int | None]
+    """The number of the step with the request in the run, from 0."""
+    session_step: NotRequired[int | None]
+    """The number of the record with the call in the session, from 0."""
 
 
 # A match of a condition.
@@ -3834,3 +3886,7 @@ Verdict: TypeAlias = Literal['pending', 'inconclusive', 'verified', 'failed']
 
 # A selection of steps.
 ViewFilter: TypeAlias = Literal['tools', 'errors']
+
+
+# What a session and a recorded call say differently.
+WireContradictionKind: TypeAlias = Literal['answer', 'tokens', 'message', 'tool-result', 'only-in-session', 'only-in-run']

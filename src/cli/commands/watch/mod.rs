@@ -76,7 +76,7 @@ pub(crate) struct Args {
     recorded: RecordedArgs,
 
     /// Store artifacts that were removed before; the journal records that
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     allow_removed: bool,
 
     /// Require this kind instead of recognizing it by content

@@ -29,10 +29,10 @@ pub(in crate::storage) const UNREFERENCED: &str = "SELECT b.id, b.digest FROM bl
      ORDER BY b.digest";
 
 /// Condition for payloads with digests that their encoding does not use. The numbers are those of `sqlite::payload`.
-pub(in crate::storage) const SURPLUS_DIGESTS: &str = "(encoding IN (0, 1) AND digests IS NOT NULL)";
+pub(in crate::storage) const SURPLUS_DIGESTS: &str = "(encoding IN (0, 1, 4) AND digests IS NOT NULL)";
 
 /// Condition for payloads with a dictionary that their encoding does not use.
-pub(in crate::storage) const SURPLUS_DICTIONARY: &str = "(encoding IN (0, 3) AND dictionary IS NOT NULL)";
+pub(in crate::storage) const SURPLUS_DICTIONARY: &str = "(encoding IN (0, 3, 4) AND dictionary IS NOT NULL)";
 
 impl FileInspection<'_> {
     /// Checks SQLite's own structures, the schema and the search index.
@@ -207,7 +207,7 @@ fn questions() -> Vec<Question> {
             Blob,
             "payload: its delta base is not stored whole or not recorded",
             "SELECT b.digest FROM payload p JOIN blob b ON b.id = p.blob LEFT JOIN payload w ON w.blob = p.base
-              WHERE (p.encoding = 3) <> (p.base IS NOT NULL) OR w.encoding = 3
+              WHERE (p.encoding IN (3, 4)) <> (p.base IS NOT NULL) OR w.encoding IN (3, 4)
                  OR (p.base IS NOT NULL AND w.blob IS NULL)
               ORDER BY b.digest",
         ),

@@ -71,17 +71,18 @@ impl SqliteWriter<'_> {
                 (payload, payload.digests.as_slice().into())
             }
             _ => {
-                own = Payload::without_dictionary(member.bytes());
+                own = Payload::of_transcript(member.bytes());
                 (&own, own.digests.clone().into())
             }
         };
         self.insert_whole(id, kind, member, payload)?;
-        let payloads = PayloadReader { connection: self.connection, readers: &self.bases.readers };
         let size: usize = self
             .connection
             .prepare_cached("SELECT size FROM blob WHERE id = ?1")?
             .query_row([shorter], |row| row.get(0))?;
         let beginning = member.bytes().get(..size).unwrap_or_default();
+        self.bases.shortened(shorter);
+        let payloads = PayloadReader { connection: self.connection, readers: &self.bases.readers };
         // What cannot be read stays as it is, and is reported by those who read it.
         let _ =
             payloads.store_prefix(shorter, id, PrefixLengths::new(beginning, !payload.digests.is_empty()));
