@@ -57,7 +57,7 @@ fn run(number: usize, steps: usize, changed: usize) -> Vec<u8> {
             step
         })
         .collect();
-    pack(number, steps, json!({}))
+    pack(number, steps, &json!({}))
 }
 
 /// A run of a gateway with this number of calls, each of about 1.2 KB and of a conversation of its own.
@@ -79,11 +79,11 @@ fn recorded_run(number: usize, calls: usize) -> Vec<u8> {
             "output": {"status_code": 200, "content_type": "application/json", "content": answer.to_string()}});
         [request, response]
     });
-    pack(number, steps.collect(), json!({"profile": 2}))
+    pack(number, steps.collect(), &json!({"profile": 2}))
 }
 
 /// A run pack with these steps. `gateway` states how a gateway recorded them.
-fn pack(number: usize, mut steps: Vec<Value>, gateway: Value) -> Vec<u8> {
+fn pack(number: usize, mut steps: Vec<Value>, gateway: &Value) -> Vec<u8> {
     for (index, step) in steps.iter_mut().enumerate() {
         step["id"] = format!("step-{index}").into();
         step["hash"] = hash(step, &["type", "input", "output", "metadata"], VolatilePolicy::Omit).into();

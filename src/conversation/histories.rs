@@ -92,7 +92,9 @@ mod tests {
 
     fn history(keys: &[i64]) -> MessageHistory {
         let mut history = MessageHistory::default();
-        keys.iter().for_each(|key| history.push(*key));
+        for key in keys {
+            history.push(*key);
+        }
         history
     }
 

@@ -5,22 +5,19 @@ pub(crate) mod forms;
 use std::io::Write as _;
 
 use proptest::prelude::*;
+use runvault::digest::Digest;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::sandbox::{Ran, Sandbox, run_pack};
 use forms::{claude_code, codex, documents, lines};
 
-fn sha256(bytes: &[u8]) -> Vec<u8> {
-    Sha256::digest(bytes).to_vec()
-}
-
 /// Computes the core hash of a document with a record per line as `docs/formats.md` defines it.
 fn core(dialect: &str, lines: &[String]) -> String {
-    let head = lines
-        .iter()
-        .fold(sha256(dialect.as_bytes()), |head, line| sha256(&[head, sha256(line.as_bytes())].concat()));
-    format!("sha256:{}", head.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    let head = lines.iter().fold(Digest::from_content(dialect.as_bytes()), |head, line| {
+        let record = Digest::from_content(line.as_bytes());
+        Digest::from_content(&[*head.as_bytes(), *record.as_bytes()].concat())
+    });
+    head.to_string()
 }
 
 /// Adds a document, and returns its line.
@@ -337,6 +334,6 @@ proptest! {
         let members = [runvault::artifact::MemberBytes { name: "session.jsonl", bytes: bytes.as_bytes() }];
         let mut preimage = Vec::new();
         kind.write_core(&members, &mut preimage).unwrap();
-        prop_assert_eq!(runvault::digest::Digest::from_content(&preimage), admitted.core().0);
+        prop_assert_eq!(Digest::from_content(&preimage), admitted.core().0);
     }
 }

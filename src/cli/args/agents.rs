@@ -18,7 +18,7 @@ use crate::cli::output::exit::CommandError;
 #[derive(Args)]
 pub(crate) struct AgentArgs {
     /// Add the sessions that Claude Code, Codex, Gemini CLI and Pi keep of this user, and no other kinds; their
-    /// environment variables, such as CODEX_HOME, say where
+    /// environment variables say where
     #[arg(long, conflicts_with = "kind")]
     agents: bool,
 }

@@ -106,7 +106,7 @@ impl Args {
             None => self.columns.clone(),
         };
         let request = self.request(&vault, &columns)?;
-        let answer = if self.gone { self.gone(&vault, &request)? } else { vault.run(&request)? };
+        let answer = if self.gone { gone(&vault, &request)? } else { vault.run(&request)? };
         let unfinished = self.unfinished(args, &vault, &request.filter)?;
         let is_empty = answer.rows.is_empty() && unfinished.is_empty();
         self.write(&answer, &unfinished, columns)?;
@@ -129,23 +129,6 @@ impl Args {
         // Without the directory of a user, there is none with runs of a database.
         let directory = args.recordings().ok();
         Ok(vault.run(&UnfinishedRunsRequest { directory, filter: filter.clone() })?.runs)
-    }
-
-    /// Returns the rows whose files are gone.
-    fn gone(&self, vault: &Vault, request: &ListRequest) -> Result<ListAnswer, CommandError> {
-        let mut details = request.details.clone();
-        details.push(Detail::Captures);
-        let all = ListRequest { limit: None, details, ..request.clone() };
-        let files = SessionFiles::list();
-        let mut rows = vault.run(&all)?.rows;
-        rows.retain(|row| {
-            let captures = row.members.iter().filter_map(|member| member.details.captures.as_ref()).flatten();
-            let mut sources =
-                captures.filter_map(|capture| Some((capture.source_path.as_deref()?, capture))).peekable();
-            sources.peek().is_some() && !sources.any(|(path, capture)| files.has(path, capture))
-        });
-        rows.truncate(request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX));
-        Ok(ListAnswer { rows, next: None })
     }
 
     /// Prints statistics of the runs in place of the runs.
@@ -239,6 +222,23 @@ impl Args {
         table.write(&mut out)?;
         Ok(out.flush()?)
     }
+}
+
+/// Returns the rows whose files are gone.
+fn gone(vault: &Vault, request: &ListRequest) -> Result<ListAnswer, CommandError> {
+    let mut details = request.details.clone();
+    details.push(Detail::Captures);
+    let all = ListRequest { limit: None, details, ..request.clone() };
+    let files = SessionFiles::list();
+    let mut rows = vault.run(&all)?.rows;
+    rows.retain(|row| {
+        let captures = row.members.iter().filter_map(|member| member.details.captures.as_ref()).flatten();
+        let mut sources =
+            captures.filter_map(|capture| Some((capture.source_path.as_deref()?, capture))).peekable();
+        sources.peek().is_some() && !sources.any(|(path, capture)| files.has(path, capture))
+    });
+    rows.truncate(request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX));
+    Ok(ListAnswer { rows, next: None })
 }
 
 /// Returns the cell of a column for a run that is not finished. Its state is in place of a hash.

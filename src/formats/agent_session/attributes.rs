@@ -140,7 +140,9 @@ fn rows(members: &[MemberBytes<'_>]) -> Result<Vec<TableRow>, ReadError> {
 pub(super) struct SessionSummary {
     program: Option<String>,
     session: Option<String>,
-    agents: Option<Option<String>>,
+    /// The agent of the records, and whether there are also records of the main one, or of another.
+    agent: Option<String>,
+    has_others: bool,
     started_by: Option<String>,
     /// Other sessions that records state.
     others: BTreeSet<String>,
@@ -169,12 +171,11 @@ impl SessionSummary {
             self.others.extend(copied);
         }
         if record.id.is_some() {
-            let agent = record.agent.map(str::to_owned);
             // A transcript that is not of one agent alone is that of the session.
-            self.agents = Some(match self.agents.take() {
-                None => agent,
-                Some(known) => known.filter(|known| agent.as_ref() == Some(known)),
-            });
+            match record.agent {
+                Some(agent) => self.has_others |= self.agent.get_or_insert_with(|| agent.to_owned()) != agent,
+                None => self.has_others = true,
+            }
         }
         self.others.extend(record.forked_from.map(str::to_owned));
         if let Some(starter) = record.started_by {
@@ -219,15 +220,12 @@ impl SessionSummary {
     fn name(self, draft: &mut Draft) {
         let Some(session) = self.session else { return };
         let run = |id: &str| NameHandle::new("run", id);
-        match self.agents.flatten() {
-            Some(agent) => {
-                draft.attribute(AttributeInfo::RUN_ID.name, format!("{session}/{agent}"));
-                draft.refers_to.push((STARTER, run(&session)));
-            }
-            None => {
-                draft.attribute(AttributeInfo::RUN_ID.name, session.as_str());
-                draft.identified_by.push(run(&session));
-            }
+        if let Some(agent) = self.agent.filter(|_| !self.has_others) {
+            draft.attribute(AttributeInfo::RUN_ID.name, format!("{session}/{agent}"));
+            draft.refers_to.push((STARTER, run(&session)));
+        } else {
+            draft.attribute(AttributeInfo::RUN_ID.name, session.as_str());
+            draft.identified_by.push(run(&session));
         }
         draft.refers_to.extend(self.started_by.map(|starter| (STARTER, run(&starter))));
         let others = self.others.iter().filter(|other| **other != session);

@@ -252,7 +252,7 @@ fn is_of_results(request: &PendingRequest) -> bool {
 /// Returns the digest of the last text of a user.
 fn prompt_of(asked: &[ConversationMessage]) -> Option<Digest> {
     let users = asked.iter().filter(|message| message.role == MessageRole::User);
-    let text = users.flat_map(|message| &message.parts).filter_map(MessagePart::as_text).last()?;
+    let text = users.flat_map(|message| &message.parts).filter_map(MessagePart::as_text).next_back()?;
     Some(Digest::from_content(text.as_bytes()))
 }
 

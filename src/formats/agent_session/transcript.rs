@@ -118,7 +118,7 @@ static RECORD_PART: PartKind = PartKind {
     describe: |_, _, names| differ(names),
 };
 
-pub(super) fn parts<'d>(document: &'d [u8]) -> Result<Vec<Part<'d>>, ReadError> {
+pub(super) fn parts(document: &[u8]) -> Result<Vec<Part<'_>>, ReadError> {
     let mut parts = Vec::new();
     visit_admitted(document, &mut |dialect, unit| {
         let record = (dialect.read)(unit.value);

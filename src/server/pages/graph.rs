@@ -138,9 +138,7 @@ fn node_at(end: &LinkEnd, names: &ArtifactNames, (x, y): (i64, i64), is_root: bo
             text.faint x=(x + 10) y=(y + 53) { (drawn_line(third)) }
         }
     };
-    // People who speak to their browser say what they see.
-    let label = texts.join(" ");
-    parts::linked_drawing(core_hash.map(address::artifact).as_deref(), label.trim_end(), &drawn)
+    parts::linked_drawing(core_hash.map(address::artifact).as_deref(), None, &drawn)
 }
 
 /// Returns the first and the last characters of an id that is too long for a node: ids often begin alike.

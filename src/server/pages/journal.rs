@@ -208,5 +208,5 @@ fn record(at: usize, step: &ViewStep, hash: &str) -> Markup {
             text.hash x=(x) y=(y + RADIUS + 14) text-anchor="middle" { (hash) }
         }
     };
-    parts::linked_drawing(Some(&format!("#step-{}", step.index)), &label, &drawn)
+    parts::linked_drawing(Some(&format!("#step-{}", step.index)), Some(&label), &drawn)
 }

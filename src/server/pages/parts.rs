@@ -296,7 +296,7 @@ pub(super) fn bar_chart(title: &str, bars: &[Bar]) -> Markup {
     html! {
         svg.bars viewBox=(format!("0 0 {width} {HEIGHT}")) preserveAspectRatio="none" role="group" aria-label=(title) {
             @for (index, bar) in bars.iter().enumerate() {
-                (linked_drawing(bar.address.as_deref(), &bar.label, &bar_at(index as u64 * BAR, bar, most)))
+                (linked_drawing(bar.address.as_deref(), Some(&bar.label), &bar_at(index as u64 * BAR, bar, most)))
             }
         }
     }
@@ -320,11 +320,11 @@ fn bar_at(x: u64, bar: &Bar, most: u64) -> Markup {
 }
 
 /// Returns `drawing` as a link, if there is an address. What it leads to can also be reached without the drawing, so it is
-/// no stop of the Tab key. `label` is untrusted text.
-pub(super) fn linked_drawing(address: Option<&str>, label: &str, drawing: &Markup) -> Markup {
+/// no stop of the Tab key. A drawing without text has a `label`, which is untrusted text.
+pub(super) fn linked_drawing(address: Option<&str>, label: Option<&str>, drawing: &Markup) -> Markup {
     html! {
         @match address {
-            Some(address) => a href=(address) tabindex="-1" aria-label=(brief(label)) { (drawing) },
+            Some(address) => a href=(address) tabindex="-1" aria-label=[label.map(brief)] { (drawing) },
             None => (drawing),
         }
     }

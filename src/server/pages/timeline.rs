@@ -133,5 +133,5 @@ fn bar(item: &TimelineItem, span: &BarSpan, row: usize) -> Markup {
     let drawn = html! {
         rect class=(class) x=(span.x) y=(y) width=(span.width) height=(BAR) { title { (label) } }
     };
-    parts::linked_drawing(Some(&item.address), &label, &drawn)
+    parts::linked_drawing(Some(&item.address), Some(&label), &drawn)
 }
