@@ -87,7 +87,7 @@ fn read_raw<R: Read + Seek>(
     (raw, read.err())
 }
 
-/// Returns what a [compressed](is_compressed) file contains: at most `limit` bytes.
+/// Returns what a [compressed](super::is_compressed) file contains: at most `limit` bytes.
 ///
 /// # Errors
 /// Returns an error if it cannot be read to its end, or contains more.
