@@ -169,8 +169,6 @@ impl AgentCalls {
         mut answer: RecordedAnswer<'_>,
         (began, ended): (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
     ) -> usize {
-        answer.parts.retain(|part| self.is_new(part));
-
         let continued = match answer.id {
             Some(id) => self.by_answer.get(id).copied(),
             None => before.filter(|call| {
@@ -183,11 +181,18 @@ impl AgentCalls {
         if let Some(id) = answer.id {
             self.by_answer.insert(id.to_owned(), index);
         }
-        if let Some(call) = self.calls.get_mut(index) {
-            // A complete answer that comes a second time has more than the first time.
-            if answer.is_complete {
-                call.parts.clear();
+        // A complete answer that comes a second time has more than the first time.
+        if answer.is_complete
+            && let Some(call) = self.calls.get_mut(index)
+        {
+            for part in std::mem::take(&mut call.parts) {
+                if let MessagePart::ToolResult(MessageToolResult { id: Some(id), .. }) = part {
+                    self.results.remove(&id);
+                }
             }
+        }
+        answer.parts.retain(|part| self.is_new(part));
+        if let Some(call) = self.calls.get_mut(index) {
             call.parts.extend(answer.parts);
             call.answered_at = ended.or(call.answered_at);
             call.id = answer.id.map(str::to_owned).or(call.id.take());

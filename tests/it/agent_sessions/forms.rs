@@ -113,7 +113,15 @@ fn gemini_lines() -> Vec<String> {
     let [asked, called, answered] = gemini_messages().try_into().unwrap();
     let mut begun = called.clone();
     begun.as_object_mut().unwrap().remove("toolCalls");
-    texts(&[gemini_header(), asked, begun, called, json!({"$set": {"lastUpdated": time(3)}}), answered])
+    texts(&[
+        gemini_header(),
+        asked,
+        begun,
+        called.clone(),
+        called,
+        json!({"$set": {"lastUpdated": time(3)}}),
+        answered,
+    ])
 }
 
 fn opencode() -> Value {
