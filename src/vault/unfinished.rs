@@ -255,7 +255,6 @@ fn conversation(mut calls: Vec<StoredCall>) -> Conversation {
             CallOutcome::Failed { reason, .. } => Some(reason.as_str()),
         };
         let head = CallHead {
-            answer_id: None,
             step: call.number,
             provider: &call.provider,
             endpoint: &call.endpoint,
@@ -264,6 +263,7 @@ fn conversation(mut calls: Vec<StoredCall>) -> Conversation {
             requested_at: call.requested_at.map(Timestamp),
             duration_ms: call.latency_ms,
             error,
+            ..CallHead::default()
         };
         reader.add(&CallBodies { head, request, answer: call.answer() });
     }

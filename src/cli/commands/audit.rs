@@ -88,9 +88,7 @@ impl Args {
         }
         Ok(if tally.is_clean { Status::Done } else { Status::No })
     }
-}
 
-impl Args {
     /// Compares a session with recorded calls.
     fn compare_with_wire(&self, vault: &Vault) -> Result<Status, CommandError> {
         let mut named = self.wire.iter().map(|name| Ok::<_, CommandError>(name.locate(vault)?.artifact.core));

@@ -52,7 +52,7 @@ pub(super) const ATTRIBUTES: [AttributeInfo; 24] = [
 ];
 
 /// A session extends another one whose records are the first ones of its own.
-const EXTENDS: Relation = Relation { name: "extends", dangles: false };
+pub(super) const EXTENDS: Relation = Relation { name: "extends", dangles: false };
 
 /// The digest of the records up to one of them.
 pub(super) const RECORD: Role =

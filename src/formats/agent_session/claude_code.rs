@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, line_has, usage};
+use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, has_all, usage};
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{ConversationMessage, MessagePart};
 use crate::conversation::providers::{anthropic_part, parts, said_message};
@@ -17,9 +17,10 @@ pub(super) const CLAUDE_CODE: AgentDialect = AgentDialect {
     copies_sessions: false,
     counts_tokens: false,
     recognizes: |head| {
-        head.lines().any(|line| {
-            ["uuid", "leafUuid"].iter().any(|name| line_has(line, &["type", name]))
-                || line_has(line, &["type", "messageId", "snapshot"])
+        head.any_line(|names| {
+            names.has("type")
+                && (["uuid", "leafUuid"].iter().any(|name| names.has(name))
+                    || has_all(names, &["messageId", "snapshot"]))
         })
     },
     read,

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, count, line_has, usage};
+use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, count, has_all, usage};
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole};
 use crate::conversation::providers::responses_item;
@@ -18,9 +18,10 @@ pub(super) const CODEX: AgentDialect = AgentDialect {
     copies_sessions: true,
     counts_tokens: false,
     recognizes: |head| {
-        let Some(first) = head.lines().next() else { return false };
-        line_has(first, &["timestamp", "type", "payload"]) && first.contains("\"session_meta\"")
-            || line_has(first, &["id", "timestamp", "instructions"]) && !line_has(first, &["type"])
+        head.first_line(|line, names| {
+            has_all(names, &["timestamp", "type", "payload"]) && line.contains("\"session_meta\"")
+                || has_all(names, &["id", "timestamp", "instructions"]) && !names.has("type")
+        })
     },
     read,
 };

@@ -16,12 +16,12 @@ static DIALECTS: [AgentDialect; 7] = [
 ];
 
 /// Returns whether the sessions of a dialect state numbers of tokens as the API of the model does.
-pub(super) fn states_tokens_of_api(name: &str) -> bool {
+pub(crate) fn states_tokens_of_api(name: &str) -> bool {
     DIALECTS.iter().any(|dialect| dialect.name == name && !dialect.counts_tokens)
 }
 
 /// Returns the dialect of a document. `root` has the names of the members of its first object.
-pub(super) fn detect<'t>(text: &'t str, root: &mut MemberNames<'t>) -> Option<&'static AgentDialect> {
-    let mut head = DocumentHead { text, root };
+pub(super) fn detect(text: &str, root: &mut MemberNames<'_>) -> Option<&'static AgentDialect> {
+    let mut head = DocumentHead::new(text, root);
     DIALECTS.iter().find(|dialect| (dialect.recognizes)(&mut head))
 }

@@ -21,7 +21,7 @@ pub(super) struct AgentDialect {
     /// Whether tokens are counted by rules of the program, and not as the API of the model states them.
     pub(super) counts_tokens: bool,
     /// Returns whether a document is intended to be of the dialect.
-    pub(super) recognizes: fn(&mut DocumentHead<'_, '_>) -> bool,
+    pub(super) recognizes: fn(&mut DocumentHead<'_, '_, '_>) -> bool,
     /// Returns what a record states.
     pub(super) read: for<'v> fn(&'v Value<'v>) -> SessionRecord<'v>,
 }
@@ -118,28 +118,52 @@ pub(super) struct RecordedAnswer<'v> {
 /// Number of lines that are examined to recognize a dialect.
 const HEAD_LINES: usize = 32;
 
-/// The beginning of a document.
-pub(super) struct DocumentHead<'h, 't> {
+/// The beginning of a document. The names of the members of an object are read at most once, because a line can be all of a
+/// large document.
+pub(super) struct DocumentHead<'h, 't, 'n> {
     pub(super) text: &'t str,
     /// The names of the members of the first object.
-    pub(super) root: &'h mut MemberNames<'t>,
+    root: &'h mut MemberNames<'n>,
+    /// The first lines with objects, with the names of their members unless that is the first object of the document.
+    lines: Vec<(&'t str, Option<MemberNames<'t>>)>,
 }
 
-impl<'t> DocumentHead<'_, 't> {
+impl<'h, 't, 'n> DocumentHead<'h, 't, 'n> {
+    /// Creates the beginning of a document whose first object has members with these names.
+    pub(super) fn new(text: &'t str, root: &'h mut MemberNames<'n>) -> Self {
+        let lines = text.lines().filter(|line| line.starts_with('{')).take(HEAD_LINES);
+        let is_root =
+            |line: &str| text.starts_with('{') && text.as_ptr() == line.as_ptr() && line.ends_with('}');
+        let lines = lines.map(|line| (line, (!is_root(line)).then(|| MemberNames::new(line)))).collect();
+        Self { text, root, lines }
+    }
+
     /// Returns whether the first object has members with all these names.
     pub(super) fn has(&mut self, names: &[&str]) -> bool {
-        names.iter().all(|name| self.root.has(name))
+        has_all(self.root, names)
     }
 
-    /// Returns the first lines with objects.
-    pub(super) fn lines(&self) -> impl Iterator<Item = &'t str> {
-        self.text.lines().filter(|line| line.starts_with('{')).take(HEAD_LINES)
+    /// Returns whether the first line with an object is one, by its text and the names of its members.
+    pub(super) fn first_line(&mut self, is_one: impl FnOnce(&str, &mut MemberNames<'_>) -> bool) -> bool {
+        match self.lines.first_mut() {
+            Some((line, Some(names))) => is_one(line, names),
+            Some((line, None)) => is_one(line, self.root),
+            None => false,
+        }
+    }
+
+    /// Returns whether one of the first lines with objects is one, by the names of its members.
+    pub(super) fn any_line(&mut self, is_one: impl Fn(&mut MemberNames<'_>) -> bool) -> bool {
+        let Self { root, lines, .. } = self;
+        lines.iter_mut().any(|(_, names)| match names {
+            Some(names) => is_one(names),
+            None => is_one(root),
+        })
     }
 }
 
-/// Returns whether a line has members with all these names.
-pub(super) fn line_has(line: &str, names: &[&str]) -> bool {
-    let mut members = MemberNames::new(line);
+/// Returns whether an object has members with all these names.
+pub(super) fn has_all(members: &mut MemberNames<'_>, names: &[&str]) -> bool {
     names.iter().all(|name| members.has(name))
 }
 

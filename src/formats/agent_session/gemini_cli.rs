@@ -5,9 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::form::{
-    AgentDialect, HeaderMembers, RecordLayout, RecordedAnswer, SessionRecord, count, line_has,
-};
+use super::form::{AgentDialect, HeaderMembers, RecordLayout, RecordedAnswer, SessionRecord, count, has_all};
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{MessagePart, MessageToolResult};
 use crate::conversation::providers::{gemini_part, parts, said_message, tool_call};
@@ -31,7 +29,7 @@ pub(super) const DOCUMENT: AgentDialect = AgentDialect {
 
 pub(super) const LINES: AgentDialect = AgentDialect {
     layout: RecordLayout::Lines,
-    recognizes: |head| head.lines().next().is_some_and(|line| line_has(line, &HEADER)),
+    recognizes: |head| head.first_line(|_, names| has_all(names, &HEADER)),
     ..DOCUMENT
 };
 

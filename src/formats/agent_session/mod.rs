@@ -20,8 +20,8 @@ mod transcript;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, Completeness, Draft, EventVisitor, KindInfo, MemberBytes, Mention, Part, Passage,
-    Recognition, StepVisitor, SuccessorCriteria, document, unreadable,
+    AdmitOptions, Artifact, AttributeInfo, Completeness, Draft, EventVisitor, KindInfo, MemberBytes, Mention,
+    Part, Passage, Recognition, StepVisitor, SuccessorCriteria, document, unreadable,
 };
 use crate::conversation::message::{ConversationMessage, MessageRole};
 use crate::digest::Digest;
@@ -29,16 +29,12 @@ use crate::json::reader::{self, MemberNames, ReadError};
 use crate::validation::{Findings, RuleInfo};
 
 pub(crate) use attributes::STARTED_BY;
-use attributes::{CONTENT, PROMPT, RECORD, RECORDS, RESPONSE, SessionSummary};
+use attributes::{CONTENT, EXTENDS, PROMPT, RECORD, RECORDS, RESPONSE, SessionSummary};
 use calls::AgentCalls;
+pub(crate) use dialects::states_tokens_of_api;
 use form::SessionRecord;
 use record::{LineDefect, RecordChain, visit_admitted, visit_units};
 use rules::RecordChecks;
-
-/// Returns whether a session of this dialect states numbers of tokens as the API of the model does.
-pub(crate) fn states_tokens_of_api(dialect: &str) -> bool {
-    dialects::states_tokens_of_api(dialect)
-}
 
 /// The kind `agent_session`.
 pub struct AgentSession;
@@ -51,8 +47,8 @@ static INFO: KindInfo = KindInfo {
     attributes: &attributes::ATTRIBUTES,
     is_run: true,
     versions: Some(SuccessorCriteria {
-        relation: RECORD_RELATION,
-        attribute: "run_id",
+        relation: EXTENDS.name,
+        attribute: AttributeInfo::RUN_ID.name,
         length: (RECORDS.name, "record"),
     }),
     view: attributes::ARTIFACTS,
@@ -63,9 +59,6 @@ static INFO: KindInfo = KindInfo {
     ..KindInfo::NONE
 };
 
-/// The relation of a session to one whose records are its first ones.
-const RECORD_RELATION: &str = "extends";
-
 impl Artifact for AgentSession {
     fn info(&self) -> &'static KindInfo {
         &INFO
@@ -75,8 +68,8 @@ impl Artifact for AgentSession {
         rules::RULES.to_vec()
     }
 
-    fn recognizes(&self, text: &str, _: &mut MemberNames<'_>) -> Option<Recognition> {
-        dialects::detect(text, &mut MemberNames::new(text)).map(|_| Recognition::Surely)
+    fn recognizes(&self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+        dialects::detect(text, names).map(|_| Recognition::Surely)
     }
 
     fn examine(&self, bytes: &[u8], options: &AdmitOptions, findings: &mut Findings) -> Option<Draft> {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, count, line_has};
+use super::form::{AgentDialect, RecordLayout, RecordedAnswer, SessionRecord, count, has_all};
 use crate::artifact::attribute::parse_millionths;
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
@@ -16,8 +16,8 @@ pub(super) const PI: AgentDialect = AgentDialect {
     copies_sessions: false,
     counts_tokens: true,
     recognizes: |head| {
-        head.lines().next().is_some_and(|line| {
-            line_has(line, &["type", "id", "timestamp", "cwd"]) && line.contains("\"session\"")
+        head.first_line(|line, names| {
+            has_all(names, &["type", "id", "timestamp", "cwd"]) && line.contains("\"session\"")
         })
     },
     read,

@@ -90,7 +90,6 @@ impl<'v> StepsOfRun<'v> {
         let error = ending.filter(|step| metrics::is_error(step));
         let error = error.map(|step| exchanges::message(step).unwrap_or("the call failed"));
         let head = CallHead {
-            answer_id: None,
             step: index as u64,
             provider: texts_at(step, &[&["metadata", "provider"], &["input", "provider"]])
                 .next()
@@ -101,6 +100,7 @@ impl<'v> StepsOfRun<'v> {
             requested_at: metrics::time(step).map(Timestamp),
             duration_ms: ending.and_then(metrics::duration).and_then(|number| u64::try_from(number).ok()),
             error,
+            ..CallHead::default()
         };
         DecodedCall {
             head,

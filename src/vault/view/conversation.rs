@@ -96,13 +96,7 @@ fn read_session(
     let mut reader = ConversationReader::default();
     for exchange in exchanges {
         let prompt_hash = exchange.prompts.last().copied();
-        let head = CallHead {
-            answer_id: None,
-            step: exchange.index as u64,
-            model,
-            prompt_hash,
-            ..CallHead::default()
-        };
+        let head = CallHead { step: exchange.index as u64, model, prompt_hash, ..CallHead::default() };
         let recorded = exchange.prompts.last().and_then(|digest| prompts.get(digest)?.text.as_deref());
         let read =
             recorded.and_then(|text| read_request(&reader::read(text.as_bytes(), &Limits::most()).ok()?));
@@ -193,7 +187,6 @@ impl<'r> PartReader<'r> {
             RecordedOutcome::Unanswered(UnansweredCall { request, reason }) => {
                 let model = body.and_then(|request| request.body.get("model")).and_then(Value::as_str);
                 let head = CallHead {
-                    answer_id: None,
                     step,
                     provider: &request.provider,
                     endpoint: &request.endpoint,
@@ -219,7 +212,6 @@ impl<'r> PartReader<'r> {
         let attached = attached.as_deref().and_then(|bytes| reader::read(bytes, &Limits::most()).ok());
         let AnsweredCall { request, requested_at, latency_ms, model, failure, answer, .. } = &*call;
         let head = CallHead {
-            answer_id: None,
             step,
             provider: &request.provider,
             endpoint: &request.endpoint,
@@ -228,6 +220,7 @@ impl<'r> PartReader<'r> {
             requested_at: requested_at.map(Timestamp),
             duration_ms: *latency_ms,
             error: failure.as_deref().or((!has_answer).then_some(NOT_STORED)),
+            ..CallHead::default()
         };
         let request = body.or(attached.as_ref().map(RequestBody::new));
         self.reader.add(&CallBodies { head, request, answer: has_answer.then_some(answer) });
