@@ -1,5 +1,6 @@
 //! The gateway: what clients get, and what is in the vault after that.
 
+mod agents;
 mod auto;
 pub(crate) mod client;
 pub(crate) mod clients;
@@ -9,6 +10,7 @@ mod conversations;
 mod environment;
 mod interruptions;
 mod limits;
+mod presets;
 mod problems;
 mod proxy;
 mod recordings;
