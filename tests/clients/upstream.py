@@ -4,6 +4,7 @@ It listens at a free port of the loopback interface and prints it. The answers a
 changed request gets another answer.
 """
 
+import hashlib
 import json
 import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -141,8 +142,10 @@ class Handler(BaseHTTPRequestHandler):
         return self.whole(200, {"object": "list", "model": body["model"], "data": data, "usage": usage})
 
     def messages(self, body):
+        # Programs take answers with one id for parts of one.
+        number = hashlib.sha256(json.dumps(body["messages"]).encode()).hexdigest()[:16]
         message = {
-            "id": "msg-1", "type": "message", "role": "assistant", "model": body["model"], "content": [],
+            "id": f"msg-{number}", "type": "message", "role": "assistant", "model": body["model"], "content": [],
             "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
         }
         block, reason = {"type": "text", "text": " ".join(words_of(body))}, "end_turn"

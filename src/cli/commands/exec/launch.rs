@@ -328,12 +328,14 @@ impl ProgramVersion {
         command: &mut Command,
         labeled: impl FnOnce(BTreeMap<String, String>) + Send + 'static,
     ) -> io::Result<Self> {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (sender, known) = mpsc::channel::<()>();
-        let stdout = child.stdout.take();
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         thread::Builder::new().spawn(move || {
+            // Some programs print it as a message.
             let printed = stdout.map(io::read_to_string).and_then(Result::ok).unwrap_or_default();
-            if let Some(version) = version_in(&printed) {
+            let noted = stderr.map(io::read_to_string).and_then(Result::ok).unwrap_or_default();
+            if let Some(version) = version_in(&printed).or_else(|| version_in(&noted)) {
                 labeled(BTreeMap::from([(PROGRAM_VERSION.to_owned(), version)]));
             }
             drop(sender);
