@@ -26,7 +26,7 @@ use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
 use crate::json::reader::{Limits, MemberNames, ReadError};
 use crate::secrets::SecretPolicy;
-use crate::validation::{Findings, RuleInfo, Violation};
+use crate::validation::{Findings, Report, RuleInfo, Violation};
 
 pub use attribute::{Attribute, AttributeInfo, ValueType};
 pub use directory::{
@@ -97,6 +97,13 @@ pub trait Artifact: Send + Sync + RefUnwindSafe + 'static {
         findings: &mut Findings,
     ) -> Option<Draft> {
         let _ = (directory, options, findings);
+        None
+    }
+
+    /// Returns the documents of this kind that `document` implies, if it is in another form, verified by the rules of that
+    /// form. The document itself is then kept as an artifact of any bytes.
+    fn derive(&self, document: &[u8], limits: &Limits) -> Option<Result<Vec<Vec<u8>>, Report>> {
+        let _ = (document, limits);
         None
     }
 

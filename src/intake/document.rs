@@ -9,7 +9,7 @@ use super::verdict::{Continuation, DocumentVerdict, ExamineOptions, Rejection, a
 use crate::artifact::{AdmitOptions, Admitted, Kind, document};
 use crate::formats::{self, recognize_all};
 use crate::json::reader::{self, Limits};
-use crate::validation::Violation;
+use crate::validation::{Report, Violation};
 
 /// Returns the rejection of a directory that was named explicitly and in which nothing was recognized. `options` are
 /// those that its files were examined with.
@@ -157,6 +157,14 @@ pub(super) fn admit(
     file_name: &str,
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
+    if options.kind.is_none()
+        && let Some(derived) = kind.derive(&bytes, &options.admit.limits)
+    {
+        return admitted(
+            kind,
+            derived.and_then(|documents| admit_derived(kind, documents, bytes, &options.admit)),
+        );
+    }
     let options = &options.admit;
     let json_only = AdmitOptions { json_only: true, ..options.clone() };
     let options = if is_of_json(file_name) { &json_only } else { options };
@@ -166,6 +174,27 @@ pub(super) fn admit(
     let continuation = Continuation::new(kind, rest, bytes.clone());
     admitted(kind, kind.admit(bytes, options))
         .map_err(|rejection| Rejection { continuation: Some(Box::new(continuation)), ..rejection })
+}
+
+/// Admits the documents of `kind` that a document in another form implies, and that document as it is. The artifact that
+/// it was given for is the original if the kind takes any bytes, else the first of those documents.
+fn admit_derived(
+    kind: Kind,
+    documents: Vec<Vec<u8>>,
+    original: Vec<u8>,
+    options: &AdmitOptions,
+) -> Result<Admitted, Report> {
+    let mut original = formats::of_any_bytes().admit(original, options)?;
+    let derived = documents.into_iter().map(|document| kind.admit(document, options));
+    let mut derived = derived.collect::<Result<Vec<_>, _>>()?;
+    if kind.info().takes_any_bytes || derived.is_empty() {
+        derived.retain(|document| document.core() != original.core());
+        original.attach(derived);
+        return Ok(original);
+    }
+    let mut first = derived.remove(0).derived_from(original);
+    first.attach(derived);
+    Ok(first)
 }
 
 fn is_of_json(file_name: &str) -> bool {
