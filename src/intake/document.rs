@@ -158,11 +158,11 @@ pub(super) fn admit(
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
     if options.kind.is_none()
-        && let Some(derived) = kind.derive(&bytes, &options.admit.limits)
+        && let Some(derived) = derived(kind, &bytes, &options.admit)
     {
         return admitted(
             kind,
-            derived.and_then(|documents| admit_derived(kind, documents, bytes, &options.admit)),
+            derived.and_then(|derived| attach_original(kind, derived, bytes, &options.admit)),
         );
     }
     let options = &options.admit;
@@ -176,17 +176,29 @@ pub(super) fn admit(
         .map_err(|rejection| Rejection { continuation: Some(Box::new(continuation)), ..rejection })
 }
 
-/// Admits the documents of `kind` that a document in another form implies, and that document as it is. The artifact that
-/// it was given for is the original if the kind takes any bytes, else the first of those documents.
-fn admit_derived(
+/// Admits the documents that one in another form implies; `None` if it is not in another form. One that is kept as any
+/// bytes can imply documents of several kinds.
+fn derived(kind: Kind, document: &[u8], options: &AdmitOptions) -> Option<Result<Vec<Admitted>, Report>> {
+    let own = kind.derive(document, &options.limits)?;
+    let is_kept = kind.info().takes_any_bytes;
+    let others = formats::ALL.into_iter().filter(|other| is_kept && *other != kind);
+    let of_others = others.filter_map(|other| Some((other, other.derive(document, &options.limits)?)));
+    let admit = |(kind, derived): (Kind, Result<Vec<Vec<u8>>, Report>)| {
+        derived?.into_iter().map(|document| kind.admit(document, options)).collect::<Result<Vec<_>, _>>()
+    };
+    let all = std::iter::once((kind, own)).chain(of_others).map(admit);
+    Some(all.collect::<Result<Vec<_>, _>>().map(|all| all.into_iter().flatten().collect()))
+}
+
+/// Returns the artifact that a document in another form is given for, with the others: the document as it is, if its kind
+/// takes any bytes, else the first of those that it implies.
+fn attach_original(
     kind: Kind,
-    documents: Vec<Vec<u8>>,
+    mut derived: Vec<Admitted>,
     original: Vec<u8>,
     options: &AdmitOptions,
 ) -> Result<Admitted, Report> {
     let mut original = formats::of_any_bytes().admit(original, options)?;
-    let derived = documents.into_iter().map(|document| kind.admit(document, options));
-    let mut derived = derived.collect::<Result<Vec<_>, _>>()?;
     if kind.info().takes_any_bytes || derived.is_empty() {
         derived.retain(|document| document.core() != original.core());
         original.attach(derived);
