@@ -15,8 +15,6 @@ pub struct Relation {
 impl Relation {
     /// An artifact records the run that it names.
     pub const RECORDS_RUN: Self = Self { name: "records-run", dangles: true };
-    /// An artifact states the hash of the names of a pack's files.
-    pub const SAME_FILE_NAMES: Self = Self { name: relation::SAME_FILE_NAMES, dangles: false };
 }
 
 /// The role in which an artifact mentions a digest. Kinds declare their roles as constants.
@@ -49,6 +47,8 @@ pub mod group {
     pub const MEMBER: &str = "member";
     /// The part of a run before this one.
     pub const PART: &str = "part";
+    /// The document that a run was made from, at its first record.
+    pub const INPUTS: &str = "problem_spec";
 }
 
 /// Relations that are more than one kind's own.
@@ -61,16 +61,6 @@ pub mod relation {
     pub const CONTINUES: &str = "continues";
     /// The relation between two histories of one run.
     pub const FORKS: &str = "forks";
-    /// The relation to packs that have files of the names of which the artifact states the hash. Their contents can differ.
-    /// It is also the namespace of these hashes.
-    pub const SAME_FILE_NAMES: &str = "same-file-names";
-
-    /// Returns whether artifacts that are related can have something in common by coincidence.
-    #[must_use]
-    pub fn is_coincident(name: &str) -> bool {
-        matches!(name, REPLAYS | SAME_FILE_NAMES)
-    }
-
     /// The relation to artifacts whose core hash the artifact states.
     pub const REFERENCES: &str = "references";
 }

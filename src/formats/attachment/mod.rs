@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, ArtifactLocation, ArtifactView, AttributeInfo, BodyContent, BodyRole, Draft,
-    KindInfo, MemberBytes, Mention, NameHandle, Part, PartKind, Passage, REFERENCE, REFERS_TO, Recognition,
-    Relation, Role, StepClass, StepVisitor, TranscriptStep, differ, relation, same_place,
+    KindInfo, MemberBytes, Mention, Part, PartKind, Passage, REFERENCE, REFERS_TO, Recognition, Role,
+    StepClass, StepVisitor, TranscriptStep, differ, same_place,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{Limits, MemberNames, ReadError};
@@ -118,8 +118,6 @@ fn describe(found: &HashedDocument<'_>, draft: &mut Draft) {
         indexed.push(*at);
         let place = ArtifactLocation::Pointer((*at).to_owned());
         draft.mentions.push(Mention { role: &FILE_NAMES, place, digest: *digest });
-        let names = NameHandle::new(relation::SAME_FILE_NAMES, &digest.to_string());
-        draft.refers_to.push((Relation::SAME_FILE_NAMES, names));
     }
     draft.collect_references(&found.root, "", &indexed);
 }

@@ -201,7 +201,6 @@ fn describe_file_names(members: &PackContents<'_>, draft: &mut Draft) {
     // Names have no numbers, so that there is a canonical form.
     if let Ok(digest) = members::canonical_hash(&names) {
         mention(&FILE_NAMES, "file names".to_owned(), digest, draft);
-        draft.identified_by.push(NameHandle::new(relation::SAME_FILE_NAMES, &digest.to_string()));
     }
 }
 

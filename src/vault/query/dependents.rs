@@ -7,7 +7,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::exchanges::{identified_by, location_text};
 use super::links::{Direction, Link, LinkOrigin, LinkTarget};
-use crate::artifact::relation;
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Containment, Result, Snapshot};
 
@@ -126,7 +125,6 @@ impl DependentFinder {
                 *known
             } else {
                 let referring = snapshot.uses_of(&handle)?.referring.into_iter();
-                let referring = referring.filter(|(relation, _)| !relation::is_coincident(relation));
                 let origin = || LinkOrigin::Derived(identified_by(&handle));
                 let why = |relation| DependencyReason::Link { relation, origin: origin() };
                 let dependents = referring.map(|(relation, dependent)| (dependent, why(relation))).collect();

@@ -99,7 +99,7 @@ impl LinkStrength {
     /// Returns the strength of links with this relation and origin.
     pub(crate) fn new(relation: &str, origin: &LinkOrigin) -> Self {
         match origin {
-            LinkOrigin::Derived(_) if relation::is_coincident(relation) => Self::Coincident,
+            LinkOrigin::Derived(_) if relation == REPLAYS => Self::Coincident,
             LinkOrigin::Derived(_) | LinkOrigin::Manual(_) => Self::Stated,
         }
     }
@@ -192,7 +192,6 @@ impl LinkSelection<'_> {
     fn takes(&self, direction: Direction, relation: &str) -> bool {
         self.relation.is_none_or(|selected| selected == relation)
             && self.direction.is_none_or(|selected| selected == direction)
-            && (self.strength != Some(LinkStrength::Stated) || !relation::is_coincident(relation))
     }
 
     /// Returns what links that match are derived from. Neither of two histories came first, so a fork looks the same from both

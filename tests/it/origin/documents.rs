@@ -77,7 +77,6 @@ fn the_references_of_a_workspace_become_links() {
     for (relation, target, strength) in [
         ("references", intent["core_hash"].as_str().unwrap(), "stated"),
         ("references", &kernel_hash(&policy()), "stated"),
-        ("same-file-names", &pack, "coincident"),
     ] {
         let expected = (relation.to_owned(), target.to_owned(), strength.to_owned());
         assert!(links.contains(&expected), "{expected:?} {links:?}");
@@ -90,8 +89,8 @@ fn the_references_of_a_workspace_become_links() {
     assert!(shown.status == 1 && shown.stderr.contains("file_names"), "{}{}", shown.stdout, shown.stderr);
     let found = sandbox.run(["find", &kernel_hash(&names), "--json"]).expect(0).stdout;
     assert!(found.contains(&pack), "{found}");
-    // A hash of names does not keep a pack, and does not lead to one.
-    sandbox.run(["rm", "--dry-run", &pack]).expect(0);
+    // A hash of names does not lead to a pack.
+    assert!(!links.iter().any(|(_, target, _)| *target == pack), "{links:?}");
     sandbox.run(["fsck"]).expect(0);
 }
 
@@ -169,4 +168,55 @@ fn the_hashes_of_a_trace_resolve_to_states_that_were_written_with_white_space() 
         (&refused["violations"][0]["rule_id"], &refused["violations"][0]["path"]),
         (&json!("AT2"), &json!("/output_hash"))
     );
+}
+
+/// A trace of one step.
+fn trace(id: &str, problem: &Value, answer: u64) -> String {
+    let hex = |value: &Value| engine_hash(value).trim_start_matches("sha256:").to_owned();
+    let state =
+        json!({"problem": problem, "step_index": 0, "status": "pending", "metadata": {"trace_id": id}});
+    let mut header = json!({"type": "header", "version": "1.0.0", "trace_id": id, "created_at": "2026-02-02T00:00:00Z",
+        "engine_version": "0.1.0", "hash_algorithm": "sha256", "canonicalization": "json-c14n-v1",
+        "problem_spec_hash": hex(problem), "initial_state_hash": hex(&state)});
+    header["record_hash"] = hex(&header).into();
+    let output = json!({"answer": answer});
+    let result = json!({"version": "1.0.0", "step": "Solve", "status": "success", "input_hash": hex(problem),
+        "output_hash": hex(&output), "started_at": "2026-02-02T00:00:00Z", "finished_at": "2026-02-02T00:00:00Z",
+        "output": output});
+    let mut step = json!({"type": "step", "index": 1, "step_index": 0, "result": result,
+        "state_before_hash": hex(&state), "state_after_hash": hex(&state), "prev_hash": header["record_hash"]});
+    step["record_hash"] = hex(&step).into();
+    format!("{header}\n{step}\n")
+}
+
+#[test]
+fn traces_of_equal_inputs_with_different_records_are_forks() {
+    let sandbox = Sandbox::new();
+    let problem = json!({"version": "1.0.0", "id": "p-1", "created_at": "2026-02-02T00:00:00Z",
+        "inputs": {"prompt": "?"}});
+    let other = json!({"version": "1.0.0", "id": "p-2", "created_at": "2026-02-02T00:00:00Z",
+        "inputs": {"prompt": "?"}});
+    for (name, text) in [
+        ("a", trace("t-1", &problem, 12)),
+        ("b", trace("t-2", &problem, 12)),
+        ("of-other-inputs", trace("t-3", &other, 13)),
+    ] {
+        sandbox.write(&format!("{name}.ndjson"), text);
+    }
+    let equal = sandbox.add(["a.ndjson", "b.ndjson", "of-other-inputs.ndjson"]);
+    sandbox.run(["forks"]).expect(0);
+    sandbox.write("c.ndjson", trace("t-4", &problem, 13));
+    let different = sandbox.add(["c.ndjson"]).remove(0);
+    let forks = sandbox.run(["forks", "--json"]).expect(1).json();
+    assert!(!forks.is_empty() && forks.len() <= 2, "{forks:?}");
+    for fork in &forks {
+        assert_eq!(fork["record"], 1, "{fork}");
+        let sides = fork["traces"].as_array().unwrap().iter().map(|side| side["core_hash"].as_str().unwrap());
+        let sides: Vec<&str> = sides.collect();
+        assert!(sides.contains(&different.as_str()) && !sides.contains(&equal[2].as_str()), "{fork}");
+    }
+    let shown = sandbox.run(["forks"]).expect(1).stdout;
+    assert!(shown.contains("equal inputs") && shown.contains("\"answer\":13"), "{shown}");
+    let limited = sandbox.run(["forks", "--json", "--limit", "1"]).expect(1).json();
+    assert_eq!(limited, forks[..1]);
 }

@@ -135,3 +135,24 @@ fn the_contracts_of_a_bundle_are_stored_with_it() {
     assert_eq!(sandbox.add(["contract.yaml"]), [core]);
     sandbox.run(["fsck"]).expect(0);
 }
+
+#[test]
+fn a_run_that_became_slower_fails_the_comparison() {
+    let sandbox = Sandbox::new();
+    let pack = |latency: serde_json::Value| {
+        run_pack(
+            "r",
+            &[json!({"type": "output.final", "output": {"text": "a"}, "metadata": {"latency_ms": latency}})],
+        )
+    };
+    for (name, latency) in [("a", json!(100)), ("b", json!(125)), ("c", json!(126)), ("d", json!(null))] {
+        sandbox.write(&format!("{name}.rpk"), pack(latency));
+    }
+    let diff = |other: &str| sandbox.run(["diff", "a.rpk", other, "--fail-on-slowdown", "25"]);
+    diff("b.rpk").expect(0);
+    let slower = diff("c.rpk").expect(1).stderr;
+    assert!(slower.contains("100 ms, then 126 ms; more than 25 % slower"), "{slower}");
+    let unknown = diff("d.rpk").expect(2).stderr;
+    assert!(unknown.contains("d.rpk states no latency"), "{unknown}");
+    sandbox.run(["diff", "c.rpk", "--expect", "a.rpk", "--fail-on-slowdown", "30"]).expect(0);
+}
