@@ -9,7 +9,7 @@ use super::verdict::{Continuation, DocumentVerdict, ExamineOptions, Rejection, a
 use crate::artifact::{AdmitOptions, Admitted, Kind, document};
 use crate::formats::{self, recognize_all};
 use crate::json::reader::{self, Limits};
-use crate::validation::{Report, Violation};
+use crate::validation::{Findings, Remedy, Report, Violation};
 
 /// Returns the rejection of a directory that was named explicitly and in which nothing was recognized. `options` are
 /// those that its files were examined with.
@@ -183,11 +183,25 @@ fn derived(kind: Kind, document: &[u8], options: &AdmitOptions) -> Option<Result
     let is_kept = kind.info().takes_any_bytes;
     let others = formats::ALL.into_iter().filter(|other| is_kept && *other != kind);
     let of_others = others.filter_map(|other| Some((other, other.derive(document, &options.limits)?)));
-    let admit = |(kind, derived): (Kind, Result<Vec<Vec<u8>>, Report>)| {
-        derived?.into_iter().map(|document| kind.admit(document, options)).collect::<Result<Vec<_>, _>>()
+    let admit = |(of, documents): (Kind, Result<Vec<Vec<u8>>, Report>)| {
+        let admitted = documents?.into_iter().zip(1..).map(|(document, number)| {
+            let admitted = of.admit(document, options);
+            if of == kind { admitted } else { admitted.map_err(|report| within(&report, of, number)) }
+        });
+        admitted.collect::<Result<Vec<_>, Report>>()
     };
     let all = std::iter::once((kind, own)).chain(of_others).map(admit);
     Some(all.collect::<Result<Vec<_>, _>>().map(|all| all.into_iter().flatten().collect()))
+}
+
+/// Returns the report on the document `number` of a kind that is in another one, which could be kept without it.
+fn within(report: &Report, kind: Kind, number: usize) -> Report {
+    let mut findings = Findings::default();
+    for violation in report.violations() {
+        let path = format!("{} {number} {}", kind.noun(), violation.path);
+        findings.add(Violation { path, remedy: Some(Remedy::RequireKind), ..violation.clone() });
+    }
+    findings.into_report()
 }
 
 /// Returns the artifact that a document in another form is given for, with the others: the document as it is, if its kind

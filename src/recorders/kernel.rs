@@ -15,10 +15,10 @@ pub(super) fn session(
 ) -> Result<(Vec<u8>, usize), ConvertError> {
     let recording = KernelRecording::read(&input.bytes, limits);
     let recording = recording.map_err(|report| ConvertError::first_of(&report, &input.name))?;
-    let original = Digest::from_content(&input.bytes);
-    let session = recording.session(original, &|response| rules.redacted_body(response));
-    let session = session.map_err(|reason| {
+    let redacted = recording.with_responses(|response| rules.redacted_body(response));
+    let recording = redacted.map_err(|reason| {
         Fault::new(SHAPE, "the document", format!("a response: {reason}")).in_file(&input.name)
     })?;
+    let session = recording.session(Digest::from_content(&input.bytes));
     Ok((session, recording.interactions()))
 }

@@ -58,7 +58,7 @@ enum FormProfile {
     /// json-c14n-v1: `hash_json` of deterministic-multi-step-engine.
     Engine,
     /// json-c14n-v1, with strings without white space around them and with line feeds only: `normalize_body` of
-    /// TraceMind.
+    /// `TraceMind`.
     TraceMind,
 }
 
@@ -247,14 +247,19 @@ fn find(text: &str, names: &mut MemberNames<'_>) -> Option<&'static DocumentType
     TYPES.iter().find(|candidate| match (is_json, candidate.profile()) {
         (true, _) => candidate.names.iter().all(|name| names.has(name)),
         // Only TraceMind writes YAML.
-        (false, FormProfile::TraceMind) => candidate.names.iter().all(|name| has_line(text, name)),
+        (false, FormProfile::TraceMind) => is_mapping_of(text, candidate.names),
         (false, _) => false,
     })
 }
 
-/// Returns whether a text in YAML has a member of the root.
-fn has_line(text: &str, name: &str) -> bool {
-    text.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')))
+/// Returns whether a text in YAML begins with one of these members of the root, and has all of them.
+fn is_mapping_of(text: &str, names: &[&str]) -> bool {
+    let is_member =
+        |line: &str, name: &str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':'));
+    let is_content = |line: &&str| !line.trim().is_empty() && !line.starts_with(['#', '-', '%']);
+    let first = text.lines().find(is_content).unwrap_or_default();
+    names.iter().any(|name| is_member(first, name))
+        && names.iter().all(|name| text.lines().any(|line| is_member(line, name)))
 }
 
 /// Returns the document that bytes are, or the rules that they break; `None` if they are of no known type.
@@ -482,9 +487,15 @@ envelope:
 
     #[test]
     fn other_documents_are_not_recognized() {
-        for text in
-            ["{}", "[1]", "envelope: 1\n", "", "{\"body\": {}, \"envelop\": {}}", "body of it\nenvelope\n"]
-        {
+        for text in [
+            "{}",
+            "[1]",
+            "envelope: 1\n",
+            "",
+            "{\"body\": {}, \"envelop\": {}}",
+            "body of it\nenvelope\n",
+            "# a test\ntext: |\nenvelope: 1\nbody: 2\n",
+        ] {
             assert!(read(text.as_bytes(), &Limits::default()).is_none(), "{text}");
         }
     }

@@ -1,5 +1,5 @@
 //! Contracts as the programs of `TraceMind` write them: alone with `inputs` and `outputs` in place of `io_refs`, and in the
-//! agents of bundles and in plans. `docs/formats.md`, "Contracts of TraceMind".
+//! agents of bundles and in plans. `docs/formats.md`, "Contracts of `TraceMind`".
 
 use std::borrow::Cow;
 

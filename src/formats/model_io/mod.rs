@@ -6,8 +6,6 @@ mod rules;
 mod session;
 mod transcript;
 
-use std::borrow::Cow;
-use std::convert::Infallible;
 use std::io::{self, Write};
 
 use crate::artifact::{
@@ -99,10 +97,8 @@ impl Artifact for ModelIo {
             return None;
         }
         let original = Digest::from_content(document);
-        Some(KernelRecording::read(document, limits).map(|recording| {
-            let Ok(session) = recording.session(original, &unchanged);
-            vec![session]
-        }))
+        let recording = KernelRecording::read(document, limits);
+        Some(recording.map(|recording| vec![recording.session(original)]))
     }
 
     fn write_core(&self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
@@ -154,10 +150,6 @@ impl Artifact for ModelIo {
         }
         Ok(passages.into_vec())
     }
-}
-
-fn unchanged(response: &str) -> Result<Cow<'_, str>, Infallible> {
-    Ok(Cow::Borrowed(response))
 }
 
 fn describe(root: &Value<'_>, view: &SessionMembers<'_>, core: CoreHash) -> Draft {

@@ -96,7 +96,9 @@ impl KernelRecording {
     /// Returns the violations of [the rules](super::ModelIo).
     pub fn read(document: &[u8], limits: &Limits) -> Result<Self, Report> {
         let mut reading = Reading::default();
-        let is_log = LINE.iter().all(|name| MemberNames::new(&reader::lossy(document)).has(name));
+        let text = reader::lossy(document);
+        let mut names = MemberNames::new(&text);
+        let is_log = LINE.iter().all(|name| names.has(name));
         if is_log {
             reading.log(document, limits);
         } else {
@@ -115,28 +117,32 @@ impl KernelRecording {
         self.interactions.len()
     }
 
-    /// Returns the session as JSON: the same for the same recording. `original` is the digest of the file that it was read
-    /// from; `redacted` returns a response as it is to be stored.
+    /// Returns the recording with other responses.
     ///
     /// # Errors
-    /// Returns the error of `redacted`.
-    pub fn session<E>(
-        &self,
-        original: Digest,
-        redacted: &dyn Fn(&str) -> Result<Cow<'_, str>, E>,
-    ) -> Result<Vec<u8>, E> {
+    /// Returns the error of `change`.
+    pub fn with_responses<E>(mut self, change: impl Fn(&str) -> Result<Cow<'_, str>, E>) -> Result<Self, E> {
+        for interaction in &mut self.interactions {
+            interaction.response = change(&interaction.response)?.into_owned();
+        }
+        Ok(self)
+    }
+
+    /// Returns the session as JSON: the same for the same recording. `original` is the digest of the file that it was read
+    /// from.
+    #[must_use]
+    pub fn session(&self, original: Digest) -> Vec<u8> {
         let interactions = self.interactions.iter().zip(0..).map(|(interaction, index)| {
             let KernelInteraction { prompt, response, measures } = interaction;
-            let response = redacted(response)?;
             let hashed = [
                 ("i", integer(index)),
                 ("prompt_hash", text(prompt.to_string())),
                 ("response_hash", text(Digest::from_content(response.as_bytes()).to_string())),
-                ("response_content", text(response.into_owned())),
+                ("response_content", text(response.as_str())),
             ];
-            Ok(object(hashed.into_iter().chain(measures.iter().cloned())))
+            object(hashed.into_iter().chain(measures.iter().cloned()))
         });
-        let interactions = interactions.collect::<Result<_, E>>()?;
+        let interactions = interactions.collect();
         let models: Vec<&str> = self.models.iter().map(String::as_str).collect();
         let mut members = vec![
             ("model_io_schema_version", text("1.0.0")),
@@ -156,7 +162,7 @@ impl KernelRecording {
         let originals = Value::Array(vec![text(original.to_string())]);
         let import = [("format", text(Self::FORMAT)), ("originals", originals), ("profile", integer(1))];
         members.push(("import", object(import)));
-        Ok(compact::text(&object(members)).into_bytes())
+        compact::text(&object(members)).into_bytes()
     }
 }
 

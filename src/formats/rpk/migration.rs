@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::envelope::{self, at, digest_of_members};
-use super::rules;
+use super::rules::{self, RECOMPUTED};
 use crate::artifact::document;
 use crate::digest::Digest;
 use crate::json::canonical::replaykit::{NonCanonicalValue, VolatilePolicy, strip_white_space};
@@ -18,9 +18,6 @@ const SOURCE_VERSION: &str = "0.9";
 
 /// The version that it is migrated to.
 const TARGET_VERSION: &str = "1.0";
-
-/// The metadata with the number of steps whose hash was not that of their content.
-pub(super) const RECOMPUTED: &str = "migration_recomputed_step_hashes";
 
 /// Names in environments that the program does not store, in lower case.
 const SENSITIVE: [&str; 7] = ["cwd", "pwd", "home", "user", "username", "host", "hostname"];

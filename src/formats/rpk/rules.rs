@@ -3,7 +3,6 @@ use std::fmt;
 use super::envelope::{
     self, Envelope, HmacCheckResult, RpkSignature, digest_of_members, has_supported_version, steps,
 };
-use super::migration;
 use crate::artifact::{AdmitOptions, SignaturePolicy, SupportedMajors};
 use crate::digest::Digest;
 use crate::json::canonical::replaykit::{CanonicalizationDefect, VolatilePolicy, strip_white_space};
@@ -265,12 +264,15 @@ pub(super) static RULES: [Rule<RpkCheck>; 7] = [
     },
 ];
 
+/// The metadata with the number of steps whose hash was not that of their content.
+pub(super) const RECOMPUTED: &str = "migration_recomputed_step_hashes";
+
 fn migrated_hashes(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
-    let count = envelope.root.get("metadata").and_then(|metadata| metadata.get(migration::RECOMPUTED));
+    let count = envelope.root.get("metadata").and_then(|metadata| metadata.get(RECOMPUTED));
     let count = count.and_then(Value::as_number).map(Number::literal);
     if let Some(count) = count.filter(|count| *count != "0") {
         let message = format!("the hashes of {count} steps of the source were not those of their contents");
-        found.add(format!("/metadata/{}", migration::RECOMPUTED), message);
+        found.add(format!("/metadata/{RECOMPUTED}"), message);
     }
 }
 

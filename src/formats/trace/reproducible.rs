@@ -1,4 +1,4 @@
-//! What of a trace follows from its inputs: the specification demands that equal inputs have equal traces.
+//! The part of a trace that follows from its inputs: the specification demands that equal inputs have equal traces.
 
 use std::borrow::Cow;
 

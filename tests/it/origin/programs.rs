@@ -125,6 +125,12 @@ fn the_contracts_of_a_bundle_are_stored_with_it() {
     let core = contracts[0]["core_hash"].as_str().unwrap();
     let links = sandbox.run(["links", core, "--json"]).expect(0).stdout;
     assert!(links.contains(&bundle), "{links}");
+    let undeclared = BUNDLE.replace("target: 'state:x'", "target: 'state:z'");
+    sandbox.write("undeclared.yaml", undeclared);
+    let refused = sandbox.run(["add", "--json", "undeclared.yaml"]).expect(1).json().remove(0);
+    let first = &refused["violations"][0];
+    assert_eq!((&first["rule_id"], &first["path"]), (&json!("IC1"), &json!("contract 1 /effects/0/target")));
+    sandbox.run(["add", "--as", "attachment", "undeclared.yaml"]).expect(0);
     // The same contract alone.
     let mut alone = String::new();
     for line in BUNDLE.lines().skip_while(|line| !line.contains("inputs")) {
