@@ -5,6 +5,7 @@ use runvault::json::canonical::{c14n_v1, rfc8785};
 use runvault::json::reader::{self, Limits};
 use serde_json::{Value, json};
 
+use super::recordings::recording;
 use crate::sandbox::{Sandbox, repository};
 
 fn digest(bytes: &[u8]) -> String {
@@ -61,8 +62,12 @@ fn the_references_of_a_workspace_become_links() {
     let intent = sandbox.run(["add", "--json", "--as", "attachment", "intent.json"]).json().remove(0);
     sandbox.write("policy.json", pretty(&policy()));
     sandbox.add(["policy.json"]);
+    let recorded = pretty(&recording(&[("?", "!")]));
+    sandbox.write("recording.json", &recorded);
+    sandbox.add(["recording.json"]);
     let mut snapshot = workspace(json!({
         "intent": {"rel_path": "intent.json", "sha256": intent["core_hash"]},
+        "model_io": {"rel_path": "recording.json", "sha256": digest(recorded.as_bytes())},
         "pack": {"rel_path": "packs/p", "pack_hash": kernel_hash(&names)},
         "policy": {"profile": "strict", "policy_hash": kernel_hash(&policy())},
     }));
@@ -77,6 +82,7 @@ fn the_references_of_a_workspace_become_links() {
     for (relation, target, strength) in [
         ("references", intent["core_hash"].as_str().unwrap(), "stated"),
         ("references", &kernel_hash(&policy()), "stated"),
+        ("references", &digest(recorded.as_bytes()), "stated"),
     ] {
         let expected = (relation.to_owned(), target.to_owned(), strength.to_owned());
         assert!(links.contains(&expected), "{expected:?} {links:?}");

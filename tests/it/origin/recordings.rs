@@ -10,7 +10,7 @@ fn hex(text: &str) -> String {
 }
 
 /// What the recorder writes: `JSON.stringify(session, null, 2)`.
-fn recording(exchanges: &[(&str, &str)]) -> Value {
+pub(super) fn recording(exchanges: &[(&str, &str)]) -> Value {
     let interactions = exchanges.iter().enumerate().map(|(sequence, (prompt, response))| {
         json!({
             "sequence": sequence, "prompt_hash": hex(prompt), "prompt": prompt,
