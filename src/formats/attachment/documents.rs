@@ -477,7 +477,7 @@ envelope:
             (SNAPSHOT.replace("\nbody:", "\nbody: 1\nother:"), "AT1", "/body"),
             (REPOSITORY.replace("\"npm_version\"", "\"npm\""), "AT1", ""),
             (REPOSITORY.replace("\"1.0.0\",\n", "\"2.0.0\",\n"), "AT1", "/repo_state_schema_version"),
-            (REPOSITORY.replace("false,", "false"), "DOC2", "line 4"),
+            (REPOSITORY.replace("false,", "false"), "DOC2", "line 3"),
         ] {
             let report = read(text.as_bytes(), &Limits::default()).unwrap().err().unwrap();
             let first = &report.violations()[0];
