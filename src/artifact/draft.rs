@@ -175,6 +175,8 @@ pub struct Admitted {
     pub(super) draft: Draft,
     pub(super) report: Report,
     pub(super) secrets: Vec<SecretMatch>,
+    /// Whether it was made of a document in another form.
+    pub(super) is_derived: bool,
 }
 
 impl Admitted {
@@ -240,6 +242,20 @@ impl Admitted {
     /// Adds artifacts that are to be stored with it.
     pub(crate) fn attach(&mut self, artifacts: Vec<Admitted>) {
         self.draft.embedded.extend(artifacts);
+    }
+
+    /// Marks it as made of `original`, which is stored with it, and in which its secrets are.
+    pub(crate) fn derived_from(mut self, original: Admitted) -> Self {
+        self.is_derived = true;
+        self.secrets = original.secrets().to_vec();
+        self.attach(vec![original]);
+        self
+    }
+
+    /// Returns whether it was made of a document in another form, so that it does not have the bytes that were read.
+    #[must_use]
+    pub fn is_derived(&self) -> bool {
+        self.is_derived
     }
 
     /// Adds what looks like a secret in an artifact that is stored with it.

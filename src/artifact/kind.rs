@@ -45,8 +45,8 @@ pub struct KindInfo {
     pub can_be_signed: bool,
     /// How recorded responses are replayed, if artifacts of this kind record any.
     pub playback: Option<Playback>,
-    /// Whether any bytes are an artifact of this kind, whose core hash is their digest. Documents are of such a kind
-    /// only on request: they are not recognized by their content.
+    /// Whether any bytes are an artifact of this kind, whose core hash is their digest. Most documents are of such a kind
+    /// only on request, and are not recognized by their content.
     pub takes_any_bytes: bool,
     /// The searchable fields that only its artifacts have.
     pub fields: &'static [Field],
@@ -289,7 +289,16 @@ impl Kind {
                 if policy == SecretPolicy::Refuse && !secrets.is_empty() {
                     return Err(super::document::secret(&secrets));
                 }
-                Ok(Admitted { kind: self, capture, members, manifest, draft, report, secrets })
+                Ok(Admitted {
+                    kind: self,
+                    capture,
+                    members,
+                    manifest,
+                    draft,
+                    report,
+                    secrets,
+                    is_derived: false,
+                })
             }
             _ => Err(report),
         }

@@ -47,6 +47,8 @@ pub mod group {
     pub const MEMBER: &str = "member";
     /// The part of a run before this one.
     pub const PART: &str = "part";
+    /// The document that a run was made from, at its first record.
+    pub const INPUTS: &str = "problem_spec";
 }
 
 /// Relations that are more than one kind's own.

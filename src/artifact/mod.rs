@@ -26,7 +26,7 @@ use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
 use crate::json::reader::{Limits, MemberNames, ReadError};
 use crate::secrets::SecretPolicy;
-use crate::validation::{Findings, RuleInfo, Violation};
+use crate::validation::{Findings, Report, RuleInfo, Violation};
 
 pub use attribute::{Attribute, AttributeInfo, ValueType};
 pub use directory::{
@@ -100,6 +100,13 @@ pub trait Artifact: Send + Sync + RefUnwindSafe + 'static {
         None
     }
 
+    /// Returns the documents of this kind that `document` implies, if it is in another form, verified by the rules of that
+    /// form. The document itself is then kept as an artifact of any bytes.
+    fn derive(&self, document: &[u8], limits: &Limits) -> Option<Result<Vec<Vec<u8>>, Report>> {
+        let _ = (document, limits);
+        None
+    }
+
     /// Writes the canonical bytes whose SHA-256 is the core hash of an admitted artifact of these `members`.
     ///
     /// # Errors
@@ -162,6 +169,13 @@ pub trait Artifact: Send + Sync + RefUnwindSafe + 'static {
         None
     }
 
+    /// Returns what an admitted `document` was made from and what follows from that, if the format demands that equal inputs
+    /// have equal records.
+    fn reproducible(&self, document: &[u8]) -> Option<ReproducibleRun> {
+        let _ = document;
+        None
+    }
+
     /// Returns the verbatim text of the interaction, step or record `index` of an admitted `document`, or `None` if the
     /// kind has no such parts.
     #[must_use]
@@ -189,6 +203,24 @@ pub trait Artifact: Send + Sync + RefUnwindSafe + 'static {
     /// # Errors
     /// Returns an error if a member cannot be read.
     fn transcript(&self, members: &[MemberBytes<'_>], visit: &mut StepVisitor<'_>) -> Result<(), ReadError>;
+}
+
+/// A run in a format that demands that equal inputs have equal records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReproducibleRun {
+    /// The digest of the inputs.
+    pub inputs: Digest,
+    /// The records, in order.
+    pub records: Vec<ReproducibleRecord>,
+}
+
+/// A record of such a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReproducibleRecord {
+    /// The digest of the record.
+    pub record: Digest,
+    /// The digest of what follows from the inputs: without the name of the run, and what depends on it.
+    pub content: Digest,
 }
 
 /// How a longer version of a document is detected.

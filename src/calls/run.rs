@@ -6,6 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
+use crate::formats::IMPORT_ADAPTER;
 use crate::json::Value;
 use crate::json::members::{integer, object, text};
 
@@ -105,7 +106,7 @@ impl CallOrigin<'_> {
     pub(crate) const fn adapter(self) -> &'static str {
         match self {
             Self::Gateway => "runvault-gateway/1",
-            Self::File(_) => "runvault-import/1",
+            Self::File(_) => IMPORT_ADAPTER,
         }
     }
 

@@ -38,7 +38,7 @@ pub use contract::{
     Bounds, ContractTerms, Effect, Evidence, IoRef, KeyPath, ParsedMember, RangeBound, SchemaSource,
     comparable,
 };
-pub use model_io::{INTERACTIONS, Interaction, Session, SessionMode};
+pub use model_io::{IMPORT_ADAPTER, INTERACTIONS, Interaction, KernelRecording, Session, SessionMode};
 pub use rpk::STEPS;
 
 /// Returns the searchable fields of all kinds.
@@ -87,6 +87,12 @@ pub(crate) fn conversation_of_steps(kind: Kind, document: &[u8]) -> Result<Optio
     } else {
         Ok(None)
     }
+}
+
+/// Returns the kind that takes any bytes.
+#[must_use]
+pub fn of_any_bytes() -> Kind {
+    Kind::new(&attachment::Attachment)
 }
 
 /// Returns the kind named `name`.

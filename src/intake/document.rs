@@ -9,7 +9,7 @@ use super::verdict::{Continuation, DocumentVerdict, ExamineOptions, Rejection, a
 use crate::artifact::{AdmitOptions, Admitted, Kind, document};
 use crate::formats::{self, recognize_all};
 use crate::json::reader::{self, Limits};
-use crate::validation::Violation;
+use crate::validation::{Findings, Remedy, Report, Violation};
 
 /// Returns the rejection of a directory that was named explicitly and in which nothing was recognized. `options` are
 /// those that its files were examined with.
@@ -157,6 +157,14 @@ pub(super) fn admit(
     file_name: &str,
     options: &ExamineOptions,
 ) -> Result<Admitted, Rejection> {
+    if options.kind.is_none()
+        && let Some(derived) = derived(kind, &bytes, &options.admit)
+    {
+        return admitted(
+            kind,
+            derived.and_then(|derived| attach_original(kind, derived, bytes, &options.admit)),
+        );
+    }
     let options = &options.admit;
     let json_only = AdmitOptions { json_only: true, ..options.clone() };
     let options = if is_of_json(file_name) { &json_only } else { options };
@@ -166,6 +174,53 @@ pub(super) fn admit(
     let continuation = Continuation::new(kind, rest, bytes.clone());
     admitted(kind, kind.admit(bytes, options))
         .map_err(|rejection| Rejection { continuation: Some(Box::new(continuation)), ..rejection })
+}
+
+/// Admits the documents that one in another form implies; `None` if it is not in another form. One that is kept as any
+/// bytes can imply documents of several kinds.
+fn derived(kind: Kind, document: &[u8], options: &AdmitOptions) -> Option<Result<Vec<Admitted>, Report>> {
+    let own = kind.derive(document, &options.limits)?;
+    let is_kept = kind.info().takes_any_bytes;
+    let others = formats::ALL.into_iter().filter(|other| is_kept && *other != kind);
+    let of_others = others.filter_map(|other| Some((other, other.derive(document, &options.limits)?)));
+    let admit = |(of, documents): (Kind, Result<Vec<Vec<u8>>, Report>)| {
+        let admitted = documents?.into_iter().zip(1..).map(|(document, number)| {
+            let admitted = of.admit(document, options);
+            if of == kind { admitted } else { admitted.map_err(|report| within(&report, of, number)) }
+        });
+        admitted.collect::<Result<Vec<_>, Report>>()
+    };
+    let all = std::iter::once((kind, own)).chain(of_others).map(admit);
+    Some(all.collect::<Result<Vec<_>, _>>().map(|all| all.into_iter().flatten().collect()))
+}
+
+/// Returns the report on the document `number` of a kind that is in another one, which could be kept without it.
+fn within(report: &Report, kind: Kind, number: usize) -> Report {
+    let mut findings = Findings::default();
+    for violation in report.violations() {
+        let path = format!("{} {number} {}", kind.noun(), violation.path);
+        findings.add(Violation { path, remedy: Some(Remedy::RequireKind), ..violation.clone() });
+    }
+    findings.into_report()
+}
+
+/// Returns the artifact that a document in another form is given for, with the others: the document as it is, if its kind
+/// takes any bytes, else the first of those that it implies.
+fn attach_original(
+    kind: Kind,
+    mut derived: Vec<Admitted>,
+    original: Vec<u8>,
+    options: &AdmitOptions,
+) -> Result<Admitted, Report> {
+    let mut original = formats::of_any_bytes().admit(original, options)?;
+    if kind.info().takes_any_bytes || derived.is_empty() {
+        derived.retain(|document| document.core() != original.core());
+        original.attach(derived);
+        return Ok(original);
+    }
+    let mut first = derived.remove(0).derived_from(original);
+    first.attach(derived);
+    Ok(first)
 }
 
 fn is_of_json(file_name: &str) -> bool {

@@ -120,11 +120,11 @@ impl DeclaredCapture {
     /// Returns bytes as an artifact of the kind that takes any.
     pub(crate) fn attachment(name: OsString, bytes: Vec<u8>) -> Self {
         let digest = Digest::from_content(&bytes);
-        let kind = formats::ALL.into_iter().find(|kind| kind.info().takes_any_bytes);
-        let member = kind.and_then(Kind::document_member).unwrap_or_default();
+        let kind = formats::of_any_bytes();
+        let member = kind.document_member().unwrap_or_default();
         Self {
             name,
-            kind: kind.map(Kind::name).unwrap_or_default().to_owned(),
+            kind: kind.name().to_owned(),
             core: CoreHash(digest),
             capture: CaptureHash(digest),
             files: vec![(member.to_owned(), bytes)],

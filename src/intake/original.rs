@@ -38,7 +38,7 @@ pub struct ArtifactSource {
 pub(super) enum SourceForm {
     /// A file that is the only member.
     Document,
-    /// An archive of the members, or a compressed file.
+    /// An archive of the members, a compressed file, or a document in another form.
     Archive,
     /// A directory that contains the members.
     Directory,
@@ -106,7 +106,9 @@ impl ArtifactSource {
         let InputLocation { path, directory, sort, is_packed } = place?;
         let form = match sort {
             LocationType::Directory => SourceForm::Directory,
-            _ if is_packed || admitted.kind().is_of_directories() => SourceForm::Archive,
+            _ if is_packed || admitted.is_derived() || admitted.kind().is_of_directories() => {
+                SourceForm::Archive
+            }
             _ => SourceForm::Document,
         };
         let members = admitted.members().iter().map(|member| (member.name().to_owned(), member.blob()));
@@ -228,8 +230,10 @@ pub(crate) fn attach(
     room: &dyn Fn(u64),
 ) {
     let (DocumentVerdict::Admitted(admitted), Some(place)) = (&mut *verdict, place) else { return };
-    let any = formats::ALL.into_iter().find(|kind| kind.info().takes_any_bytes);
-    let Some(kind) = any.filter(|_| !admitted.draft().files.is_empty()) else { return };
+    if admitted.draft().files.is_empty() {
+        return;
+    }
+    let kind = formats::of_any_bytes();
     let Ok(directory) = directory(place) else { return };
     let mut left = MAX_BYTES.min(options.admit.limits.bytes);
     let mut known: BTreeSet<_> = admitted.embedded().iter().map(Admitted::core).collect();

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::exchange::{ConvertInput, ImportedExchange, ImportedRun, ImportedRuns};
 use super::format::RecorderFormat;
 use super::reading::{ConvertError, Fault, SHAPE};
-use super::{inspect, jsonl, otel, vcr};
+use super::{inspect, jsonl, kernel, otel, vcr};
 use crate::artifact::AdmitOptions;
 use crate::calls::call::StoredCall;
 use crate::calls::matching::MatchingRules;
@@ -107,6 +107,8 @@ fn read(
         RecorderFormat::Otel => return otel::read(inputs, limits),
         RecorderFormat::Vcr => vcr::read,
         RecorderFormat::Inspect => inspect::read,
+        // It has no requests.
+        RecorderFormat::Kernel => return Ok(ImportedRuns::default()),
     };
     let [input] = inputs else { return Ok(ImportedRuns::default()) };
     read_one(&input.bytes, limits).map_err(|fault| fault.in_file(&input.name))
@@ -137,6 +139,9 @@ impl Converter<'_> {
         for run in recording.runs {
             self.convert(run, &mut converted);
         }
+        if self.format == RecorderFormat::Kernel {
+            self.convert_sessions(&mut converted)?;
+        }
         if converted.calls > 0 && !self.options.without_originals {
             let originals = self.inputs.iter().map(|input| ConvertedDocument {
                 name: input.name.clone(),
@@ -146,6 +151,18 @@ impl Converter<'_> {
             converted.documents.splice(0..0, originals);
         }
         Ok(converted)
+    }
+
+    /// Makes the documents of files that state the responses of models, and not their requests.
+    fn convert_sessions(&self, converted: &mut Conversion) -> Result<(), ConvertError> {
+        for input in self.inputs {
+            let (bytes, calls) = kernel::session(input, &self.options.rules, &self.options.limits)?;
+            converted.runs += 1;
+            converted.calls += calls as u64;
+            let name = format!("{}#{}", input.name, self.format.name());
+            converted.documents.push(ConvertedDocument { name, bytes, is_original: false });
+        }
+        Ok(())
     }
 
     fn unmapped(&self, file: usize, location: String, reason: String) -> ImportedValue {
@@ -311,7 +328,7 @@ impl Conversion {
 /// Returns the error for a file that is not of a known format.
 fn unknown(file: &str, bytes: &[u8]) -> ConvertError {
     let message = RecorderFormat::unsupported(bytes).unwrap_or_else(|| {
-        "neither a cassette of VCR.py, nor spans of OpenTelemetry, a log of Inspect, or requests and responses as JSON \
+        "neither a cassette of VCR.py, nor spans of OpenTelemetry, a log of Inspect, a recording of context-engine-kernel, or requests and responses as JSON \
          Lines"
             .to_owned()
     });

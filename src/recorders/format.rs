@@ -3,7 +3,7 @@
 use super::jsonl;
 use super::reading::documents;
 use crate::artifact::Recognition;
-use crate::formats;
+use crate::formats::{self, KernelRecording};
 use crate::json::Value;
 use crate::json::members::at;
 use crate::json::reader::{self, Limits, has_key};
@@ -19,6 +19,8 @@ pub enum RecorderFormat {
     Otel,
     /// Requests and responses of `OpenAI` as JSON Lines: input and output of its batch API, and lines with both.
     Jsonl,
+    /// A recording of context-engine-kernel: that of its recorder, or the log of its harness.
+    Kernel,
 }
 
 impl RecorderFormat {
@@ -30,6 +32,7 @@ impl RecorderFormat {
             Self::Inspect => "inspect",
             Self::Otel => "otel",
             Self::Jsonl => "jsonl",
+            Self::Kernel => KernelRecording::FORMAT,
         }
     }
 
@@ -63,6 +66,9 @@ impl RecorderFormat {
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         if !text.trim_start().starts_with(['{', '[']) {
             return (is_cassette(text) && recognize_foreign(bytes).is_none()).then_some(Self::Vcr);
+        }
+        if KernelRecording::recognizes(bytes) {
+            return Some(Self::Kernel);
         }
         if matches!(formats::recognize(bytes), Some((_, Recognition::Surely))) {
             return None;

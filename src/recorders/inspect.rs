@@ -505,7 +505,7 @@ mod tests {
         ] {
             assert!(read(fitting.as_bytes(), &limits).is_ok());
             let fault = read(excessive.as_bytes(), &limits).unwrap_err().in_file("l");
-            assert_eq!((fault.rule, fault.message.as_str()), ("IM2", message));
+            assert_eq!((fault.rule.as_ref(), fault.message.as_str()), ("IM2", message));
         }
     }
 

@@ -1,5 +1,5 @@
 //! The files of other programs that record calls of models: cassettes of VCR.py, logs of Inspect, spans of
-//! OpenTelemetry, and requests and responses as JSON Lines.
+//! OpenTelemetry, recordings of context-engine-kernel, and requests and responses as JSON Lines.
 //!
 //! [`fn@convert`] makes sessions and run packs of them, as a gateway does of the calls that it forwards, and lists what
 //! it cannot map. [`fn@write`] writes the calls of a run pack as a cassette or as JSON Lines, and [`fn@trajectory`] a
@@ -25,6 +25,7 @@ mod export;
 mod format;
 mod inspect;
 mod jsonl;
+mod kernel;
 mod otel;
 mod reading;
 mod trajectory;

@@ -1,11 +1,13 @@
 //! Strict reading of files: values with their locations, times, and the reasons why a file is not converted.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Datelike, TimeDelta, Utc, Weekday};
 
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::json::reader::{self, Defect, Limit, Limits, ReadError};
 use crate::json::{Object, Value};
-use crate::validation::RuleInfo;
+use crate::validation::{Remedy, Report, RuleInfo, Violation};
 
 pub use crate::vault::rules::RULES;
 pub(super) use crate::vault::rules::{LIMITS, SHAPE, SYNTAX};
@@ -18,12 +20,28 @@ pub struct ConvertError {
     pub file: String,
     /// The location in it.
     pub location: String,
-    /// The id of the rule; [`RULES`] explains it.
-    pub rule: &'static str,
+    /// The id of the rule; [`RULES`] explains it, or the kind of the file.
+    pub rule: Cow<'static, str>,
     /// The message.
     pub message: String,
     /// The limit that the file exceeds; `None` also if that limit is fixed.
     pub limit: Option<Limit>,
+}
+
+impl ConvertError {
+    /// Returns the first violation that a kind reports on a file.
+    pub(super) fn first_of(report: &Report, file: &str) -> Self {
+        let first = report.violations().first();
+        let Violation { rule_id: rule, path: location, message, remedy, .. } =
+            first.cloned().unwrap_or_else(|| Violation::new(SHAPE, "", "the file cannot be read"));
+        let limit = match remedy {
+            Some(Remedy::Raise(limit)) => Some(limit),
+            _ => None,
+        };
+        let others = report.violations().len().saturating_sub(1) + report.omitted();
+        let message = if others == 0 { message } else { format!("{message}, and {others} more violations") };
+        Self { file: file.to_owned(), location, rule, message, limit }
+    }
 }
 
 /// A defect, before the name of the file is known.
@@ -61,7 +79,7 @@ impl Fault {
 
     pub(super) fn in_file(self, file: &str) -> ConvertError {
         let Self { location, rule, message, limit } = self;
-        ConvertError { file: file.to_owned(), location, rule: rule.id, message, limit }
+        ConvertError { file: file.to_owned(), location, rule: rule.id.into(), message, limit }
     }
 }
 

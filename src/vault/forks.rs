@@ -9,6 +9,7 @@ use super::api::Operation;
 use super::handle::Vault;
 use super::query::{self, Fork, HistoryIdentity};
 use super::resolve::{LookupError, document, with_preferred_capture};
+use super::unequal_runs::{UnequalRuns, unequal_runs};
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
 use crate::storage::{ArtifactRecord, Snapshot, StorageError};
@@ -26,7 +27,7 @@ pub struct ForksRequest {
 /// Pairs of artifacts that fork.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ForksAnswer {
-    /// The pairs: traces first, by what they share and their core hashes.
+    /// The pairs: traces first, by what they share and their core hashes; last those of equal inputs.
     pub forks: Vec<ForkSummary>,
     /// The end of this page; `None` if it is the last one.
     pub next: Option<ForksCursor>,
@@ -42,6 +43,15 @@ pub enum ForkSummary {
     Traces {
         /// The digest of the header that they share.
         header: Digest,
+        /// The number of the first record in which they differ, from 0.
+        record: usize,
+        /// Both traces.
+        traces: [ForkedTrace; 2],
+    },
+    /// Two traces with equal inputs and other names, whose format demands that they have equal records.
+    Inputs {
+        /// The digest of the inputs that they share.
+        inputs: Digest,
         /// The number of the first record in which they differ, from 0.
         record: usize,
         /// Both traces.
@@ -92,6 +102,9 @@ pub struct ForksCursor {
     pub header: Option<Digest>,
     /// The run id that the pair shares, if they are run packs.
     pub run_id: Option<String>,
+    /// The digest of the inputs that the pair shares, if they are traces with other headers.
+    #[serde(default)]
+    pub inputs: Option<Digest>,
     /// The core hashes.
     pub artifacts: [CoreHash; 2],
 }
@@ -130,17 +143,30 @@ impl ForksRequest {
         let snapshot = vault.snapshot().map_err(LookupError::from)?;
         let forks = query::forks(&*snapshot).map_err(LookupError::from)?;
         let mut quotes = ForkTextCache { snapshot: &*snapshot, known: HashMap::new(), bytes: 0 };
-        let after = self.after.clone().and_then(ForksCursor::into_position);
-        let mut pairs = forks.after(after).peekable();
+        let unequal = unequal_runs(&*snapshot).map_err(E::from)?;
+        let count = forks.count() + unequal.len() as u64;
+        let after = self.after.clone().map(ForksCursor::into_position).unwrap_or_default();
+        let of_histories = forks.after(after.history).filter(|_| after.inputs.is_none());
+        let of_inputs = unequal.into_iter().filter(|pair| Some(pair.position()) > after.inputs);
+        let mut pairs =
+            of_histories.map(ForkPair::Histories).chain(of_inputs.map(ForkPair::Inputs)).peekable();
         let (mut left, mut last) = (self.limit.unwrap_or(u64::MAX), None);
-        while let Some(fork) = pairs.next_if(|_| left > 0) {
+        while let Some(pair) = pairs.next_if(|_| left > 0) {
             left -= 1;
-            visit(quotes.quoted(&fork)?)?;
-            last = Some(fork);
+            visit(quotes.quoted(&pair)?)?;
+            last = Some(pair);
         }
         let next = last.filter(|_| pairs.peek().is_some()).map(ForksCursor::from);
-        Ok(ForksAnswer { forks: Vec::new(), next, count: forks.count() })
+        Ok(ForksAnswer { forks: Vec::new(), next, count })
     }
+}
+
+/// A pair of artifacts that fork.
+enum ForkPair {
+    /// Histories of one run.
+    Histories(Fork),
+    /// Runs of equal inputs.
+    Inputs(UnequalRuns),
 }
 
 /// A cache of records and steps. Pairs of one artifact mostly differ in the same one.
@@ -155,9 +181,20 @@ impl ForkTextCache<'_> {
     const MAX_CACHED_BYTES: usize = 16 << 20;
 
     /// Returns a fork with the texts of the records or steps in which the artifacts differ.
-    fn quoted(&mut self, fork: &Fork) -> Result<ForkSummary, LookupError> {
-        let [(one, _), (other, _)] = &fork.sides;
-        Ok(ForkSummary::new(fork, [self.quote(one, fork.index)?, self.quote(other, fork.index)?]))
+    fn quoted(&mut self, pair: &ForkPair) -> Result<ForkSummary, LookupError> {
+        let (index, sides) = match pair {
+            ForkPair::Histories(fork) => (fork.index, &fork.sides),
+            ForkPair::Inputs(unequal) => (unequal.index, &unequal.sides),
+        };
+        let [(one, _), (other, _)] = sides;
+        let says = [self.quote(one, index)?, self.quote(other, index)?];
+        Ok(match pair {
+            ForkPair::Histories(fork) => ForkSummary::new(fork, says),
+            ForkPair::Inputs(UnequalRuns { inputs, index, sides }) => {
+                let traces = ForkedTrace::both(sides, says);
+                ForkSummary::Inputs { inputs: *inputs, record: *index, traces }
+            }
+        })
     }
 
     fn quote(&mut self, artifact: &ArtifactRecord, index: usize) -> Result<Option<String>, LookupError> {
@@ -190,48 +227,71 @@ fn quoted_part(
 impl ForkSummary {
     /// Describes a fork with the texts of the records or steps in which the artifacts differ.
     pub(super) fn new(fork: &Fork, says: [Option<String>; 2]) -> Self {
-        let [(one, hash), (other, other_hash)] = &fork.sides;
-        let [says, other_says] = says;
-        let sides = [(one, *hash, says), (other, *other_hash, other_says)];
         match &fork.shared {
             HistoryIdentity::Header(header) => Self::Traces {
                 header: *header,
                 record: fork.index,
-                traces: sides.map(|(side, record_hash, says)| ForkedTrace {
-                    core_hash: side.core,
-                    kind: side.kind.clone(),
-                    record_hash,
-                    says,
-                }),
+                traces: ForkedTrace::both(&fork.sides, says),
             },
             HistoryIdentity::RunId(run_id) => Self::Runs {
                 run_id: run_id.clone(),
                 step: fork.index,
-                runs: sides.map(|(side, step_hash, says)| ForkedRun {
-                    core_hash: side.core,
-                    kind: side.kind.clone(),
-                    step_hash,
-                    says,
+                runs: ForkedTrace::both(&fork.sides, says).map(|side| {
+                    let ForkedTrace { core_hash, kind, record_hash: step_hash, says } = side;
+                    ForkedRun { core_hash, kind, step_hash, says }
                 }),
             },
         }
     }
 }
 
-impl ForksCursor {
-    /// Returns the position in the order of the pairs; `None` if nothing identifies it.
-    fn into_position(self) -> Option<(HistoryIdentity, [CoreHash; 2])> {
-        let shared = self.header.map(HistoryIdentity::Header).or(self.run_id.map(HistoryIdentity::RunId))?;
-        Some((shared, self.artifacts))
+impl ForkedTrace {
+    fn both(sides: &[(ArtifactRecord, Digest); 2], says: [Option<String>; 2]) -> [Self; 2] {
+        let [one, other] = sides.each_ref();
+        let [says, other_says] = says;
+        [(one, says), (other, other_says)].map(|((side, record_hash), says)| Self {
+            core_hash: side.core,
+            kind: side.kind.clone(),
+            record_hash: *record_hash,
+            says,
+        })
     }
 }
 
-impl From<Fork> for ForksCursor {
-    fn from(fork: Fork) -> Self {
-        let artifacts = fork.sides.map(|(side, _)| side.core);
-        match fork.shared {
-            HistoryIdentity::Header(header) => Self { header: Some(header), run_id: None, artifacts },
-            HistoryIdentity::RunId(run_id) => Self { header: None, run_id: Some(run_id), artifacts },
+/// The position after which pairs are listed.
+#[derive(Default)]
+struct ForksPosition {
+    history: Option<(HistoryIdentity, [CoreHash; 2])>,
+    inputs: Option<(Digest, [CoreHash; 2])>,
+}
+
+impl ForksCursor {
+    /// Returns the position in the order of the pairs.
+    fn into_position(self) -> ForksPosition {
+        let artifacts = self.artifacts;
+        let shared = self.header.map(HistoryIdentity::Header).or(self.run_id.map(HistoryIdentity::RunId));
+        ForksPosition {
+            history: shared.map(|shared| (shared, artifacts)),
+            inputs: self.inputs.map(|inputs| (inputs, artifacts)),
+        }
+    }
+}
+
+impl From<ForkPair> for ForksCursor {
+    fn from(pair: ForkPair) -> Self {
+        let none = |artifacts| Self { header: None, run_id: None, inputs: None, artifacts };
+        match pair {
+            ForkPair::Inputs(unequal) => {
+                let (inputs, artifacts) = unequal.position();
+                Self { inputs: Some(inputs), ..none(artifacts) }
+            }
+            ForkPair::Histories(Fork { shared, sides, .. }) => {
+                let none = none(sides.map(|(side, _)| side.core));
+                match shared {
+                    HistoryIdentity::Header(header) => Self { header: Some(header), ..none },
+                    HistoryIdentity::RunId(run_id) => Self { run_id: Some(run_id), ..none },
+                }
+            }
         }
     }
 }

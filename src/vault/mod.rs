@@ -40,6 +40,7 @@ pub mod show;
 pub mod sql;
 pub mod stats;
 pub mod tombstones;
+mod unequal_runs;
 pub mod unfinished;
 pub mod unresolved;
 pub mod verify;

@@ -49,6 +49,9 @@ fn kinds_have_the_attributes_that_they_declare() {
     for (name, document) in forms::documents().into_iter().chain([("failing.jsonl", forms::failing())]) {
         sandbox.add([sandbox.write(name, document)]);
     }
+    let policy = json!({"name": "strict", "allow_network": false, "timeout_ms": 1000, "max_output_files": 1,
+        "allowed_commands": []});
+    sandbox.add([sandbox.write("policy.json", policy.to_string())]);
     let vault = runvault::Vault::open(&sandbox.vault()).unwrap();
     let snapshot = vault.snapshot().unwrap();
     for kind in formats::ALL {

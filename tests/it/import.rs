@@ -192,7 +192,7 @@ fn damaged_files_are_rejected_with_their_location() {
 fn files_that_are_no_recordings_are_named_as_such() {
     let sandbox = Sandbox::without_vault();
     for (name, text, expected) in [
-        ("notes.txt", "hello\n", "is neither a bundle nor a recording of VCR.py, Inspect or OpenTelemetry"),
+        ("notes.txt", "hello\n", "is neither a bundle nor a recording of VCR.py, Inspect, OpenTelemetry or"),
         ("empty.jsonl", "\n", "is empty"),
     ] {
         let path = sandbox.write(name, text).into_os_string();

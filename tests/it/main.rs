@@ -61,6 +61,7 @@ mod model;
 mod moving;
 mod notes;
 mod operations;
+mod origin;
 mod output;
 mod packs;
 #[cfg(feature = "postgres")]

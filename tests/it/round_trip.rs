@@ -32,9 +32,13 @@ fn every_accepted_file_comes_out_byte_for_byte() {
     for (path, kind, core) in &accepted {
         let bytes = std::fs::read(path).unwrap();
         let located = vault.locate(&Digest::from_content(&bytes).into()).unwrap();
+        assert_eq!(vault.read(&located).unwrap(), bytes, "{}", path.display());
+        // A document in another form is an attachment beside the artifact that it implies.
+        if located.artifact.kind == "attachment" {
+            continue;
+        }
         assert_eq!(located.artifact.core.to_string(), *core, "{}", path.display());
         assert_eq!(located.artifact.kind, *kind);
-        assert_eq!(vault.read(&located).unwrap(), bytes, "{}", path.display());
         let canonical = vault.read_core(&located).unwrap();
         assert_eq!(Digest::from_content(&canonical).to_string(), *core, "{}", path.display());
     }

@@ -16,7 +16,8 @@ use crate::cli::output::stdout::{self, BAD, FAINT, HASH, counted};
 /// List traces and run packs of one run that diverge
 ///
 /// Traces that share a header, or run packs that share the id of their run, and then have different records or steps are
-/// two histories of one run. Exit status 0 if there are none, 1 if there are.
+/// two histories of one run. So are traces with other ids and equal inputs: their format demands equal records. Exit status
+/// 0 if there are none, 1 if there are.
 #[derive(ClapArgs)]
 pub(crate) struct Args {
     /// Maximum number of pairs. Default: 1000, with --json unlimited
@@ -65,6 +66,12 @@ fn print(out: &mut dyn Write, fork: &ForkSummary) -> io::Result<()> {
     match fork {
         ForkSummary::Traces { header, record, traces } => {
             writeln!(out, "header {HASH}{header:.12}{HASH:#}, {BAD}record {record} differs{BAD:#}")?;
+            traces.iter().try_for_each(|ForkedTrace { core_hash, kind, says, .. }| {
+                print_side(out, kind, *core_hash, says.as_deref())
+            })
+        }
+        ForkSummary::Inputs { inputs, record, traces } => {
+            writeln!(out, "equal inputs {HASH}{inputs:.12}{HASH:#}, {BAD}record {record} differs{BAD:#}")?;
             traces.iter().try_for_each(|ForkedTrace { core_hash, kind, says, .. }| {
                 print_side(out, kind, *core_hash, says.as_deref())
             })

@@ -41,8 +41,8 @@ use crate::cli::output::{disk, json, time};
 ///
 /// VCR.py cassettes, OpenTelemetry spans, Inspect logs, and requests and responses as JSON Lines are recognized by
 /// content. They become sessions and run packs, which "gateway --mode replay" replays, with the original as an
-/// attachment. What cannot be mapped is listed. The original contains what the file contains, such as keys: use
-/// --no-original to leave it out.
+/// attachment. Recordings of context-engine-kernel become sessions. What cannot be mapped is listed. The original
+/// contains what the file contains, such as keys: use --no-original to leave it out.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
@@ -327,8 +327,8 @@ fn recording(input: ConvertInput) -> Result<ConvertInput, CommandError> {
         format!("{name} is a {}, not a bundle; {add}", kind.noun())
     } else {
         format!(
-            "{name} is neither a bundle nor a recording of VCR.py, Inspect or OpenTelemetry, nor requests and responses as \
-             JSON Lines; {add}"
+            "{name} is neither a bundle nor a recording of VCR.py, Inspect, OpenTelemetry or context-engine-kernel, nor \
+             requests and responses as JSON Lines; {add}"
         )
     }))
 }

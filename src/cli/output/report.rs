@@ -153,6 +153,11 @@ fn fork_text(fork: &ForkSummary) -> String {
             format!("same header {header:.12}"),
             format!("record {record}"),
         ),
+        ForkSummary::Inputs { inputs, record, traces } => (
+            traces.each_ref().map(|ForkedTrace { kind, core_hash, .. }| side(kind, *core_hash)),
+            format!("equal inputs {inputs:.12}"),
+            format!("record {record}"),
+        ),
         ForkSummary::Runs { run_id, step, runs } => (
             runs.each_ref().map(|ForkedRun { kind, core_hash, .. }| side(kind, *core_hash)),
             format!("same run id {}", brief(run_id)),

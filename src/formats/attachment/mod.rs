@@ -1,22 +1,29 @@
 //! `attachment`: any bytes, identified by their SHA-256, for what artifacts refer to and no format defines: schemas,
 //! problem specifications, reasoning states, outputs of tools. `docs/formats.md`, "attachment".
 
+mod documents;
+
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::artifact::{
-    AdmitOptions, Artifact, ArtifactView, AttributeInfo, BodyContent, BodyRole, Draft, KindInfo, MemberBytes,
-    Part, PartKind, Passage, StepClass, StepVisitor, TranscriptStep, differ, same_place,
+    AdmitOptions, Artifact, ArtifactLocation, ArtifactView, AttributeInfo, BodyContent, BodyRole, Draft,
+    KindInfo, MemberBytes, Mention, Part, PartKind, Passage, REFERENCE, REFERS_TO, Recognition, Role,
+    StepClass, StepVisitor, TranscriptStep, differ, same_place,
 };
 use crate::digest::{CoreHash, Digest};
-use crate::json::reader::ReadError;
+use crate::json::reader::{Limits, MemberNames, ReadError};
 use crate::json::{Object, Value};
-use crate::validation::{Findings, RuleInfo};
+use crate::validation::{Findings, Report, RuleInfo};
+
+use documents::HashedDocument;
 
 /// The kind `attachment`.
 pub struct Attachment;
 
 const CONTENT: AttributeInfo = AttributeInfo::text("content", "`text` if the bytes are UTF-8, else `binary`");
+const DOCUMENT: AttributeInfo =
+    AttributeInfo::text("document", "what a verified document is that has a hash of its own");
 const LENGTH: AttributeInfo = AttributeInfo::count("length", "the number of bytes");
 
 static INFO: KindInfo = KindInfo {
@@ -24,13 +31,13 @@ static INFO: KindInfo = KindInfo {
     noun: "attachment",
     plural: "attachments",
     members: &["attachment"],
-    attributes: &[CONTENT, LENGTH],
+    attributes: &[CONTENT, DOCUMENT, LENGTH],
     takes_any_bytes: true,
     step_noun: "content",
     view: ArtifactView {
         about: "any bytes, by their SHA-256",
         named_by: None,
-        columns: &[CONTENT.column().facet(), LENGTH.column()],
+        columns: &[CONTENT.column().facet(), DOCUMENT.column().facet(), LENGTH.column()],
     },
     ..KindInfo::NONE
 };
@@ -40,15 +47,29 @@ impl Artifact for Attachment {
         &INFO
     }
 
-    /// Returns no rules: any bytes are an attachment.
+    /// Returns the rules of documents that are recognized: any bytes are an attachment on request.
     fn rules(&self) -> Vec<RuleInfo> {
-        Vec::new()
+        documents::RULES.to_vec()
+    }
+
+    fn recognizes(&self, text: &str, names: &mut MemberNames<'_>) -> Option<Recognition> {
+        documents::recognize(text, names)
+    }
+
+    /// Returns the canonical forms of a document that others refer to by their hashes.
+    fn derive(&self, document: &[u8], limits: &Limits) -> Option<Result<Vec<Vec<u8>>, Report>> {
+        let forms = |found: HashedDocument<'_>| found.forms.into_iter().map(|(_, form)| form).collect();
+        documents::read(document, limits).map(|read| read.map(forms))
     }
 
     fn examine(&self, bytes: &[u8], _: &AdmitOptions, _: &mut Findings) -> Option<Draft> {
         let mut draft = Draft::new(CoreHash(Digest::from_content(bytes)));
         draft.attribute(CONTENT.name, if str::from_utf8(bytes).is_ok() { "text" } else { "binary" });
         draft.count(LENGTH, bytes.len());
+        // The same data is derived of the same bytes, whatever the limits were when they were added.
+        if let Some(Ok(found)) = documents::read(bytes, &Limits::most()) {
+            describe(&found, &mut draft);
+        }
         Some(draft)
     }
 
@@ -70,6 +91,35 @@ impl Artifact for Attachment {
         visit_content(MemberBytes::only(members), visit);
         Ok(())
     }
+}
+
+/// The role of a form of the document that has a hash of its own.
+const CANONICAL_FORM: Role =
+    Role { name: "canonical_form", group: "canonical_form", unit: "", relation: Some(REFERS_TO) };
+
+/// The role of the hash of the names of a pack's files.
+const FILE_NAMES: Role = Role { name: "file_names", group: "file_names", unit: "", relation: None };
+
+fn describe(found: &HashedDocument<'_>, draft: &mut Draft) {
+    draft.attribute(DOCUMENT.name, found.noun);
+    for (at, form) in &found.forms {
+        let digest = Digest::from_content(form);
+        if CoreHash(digest) != draft.core {
+            let place = ArtifactLocation::Pointer((*at).to_owned());
+            draft.mentions.push(Mention { role: &CANONICAL_FORM, place, digest });
+        }
+    }
+    for (at, digest) in &found.references {
+        let place = ArtifactLocation::Pointer((*at).to_owned());
+        draft.mentions.push(Mention { role: &REFERENCE, place, digest: *digest });
+    }
+    let mut indexed = Vec::new();
+    for (at, digest) in &found.file_names {
+        indexed.push(*at);
+        let place = ArtifactLocation::Pointer((*at).to_owned());
+        draft.mentions.push(Mention { role: &FILE_NAMES, place, digest: *digest });
+    }
+    draft.collect_references(&found.root, "", &indexed);
 }
 
 /// Maximum number of lines that are compared separately: each takes some hundred bytes of memory.

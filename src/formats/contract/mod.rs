@@ -9,6 +9,7 @@ mod read;
 mod rules;
 mod shape;
 mod terms;
+mod tracemind;
 mod transcript;
 
 use std::io::{self, Write};
@@ -20,8 +21,8 @@ use crate::artifact::{
 use crate::digest::CoreHash;
 use crate::json::Value;
 use crate::json::canonical::rfc8785;
-use crate::json::reader::{Defect, MemberNames, ReadError};
-use crate::validation::{Findings, RuleInfo, apply};
+use crate::json::reader::{Defect, Limits, MemberNames, ReadError};
+use crate::validation::{Findings, Report, RuleInfo, apply};
 
 use attributes::{EFFECTS, IO_REFS};
 use read::{ContractCore, ContractMembers};
@@ -84,6 +85,11 @@ impl Artifact for Contract {
         let core = rfc8785::digest(view.core, b"");
         let core = core.map_err(|error| document::report_uncanonical("", &error, findings)).ok()?;
         Some(describe(&root, &view, CoreHash(core)))
+    }
+
+    /// Returns the contracts that a document of `TraceMind` has in its own form.
+    fn derive(&self, document: &[u8], limits: &Limits) -> Option<Result<Vec<Vec<u8>>, Report>> {
+        tracemind::contracts(document, limits)
     }
 
     fn write_core(&self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {

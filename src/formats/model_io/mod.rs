@@ -1,6 +1,7 @@
 //! `model_io`: recorded model sessions. Rules: the Model IO specification, section 5; `docs/formats.md`, "`model_io`".
 
 mod attributes;
+mod recording;
 mod rules;
 mod session;
 mod transcript;
@@ -17,12 +18,13 @@ use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
 use crate::json::canonical::rfc8785;
 use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
-use crate::validation::{Findings, RuleInfo, apply};
+use crate::validation::{Findings, Report, RuleInfo, apply};
 
 use attributes::{INDEXED, PROMPT, RESPONSE};
 use session::{SessionMembers, interactions};
 
 pub use attributes::INTERACTIONS;
+pub use recording::{IMPORT_ADAPTER, KernelRecording};
 pub use session::{Interaction, Session, SessionMode};
 
 /// The kind `model_io`.
@@ -59,6 +61,9 @@ impl Artifact for ModelIo {
         }
         let [interactions, adapter, model] =
             ["interactions", "adapter_id", "model_id"].map(|name| names.has(name));
+        if recording::is_recording(names) {
+            return Some(Recognition::Surely);
+        }
         let has_hashes = || ["prompt_hash", "response_hash"].into_iter().any(|name| has_key(text, name));
         let is_one = interactions && (adapter && model || has_hashes());
         let mut is_cut = || {
@@ -84,6 +89,16 @@ impl Artifact for ModelIo {
         let core = rfc8785::digest(view.core(), b"");
         let core = core.map_err(|error| document::report_uncanonical("", &error, findings)).ok()?;
         Some(describe(&root, &view, CoreHash(core)))
+    }
+
+    /// Returns the session that a recording of context-engine-kernel becomes.
+    fn derive(&self, document: &[u8], limits: &Limits) -> Option<Result<Vec<Vec<u8>>, Report>> {
+        if !KernelRecording::recognizes(document) {
+            return None;
+        }
+        let original = Digest::from_content(document);
+        let recording = KernelRecording::read(document, limits);
+        Some(recording.map(|recording| vec![recording.session(original)]))
     }
 
     fn write_core(&self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {

@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 
+use super::recording;
 use super::session::SessionMembers;
 use crate::artifact::SupportedMajors;
 use crate::digest::Digest;
@@ -145,7 +146,8 @@ pub(super) static CONTENT: [Rule<SessionCheck>; 11] = [
 
 pub(super) fn all() -> Vec<RuleInfo> {
     let [version, schema] = ROOT.each_ref().map(|rule| rule.info);
-    [version].into_iter().chain(CONTENT.iter().map(|rule| rule.info)).chain([schema]).collect()
+    let of_sessions = [version].into_iter().chain(CONTENT.iter().map(|rule| rule.info)).chain([schema]);
+    of_sessions.chain(recording::RULES).collect()
 }
 
 fn schema_version(root: &Value<'_>, found: &mut Finder<'_>) {

@@ -10,6 +10,7 @@ use crate::artifact::{
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
 use crate::json::canonical::rfc8785;
+use crate::json::members::{object, text};
 
 const fn role(name: &'static str, group: &'static str) -> Role {
     Role { name, group, unit: "", relation: None }
@@ -19,6 +20,11 @@ const fn role(name: &'static str, group: &'static str) -> Role {
 const INTENT: Role = Role { relation: Some(REFERS_TO), ..role("intent", "intent") };
 const BUNDLE: Role = role("bundle", "bundle");
 const MEMBER: Role = role("member", group::MEMBER);
+/// The canonical form of a file, which can be in the vault as an artifact of its own.
+const MEMBER_DOCUMENT: Role =
+    Role { relation: Some(REFERS_TO), ..role("member_document", "member_document") };
+/// What the original tools call the hash of a pack, although packs with other contents have the same.
+const FILE_NAMES: Role = role("file_names", "file_names");
 /// Statements in ledgers often refer to other runs, so they have separate roles.
 const LEDGER_INTENT: Role = role("ledger_intent", "ledger");
 const LEDGER_BUNDLE: Role = role("ledger_bundle", "ledger");
@@ -90,9 +96,8 @@ pub(super) fn describe(members: PackContents<'_>, digests: BTreeMap<&'static str
     let bundle = digests.get("bundle.json").copied();
     for (name, digest) in digests {
         mention(&MEMBER, name.to_owned(), digest, &mut draft);
-        if name == SESSION {
-            mention(&SESSION_OF, name.to_owned(), digest, &mut draft);
-        }
+        let role = if name == SESSION { &SESSION_OF } else { &MEMBER_DOCUMENT };
+        mention(role, name.to_owned(), digest, &mut draft);
         draft.attribute("member", name);
     }
     for (name, value) in members.values() {
@@ -110,6 +115,7 @@ pub(super) fn describe(members: PackContents<'_>, digests: BTreeMap<&'static str
         describe_metrics(runner, &mut draft);
     }
     describe_ledger(&members, &mut draft);
+    describe_file_names(&members, &mut draft);
     draft.embedded.extend(members.session.and_then(Result::ok));
     draft
 }
@@ -183,6 +189,18 @@ fn describe_ledger(members: &PackContents<'_>, draft: &mut Draft) {
         }
         let indexed = INDEXED_IN_LEDGER.map(|(_, pointer, _)| pointer);
         draft.collect_references(&entry, &prefix, &indexed);
+    }
+}
+
+/// Adds the hash of the names of all files, by which the original tools refer to a pack.
+fn describe_file_names(members: &PackContents<'_>, draft: &mut Draft) {
+    let mut names = members::MEMBER_NAMES;
+    names.sort_unstable();
+    let present = names.into_iter().filter(|name| members.file(name).is_some()).map(text);
+    let names = object([("files", Value::Array(present.collect()))]);
+    // Names have no numbers, so that there is a canonical form.
+    if let Ok(digest) = members::canonical_hash(&names) {
+        mention(&FILE_NAMES, "file names".to_owned(), digest, draft);
     }
 }
 

@@ -72,12 +72,10 @@ pub(super) const RESPONSE: Role =
     Role { name: "response", group: group::RESPONSE, unit: "step", relation: None };
 
 /// The part of the run before this one.
-pub(super) const PREVIOUS: Role = Role {
-    name: "previous",
-    group: group::PART,
-    unit: "",
-    relation: Some(Relation { name: relation::CONTINUES, dangles: true }),
-};
+pub(super) const PREVIOUS: Role =
+    Role { name: "previous", group: group::PART, unit: "", relation: Some(CONTINUES) };
+
+pub(super) const CONTINUES: Relation = Relation { name: relation::CONTINUES, dangles: true };
 
 /// The location of the core hash of the part before.
 pub(super) const PREVIOUS_AT: &str = "/metadata/gateway/previous";

@@ -9,6 +9,7 @@ mod envelope;
 mod exchanges;
 mod messages;
 mod metrics;
+mod migration;
 mod pending_requests;
 mod requests;
 mod rules;
@@ -28,9 +29,11 @@ use crate::digest::{CoreHash, Digest};
 use crate::json::canonical::replaykit::NonCanonicalValue;
 use crate::json::reader::{self, Limits, MemberNames, ReadError, has_key, has_lost_beginning};
 use crate::json::{Object, Value, compact};
-use crate::validation::{Findings, RuleInfo, apply};
+use crate::validation::{Findings, Report, RuleInfo, apply};
 
-use attributes::{DERIVED_FROM, INDEXED, PREVIOUS, PREVIOUS_AT, PROMPT, RESPONSE, STEP, STEP_ATTRIBUTES};
+use attributes::{
+    CONTINUES, DERIVED_FROM, INDEXED, PREVIOUS, PREVIOUS_AT, PROMPT, RESPONSE, STEP, STEP_ATTRIBUTES,
+};
 use envelope::{Envelope, at, core_text, steps};
 
 pub use attributes::STEPS;
@@ -108,6 +111,11 @@ impl Artifact for Rpk {
                 None
             }
         }
+    }
+
+    /// Returns the run pack of version 1.0 that one of version 0.9 becomes.
+    fn derive(&self, document: &[u8], limits: &Limits) -> Option<Result<Vec<Vec<u8>>, Report>> {
+        migration::migrate(document, limits).map(|migrated| migrated.map(|document| vec![document]))
     }
 
     fn write_core(&self, members: &[MemberBytes<'_>], out: &mut dyn Write) -> io::Result<()> {
@@ -198,6 +206,21 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     draft
 }
 
+/// Returns the id of the run that a listener recorded before this one, if it began a new file because the other one had
+/// enough steps: both are segments of one run.
+fn segment_before(root: &Value<'_>) -> Option<String> {
+    let text = |names: &[&str]| at(root, names).and_then(Value::as_non_empty_str);
+    let first = format!("run-listener-{}", text(&["payload", "run", "listener_session_id"])?);
+    let number = text(&["payload", "run", "id"])?.strip_prefix(&first)?.strip_prefix("-segment-")?;
+    let is_number = number.len() >= 4 && number.bytes().all(|digit| digit.is_ascii_digit());
+    let before = number.parse::<u64>().ok().filter(|_| is_number)?.checked_sub(1)?;
+    Some(match before {
+        0 => return None,
+        1 => first,
+        _ => format!("{first}-segment-{before:04}"),
+    })
+}
+
 /// Adds the attributes and names of runs.
 fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
     let text = |names: &[&str]| at(root, names).and_then(Value::as_non_empty_str).map(str::to_owned);
@@ -211,6 +234,9 @@ fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
     {
         draft.refers_to.push((DERIVED_FROM, NameHandle::new("run", &source)));
         draft.attribute("source_run_id", source);
+    }
+    if let Some(before) = segment_before(root) {
+        draft.refers_to.push((CONTINUES, NameHandle::new("run", &before)));
     }
     for member in ["provider", "agent", "source", "capture_mode"] {
         if let Some(value) = text(&["payload", "run", member]) {

@@ -7,7 +7,7 @@ use crate::artifact::{AdmitOptions, SignaturePolicy, SupportedMajors};
 use crate::digest::Digest;
 use crate::json::canonical::replaykit::{CanonicalizationDefect, VolatilePolicy, strip_white_space};
 use crate::json::reader::excerpt;
-use crate::json::{Object, Value, pointer};
+use crate::json::{Number, Object, Value, pointer};
 use crate::validation::{Finder, Rule, RuleInfo, Severity};
 
 pub(super) const STEP_TYPES: [&str; 8] = [
@@ -194,7 +194,7 @@ const fn info(id: &'static str, summary: &'static str, why: &'static str) -> Rul
 type RpkCheck = fn(&Envelope<'_>, &mut Finder<'_>);
 
 /// All rules, applied to every document; each checks the members that are present.
-pub(super) static RULES: [Rule<RpkCheck>; 6] = [
+pub(super) static RULES: [Rule<RpkCheck>; 7] = [
     Rule {
         info: info(
             "RPK1",
@@ -249,7 +249,32 @@ pub(super) static RULES: [Rule<RpkCheck>; 6] = [
         ),
         check: timestamps,
     },
+    Rule {
+        info: RuleInfo {
+            severity: Severity::Warning,
+            ..info(
+                "RPK7",
+                "A migrated run pack has the step hashes of its source.",
+                "The migration from an earlier version computes the hash of each step from its content, and states how \
+                 many were not those of the source: these steps were changed, or hashed in another way. The checksum of the \
+                 source was verified.",
+            )
+        },
+        check: migrated_hashes,
+    },
 ];
+
+/// The metadata with the number of steps whose hash was not that of their content.
+pub(super) const RECOMPUTED: &str = "migration_recomputed_step_hashes";
+
+fn migrated_hashes(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
+    let count = envelope.root.get("metadata").and_then(|metadata| metadata.get(RECOMPUTED));
+    let count = count.and_then(Value::as_number).map(Number::literal);
+    if let Some(count) = count.filter(|count| *count != "0") {
+        let message = format!("the hashes of {count} steps of the source were not those of their contents");
+        found.add(format!("/metadata/{RECOMPUTED}"), message);
+    }
+}
 
 fn version(envelope: &Envelope<'_>, found: &mut Finder<'_>) {
     let Value::Object(root) = envelope.root else {

@@ -51,7 +51,7 @@ const fn role_of_content(name: &'static str, group: &'static str) -> Role {
 const STATES: &str = "state";
 
 /// The group of the problem specification of a run.
-const PROBLEM_SPEC: &str = "problem_spec";
+const PROBLEM_SPEC: &str = group::INPUTS;
 
 /// Members of records and results that may be digests, with the roles they are indexed under.
 pub(super) const HEADER_ROLES: [(&str, Role); 2] = [

@@ -6,6 +6,7 @@ mod attributes;
 mod calls;
 mod growth;
 mod record;
+mod reproducible;
 mod rules;
 mod time;
 mod transcript;
@@ -14,8 +15,8 @@ use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, Draft, EventVisitor, JoinedDocument, KindInfo, MemberBytes, Mention,
-    MissingOffset, NameHandle, Part, Passage, PredecessorReference, Recognition, Relation, Role, StepVisitor,
-    SuccessorCriteria, document, unreadable,
+    MissingOffset, NameHandle, Part, Passage, PredecessorReference, Recognition, Relation, ReproducibleRun,
+    Role, StepVisitor, SuccessorCriteria, document, unreadable,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::Value;
@@ -134,6 +135,10 @@ impl Artifact for Trace {
 
     fn run_events(&self, members: &[MemberBytes<'_>], visit: &mut EventVisitor<'_>) -> Result<(), ReadError> {
         calls::visit(MemberBytes::only(members), visit)
+    }
+
+    fn reproducible(&self, document: &[u8]) -> Option<ReproducibleRun> {
+        reproducible::read(document)
     }
 
     fn quote(&self, document: &[u8], index: usize) -> Option<String> {

@@ -4,11 +4,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{Counts, Diff, PartChange, compare};
-use crate::artifact::{Admitted, Kind, Part};
+use crate::artifact::{AdmitOptions, Admitted, AttributeInfo, Kind, Part};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::display::brief;
 use crate::formats;
 use crate::json::pointer::PointerPattern;
+use crate::json::reader::Limits;
 use crate::storage::{ErrorKind, Snapshot, StorageError, StoredMember};
 use crate::vault::api::Operation;
 use crate::vault::handle::Vault;
@@ -99,6 +100,16 @@ impl Side {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shown.name
+    }
+
+    /// Returns the total latency that the artifact states, in milliseconds.
+    #[must_use]
+    pub fn latency_ms(&self) -> Option<i64> {
+        let [document] = self.members.as_slice() else { return None };
+        let options = AdmitOptions { limits: Limits::most(), ..AdmitOptions::default() };
+        let admitted = self.kind.admit(document.bytes.clone(), &options).ok()?;
+        let name = AttributeInfo::LATENCY_MS.name;
+        admitted.draft().attributes.iter().find(|attribute| attribute.name == name)?.number
     }
 
     /// Returns the parts. The artifact was within the limits when it was admitted.

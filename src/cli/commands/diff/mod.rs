@@ -68,6 +68,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "POINTER", value_delimiter = ',')]
     ignore: Vec<String>,
 
+    /// Also fail if the stated latency of B exceeds that of A, or of GOLDEN, by more than this
+    ///
+    /// The latencies of runs are the sums of those of their steps. If one of the artifacts states none, the comparison could
+    /// not run.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32))]
+    fail_on_slowdown: Option<u32>,
+
     /// Show only the first difference
     #[arg(long, conflicts_with = "stat")]
     first: bool,
@@ -89,7 +96,9 @@ impl Args {
         let (one, other) = match (&self.expect, self.sides.as_slice()) {
             (Some(golden), [run]) => (golden, run),
             (None, [one, other]) => (one, other),
-            (None, [artifact]) if self.all => return self.compare_captures(artifact, vault),
+            (None, [artifact]) if self.all && self.fail_on_slowdown.is_none() => {
+                return self.compare_captures(artifact, vault);
+            }
             (Some(_), _) => {
                 return Err(CommandError::Usage("--expect GOLDEN takes exactly one other argument".into()));
             }
@@ -110,7 +119,26 @@ impl Args {
             )));
         }
         let is_different = self.compare(&one, &other)?;
-        Ok(if is_different { Status::No } else { Status::Done })
+        let is_slower = self.is_slower(&one, &other)?;
+        Ok(if is_different || is_slower { Status::No } else { Status::Done })
+    }
+
+    /// Returns whether `other` took longer than `one` by more than is allowed, and says by how much.
+    fn is_slower(&self, one: &Side, other: &Side) -> Result<bool, CommandError> {
+        let Some(allowed) = self.fail_on_slowdown else { return Ok(false) };
+        let latency = |side: &Side| {
+            side.latency_ms().filter(|latency| *latency >= 0).ok_or_else(|| {
+                let message = "states no latency, which --fail-on-slowdown compares";
+                CommandError::CouldNotRun(format!("{} {message}", side.name()))
+            })
+        };
+        let (before, after) = (latency(one)?, latency(other)?);
+        // In hundredths of the first, without rounding.
+        let limit = i128::from(before) * (100 + i128::from(allowed));
+        let is_slower = i128::from(after) * 100 > limit;
+        let verdict = if is_slower { "more" } else { "not more" };
+        stdout::note(&format!("latency: {before} ms, then {after} ms; {verdict} than {allowed} % slower"));
+        Ok(is_slower)
     }
 
     /// Returns the values that are not compared, by the settings and the arguments.

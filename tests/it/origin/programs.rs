@@ -1,0 +1,164 @@
+//! Run packs of earlier versions and of listeners, and what `TraceMind` writes.
+
+use runvault::digest::Digest;
+use serde_json::json;
+
+use crate::sandbox::{Sandbox, run_pack, sealed};
+
+/// A run pack of version 0.9, whose checksum its own program computed.
+const LEGACY: &str = r#"{"version": "0.9", "checksum":
+    "sha256:bdaefd7ed43fdad56bae50202b6ea9f1bd808541f489cd06f23fadf4976c56e5",
+    "metadata": {"run_id": "run-old", "created_at": "2026-02-22T19:00:00Z", "owner": "me"},
+    "payload": {"run": {"id": "run-old", "timestamp": "2026-02-22T19:00:00Z",
+        "env_fingerprint": {"os": "linux", "USER ": "x"}, "runtime": {"python": "3.11.9"}, "steps": [
+            {"id": "step-1", "type": "model.request", "request": {"prompt": "Zw\u00f6lf?", "path": "a\\b"},
+             "metadata": {"duration_ms": 3},
+             "step_hash": "sha256:0e93e0a914f483669572762fcb775da2ab8afd511c2f2b70c25cd0d82afaadda"},
+            {"id": "step-2", "type": "model.response", "response": {"content": "12\r\n"},
+             "metadata": {"model": "m"},
+             "step_hash": "sha256:0dbe62836b07e2e963bbdcba07a4c1d9203a731dfa44926de47eb37157761189"}]}}}"#;
+
+#[test]
+fn a_run_pack_of_an_earlier_version_is_migrated() {
+    let sandbox = Sandbox::new();
+    sandbox.write("old.rpk", LEGACY);
+    let added = sandbox.run(["add", "--json", "old.rpk"]).expect(0).json().remove(0);
+    let checksum = "sha256:c4f7cf663969f22b9ea01f8afa3bf257e2fc9178c228928d09f8652d6d6b0614";
+    assert_eq!((&added["kind"], &added["core_hash"]), (&json!("rpk"), &json!(checksum)));
+    let original = Digest::from_content(LEGACY.as_bytes()).to_string();
+    assert_eq!(added["attachments"], json!([original]));
+    assert_eq!(sandbox.run(["get", &original]).expect(0).stdout, LEGACY);
+    let links = sandbox.run(["links", checksum, "--json"]).expect(0).stdout;
+    assert!(links.contains(&original), "{links}");
+    let found = sandbox.run(["find", "--prompt", "Zw\u{f6}lf?", "--json"]).expect(0).stdout;
+    assert!(found.contains(checksum), "{found}");
+    sandbox.write("changed.rpk", LEGACY.replace("\"me\"", "\"you\""));
+    let refused = sandbox.run(["add", "--json", "changed.rpk"]).expect(1).json().remove(0);
+    assert_eq!(refused["violations"][0]["rule_id"], "RPK3");
+    sandbox.run(["fsck"]).expect(0);
+}
+
+#[test]
+fn the_files_of_a_listener_are_segments_of_one_run() {
+    let sandbox = Sandbox::new();
+    let segment = |id: &str, output: &str| {
+        let step = json!({"type": "output.final", "output": {"text": output}});
+        let mut pack: serde_json::Value = serde_json::from_str(&run_pack(id, &[step])).unwrap();
+        pack["payload"]["run"]["listener_session_id"] = "s-1".into();
+        sealed(pack)
+    };
+    let ids = ["run-listener-s-1", "run-listener-s-1-segment-0002", "run-listener-s-1-segment-0003"];
+    sandbox.write("capture.part-000001.rpk", segment(ids[0], "a"));
+    sandbox.write("capture.part-000002.rpk", segment(ids[1], "b"));
+    sandbox.write("capture.rpk", segment(ids[2], "c"));
+    let cores = sandbox.add(["capture.part-000001.rpk", "capture.part-000002.rpk", "capture.rpk"]);
+    for (later, earlier) in [(1, 0), (2, 1)] {
+        let links =
+            sandbox.run(["links", &cores[later], "--relation", "continues", "--json"]).expect(0).stdout;
+        assert!(links.contains(&cores[earlier]), "{links}");
+    }
+    let reached = sandbox.run(["links", &cores[0], "--depth", "5", "--json"]).expect(0).stdout;
+    assert!(reached.contains(&cores[2]), "{reached}");
+    assert_eq!(sandbox.run(["forks"]).expect(0).stdout, "");
+}
+
+/// What `yaml.safe_dump` writes, with hashes that the program computed.
+const SNAPSHOT: &str = "\
+body:
+  constraints: &id001
+  - rule: r
+  data_hash: 5901a2fbf211e5bfff80a2931ce549d2dadcf25e2451aeb51aa22e95edcf0a88
+  environment:
+    state:
+      phase: \" mock \\r\\n\"
+  snapshot_id: env-mock
+envelope:
+  artifact_type: environment_snapshot
+  body_hash: d9a75a3330fe7a82a9256b076e6cb866ccc0cc21ac33f7865a81942fae9d7abd
+  envelope_hash: ''
+  meta:
+    seen: *id001
+";
+
+const BUNDLE: &str = "\
+envelope:
+  artifact_type: agent_bundle
+  body_hash: ''
+body:
+  agents:
+  - agent_id: a
+    contract:
+      inputs:
+      - {ref: 'state:x', kind: resource, schema: {type: object}, required: true, mode: read}
+      outputs:
+      - {ref: 'state:x', kind: resource, schema: {type: object}, required: false, mode: write}
+      effects:
+      - {name: e, kind: resource, target: 'state:x', idempotency: {type: reentrant}, evidence: {type: status, path: /s}}
+";
+
+#[test]
+fn an_artifact_in_an_envelope_is_found_by_its_hashes() {
+    let sandbox = Sandbox::new();
+    sandbox.write("out/env_snapshot.yaml", SNAPSHOT);
+    let core = sandbox.add(["out"]).remove(0);
+    assert_eq!(core, Digest::from_content(SNAPSHOT.as_bytes()).to_string());
+    for hash in [
+        "d9a75a3330fe7a82a9256b076e6cb866ccc0cc21ac33f7865a81942fae9d7abd",
+        "5901a2fbf211e5bfff80a2931ce549d2dadcf25e2451aeb51aa22e95edcf0a88",
+    ] {
+        let form = sandbox.run(["get", hash]).expect(0).stdout;
+        assert!(form.contains("\"phase\":\"mock\""), "{form}");
+    }
+    sandbox.write("changed.yaml", SNAPSHOT.replace("rule: r", "rule: q"));
+    let refused = sandbox.run(["add", "--json", "changed.yaml"]).expect(1).json().remove(0);
+    assert_eq!(refused["violations"][0]["rule_id"], "AT2", "{refused}");
+    sandbox.run(["fsck"]).expect(0);
+}
+
+#[test]
+fn the_contracts_of_a_bundle_are_stored_with_it() {
+    let sandbox = Sandbox::new();
+    sandbox.write("bundle.yaml", BUNDLE);
+    let bundle = sandbox.add(["bundle.yaml"]).remove(0);
+    let contracts = sandbox.run(["find", "contracts", "--json"]).expect(0).json();
+    assert_eq!(contracts.len(), 1);
+    let core = contracts[0]["core_hash"].as_str().unwrap();
+    let links = sandbox.run(["links", core, "--json"]).expect(0).stdout;
+    assert!(links.contains(&bundle), "{links}");
+    let undeclared = BUNDLE.replace("target: 'state:x'", "target: 'state:z'");
+    sandbox.write("undeclared.yaml", undeclared);
+    let refused = sandbox.run(["add", "--json", "undeclared.yaml"]).expect(1).json().remove(0);
+    let first = &refused["violations"][0];
+    assert_eq!((&first["rule_id"], &first["path"]), (&json!("IC1"), &json!("contract 1 /effects/0/target")));
+    sandbox.run(["add", "--as", "attachment", "undeclared.yaml"]).expect(0);
+    // The same contract alone.
+    let mut alone = String::new();
+    for line in BUNDLE.lines().skip_while(|line| !line.contains("inputs")) {
+        alone.push_str(&line[6..]);
+        alone.push('\n');
+    }
+    sandbox.write("contract.yaml", alone);
+    assert_eq!(sandbox.add(["contract.yaml"]), [core]);
+    sandbox.run(["fsck"]).expect(0);
+}
+
+#[test]
+fn a_run_that_became_slower_fails_the_comparison() {
+    let sandbox = Sandbox::new();
+    let pack = |latency: serde_json::Value| {
+        run_pack(
+            "r",
+            &[json!({"type": "output.final", "output": {"text": "a"}, "metadata": {"latency_ms": latency}})],
+        )
+    };
+    for (name, latency) in [("a", json!(100)), ("b", json!(125)), ("c", json!(126)), ("d", json!(null))] {
+        sandbox.write(&format!("{name}.rpk"), pack(latency));
+    }
+    let diff = |other: &str| sandbox.run(["diff", "a.rpk", other, "--fail-on-slowdown", "25"]);
+    diff("b.rpk").expect(0);
+    let slower = diff("c.rpk").expect(1).stderr;
+    assert!(slower.contains("100 ms, then 126 ms; more than 25 % slower"), "{slower}");
+    let unknown = diff("d.rpk").expect(2).stderr;
+    assert!(unknown.contains("d.rpk states no latency"), "{unknown}");
+    sandbox.run(["diff", "c.rpk", "--expect", "a.rpk", "--fail-on-slowdown", "30"]).expect(0);
+}
