@@ -356,6 +356,12 @@ impl<'w, 'c> PartWriter<'w, 'c> {
         Some(arguments.into_iter().chain(tool).collect())
     }
 
+    /// Returns the tool that a request calls.
+    fn called_tool(&mut self, call: &StoredCall) -> Option<String> {
+        let payload = self.restorer.payload(call.number)?;
+        ServerRequest::new(&payload).tool.map(str::to_owned)
+    }
+
     /// Returns the members with the body of a request, and with what it is compared by.
     fn request_members(
         &mut self,
@@ -418,19 +424,23 @@ impl<'w, 'c> PartWriter<'w, 'c> {
     }
 
     fn response_step(&mut self, call: &'c StoredCall) -> Option<Value<'c>> {
+        let tool = call.is_of_tool().then(|| self.called_tool(call)).flatten();
+        let asked = |name, target| {
+            let tool = tool.clone().map(|tool| ("tool", text(tool)));
+            object([(name, text(target))].into_iter().chain(tool))
+        };
         let (step_type, input, output, chunks) = match &call.outcome {
             CallOutcome::Answered(answer) => {
-                let (step_type, name, asked) = if call.is_of_tool() {
-                    ("tool.response", "endpoint", call.endpoint.as_str())
+                let (step_type, input) = if call.is_of_tool() {
+                    ("tool.response", asked("endpoint", call.endpoint.as_str()))
                 } else {
-                    ("model.response", "model", call.request.model.as_str())
+                    ("model.response", asked("model", call.request.model.as_str()))
                 };
-                let output = self.answered(call.number, answer);
-                (step_type, object([(name, text(asked))]), output, answer.chunks.as_slice())
+                (step_type, input, self.answered(call.number, answer), answer.chunks.as_slice())
             }
             CallOutcome::Failed { reason, partial } => {
                 let target = if call.is_of_tool() {
-                    object([("boundary", text("tool")), ("endpoint", text(call.endpoint.as_str()))])
+                    asked("endpoint", call.endpoint.as_str())
                 } else {
                     let model = call.request.model.as_str();
                     object([("boundary", text("model")), ("target", text(model))])

@@ -23,9 +23,11 @@ use super::decoding::{BodyDecoder, DecodingFailure};
 use super::recording::PendingCall;
 use super::responses::problem_for;
 use super::route::Route;
+use super::server_calls::to_be_asked;
 use super::shared::{GatewayEvent, GatewayState};
 use crate::calls::call::CallOutcome;
 use crate::conversation::events::StreamEnd;
+use crate::conversation::providers::mcp::MCP;
 use crate::conversation::response::{CallResponse, Chunk, ResponseForm, RetryHeaders};
 
 /// Number of chunks that wait for a slow client.
@@ -57,6 +59,9 @@ pub(super) async fn forward(
     received: ReceivedRequest,
     recording: Option<PendingCall>,
 ) -> Response<Body> {
+    if route.provider == MCP {
+        return to_be_asked(recording.map(|recording| recording.record.replayed_before));
+    }
     let started = Instant::now();
     let mut relay = Relay {
         shared,

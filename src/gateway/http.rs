@@ -28,10 +28,12 @@ use super::responses::{
 };
 use super::route::{Destination, GatewayPath, Route, target};
 use super::run::GatewayRun;
+use super::server_calls::{RECORD_TOOL_CALL, ServerCall};
 use super::shared::{GatewayEvent, GatewayMode, GatewayState};
 use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest};
 use crate::calls::target::query_digest;
 use crate::clock;
+use crate::conversation::providers::mcp::{self, MCP};
 use crate::conversation::providers::{self, Endpoint};
 use crate::conversation::response::ResponseForm;
 use crate::digest::CoreHash;
@@ -90,7 +92,7 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
     let body = body.to_bytes();
     let client = ClientRunProperties { run, labels, only };
     match destination {
-        Destination::Own(command) => command_of(&shared, &parts.method, &command, &client).await,
+        Destination::Own(command) => command_of(&shared, &parts.method, &command, &client, body).await,
         Destination::Upstream(route) => call(shared, route, client, parts, body).await,
         Destination::Outside => {
             let reason = "the path has segments .. that leave the path of the server";
@@ -149,9 +151,11 @@ async fn command_of(
     method: &Method,
     command: &str,
     client: &ClientRunProperties,
+    body: Bytes,
 ) -> Response<Body> {
     match (command, method) {
         ("finish", &Method::POST) => finish(shared, client).await,
+        (RECORD_TOOL_CALL, &Method::POST) => record_tool_call(shared, client, body).await,
         ("status", &Method::GET) => json_response(StatusCode::OK, &status(shared)),
         ("finish" | "status", _) => {
             problem(StatusCode::METHOD_NOT_ALLOWED, "refused", "finish is a POST, status a GET")
@@ -235,24 +239,67 @@ async fn call(
             ControlFlow::Continue(count) => replayed_before = count,
         }
     }
-    let RecordingLookup { provider, endpoint, path, query, payload, .. } = Arc::unwrap_or_clone(lookup);
+    let mut recording = pending_call(Arc::unwrap_or_clone(lookup), open, number);
+    recording.record.replayed_before = replayed_before;
+    let CallRecord { provider, path, .. } = &recording.record;
     let requested_at = clock::now();
     let begun = OpenCallRecord { provider: provider.clone(), path: path.clone(), requested_at };
     // That the directory cannot be written is reported when the call is to be recorded.
-    let entry = shared.open_calls.begin(begun).ok();
+    recording.entry = shared.open_calls.begin(begun).ok();
+    recording.record.requested_at = Some(requested_at);
+    forward(shared, route, received, Some(recording)).await
+}
+
+/// Returns a call of which only the request is known.
+fn pending_call(lookup: RecordingLookup, open: OpenCall, number: u64) -> PendingCall {
+    let RecordingLookup { provider, endpoint, path, query, payload, .. } = lookup;
     let record = CallRecord {
         number,
-        requested_at: Some(requested_at),
+        requested_at: None,
         provider,
         endpoint: endpoint.name.to_owned(),
         path,
         query,
         request: CompleteRequest { prompt: String::new(), payload },
         latency_ms: None,
-        replayed_before,
+        replayed_before: 0,
         outcome: CallOutcome::Failed { reason: String::new(), partial: String::new() },
     };
-    forward(shared, route, received, Some(PendingCall { open, entry, endpoint, record })).await
+    PendingCall { open, entry: None, endpoint, record }
+}
+
+/// Records a call of a tool that a client made itself. It is on disk when the response is sent.
+async fn record_tool_call(
+    shared: &Arc<GatewayState>,
+    client: &ClientRunProperties,
+    body: Bytes,
+) -> Response<Body> {
+    let invalid = |reason: &str| problem(StatusCode::BAD_REQUEST, "not recorded", reason);
+    let call: ServerCall = match serde_json::from_slice(&body) {
+        Ok(call) => call,
+        Err(error) => return invalid(&error.to_string()),
+    };
+    let (route, received) = (call.route(), call.received());
+    let endpoint = mcp::endpoint(&route.path);
+    let lookup = match lookup_of(shared, endpoint, &route, &received) {
+        Ok(lookup) => lookup,
+        Err(reason) => {
+            let Route { provider, path, .. } = &route;
+            shared.report(&GatewayEvent::NotRecorded { provider, path, reason: &not_recorded(&reason) });
+            return invalid(&reason);
+        }
+    };
+    let Ok((run, number)) = shared.begin(client.run.as_deref(), &client.labels) else {
+        return too_many_labels(MCP);
+    };
+    match call.record(shared, pending_call(lookup, OpenCall(run), number)).await {
+        Ok(()) => json_response(StatusCode::OK, &json!({})),
+        Err(error) => {
+            let reason = format!("the call could not be recorded: {error}");
+            shared.report(&GatewayEvent::Failed { reason: &reason });
+            problem(StatusCode::INTERNAL_SERVER_ERROR, "not recorded", &reason)
+        }
+    }
 }
 
 /// Does what can take long on a thread of its own. The error says why that was not possible.

@@ -26,6 +26,7 @@ mod finish;
 mod forward;
 mod handle;
 mod http;
+mod mcp_proxy;
 mod miss;
 mod open_calls;
 mod recording;
@@ -35,6 +36,7 @@ mod replay;
 mod responses;
 mod route;
 mod run;
+mod server_calls;
 mod shared;
 mod spool;
 
@@ -43,6 +45,7 @@ pub use crate::calls::{PROVIDERS, Provider, REPLAY_KEY, base_url_variables, key_
 pub use difference::RuleSuggestion;
 pub use finish::{FinishError, FinishedRun};
 pub use handle::{Gateway, StartError};
+pub use mcp_proxy::{McpProxy, McpProxyError, McpTarget};
 pub use recordings::{RecordedCall, recorded_calls};
 pub use recovery::{Recovery, UnstoredRun, recover_runs, unstored_runs};
 pub use route::{InvalidUpstream, Upstream};

@@ -16,6 +16,7 @@ use super::recordings::{
 use super::run::GatewayRun;
 use super::shared::Pace;
 use crate::calls::recorded_run::AnsweredCall;
+use crate::conversation::providers::mcp;
 use crate::conversation::response::{CallResponse, ResponseForm};
 use crate::digest::CoreHash;
 use crate::json::reader::{self, Limits};
@@ -81,8 +82,9 @@ pub(super) fn find(
     };
     recordings.visit(only, Some(lookup.digest), &mut look)?;
     let count = order.count;
-    // A number of tokens is the same each time.
-    let repeats = lookup.endpoint.count.is_some() && failures != ReplayedFailures::None;
+    // A number of tokens is the same each time, and so is what a server of tools says of itself.
+    let repeats = lookup.endpoint.count.is_some() && failures != ReplayedFailures::None
+        || mcp::asks_for_description(lookup.endpoint);
     let nth = if repeats { nth.min(count.saturating_sub(1)) } else { nth };
     if let Some(mut found) = order.nth(nth) {
         if let Some(body) = found.recorded.attached_answer {

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueHint};
 use runvault::display::{counted, escaped};
 use runvault::gateway::{
     Gateway, GatewayEvent, GatewayMode, GatewayOptions, PROVIDERS, Provider, REPLAY_KEY, ReplayedCalls,
@@ -20,6 +21,7 @@ use signal_hook::flag;
 use crate::cli::args::environment::variable;
 use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::help;
+use crate::cli::args::mcp_servers::{self, ProxyConfig};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout;
@@ -45,6 +47,14 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     failures: FailureArgs,
+
+    /// Record and replay the servers of the Model Context Protocol in this file
+    ///
+    /// The file has the object mcpServers (or servers) of clients. A copy in which "runvault mcp-proxy" takes the place
+    /// of each server is named by the variable RUNVAULT_MCP_CONFIG, and in the arguments of the program that name the
+    /// file.
+    #[arg(long, value_name = "CONFIG", value_hint = ValueHint::FilePath)]
+    mcp: Option<PathBuf>,
 
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
@@ -74,9 +84,16 @@ impl Args {
         let counts = CallCounts::of_events(&mut options);
         let gateway = Gateway::start(vault, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), options)?;
         let variables = variables(gateway.address(), &servers);
+        let own_url = format!("http://{}", gateway.address());
+        let tools = self.mcp.as_deref().map(|config| ProxyConfig::new(config, &own_url)).transpose()?;
         let mut command = Command::new(program);
-        command.args(arguments).envs(&variables).envs(not_through_proxies());
-        command.env("RUNVAULT_GATEWAY", format!("http://{}", gateway.address()));
+        command.envs(&variables).envs(not_through_proxies()).env("RUNVAULT_GATEWAY", own_url);
+        match &tools {
+            None => command.args(arguments),
+            Some(tools) => command
+                .args(arguments.iter().map(|argument| tools.argument(argument)))
+                .env(mcp_servers::CONFIG, tools.path()),
+        };
         if self.gateway.mode() == GatewayMode::Replay {
             command.envs(
                 key_variables().filter(|key| std::env::var_os(key).is_none()).map(|key| (key, REPLAY_KEY)),

@@ -15,10 +15,9 @@ pub(crate) const MCP: &str = "mcp";
 pub(crate) const CALL: &str = "tools/call";
 
 /// The methods of the protocol that have names of their own as requests.
-const METHODS: [Endpoint; 12] = [
+const METHODS: [Endpoint; 11] = [
     method("initialize"),
     method("server/discover"),
-    method("ping"),
     method("tools/list"),
     method(CALL),
     method("resources/list"),
@@ -46,6 +45,12 @@ pub(super) const ANSWERS: AnswerForm = AnswerForm { texts: &[&["result", "conten
 pub(crate) fn endpoint(path: &str) -> &'static Endpoint {
     let method = path.trim_start_matches('/').split_once('/').map_or("", |(_, method)| method);
     METHODS.iter().find(|endpoint| endpoint.name == method).unwrap_or(&OTHER)
+}
+
+/// Returns whether a request asks what a server is and has. The answer is the same each time.
+pub(crate) fn asks_for_description(endpoint: &Endpoint) -> bool {
+    let name = endpoint.name;
+    endpoint.compares_urls() && (["initialize", "server/discover"].contains(&name) || name.ends_with("/list"))
 }
 
 /// A recorded request to a server.
@@ -100,6 +105,22 @@ pub(crate) fn tool_call(
     })
 }
 
+/// Returns what a server says of itself as text: its name, or what it has, each with the first line of its description.
+pub(crate) fn description(result: &Value<'_>) -> Option<String> {
+    if let Some(server) = result.get("serverInfo") {
+        let words = [word(server, "name"), word(server, "version"), word(result, "protocolVersion")];
+        return Some(words.into_iter().flatten().collect::<Vec<_>>().join(" "));
+    }
+    let lists = ["tools", "resources", "resourceTemplates", "prompts"];
+    let listed = lists.into_iter().find_map(|name| result.get(name)?.as_array())?;
+    let line = |one: &Value<'_>| {
+        let name = word(one, "name").unwrap_or_default();
+        let description = word(one, "description").and_then(|text| text.lines().next());
+        description.map_or_else(|| name.to_owned(), |description| format!("{name}: {description}"))
+    };
+    Some(listed.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
 fn part(block: &Value<'_>) -> Option<MessagePart> {
     let string = |name: &str| word(block, name);
     Some(match type_of(block) {
@@ -152,6 +173,16 @@ mod tests {
         for called in ["thread", "read_all", ""] {
             assert!(!is_name_of(called, "read"), "{called}");
         }
+    }
+
+    #[test]
+    fn what_a_server_has_is_a_list_of_lines() {
+        let read = |text: &'static str| reader::read(text.as_bytes(), &Limits::default()).unwrap();
+        let tools = read(r#"{"tools":[{"name":"read","description":"Reads.\nMore."},{"name":"write"}]}"#);
+        assert_eq!(description(&tools).as_deref(), Some("read: Reads.\nwrite"));
+        let server = read(r#"{"protocolVersion":"2025-06-18","serverInfo":{"name":"files","version":"1"}}"#);
+        assert_eq!(description(&server).as_deref(), Some("files 1 2025-06-18"));
+        assert_eq!(description(&read(r#"{"contents":[]}"#)), None);
     }
 
     #[test]

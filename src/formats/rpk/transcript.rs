@@ -15,6 +15,7 @@ use crate::artifact::{
     TranscriptStep, differ, same_place, words_of,
 };
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageToolCall, MessageToolResult};
+use crate::conversation::providers::mcp;
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::canonical::replaykit::{self, VOLATILE_NAMES, VolatilePolicy};
@@ -181,10 +182,10 @@ fn result<'v>(step: &'v Value<'v>, described: &mut TranscriptStep<'v>) {
     };
     // The body of a recorded response, of which the text is what a model gets.
     let message = exchanges::message(step).filter(|_| described.failed);
-    match message.or_else(|| exchanges::response(step)) {
-        Some(text) => described.push(role, BodyContent::Text(Cow::Borrowed(text))),
-        None => described.push(role, BodyContent::from_value(body.get("result").unwrap_or(body))),
-    }
+    let result = body.get("result").unwrap_or(body);
+    let description = || mcp::description(result).filter(|_| is_of_protocol(step)).map(Cow::Owned);
+    let text = message.or_else(|| exchanges::response(step)).map(Cow::Borrowed).or_else(description);
+    described.push(role, text.map_or_else(|| BodyContent::from_value(result), BodyContent::Text));
 }
 
 fn error<'v>(step: &'v Value<'v>, described: &mut TranscriptStep<'v>) {
