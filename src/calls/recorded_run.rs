@@ -184,7 +184,9 @@ pub(crate) fn read_parsed(root: &Value<'_>) -> Option<RecordedCalls> {
             continue;
         }
         match type_of(response) {
-            Some("model.response" | "tool.response") => run.recorded.extend(read_call(index, request, response)),
+            Some("model.response" | "tool.response") => {
+                run.recorded.extend(read_call(index, request, response))
+            }
             Some("error.event") => run.unanswered.extend(read_unanswered(index, request, response)),
             _ => {}
         }

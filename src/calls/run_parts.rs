@@ -349,8 +349,7 @@ impl<'w, 'c> PartWriter<'w, 'c> {
     ) -> Option<Vec<(&'static str, Value<'c>)>> {
         let payload = self.restorer.payload(call.number)?;
         let ServerRequest { tool, arguments } = ServerRequest::new(&payload);
-        let arguments =
-            arguments.filter(|arguments| !is_attached && self.beyond_limit(arguments).is_none());
+        let arguments = arguments.filter(|arguments| !is_attached && self.beyond_limit(arguments).is_none());
         let arguments = arguments.map(|arguments| ("arguments", arguments.to_owned_value()));
         let tool = tool.map(|tool| ("tool", text(tool.to_owned())));
         Some(arguments.into_iter().chain(tool).collect())

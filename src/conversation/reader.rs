@@ -369,8 +369,7 @@ impl ConversationReader {
         let mut parts = recent.flat_map(|asked| &asked.answers).flat_map(|answer| &answer.parts);
         let is_asked_for = parts.any(|part| match part {
             MessagePart::ToolCall(asked) => {
-                is_name_of(&asked.name, &call.name)
-                    && parsed(&asked.arguments) == parsed(&call.arguments)
+                is_name_of(&asked.name, &call.name) && parsed(&asked.arguments) == parsed(&call.arguments)
             }
             _ => false,
         });

@@ -279,7 +279,8 @@ async fn record_tool_call(
         Ok(call) => call,
         Err(error) => return invalid(&error.to_string()),
     };
-    let (route, received) = (call.route(), call.received());
+    let (route, body) = (call.route(), Bytes::copy_from_slice(call.request.get().as_bytes()));
+    let received = ReceivedRequest { method: Method::POST, headers: HeaderMap::new(), body };
     let endpoint = mcp::endpoint(&route.path);
     let lookup = match lookup_of(shared, endpoint, &route, &received) {
         Ok(lookup) => lookup,

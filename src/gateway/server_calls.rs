@@ -4,14 +4,13 @@
 use std::io;
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, Method, Response, StatusCode};
+use axum::body::Body;
+use axum::http::{Response, StatusCode};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::forward::ReceivedRequest;
 use super::recording::PendingCall;
 use super::responses::json_response;
 use super::route::Route;
@@ -75,12 +74,6 @@ impl ServerCall {
     pub(super) fn route(&self) -> Route {
         let (path, endpoint) = (self.path.clone(), Some(mcp::endpoint(&self.path)));
         Route { provider: MCP.to_owned(), url: String::new(), path, query: None, endpoint }
-    }
-
-    /// Returns the request as one that arrived.
-    pub(super) fn received(&self) -> ReceivedRequest {
-        let body = Bytes::copy_from_slice(self.request.get().as_bytes());
-        ReceivedRequest { method: Method::POST, headers: HeaderMap::new(), body }
     }
 
     /// Writes the call to disk.

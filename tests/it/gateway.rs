@@ -9,6 +9,8 @@ mod conversations;
 mod environment;
 mod interruptions;
 mod limits;
+#[cfg(feature = "mcp")]
+mod mcp_servers;
 mod problems;
 mod proxy;
 mod recordings;

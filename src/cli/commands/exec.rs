@@ -53,7 +53,7 @@ pub(crate) struct Args {
     /// The file has the object mcpServers (or servers) of clients. A copy in which "runvault mcp-proxy" takes the place
     /// of each server is named by the variable RUNVAULT_MCP_CONFIG, and in the arguments of the program that name the
     /// file.
-    #[arg(long, value_name = "CONFIG", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "CONFIG", value_hint = ValueHint::FilePath, hide_short_help = true)]
     mcp: Option<PathBuf>,
 
     /// The program and its arguments

@@ -141,9 +141,9 @@ fn part(block: &Value<'_>) -> Option<MessagePart> {
 /// Returns whether a model that calls a tool by its `called` name means the tool of a server with this name: clients put the
 /// name of the server before it.
 pub(crate) fn is_name_of(called: &str, tool: &str) -> bool {
-    called.strip_suffix(tool).is_some_and(|before| {
-        before.is_empty() || before.ends_with(|last: char| !last.is_alphanumeric())
-    })
+    called
+        .strip_suffix(tool)
+        .is_some_and(|before| before.is_empty() || before.ends_with(|last: char| !last.is_alphanumeric()))
 }
 
 #[cfg(test)]

@@ -90,7 +90,8 @@ fn title<'v>(class: StepClass, step: &'v Value<'_>) -> Option<Cow<'v, str>> {
     let named = match class {
         StepClass::Model => texts_at(step, MODELS).next(),
         StepClass::Tool => {
-            let unnamed = || texts_at(step, &[&["input", "command"]]).chain(texts_at(step, PROTOCOL_REQUESTS));
+            let unnamed =
+                || texts_at(step, &[&["input", "command"]]).chain(texts_at(step, PROTOCOL_REQUESTS));
             tools(step).next().or_else(|| unnamed().next())
         }
         StepClass::Error => texts_at(step, SUBJECTS).next(),

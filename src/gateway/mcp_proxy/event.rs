@@ -1,4 +1,4 @@
-//! What happens to a proxy.
+//! The events of a proxy.
 
 /// An event.
 #[derive(Debug)]

@@ -9,11 +9,11 @@ use hyper_util::rt::TokioExecutor;
 use serde_json::Value as Json;
 
 use super::message::RpcAnswer;
+use crate::conversation::providers::mcp::MCP;
 use crate::gateway::connection::described;
 use crate::gateway::replay::REPLAYED;
 use crate::gateway::route::OWN;
 use crate::gateway::server_calls::{RECORD_TOOL_CALL, ServerCall, ServerInstruction, TO_BE_ASKED};
-use crate::conversation::providers::mcp::MCP;
 
 /// A client of the gateway.
 pub(super) struct GatewayClient {

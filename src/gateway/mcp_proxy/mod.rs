@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use event::ProxyEvent;
-use relay::Relay;
+use relay::MessageRelay;
 
 pub use target::{McpProxyError, McpTarget};
 
@@ -52,7 +52,7 @@ impl McpProxy {
             let _ = for_client.send(ProxyEvent::ClientEnded);
         })?;
         runtime.block_on(async {
-            let mut relay = Relay::new(&self.name, self.target.0, &self.gateway, sender);
+            let mut relay = MessageRelay::new(&self.name, self.target.0, &self.gateway, sender);
             loop {
                 match timeout(POLL, events.recv()).await {
                     Ok(Some(event)) => {

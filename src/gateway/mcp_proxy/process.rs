@@ -18,10 +18,7 @@ pub(super) struct ServerProcess {
 
 impl ServerProcess {
     /// Starts the process. The lines of its output become events.
-    pub(super) fn start(
-        command: &mut Command,
-        events: UnboundedSender<ProxyEvent>,
-    ) -> Result<Self, String> {
+    pub(super) fn start(command: &mut Command, events: UnboundedSender<ProxyEvent>) -> Result<Self, String> {
         let program = command.get_program().to_string_lossy().into_owned();
         let failed = |error: io::Error| format!("cannot run {program}: {error}");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;

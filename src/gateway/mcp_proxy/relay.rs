@@ -59,7 +59,7 @@ enum ServerState {
 }
 
 /// Relays messages.
-pub(super) struct Relay {
+pub(super) struct MessageRelay {
     /// The first segment of the paths under which calls are recorded.
     name: String,
     gateway: GatewayClient,
@@ -73,7 +73,7 @@ pub(super) struct Relay {
     client_ended: Option<Instant>,
 }
 
-impl Relay {
+impl MessageRelay {
     pub(super) fn new(
         name: &str,
         target: ServerTarget,
@@ -126,8 +126,11 @@ impl Relay {
 
     /// Ends the server, and records the calls that it did not answer.
     pub(super) async fn finish(mut self) {
-        let reason =
-            if self.client_ended.is_some() { "the client ended before the answer" } else { "the server ended" };
+        let reason = if self.client_ended.is_some() {
+            "the client ended before the answer"
+        } else {
+            "the server ended"
+        };
         let ids: Vec<String> = self.asked.keys().cloned().collect();
         for id in ids {
             // A client that has ended does not read the answer.
@@ -298,9 +301,9 @@ fn to_client(line: &str) -> Result<(), McpProxyError> {
 /// Returns a name as a segment of a path.
 fn segment(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    let encoded = name.bytes().map(|byte| {
-        if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
-    });
+    let encoded = name
+        .bytes()
+        .map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
     encoded.collect()
 }
 

@@ -164,7 +164,8 @@ impl RemoteConnection {
         };
         let (mut body, mut buffer) = (response.into_body(), Vec::new());
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|error| format!("the response was broken off: {}", described(&error)))?;
+            let frame =
+                frame.map_err(|error| format!("the response was broken off: {}", described(&error)))?;
             buffer.extend_from_slice(&frame.into_data().unwrap_or_default());
             if buffer.len() > MAX_EVENT {
                 return Err(format!("a message has more than {MAX_EVENT} bytes"));
