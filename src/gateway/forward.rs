@@ -34,7 +34,7 @@ use crate::conversation::response::{CallResponse, Chunk, ResponseForm, RetryHead
 const WAITING: usize = 16;
 
 /// Maximum size of an answer that is recorded.
-const MAX_ANSWER: usize = 128 << 20;
+pub(super) const MAX_ANSWER: usize = 128 << 20;
 
 /// Maximum number of parts of an answer whose times are recorded. Further ones count as one with the last of them.
 const MAX_CHUNKS: usize = 100_000;
@@ -43,7 +43,7 @@ const MAX_CHUNKS: usize = 100_000;
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// The reason for a record of a call for which the client did not wait.
-const CLIENT_LEFT: &str = "the client closed the connection";
+pub(super) const CLIENT_LEFT: &str = "the client closed the connection";
 
 /// A request as it arrived.
 pub(super) struct ReceivedRequest {

@@ -9,6 +9,7 @@ use axum::http::header::{HeaderMap, HeaderValue, ToStrError};
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
+use hyper::upgrade::OnUpgrade;
 use serde_json::{Value as Json, json};
 use tokio::task;
 use tokio::time::Instant;
@@ -30,6 +31,7 @@ use super::route::{Destination, GatewayPath, Route, target};
 use super::run::GatewayRun;
 use super::server_calls::{RECORD_TOOL_CALL, ServerCall};
 use super::shared::{GatewayEvent, GatewayMode, GatewayState};
+use super::web_socket::{self, CallFuture, SocketRequest};
 use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest};
 use crate::calls::target::query_digest;
 use crate::clock;
@@ -57,9 +59,7 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
     if let Some((status, why)) = refusal(shared.address, request.headers()) {
         return problem(status, "refused", why);
     }
-    if asks_for_web_socket(request.headers()) {
-        return upgrade_refused();
-    }
+    let is_upgrade = asks_for_web_socket(request.headers());
     let (parts, body) = request.into_parts();
     let GatewayPath { run, mut labels, recording, destination } = target(&shared.upstreams, &parts.uri);
     let (Ok(header_run), Ok(header_recording)) =
@@ -93,6 +93,8 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
     let client = ClientRunProperties { run, labels, only };
     match destination {
         Destination::Own(command) => command_of(&shared, &parts.method, &command, &client, body).await,
+        Destination::Upstream(route) if is_upgrade => socket(shared, route, client, parts).await,
+        _ if is_upgrade => upgrade_refused(),
         Destination::Upstream(route) => call(shared, route, client, parts, body).await,
         Destination::Outside => {
             let reason = "the path has segments .. that leave the path of the server";
@@ -205,10 +207,32 @@ async fn call(
     parts: Parts,
     body: Bytes,
 ) -> Response<Body> {
-    let arrived = Instant::now();
     let received = ReceivedRequest { method: parts.method, headers: parts.headers, body };
+    match prepare(&shared, route, &client, received).await {
+        ControlFlow::Break(answer) => answer,
+        ControlFlow::Continue(PreparedCall { route, received, recording }) => {
+            forward(shared, route, received, Some(recording)).await
+        }
+    }
+}
+
+/// A call that is to be forwarded and recorded.
+struct PreparedCall {
+    route: Route,
+    received: ReceivedRequest,
+    recording: PendingCall,
+}
+
+/// Begins a call. Returns the response if it was recorded, is not recorded, or cannot be made.
+async fn prepare(
+    shared: &Arc<GatewayState>,
+    route: Route,
+    client: &ClientRunProperties,
+    received: ReceivedRequest,
+) -> ControlFlow<Response<Body>, PreparedCall> {
+    let arrived = Instant::now();
     let only_replays = shared.only_replays(client.only);
-    let for_thread = Arc::clone(&shared);
+    let for_thread = Arc::clone(shared);
     // To redact a request can take long.
     let parsed = task::spawn_blocking(move || {
         let comparable = route.endpoint.filter(|_| received.method == Method::POST);
@@ -222,20 +246,25 @@ async fn call(
             (route, received, Arc::new(lookup))
         }
         Ok((route, received, other)) => {
-            return not_compared(shared, route, received, client.only, other.and_then(Result::err)).await;
+            let unreadable = other.and_then(Result::err);
+            let shared = Arc::clone(shared);
+            return ControlFlow::Break(not_compared(shared, route, received, client.only, unreadable).await);
         }
-        Err(error) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "not read", &error.to_string()),
+        Err(error) => {
+            let reason = error.to_string();
+            return ControlFlow::Break(problem(StatusCode::INTERNAL_SERVER_ERROR, "not read", &reason));
+        }
     };
     let Ok((run, number)) = shared.begin(client.run.as_deref(), &client.labels) else {
-        return too_many_labels(&route.provider);
+        return ControlFlow::Break(too_many_labels(&route.provider));
     };
     let open = OpenCall(Arc::clone(&run));
     let mut replayed_before = 0;
     if only_replays || shared.options.mode == GatewayMode::Auto {
         let lookup = Arc::clone(&lookup);
-        let call = ComparedCall { shared: Arc::clone(&shared), lookup, run, only: client.only };
+        let call = ComparedCall { shared: Arc::clone(shared), lookup, run, only: client.only };
         match call.answer(&route.path, arrived).await {
-            ControlFlow::Break(answer) => return answer,
+            ControlFlow::Break(answer) => return ControlFlow::Break(answer),
             ControlFlow::Continue(count) => replayed_before = count,
         }
     }
@@ -247,7 +276,46 @@ async fn call(
     // That the directory cannot be written is reported when the call is to be recorded.
     recording.entry = shared.open_calls.begin(begun).ok();
     recording.record.requested_at = Some(requested_at);
-    forward(shared, route, received, Some(recording)).await
+    ControlFlow::Continue(PreparedCall { route, received, recording })
+}
+
+/// Answers a request for a WebSocket: one over which responses of models are asked for becomes calls, others are refused.
+async fn socket(
+    shared: Arc<GatewayState>,
+    route: Route,
+    client: ClientRunProperties,
+    mut parts: Parts,
+) -> Response<Body> {
+    let Some(upgrade) = parts.extensions.remove::<OnUpgrade>().filter(|_| web_socket::is_relayed(&route))
+    else {
+        return upgrade_refused();
+    };
+    let only_replays = shared.only_replays(client.only);
+    if only_replays {
+        // Clients of which no socket was recorded use HTTP, of which their calls were recorded.
+        let (for_thread, only, provider) = (Arc::clone(&shared), client.only, route.provider.clone());
+        let recorded = blocking(move || {
+            let scope = for_thread.scope(for_thread.chosen(only)?);
+            web_socket::is_recorded(&for_thread.recordings, scope.only, &provider)
+        });
+        match recorded.await {
+            Ok(true) => {}
+            Ok(false) => return upgrade_refused(),
+            Err(reason) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "not replayed", &reason),
+        }
+    }
+    let (for_calls, route_of_calls) = (Arc::clone(&shared), route.clone());
+    let client = Arc::new(client);
+    let calls = move |body: Bytes| -> CallFuture {
+        let (shared, route, client) = (Arc::clone(&for_calls), route_of_calls.clone(), Arc::clone(&client));
+        Box::pin(async move {
+            let received = ReceivedRequest { method: Method::POST, headers: HeaderMap::new(), body };
+            prepare(&shared, route, &client, received).await.map_continue(|call| call.recording)
+        })
+    };
+    SocketRequest { shared, route, headers: parts.headers, upgrade, only_replays, calls: Box::new(calls) }
+        .answer()
+        .await
 }
 
 /// Returns a call of which only the request is known.

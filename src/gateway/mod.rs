@@ -22,6 +22,7 @@
 mod connection;
 mod decoding;
 mod difference;
+mod event_stream;
 mod finish;
 mod forward;
 mod handle;
@@ -39,6 +40,7 @@ mod run;
 mod server_calls;
 mod shared;
 mod spool;
+mod web_socket;
 
 pub use crate::calls::{InvalidRule, MatchingRules};
 pub use crate::calls::{PROVIDERS, Provider, REPLAY_KEY, base_url_variables, key_variables};

@@ -173,7 +173,7 @@ pub(super) enum Destination {
 }
 
 /// A request to a server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Route {
     /// The name of the provider.
     pub(super) provider: String,

@@ -21,6 +21,7 @@ pub(crate) mod scripted;
 mod tls;
 mod unfinished;
 mod upstream;
+mod web_sockets;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

@@ -22,6 +22,7 @@ const TRANSPORT: &[&str] = &[
     "service_tier",
     "store",
     "stream",
+    "stream_id",
     "stream_options",
     "user",
 ];
