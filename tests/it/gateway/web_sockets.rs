@@ -57,7 +57,8 @@ fn serve(stream: TcpStream) {
         let text = json!([{"type": "output_text", "text": said}]);
         let item = json!([{"type": "message", "id": "i", "role": "assistant", "content": text}]);
         let usage = json!({"input_tokens": 3, "output_tokens": 5});
-        let completed = json!({"id": id, "object": "response", "status": "completed", "output": item, "usage": usage});
+        let completed =
+            json!({"id": id, "object": "response", "status": "completed", "output": item, "usage": usage});
         let completed = json!({"type": "response.completed", "response": completed});
         for event in [created, delta] {
             socket.send(Message::text(event.to_string())).unwrap();
@@ -130,10 +131,16 @@ fn each_response_over_a_socket_is_a_call_that_is_replayed_over_one() {
     let run = recording.stop().unwrap().remove(0);
     assert_eq!((run.calls, run.failed, run.sessions.len()), (2, 0, 1));
     let view = sandbox.run(["view", "latest"]).expect(0);
-    for line in ["user       one", "assistant  answer 1 to one", "user       two", "assistant  answer 2 to two"] {
+    for line in
+        ["user       one", "assistant  answer 1 to one", "user       two", "assistant  answer 2 to two"]
+    {
         assert_eq!(view.stdout.matches(line).count(), 1, "{line}\n{}", view.stdout);
     }
-    assert!(view.stdout.contains("0 m-1 openai responses") && !view.stdout.contains("thread 1"), "{}", view.stdout);
+    assert!(
+        view.stdout.contains("0 m-1 openai responses") && !view.stdout.contains("thread 1"),
+        "{}",
+        view.stdout
+    );
     let shown = sandbox.run(["show", &run.run_pack.to_string()]).expect(0).stdout;
     assert!(shown.contains("tokens_input") && !shown.contains("sk-secret"), "{shown}");
 
