@@ -350,7 +350,7 @@ impl<'w, 'c> PartWriter<'w, 'c> {
         let payload = self.restorer.payload(call.number)?;
         let ServerRequest { tool, arguments } = ServerRequest::new(&payload);
         let arguments = arguments.filter(|arguments| !is_attached && self.beyond_limit(arguments).is_none());
-        let arguments = arguments.map(|arguments| ("arguments", arguments.to_owned_value()));
+        let arguments = arguments.and_then(mcp::without_metadata).map(|arguments| ("arguments", arguments));
         let tool = tool.map(|tool| ("tool", text(tool.to_owned())));
         Some(arguments.into_iter().chain(tool).collect())
     }

@@ -31,7 +31,7 @@ use super::route::{Destination, GatewayPath, Route, target};
 use super::run::GatewayRun;
 use super::server_calls::{RECORD_TOOL_CALL, ServerCall};
 use super::shared::{GatewayEvent, GatewayMode, GatewayState};
-use super::web_socket::{self, CallFuture, SocketRequest};
+use super::web_socket::{self, LiveMiss, SocketCalls, SocketFuture, SocketRequest};
 use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest};
 use crate::calls::target::query_digest;
 use crate::clock;
@@ -304,18 +304,89 @@ async fn socket(
             Err(reason) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "not replayed", &reason),
         }
     }
-    let (for_calls, route_of_calls) = (Arc::clone(&shared), route.clone());
-    let client = Arc::new(client);
-    let calls = move |body: Bytes| -> CallFuture {
-        let (shared, route, client) = (Arc::clone(&for_calls), route_of_calls.clone(), Arc::clone(&client));
-        Box::pin(async move {
+    let calls = Box::new(CallsOfSocket { shared: Arc::clone(&shared), route: route.clone(), client });
+    SocketRequest { shared, route, headers: parts.headers, upgrade, only_replays, calls }.answer().await
+}
+
+/// The calls that are made over a socket.
+struct CallsOfSocket {
+    shared: Arc<GatewayState>,
+    route: Route,
+    client: ClientRunProperties,
+}
+
+impl CallsOfSocket {
+    /// Reads a request, and begins a call with it.
+    async fn begin(&self, body: Bytes) -> Result<(RecordingLookup, Arc<GatewayRun>, u64), String> {
+        let (shared, route) = (Arc::clone(&self.shared), self.route.clone());
+        let lookup = blocking(move || {
             let received = ReceivedRequest { method: Method::POST, headers: HeaderMap::new(), body };
-            prepare(&shared, route, &client, received).await.map_continue(|call| call.recording)
+            let endpoint = route.endpoint.unwrap_or(&Endpoint::ANY);
+            lookup_of(&shared, endpoint, &route, &received)
+        });
+        let lookup = lookup.await?;
+        let begun = self.shared.begin(self.client.run.as_deref(), &self.client.labels);
+        let (run, number) = begun.map_err(|error| error.to_string())?;
+        Ok((lookup, run, number))
+    }
+
+    /// Returns the recorded answer to what a client sent over a live connection so far.
+    async fn find_live(&self, body: Bytes) -> Result<Response<Body>, LiveMiss> {
+        let arrived = Instant::now();
+        let (lookup, run, _) = self.begin(body).await.map_err(LiveMiss::Missed)?;
+        let _open = OpenCall(Arc::clone(&run));
+        let (shared, lookup) = (Arc::clone(&self.shared), Arc::new(lookup));
+        let of_call = (Arc::clone(&lookup), Arc::clone(&run));
+        let call = ComparedCall { shared: Arc::clone(&shared), lookup, run, only: self.client.only };
+        let (lookup, run) = of_call;
+        let found = blocking(move || -> Result<_, ReplayFailure> {
+            let found = call.find()?;
+            let scope = call.shared.scope(call.shared.chosen(call.only)?);
+            let is_beginning = !matches!(found, ReplayResult::Found(_))
+                && replay::is_beginning(&call.shared.recordings, scope.only, &call.lookup)?;
+            Ok((found, is_beginning))
+        });
+        let (found, is_beginning) = found.await.map_err(LiveMiss::Missed)?;
+        let (provider, path) = (lookup.provider.as_str(), lookup.path.as_str());
+        let reason = match found {
+            ReplayResult::Found(found) => {
+                let (from, step) = (found.from, found.recorded.request.step);
+                shared.count(&run, |usage| usage.replayed(from, step));
+                shared.report(&GatewayEvent::Replayed { provider, path, from, step });
+                return Ok(play(*found, shared.options.pace, arrived));
+            }
+            _ if is_beginning => return Err(LiveMiss::Incomplete),
+            ReplayResult::Missed(miss) => miss.reason(shared.options.rule_format),
+            ReplayResult::ToForward(_) => "the server could not be asked".to_owned(),
+        };
+        shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
+        shared.count(&run, |usage| usage.missed(reason.clone()));
+        Err(LiveMiss::Missed(reason))
+    }
+}
+
+impl SocketCalls for CallsOfSocket {
+    fn ask(&self, body: Bytes) -> SocketFuture<'_, ControlFlow<Response<Body>, PendingCall>> {
+        let received = ReceivedRequest { method: Method::POST, headers: HeaderMap::new(), body };
+        let prepared = prepare(&self.shared, self.route.clone(), &self.client, received);
+        Box::pin(async { prepared.await.map_continue(|call| call.recording) })
+    }
+
+    fn find(&self, body: Bytes) -> SocketFuture<'_, Result<Response<Body>, LiveMiss>> {
+        Box::pin(self.find_live(body))
+    }
+
+    fn open(&self) -> Option<OpenCall> {
+        let begun = self.shared.begin(self.client.run.as_deref(), &self.client.labels);
+        begun.ok().map(|(run, _)| OpenCall(run))
+    }
+
+    fn record(&self, body: Bytes) -> SocketFuture<'_, Result<PendingCall, String>> {
+        Box::pin(async {
+            let (lookup, run, number) = self.begin(body).await?;
+            Ok(pending_call(lookup, OpenCall(run), number))
         })
-    };
-    SocketRequest { shared, route, headers: parts.headers, upgrade, only_replays, calls: Box::new(calls) }
-        .answer()
-        .await
+    }
 }
 
 /// Returns a call of which only the request is known.

@@ -20,6 +20,7 @@ use crate::conversation::providers::mcp;
 use crate::conversation::response::{CallResponse, ResponseForm};
 use crate::digest::CoreHash;
 use crate::json::reader::{self, Limits};
+use crate::json::{Value, compact};
 use crate::storage::ErrorKind;
 use crate::vault::LookupError;
 
@@ -181,6 +182,40 @@ pub(super) fn miss(
         UnmatchedRequest { failure: Some(failure), .. } => Ok(RecordingMiss::Failed(failure)),
         UnmatchedRequest { .. } => nearest(recordings, only, lookup),
     }
+}
+
+/// Returns whether what a client sent over a live connection so far is the beginning of a recorded request.
+pub(super) fn is_beginning(
+    recordings: &RunPackCache,
+    only: Option<CoreHash>,
+    lookup: &RecordingLookup,
+) -> Result<bool, ReplayFailure> {
+    let requested = lookup.prompt(&recordings.rules).unwrap_or_default();
+    let (mut is_found, mut searched, mut failure) = (false, 0, None);
+    let mut look = |pack: RecordedRunPack| {
+        if pack.recorded.iter().any(|recorded| lookup.is_same_api(&recorded.request)) {
+            let compared = recordings.visit_prompts(&pack, &mut |_, recorded, prompt| {
+                is_found |= lookup.is_same_api(&recorded.request) && begins(&prompt(), &requested);
+            });
+            failure = compared.err();
+        }
+        searched += 1;
+        !is_found && searched < SEARCHED && failure.is_none()
+    };
+    recordings.visit(only, None, &mut look)?;
+    failure.map_or(Ok(is_found), |error| Err(error.into()))
+}
+
+/// Returns whether the messages of a prompt begin with those of another one, and are more.
+fn begins(prompt: &str, requested: &str) -> bool {
+    let read = |text| reader::read(text, &Limits::most()).ok();
+    let (prompt, requested) = (read(prompt.as_bytes()), read(requested.as_bytes()));
+    let frames = |prompt: &Option<Value<'_>>| {
+        let frames = prompt.as_ref().and_then(|prompt| prompt.get("frames")?.as_array());
+        frames.unwrap_or_default().iter().map(compact::text).collect::<Vec<_>>()
+    };
+    let (prompt, requested) = (frames(&prompt), frames(&requested));
+    prompt.len() > requested.len() && prompt.starts_with(&requested)
 }
 
 fn nearest(

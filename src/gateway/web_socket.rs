@@ -1,5 +1,6 @@
-//! WebSockets over which responses of models are asked for. Each event with a request and the events that answer it are a call,
-//! as if it was made with HTTP and streamed.
+//! WebSockets over which models are asked. With the Responses API, each event with a request and the events that answer it are
+//! a call, as if it was made with HTTP and streamed. Over a live connection, what a client sends until the server answers, and
+//! what the server sends until the client sends more, are a call.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use axum::http::header::{
     SEC_WEBSOCKET_PROTOCOL, UPGRADE,
 };
 use axum::http::{Request, Response, StatusCode};
+use chrono::{DateTime, Utc};
 use futures_util::future::{Either, select};
 use futures_util::{SinkExt, StreamExt};
 use http_body_util::{BodyExt, Full};
@@ -28,13 +30,16 @@ use tokio_tungstenite::tungstenite::protocol::Role;
 use super::connection::{described, elements, forwarded_upgrade, returned};
 use super::event_stream::{data_of, take_event};
 use super::forward::{CLIENT_LEFT, MAX_ANSWER, not_recorded};
-use super::recording::PendingCall;
+use super::recording::{OpenCall, PendingCall};
 use super::recordings::{RecordedRunPack, RunPackCache};
 use super::responses::{problem, problem_for};
 use super::route::Route;
 use super::shared::{GatewayEvent, GatewayMode, GatewayState};
 use crate::calls::call::CallOutcome;
-use crate::conversation::response::{CallResponse, Chunk, ResponseForm, RetryHeaders};
+use crate::calls::target::percent_decoded;
+use crate::clock;
+use crate::conversation::providers::live;
+use crate::conversation::response::{CallResponse, Chunk, LIVE_CONTENT, ResponseForm, RetryHeaders};
 use crate::digest::CoreHash;
 use crate::json::members::word;
 use crate::json::reader::{self, Limits};
@@ -51,15 +56,43 @@ const LAST_EVENTS: [&str; 4] = ["response.completed", "response.failed", "respon
 /// The type of content of an answer over a socket: that of a stream, with a parameter by which it is recognized.
 const CONTENT: &str = "text/event-stream; transport=websocket";
 
-/// A call that was begun: the response if the server is not to be asked.
-pub(super) type CallFuture = Pin<Box<dyn Future<Output = ControlFlow<Response<Body>, PendingCall>> + Send>>;
+/// What is awaited of calls.
+pub(super) type SocketFuture<'c, T> = Pin<Box<dyn Future<Output = T> + Send + 'c>>;
+
+/// The reason that what a client sent over a live connection has no recorded answer.
+#[derive(Debug)]
+pub(super) enum LiveMiss {
+    /// It is the beginning of a recorded request.
+    Incomplete,
+    /// It was not recorded, for this reason.
+    Missed(String),
+}
+
+/// Makes calls of what is sent over a socket.
+pub(super) trait SocketCalls: Send + Sync {
+    /// Begins a call with this body. Returns the response if the server is not to be asked.
+    fn ask(&self, body: Bytes) -> SocketFuture<'_, ControlFlow<Response<Body>, PendingCall>>;
+
+    /// Returns the recorded answer to a request of a live connection.
+    fn find(&self, body: Bytes) -> SocketFuture<'_, Result<Response<Body>, LiveMiss>>;
+
+    /// Begins a live connection: its run is not finished before it has ended.
+    fn open(&self) -> Option<OpenCall>;
+
+    /// Begins a call of a live connection that has its answer already.
+    fn record(&self, body: Bytes) -> SocketFuture<'_, Result<PendingCall, String>>;
+}
 
 /// A connection over which messages are sent.
 type Socket = WebSocketStream<TokioIo<Upgraded>>;
 
 /// Returns whether a socket with this route is relayed.
 pub(super) fn is_relayed(route: &Route) -> bool {
-    route.path.ends_with(PATH)
+    route.path.ends_with(PATH) || is_live(route)
+}
+
+fn is_live(route: &Route) -> bool {
+    route.endpoint.is_some_and(live::is_live)
 }
 
 /// Number of run packs in which calls over sockets are looked for.
@@ -74,7 +107,9 @@ pub(super) fn is_recorded(
     let (mut is_found, mut searched) = (false, 0);
     recordings.visit(only, None, &mut |pack: RecordedRunPack| {
         let mut own = pack.recorded.iter().filter(|call| call.request.provider == provider);
-        is_found = own.any(|call| call.answer.content_type.as_deref() == Some(CONTENT));
+        is_found = own.any(|call| {
+            call.answer.content_type.as_deref().is_some_and(|it| [CONTENT, LIVE_CONTENT].contains(&it))
+        });
         searched += 1;
         !is_found && searched < SEARCHED
     })?;
@@ -88,8 +123,7 @@ pub(super) struct SocketRequest {
     pub(super) headers: HeaderMap,
     pub(super) upgrade: OnUpgrade,
     pub(super) only_replays: bool,
-    /// Begins a call with this body.
-    pub(super) calls: Box<dyn Fn(Bytes) -> CallFuture + Send + Sync>,
+    pub(super) calls: Box<dyn SocketCalls>,
 }
 
 /// What a server said to a request for a socket.
@@ -140,7 +174,10 @@ impl SocketRequest {
                 },
                 None => None,
             };
-            SocketRelay { shared, route, calls, client, server, turn: None }.run().await;
+            let model = model_in_query(route.query.as_deref());
+            let exchange = LiveExchange::new();
+            let relay = SocketRelay { shared, route, calls, client, server, turn: None, exchange, model };
+            if is_live(&relay.route) { relay.run_live().await } else { relay.run().await }
         });
         response
     }
@@ -171,11 +208,44 @@ async fn socket_of(upgraded: Upgraded, role: Role) -> Socket {
 struct SocketRelay {
     shared: Arc<GatewayState>,
     route: Route,
-    calls: Box<dyn Fn(Bytes) -> CallFuture + Send + Sync>,
+    calls: Box<dyn SocketCalls>,
     client: Socket,
     /// There is none if only recordings are answered.
     server: Option<Socket>,
     turn: Option<SocketTurn>,
+    /// What was sent over a live connection since the last call.
+    exchange: LiveExchange,
+    /// The model of a live connection, once it is known.
+    model: Option<String>,
+}
+
+/// What a client sent over a live connection, and what the server sent after that.
+struct LiveExchange {
+    requested_at: DateTime<Utc>,
+    started: Instant,
+    frames: Vec<String>,
+    answer: String,
+    chunks: Vec<Chunk>,
+}
+
+impl LiveExchange {
+    fn new() -> Self {
+        let (requested_at, started) = (clock::now(), Instant::now());
+        Self { requested_at, started, frames: Vec::new(), answer: String::new(), chunks: Vec::new() }
+    }
+
+    fn add_answer(&mut self, text: &str) {
+        let before = self.answer.len();
+        self.answer.push_str(&in_one_line(text));
+        self.answer.push('\n');
+        let at_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.chunks.push(Chunk { at_us, bytes: (self.answer.len() - before) as u64 });
+    }
+}
+
+/// Returns JSON without line breaks, which strings do not contain.
+fn in_one_line(text: &str) -> String {
+    text.replace(['\r', '\n'], " ")
 }
 
 /// A call that the server is answering.
@@ -191,6 +261,127 @@ struct SocketTurn {
 type ReceivedMessage = Option<Result<Message, SocketError>>;
 
 impl SocketRelay {
+    /// Relays the messages of a live connection, or answers those of the client from recordings if there is no server.
+    async fn run_live(mut self) {
+        let only_replays = self.server.is_none();
+        let _open = self.calls.open();
+        // Servers can begin.
+        let mut goes_on = !only_replays || self.replay_live().await;
+        while goes_on {
+            goes_on = match self.receive().await {
+                Either::Left(Some(Ok(message))) if only_replays => match text_of(&message) {
+                    Some(text) => {
+                        self.exchange.frames.push(in_one_line(text));
+                        self.replay_live().await
+                    }
+                    None => !message.is_close(),
+                },
+                Either::Left(Some(Ok(message))) => {
+                    if let Some(text) = text_of(&message) {
+                        if !self.exchange.answer.is_empty() {
+                            self.record_live().await;
+                        }
+                        self.exchange.frames.push(in_one_line(text));
+                    }
+                    self.to_server(message).await.is_ok()
+                }
+                Either::Right(Some(Ok(message))) => {
+                    if let Some(text) = text_of(&message) {
+                        self.exchange.add_answer(text);
+                    }
+                    self.to_client(message).await.is_ok()
+                }
+                _ => false,
+            };
+        }
+        if !only_replays {
+            self.record_live().await;
+        }
+        self.close().await;
+    }
+
+    /// Returns the body of the request that the client made since the last call.
+    fn live_request(&mut self) -> Bytes {
+        if self.model.is_none() {
+            let first = self.exchange.frames.first();
+            let setup: Option<Json> = first.and_then(|first| serde_json::from_str(first).ok());
+            self.model = setup.and_then(|it| Some(it.pointer("/setup/model")?.as_str()?.to_owned()));
+        }
+        let frames = self.exchange.frames.join(",");
+        let model = self.model.as_ref().map(|model| format!("\"model\":{},", json!(model)));
+        Bytes::from(format!("{{\"frames\":[{frames}],{}\"stream\":true}}", model.unwrap_or_default()))
+    }
+
+    /// Sends the recorded answer to what the client sent so far, if there is one, and returns whether the connection goes on.
+    async fn replay_live(&mut self) -> bool {
+        let body = self.live_request();
+        let response = match self.calls.find(body).await {
+            Ok(response) => response,
+            Err(LiveMiss::Incomplete) => return true,
+            Err(LiveMiss::Missed(_)) if self.exchange.frames.is_empty() => return true,
+            Err(LiveMiss::Missed(reason)) => {
+                let message = format!("not recorded: {reason}");
+                // The client may have left.
+                let _ =
+                    self.to_client(error_event(StatusCode::BAD_REQUEST, &json!({"message": message}))).await;
+                self.close().await;
+                return false;
+            }
+        };
+        self.exchange.frames.clear();
+        let Ok(body) = response.into_body().collect().await else { return false };
+        let body = body.to_bytes();
+        for line in String::from_utf8_lossy(&body).lines() {
+            // Gemini sends all of them as data.
+            let message = if self.route.provider == "gemini" {
+                Message::binary(line.as_bytes().to_vec())
+            } else {
+                Message::text(line)
+            };
+            if self.to_client(message).await.is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Records what the client sent and the server answered since the last call.
+    async fn record_live(&mut self) {
+        let body = self.live_request();
+        let LiveExchange { requested_at, started, frames, answer, chunks } =
+            std::mem::replace(&mut self.exchange, LiveExchange::new());
+        let is_recorded = self.shared.options.mode != GatewayMode::Pass;
+        if !is_recorded || frames.is_empty() && answer.is_empty() {
+            return;
+        }
+        let failed = match self.calls.record(body).await {
+            Ok(mut recording) => {
+                recording.record.requested_at = Some(requested_at);
+                recording.record.latency_ms = u64::try_from(started.elapsed().as_millis()).ok();
+                let status = StatusCode::OK.as_u16();
+                recording.record.outcome = CallOutcome::Answered(CallResponse {
+                    status,
+                    content_type: Some(LIVE_CONTENT.to_owned()),
+                    retry: RetryHeaders::default(),
+                    body: answer,
+                    chunks,
+                });
+                match recording.write_on_thread(&self.shared).await {
+                    Ok(is_written) => {
+                        let Route { provider, path, .. } = &self.route;
+                        if is_written {
+                            self.shared.report(&GatewayEvent::Recorded { provider, path, status });
+                        }
+                        return;
+                    }
+                    Err(error) => format!("the call could not be recorded: {error}"),
+                }
+            }
+            Err(reason) => reason,
+        };
+        self.shared.report(&self.not_recorded(&not_recorded(&failed)));
+    }
+
     async fn run(mut self) {
         let reason = loop {
             let received = self.receive().await;
@@ -216,6 +407,10 @@ impl SocketRelay {
             let shared = Arc::clone(&self.shared);
             let _ = task::spawn_blocking(move || recording.write_failure(&shared)).await;
         }
+        self.close().await;
+    }
+
+    async fn close(&mut self) {
         // They may be closed.
         let _ = self.client.close(None).await;
         if let Some(server) = &mut self.server {
@@ -256,7 +451,7 @@ impl SocketRelay {
             return self.to_server(message).await;
         }
         let started = Instant::now();
-        match (self.calls)(body).await {
+        match self.calls.ask(body).await {
             ControlFlow::Break(response) => self.replay(response).await,
             ControlFlow::Continue(recording) => {
                 self.turn = Some(SocketTurn { recording, started, body: String::new(), chunks: Vec::new() });
@@ -367,6 +562,21 @@ fn request_of(text: &str) -> Option<Bytes> {
     let members = members.chain([(Cow::Borrowed("stream"), Value::Bool(true))]);
     let body = Value::Object(Object::from_members(members.collect()));
     Some(Bytes::from(compact::text(&body)))
+}
+
+/// Returns the text of a message that has one: some servers send JSON as data.
+fn text_of(message: &Message) -> Option<&str> {
+    match message {
+        Message::Text(text) => Some(text.as_str()),
+        Message::Binary(data) => std::str::from_utf8(data).ok(),
+        _ => None,
+    }
+}
+
+/// Returns the model that a query names.
+fn model_in_query(query: Option<&str>) -> Option<String> {
+    let named = query?.split('&').find_map(|parameter| parameter.strip_prefix("model="));
+    named.map(percent_decoded)
 }
 
 fn error_event(status: StatusCode, error: &Json) -> Message {

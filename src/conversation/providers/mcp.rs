@@ -1,12 +1,14 @@
 //! Servers of the Model Context Protocol. Their requests are recorded among the calls of models: they are what the tools of an
 //! agent were asked and returned.
 
+use std::borrow::Cow;
+
 use super::answer::type_of;
 use super::decoding::{arguments, encoded_media, media, parts};
 use super::provider::{AnswerForm, Endpoint};
 use crate::conversation::message::{MessagePart, MessageToolCall, MessageToolResult};
-use crate::json::Value;
 use crate::json::members::{at, word};
+use crate::json::{Object, Value};
 
 /// The provider that recorded requests to these servers state, and the first segment of their paths.
 pub(crate) const MCP: &str = "mcp";
@@ -71,6 +73,15 @@ impl<'v, 'a> ServerRequest<'v, 'a> {
         let member = |name| params.and_then(|params| params.get(name));
         Self { tool: member("name").and_then(Value::as_str), arguments: member("arguments") }
     }
+}
+
+/// Returns arguments without what accompanies every request; `None` if nothing remains of them.
+pub(crate) fn without_metadata(arguments: &Value<'_>) -> Option<Value<'static>> {
+    let Some(members) = arguments.as_object() else { return Some(arguments.to_owned_value()) };
+    let kept = members.iter().filter(|(name, _)| *name != "_meta");
+    let kept: Vec<_> =
+        kept.map(|(name, value)| (Cow::Owned(name.to_owned()), value.to_owned_value())).collect();
+    (!kept.is_empty() || members.iter().len() == 0).then(|| Value::Object(Object::from_members(kept)))
 }
 
 /// Returns whether an answer says that the tool failed.

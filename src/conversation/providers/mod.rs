@@ -10,6 +10,7 @@ pub(crate) mod chat;
 mod cohere;
 mod decoding;
 mod gemini;
+pub(crate) mod live;
 pub(crate) mod mcp;
 mod ollama;
 mod openai;
@@ -44,6 +45,7 @@ pub const PROVIDERS: &[Provider] = &[
     ollama::OLLAMA,
     cohere::COHERE,
     bedrock::BEDROCK,
+    live::LIVE,
 ];
 
 /// The key of clients of which calls are only replayed: most clients do not start without one, and no server accepts it.

@@ -44,6 +44,13 @@ fn serve(stream: TcpStream) {
     while let Ok(message) = socket.read() {
         let Message::Text(text) = message else { continue };
         let event: Value = serde_json::from_str(&text).unwrap();
+        if event.get("setup").is_some() || event.get("clientContent").is_some() {
+            // Gemini sends all messages as data.
+            for message in gemini(&event) {
+                socket.send(Message::binary(message.to_string().into_bytes())).unwrap();
+            }
+            continue;
+        }
         if event["type"] != "response.create" {
             socket.send(Message::text(json!({"type": "seen", "event": event["type"]}).to_string())).unwrap();
             continue;
@@ -68,6 +75,16 @@ fn serve(stream: TcpStream) {
         }
         socket.send(Message::text(completed.to_string())).unwrap();
     }
+}
+
+/// What Gemini answers to a message.
+fn gemini(event: &Value) -> Vec<Value> {
+    if event.get("setup").is_some() {
+        return vec![json!({"setupComplete": {}})];
+    }
+    let part = |text: &str| json!({"serverContent": {"modelTurn": {"parts": [{"text": text}]}}});
+    let asked = event["clientContent"]["turns"][0]["parts"][0]["text"].as_str().unwrap();
+    vec![part("You asked: "), part(asked), json!({"serverContent": {"turnComplete": true}})]
 }
 
 /// Opens a socket at a path of a gateway. The error is the status of the response.
@@ -212,7 +229,7 @@ fn sockets_are_refused_that_are_not_of_responses_or_were_not_recorded() {
         vec![(0, if is_socket { refused } else { response("application/json", "{\"output\":[]}") })]
     });
     let gateway = start(&sandbox, GatewayMode::Record, refusing);
-    for path in ["/openai/v1/realtime?model=m", "/gemini/ws/x.BidiGenerateContent", "/unknown"] {
+    for path in ["/openai/v1/audio", "/gemini/ws/other", "/unknown"] {
         assert_eq!(open(&gateway, path).unwrap_err(), 426, "{path}");
     }
     // The server decides.
@@ -223,5 +240,95 @@ fn sockets_are_refused_that_are_not_of_responses_or_were_not_recorded() {
     // Its client used HTTP.
     let gateway = start(&sandbox, GatewayMode::Replay, refusing);
     assert_eq!(open(&gateway, PATH).unwrap_err(), 426);
+    gateway.stop().unwrap();
+}
+
+/// Sends messages over a connection, and returns the next ones of the server, as many as are expected.
+fn exchange(socket: &mut WebSocket<TcpStream>, sent: &[Value], expected: usize) -> Vec<Message> {
+    for message in sent {
+        socket.send(Message::text(message.to_string())).unwrap();
+    }
+    (0..expected).map(|_| socket.read().unwrap()).collect()
+}
+
+#[test]
+fn a_realtime_connection_is_replayed_as_it_was() {
+    let (sandbox, server) = (Sandbox::without_vault(), SocketServer::start());
+    let path = "/openai/v1/realtime?model=m-live";
+    let item = |text: &str| {
+        let content = json!([{"type": "input_text", "text": text}]);
+        let item = json!({"type": "message", "role": "user", "content": content});
+        json!({"type": "conversation.item.create", "item": item})
+    };
+    // The id is another one each time.
+    let respond = |input: &str, id: &str| json!({"type": "response.create", "event_id": id, "input": input});
+    let session = json!({"type": "session.update", "session": {"instructions": "be brief"}});
+    let talk = |gateway: &Gateway, id: &str| {
+        let mut socket = open(gateway, path).unwrap();
+        let mut all = exchange(&mut socket, &[session.clone()], 1);
+        all.extend(exchange(&mut socket, &[item("hello"), respond("one", id)], 4));
+        all.extend(exchange(&mut socket, &[respond("two", id)], 3));
+        (socket, all)
+    };
+    let gateway = start(&sandbox, GatewayMode::Record, server.address);
+    let (mut socket, recorded) = talk(&gateway, "e-1");
+    socket.close(None).unwrap();
+    while socket.read().is_ok() {}
+    let run = gateway.stop().unwrap().remove(0);
+    // The server can answer the first of two messages before the gateway has the second one.
+    assert!((3..=4).contains(&run.calls) && run.failed == 0, "{run:?}");
+    let view = sandbox.run(["view", "latest"]).expect(0).stdout;
+    for line in
+        ["m-live openai realtime", "system     be brief", "user       hello", "assistant  answer 2 to two"]
+    {
+        assert!(view.contains(line), "{line}\n{view}");
+    }
+
+    let connections = server.connections.load(Ordering::SeqCst);
+    let gateway = start(&sandbox, GatewayMode::Replay, server.address);
+    let (mut socket, replayed) = talk(&gateway, "e-2");
+    assert_eq!(replayed, recorded);
+    // The beginning of a request waits for the rest of it, and what differs is an error.
+    let missed = exchange(&mut socket, &[item("other")], 1);
+    assert!(missed[0].to_text().unwrap().contains("not recorded"), "{missed:?}");
+    let counts = gateway.replayed(None).unwrap();
+    assert_eq!((counts.replayed, counts.missed), (run.calls, 1));
+    gateway.stop().unwrap();
+    assert_eq!(server.connections.load(Ordering::SeqCst), connections);
+}
+
+#[test]
+fn a_connection_of_gemini_is_replayed_as_it_was() {
+    let (sandbox, server) = (Sandbox::without_vault(), SocketServer::start());
+    let path =
+        "/gemini/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent?key=sk-secret";
+    let talk = |gateway: &Gateway| {
+        let mut socket = open(gateway, path).unwrap();
+        let mut all = exchange(&mut socket, &[json!({"setup": {"model": "models/g-live"}})], 1);
+        let turns = json!([{"role": "user", "parts": [{"text": "how are you?"}]}]);
+        all.extend(exchange(
+            &mut socket,
+            &[json!({"clientContent": {"turns": turns, "turnComplete": true}})],
+            3,
+        ));
+        socket.close(None).unwrap();
+        while socket.read().is_ok() {}
+        all
+    };
+    let gateway = start(&sandbox, GatewayMode::Record, server.address);
+    let recorded = talk(&gateway);
+    let run = gateway.stop().unwrap().remove(0);
+    assert_eq!((run.calls, run.failed), (2, 0));
+    let view = sandbox.run(["view", "latest"]).expect(0).stdout;
+    for line in ["models/g-live gemini live", "user       how are you?", "assistant  You asked: how are you?"]
+    {
+        assert!(view.contains(line), "{line}\n{view}");
+    }
+    let pack = sandbox.run(["get", &run.run_pack.to_string()]).expect(0).stdout;
+    assert!(!pack.contains("sk-secret"), "{pack}");
+    let gateway = start(&sandbox, GatewayMode::Replay, server.address);
+    let replayed = talk(&gateway);
+    assert_eq!(replayed, recorded);
+    assert!(replayed.iter().all(Message::is_binary));
     gateway.stop().unwrap();
 }
