@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use regex::Regex;
 
+use super::directories::RunDirectories;
+use super::loose;
 use super::normalize;
 use super::redaction::{Redaction, Unredactable};
 use crate::conversation::providers::Endpoint;
@@ -12,7 +14,7 @@ use crate::json::canonical::rfc8785;
 use crate::json::members::{integer, object, text};
 use crate::json::pointer::PointerPattern;
 use crate::json::reader::excerpt;
-use crate::json::{Object, Value};
+use crate::json::{Object, Value, compact};
 
 /// The reason that a rule cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,12 +39,25 @@ pub enum InvalidRule {
     Replacement(String),
 }
 
+/// The member of stated rules with the directories that are compared by their names.
+pub(super) const DIRECTORIES: &str = "directories";
+
 /// The rules by which requests are compared and stored.
 #[derive(Clone, Debug, Default)]
 pub struct MatchingRules {
     ignored: Vec<PointerPattern>,
     replaced: Vec<Replacement>,
     redacted: Redaction,
+    sorted: Vec<SortedElements>,
+    directories: RunDirectories,
+    is_loose: bool,
+}
+
+/// The elements of an array whose order is not compared: those that have a member, by which they are sorted.
+#[derive(Clone, Debug)]
+struct SortedElements {
+    location: PointerPattern,
+    member: String,
 }
 
 /// A replacement of text in the strings at a location.
@@ -99,9 +114,57 @@ impl MatchingRules {
         Ok(())
     }
 
+    /// Replaces a text by `[REDACTED]`, as [`redact`](Self::redact) does. An empty text is in no request.
+    pub fn redact_text(&mut self, text: &str) {
+        if let Ok(pattern) = Regex::new(&regex::escape(text))
+            && !text.is_empty()
+        {
+            self.redacted.add(pattern);
+        }
+    }
+
+    /// Compares the elements of the arrays at `location` that have a member `member` in the order of its values, because
+    /// clients send them in any.
+    ///
+    /// # Errors
+    /// Returns an error if `location` is neither the name of a member nor a JSON Pointer.
+    pub fn sort(&mut self, location: &str, member: &str) -> Result<(), InvalidRule> {
+        self.sorted.push(SortedElements { location: pattern_of(location)?, member: member.to_owned() });
+        Ok(())
+    }
+
+    /// Compares requests with `name` in the place of the path of a directory, which a run pack states. What was recorded
+    /// with another directory of that name is replayed with the path of this one. A root has no name.
+    pub fn name_directory(&mut self, name: &str, path: &str) {
+        self.directories.add(name, path);
+    }
+
     /// Returns whether there are no rules.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.ignored.is_empty() && self.replaced.is_empty() && self.redacted.is_empty()
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { ignored, replaced, redacted, sorted, directories, is_loose } = self;
+        let are_lists_empty = ignored.is_empty() && replaced.is_empty() && sorted.is_empty();
+        are_lists_empty && redacted.is_empty() && directories.is_empty() && !is_loose
+    }
+
+    /// Returns the directories that are compared by their names.
+    pub(crate) fn directories(&self) -> &RunDirectories {
+        &self.directories
+    }
+
+    /// Returns the same rules for requests that were made with these directories.
+    pub(crate) fn with_directories(&self, directories: &RunDirectories) -> Self {
+        Self { directories: directories.clone(), ..self.clone() }
+    }
+
+    /// Returns the same rules without a comparison of the results of tools, of dates and of identifiers.
+    pub(crate) fn loosened(&self) -> Self {
+        let mut loosened = Self { is_loose: true, ..self.clone() };
+        for name in ["timestamp", "date", "uuid"] {
+            // Known names are valid rules.
+            let _ = loosened.normalize(name);
+        }
+        loosened
     }
 
     /// Returns `text` as it may be stored.
@@ -193,28 +256,54 @@ impl MatchingRules {
         Some(match value {
             Value::Array(elements) => {
                 let compared = elements.iter().enumerate();
-                Value::Array(
-                    compared.filter_map(|(index, element)| inside(index.to_string(), element)).collect(),
-                )
+                let mut compared: Vec<Value<'v>> =
+                    compared.filter_map(|(index, element)| inside(index.to_string(), element)).collect();
+                self.sort_elements(&mut compared, at);
+                Value::Array(compared)
             }
             Value::Object(members) => {
                 let compared = members.iter().filter_map(|(name, member)| {
-                    Some((Cow::Borrowed(name), inside(name.to_owned(), member)?))
+                    at.push(name.to_owned());
+                    let is_left_out = self.is_loose && loose::leaves_out(members, at);
+                    let compared = if is_left_out { None } else { self.compared(endpoint, member, at) };
+                    at.pop();
+                    Some((Cow::Borrowed(name), compared?))
                 });
                 Value::Object(Object::from_members(compared.collect()))
             }
-            Value::String(text) if self.replaced.is_empty() => Value::String(Cow::Borrowed(text)),
-            Value::String(text) => Value::String(Cow::Owned(self.replaced_in(text, at))),
+            Value::String(text) => Value::String(self.compared_text(text, at)),
             other => other.to_owned_value(),
         })
     }
 
-    fn replaced_in(&self, text: &str, at: &[String]) -> String {
+    /// Puts the elements of an array whose order is not compared in the order of a member, in the places that they have
+    /// together.
+    fn sort_elements(&self, elements: &mut [Value<'_>], at: &[String]) {
+        for SortedElements { member, .. } in self.sorted.iter().filter(|rule| rule.location.is_at(at)) {
+            let key = |element: &Value<'_>| element.get(member).map(compact::text);
+            let mut sorted: Vec<(String, Value<'_>)> = elements
+                .iter_mut()
+                .filter_map(|element| Some((key(element)?, std::mem::replace(element, Value::Null))))
+                .collect();
+            sorted.sort_by(|(one, _), (other, _)| one.cmp(other));
+            let places = elements.iter_mut().filter(|element| matches!(element, Value::Null));
+            places.zip(sorted).for_each(|(place, (_, element))| *place = element);
+        }
+    }
+
+    fn compared_text<'v>(&self, text: &'v str, at: &[String]) -> Cow<'v, str> {
+        if self.replaced.is_empty() && self.directories.is_empty() {
+            return Cow::Borrowed(text);
+        }
         let applies =
             |rule: &&Replacement| rule.location.as_ref().is_none_or(|location| location.contains(at));
-        self.replaced.iter().filter(applies).fold(text.to_owned(), |text, rule| {
-            rule.pattern.replace_all(&text, rule.with.as_str()).into_owned()
-        })
+        let named = self.directories.named(text);
+        let replaced = self
+            .replaced
+            .iter()
+            .filter(applies)
+            .fold(named, |text, rule| rule.pattern.replace_all(&text, rule.with.as_str()).into_owned());
+        Cow::Owned(if self.is_loose { loose::without_ids(&replaced).into_owned() } else { replaced })
     }
 
     /// Returns the rules in the form in which run packs state them. Redacted patterns are only counted: they may contain
@@ -229,11 +318,18 @@ impl MatchingRules {
                 ("with", text(rule.with.as_str())),
             ])
         });
-        object([
+        let sorted = self
+            .sorted
+            .iter()
+            .map(|rule| object([("at", text(rule.location.as_str())), ("by", text(rule.member.as_str()))]));
+        let directories = (!self.directories.is_empty()).then(|| (DIRECTORIES, self.directories.to_json()));
+        let sorted = (!self.sorted.is_empty()).then(|| ("sorted", Value::Array(sorted.collect())));
+        let always = [
             ("ignored", Value::Array(ignored)),
             ("redacted", integer(self.redacted.count() as u64)),
             ("replaced", Value::Array(replaced.collect())),
-        ])
+        ];
+        object(directories.into_iter().chain(always).chain(sorted))
     }
 }
 
@@ -336,7 +432,57 @@ mod tests {
             assert!(rules.ignore(wrong).is_err());
         }
         rules.ignore("/~0~1").unwrap();
-        assert!(rules.replace(None, "(", "").is_err());
+        assert!(rules.replace(None, "(", "").is_err() && rules.sort("/a~", "id").is_err());
         assert!(rules.redact("").is_err());
+    }
+
+    #[test]
+    fn the_order_of_results_can_be_left_out() {
+        let mut rules = MatchingRules::default();
+        rules.sort("/messages/*/content", "tool_use_id").unwrap();
+        let request = |content: &str| format!(r#"{{"messages":[{{"content":[{content}]}}]}}"#);
+        let compared = |content: &str| prompt(&rules, "anthropic", "/v1/messages", &request(content));
+        let (a, b, text) = (r#"{"tool_use_id":"a"}"#, r#"{"tool_use_id":"b"}"#, r#"{"text":"t"}"#);
+        assert_eq!(compared(&format!("{b},{text},{a}")), request(&format!("{a},{text},{b}")));
+        assert_ne!(compared(&format!("{b},{text},{a}")), compared(&format!("{a},{b},{text}")));
+    }
+
+    #[test]
+    fn a_loose_comparison_leaves_out_results_dates_and_ids() {
+        let strict = MatchingRules::default();
+        let loose = strict.loosened();
+        for (provider, path, request) in [
+            (
+                "anthropic",
+                "/v1/messages",
+                r#"{"messages":[{"content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"DIFFERENT"}]}],"system":"Today is Nov 26 2026."}"#,
+            ),
+            (
+                "openai",
+                "/chat/completions",
+                r#"{"messages":[{"role":"tool","content":"DIFFERENT","tool_call_id":"a"}]}"#,
+            ),
+            (
+                "openai",
+                "/responses",
+                r#"{"input":[{"type":"custom_tool_call_output","call_id":"b","output":"DIFFERENT"}]}"#,
+            ),
+            (
+                "gemini",
+                "/models/g:generateContent",
+                r#"{"contents":[{"parts":[{"functionResponse":{"name":"f","response":{"output":"DIFFERENT"}}}]}]}"#,
+            ),
+        ] {
+            let other = request
+                .replace("DIFFERENT", "other")
+                .replace("Nov 26", "Nov 27")
+                .replace("toolu_1", "toolu_2");
+            let same =
+                |rules| prompt(rules, provider, path, request) == prompt(rules, provider, path, &other);
+            assert!(same(&loose) && !same(&strict), "{request}");
+        }
+        let asked = |text: &str| format!(r#"{{"messages":[{{"role":"user","content":"{text}"}}]}}"#);
+        let of = |text: &str| prompt(&loose, "openai", "/chat/completions", &asked(text));
+        assert_ne!(of("delete step_2"), of("delete step_3"));
     }
 }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use chrono::{DateTime, Utc};
 
 use super::call::CompleteRequest;
+use super::directories::RunDirectories;
+use super::matching::DIRECTORIES;
 use crate::artifact::RequestVisitor;
 use crate::conversation::providers::mcp::MCP;
 use crate::conversation::response::{CallResponse, Chunk, ResponseForm, RetryHeaders};
@@ -27,6 +29,9 @@ pub(super) const IMPORT: &str = "import";
 /// A run with one run pack has neither.
 pub(super) const PART: &str = "part";
 pub(super) const PREVIOUS: &str = "previous";
+
+/// The member with the rules by which requests were compared.
+pub(super) const MATCHING: &str = "matching";
 
 /// The member with the nanoseconds from a request to the arrival of each part of the answer, and the bytes of the part.
 pub(super) const CHUNK_TIMES: &str = "captured_ns";
@@ -98,7 +103,7 @@ pub(crate) struct UnansweredCall {
 }
 
 /// The calls of a run pack, in the order of their requests.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RecordedCalls {
     /// The id of the run.
     pub(crate) run_id: String,
@@ -108,6 +113,8 @@ pub(crate) struct RecordedCalls {
     pub(crate) part: Option<u64>,
     /// The core hash of the run pack before it.
     pub(crate) previous: Option<Digest>,
+    /// The directories that its requests were compared without.
+    pub(crate) directories: RunDirectories,
     pub(crate) recorded: Vec<AnsweredCall>,
     pub(crate) unanswered: Vec<UnansweredCall>,
 }
@@ -171,6 +178,7 @@ pub(crate) fn read_parsed(root: &Value<'_>) -> Option<RecordedCalls> {
         run_id: text_at(root, &["payload", "run", "id"])?,
         part: profile.get(PART).and_then(number),
         previous: profile.get(PREVIOUS).and_then(Value::as_str).and_then(Digest::parse_prefixed),
+        directories: at(profile, &[MATCHING, DIRECTORIES]).map(RunDirectories::from_json).unwrap_or_default(),
         ..RecordedCalls::default()
     };
     let steps = at(root, &["payload", "run", "steps"])?.as_array()?;

@@ -1,4 +1,4 @@
-//! Replaces text that must not be stored.
+//! Replaces text that must not be stored, or that must be another one.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -61,10 +61,17 @@ impl RedactedPattern {
     }
 }
 
-/// The patterns of text that must not be stored.
-#[derive(Clone, Debug, Default)]
+/// The patterns of text that must not be stored, and what takes its place.
+#[derive(Clone, Debug)]
 pub(super) struct Redaction {
     patterns: Vec<RedactedPattern>,
+    replacement: Cow<'static, str>,
+}
+
+impl Default for Redaction {
+    fn default() -> Self {
+        Self { patterns: Vec::new(), replacement: Cow::Borrowed(REDACTED) }
+    }
 }
 
 /// The strings of a body without matches.
@@ -74,6 +81,13 @@ struct RedactedStrings {
 }
 
 impl Redaction {
+    /// Returns the replacement of what matches a pattern by a text that does not match it.
+    pub(super) fn with(pattern: Regex, replacement: String) -> Self {
+        let mut replaced = Self { replacement: Cow::Owned(replacement), ..Self::default() };
+        replaced.add(pattern);
+        replaced
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
@@ -89,7 +103,7 @@ impl Redaction {
 
     /// Returns where the patterns match, without overlaps.
     fn matches(&self, text: &str) -> Vec<Range<usize>> {
-        merged(text, self.patterns.iter().flat_map(|pattern| pattern.find(text)).collect())
+        self.merged(text, self.patterns.iter().flat_map(|pattern| pattern.find(text)).collect())
     }
 
     /// Returns a text as it may be stored.
@@ -98,7 +112,7 @@ impl Redaction {
         if matches.is_empty() {
             return Cow::Borrowed(text);
         }
-        Cow::Owned(replaced_in(text, &matches))
+        Cow::Owned(self.replaced_in(text, &matches))
     }
 
     /// Returns a path as it may be stored. A segment is also compared in its decoded form.
@@ -159,7 +173,7 @@ impl Redaction {
     /// Returns a text without the beginning of a match at its end.
     fn without_beginning(&self, text: &str) -> String {
         let found = self.patterns.iter().filter_map(|pattern| pattern.unfinished(text)).collect();
-        replaced_in(text, &merged(text, found))
+        self.replaced_in(text, &self.merged(text, found))
     }
 
     /// Redacts strings: each of them, the texts that they make together, and what is encoded in these.
@@ -170,7 +184,7 @@ impl Redaction {
             let matches = self.matches_in(&conversation, is_unfinished);
             let places: Vec<Range<usize>> =
                 conversation.strings.iter().map(|(_, place)| place.clone()).collect();
-            let mut texts = replaced(&conversation.text, &places, &matches);
+            let mut texts = self.replaced(&conversation.text, &places, &matches);
             let mut has_changed = !matches.is_empty();
             for text in &conversation.texts {
                 let original = conversation.text.get(conversation.place(text)).unwrap_or_default();
@@ -214,7 +228,7 @@ impl Redaction {
                 all.extend(if is_unfinished { pattern.unfinished(text) } else { None });
             }
         }
-        merged(text, all)
+        self.merged(text, all)
     }
 
     /// Returns what takes the place of a text of which the encoded content has a match that is not in its characters;
@@ -230,7 +244,72 @@ impl Redaction {
         let text = redacted.contains('\\').then(|| body::unescaped(redacted))?;
         let has_match = !self.matches(&text).is_empty()
             || is_unfinished && self.patterns.iter().any(|pattern| pattern.unfinished(&text).is_some());
-        has_match.then(|| REDACTED.to_owned())
+        has_match.then(|| self.replacement.clone().into_owned())
+    }
+
+    /// Returns ranges in their order and without overlaps. What replaced a match is none, even if a pattern matches it.
+    fn merged(&self, text: &str, mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+        if ranges.is_empty() {
+            return ranges;
+        }
+        let mut markers: Vec<Range<usize>> = Vec::new();
+        for (start, replacement) in text.match_indices(&*self.replacement) {
+            let end = start + replacement.len();
+            match markers.last_mut() {
+                Some(last) if last.end == start => last.end = end,
+                _ => markers.push(start..end),
+            }
+        }
+        ranges.retain(|range| {
+            let after = markers.partition_point(|marker| marker.end < range.end);
+            markers.get(after).is_none_or(|marker| range.start < marker.start || marker.end < range.end)
+        });
+        ranges.sort_unstable_by_key(|range| range.start);
+        let mut merged: Vec<Range<usize>> = Vec::new();
+        for range in ranges {
+            match merged.last_mut() {
+                Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        merged
+    }
+
+    /// Returns a text with the replacement in the place of the matches.
+    fn replaced_in(&self, text: &str, matches: &[Range<usize>]) -> String {
+        self.replaced(text, std::slice::from_ref(&(0..text.len())), matches).concat()
+    }
+
+    /// Returns the parts of a text at `places`, which follow each other, with the replacement in the place of the matches. Of
+    /// a match that begins in an earlier part, only the end is removed.
+    fn replaced(&self, text: &str, places: &[Range<usize>], matches: &[Range<usize>]) -> Vec<String> {
+        let mut matches = matches.iter().peekable();
+        let mut parts = Vec::with_capacity(places.len());
+        for place in places {
+            let mut part = String::new();
+            let mut at = place.start;
+            while let Some(found) = matches.peek() {
+                if found.end <= place.start {
+                    matches.next();
+                    continue;
+                }
+                if found.start >= place.end {
+                    break;
+                }
+                if found.start >= place.start {
+                    part.push_str(text_at(text, &(at..found.start)));
+                    part.push_str(&self.replacement);
+                }
+                at = found.end.min(place.end);
+                if found.end > place.end {
+                    break;
+                }
+                matches.next();
+            }
+            part.push_str(text_at(text, &(at..place.end)));
+            parts.push(part);
+        }
+        parts
     }
 
     fn writer<'r>(&'r self, strings: &'r RedactedStrings, has_matches: bool) -> BodyWriter<'r> {
@@ -254,7 +333,7 @@ impl Redaction {
                 }
                 PartData::Text => written.push_str(&writer.next()),
                 PartData::Other => written.push_str(part.text),
-                PartData::Unreadable => written.push_str(REDACTED),
+                PartData::Unreadable => written.push_str(&self.replacement),
             }
             written.push_str(part.after);
         }
@@ -334,70 +413,6 @@ fn across(pattern: &RedactedPattern, conversation: &ContinuedText) -> Vec<Range<
         pattern.regex.find(first).is_none_or(|complete| complete.start() > 0)
     };
     pattern.find(text).filter(is_across).collect()
-}
-
-/// Returns ranges in their order and without overlaps. What replaced a match is none, even if a pattern matches it.
-fn merged(text: &str, mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
-    if ranges.is_empty() {
-        return ranges;
-    }
-    let mut markers: Vec<Range<usize>> = Vec::new();
-    for (start, _) in text.match_indices(REDACTED) {
-        match markers.last_mut() {
-            Some(last) if last.end == start => last.end = start + REDACTED.len(),
-            _ => markers.push(start..start + REDACTED.len()),
-        }
-    }
-    ranges.retain(|range| {
-        let after = markers.partition_point(|marker| marker.end < range.end);
-        markers.get(after).is_none_or(|marker| range.start < marker.start || marker.end < range.end)
-    });
-    ranges.sort_unstable_by_key(|range| range.start);
-    let mut merged: Vec<Range<usize>> = Vec::new();
-    for range in ranges {
-        match merged.last_mut() {
-            Some(last) if range.start < last.end => last.end = last.end.max(range.end),
-            _ => merged.push(range),
-        }
-    }
-    merged
-}
-
-/// Returns a text with the replacement in the place of the matches.
-fn replaced_in(text: &str, matches: &[Range<usize>]) -> String {
-    replaced(text, std::slice::from_ref(&(0..text.len())), matches).concat()
-}
-
-/// Returns the parts of a text at `places`, which follow each other, with the replacement in the place of the matches. Of
-/// a match that begins in an earlier part, only the end is removed.
-fn replaced(text: &str, places: &[Range<usize>], matches: &[Range<usize>]) -> Vec<String> {
-    let mut matches = matches.iter().peekable();
-    let mut parts = Vec::with_capacity(places.len());
-    for place in places {
-        let mut part = String::new();
-        let mut at = place.start;
-        while let Some(found) = matches.peek() {
-            if found.end <= place.start {
-                matches.next();
-                continue;
-            }
-            if found.start >= place.end {
-                break;
-            }
-            if found.start >= place.start {
-                part.push_str(text_at(text, &(at..found.start)));
-                part.push_str(REDACTED);
-            }
-            at = found.end.min(place.end);
-            if found.end > place.end {
-                break;
-            }
-            matches.next();
-        }
-        part.push_str(text_at(text, &(at..place.end)));
-        parts.push(part);
-    }
-    parts
 }
 
 /// How much of the end of a text is searched. No secret is longer.

@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 
 use super::call::{CallDifference, CallOutcome, StoredCall};
 use super::recorded_run::{
-    ATTACHED, CHUNK_TIMES, GATEWAY, IMPORT, PART, PREVIOUS, QUERY, REPLAYED_BEFORE, STREAM,
+    ATTACHED, CHUNK_TIMES, GATEWAY, IMPORT, MATCHING, PART, PREVIOUS, QUERY, REPLAYED_BEFORE, STREAM,
 };
 use super::request_store::RequestRestorer;
 use super::run::{CallOrigin, PROFILE, RunHead, SOURCE};
@@ -139,7 +139,7 @@ impl RunDocuments<'_> {
         let PartPosition { number, previous, is_last } = position;
         let part = (*number > 1 || !is_last).then(|| (PART, integer(*number)));
         let previous = previous.map(|previous| (PREVIOUS, text(previous.to_string())));
-        let profile = [("matching", rules)].into_iter().chain(part).chain(previous);
+        let profile = [(MATCHING, rules)].into_iter().chain(part).chain(previous);
         let profile = object(profile.chain([("profile", integer(PROFILE))]));
         let metadata = [("created_at", text(time_or_unknown(head.started_at))), (GATEWAY, profile)];
         let import = origin.import(PROFILE).map(|import| (IMPORT, import));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::calls::loose::is_id;
 use crate::calls::matching::MatchingRules;
 use crate::calls::normalize;
 use crate::conversation::providers::{Endpoint, is_named};
@@ -99,11 +100,6 @@ fn compare_at<'v>(
         [recorded, requested] => found(&Difference { path, recorded, requested }),
     }
     path.pop();
-}
-
-/// Returns whether a member with this name has an identifier.
-fn is_id(name: &str) -> bool {
-    name.eq_ignore_ascii_case("id") || ["_id", "Id", "ID"].iter().any(|end| name.ends_with(end))
 }
 
 impl Difference<'_, '_> {

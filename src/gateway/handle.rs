@@ -22,7 +22,7 @@ use super::connection::UpstreamClient;
 use super::finish::{FinishError, FinishedRun, RunDestination};
 use super::http;
 use super::open_calls::{self, OpenCallJournal, OpenCallRecord};
-use super::recordings::RunPackCache;
+use super::recordings::{RecordingSearch, RunPackCache};
 use super::recovery::Recoverer;
 use super::route::Upstreams;
 use super::run::ReplayedCalls;
@@ -93,13 +93,16 @@ impl Gateway {
         recoverer.recover_at_start();
         let Recoverer { destination, directory: spool, .. } = recoverer;
         report_lost(&options);
-        let recordings = RunPackCache::new(Arc::clone(&vault), options.rules.clone());
+        let recordings = RunPackCache::new(Arc::clone(&vault), options.rules.clone(), options.compares_all);
+        let loose =
+            options.is_loose.then(|| RunPackCache::new(Arc::clone(&vault), options.rules.loosened(), true));
         let only = only(&recordings, options.source)?;
         let upstream = if options.mode == GatewayMode::Replay {
             None
         } else {
             Some(UpstreamClient::new().map_err(failed)?)
         };
+        let labels = options.labels.clone();
         let shared = Arc::new(GatewayState {
             vault,
             destination,
@@ -110,10 +113,12 @@ impl Gateway {
             open_calls: OpenCallJournal::new(&options.spool),
             spool,
             recordings,
+            loose,
             options,
             runs: Mutex::new(HashMap::new()),
             usage: Mutex::default(),
             numbers: AtomicU64::new(0),
+            labels: Mutex::new(labels),
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let (handle, stop) = (runtime.handle().clone(), Arc::new(Notify::new()));
@@ -123,6 +128,12 @@ impl Gateway {
         let thread =
             thread.spawn(move || serve(&runtime, listener, &for_thread, limits, &stopped)).map_err(failed)?;
         Ok(Self { shared, handle, stop, thread: Some(thread) })
+    }
+
+    /// Returns what adds labels to its runs, also while it is stopped.
+    #[must_use]
+    pub fn labeler(&self) -> RunLabeler {
+        RunLabeler(Arc::clone(&self.shared))
     }
 
     /// Returns the address at which the gateway listens.
@@ -197,6 +208,20 @@ impl Drop for Gateway {
     }
 }
 
+/// Adds labels to the runs of a gateway.
+#[derive(Clone)]
+pub struct RunLabeler(Arc<GatewayState>);
+
+impl RunLabeler {
+    /// Adds labels to the runs that are being recorded, and to all later ones.
+    ///
+    /// # Errors
+    /// Returns an error if a run would have too many, which gets none of them.
+    pub fn add(&self, labels: &BTreeMap<String, String>) -> Result<(), FinishError> {
+        Ok(self.0.add_labels(labels)?)
+    }
+}
+
 /// Reports the calls that were not complete when the process of their gateway was killed.
 fn report_lost(options: &GatewayOptions) {
     match open_calls::take_left_behind(&options.spool) {
@@ -217,7 +242,7 @@ fn only(recordings: &RunPackCache, source: ReplaySource) -> Result<Option<CoreHa
     let mut found = None;
     match source {
         ReplaySource::All => return Ok(None),
-        ReplaySource::Latest => recordings.visit(None, None, &mut |pack| {
+        ReplaySource::Latest => recordings.visit(None, RecordingSearch::All, &mut |pack| {
             found = pack.core(0);
             false
         })?,

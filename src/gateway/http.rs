@@ -18,7 +18,7 @@ use super::connection::asks_for_web_socket;
 use super::decoding::decoded;
 use super::finish::FinishError;
 use super::forward::{ReceivedRequest, forward, not_recorded};
-use super::miss::{MISSED, RecordingMiss};
+use super::miss::{RecordingMiss, missed_status};
 use super::open_calls::OpenCallRecord;
 use super::recording::{OpenCall, PendingCall};
 use super::recordings::RecordingLookup;
@@ -262,7 +262,8 @@ async fn prepare(
     let mut replayed_before = 0;
     if only_replays || shared.options.mode == GatewayMode::Auto {
         let lookup = Arc::clone(&lookup);
-        let call = ComparedCall { shared: Arc::clone(shared), lookup, run, only: client.only };
+        let missed = missed_status(&received.headers);
+        let call = ComparedCall { shared: Arc::clone(shared), lookup, run, only: client.only, missed };
         match call.answer(&route.path, arrived).await {
             ControlFlow::Break(answer) => return ControlFlow::Break(answer),
             ControlFlow::Continue(count) => replayed_before = count,
@@ -337,7 +338,8 @@ impl CallsOfSocket {
         let _open = OpenCall(Arc::clone(&run));
         let (shared, lookup) = (Arc::clone(&self.shared), Arc::new(lookup));
         let of_call = (Arc::clone(&lookup), Arc::clone(&run));
-        let call = ComparedCall { shared: Arc::clone(&shared), lookup, run, only: self.client.only };
+        let missed = StatusCode::BAD_REQUEST;
+        let call = ComparedCall { shared: Arc::clone(&shared), lookup, run, only: self.client.only, missed };
         let (lookup, run) = of_call;
         let found = blocking(move || -> Result<_, ReplayFailure> {
             let found = call.find()?;
@@ -468,7 +470,8 @@ async fn not_compared(
             return described(&shared, metadata, only, route).await;
         }
         let other = || format!("{} {path} is not a call that can be recorded", received.method);
-        let status = if unreadable.is_some() { MISSED } else { StatusCode::NOT_FOUND };
+        let status =
+            if unreadable.is_some() { missed_status(&received.headers) } else { StatusCode::NOT_FOUND };
         let reason = unreadable.unwrap_or_else(other);
         shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
         return not_retried(problem_for(provider, status, "not recorded", &reason));
@@ -543,6 +546,8 @@ struct ComparedCall {
     run: Arc<GatewayRun>,
     /// The only recording to replay from.
     only: Option<CoreHash>,
+    /// The status of the answer if it was not recorded.
+    missed: StatusCode,
 }
 
 impl ComparedCall {
@@ -551,12 +556,17 @@ impl ComparedCall {
     async fn answer(self, path: &str, arrived: Instant) -> ControlFlow<Response<Body>, u64> {
         let (shared, run, lookup) =
             (Arc::clone(&self.shared), Arc::clone(&self.run), Arc::clone(&self.lookup));
-        let (provider, format) = (lookup.provider.as_str(), shared.options.rule_format);
+        let (provider, format, missed) = (lookup.provider.as_str(), shared.options.rule_format, self.missed);
         ControlFlow::Break(match blocking(move || self.find()).await {
             Ok(ReplayResult::Found(found)) => {
                 let (from, step) = (found.from, found.recorded.request.step);
                 shared.count(&run, |usage| usage.replayed(from, step));
-                shared.report(&GatewayEvent::Replayed { provider, path, from, step });
+                shared.report(&match &found.difference {
+                    Some(difference) => {
+                        GatewayEvent::ReplayedLoosely { provider, path, from, step, difference }
+                    }
+                    None => GatewayEvent::Replayed { provider, path, from, step },
+                });
                 play(*found, shared.options.pace, arrived)
             }
             Ok(ReplayResult::Missed(_)) if let Some(count) = lookup.endpoint.count => {
@@ -566,8 +576,8 @@ impl ComparedCall {
                 let reason = miss.reason(format);
                 shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
                 shared.count(&run, |usage| usage.missed(reason.clone()));
-                let problem = for_clients(provider, MISSED, miss.problem(format));
-                not_retried(json_problem(MISSED, &problem))
+                let problem = for_clients(provider, missed, miss.problem(missed, format));
+                not_retried(json_problem(missed, &problem))
             }
             Ok(ReplayResult::ToForward(unmatched)) => {
                 if let UnmatchedRequest { recordings: 0, failure: Some(failure), .. } = &unmatched {
@@ -581,15 +591,20 @@ impl ComparedCall {
 
     /// Looks for the recorded answer.
     fn find(&self) -> Result<ReplayResult, ReplayFailure> {
-        let Self { shared, lookup, run, only } = self;
+        let Self { shared, lookup, run, only, .. } = self;
         let chosen = shared.chosen(*only)?;
         if let (Some(core), None) = (only, chosen) {
             return Ok(ReplayResult::Missed(RecordingMiss::NoRecording(*core)));
         }
-        let scope = shared.scope(chosen);
-        match replay::find(&shared.recordings, scope, run, lookup)? {
+        let (scope, only_replays) = (shared.scope(chosen), shared.only_replays(*only));
+        let loosely = match &shared.loose {
+            Some(recordings) => replay::find_loosely(recordings, &shared.recordings, scope, run, lookup)?,
+            None => None,
+        };
+        match replay::find(&shared.recordings, scope, run, lookup, only_replays)? {
             Ok(found) => Ok(ReplayResult::Found(Box::new(found))),
-            Err(unmatched) if !shared.only_replays(*only) => Ok(ReplayResult::ToForward(unmatched)),
+            Err(_) if let Some(found) = loosely => Ok(ReplayResult::Found(Box::new(found))),
+            Err(unmatched) if !only_replays => Ok(ReplayResult::ToForward(unmatched)),
             Err(unmatched) => {
                 replay::miss(&shared.recordings, scope.only, lookup, unmatched).map(ReplayResult::Missed)
             }

@@ -1,22 +1,36 @@
 //! Reasons why a request is not answered from recordings.
 
 use axum::http::StatusCode;
+use axum::http::header::{HeaderMap, USER_AGENT};
 use serde_json::{Value as Json, json};
 
 use super::difference::{Differences, RuleFormat, RuleSuggestion, differences, suggestions};
 use super::recordings::{RecordedFailure, RecordingLookup};
 use super::responses::problem_document;
 use crate::calls::recorded_run::AnsweredCall;
+use crate::conversation::providers::is_named;
 use crate::conversation::response::ResponseForm;
 use crate::digest::CoreHash;
-use crate::json::Value;
 use crate::json::reader::{self, Limits};
+use crate::json::{Object, Value};
 
 /// Maximum number of differences that are listed.
 const LISTED: usize = 5;
 
-/// The status of the answer to a call that was not recorded. Clients show the message of this one and do not ask again.
-pub(super) const MISSED: StatusCode = StatusCode::BAD_REQUEST;
+/// The status of the answer to a call that was not recorded. Clients show the message of this one and do not ask again,
+/// except those in [`STATUSES`].
+const MISSED: StatusCode = StatusCode::BAD_REQUEST;
+
+/// The statuses with which other clients do so, by the beginning of their `User-Agent`. Claude Code changes a request
+/// that is answered with 400 or 422, and repeats it.
+const STATUSES: [(&str, StatusCode); 1] = [("claude-cli/", StatusCode::PRECONDITION_FAILED)];
+
+/// Returns the status of the answer to a call that was not recorded, for the client that sent these headers.
+pub(super) fn missed_status(headers: &HeaderMap) -> StatusCode {
+    let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+    let own = STATUSES.iter().find(|(start, _)| agent.starts_with(start));
+    own.map_or(MISSED, |(_, status)| *status)
+}
 
 /// The reason that there is no recorded answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,16 +56,31 @@ pub(super) enum RecordingMiss {
     Failed(RecordedFailure),
 }
 
+/// How far a recorded request is from one that was made. A program repeats its conversation in each request, so that the
+/// recording of the same turn has as many messages, although that of an earlier turn can differ in fewer values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Distance {
+    messages: usize,
+    differences: usize,
+}
+
+/// Returns the number of messages of a request.
+fn messages(prompt: &Value<'_>) -> usize {
+    let members = prompt.as_object().map(Object::iter).into_iter().flatten();
+    let messages = members.filter(|(name, _)| is_named(name, |names| names.conversation));
+    messages.filter_map(|(_, value)| value.as_array()).map(<[_]>::len).sum()
+}
+
 impl RecordingMiss {
-    /// Compares a request, whose prompt is `requested`, with a recorded one. Returns how many values differ, and the reason; `None` if one of them cannot
-    /// be read.
+    /// Compares a request, whose prompt is `requested`, with a recorded one. Returns how far they are from each other, and
+    /// the reason; `None` if one of them cannot be read.
     pub(super) fn compared(
         run: CoreHash,
         recorded: &AnsweredCall,
         prompt: &str,
         lookup: &RecordingLookup,
         requested: &Value<'_>,
-    ) -> Option<(usize, Self)> {
+    ) -> Option<(Distance, Self)> {
         let step = recorded.request.step;
         let url = lookup.url_difference(&recorded.request);
         if recorded.request.prompt == lookup.digest {
@@ -61,14 +90,17 @@ impl RecordingMiss {
                 }
                 _ => Self::OtherForm { run, step, recorded: recorded.form },
             };
-            return Some((0, miss));
+            return Some((Distance::default(), miss));
         }
-        let Differences { mut lines, mut count } = differences(&read(prompt)?, requested, LISTED);
+        let recorded_prompt = read(prompt)?;
+        let messages = messages(&recorded_prompt).abs_diff(messages(requested));
+        let Differences { mut lines, mut count } = differences(&recorded_prompt, requested, LISTED);
         if let Some(line) = url.filter(|_| recorded.form == lookup.form) {
             lines.insert(0, line);
             count += 1;
         }
-        Some((count, Self::Different { run, step, lines, count, rules: Vec::new() }))
+        let distance = Distance { messages, differences: count };
+        Some((distance, Self::Different { run, step, lines, count, rules: Vec::new() }))
     }
 
     /// Adds the rules with which a request would be the same as the recorded one with this prompt.
@@ -125,8 +157,8 @@ impl RecordingMiss {
 
     /// Returns the problem document (RFC 9457) for the client. The member `error` is where clients of providers look for a
     /// message.
-    pub(super) fn problem(&self, format: RuleFormat) -> Json {
-        let mut problem = problem_document(MISSED, "not recorded", &self.reason(format));
+    pub(super) fn problem(&self, status: StatusCode, format: RuleFormat) -> Json {
+        let mut problem = problem_document(status, "not recorded", &self.reason(format));
         let nearest = match self {
             Self::Different { run, step, .. }
             | Self::OtherForm { run, step, .. }

@@ -46,7 +46,7 @@ pub use crate::calls::{InvalidRule, MatchingRules};
 pub use crate::calls::{PROVIDERS, Provider, REPLAY_KEY, base_url_variables, key_variables};
 pub use difference::RuleSuggestion;
 pub use finish::{FinishError, FinishedRun};
-pub use handle::{Gateway, StartError};
+pub use handle::{Gateway, RunLabeler, StartError};
 pub use mcp_proxy::{McpProxy, McpProxyError, McpTarget};
 pub use recordings::{RecordedCall, recorded_calls};
 pub use recovery::{Recovery, UnstoredRun, recover_runs, unstored_runs};

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use crate::calls::call::CompleteRequest;
+use crate::calls::directories::RunDirectories;
 use crate::calls::matching::MatchingRules;
 use crate::calls::recorded_run::{self, AnsweredCall, KIND, RecordedCalls, RequestRecord, UnansweredCall};
 use crate::calls::run::{SOURCE, SOURCES};
@@ -68,6 +69,8 @@ pub(super) struct RecordedRunPack {
     pub(super) recorded: Arc<Vec<AnsweredCall>>,
     /// The requests without a complete answer.
     pub(super) unanswered: Arc<Vec<UnansweredCall>>,
+    /// The directories that its requests were compared without.
+    directories: Arc<RunDirectories>,
 }
 
 /// A function that is called with a recorded call, the core hash of its run pack, and a function that returns its prompt.
@@ -77,6 +80,11 @@ impl RecordedRunPack {
     /// Returns the core hash of the run pack with this position in the run.
     pub(super) fn core(&self, pack: usize) -> Option<CoreHash> {
         self.packs.get(pack).copied()
+    }
+
+    /// Returns the body of one of its answers for a run with these directories.
+    pub(super) fn moved(&self, here: &RunDirectories, body: String) -> String {
+        self.directories.moved(here, body)
     }
 
     /// Returns the recorded calls, each with the core hash of its run pack.
@@ -186,6 +194,17 @@ impl RecordingLookup {
     }
 }
 
+/// The recordings that are looked through.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RecordingSearch {
+    /// All: those of gateways before those that were imported.
+    All,
+    /// Those that state this prompt, last seen first; if all recordings are read, those that have it.
+    Stating(Digest),
+    /// Those that have this prompt with the rules, whichever they state, last seen first.
+    Having(Digest),
+}
+
 /// Reads the run packs of a vault, and keeps those that were read last.
 pub(super) struct RunPackCache {
     vault: Arc<Vault>,
@@ -193,14 +212,17 @@ pub(super) struct RunPackCache {
     /// The rules by which prompts are made of the recorded requests. Without any, recordings have the prompts that they
     /// state.
     pub(super) rules: MatchingRules,
+    /// Whether all recordings are read to find a prompt, and not only those that state it.
+    reads_all: bool,
     /// The digests of the prompts of all run packs that were read, if rules make them.
     prompts: Mutex<HashMap<CoreHash, HashSet<Digest>>>,
 }
 
 impl RunPackCache {
     /// Creates a cache of run packs whose requests are compared by these rules.
-    pub(super) fn new(vault: Arc<Vault>, rules: MatchingRules) -> Self {
-        Self { vault, rules, kept: Mutex::default(), prompts: Mutex::default() }
+    pub(super) fn new(vault: Arc<Vault>, rules: MatchingRules, reads_all: bool) -> Self {
+        let reads_all = reads_all && !rules.is_empty();
+        Self { vault, rules, reads_all, kept: Mutex::default(), prompts: Mutex::default() }
     }
 
     /// Returns a run pack, or `None` if it does not have the profile of a gateway.
@@ -221,6 +243,7 @@ impl RunPackCache {
         };
         let packs = if run.part.is_some() { self.parts(core, run)? } else { vec![(core, run)] };
         let (mut cores, mut recorded, mut unanswered) = (Vec::new(), Vec::new(), Vec::new());
+        let mut directories = RunDirectories::default();
         for (position, (core, mut run)) in packs.into_iter().enumerate() {
             if !self.rules.is_empty() {
                 self.set_own_prompts(&self.vault.get(&core.0.into())?, &mut run);
@@ -231,11 +254,13 @@ impl RunPackCache {
             cores.push(core);
             recorded.append(&mut run.recorded);
             unanswered.append(&mut run.unanswered);
+            directories = run.directories;
         }
         let pack = RecordedRunPack {
             packs: Arc::new(cores),
             recorded: Arc::new(recorded),
             unanswered: Arc::new(unanswered),
+            directories: Arc::new(directories),
         };
         let mut kept = lock();
         kept.truncate(MAX_CACHED_PACKS - 1);
@@ -256,10 +281,11 @@ impl RunPackCache {
     /// Replaces the prompts of recordings by those that the rules make of their requests: what was recorded without these
     /// rules is compared by them, too.
     fn set_own_prompts(&self, document: &[u8], run: &mut RecordedCalls) {
+        let rules = self.rules.with_directories(&run.directories);
         let mut recorded: HashMap<_, _> = requests(run).map(|request| (request.step, request)).collect();
         recorded_run::visit_requests(document, &mut |step, request| {
             if let Some(recorded) = recorded.get_mut(&step)
-                && let Some(own) = self.own_prompt(recorded, &request().payload)
+                && let Some(own) = own_prompt(&rules, recorded, &request().payload)
             {
                 recorded.prompt = Digest::from_content(own.as_bytes());
             }
@@ -273,6 +299,7 @@ impl RunPackCache {
         pack: &RecordedRunPack,
         visit: &mut PromptVisitor<'_>,
     ) -> Result<(), LookupError> {
+        let rules = self.rules.with_directories(&pack.directories);
         for (position, core) in pack.packs.iter().enumerate() {
             let document = self.vault.get(&core.0.into())?;
             recorded_run::visit_requests(&document, &mut |step, request| {
@@ -283,19 +310,12 @@ impl RunPackCache {
                 visit(*core, recorded, &|| {
                     let CompleteRequest { prompt, payload } = request();
                     let has_rules = !self.rules.is_empty();
-                    let own = has_rules.then(|| self.own_prompt(&recorded.request, &payload)).flatten();
+                    let own = has_rules.then(|| own_prompt(&rules, &recorded.request, &payload)).flatten();
                     own.unwrap_or(prompt)
                 });
             });
         }
         Ok(())
-    }
-
-    fn own_prompt(&self, recorded: &RequestRecord, request: &str) -> Option<String> {
-        let request = reader::read(request.as_bytes(), &Limits::most()).ok()?;
-        let endpoint = endpoint(&recorded.provider, &recorded.path);
-        let path = self.rules.redacted_path(&recorded.path);
-        self.rules.prompt(endpoint, &path, &self.rules.redacted_value(&request))
     }
 
     /// Returns the run packs of a run that has several, in their order; `core` is one of them.
@@ -355,12 +375,17 @@ impl RunPackCache {
         Ok(None)
     }
 
-    /// Calls `visit` with the recording `only`; or with recordings until it returns false: those that have a prompt, last seen
-    /// first; or all, those of gateways before those that were imported.
+    /// Returns whether there can be recordings of a prompt that do not state it, because they were made with other rules,
+    /// and that were not read.
+    pub(super) fn can_have_others(&self) -> bool {
+        !self.rules.is_empty() && !self.reads_all
+    }
+
+    /// Calls `visit` with the recording `only`; or with recordings until it returns false: those of a search.
     pub(super) fn visit(
         &self,
         only: Option<CoreHash>,
-        prompt: Option<Digest>,
+        search: RecordingSearch,
         visit: &mut dyn FnMut(RecordedRunPack) -> bool,
     ) -> Result<(), LookupError> {
         if let Some(core) = only {
@@ -370,13 +395,17 @@ impl RunPackCache {
         if !self.vault.is_created() {
             return Ok(());
         }
-        if let Some(prompt) = prompt {
-            let (filter, page) = if self.rules.is_empty() {
-                (filter(Some(prompt), None), PAGE)
-            } else {
-                // The index has only the prompts that run packs state.
-                (filter(None, None), LONG_PAGE)
-            };
+        let prompt = match search {
+            RecordingSearch::All => None,
+            // The index has only the prompts that run packs state.
+            RecordingSearch::Stating(prompt) if !self.reads_all => {
+                Some((prompt, filter(Some(prompt), None), PAGE))
+            }
+            RecordingSearch::Stating(prompt) | RecordingSearch::Having(prompt) => {
+                Some((prompt, filter(None, None), LONG_PAGE))
+            }
+        };
+        if let Some((prompt, filter, page)) = prompt {
             let mut may_have = |core| self.may_have(core, prompt);
             return self.visit_those(&filter, Page::first(page), &mut may_have, visit).map(drop);
         }
@@ -429,6 +458,14 @@ impl RunPackCache {
             }
         }
     }
+}
+
+/// Returns the text that rules make of a recorded request.
+fn own_prompt(rules: &MatchingRules, recorded: &RequestRecord, request: &str) -> Option<String> {
+    let request = reader::read(request.as_bytes(), &Limits::most()).ok()?;
+    let endpoint = endpoint(&recorded.provider, &recorded.path);
+    let path = rules.redacted_path(&recorded.path);
+    rules.prompt(endpoint, &path, &rules.redacted_value(&request))
 }
 
 /// Returns the requests of a run pack.
@@ -510,7 +547,7 @@ mod tests {
         let add = |pack| vault.add_document(pack, &ExamineOptions::default()).unwrap().core;
         let mut cores: Vec<CoreHash> = packs.0.into_iter().rev().map(add).collect();
         cores.reverse();
-        let cache = RunPackCache::new(Arc::clone(&vault), MatchingRules::default());
+        let cache = RunPackCache::new(Arc::clone(&vault), MatchingRules::default(), true);
         for core in &cores {
             let pack = cache.pack(*core).unwrap().unwrap();
             assert_eq!(*pack.packs, cores);
@@ -524,7 +561,7 @@ mod tests {
             visited += 1;
             true
         };
-        cache.visit(None, None, &mut visit).unwrap();
+        cache.visit(None, RecordingSearch::All, &mut visit).unwrap();
         assert_eq!(visited, 1);
         assert_eq!(vault.run(&ListRequest::default()).unwrap().rows.len(), 1);
         let named = ResolveRequest { text: head.id.clone(), any_artifact: false };

@@ -9,16 +9,17 @@ use http_body_util::channel::{Channel, Sender};
 use tokio::task;
 use tokio::time::{Instant, sleep_until};
 
-use super::miss::RecordingMiss;
+use super::miss::{Distance, RecordingMiss};
 use super::recordings::{
-    RecordedFailure, RecordedRunPack, RecordingLookup, ReplayScope, ReplayedFailures, RunPackCache,
+    RecordedFailure, RecordedRunPack, RecordingLookup, RecordingSearch, ReplayScope, ReplayedFailures,
+    RunPackCache,
 };
 use super::run::GatewayRun;
 use super::shared::Pace;
 use crate::calls::recorded_run::AnsweredCall;
 use crate::conversation::providers::mcp;
 use crate::conversation::response::{CallResponse, ResponseForm};
-use crate::digest::CoreHash;
+use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 use crate::storage::ErrorKind;
@@ -40,6 +41,8 @@ impl From<LookupError> for ReplayFailure {
 pub(super) struct RecordingMatch {
     pub(super) from: CoreHash,
     pub(super) recorded: AnsweredCall,
+    /// The difference from the request, if it is not the same one.
+    pub(super) difference: Option<String>,
 }
 
 /// A request without a recorded answer.
@@ -54,18 +57,72 @@ pub(super) struct UnmatchedRequest {
 }
 
 /// Finds the answer to a request, in run packs that were seen last first. The n-th request for a prompt in a run gets its
-/// n-th recording.
+/// n-th recording. If only recordings are replayed, those that were made with other rules are looked through, too, if no
+/// other one answers the request.
 ///
 /// # Errors
 /// The outer error says that the vault cannot be read, the inner one that the answer was not recorded.
 pub(super) fn find(
     recordings: &RunPackCache,
-    ReplayScope { only, failures }: ReplayScope,
+    scope: ReplayScope,
     run: &GatewayRun,
     lookup: &RecordingLookup,
+    only_replays: bool,
 ) -> Result<Result<RecordingMatch, UnmatchedRequest>, ReplayFailure> {
-    let key = (only, lookup.digest, lookup.target(), lookup.form);
+    let key = (scope.only, lookup.digest, lookup.target(), lookup.form);
     let nth = run.count_request(key.clone());
+    let mut found = nth_recording(recordings, scope, lookup, nth, RecordingSearch::Stating)?;
+    if found.is_err() && only_replays && recordings.can_have_others() {
+        found = nth_recording(recordings, scope, lookup, nth, RecordingSearch::Having)?;
+    }
+    if found.is_err() {
+        run.was_not_answered(&key);
+    }
+    Ok(found)
+}
+
+/// Finds the answer to a request that differs from a recorded one in what a loose comparison leaves out. `recordings` are
+/// those for loose comparisons, and `strict` those for others. Each request is counted, also one that was recorded as it
+/// is.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read.
+pub(super) fn find_loosely(
+    recordings: &RunPackCache,
+    strict: &RunPackCache,
+    scope: ReplayScope,
+    run: &GatewayRun,
+    lookup: &RecordingLookup,
+) -> Result<Option<RecordingMatch>, ReplayFailure> {
+    let Ok(request) = reader::read(lookup.payload.as_bytes(), &Limits::most()) else { return Ok(None) };
+    let digest = recordings.rules.prompt_digest(lookup.endpoint, &lookup.path, &request);
+    let Some(digest) = digest else { return Ok(None) };
+    let loose = RecordingLookup { digest, ..lookup.clone() };
+    let Ok(mut found) = find(recordings, scope, run, &loose, true)? else { return Ok(None) };
+    let requested = lookup.prompt(&strict.rules).unwrap_or_default();
+    let Ok(requested) = reader::read(requested.as_bytes(), &Limits::most()) else { return Ok(None) };
+    let Some(pack) = strict.pack(found.from)? else { return Ok(None) };
+    let (from, step) = (found.from, found.recorded.request.step);
+    strict.visit_prompts(&pack, &mut |run, recorded, prompt| {
+        if (run, recorded.request.step) == (from, step) {
+            let compared = RecordingMiss::compared(run, recorded, &prompt(), lookup, &requested);
+            found.difference = compared.map(|(_, miss)| miss.reason(ToString::to_string));
+        }
+    })?;
+    Ok(Some(found))
+}
+
+/// Finds the n-th recording of a request.
+///
+/// # Errors
+/// The outer error says that the vault cannot be read, the inner one that the answer was not recorded.
+fn nth_recording(
+    recordings: &RunPackCache,
+    ReplayScope { only, failures }: ReplayScope,
+    lookup: &RecordingLookup,
+    nth: usize,
+    search: fn(Digest) -> RecordingSearch,
+) -> Result<Result<RecordingMatch, UnmatchedRequest>, ReplayFailure> {
     let (mut order, mut failure) = (RecordingOrder::default(), None);
     let mut look = |pack: RecordedRunPack| {
         if failure.is_none() {
@@ -81,7 +138,7 @@ pub(super) fn find(
         let own = own.collect();
         !order.add(pack, own).is_known(nth)
     };
-    recordings.visit(only, Some(lookup.digest), &mut look)?;
+    recordings.visit(only, search(lookup.digest), &mut look)?;
     let count = order.count;
     // A number of tokens is the same each time, and so is what a server of tools says of itself.
     let repeats = lookup.endpoint.count.is_some() && failures != ReplayedFailures::None
@@ -93,9 +150,12 @@ pub(super) fn find(
             found.recorded.answer.body =
                 String::from_utf8(body).map_err(|error| ReplayFailure(error.to_string()))?;
         }
+        if let Some(pack) = recordings.pack(found.from)? {
+            let body = std::mem::take(&mut found.recorded.answer.body);
+            found.recorded.answer.body = pack.moved(recordings.rules.directories(), body);
+        }
         return Ok(Ok(found));
     }
-    run.was_not_answered(&key);
     Ok(Err(UnmatchedRequest { recordings: count, replayed_before: nth as u64, failure }))
 }
 
@@ -162,15 +222,15 @@ impl RecordingOrder {
         }
         let (pack, recording) = order.get(nth)?;
         let recorded = pack.recorded.get(recording.index)?.clone();
-        Some(RecordingMatch { from: pack.core(recorded.request.pack)?, recorded })
+        Some(RecordingMatch { from: pack.core(recorded.request.pack)?, recorded, difference: None })
     }
 }
 
 /// Maximum number of run packs in which the nearest request is searched.
 const SEARCHED: usize = 32;
 
-/// Returns why a request has no recorded answer: for one that was not recorded, what differs from the recorded request
-/// that differs least.
+/// Returns why a request has no recorded answer: for one that was not recorded, what differs from the nearest recorded
+/// request.
 pub(super) fn miss(
     recordings: &RunPackCache,
     only: Option<CoreHash>,
@@ -202,7 +262,7 @@ pub(super) fn is_beginning(
         searched += 1;
         !is_found && searched < SEARCHED && failure.is_none()
     };
-    recordings.visit(only, None, &mut look)?;
+    recordings.visit(only, RecordingSearch::All, &mut look)?;
     failure.map_or(Ok(is_found), |error| Err(error.into()))
 }
 
@@ -227,7 +287,7 @@ fn nearest(
     let Ok(requested) = reader::read(requested.as_bytes(), &Limits::most()) else {
         return Ok(RecordingMiss::Nothing);
     };
-    let mut nearest: Option<(usize, RecordingMiss, AnsweredCall, String)> = None;
+    let mut nearest: Option<(Distance, RecordingMiss, AnsweredCall, String)> = None;
     let mut searched = 0;
     let mut failure = None;
     let mut look = |pack: RecordedRunPack| {
@@ -238,10 +298,10 @@ fn nearest(
                 }
                 let prompt = prompt();
                 let compared = RecordingMiss::compared(run, recorded, &prompt, lookup, &requested);
-                if let Some((count, miss)) = compared
-                    && nearest.as_ref().is_none_or(|(least, ..)| count < *least)
+                if let Some((distance, miss)) = compared
+                    && nearest.as_ref().is_none_or(|(least, ..)| distance < *least)
                 {
-                    nearest = Some((count, miss, recorded.clone(), prompt));
+                    nearest = Some((distance, miss, recorded.clone(), prompt));
                 }
             });
             failure = compared.err();
@@ -249,7 +309,7 @@ fn nearest(
         searched += 1;
         searched < SEARCHED && failure.is_none()
     };
-    recordings.visit(only, None, &mut look)?;
+    recordings.visit(only, RecordingSearch::All, &mut look)?;
     match failure {
         // It was removed since.
         Some(LookupError::Store(error)) if error.kind() == ErrorKind::Gone => {}
@@ -271,7 +331,7 @@ const EARLY: Duration = Duration::from_millis(1);
 /// Sends a recorded answer, a stream in the chunks in which it arrived. With the recorded pace, they are due as long after
 /// `arrived`, when the request arrived, as they were when they were recorded.
 pub(super) fn play(found: RecordingMatch, pace: Pace, arrived: Instant) -> Response<Body> {
-    let RecordingMatch { from, recorded } = found;
+    let RecordingMatch { from, recorded, .. } = found;
     let CallResponse { status, content_type, retry, body, chunks } = recorded.answer;
     let is_whole = ResponseForm::from_content_type(content_type.as_deref()) == ResponseForm::Whole;
     let fits = chunks.iter().map(|chunk| chunk.bytes).sum::<u64>() == body.len() as u64;

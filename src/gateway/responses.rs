@@ -11,7 +11,7 @@ use axum::http::header::{
 use axum::http::{Method, Response, StatusCode};
 use serde_json::{Value as Json, json};
 
-use super::recordings::{RecordedRunPack, RunPackCache};
+use super::recordings::{RecordedRunPack, RecordingSearch, RunPackCache};
 use super::route::Route;
 use crate::conversation::providers::provider::MODELS;
 use crate::conversation::providers::{Provider, metadata_form};
@@ -188,7 +188,7 @@ fn models(
     provider: &str,
 ) -> Result<BTreeSet<String>, LookupError> {
     let (mut models, mut listed) = (BTreeSet::new(), 0);
-    recordings.visit(only, None, &mut |pack: RecordedRunPack| {
+    recordings.visit(only, RecordingSearch::All, &mut |pack: RecordedRunPack| {
         let recorded = pack.recorded.iter().filter(|recorded| recorded.request.provider == provider);
         // A request that names no model has the name of the API in its place.
         let recorded = recorded.filter(|recorded| recorded.model != recorded.request.endpoint);

@@ -92,6 +92,20 @@ pub enum GatewayEvent<'e> {
         /// The number of the step with the request there.
         step: usize,
     },
+    /// A call was answered from the recording of another one, from which it differs in results of tools, dates or
+    /// identifiers alone.
+    ReplayedLoosely {
+        /// The provider.
+        provider: &'e str,
+        /// The path of the request.
+        path: &'e str,
+        /// The run pack.
+        from: CoreHash,
+        /// The number of the step with the request there.
+        step: usize,
+        /// The difference.
+        difference: &'e str,
+    },
     /// A call is forwarded although it was recorded: only with a failure.
     AskedAgain {
         /// The provider.
@@ -192,6 +206,12 @@ pub struct GatewayOptions {
     pub pace: Pace,
     /// How requests are compared, and what is not stored.
     pub rules: MatchingRules,
+    /// Whether a request is compared with recordings that were made with other rules although there can be one with the
+    /// same rules, or the server can be asked. All recordings are read for that.
+    pub compares_all: bool,
+    /// Whether a request that was not recorded is answered from the recording of one from which it differs in results of
+    /// tools, dates or identifiers alone: the n-th such request in a run from the n-th recording.
+    pub is_loose: bool,
     /// Servers, in addition to those of the known providers or in their place.
     pub upstreams: Vec<Upstream>,
     /// The directory with the calls of runs that are not finished. It is created when a call is recorded.
@@ -220,6 +240,8 @@ impl GatewayOptions {
             source: ReplaySource::All,
             pace: Pace::Fast,
             rules: MatchingRules::default(),
+            compares_all: true,
+            is_loose: false,
             upstreams: Vec::new(),
             spool: spool.to_owned(),
             secrets: SecretPolicy::Report,
@@ -246,10 +268,14 @@ pub(super) struct GatewayState {
     pub(super) upstream: Option<UpstreamClient>,
     pub(super) spool: SpoolDirectory,
     pub(super) recordings: RunPackCache,
+    /// The recordings for loose comparisons, if there are any.
+    pub(super) loose: Option<RunPackCache>,
     pub(super) runs: Mutex<HashMap<Option<String>, Arc<GatewayRun>>>,
     /// What all runs replayed, including those that are finished.
     pub(super) usage: Mutex<RecordingUsage>,
     pub(super) numbers: AtomicU64,
+    /// The labels of all runs.
+    pub(super) labels: Mutex<BTreeMap<String, String>>,
     pub(super) open_calls: Arc<OpenCallJournal>,
 }
 
@@ -261,6 +287,20 @@ impl GatewayState {
     /// A panic of another thread leaves nothing half changed.
     pub(super) fn lock_runs(&self) -> std::sync::MutexGuard<'_, HashMap<Option<String>, Arc<GatewayRun>>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_labels(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
+        self.labels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds labels to the runs that are being recorded, and to all later ones.
+    ///
+    /// # Errors
+    /// Returns an error if a run would have too many, which gets none of them.
+    pub(super) fn add_labels(&self, labels: &BTreeMap<String, String>) -> Result<(), TooManyLabels> {
+        let runs = self.lock_runs();
+        self.lock_labels().extend(labels.clone());
+        runs.values().try_for_each(|run| run.label(labels))
     }
 
     /// Begins a call in a run, which is created by its first one.
@@ -332,7 +372,7 @@ impl GatewayState {
     fn new_run(&self, name: Option<&str>) -> GatewayRun {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let mut head = RunHead::new(name, number, clock::now(), compact::text(&self.options.rules.to_json()));
-        head.labels.clone_from(&self.options.labels);
+        head.labels.clone_from(&self.lock_labels());
         GatewayRun::new(head)
     }
 

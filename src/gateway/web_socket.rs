@@ -31,7 +31,7 @@ use super::connection::{described, elements, forwarded_upgrade, returned};
 use super::event_stream::{data_of, take_event};
 use super::forward::{CLIENT_LEFT, MAX_ANSWER, not_recorded};
 use super::recording::{OpenCall, PendingCall};
-use super::recordings::{RecordedRunPack, RunPackCache};
+use super::recordings::{RecordedRunPack, RecordingSearch, RunPackCache};
 use super::responses::{problem, problem_for};
 use super::route::Route;
 use super::shared::{GatewayEvent, GatewayMode, GatewayState};
@@ -105,7 +105,7 @@ pub(super) fn is_recorded(
     provider: &str,
 ) -> Result<bool, LookupError> {
     let (mut is_found, mut searched) = (false, 0);
-    recordings.visit(only, None, &mut |pack: RecordedRunPack| {
+    recordings.visit(only, RecordingSearch::All, &mut |pack: RecordedRunPack| {
         let mut own = pack.recorded.iter().filter(|call| call.request.provider == provider);
         is_found = own.any(|call| {
             call.answer.content_type.as_deref().is_some_and(|it| [CONTENT, LIVE_CONTENT].contains(&it))

@@ -2,7 +2,8 @@
 //! OpenTelemetry, and requests and responses as JSON Lines.
 //!
 //! [`fn@convert`] makes sessions and run packs of them, as a gateway does of the calls that it forwards, and lists what
-//! it cannot map. [`fn@write`] writes the calls of a run pack as a cassette or as JSON Lines. The same file always
+//! it cannot map. [`fn@write`] writes the calls of a run pack as a cassette or as JSON Lines, and [`fn@trajectory`] a
+//! conversation as a trajectory. The same file always
 //! becomes the same documents. `docs/import.md` specifies both.
 //!
 //! ```
@@ -26,6 +27,7 @@ mod inspect;
 mod jsonl;
 mod otel;
 mod reading;
+mod trajectory;
 mod vcr;
 
 pub use convert::{Conversion, ConvertOptions, convert};
@@ -33,3 +35,4 @@ pub use exchange::ConvertInput;
 pub use export::{CallExportError, ExportFormat, has_calls, write};
 pub use format::RecorderFormat;
 pub use reading::{ConvertError, RULES};
+pub use trajectory::{TrajectoryHead, trajectory};

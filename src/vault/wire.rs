@@ -44,6 +44,9 @@ pub struct WireAuditAnswer {
     pub session_calls: u64,
     /// Number of calls in the run.
     pub run_calls: u64,
+    /// Number of calls in the run whose requests offer no tools although those of the session do, and that the session does
+    /// not have: programs ask for titles and decide between models with them.
+    pub auxiliary: u64,
     /// The contradictions, in the order of the calls of the session, with those of calls that only the run has at the end.
     pub contradictions: Vec<WireContradiction>,
 }
@@ -123,16 +126,18 @@ impl Operation for WireAuditRequest {
             Some((_, run, recorded)) => (Some(run), recorded),
             None => (None, Vec::new()),
         };
-        let (matched, contradictions) = match run {
-            Some(_) => compare(&session, &recorded, &others_of(vault, self.session)?),
-            None => (0, Vec::new()),
-        };
-        Ok(WireAuditAnswer {
+        let (session_calls, run_calls) = (session.len() as u64, recorded.len() as u64);
+        let nothing = WireAuditAnswer {
             run,
-            matched,
-            session_calls: session.len() as u64,
-            run_calls: recorded.len() as u64,
-            contradictions,
+            matched: 0,
+            session_calls,
+            run_calls,
+            auxiliary: 0,
+            contradictions: Vec::new(),
+        };
+        Ok(match run {
+            Some(_) => compare(&session, &recorded, &others_of(vault, self.session)?, nothing),
+            None => nothing,
         })
     }
 }
@@ -201,14 +206,15 @@ fn others_of(vault: &Vault, session: CoreHash) -> Result<Vec<ConversationCall>, 
     Ok(calls)
 }
 
-/// Returns the number of calls that both have, and the contradictions.
+/// Adds the number of calls that both have, and the contradictions, to an answer.
 ///
 /// Calls that `others` have, which the session started, are not missing in it.
 fn compare(
     session: &[ConversationCall],
     run: &[ConversationCall],
     others: &[ConversationCall],
-) -> (u64, Vec<WireContradiction>) {
+    mut answer: WireAuditAnswer,
+) -> WireAuditAnswer {
     let pairs = pair(session, run);
     let elsewhere: HashSet<usize> = pair(others, run).into_iter().flatten().collect();
     let sent: HashSet<&str> = run.iter().flat_map(|call| &call.messages).flat_map(texts).collect();
@@ -232,13 +238,19 @@ fn compare(
     let others = run.iter().enumerate().filter(|(index, call)| {
         !known.contains(index) && !elsewhere.contains(index) && !call.answers.is_empty()
     });
-    found.extend(others.map(|(_, call)| WireContradiction {
+    let offers_tools = known.iter().filter_map(|index| run.get(*index)).any(|call| !call.tools.is_empty());
+    let (auxiliary, missing): (Vec<_>, Vec<_>) =
+        others.map(|(_, call)| call).partition(|call| offers_tools && call.tools.is_empty());
+    found.extend(missing.into_iter().map(|call| WireContradiction {
         kind: WireContradictionKind::OnlyInRun,
         session_step: None,
         run_step: Some(call.step),
         message: format!("an answer of {} was recorded that the session does not have", model(call)),
     }));
-    (known.len() as u64, found)
+    answer.matched = known.len() as u64;
+    answer.auxiliary = auxiliary.len() as u64;
+    answer.contradictions = found;
+    answer
 }
 
 fn model(call: &ConversationCall) -> &str {

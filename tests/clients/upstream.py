@@ -5,16 +5,39 @@ changed request gets another answer.
 """
 
 import json
+import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 # What tools are called with.
 CITY = {"city": "Paris"}
 
+# The tools of agents that run a command, and how they are called with one.
+SHELLS = {
+    "Bash": lambda command: {"command": command, "description": "Writes a file"},
+    "bash": lambda command: {"command": command, "description": "Writes a file"},
+    "exec_command": lambda command: {"cmd": command},
+    "run_shell_command": lambda command: {"command": command},
+    "shell": lambda command: {"command": ["sh", "-c", command]},
+    "shell_command": lambda command: {"command": command},
+}
+
+
+def call_of(names, body):
+    """The tool that is called, and with what: a file that the prompt names is written."""
+    file = re.search(r"to (/[\w./-]+/said[.]txt)", json.dumps(asked_of(body)))
+    for name in names:
+        if file and name in SHELLS:
+            return name, SHELLS[name](f"echo hello | tee {file[1]}")
+    return names[0], CITY
+
+
+def asked_of(body):
+    return body.get("messages") or body.get("input") or body.get("contents")
+
 
 def words_of(body):
-    asked = body.get("messages") or body.get("input") or body.get("contents")
-    return ["echo:", *json.dumps(asked)[-40:].split()]
+    return ["echo:", *json.dumps(asked_of(body))[-40:].split()]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -26,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         path = self.path.split("?")[0]
-        if "fail" in json.dumps(body):
+        if "fail" in json.dumps(asked_of(body))[-100:]:
             return self.whole(429, {"error": {"message": "slow down", "type": "rate_limit_error"}})
         for ending, answer in ANSWERS.items():
             if path.endswith(ending):
@@ -58,8 +81,8 @@ class Handler(BaseHTTPRequestHandler):
         message = {"role": "assistant", "content": " ".join(words_of(body))}
         reason = "stop"
         if body.get("tools") and body["messages"][-1]["role"] != "tool":
-            arguments = json.dumps(CITY)
-            function = {"name": body["tools"][0]["function"]["name"], "arguments": arguments}
+            name, arguments = call_of([tool["function"]["name"] for tool in body["tools"]], body)
+            function = {"name": name, "arguments": json.dumps(arguments)}
             call = {"id": "call-1", "type": "function", "function": function}
             message, reason = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
         if not body.get("stream"):
@@ -85,9 +108,11 @@ class Handler(BaseHTTPRequestHandler):
             *[{"type": "response.output_text.delta", **said, "delta": word + " "} for word in words_of(body)],
             {"type": "response.output_text.done", **said, "text": text},
         ]
-        if body.get("tools") and "function_call_output" not in json.dumps(body["input"]):
-            arguments = json.dumps(CITY)
-            call = {"type": "function_call", "id": "msg-1", "call_id": "call-1", "name": body["tools"][0]["name"]}
+        tools = [tool["name"] for tool in body.get("tools", []) if tool.get("type") == "function"]
+        if tools and "function_call_output" not in json.dumps(body["input"]):
+            name, arguments = call_of(tools, body)
+            arguments = json.dumps(arguments)
+            call = {"type": "function_call", "id": "msg-1", "call_id": "call-1", "name": name}
             item, begun = {**call, "status": "completed", "arguments": arguments}, {**call, "arguments": ""}
             parts = [
                 {"type": "response.function_call_arguments.delta", **at, "delta": arguments},
@@ -122,10 +147,14 @@ class Handler(BaseHTTPRequestHandler):
         }
         block, reason = {"type": "text", "text": " ".join(words_of(body))}, "end_turn"
         begun, deltas = {"type": "text", "text": ""}, [{"type": "text_delta", "text": word + " "} for word in words_of(body)]
-        if body.get("tools") and "tool_result" not in json.dumps(body["messages"]):
-            begun = {"type": "tool_use", "id": "toolu-1", "name": body["tools"][0]["name"], "input": {}}
-            block, reason = {**begun, "input": CITY}, "tool_use"
-            deltas = [{"type": "input_json_delta", "partial_json": part} for part in ('{"city": ', '"Paris"}')]
+        if body.get("tools") and '"tool_result"' not in json.dumps(body["messages"]):
+            name, arguments = call_of([tool["name"] for tool in body["tools"]], body)
+            begun = {"type": "tool_use", "id": "toolu-1", "name": name, "input": {}}
+            block, reason = {**begun, "input": arguments}, "tool_use"
+            # A path is split over two events.
+            text = json.dumps(arguments)
+            parts = [text[: len(text) // 2], text[len(text) // 2 :]]
+            deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
         if not body.get("stream"):
             return self.whole(200, {**message, "content": [block], "stop_reason": reason})
         events = [
@@ -145,7 +174,8 @@ class Handler(BaseHTTPRequestHandler):
         part = {"text": " ".join(words)}
         functions = [one for tool in body.get("tools", []) for one in tool.get("functionDeclarations", [])]
         if functions and "functionResponse" not in json.dumps(body["contents"]):
-            part = {"functionCall": {"name": functions[0]["name"], "args": CITY}}
+            name, arguments = call_of([function["name"] for function in functions], body)
+            part = {"functionCall": {"name": name, "args": arguments}}
         candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}
         return {"candidates": [candidate], "usageMetadata": {"promptTokenCount": 1, "totalTokenCount": 2}}
 

@@ -113,6 +113,37 @@ fn every_program_tells_the_same_conversation() {
 }
 
 #[test]
+fn a_conversation_is_written_as_a_trajectory() {
+    let sandbox = Sandbox::new();
+    for (name, document) in documents() {
+        let core = added(&sandbox, name, &document)["core_hash"].as_str().unwrap().to_owned();
+        let written = sandbox.run(["export", &core, "--as", "atif", "-o", "-"]).expect(0).stdout;
+        let trajectory: Value = serde_json::from_str(&written).unwrap();
+        assert_eq!(trajectory["schema_version"], "ATIF-v1.7", "{name}");
+        let again = added(&sandbox, "again.json", &written);
+        assert_eq!(
+            (&again["kind"], rules_of(&again)),
+            (&Value::from("agent_session"), Vec::new()),
+            "{name}: {again}"
+        );
+        let again = again["core_hash"].as_str().unwrap();
+        assert_eq!(conversation(&sandbox, again), conversation(&sandbox, &core), "{name}");
+        let sums = |core: &str| {
+            let shown = sandbox.run(["show", core, "--json"]).expect(0).json().remove(0);
+            let wanted = ["model_id", "tokens_input", "tokens_output", "run_id", "runtime"];
+            let attributes = shown["attributes"].as_array().unwrap().clone().into_iter();
+            attributes.filter(|it| wanted.contains(&it["name"].as_str().unwrap())).collect::<Vec<_>>()
+        };
+        assert!(
+            sums(&core).iter().all(|sum| sums(again).contains(sum) || sum["name"] == "runtime"),
+            "{name}"
+        );
+    }
+    let pack = sandbox.run(["export", "latest", "latest~1", "--as", "atif", "-o", "t.json"]).expect(3);
+    assert!(pack.stderr.contains("of one artifact"), "{}", pack.stderr);
+}
+
+#[test]
 fn compressed_copies_are_one_artifact() {
     let sandbox = Sandbox::new();
     let document = lines(&codex());

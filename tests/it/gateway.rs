@@ -1,5 +1,6 @@
 //! The gateway: what clients get, and what is in the vault after that.
 
+mod agents;
 mod auto;
 pub(crate) mod client;
 pub(crate) mod clients;
@@ -11,6 +12,7 @@ mod interruptions;
 mod limits;
 #[cfg(feature = "mcp")]
 mod mcp_servers;
+mod presets;
 mod problems;
 mod proxy;
 mod recordings;

@@ -61,7 +61,7 @@ fn the_recording_of_an_agent_is_real() {
         shell.envs(key.map(|key| ("OPENAI_API_KEY", key)));
         crate::sandbox::Ran::from(shell.output().unwrap()).expect(0)
     };
-    let commands = block("sh", "runvault exec");
+    let commands = block("sh", "python agent.py");
     let commands: Vec<&str> = commands.lines().collect();
     let [record, replay, view] = commands[..] else { panic!("{commands:?}") };
     let upstream = format!("exec --upstream=openai=http://127.0.0.1:{}", providers.port);

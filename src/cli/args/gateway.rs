@@ -34,6 +34,18 @@ const MODES: &[Choice<GatewayMode>] = &[
 const PACES: &[Choice<Pace>] =
     &[("fast", Pace::Fast, "As fast as the client reads"), ("recorded", Pace::Recorded, "As they arrived")];
 
+/// How exactly a request must be the recorded one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum MatchMode {
+    Strict,
+    Loose,
+}
+
+const MATCHES: &[Choice<MatchMode>] = &[
+    ("strict", MatchMode::Strict, "The same prompt, but for what rules leave out"),
+    ("loose", MatchMode::Loose, "Other results of tools, dates and identifiers; each difference is reported"),
+];
+
 /// What a gateway does, with which servers, and how it compares requests.
 #[derive(Args)]
 pub(crate) struct GatewayArgs {
@@ -58,6 +70,13 @@ pub(crate) struct GatewayArgs {
     /// repeated.
     #[arg(long, value_name = "NAME=URL", value_parser = upstream, visible_alias = "route")]
     upstream: Vec<Upstream>,
+
+    /// How exactly a request must be the recorded one
+    ///
+    /// With loose, the n-th request that differs only in what tools returned, in dates or in identifiers is answered
+    /// from the n-th recording.
+    #[arg(long = "match", value_name = "HOW", default_value = "strict", value_parser = one_of(MATCHES), hide_short_help = true)]
+    matches: MatchMode,
 
     #[command(flatten)]
     matching: MatchingArgs,
@@ -104,6 +123,7 @@ impl GatewayArgs {
         options.source = self.source(vault)?;
         options.pace = self.pace;
         options.rules = self.matching.rules()?;
+        options.is_loose = self.matches == MatchMode::Loose;
         options.upstreams = self.upstreams()?;
         options.labels = self.labels.labels()?;
         options.secrets = self.secrets.policy()?;
@@ -122,7 +142,7 @@ impl GatewayArgs {
     }
 
     /// Returns the servers of the settings and those of the arguments, which come last and replace them.
-    fn upstreams(&self) -> Result<Vec<Upstream>, CommandError> {
+    pub(crate) fn upstreams(&self) -> Result<Vec<Upstream>, CommandError> {
         let configured = configured(&settings::GATEWAY_UPSTREAM)?;
         let configured = configured.iter().map(|text| upstream(text).map_err(CommandError::Usage));
         configured.chain(self.upstream.iter().cloned().map(Ok)).collect()
@@ -141,6 +161,12 @@ fn report_event(event: &GatewayEvent<'_>) {
         }
         GatewayEvent::Replayed { provider, path, from, .. } => {
             print_if_verbose(&format!("replayed {provider} {} from {from}", escaped(path)));
+        }
+        GatewayEvent::ReplayedLoosely { provider, path, from, step, difference } => {
+            let (path, difference) = (escaped(path), escaped(difference));
+            stdout::warning(&format!(
+                "replayed {provider} {path} from step {step} of {from:.12} although it differs: {difference}"
+            ));
         }
         GatewayEvent::AskedAgain { provider, path, reason } => {
             let call = format!("{provider} {}", escaped(path));

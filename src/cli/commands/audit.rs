@@ -115,9 +115,12 @@ impl Args {
         }
         out.flush()?;
         if !self.json {
-            let WireAuditAnswer { matched, session_calls, run_calls, contradictions, .. } = &answer;
+            let WireAuditAnswer { matched, session_calls, run_calls, auxiliary, contradictions, .. } =
+                &answer;
+            let others = counted(*auxiliary, "other call");
+            let others = if *auxiliary > 0 { format!(", {others} without tools") } else { String::new() };
             stdout::note(&format!(
-                "{matched} of {} and {run_calls} of run {run:.12} are the same; {}",
+                "{matched} of {} and {run_calls} of run {run:.12} are the same{others}; {}",
                 counted(*session_calls, "call"),
                 counted(contradictions.len() as u64, "contradiction"),
             ));

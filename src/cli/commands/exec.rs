@@ -1,5 +1,9 @@
 //! `runvault exec`
 
+mod isolation;
+mod launch;
+mod preset;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
@@ -12,12 +16,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use clap::{Args as ClapArgs, ValueHint};
 use runvault::display::{counted, escaped};
 use runvault::gateway::{
-    Gateway, GatewayEvent, GatewayMode, GatewayOptions, PROVIDERS, Provider, REPLAY_KEY, ReplayedCalls,
-    UnusedRecording, Upstream, base_url_variables, key_variables,
+    Gateway, GatewayEvent, GatewayMode, GatewayOptions, InvalidRule, PROVIDERS, Provider, REPLAY_KEY,
+    ReplayedCalls, UnusedRecording, Upstream, base_url_variables, key_variables,
 };
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
+use self::launch::{Launch, ProgramVersion};
+use self::preset::ChosenPreset;
 use crate::cli::args::environment::variable;
 use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::help;
@@ -39,6 +45,12 @@ use crate::cli::output::terminal::Stop;
 /// SIGTERM is passed on to the program, and the run is finished after the program has ended.
 ///
 /// With --mode replay, variables for API keys that are not set get a placeholder that no server accepts.
+///
+/// Agents need more than variables: a preset has the arguments with which a program asks the gateway, and the rules by
+/// which its requests are the same on another day and in another directory. aider, claude, codex, gemini, goose, opencode
+/// and pi have one. Files in the directory presets beside the configuration add others.
+///
+/// The values of variables whose names end with _API_KEY or _TOKEN are not stored, if they have at least 8 bytes.
 #[derive(ClapArgs)]
 #[command(mut_args(help::rarely(&["ci"])))]
 pub(crate) struct Args {
@@ -56,6 +68,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CONFIG", value_hint = ValueHint::FilePath, hide_short_help = true)]
     mcp: Option<PathBuf>,
 
+    /// Use the preset of this name, or none; without this, that of the program
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    preset: Option<String>,
+
+    /// Print what would be done, and do nothing
+    #[arg(long)]
+    explain: bool,
+
+    /// Run the program where no network is, in a namespace of Linux
+    ///
+    /// Only with --mode replay, and a vault that is a file. It proves that a replay needed no network.
+    #[arg(long, hide_short_help = true)]
+    isolated: bool,
+
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     command: Vec<OsString>,
@@ -63,7 +89,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self, args: &VaultArgs) -> Result<Status, CommandError> {
-        let Some((program, arguments)) = self.command.split_first() else {
+        let Some(program) = self.command.first() else {
             return Err(CommandError::Usage("no program is given".to_owned()));
         };
         let name = program.to_string_lossy();
@@ -73,8 +99,46 @@ impl Args {
                 escaped(&name)
             )));
         }
+        if self.isolated && !self.explain {
+            if self.gateway.mode() != GatewayMode::Replay {
+                return Err(CommandError::Usage(
+                    "--isolated is for --mode replay: others ask servers".to_owned(),
+                ));
+            }
+            if let Some(mut command) = isolation::isolated()? {
+                let status = run(&mut command)
+                    .map_err(|error| CommandError::CouldNotRun(format!("cannot run unshare: {error}")))?;
+                return Ok(Status::OfProgram(code(status)));
+            }
+        }
+        let chosen = preset::choose(self.preset.as_deref(), &self.command)?;
+        let secrets = launch::secrets();
+        let directories = match &chosen {
+            Some(chosen) => launch::directories(&chosen.preset)?,
+            None => Vec::new(),
+        };
+        if self.explain {
+            let servers = servers(&self.gateway.upstreams()?)?;
+            let launch = self.launch(chosen, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &servers, None)?;
+            let names: Vec<String> = secrets.into_iter().map(|(name, _)| name).collect();
+            let explanation = launch.explanation(&names, &directories);
+            // The port is known when the gateway listens.
+            let explanation = explanation.replace("127.0.0.1:0", "127.0.0.1:PORT");
+            stdout::line(&mut stdout::text(), explanation.trim_end())?;
+            return Ok(Status::Done);
+        }
         let vault = self.gateway.open(args)?;
         let mut options = self.gateway.options(args, &vault)?;
+        // Recordings with other rules than those of the arguments are read only if a call would be missed.
+        options.compares_all = !options.rules.is_empty();
+        launch::add_rules(&mut options.rules, &directories, &secrets);
+        if let Some(chosen) = &chosen {
+            let invalid = |error: InvalidRule| CommandError::Usage(error.to_string());
+            chosen.preset.add_rules(&mut options.rules).map_err(invalid)?;
+        }
+        if let Some((key, name)) = launch::program_label(&self.command, chosen.as_ref()) {
+            options.labels.entry(key).or_insert(name);
+        }
         let servers = if self.gateway.mode() == GatewayMode::Replay {
             Vec::new()
         } else {
@@ -83,36 +147,57 @@ impl Args {
         options.upstreams.extend(servers.iter().map(|server| server.upstream.clone()));
         let counts = CallCounts::of_events(&mut options);
         let gateway = Gateway::start(vault, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), options)?;
-        let variables = variables(gateway.address(), &servers);
         let own_url = format!("http://{}", gateway.address());
         let tools = self.mcp.as_deref().map(|config| ProxyConfig::new(config, &own_url)).transpose()?;
-        let mut command = Command::new(program);
-        command.envs(&variables).envs(not_through_proxies()).env("RUNVAULT_GATEWAY", own_url);
-        match &tools {
-            None => command.args(arguments),
-            Some(tools) => command
-                .args(arguments.iter().map(|argument| tools.argument(argument)))
-                .env(mcp_servers::CONFIG, tools.path()),
-        };
-        if self.gateway.mode() == GatewayMode::Replay {
-            command.envs(
-                key_variables().filter(|key| std::env::var_os(key).is_none()).map(|key| (key, REPLAY_KEY)),
-            );
-        }
-        let status = run(&mut command).map_err(|error| {
+        let launch = self.launch(chosen, gateway.address(), &servers, tools.as_ref())?;
+        let labeler = gateway.labeler();
+        let version = launch.version(move |labels| {
+            // Without room for the label, the run has none.
+            let _ = labeler.add(&labels);
+        });
+        let status = run(launch.command().env_remove(isolation::MARK)).map_err(|error| {
             let program = program.to_string_lossy();
             CommandError::CouldNotRun(format!("cannot run {}: {error}", escaped(&program)))
-        })?;
+        });
+        version.into_iter().for_each(ProgramVersion::end);
+        let status = status?;
         // What was recorded is stored, unless a second signal asks not to wait for that.
         let _stop = Stop::on_signals()?;
         let replayed = gateway.replayed_in_all_runs();
         let stopped = gateway.stop();
         let summary = CallSummary { counts, replayed: replayed? };
-        let variables: Vec<String> = variables.iter().map(|(name, url)| format!("{name}={url}")).collect();
-        summary.print(&variables);
+        summary.print(&launch);
+        if self.isolated {
+            stdout::note("isolated: only this machine's loopback interface could be reached");
+        }
         stopped?;
         let code = code(status);
         Ok(if summary.fails(&self.failures) && code == 0 { Status::No } else { Status::OfProgram(code) })
+    }
+
+    /// Returns the program as it is started with a gateway at this address.
+    fn launch(
+        &self,
+        chosen: Option<ChosenPreset>,
+        address: SocketAddr,
+        servers: &[InterceptedServer],
+        tools: Option<&ProxyConfig>,
+    ) -> Result<Launch, CommandError> {
+        let mut environment = variables(address, servers);
+        let gateway = format!("http://{address}");
+        environment.insert("RUNVAULT_GATEWAY".to_owned(), gateway.clone());
+        environment.extend(not_through_proxies().map(|(name, hosts)| (name.to_owned(), hosts)));
+        if self.gateway.mode() == GatewayMode::Replay {
+            let keys = key_variables().filter(|key| std::env::var_os(key).is_none());
+            environment.extend(keys.map(|key| (key.to_owned(), REPLAY_KEY.to_owned())));
+        }
+        let Some(tools) = tools else {
+            return Launch::new(&self.command, chosen, environment, &gateway, !self.explain);
+        };
+        let config = tools.path().to_string_lossy().into_owned();
+        environment.insert(mcp_servers::CONFIG.to_owned(), config);
+        let command: Vec<OsString> = self.command.iter().map(|word| tools.argument(word)).collect();
+        Launch::new(&command, chosen, environment, &gateway, !self.explain)
     }
 }
 
@@ -144,10 +229,11 @@ fn servers(given: &[Upstream]) -> Result<Vec<InterceptedServer>, CommandError> {
 
 /// Returns the variables that point clients at the gateway. Where the URL of a server had no version, that of the
 /// gateway has none, so that the paths of requests stay as they would be.
-fn variables(address: SocketAddr, servers: &[InterceptedServer]) -> BTreeMap<&'static str, String> {
-    let mut variables: BTreeMap<_, _> = base_url_variables(address).collect();
+fn variables(address: SocketAddr, servers: &[InterceptedServer]) -> BTreeMap<String, String> {
+    let mut variables: BTreeMap<_, _> =
+        base_url_variables(address).map(|(name, url)| (name.to_owned(), url)).collect();
     for InterceptedServer { provider, .. } in servers.iter().filter(|server| !server.has_version) {
-        let names = provider.base_urls.iter().map(|(name, _)| *name);
+        let names = provider.base_urls.iter().map(|(name, _)| (*name).to_owned());
         variables.extend(names.map(|name| (name, format!("http://{address}/{}", provider.name))));
     }
     variables
@@ -289,10 +375,11 @@ struct CallSummary {
 }
 
 impl CallSummary {
-    /// Prints what became of the calls; if none arrived, the variables by which the program could find the gateway.
-    fn print(&self, variables: &[String]) {
+    /// Prints what became of the calls; if none arrived, how the program could find the gateway, and why it may have asked
+    /// another server.
+    fn print(&self, launch: &Launch) {
         if self.is_empty() {
-            stdout::note(&format!("no call arrived; the program had {}", variables.join(", ")));
+            stdout::note(&launch.without_calls());
             return;
         }
         let [recorded, not_recorded, forwarded] =

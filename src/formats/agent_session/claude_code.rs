@@ -19,8 +19,10 @@ pub(super) const CLAUDE_CODE: AgentDialect = AgentDialect {
     recognizes: |head| {
         head.any_line(|names| {
             names.has("type")
-                && (["uuid", "leafUuid"].iter().any(|name| names.has(name))
-                    || has_all(names, &["messageId", "snapshot"]))
+                && (names.has("leafUuid")
+                    || [["uuid", "sessionId"], ["messageId", "snapshot"]]
+                        .iter()
+                        .any(|both| has_all(names, both)))
         })
     },
     read,

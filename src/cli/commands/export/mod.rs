@@ -3,6 +3,7 @@
 mod calls;
 #[cfg(feature = "server")]
 mod html;
+mod trajectory;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -42,7 +43,8 @@ use crate::cli::output::{json, terminal};
 /// vault and the same selection give the same bytes.
 ///
 /// With --as, the calls of run packs that a gateway recorded or that were imported are written in the format of another
-/// program. Calls without a complete answer are left out.
+/// program. Calls without a complete answer are left out. As atif, the conversation of any artifact is written: of its
+/// longest thread.
 #[derive(ClapArgs)]
 #[command(mut_args(help::rarely(&["label", "run-id", "tool"])))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
@@ -72,10 +74,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with_all = ["output", "force"])]
     html: Option<PathBuf>,
 
-    /// Write the calls of run packs in the format of another program
+    /// Write calls in the format of another program
     #[arg(long = "as", value_name = "FORMAT", value_parser = one_of(FORMATS), conflicts_with_all = ["with_links", "no_source_path"])]
     #[cfg_attr(feature = "server", arg(conflicts_with = "html"))]
-    format: Option<ExportFormat>,
+    format: Option<ProgramFormat>,
 
     /// Also export the other artifacts of the same runs, and their contracts
     ///
@@ -132,8 +134,10 @@ impl Args {
             disk::expect_path(directory)?;
             return self.write_pages(&vault, directory);
         }
-        if let Some(format) = self.format {
-            return self.write_calls(&vault, format);
+        match self.format {
+            Some(ProgramFormat::Calls(format)) => return self.write_calls(&vault, format),
+            Some(ProgramFormat::Trajectory) => return self.write_trajectory(&vault),
+            None => {}
         }
         if self.dry_run {
             return self.list(&vault);
@@ -266,8 +270,17 @@ impl From<BundleWriteError> for CommandError {
     }
 }
 
-/// The formats of other programs.
-const FORMATS: &[Choice<ExportFormat>] = &[
-    ("vcr", ExportFormat::Vcr, "A cassette of VCR.py, as YAML"),
-    ("jsonl", ExportFormat::Jsonl, "A line of JSON for each call"),
+/// The format of another program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ProgramFormat {
+    /// Calls with their bodies.
+    Calls(ExportFormat),
+    /// The conversation.
+    Trajectory,
+}
+
+const FORMATS: &[Choice<ProgramFormat>] = &[
+    ("vcr", ProgramFormat::Calls(ExportFormat::Vcr), "A cassette of VCR.py, as YAML"),
+    ("jsonl", ProgramFormat::Calls(ExportFormat::Jsonl), "A line of JSON for each call"),
+    ("atif", ProgramFormat::Trajectory, "The conversation of one artifact, as a trajectory of ATIF 1.7"),
 ];
