@@ -193,7 +193,7 @@ pub(crate) fn read_parsed(root: &Value<'_>) -> Option<RecordedCalls> {
         }
         match type_of(response) {
             Some("model.response" | "tool.response") => {
-                run.recorded.extend(read_call(index, request, response))
+                run.recorded.extend(read_call(index, request, response));
             }
             Some("error.event") => run.unanswered.extend(read_unanswered(index, request, response)),
             _ => {}

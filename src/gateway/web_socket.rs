@@ -1,6 +1,6 @@
-//! WebSockets over which models are asked. With the Responses API, each event with a request and the events that answer it are
-//! a call, as if it was made with HTTP and streamed. Over a live connection, what a client sends until the server answers, and
-//! what the server sends until the client sends more, are a call.
+//! Connections over which models are asked with WebSocket. With the Responses API, each event with a request and the events
+//! that answer it are a call, as if it was made with HTTP and streamed. Over a live connection, what a client sends until the
+//! server answers, and what the server sends until the client sends more, are a call.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -283,13 +283,13 @@ impl SocketRelay {
                         }
                         self.exchange.frames.push(in_one_line(text));
                     }
-                    self.to_server(message).await.is_ok()
+                    self.send_to_server(message).await.is_ok()
                 }
                 Either::Right(Some(Ok(message))) => {
                     if let Some(text) = text_of(&message) {
                         self.exchange.add_answer(text);
                     }
-                    self.to_client(message).await.is_ok()
+                    self.send_to_client(message).await.is_ok()
                 }
                 _ => false,
             };
@@ -322,8 +322,9 @@ impl SocketRelay {
             Err(LiveMiss::Missed(reason)) => {
                 let message = format!("not recorded: {reason}");
                 // The client may have left.
-                let _ =
-                    self.to_client(error_event(StatusCode::BAD_REQUEST, &json!({"message": message}))).await;
+                let _ = self
+                    .send_to_client(error_event(StatusCode::BAD_REQUEST, &json!({"message": message})))
+                    .await;
                 self.close().await;
                 return false;
             }
@@ -338,7 +339,7 @@ impl SocketRelay {
             } else {
                 Message::text(line)
             };
-            if self.to_client(message).await.is_err() {
+            if self.send_to_client(message).await.is_err() {
                 return false;
             }
         }
@@ -386,10 +387,14 @@ impl SocketRelay {
         let reason = loop {
             let received = self.receive().await;
             let relayed = match received {
-                Either::Left(Some(Ok(Message::Text(text)))) => self.from_client(text.as_str()).await,
-                Either::Left(Some(Ok(message))) => self.to_server(message).await,
-                Either::Right(Some(Ok(Message::Text(text)))) => self.from_server(text.as_str()).await,
-                Either::Right(Some(Ok(message))) => self.to_client(message).await,
+                Either::Left(Some(Ok(Message::Text(text)))) => {
+                    self.handle_client_message(text.as_str()).await
+                }
+                Either::Left(Some(Ok(message))) => self.send_to_server(message).await,
+                Either::Right(Some(Ok(Message::Text(text)))) => {
+                    self.handle_server_message(text.as_str()).await
+                }
+                Either::Right(Some(Ok(message))) => self.send_to_client(message).await,
                 Either::Left(None | Some(Err(_))) => Err(CLIENT_LEFT.to_owned()),
                 Either::Right(Some(Err(error))) => Err(described(&error)),
                 Either::Right(None) => Err("the server closed the connection".to_owned()),
@@ -428,11 +433,11 @@ impl SocketRelay {
         }
     }
 
-    async fn to_client(&mut self, message: Message) -> Result<(), String> {
+    async fn send_to_client(&mut self, message: Message) -> Result<(), String> {
         self.client.send(message).await.map_err(|_| CLIENT_LEFT.to_owned())
     }
 
-    async fn to_server(&mut self, message: Message) -> Result<(), String> {
+    async fn send_to_server(&mut self, message: Message) -> Result<(), String> {
         match &mut self.server {
             Some(server) => server.send(message).await.map_err(|error| described(&error)),
             None if message.is_close() => Err(CLIENT_LEFT.to_owned()),
@@ -440,15 +445,15 @@ impl SocketRelay {
         }
     }
 
-    async fn from_client(&mut self, text: &str) -> Result<(), String> {
+    async fn handle_client_message(&mut self, text: &str) -> Result<(), String> {
         let message = Message::text(text);
         let is_relayed_only = self.shared.options.mode == GatewayMode::Pass && self.server.is_some();
         let Some(body) = request_of(text).filter(|_| !is_relayed_only) else {
-            return self.to_server(message).await;
+            return self.send_to_server(message).await;
         };
         if self.turn.is_some() {
             self.shared.report(&self.not_recorded(&not_recorded("another call is open on the socket")));
-            return self.to_server(message).await;
+            return self.send_to_server(message).await;
         }
         let started = Instant::now();
         match self.calls.ask(body).await {
@@ -457,17 +462,18 @@ impl SocketRelay {
                 self.turn = Some(SocketTurn { recording, started, body: String::new(), chunks: Vec::new() });
                 if self.server.is_none() {
                     let reason = "the server could not be asked";
-                    self.to_client(error_event(StatusCode::BAD_GATEWAY, &json!({"message": reason}))).await?;
+                    self.send_to_client(error_event(StatusCode::BAD_GATEWAY, &json!({"message": reason})))
+                        .await?;
                     return Err(reason.to_owned());
                 }
-                self.to_server(message).await
+                self.send_to_server(message).await
             }
         }
     }
 
-    async fn from_server(&mut self, text: &str) -> Result<(), String> {
+    async fn handle_server_message(&mut self, text: &str) -> Result<(), String> {
         let event: Json = serde_json::from_str(text).unwrap_or_default();
-        let event_type = event["type"].as_str().unwrap_or_default();
+        let event_type = event.get("type").and_then(Json::as_str).unwrap_or_default();
         if let Some(turn) = &mut self.turn {
             turn.add(event_type, text);
             if LAST_EVENTS.contains(&event_type)
@@ -476,7 +482,7 @@ impl SocketRelay {
                 self.complete(turn).await?;
             }
         }
-        self.to_client(Message::text(text)).await
+        self.send_to_client(Message::text(text)).await
     }
 
     /// Records a call whose last event arrived, before that is passed on.
@@ -521,14 +527,14 @@ impl SocketRelay {
             buffer.extend_from_slice(&frame.into_data().unwrap_or_default());
             while is_stream && let Some(event) = take_event(&mut buffer) {
                 let data = data_of(&event);
-                self.to_client(Message::text(String::from_utf8_lossy(&data).into_owned())).await?;
+                self.send_to_client(Message::text(String::from_utf8_lossy(&data).into_owned())).await?;
             }
         }
         if is_stream {
             return Ok(());
         }
         let document: Json = serde_json::from_slice(&buffer).unwrap_or_default();
-        self.to_client(error_event(status, &document["error"])).await
+        self.send_to_client(error_event(status, document.get("error").unwrap_or(&Json::Null))).await
     }
 
     fn not_recorded<'r>(&'r self, reason: &'r str) -> GatewayEvent<'r> {
@@ -545,7 +551,7 @@ impl SocketTurn {
         let before = self.body.len();
         // A message can have several lines, of which each is one of data.
         let data = text.replace('\r', "").replace('\n', "\ndata: ");
-        self.body.push_str(&format!("event: {event_type}\ndata: {data}\n\n"));
+        self.body.extend(["event: ", event_type, "\ndata: ", &data, "\n\n"]);
         let at_us = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
         self.chunks.push(Chunk { at_us, bytes: (self.body.len() - before) as u64 });
     }

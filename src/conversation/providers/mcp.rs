@@ -137,13 +137,13 @@ fn part(block: &Value<'_>) -> Option<MessagePart> {
     Some(match type_of(block) {
         "text" => MessagePart::text(string("text")?),
         kind @ ("image" | "audio") => encoded_media(string("mimeType"), kind, string("data")?),
-        "resource" => match at(block, &["resource", "text"]).and_then(Value::as_str) {
-            Some(text) => MessagePart::text(text),
-            None => {
-                let resource = block.get("resource")?;
-                encoded_media(word(resource, "mimeType"), "resource", word(resource, "blob")?)
+        "resource" => {
+            let resource = block.get("resource")?;
+            match word(resource, "text").map(MessagePart::text) {
+                Some(text) => text,
+                None => encoded_media(word(resource, "mimeType"), "resource", word(resource, "blob")?),
             }
-        },
+        }
         "resource_link" => media("resource", string("name"), string("uri")),
         _ => return None,
     })

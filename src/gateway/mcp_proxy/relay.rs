@@ -95,8 +95,8 @@ impl MessageRelay {
     /// Handles an event, and returns whether there can be further ones.
     pub(super) async fn handle(&mut self, event: ProxyEvent) -> Result<bool, McpProxyError> {
         match event {
-            ProxyEvent::FromClient(line) => self.from_client(line).await?,
-            ProxyEvent::FromServer(line) => self.from_server(line).await?,
+            ProxyEvent::FromClient(line) => self.handle_client_line(line).await?,
+            ProxyEvent::FromServer(line) => self.handle_server_line(line).await?,
             ProxyEvent::NotAnswered { id, reason } => self.not_answered(&id, &reason).await?,
             ProxyEvent::ServerEnded => return Ok(false),
             ProxyEvent::ClientEnded => {
@@ -141,7 +141,7 @@ impl MessageRelay {
         }
     }
 
-    async fn from_client(&mut self, line: String) -> Result<(), McpProxyError> {
+    async fn handle_client_line(&mut self, line: String) -> Result<(), McpProxyError> {
         match RpcMessage::read(&line) {
             Some(message) if message.kind() == RpcMessageKind::Request => self.request(message, line).await,
             _ => {
@@ -220,20 +220,19 @@ impl MessageRelay {
             }
         };
         let notifications = std::mem::take(&mut self.notifications);
-        self.server = match self.beginning.take() {
-            Some(beginning) => {
-                server.send(beginning.with_id(OWN_ID));
-                ServerState::Beginning(server, notifications)
+        self.server = if let Some(beginning) = self.beginning.take() {
+            server.send(beginning.with_id(OWN_ID));
+            ServerState::Beginning(server, notifications)
+        } else {
+            for line in notifications {
+                server.send(line);
             }
-            None => {
-                notifications.into_iter().for_each(|line| server.send(line));
-                ServerState::Running(server)
-            }
+            ServerState::Running(server)
         };
         Ok(())
     }
 
-    async fn from_server(&mut self, line: String) -> Result<(), McpProxyError> {
+    async fn handle_server_line(&mut self, line: String) -> Result<(), McpProxyError> {
         let response = RpcMessage::read(&line).filter(|message| message.kind() == RpcMessageKind::Response);
         let Some(response) = response else { return to_client(&line) };
         if response.id() == OWN_ID {
@@ -256,7 +255,9 @@ impl MessageRelay {
     fn has_begun(&mut self) {
         self.server = match std::mem::replace(&mut self.server, ServerState::Ended) {
             ServerState::Beginning(server, held) => {
-                held.into_iter().for_each(|line| server.send(line));
+                for line in held {
+                    server.send(line);
+                }
                 ServerState::Running(server)
             }
             other => other,
