@@ -3,6 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::conversation::providers::mcp::MCP;
 use crate::conversation::response::CallResponse;
 use crate::digest::Digest;
 use crate::json::splice::Splice;
@@ -100,6 +101,11 @@ impl StoredCall {
 }
 
 impl<R> Call<R> {
+    /// Returns whether a server of tools was asked, and not a model.
+    pub(crate) fn is_of_tool(&self) -> bool {
+        self.provider == MCP
+    }
+
     /// Returns when all of the answer had arrived, or when it was asked if it is not known how long it took.
     pub(crate) fn ended_at(&self) -> Option<DateTime<Utc>> {
         let latency = self.latency_ms.and_then(|latency| i64::try_from(latency).ok());

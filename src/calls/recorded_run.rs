@@ -8,6 +8,7 @@ use super::call::CompleteRequest;
 use super::directories::RunDirectories;
 use super::matching::DIRECTORIES;
 use crate::artifact::RequestVisitor;
+use crate::conversation::providers::mcp::MCP;
 use crate::conversation::response::{CallResponse, Chunk, ResponseForm, RetryHeaders};
 use crate::digest::Digest;
 use crate::formats;
@@ -62,6 +63,13 @@ pub(crate) struct RequestRecord {
     pub(crate) query: Option<String>,
     /// The digest of the text that the request was compared by when it was recorded.
     pub(crate) prompt: Digest,
+}
+
+impl RequestRecord {
+    /// Returns whether a server of tools was asked, and not a model.
+    pub(crate) fn is_of_tool(&self) -> bool {
+        self.provider == MCP
+    }
 }
 
 /// A recorded answer and the request that it answers.
@@ -179,11 +187,14 @@ pub(crate) fn read_parsed(root: &Value<'_>) -> Option<RecordedCalls> {
         let [request, response] = pair else { continue };
         let type_of = |step| at(step, &["type"]).and_then(Value::as_str);
         let id = |step| at(step, &["metadata", "request_id"]);
-        if type_of(request) != Some("model.request") || id(request) != id(response) {
+        let is_request = matches!(type_of(request), Some("model.request" | "tool.request"));
+        if !is_request || id(request) != id(response) {
             continue;
         }
         match type_of(response) {
-            Some("model.response") => run.recorded.extend(read_call(index, request, response)),
+            Some("model.response" | "tool.response") => {
+                run.recorded.extend(read_call(index, request, response));
+            }
             Some("error.event") => run.unanswered.extend(read_unanswered(index, request, response)),
             _ => {}
         }

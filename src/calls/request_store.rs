@@ -39,6 +39,8 @@ pub(crate) struct RecentRequest {
     /// What it is compared by, if later requests may need it.
     prompt: Option<Arc<Value<'static>>>,
     weight: usize,
+    /// Whether a tool was asked. No request continues such a one.
+    is_of_tool: bool,
 }
 
 impl RequestStore {
@@ -65,14 +67,16 @@ impl RequestStore {
             prompt.get("model").and_then(Value::as_non_empty_str).unwrap_or(&call.endpoint).to_owned();
         let mut stored_prompt = StoredDifference::new(None, &splice::difference(&payload, &prompt));
         let is_long = stored_prompt.size() > SHORT_PROMPT;
-        if is_long {
+        if is_long && !call.is_of_tool() {
             let earlier =
                 self.recent.iter().filter_map(|recent| Some((recent.number, recent.prompt.as_ref()?)));
             stored_prompt = nearest(earlier, &prompt, stored_prompt.size()).unwrap_or(stored_prompt);
         }
         let kept_prompt = is_long.then(|| Arc::new(prompt.into_owned_value()));
         drop(prompt_text);
-        let earlier = self.recent.iter().map(|recent| (recent.number, &recent.payload));
+        // What a tool is asked does not continue what a model was asked.
+        let recent = self.recent.iter().filter(|_| !call.is_of_tool());
+        let earlier = recent.map(|recent| (recent.number, &recent.payload));
         let stored_payload = nearest(earlier, &payload, size);
         let (rest, payload_difference) = match stored_payload {
             Some(StoredDifference { rest, call, splices }) => (rest, Some(CallDifference { call, splices })),
@@ -89,12 +93,16 @@ impl RequestStore {
         let weight =
             splice::weight(&payload) + kept_prompt.as_ref().map_or(0, |prompt| splice::weight(prompt));
         let payload = Arc::new(payload);
-        let recent = RecentRequest { number: call.number, payload, prompt: kept_prompt, weight };
+        let is_of_tool = call.is_of_tool();
+        let recent = RecentRequest { number: call.number, payload, prompt: kept_prompt, weight, is_of_tool };
         Ok((call.with_request(request), recent))
     }
 
     /// Adds a request that was stored: later ones may be differences from it.
     pub(crate) fn add(&mut self, request: RecentRequest) {
+        if request.is_of_tool {
+            return;
+        }
         self.recent.push_front(request);
         self.recent.truncate(RECENT);
         while self.recent.len() > 1

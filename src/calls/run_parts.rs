@@ -11,6 +11,7 @@ use super::recorded_run::{
 use super::request_store::RequestRestorer;
 use super::run::{CallOrigin, PROFILE, RunHead, SOURCE};
 use crate::conversation::assembled;
+use crate::conversation::providers::mcp::{self, ServerRequest};
 use crate::conversation::providers::{AnswerContent, AnswerFailure};
 use crate::conversation::response::{CallResponse, RetryHeaders};
 use crate::digest::Digest;
@@ -308,11 +309,13 @@ impl<'w, 'c> PartWriter<'w, 'c> {
     }
 
     fn request_step(&mut self, call: &'c StoredCall, is_attached: bool) -> Option<Value<'c>> {
-        let mut input = vec![
-            ("endpoint", text(call.endpoint.as_str())),
-            ("model", text(call.request.model.as_str())),
-            ("path", text(call.path.as_str())),
-        ];
+        let mut input = vec![("endpoint", text(call.endpoint.as_str()))];
+        if call.is_of_tool() {
+            input.extend(self.tool_members(call, is_attached)?);
+        } else {
+            input.push(("model", text(call.request.model.as_str())));
+        }
+        input.push(("path", text(call.path.as_str())));
         input.extend(self.request_members(call, is_attached)?);
         input.push(("prompt_hash", text(call.request.prompt_hash.to_string())));
         input.push(("provider", text(call.provider.as_str())));
@@ -324,7 +327,7 @@ impl<'w, 'c> PartWriter<'w, 'c> {
         let output = object([("status", text("sent"))]);
         let step = NewStep {
             number: call.number * 2,
-            step_type: "model.request",
+            step_type: if call.is_of_tool() { "tool.request" } else { "model.request" },
             at: call.requested_at,
             input: object(input),
             output,
@@ -336,6 +339,26 @@ impl<'w, 'c> PartWriter<'w, 'c> {
             self.prompts.remove(&call.number);
         }
         step
+    }
+
+    /// Returns the members with the tool that a request calls, and with what it is called with, where steps of tools have them.
+    fn tool_members(
+        &mut self,
+        call: &StoredCall,
+        is_attached: bool,
+    ) -> Option<Vec<(&'static str, Value<'c>)>> {
+        let payload = self.restorer.payload(call.number)?;
+        let ServerRequest { tool, arguments } = ServerRequest::new(&payload);
+        let arguments = arguments.filter(|arguments| !is_attached && self.beyond_limit(arguments).is_none());
+        let arguments = arguments.and_then(mcp::without_metadata).map(|arguments| ("arguments", arguments));
+        let tool = tool.map(|tool| ("tool", text(tool.to_owned())));
+        Some(arguments.into_iter().chain(tool).collect())
+    }
+
+    /// Returns the tool that a request calls.
+    fn called_tool(&mut self, call: &StoredCall) -> Option<String> {
+        let payload = self.restorer.payload(call.number)?;
+        ServerRequest::new(&payload).tool.map(str::to_owned)
     }
 
     /// Returns the members with the body of a request, and with what it is compared by.
@@ -400,16 +423,27 @@ impl<'w, 'c> PartWriter<'w, 'c> {
     }
 
     fn response_step(&mut self, call: &'c StoredCall) -> Option<Value<'c>> {
+        let tool = call.is_of_tool().then(|| self.called_tool(call)).flatten();
+        let asked = |name, target| {
+            let tool = tool.clone().map(|tool| ("tool", text(tool)));
+            object([(name, text(target))].into_iter().chain(tool))
+        };
         let (step_type, input, output, chunks) = match &call.outcome {
-            CallOutcome::Answered(answer) => (
-                "model.response",
-                object([("model", text(call.request.model.as_str()))]),
-                self.answered(call.number, answer),
-                answer.chunks.as_slice(),
-            ),
+            CallOutcome::Answered(answer) => {
+                let (step_type, input) = if call.is_of_tool() {
+                    ("tool.response", asked("endpoint", call.endpoint.as_str()))
+                } else {
+                    ("model.response", asked("model", call.request.model.as_str()))
+                };
+                (step_type, input, self.answered(call.number, answer), answer.chunks.as_slice())
+            }
             CallOutcome::Failed { reason, partial } => {
-                let model = call.request.model.as_str();
-                let target = object([("boundary", text("model")), ("target", text(model))]);
+                let target = if call.is_of_tool() {
+                    asked("endpoint", call.endpoint.as_str())
+                } else {
+                    let model = call.request.model.as_str();
+                    object([("boundary", text("model")), ("target", text(model))])
+                };
                 let mut output = vec![("message", text(reason.as_str()))];
                 output.push(match self.text_body(call.number, partial) {
                     StoredBody::Inline(partial) => ("partial", partial),
@@ -482,6 +516,9 @@ impl<'w, 'c> PartWriter<'w, 'c> {
             [("retry_after", retry_after), ("retry_after_ms", retry_after_ms), ("should_retry", should_retry)]
         {
             output.extend(value.as_deref().map(|value| (name, text(value))));
+        }
+        if parsed.as_ref().is_some_and(mcp::is_tool_error) {
+            output.push(("is_error", Value::Bool(true)));
         }
         output.push(("status_code", integer(u64::from(answer.status))));
         output.extend(usage.map(|usage| ("usage", usage)));

@@ -21,7 +21,8 @@ const MAX_SESSION_BYTES: usize = 100_000_000;
 pub(crate) fn documents(origin: CallOrigin<'_>, head: &RunHead, calls: &[StoredCall]) -> Vec<Vec<u8>> {
     let fits = |answer: &CallResponse| answer.body.len() <= MAX_RESPONSE_BYTES;
     // Whether it is a failure is found out last: that takes long.
-    let fitting = calls.iter().filter_map(|call| Some((call, call.answer().filter(|answer| fits(answer))?)));
+    let of_models = calls.iter().filter(|call| !call.is_of_tool());
+    let fitting = of_models.filter_map(|call| Some((call, call.answer().filter(|answer| fits(answer))?)));
     let fitting: Vec<SessionCall<'_>> =
         fitting.filter_map(|(call, answer)| SessionCall::new(call, answer)).collect();
     let mut documents = Vec::new();

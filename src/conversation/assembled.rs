@@ -50,6 +50,7 @@ fn content(
         ResponseForm::Whole => read_whole(&mut reader, &answer.body, visit),
     }
     reader.failure = match reader.failure.take() {
+        _ if answer.is_of_live_connection() => None,
         Some(failure @ AnswerFailure::Error(_)) => Some(failure),
         _ if !answer.has_success_status() => Some(AnswerFailure::Status(answer.status)),
         Some(AnswerFailure::CutOff) if answer.is_plain_text() => None,

@@ -11,6 +11,7 @@ use super::assembled;
 use super::events;
 use super::histories::{HistoryIndex, MessageHistory};
 use super::message::{ConversationMessage, MessagePart, MessageRole, MessageToolCall, MessageToolResult};
+use super::providers::mcp::is_name_of;
 use super::providers::{AnswerContent, AnswerDecoder, PROVIDERS, normalized, role};
 
 pub(crate) use super::providers::{AnsweredMessages, RequestedMessages};
@@ -18,7 +19,9 @@ use super::response::{CallResponse, ResponseForm, RetryHeaders};
 use crate::artifact::attribute::parse_count;
 use crate::artifact::{RepeatedElements, Timestamp};
 use crate::digest::Digest;
+use crate::json::canonical::rfc8785;
 use crate::json::members::word;
+use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value};
 
 /// A call of a model in a conversation.
@@ -236,6 +239,15 @@ pub(crate) fn decode_text(text: &str) -> AnsweredMessages {
     })
 }
 
+/// Number of calls of models before a call of a tool among which is the one that asked for it: agents can work at the same time.
+const MAX_ASKED_BEFORE: usize = 16;
+
+/// Returns arguments as a value that does not depend on the order of members.
+fn parsed(arguments: &str) -> Option<Vec<u8>> {
+    let text = if arguments.is_empty() { "{}" } else { arguments };
+    rfc8785::to_vec_with_distinct_integers(&reader::read(text.as_bytes(), &Limits::most()).ok()?).ok()
+}
+
 /// Reads a conversation, call by call.
 #[derive(Default)]
 pub(crate) struct ConversationReader {
@@ -348,6 +360,21 @@ impl ConversationReader {
         if let Some(last) = self.read.calls.last_mut() {
             last.answers
                 .push(ConversationMessage::new(MessageRole::Assistant, vec![MessagePart::ToolCall(call)]));
+        }
+    }
+
+    /// Adds a call of a tool as its server got it, unless a model asked for it: the result is then in a later request.
+    pub(crate) fn add_executed_call(&mut self, call: MessageToolCall) {
+        let recent = self.read.calls.iter().rev().take(MAX_ASKED_BEFORE);
+        let mut parts = recent.flat_map(|asked| &asked.answers).flat_map(|answer| &answer.parts);
+        let is_asked_for = parts.any(|part| match part {
+            MessagePart::ToolCall(asked) => {
+                is_name_of(&asked.name, &call.name) && parsed(&asked.arguments) == parsed(&call.arguments)
+            }
+            _ => false,
+        });
+        if !is_asked_for {
+            self.add_tool_call(call);
         }
     }
 

@@ -98,6 +98,9 @@ pub(crate) mod pieces {
 const STREAMS: [&str; 4] =
     ["text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl"];
 
+/// The type of content of what a server sent over a live connection.
+pub(crate) const LIVE_CONTENT: &str = "application/x-ndjson; transport=websocket";
+
 /// How an answer is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ResponseForm {
@@ -205,6 +208,11 @@ impl CallResponse {
     /// Returns the type of the content without parameters; empty if it is not stated.
     pub(super) fn media_type(&self) -> &str {
         media_type(self.content_type.as_deref())
+    }
+
+    /// Returns whether it is a part of what a server sent over a live connection: it ends where the client sent something.
+    pub(super) fn is_of_live_connection(&self) -> bool {
+        self.content_type.as_deref() == Some(LIVE_CONTENT)
     }
 
     /// Returns whether it states that it is text for people, of which the beginning may look like JSON.

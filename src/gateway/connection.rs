@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use axum::body::Bytes;
 use axum::http::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
-    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    PROXY_AUTHORIZATION, SEC_WEBSOCKET_EXTENSIONS, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use axum::http::{HeaderMap, Request, Response, StatusCode, Uri, uri};
 use http_body_util::Full;
@@ -132,6 +132,15 @@ pub(super) fn forwarded(headers: &HeaderMap) -> HeaderMap {
     let mut forwarded = copied(passed);
     // Without this header, a server may compress its answer.
     forwarded.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    forwarded
+}
+
+/// Returns the headers of a request for a WebSocket that are forwarded. Frames are not compressed.
+pub(super) fn forwarded_upgrade(headers: &HeaderMap) -> HeaderMap {
+    let mut forwarded = forwarded(headers);
+    forwarded.remove(SEC_WEBSOCKET_EXTENSIONS);
+    forwarded.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    forwarded.insert(UPGRADE, HeaderValue::from_static("websocket"));
     forwarded
 }
 

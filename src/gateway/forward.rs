@@ -23,16 +23,18 @@ use super::decoding::{BodyDecoder, DecodingFailure};
 use super::recording::PendingCall;
 use super::responses::problem_for;
 use super::route::Route;
+use super::server_calls::to_be_asked;
 use super::shared::{GatewayEvent, GatewayState};
 use crate::calls::call::CallOutcome;
 use crate::conversation::events::StreamEnd;
+use crate::conversation::providers::mcp::MCP;
 use crate::conversation::response::{CallResponse, Chunk, ResponseForm, RetryHeaders};
 
 /// Number of chunks that wait for a slow client.
 const WAITING: usize = 16;
 
 /// Maximum size of an answer that is recorded.
-const MAX_ANSWER: usize = 128 << 20;
+pub(super) const MAX_ANSWER: usize = 128 << 20;
 
 /// Maximum number of parts of an answer whose times are recorded. Further ones count as one with the last of them.
 const MAX_CHUNKS: usize = 100_000;
@@ -41,7 +43,7 @@ const MAX_CHUNKS: usize = 100_000;
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// The reason for a record of a call for which the client did not wait.
-const CLIENT_LEFT: &str = "the client closed the connection";
+pub(super) const CLIENT_LEFT: &str = "the client closed the connection";
 
 /// A request as it arrived.
 pub(super) struct ReceivedRequest {
@@ -57,6 +59,9 @@ pub(super) async fn forward(
     received: ReceivedRequest,
     recording: Option<PendingCall>,
 ) -> Response<Body> {
+    if route.provider == MCP {
+        return to_be_asked(recording.map(|recording| recording.record.replayed_before));
+    }
     let started = Instant::now();
     let mut relay = Relay {
         shared,

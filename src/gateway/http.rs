@@ -9,6 +9,7 @@ use axum::http::header::{HeaderMap, HeaderValue, ToStrError};
 use axum::http::request::Parts;
 use axum::http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
+use hyper::upgrade::OnUpgrade;
 use serde_json::{Value as Json, json};
 use tokio::task;
 use tokio::time::Instant;
@@ -28,10 +29,13 @@ use super::responses::{
 };
 use super::route::{Destination, GatewayPath, Route, target};
 use super::run::GatewayRun;
+use super::server_calls::{RECORD_TOOL_CALL, ServerCall};
 use super::shared::{GatewayEvent, GatewayMode, GatewayState};
+use super::web_socket::{self, LiveMiss, SocketCalls, SocketFuture, SocketRequest};
 use crate::calls::call::{CallOutcome, CallRecord, CompleteRequest};
 use crate::calls::target::query_digest;
 use crate::clock;
+use crate::conversation::providers::mcp::{self, MCP};
 use crate::conversation::providers::{self, Endpoint};
 use crate::conversation::response::ResponseForm;
 use crate::digest::CoreHash;
@@ -55,9 +59,7 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
     if let Some((status, why)) = refusal(shared.address, request.headers()) {
         return problem(status, "refused", why);
     }
-    if asks_for_web_socket(request.headers()) {
-        return upgrade_refused();
-    }
+    let is_upgrade = asks_for_web_socket(request.headers());
     let (parts, body) = request.into_parts();
     let GatewayPath { run, mut labels, recording, destination } = target(&shared.upstreams, &parts.uri);
     let (Ok(header_run), Ok(header_recording)) =
@@ -90,7 +92,9 @@ pub(super) async fn answer(shared: Arc<GatewayState>, request: Request<Body>) ->
     let body = body.to_bytes();
     let client = ClientRunProperties { run, labels, only };
     match destination {
-        Destination::Own(command) => command_of(&shared, &parts.method, &command, &client).await,
+        Destination::Own(command) => command_of(&shared, &parts.method, &command, &client, body).await,
+        Destination::Upstream(route) if is_upgrade => socket(shared, route, client, parts).await,
+        _ if is_upgrade => upgrade_refused(),
         Destination::Upstream(route) => call(shared, route, client, parts, body).await,
         Destination::Outside => {
             let reason = "the path has segments .. that leave the path of the server";
@@ -149,9 +153,11 @@ async fn command_of(
     method: &Method,
     command: &str,
     client: &ClientRunProperties,
+    body: Bytes,
 ) -> Response<Body> {
     match (command, method) {
         ("finish", &Method::POST) => finish(shared, client).await,
+        (RECORD_TOOL_CALL, &Method::POST) => record_tool_call(shared, client, body).await,
         ("status", &Method::GET) => json_response(StatusCode::OK, &status(shared)),
         ("finish" | "status", _) => {
             problem(StatusCode::METHOD_NOT_ALLOWED, "refused", "finish is a POST, status a GET")
@@ -201,10 +207,32 @@ async fn call(
     parts: Parts,
     body: Bytes,
 ) -> Response<Body> {
-    let arrived = Instant::now();
     let received = ReceivedRequest { method: parts.method, headers: parts.headers, body };
+    match prepare(&shared, route, &client, received).await {
+        ControlFlow::Break(answer) => answer,
+        ControlFlow::Continue(PreparedCall { route, received, recording }) => {
+            forward(shared, route, received, Some(recording)).await
+        }
+    }
+}
+
+/// A call that is to be forwarded and recorded.
+struct PreparedCall {
+    route: Route,
+    received: ReceivedRequest,
+    recording: PendingCall,
+}
+
+/// Begins a call. Returns the response if it was recorded, is not recorded, or cannot be made.
+async fn prepare(
+    shared: &Arc<GatewayState>,
+    route: Route,
+    client: &ClientRunProperties,
+    received: ReceivedRequest,
+) -> ControlFlow<Response<Body>, PreparedCall> {
+    let arrived = Instant::now();
     let only_replays = shared.only_replays(client.only);
-    let for_thread = Arc::clone(&shared);
+    let for_thread = Arc::clone(shared);
     // To redact a request can take long.
     let parsed = task::spawn_blocking(move || {
         let comparable = route.endpoint.filter(|_| received.method == Method::POST);
@@ -218,42 +246,202 @@ async fn call(
             (route, received, Arc::new(lookup))
         }
         Ok((route, received, other)) => {
-            return not_compared(shared, route, received, client.only, other.and_then(Result::err)).await;
+            let unreadable = other.and_then(Result::err);
+            let shared = Arc::clone(shared);
+            return ControlFlow::Break(not_compared(shared, route, received, client.only, unreadable).await);
         }
-        Err(error) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "not read", &error.to_string()),
+        Err(error) => {
+            let reason = error.to_string();
+            return ControlFlow::Break(problem(StatusCode::INTERNAL_SERVER_ERROR, "not read", &reason));
+        }
     };
     let Ok((run, number)) = shared.begin(client.run.as_deref(), &client.labels) else {
-        return too_many_labels(&route.provider);
+        return ControlFlow::Break(too_many_labels(&route.provider));
     };
     let open = OpenCall(Arc::clone(&run));
     let mut replayed_before = 0;
     if only_replays || shared.options.mode == GatewayMode::Auto {
         let lookup = Arc::clone(&lookup);
         let missed = missed_status(&received.headers);
-        let call = ComparedCall { shared: Arc::clone(&shared), lookup, run, only: client.only, missed };
+        let call = ComparedCall { shared: Arc::clone(shared), lookup, run, only: client.only, missed };
         match call.answer(&route.path, arrived).await {
-            ControlFlow::Break(answer) => return answer,
+            ControlFlow::Break(answer) => return ControlFlow::Break(answer),
             ControlFlow::Continue(count) => replayed_before = count,
         }
     }
-    let RecordingLookup { provider, endpoint, path, query, payload, .. } = Arc::unwrap_or_clone(lookup);
+    let mut recording = pending_call(Arc::unwrap_or_clone(lookup), open, number);
+    recording.record.replayed_before = replayed_before;
+    let CallRecord { provider, path, .. } = &recording.record;
     let requested_at = clock::now();
     let begun = OpenCallRecord { provider: provider.clone(), path: path.clone(), requested_at };
     // That the directory cannot be written is reported when the call is to be recorded.
-    let entry = shared.open_calls.begin(begun).ok();
+    recording.entry = shared.open_calls.begin(begun).ok();
+    recording.record.requested_at = Some(requested_at);
+    ControlFlow::Continue(PreparedCall { route, received, recording })
+}
+
+/// Answers a request for a WebSocket: one over which responses of models are asked for becomes calls, others are refused.
+async fn socket(
+    shared: Arc<GatewayState>,
+    route: Route,
+    client: ClientRunProperties,
+    mut parts: Parts,
+) -> Response<Body> {
+    let Some(upgrade) = parts.extensions.remove::<OnUpgrade>().filter(|_| web_socket::is_relayed(&route))
+    else {
+        return upgrade_refused();
+    };
+    let only_replays = shared.only_replays(client.only);
+    if only_replays {
+        // Clients of which no socket was recorded use HTTP, of which their calls were recorded.
+        let (for_thread, only, provider) = (Arc::clone(&shared), client.only, route.provider.clone());
+        let recorded = blocking(move || {
+            let scope = for_thread.scope(for_thread.chosen(only)?);
+            web_socket::is_recorded(&for_thread.recordings, scope.only, &provider)
+        });
+        match recorded.await {
+            Ok(true) => {}
+            Ok(false) => return upgrade_refused(),
+            Err(reason) => return problem(StatusCode::INTERNAL_SERVER_ERROR, "not replayed", &reason),
+        }
+    }
+    let calls = Box::new(CallsOfSocket { shared: Arc::clone(&shared), route: route.clone(), client });
+    SocketRequest { shared, route, headers: parts.headers, upgrade, only_replays, calls }.answer().await
+}
+
+/// The calls that are made over a socket.
+struct CallsOfSocket {
+    shared: Arc<GatewayState>,
+    route: Route,
+    client: ClientRunProperties,
+}
+
+impl CallsOfSocket {
+    /// Reads a request, and begins a call with it.
+    async fn begin(&self, body: Bytes) -> Result<(RecordingLookup, Arc<GatewayRun>, u64), String> {
+        let (shared, route) = (Arc::clone(&self.shared), self.route.clone());
+        let lookup = blocking(move || {
+            let received = ReceivedRequest { method: Method::POST, headers: HeaderMap::new(), body };
+            let endpoint = route.endpoint.unwrap_or(&Endpoint::ANY);
+            lookup_of(&shared, endpoint, &route, &received)
+        });
+        let lookup = lookup.await?;
+        let begun = self.shared.begin(self.client.run.as_deref(), &self.client.labels);
+        let (run, number) = begun.map_err(|error| error.to_string())?;
+        Ok((lookup, run, number))
+    }
+
+    /// Returns the recorded answer to what a client sent over a live connection so far.
+    async fn find_live(&self, body: Bytes) -> Result<Response<Body>, LiveMiss> {
+        let arrived = Instant::now();
+        let (lookup, run, _) = self.begin(body).await.map_err(LiveMiss::Missed)?;
+        let _open = OpenCall(Arc::clone(&run));
+        let (shared, lookup) = (Arc::clone(&self.shared), Arc::new(lookup));
+        let of_call = (Arc::clone(&lookup), Arc::clone(&run));
+        let missed = StatusCode::BAD_REQUEST;
+        let call = ComparedCall { shared: Arc::clone(&shared), lookup, run, only: self.client.only, missed };
+        let (lookup, run) = of_call;
+        let found = blocking(move || -> Result<_, ReplayFailure> {
+            let found = call.find()?;
+            let scope = call.shared.scope(call.shared.chosen(call.only)?);
+            let is_beginning = !matches!(found, ReplayResult::Found(_))
+                && replay::is_beginning(&call.shared.recordings, scope.only, &call.lookup)?;
+            Ok((found, is_beginning))
+        });
+        let (found, is_beginning) = found.await.map_err(LiveMiss::Missed)?;
+        let (provider, path) = (lookup.provider.as_str(), lookup.path.as_str());
+        let reason = match found {
+            ReplayResult::Found(found) => {
+                let (from, step) = (found.from, found.recorded.request.step);
+                shared.count(&run, |usage| usage.replayed(from, step));
+                shared.report(&GatewayEvent::Replayed { provider, path, from, step });
+                return Ok(play(*found, shared.options.pace, arrived));
+            }
+            _ if is_beginning => return Err(LiveMiss::Incomplete),
+            ReplayResult::Missed(miss) => miss.reason(shared.options.rule_format),
+            ReplayResult::ToForward(_) => "the server could not be asked".to_owned(),
+        };
+        shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
+        shared.count(&run, |usage| usage.missed(reason.clone()));
+        Err(LiveMiss::Missed(reason))
+    }
+}
+
+impl SocketCalls for CallsOfSocket {
+    fn ask(&self, body: Bytes) -> SocketFuture<'_, ControlFlow<Response<Body>, PendingCall>> {
+        let received = ReceivedRequest { method: Method::POST, headers: HeaderMap::new(), body };
+        let prepared = prepare(&self.shared, self.route.clone(), &self.client, received);
+        Box::pin(async { prepared.await.map_continue(|call| call.recording) })
+    }
+
+    fn find(&self, body: Bytes) -> SocketFuture<'_, Result<Response<Body>, LiveMiss>> {
+        Box::pin(self.find_live(body))
+    }
+
+    fn open(&self) -> Option<OpenCall> {
+        let begun = self.shared.begin(self.client.run.as_deref(), &self.client.labels);
+        begun.ok().map(|(run, _)| OpenCall(run))
+    }
+
+    fn record(&self, body: Bytes) -> SocketFuture<'_, Result<PendingCall, String>> {
+        Box::pin(async {
+            let (lookup, run, number) = self.begin(body).await?;
+            Ok(pending_call(lookup, OpenCall(run), number))
+        })
+    }
+}
+
+/// Returns a call of which only the request is known.
+fn pending_call(lookup: RecordingLookup, open: OpenCall, number: u64) -> PendingCall {
+    let RecordingLookup { provider, endpoint, path, query, payload, .. } = lookup;
     let record = CallRecord {
         number,
-        requested_at: Some(requested_at),
+        requested_at: None,
         provider,
         endpoint: endpoint.name.to_owned(),
         path,
         query,
         request: CompleteRequest { prompt: String::new(), payload },
         latency_ms: None,
-        replayed_before,
+        replayed_before: 0,
         outcome: CallOutcome::Failed { reason: String::new(), partial: String::new() },
     };
-    forward(shared, route, received, Some(PendingCall { open, entry, endpoint, record })).await
+    PendingCall { open, entry: None, endpoint, record }
+}
+
+/// Records a call of a tool that a client made itself. It is on disk when the response is sent.
+async fn record_tool_call(
+    shared: &Arc<GatewayState>,
+    client: &ClientRunProperties,
+    body: Bytes,
+) -> Response<Body> {
+    let invalid = |reason: &str| problem(StatusCode::BAD_REQUEST, "not recorded", reason);
+    let call: ServerCall = match serde_json::from_slice(&body) {
+        Ok(call) => call,
+        Err(error) => return invalid(&error.to_string()),
+    };
+    let (route, body) = (call.route(), Bytes::copy_from_slice(call.request.get().as_bytes()));
+    let received = ReceivedRequest { method: Method::POST, headers: HeaderMap::new(), body };
+    let endpoint = mcp::endpoint(&route.path);
+    let lookup = match lookup_of(shared, endpoint, &route, &received) {
+        Ok(lookup) => lookup,
+        Err(reason) => {
+            let Route { provider, path, .. } = &route;
+            shared.report(&GatewayEvent::NotRecorded { provider, path, reason: &not_recorded(&reason) });
+            return invalid(&reason);
+        }
+    };
+    let Ok((run, number)) = shared.begin(client.run.as_deref(), &client.labels) else {
+        return too_many_labels(MCP);
+    };
+    match call.record(shared, pending_call(lookup, OpenCall(run), number)).await {
+        Ok(()) => json_response(StatusCode::OK, &json!({})),
+        Err(error) => {
+            let reason = format!("the call could not be recorded: {error}");
+            shared.report(&GatewayEvent::Failed { reason: &reason });
+            problem(StatusCode::INTERNAL_SERVER_ERROR, "not recorded", &reason)
+        }
+    }
 }
 
 /// Does what can take long on a thread of its own. The error says why that was not possible.

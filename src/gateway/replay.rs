@@ -17,9 +17,11 @@ use super::recordings::{
 use super::run::GatewayRun;
 use super::shared::Pace;
 use crate::calls::recorded_run::AnsweredCall;
+use crate::conversation::providers::mcp;
 use crate::conversation::response::{CallResponse, ResponseForm};
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{self, Limits};
+use crate::json::{Value, compact};
 use crate::storage::ErrorKind;
 use crate::vault::LookupError;
 
@@ -138,8 +140,9 @@ fn nth_recording(
     };
     recordings.visit(only, search(lookup.digest), &mut look)?;
     let count = order.count;
-    // A number of tokens is the same each time.
-    let repeats = lookup.endpoint.count.is_some() && failures != ReplayedFailures::None;
+    // A number of tokens is the same each time, and so is what a server of tools says of itself.
+    let repeats = lookup.endpoint.count.is_some() && failures != ReplayedFailures::None
+        || mcp::asks_for_description(lookup.endpoint);
     let nth = if repeats { nth.min(count.saturating_sub(1)) } else { nth };
     if let Some(mut found) = order.nth(nth) {
         if let Some(body) = found.recorded.attached_answer {
@@ -239,6 +242,40 @@ pub(super) fn miss(
         UnmatchedRequest { failure: Some(failure), .. } => Ok(RecordingMiss::Failed(failure)),
         UnmatchedRequest { .. } => nearest(recordings, only, lookup),
     }
+}
+
+/// Returns whether what a client sent over a live connection so far is the beginning of a recorded request.
+pub(super) fn is_beginning(
+    recordings: &RunPackCache,
+    only: Option<CoreHash>,
+    lookup: &RecordingLookup,
+) -> Result<bool, ReplayFailure> {
+    let requested = lookup.prompt(&recordings.rules).unwrap_or_default();
+    let (mut is_found, mut searched, mut failure) = (false, 0, None);
+    let mut look = |pack: RecordedRunPack| {
+        if pack.recorded.iter().any(|recorded| lookup.is_same_api(&recorded.request)) {
+            let compared = recordings.visit_prompts(&pack, &mut |_, recorded, prompt| {
+                is_found |= lookup.is_same_api(&recorded.request) && begins(&prompt(), &requested);
+            });
+            failure = compared.err();
+        }
+        searched += 1;
+        !is_found && searched < SEARCHED && failure.is_none()
+    };
+    recordings.visit(only, RecordingSearch::All, &mut look)?;
+    failure.map_or(Ok(is_found), |error| Err(error.into()))
+}
+
+/// Returns whether the messages of a prompt begin with those of another one, and are more.
+fn begins(prompt: &str, requested: &str) -> bool {
+    let read = |text| reader::read(text, &Limits::most()).ok();
+    let (prompt, requested) = (read(prompt.as_bytes()), read(requested.as_bytes()));
+    let frames = |prompt: &Option<Value<'_>>| {
+        let frames = prompt.as_ref().and_then(|prompt| prompt.get("frames")?.as_array());
+        frames.unwrap_or_default().iter().map(compact::text).collect::<Vec<_>>()
+    };
+    let (prompt, requested) = (frames(&prompt), frames(&requested));
+    prompt.len() > requested.len() && prompt.starts_with(&requested)
 }
 
 fn nearest(

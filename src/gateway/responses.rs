@@ -66,7 +66,7 @@ pub(super) fn not_retried(mut response: Response<Body>) -> Response<Body> {
 
 /// Returns the response to a request for a connection of another protocol. Clients use HTTP then.
 pub(super) fn upgrade_refused() -> Response<Body> {
-    let reason = "the gateway has no WebSockets; the same request can be made with HTTP";
+    let reason = "the gateway has no WebSocket for this request; it can be made with HTTP";
     let mut response = problem(StatusCode::UPGRADE_REQUIRED, "upgrade refused", reason);
     let headers = response.headers_mut();
     // The response must name the protocol that can be used (RFC 9110).

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::http::Uri;
 
 use crate::calls::target::percent_decoded;
+use crate::conversation::providers::mcp::{self, MCP};
 use crate::conversation::providers::provider::MODELS;
 use crate::conversation::providers::{Endpoint, PROVIDERS, Provider};
 use crate::json::reader::excerpt;
@@ -119,7 +120,7 @@ fn is_version(segment: &str) -> bool {
 /// Returns whether a word can be the name of a server.
 fn is_name(word: &str) -> bool {
     let is_of_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
-    let is_reserved = [OWN, "run", "label", "recording", "v1", "v1beta"].contains(&word);
+    let is_reserved = [OWN, MCP, "run", "label", "recording", "v1", "v1beta"].contains(&word);
     !word.is_empty() && word.bytes().all(is_of_name) && !is_reserved
 }
 
@@ -172,7 +173,7 @@ pub(super) enum Destination {
 }
 
 /// A request to a server.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Route {
     /// The name of the provider.
     pub(super) provider: String,
@@ -259,6 +260,11 @@ fn first(path: &str) -> (&str, &str) {
 /// Returns the route of a request whose path begins with the name of a server. It need not be known if nothing is forwarded
 /// to it.
 fn named(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> Option<Route> {
+    if name == MCP {
+        // Their clients ask the servers themselves.
+        let (path, endpoint) = (path.to_owned(), Some(mcp::endpoint(path)));
+        return Some(Route { provider: MCP.to_owned(), url: String::new(), path, query: None, endpoint });
+    }
     let url = match upstreams.by_name.get(name) {
         Some(upstream) => upstream.url(&with_query(path, query)),
         None if upstreams.can_have_recorded(name) => String::new(),

@@ -57,13 +57,13 @@ pub fn write(
     for pack in packs {
         runs.push(recorded_run::read(pack).ok_or(CallExportError::NoCalls)?);
     }
-    let count = runs.iter().map(Vec::len).sum::<usize>();
+    let count = runs.iter().flatten().filter(|call| !call.request.is_of_tool()).count();
     if format == ExportFormat::Vcr {
         writeln!(out, "interactions:{}", if count == 0 { " []" } else { "" })?;
     }
     for (pack, calls) in packs.iter().zip(runs) {
         let mut requests = recorded_run::requests(pack);
-        for mut call in calls {
+        for mut call in calls.into_iter().filter(|call| !call.request.is_of_tool()) {
             let attached = |digest: Digest| {
                 let text = attachment(digest).and_then(|bytes| String::from_utf8(bytes).ok());
                 text.ok_or(CallExportError::Missing(digest))

@@ -221,7 +221,8 @@ impl HttpBody for CountedBody {
 async fn connection(stream: TcpStream, app: Router, head_timeout: Duration, mut stop: watch::Receiver<bool>) {
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
     builder.http1().timer(TokioTimer::new()).header_read_timeout(head_timeout);
-    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(app));
+    let connection =
+        builder.serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(app));
     // An error means that the server does not exist any more.
     let stop = async move { drop(stop.wait_for(|stop| *stop).await) };
     let (mut connection, mut stop) = (pin!(connection), pin!(stop));

@@ -10,6 +10,8 @@ mod conversations;
 mod environment;
 mod interruptions;
 mod limits;
+#[cfg(feature = "mcp")]
+mod mcp_servers;
 mod presets;
 mod problems;
 mod proxy;
@@ -21,6 +23,7 @@ pub(crate) mod scripted;
 mod tls;
 mod unfinished;
 mod upstream;
+mod web_sockets;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

@@ -1,6 +1,6 @@
 //! The server of the Model Context Protocol, over standard input and output, as a client uses it.
 
-mod client;
+pub(crate) mod client;
 mod python;
 
 use std::collections::BTreeSet;

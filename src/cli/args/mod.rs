@@ -15,5 +15,7 @@ pub(crate) mod inputs;
 pub(crate) mod keys;
 pub(crate) mod label;
 pub(crate) mod matching;
+#[cfg(feature = "gateway")]
+pub(crate) mod mcp_servers;
 pub(crate) mod settings;
 pub(crate) mod vault;

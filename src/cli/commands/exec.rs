@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueHint};
 use runvault::display::{counted, escaped};
 use runvault::gateway::{
     Gateway, GatewayEvent, GatewayMode, GatewayOptions, InvalidRule, PROVIDERS, Provider, REPLAY_KEY,
@@ -26,6 +27,7 @@ use self::preset::ChosenPreset;
 use crate::cli::args::environment::variable;
 use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::help;
+use crate::cli::args::mcp_servers::{self, ProxyConfig};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::stdout;
@@ -57,6 +59,14 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     failures: FailureArgs,
+
+    /// Record and replay the servers of the Model Context Protocol in this file
+    ///
+    /// The file has the object mcpServers (or servers) of clients. A copy in which "runvault mcp-proxy" takes the place
+    /// of each server is named by the variable RUNVAULT_MCP_CONFIG, and in the arguments of the program that name the
+    /// file.
+    #[arg(long, value_name = "CONFIG", value_hint = ValueHint::FilePath, hide_short_help = true)]
+    mcp: Option<PathBuf>,
 
     /// Use the preset of this name, or none; without this, that of the program
     #[arg(long, value_name = "NAME", hide_short_help = true)]
@@ -109,7 +119,7 @@ impl Args {
         };
         if self.explain {
             let servers = servers(&self.gateway.upstreams()?)?;
-            let launch = self.launch(chosen, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &servers)?;
+            let launch = self.launch(chosen, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &servers, None)?;
             let names: Vec<String> = secrets.into_iter().map(|(name, _)| name).collect();
             let explanation = launch.explanation(&names, &directories);
             // The port is known when the gateway listens.
@@ -137,7 +147,9 @@ impl Args {
         options.upstreams.extend(servers.iter().map(|server| server.upstream.clone()));
         let counts = CallCounts::of_events(&mut options);
         let gateway = Gateway::start(vault, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), options)?;
-        let launch = self.launch(chosen, gateway.address(), &servers)?;
+        let own_url = format!("http://{}", gateway.address());
+        let tools = self.mcp.as_deref().map(|config| ProxyConfig::new(config, &own_url)).transpose()?;
+        let launch = self.launch(chosen, gateway.address(), &servers, tools.as_ref())?;
         let labeler = gateway.labeler();
         let version = launch.version(move |labels| {
             // Without room for the label, the run has none.
@@ -169,6 +181,7 @@ impl Args {
         chosen: Option<ChosenPreset>,
         address: SocketAddr,
         servers: &[InterceptedServer],
+        tools: Option<&ProxyConfig>,
     ) -> Result<Launch, CommandError> {
         let mut environment = variables(address, servers);
         let gateway = format!("http://{address}");
@@ -178,7 +191,13 @@ impl Args {
             let keys = key_variables().filter(|key| std::env::var_os(key).is_none());
             environment.extend(keys.map(|key| (key.to_owned(), REPLAY_KEY.to_owned())));
         }
-        Launch::new(&self.command, chosen, environment, &gateway, !self.explain)
+        let Some(tools) = tools else {
+            return Launch::new(&self.command, chosen, environment, &gateway, !self.explain);
+        };
+        let config = tools.path().to_string_lossy().into_owned();
+        environment.insert(mcp_servers::CONFIG.to_owned(), config);
+        let command: Vec<OsString> = self.command.iter().map(|word| tools.argument(word)).collect();
+        Launch::new(&command, chosen, environment, &gateway, !self.explain)
     }
 }
 

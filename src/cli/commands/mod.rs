@@ -29,6 +29,8 @@ pub(crate) mod log;
 mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "gateway")]
+mod mcp_proxy;
 pub(crate) mod mover;
 mod note;
 mod path;
@@ -95,10 +97,11 @@ macro_rules! commands {
         impl Command {
             /// Returns the definition of the command with this name.
             pub(crate) fn alone(name: &str) -> Option<clap::Command> {
-                Some(match name {
+                // The names of modules have no hyphens.
+                Some(match name.replace('-', "_").as_str() {
                     $(
                         $(#[$condition])?
-                        stringify!($name) => $name::Args::augment_args(clap::Command::new(stringify!($name))),
+                        stringify!($name) => $name::Args::augment_args(clap::Command::new(name.to_owned())),
                     )*
                     _ => return None,
                 })
@@ -138,6 +141,8 @@ commands! {
     Gateway(gateway),
     #[cfg(feature = "gateway")]
     Exec(exec),
+    #[cfg(feature = "gateway")]
+    McpProxy(mcp_proxy),
     #[cfg(feature = "mcp")]
     Mcp(mcp),
     Replay(replay),

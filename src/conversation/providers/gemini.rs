@@ -16,6 +16,9 @@ use crate::json::members::{at, integer, object, text, word};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
 
+/// The requests over live connections.
+pub(super) const LIVE: Endpoint = Endpoint::new("live", ".BidiGenerateContent", &["stream"]);
+
 pub(super) const GEMINI: Provider = Provider {
     name: "gemini",
     url: "https://generativelanguage.googleapis.com",
@@ -28,6 +31,7 @@ pub(super) const GEMINI: Provider = Provider {
         endpoint("embedContent", ":embedContent"),
         endpoint("batchEmbedContents", ":batchEmbedContents"),
         Endpoint { count: Some("totalTokens"), ..endpoint("countTokens", ":countTokens") },
+        LIVE,
     ],
     aliases: &[
         "gcp.gemini",
@@ -51,7 +55,16 @@ pub(super) const GEMINI: Provider = Provider {
         generated: &["responseId", "thoughtSignature", "thought_signature"],
         ..MemberRoles::NONE
     },
-    answers: AnswerForm { read, usages: &[&["usageMetadata"]], follow, ..AnswerForm::NONE },
+    answers: AnswerForm {
+        read,
+        deltas: &[
+            &["serverContent", "modelTurn", "parts"],
+            &["serverContent", "outputTranscription", "text"],
+        ],
+        usages: &[&["usageMetadata"]],
+        follow,
+        ..AnswerForm::NONE
+    },
     messages: MessageForm { request: requested, answer: answered },
     chat: Some(ChatForm { path, request, response }),
     metadata: MetadataForm {
@@ -312,14 +325,8 @@ pub(crate) fn part(part: &Value<'_>) -> Option<MessagePart> {
     if let Some(call) = member("functionCall", "function_call") {
         return Some(tool_call(word(call, "id"), word(call, "name"), call.get("args")));
     }
-    if let Some(result) = member("functionResponse", "function_response") {
-        let response = result.get("response");
-        return Some(MessagePart::ToolResult(MessageToolResult {
-            id: word(result, "id").map(str::to_owned),
-            name: word(result, "name").map(str::to_owned),
-            parts: parts(response, |_| None),
-            is_error: response.is_some_and(|response| response.get("error").is_some()),
-        }));
+    if let Some(response) = member("functionResponse", "function_response") {
+        return Some(result(response));
     }
     if let Some(data) = member("inlineData", "inline_data") {
         let media_type = word(data, "mimeType").or_else(|| word(data, "mime_type"));
@@ -328,6 +335,35 @@ pub(crate) fn part(part: &Value<'_>) -> Option<MessagePart> {
     let file = member("fileData", "file_data")?;
     let media_type = word(file, "mimeType").or_else(|| word(file, "mime_type")).unwrap_or("file");
     Some(media(media_type, None, word(file, "fileUri").or_else(|| word(file, "file_uri"))))
+}
+
+/// Returns the result of a call of a tool.
+pub(super) fn result(result: &Value<'_>) -> MessagePart {
+    let response = result.get("response");
+    MessagePart::ToolResult(MessageToolResult {
+        id: word(result, "id").map(str::to_owned),
+        name: word(result, "name").map(str::to_owned),
+        parts: parts(response, |_| None),
+        is_error: response.is_some_and(|response| response.get("error").is_some()),
+    })
+}
+
+/// Reads a message of a live connection. Returns false if it is not one.
+fn answered_live(decoder: &mut AnswerDecoder, message: &Value<'_>) -> bool {
+    for part in parts(at(message, &["serverContent", "modelTurn", "parts"]), part) {
+        match part {
+            MessagePart::Text { text } => decoder.append(0, PieceKind::Text, Some(&text)),
+            MessagePart::Media(_) => {}
+            part => decoder.part(0, part),
+        }
+    }
+    let said = at(message, &["serverContent", "outputTranscription"]);
+    decoder.append(0, PieceKind::Text, said.and_then(|said| word(said, "text")));
+    let calls = at(message, &["toolCall", "functionCalls"]).and_then(Value::as_array);
+    for call in calls.unwrap_or_default() {
+        decoder.part(0, tool_call(word(call, "id"), word(call, "name"), call.get("args")));
+    }
+    ["serverContent", "toolCall", "setupComplete"].iter().any(|name| message.get(name).is_some())
 }
 
 /// Reads candidates, whole or those of an event, or embeddings.
@@ -349,7 +385,9 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
         decoder.part(0, part);
         return true;
     }
-    document.get("candidates").is_some() || document.get("usageMetadata").is_some()
+    answered_live(decoder, document)
+        || document.get("candidates").is_some()
+        || document.get("usageMetadata").is_some()
 }
 
 #[cfg(test)]

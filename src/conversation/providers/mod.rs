@@ -10,6 +10,8 @@ pub(crate) mod chat;
 mod cohere;
 mod decoding;
 mod gemini;
+pub(crate) mod live;
+pub(crate) mod mcp;
 mod ollama;
 mod openai;
 pub(crate) mod provider;
@@ -43,6 +45,7 @@ pub const PROVIDERS: &[Provider] = &[
     ollama::OLLAMA,
     cohere::COHERE,
     bedrock::BEDROCK,
+    live::LIVE,
 ];
 
 /// The key of clients of which calls are only replayed: most clients do not start without one, and no server accepts it.
@@ -85,12 +88,15 @@ impl Provider {
 
 /// Returns the request with a path of a provider that may not be known.
 pub(crate) fn endpoint(provider: &str, path: &str) -> &'static Endpoint {
+    if provider == mcp::MCP {
+        return mcp::endpoint(path);
+    }
     Provider::named(provider).and_then(|provider| provider.endpoint(path)).unwrap_or(&Endpoint::ANY)
 }
 
 /// Returns how each API states the content of answers.
 pub(crate) fn answer_forms() -> impl Iterator<Item = &'static AnswerForm> {
-    PROVIDERS.iter().map(|provider| &provider.answers)
+    PROVIDERS.iter().map(|provider| &provider.answers).chain([&mcp::ANSWERS])
 }
 
 /// Returns the form of what a gateway answers itself in the place of a provider.

@@ -22,9 +22,16 @@ const TRANSPORT: &[&str] = &[
     "service_tier",
     "store",
     "stream",
+    "stream_id",
     "stream_options",
     "user",
 ];
+
+/// The requests over realtime connections. Clients can give their messages random ids.
+pub(super) const REALTIME: Endpoint = Endpoint {
+    transport_inside: &[&["frames", "*", "event_id"]],
+    ..Endpoint::new("realtime", "/realtime", &["stream"])
+};
 
 pub(super) const OPENAI: Provider = Provider {
     name: "openai",
@@ -45,6 +52,7 @@ pub(super) const OPENAI: Provider = Provider {
             ..Endpoint::new("responses.input_tokens", "/responses/input_tokens", TRANSPORT)
         },
         Endpoint::new("embeddings", "/embeddings", TRANSPORT),
+        REALTIME,
     ],
     aliases: &["openai", "azure", "azure.ai.openai", "az.ai.openai", "openai-api"],
     paths: &[
@@ -163,10 +171,18 @@ fn read_choices(reader: &mut AnswerReader, document: &Value<'_>) {
     }
 }
 
+/// The events with a part of the text of a response, or of what it says aloud.
+const TEXT_DELTAS: [&str; 4] = [
+    "response.output_text.delta",
+    "response.text.delta",
+    "response.output_audio_transcript.delta",
+    "response.audio_transcript.delta",
+];
+
 fn read_response_event(reader: &mut AnswerReader, event: &Value<'_>) {
     let place = (0, number(event, "output_index").unwrap_or(0), number(event, "content_index").unwrap_or(0));
     match (type_of(event), event.get("response")) {
-        ("response.output_text.delta", _) => reader.add(place, event.get("delta")),
+        (name, _) if TEXT_DELTAS.contains(&name) => reader.add(place, event.get("delta")),
         ("response.failed" | "response.cancelled", response) => {
             reader.fail(response.and_then(stated_error).unwrap_or(event));
         }
@@ -377,6 +393,8 @@ fn part(part: &Value<'_>) -> Option<MessagePart> {
     Some(match type_of(part) {
         "text" | "input_text" | "output_text" | "summary_text" => MessagePart::text(string("text")?),
         "reasoning_text" => MessagePart::Thinking { text: string("text")?.to_owned() },
+        // What the realtime API says.
+        "audio" | "output_audio" => MessagePart::text(string("transcript")?),
         "refusal" => MessagePart::Refusal { text: string("refusal")?.to_owned() },
         "image_url" | "input_image" => {
             let url = inner(part, "image_url", "url").or_else(|| string("image_url"));
@@ -515,7 +533,9 @@ fn answered_event(decoder: &mut AnswerDecoder, event: &Value<'_>) {
     let output = number(event, "output_index").unwrap_or(0);
     let place = (0, output, number(event, "content_index").unwrap_or(0));
     match (type_of(event), event.get("response"), event.get("item")) {
-        ("response.output_text.delta", ..) => decoder.piece(place, PieceKind::Text, word(event, "delta")),
+        (name, ..) if TEXT_DELTAS.contains(&name) => {
+            decoder.piece(place, PieceKind::Text, word(event, "delta"));
+        }
         ("response.refusal.delta", ..) => decoder.piece(place, PieceKind::Refusal, word(event, "delta")),
         ("response.reasoning_text.delta" | "response.reasoning_summary_text.delta", ..) => {
             decoder.piece(place, PieceKind::Thinking, word(event, "delta"));
@@ -526,7 +546,11 @@ fn answered_event(decoder: &mut AnswerDecoder, event: &Value<'_>) {
             }
         }
         (
-            "response.created" | "response.completed" | "response.incomplete" | "response.failed",
+            "response.created"
+            | "response.completed"
+            | "response.incomplete"
+            | "response.failed"
+            | "response.done",
             Some(response),
             _,
         ) => {

@@ -1,9 +1,10 @@
 //! The call that a step belongs to: its responder, its request, and the ids that connect its steps.
 
-use super::envelope::{at, texts_at};
+use super::envelope::{at, step_type, texts_at};
 use super::texts::StepTextRole;
 use super::{requests, texts};
 use crate::artifact::{Arguments, Responder};
+use crate::conversation::providers::mcp;
 use crate::digest::Digest;
 use crate::json::{Object, Value};
 
@@ -19,6 +20,9 @@ pub(super) const TOOL_PLACES: &[&[&str]] =
 
 /// The locations of the URL of an HTTP request in steps.
 pub(super) const URLS: &[&[&str]] = &[&["input", "url"], &["metadata", "url"]];
+
+/// The location of the request that was made to a server of tools.
+pub(super) const PROTOCOL_REQUESTS: &[&[&str]] = &[&["input", "endpoint"]];
 
 /// The locations of call ids in steps.
 const CALL_IDS: &[&[&str]] = &[
@@ -151,6 +155,13 @@ fn explicit_arguments(input: &Object<'_>) -> Option<Arguments> {
     }
     let held = ARGUMENT_MEMBERS.iter().find_map(|name| input.get(name));
     held.and_then(Arguments::from_value)
+}
+
+/// Returns whether a step of a tool is one of the protocol in which a server of tools is asked, and calls none: such a one
+/// states the request, and no tool.
+pub(super) fn is_of_protocol(step: &Value<'_>) -> bool {
+    let asked = texts_at(step, PROTOCOL_REQUESTS).next();
+    step_type(step).starts_with("tool.") && asked.is_some_and(|asked| asked != mcp::CALL)
 }
 
 /// The ids that connect the steps of one call.

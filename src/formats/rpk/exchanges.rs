@@ -16,6 +16,7 @@ pub(super) fn extract(steps: &[Value<'_>]) -> Vec<Exchange> {
     let mut run = ExchangeExtractor::default();
     for (index, step) in steps.iter().enumerate() {
         match step.get("type").and_then(Value::as_str).unwrap_or_default() {
+            _ if calls::is_of_protocol(step) => {}
             "prompt.render" => run.rendered.extend(calls::prompts(step)),
             "model.request" => run.request(Responder::Model, step),
             "tool.request" => run.request(Responder::Tool, step),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::calls::{self, CallIds, StepCall, is_of_listener, is_of_policy};
+use super::calls::{self, CallIds, StepCall, is_of_listener, is_of_policy, is_of_protocol};
 use super::envelope::{at, step_type, texts_at};
 use crate::artifact::Responder;
 use crate::json::Value;
@@ -205,6 +205,7 @@ impl ToolCallIndex {
         let mut recorded = Self::default();
         for (index, step) in steps.iter().enumerate() {
             match step_type(step) {
+                _ if is_of_protocol(step) => {}
                 "tool.request" => recorded.request(index, step),
                 "tool.response" => recorded.response(index, step),
                 "error.event" => recorded.error(index, step),

@@ -27,9 +27,19 @@ const MAX_BODY: Limits = Limits { bytes: 32 << 20, depth: 128, values: 1_000_000
 /// The most bytes of requests that are restored to complete their texts. The texts of further ones stay as they are stored.
 const MAX_RESTORED: usize = 1 << 30;
 
+/// Returns whether a step is a request whose body is read: one to a model, or one to a server of tools that is compared as
+/// those are.
+fn is_request(step: &Value<'_>) -> bool {
+    match step_type(step) {
+        "model.request" => true,
+        "tool.request" => at(step, &["input", "prompt_hash"]).is_some(),
+        _ => false,
+    }
+}
+
 /// The digest of the text that a request is compared by.
 pub(super) fn prompt_hash(step: &Value<'_>) -> Option<Digest> {
-    if step_type(step) != "model.request" {
+    if !is_request(step) {
         return None;
     }
     at(step, &["input", "prompt_hash"]).and_then(Value::as_str).and_then(Digest::parse_prefixed)
@@ -137,12 +147,12 @@ fn completed_texts(steps: &[Value<'_>]) -> HashMap<usize, Value<'static>> {
         let (rest, difference) = (at(step, &["input", "payload"]), StatedDifference::of_payload(step));
         rest.zip(difference).is_some_and(|(rest, it)| splice::has_partial_texts(rest, &it.splices))
     };
-    if !steps.iter().any(|step| step_type(step) == "model.request" && is_partial(step)) {
+    if !steps.iter().any(|step| is_request(step) && is_partial(step)) {
         return completed;
     }
     let mut left = MAX_RESTORED;
     let mut restorer = Restorer::new(steps);
-    for (index, step) in steps.iter().enumerate().filter(|(_, step)| step_type(step) == "model.request") {
+    for (index, step) in steps.iter().enumerate().filter(|(_, step)| is_request(step)) {
         if is_partial(step)
             && let Some(rest) = at(step, &["input", "payload"])
             && let Some(StatedDifference { step: Some(base), splices, .. }) =
@@ -161,10 +171,10 @@ fn completed_texts(steps: &[Value<'_>]) -> HashMap<usize, Value<'static>> {
     completed
 }
 
-/// Calls `visit` with the requests of models that have a body.
+/// Calls `visit` with the requests that have a body.
 pub(super) fn visit(steps: &[Value<'_>], visit: &mut RequestVisitor<'_>) {
     let mut restorer = Restorer::new(steps);
-    for (index, step) in steps.iter().enumerate().filter(|(_, step)| step_type(step) == "model.request") {
+    for (index, step) in steps.iter().enumerate().filter(|(_, step)| is_request(step)) {
         let Some(RestoredPayload { payload, repeated }) = restorer.payload(index, step) else { continue };
         let stated = at(step, &["input", "prompt"]).and_then(Value::as_str);
         let prompt = restorer.prompt(index, step, &payload);
@@ -291,7 +301,7 @@ struct Restorer<'v> {
 impl<'v> Restorer<'v> {
     fn new(steps: &'v [Value<'_>]) -> Self {
         let uses = |member: &'static str| {
-            let uses = steps.iter().enumerate().filter(|(_, step)| step_type(step) == "model.request");
+            let uses = steps.iter().enumerate().filter(|(_, step)| is_request(step));
             let base =
                 move |step: &'v Value<'_>| at(step, &["input", member, "step"]).and_then(Value::as_str);
             KeptValues::new(uses.filter_map(move |(index, step)| Some((index, base(step)?))))

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::calls::{CallIds, tools};
+use super::calls::{CallIds, is_of_protocol, tools};
 use super::envelope::step_type;
 use super::messages::{answered, asked};
 use super::texts::{self, StepTextRole};
 use super::{exchanges, metrics};
 use crate::artifact::{AttributeInfo, Draft, Responder};
 use crate::conversation::facts::{CalledTool, ConversationFacts};
+use crate::conversation::providers::mcp::is_name_of;
 use crate::json::{Object, Value};
 
 /// Adds the attributes that follow from messages, and the numbers of errors and of calls of tools.
@@ -35,7 +36,7 @@ pub(super) fn describe(steps: &[Value<'_>], draft: &mut Draft) {
         }
     }
     draft.count(AttributeInfo::ERRORS, errors + facts.failed_results());
-    let requests = steps.iter().filter(|step| step_type(step) == "tool.request");
+    let requests = steps.iter().filter(|step| step_type(step) == "tool.request" && !is_of_protocol(step));
     let unstated = CallsInSteps::new(requests.clone()).without(facts.tool_calls());
     draft.count(AttributeInfo::TOOL_CALLS, requests.count() + unstated);
     facts.describe(draft);
@@ -84,8 +85,9 @@ impl<'v> CallsInSteps<'v> {
             if id.as_ref().is_some_and(|id| self.ids.contains(id)) {
                 return true;
             }
-            let left = self.without_ids.get_mut(name.as_str()).filter(|left| **left > 0);
-            left.map(|left| *left -= 1).is_some()
+            let mut left = self.without_ids.iter_mut().filter(|(_, left)| **left > 0);
+            let step = left.find(|(tool, _)| is_name_of(name, tool));
+            step.map(|(_, left)| *left -= 1).is_some()
         };
         called.iter().filter(|call| !is_step(call)).count()
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::attributes::STEP;
-use super::calls::{URLS, is_of_policy, tools};
+use super::calls::{PROTOCOL_REQUESTS, URLS, is_of_policy, is_of_protocol, tools};
 use super::envelope::{at, canonical_members, texts_at};
 use super::messages::{answered, asked};
 use super::pending_requests::RequestMatcher;
@@ -15,6 +15,7 @@ use crate::artifact::{
     TranscriptStep, differ, same_place, words_of,
 };
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageToolCall, MessageToolResult};
+use crate::conversation::providers::mcp;
 use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::canonical::replaykit::{self, VOLATILE_NAMES, VolatilePolicy};
@@ -88,7 +89,11 @@ fn describe<'v>(index: usize, step: &'v Value<'v>) -> TranscriptStep<'v> {
 fn title<'v>(class: StepClass, step: &'v Value<'_>) -> Option<Cow<'v, str>> {
     let named = match class {
         StepClass::Model => texts_at(step, MODELS).next(),
-        StepClass::Tool => tools(step).next().or_else(|| texts_at(step, &[&["input", "command"]]).next()),
+        StepClass::Tool => {
+            let unnamed =
+                || texts_at(step, &[&["input", "command"]]).chain(texts_at(step, PROTOCOL_REQUESTS));
+            tools(step).next().or_else(|| unnamed().next())
+        }
         StepClass::Error => texts_at(step, SUBJECTS).next(),
         _ => None,
     };
@@ -150,6 +155,9 @@ fn responses<'v>(step: &'v Value<'v>, described: &mut TranscriptStep<'v>) {
 
 fn call<'v>(step: &'v Value<'v>, described: &mut TranscriptStep<'v>) {
     let Some(input) = step.get("input") else { return };
+    if is_of_protocol(step) && input.get("arguments").is_none() {
+        return;
+    }
     match arguments(input) {
         Some(Cow::Borrowed(value)) => described.push(BodyRole::Arguments, BodyContent::from_value(value)),
         Some(Cow::Owned(value)) => described.push(BodyRole::Arguments, BodyContent::OwnedJson(value)),
@@ -170,7 +178,15 @@ fn result<'v>(step: &'v Value<'v>, described: &mut TranscriptStep<'v>) {
         _ => output,
     };
     let role = if described.failed { BodyRole::Error } else { BodyRole::Result };
-    described.push(role, BodyContent::from_value(inner));
+    let Some(body) = at(output, &["output"]).filter(|_| output.get("content").is_some()) else {
+        return described.push(role, BodyContent::from_value(inner));
+    };
+    // The body of a recorded response, of which the text is what a model gets.
+    let message = exchanges::message(step).filter(|_| described.failed);
+    let result = body.get("result").unwrap_or(body);
+    let description = || mcp::description(result).filter(|_| is_of_protocol(step)).map(Cow::Owned);
+    let text = message.or_else(|| exchanges::response(step)).map(Cow::Borrowed).or_else(description);
+    described.push(role, text.map_or_else(|| BodyContent::from_value(result), BodyContent::Text));
 }
 
 fn error<'v>(step: &'v Value<'v>, described: &mut TranscriptStep<'v>) {

@@ -8,6 +8,7 @@ use super::step::prompt_texts;
 use crate::artifact::{AttributeInfo, Exchange, Kind, Playback, RepeatedElements, Timestamp};
 use crate::calls::recorded_run::{self, AnsweredCall, RecordedCalls, RequestRecord, UnansweredCall};
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageRole, MessageToolResult};
+use crate::conversation::providers::mcp;
 use crate::conversation::reader::{
     CallBodies, CallHead, Conversation, ConversationCall, ConversationReader, DecodedCall, RequestBody,
     RequestedMessages, decode_text, is_answer_body, read_request,
@@ -60,7 +61,9 @@ pub(super) fn read(
         core.check_while(request, || part_reader.read(root))?;
         first_step += steps;
     }
-    Ok(Some(page(reader.finish(), request)))
+    let conversation = reader.finish();
+    // Of a run in which only tools were called, the steps say more.
+    Ok(Some(conversation).filter(|it| first_step == 0 || !it.calls.is_empty()).map(|it| page(it, request)))
 }
 
 /// Returns the conversation in an artifact that was not recorded by a gateway or imported; `None` if its kind has none.
@@ -184,6 +187,10 @@ impl<'r> PartReader<'r> {
         let step = self.first_step + call.request().step as u64;
         let mut call = match call {
             RecordedOutcome::Answered(call) => call,
+            RecordedOutcome::Unanswered(UnansweredCall { request, reason }) if request.is_of_tool() => {
+                self.add_tool_call(body.map(|it| it.body), "", Some(&reason));
+                return Ok(());
+            }
             RecordedOutcome::Unanswered(UnansweredCall { request, reason }) => {
                 let model = body.and_then(|request| request.body.get("model")).and_then(Value::as_str);
                 let head = CallHead {
@@ -210,6 +217,10 @@ impl<'r> PartReader<'r> {
             _ => None,
         };
         let attached = attached.as_deref().and_then(|bytes| reader::read(bytes, &Limits::most()).ok());
+        if call.request.is_of_tool() {
+            self.add_tool_call(body.map(|it| it.body).or(attached.as_ref()), &call.answer.body, None);
+            return Ok(());
+        }
         let AnsweredCall { request, requested_at, latency_ms, model, failure, answer, .. } = &*call;
         let head = CallHead {
             step,
@@ -225,6 +236,15 @@ impl<'r> PartReader<'r> {
         let request = body.or(attached.as_ref().map(RequestBody::new));
         self.reader.add(&CallBodies { head, request, answer: has_answer.then_some(answer) });
         Ok(())
+    }
+
+    /// Adds a call of a tool whose server was asked. Other requests to servers of tools are no part of a conversation.
+    fn add_tool_call(&mut self, payload: Option<&Value<'_>>, answer: &str, error: Option<&str>) {
+        let answer = reader::read(answer.as_bytes(), &Limits::most()).ok();
+        let call = payload.and_then(|payload| mcp::tool_call(payload, answer.as_ref(), error));
+        if let Some(call) = call {
+            self.reader.add_executed_call(call);
+        }
     }
 
     /// Returns the bytes of an attachment, if it is in the vault.

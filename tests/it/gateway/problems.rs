@@ -104,7 +104,7 @@ fn a_web_socket_is_refused_so_that_clients_use_http() {
     for mode in [GatewayMode::Record, GatewayMode::Replay, GatewayMode::Pass] {
         let gateway = start(&sandbox, mode, &upstream);
         let headers = ["connection: Upgrade", "upgrade: WebSocket", "sec-websocket-version: 13"];
-        let answer = request(gateway.address(), "GET /openai/v1/responses", &headers, "").expect(426);
+        let answer = request(gateway.address(), "GET /openai/v1/audio", &headers, "").expect(426);
         assert_eq!(answer.header("upgrade"), Some("http/1.1"));
         assert!(answer.json()["detail"].as_str().unwrap().contains("HTTP"), "{}", answer.body);
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const MOST: usize = 24_000;
 
 /// The program, in a session with this client.
-pub(super) struct Client {
+pub(crate) struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
@@ -26,21 +26,21 @@ impl Drop for Client {
 #[allow(clippy::needless_pass_by_value, reason = "documents are written where they are passed")]
 impl Client {
     /// Starts the program, and does nothing else.
-    pub(super) fn start(mut command: Command) -> Self {
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (stdin, stdout) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
         Self { child, stdin, stdout, last: 0 }
     }
 
     /// Starts the program and a session.
-    pub(super) fn connect(command: Command) -> Self {
+    pub(crate) fn connect(command: Command) -> Self {
         let mut client = Self::start(command);
         let answer = client.initialize("2025-06-18");
         assert_eq!(answer["protocolVersion"], "2025-06-18");
         client
     }
 
-    pub(super) fn initialize(&mut self, version: &str) -> Value {
+    pub(crate) fn initialize(&mut self, version: &str) -> Value {
         let client = json!({"name": "test", "version": "0"});
         let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
         let answer = self.request("initialize", params).unwrap();
@@ -48,19 +48,19 @@ impl Client {
         answer
     }
 
-    pub(super) fn write(&mut self, text: &str) {
+    pub(crate) fn write(&mut self, text: &str) {
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(text.as_bytes()).unwrap();
         stdin.write_all(b"\n").unwrap();
         stdin.flush().unwrap();
     }
 
-    pub(super) fn notify(&mut self, method: &str, params: Value) {
+    pub(crate) fn notify(&mut self, method: &str, params: Value) {
         self.write(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string());
     }
 
     /// Sends a request and returns its id.
-    pub(super) fn send(&mut self, method: &str, params: Value) -> u64 {
+    pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
         self.last += 1;
         let id = self.last;
         self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
@@ -68,7 +68,7 @@ impl Client {
     }
 
     /// Returns the next message, which is a response: the server sends nothing else.
-    pub(super) fn receive(&mut self) -> Value {
+    pub(crate) fn receive(&mut self) -> Value {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
         assert!(line.len() <= MOST + 200, "{} bytes: {line:.300}", line.len());
@@ -78,7 +78,7 @@ impl Client {
     }
 
     /// Returns the result of a request, or its error.
-    pub(super) fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         let id = self.send(method, params);
         let mut message = self.receive();
         assert_eq!(message["id"], id, "{message}");
@@ -92,7 +92,7 @@ impl Client {
     }
 
     /// Returns the data of a tool's result, which the text and the structured content have.
-    pub(super) fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.request("tools/call", json!({"name": tool, "arguments": arguments})).unwrap();
         assert_eq!(result["isError"], false, "{tool}: {result}");
         let mut data = result["structuredContent"].clone();
@@ -105,14 +105,14 @@ impl Client {
     }
 
     /// Returns the message of a tool that cannot answer.
-    pub(super) fn refused(&mut self, tool: &str, arguments: Value) -> String {
+    pub(crate) fn refused(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.request("tools/call", json!({"name": tool, "arguments": arguments})).unwrap();
         assert_eq!(result["isError"], true, "{tool}: {result}");
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
     /// Returns the items of all pages of a tool's result, and the number of pages.
-    pub(super) fn all(&mut self, tool: &str, mut arguments: Value, list: &str) -> (Vec<Value>, usize) {
+    pub(crate) fn all(&mut self, tool: &str, mut arguments: Value, list: &str) -> (Vec<Value>, usize) {
         let (mut all, mut pages) = (Vec::new(), 0);
         loop {
             let mut page = self.call(tool, arguments.clone());
@@ -129,7 +129,7 @@ impl Client {
     }
 
     /// Ends standard input, and returns the exit status when the program has written nothing more.
-    pub(super) fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(mut self) -> Option<i32> {
         drop(self.stdin.take());
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();

@@ -55,6 +55,14 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         &[
             ("record what is new, replay the rest", "runvault exec -- python agent.py"),
             ("no network, no key", "runvault exec --mode replay -- pytest"),
+            ("with the tools of the agent", "runvault exec --mcp .mcp.json -- python agent.py .mcp.json"),
+        ],
+    ),
+    (
+        "mcp-proxy",
+        &[
+            ("record a server that is a program", "runvault mcp-proxy --server files -- files-server /srv"),
+            ("record a server at a URL", "runvault mcp-proxy --url https://mcp.example.com/mcp"),
         ],
     ),
     (

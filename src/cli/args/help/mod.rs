@@ -119,6 +119,8 @@ const GROUPS: [CommandGroup; 9] = [
             "exec",
             #[cfg(feature = "gateway")]
             "gateway",
+            #[cfg(feature = "gateway")]
+            "mcp-proxy",
             "replay",
             "diff",
         ],

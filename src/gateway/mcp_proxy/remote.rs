@@ -1,0 +1,185 @@
+//! A server that is asked over HTTP: the transport that the protocol calls streamable HTTP.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Bytes;
+use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use tokio::sync::mpsc::{self, UnboundedSender};
+use tokio::task::{self, JoinHandle};
+
+use super::event::ProxyEvent;
+use super::message::{RpcMessage, RpcMessageKind};
+use crate::conversation::response::ResponseForm;
+use crate::gateway::connection::{UpstreamClient, described};
+use crate::gateway::event_stream::{data_of, take_event};
+
+/// The headers that a server gives and gets back.
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// Maximum size of an event of a stream.
+const MAX_EVENT: usize = 64 << 20;
+
+/// A server.
+pub(super) struct RemoteServer {
+    lines: UnboundedSender<String>,
+    connection: Arc<RemoteConnection>,
+    worker: JoinHandle<()>,
+}
+
+/// How a server is asked.
+struct RemoteConnection {
+    client: UpstreamClient,
+    url: Uri,
+    /// The headers of all requests: those that were given, and those of the session.
+    headers: Mutex<HeaderMap>,
+    events: UnboundedSender<ProxyEvent>,
+}
+
+impl RemoteServer {
+    pub(super) fn new(
+        url: Uri,
+        headers: HeaderMap,
+        events: UnboundedSender<ProxyEvent>,
+    ) -> Result<Self, String> {
+        let client = UpstreamClient::new().map_err(|error| error.to_string())?;
+        let connection = Arc::new(RemoteConnection { client, url, headers: Mutex::new(headers), events });
+        let (lines, mut received) = mpsc::unbounded_channel::<String>();
+        let for_worker = Arc::clone(&connection);
+        let worker = task::spawn(async move {
+            while let Some(line) = received.recv().await {
+                for_worker.pass_on(line).await;
+            }
+        });
+        Ok(Self { lines, connection, worker })
+    }
+
+    pub(super) fn send(&self, line: String) {
+        // The worker ends with this.
+        let _ = self.lines.send(line);
+    }
+
+    /// Ends the session.
+    pub(super) async fn close(&self) {
+        self.worker.abort();
+        if self.connection.headers().contains_key(SESSION) {
+            // A server can refuse it, and forgets sessions by itself.
+            let _ = self.connection.request(Method::DELETE, String::new()).await;
+        }
+    }
+}
+
+impl RemoteConnection {
+    /// A panic of another thread leaves nothing half changed.
+    fn headers(&self) -> std::sync::MutexGuard<'_, HeaderMap> {
+        self.headers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes a message on. Only what waits for an answer does not delay the messages after it.
+    async fn pass_on(self: &Arc<Self>, line: String) {
+        let message = RpcMessage::read(&line);
+        let request = message.filter(|message| message.kind() == RpcMessageKind::Request);
+        let Some(request) = request else {
+            let is_start = line.contains("notifications/initialized");
+            // There is no answer to other messages that could state an error.
+            let _ = self.request(Method::POST, line).await;
+            if is_start {
+                task::spawn(Arc::clone(self).listen());
+            }
+            return;
+        };
+        let connection = Arc::clone(self);
+        task::spawn(async move {
+            if let Err(reason) = connection.ask(&request, line).await {
+                let id = request.id().to_owned();
+                let _ = connection.events.send(ProxyEvent::NotAnswered { id, reason });
+            }
+        });
+    }
+
+    async fn ask(&self, request: &RpcMessage, line: String) -> Result<(), String> {
+        let response = self.request(Method::POST, line).await?;
+        let status = response.status();
+        if let Some(session) = response.headers().get(SESSION) {
+            self.headers().insert(SESSION, session.clone());
+        }
+        if !status.is_success() {
+            return Err(format!("the server answered with status {status}"));
+        }
+        let is_start = request.method.as_deref() == Some("initialize");
+        let mut is_answered = false;
+        self.read(response, &mut |message, line| {
+            if message.kind() == RpcMessageKind::Response && message.id() == request.id() {
+                is_answered = true;
+                let version = message.text_of_result("protocolVersion").filter(|_| is_start);
+                if let Some(version) = version.and_then(|version| HeaderValue::from_str(&version).ok()) {
+                    self.headers().insert(VERSION, version);
+                }
+            }
+            let _ = self.events.send(ProxyEvent::FromServer(line));
+        })
+        .await?;
+        if is_answered { Ok(()) } else { Err("the server ended its response without an answer".to_owned()) }
+    }
+
+    /// Receives what the server sends without being asked, if it does.
+    async fn listen(self: Arc<Self>) {
+        let Ok(response) = self.request(Method::GET, String::new()).await else { return };
+        if response.status() == StatusCode::OK {
+            // It can end at any time.
+            let _ = self
+                .read(response, &mut |_, line| {
+                    let _ = self.events.send(ProxyEvent::FromServer(line));
+                })
+                .await;
+        }
+    }
+
+    async fn request(&self, method: Method, body: String) -> Result<Response<Incoming>, String> {
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.url.clone();
+        let mut headers = self.headers().clone();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        *request.headers_mut() = headers;
+        self.client.send(request).await.map_err(|reason| format!("the server could not be asked: {reason}"))
+    }
+
+    /// Calls `visit` with each message of a response: its body, or the events of a stream while they arrive.
+    async fn read(
+        &self,
+        response: Response<Incoming>,
+        visit: &mut (dyn FnMut(&RpcMessage, String) + Send),
+    ) -> Result<(), String> {
+        let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let is_stream = ResponseForm::from_content_type(content_type) == ResponseForm::Stream;
+        let mut add = |text: &[u8]| {
+            let line = String::from_utf8_lossy(text).replace(['\r', '\n'], " ");
+            if let Some(message) = RpcMessage::read(&line) {
+                visit(&message, line);
+            }
+        };
+        let (mut body, mut buffer) = (response.into_body(), Vec::new());
+        while let Some(frame) = body.frame().await {
+            let frame =
+                frame.map_err(|error| format!("the response was broken off: {}", described(&error)))?;
+            buffer.extend_from_slice(&frame.into_data().unwrap_or_default());
+            if buffer.len() > MAX_EVENT {
+                return Err(format!("a message has more than {MAX_EVENT} bytes"));
+            }
+            while is_stream && let Some(event) = take_event(&mut buffer) {
+                add(&data_of(&event));
+            }
+        }
+        if is_stream {
+            add(&data_of(&buffer));
+        } else {
+            add(&buffer);
+        }
+        Ok(())
+    }
+}
