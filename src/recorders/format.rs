@@ -1,7 +1,8 @@
 //! The formats, and their recognition by content.
 
-use super::jsonl;
+use super::binary::{self, GZIP, ZSTD};
 use super::reading::documents;
+use super::{jsonl, otel};
 use crate::artifact::Recognition;
 use crate::formats;
 use crate::json::Value;
@@ -15,7 +16,7 @@ pub enum RecorderFormat {
     Vcr,
     /// A log of Inspect, as JSON or a zip file.
     Inspect,
-    /// Spans of OpenTelemetry, as OTLP writes them in JSON.
+    /// Spans of OpenTelemetry, as OTLP writes them in JSON or Protocol Buffers.
     Otel,
     /// Requests and responses of `OpenAI` as JSON Lines: input and output of its batch API, and lines with both.
     Jsonl,
@@ -49,15 +50,37 @@ impl RecorderFormat {
         ))
     }
 
+    /// Returns whether a file that begins with `head` can be a recording: a text, a zip or gzip file, or messages of Protocol
+    /// Buffers. Bundles are none of these.
+    #[must_use]
+    pub fn can_begin(head: &[u8]) -> bool {
+        let is_text = !head.contains(&0) && !head.starts_with(ZSTD);
+        let packed = [&b"PK\x03\x04"[..], GZIP];
+        is_text
+            || packed.iter().any(|magic| head.starts_with(magic))
+            || otel::can_begin(head)
+            || Self::unsupported(head).is_some()
+    }
+
     /// Returns the format of a file, by its content, or `None` if it has none of these. A file of a format may still be
-    /// damaged.
+    /// damaged. It can be compressed with gzip.
     #[must_use]
     pub fn recognize(bytes: &[u8]) -> Option<Self> {
+        match binary::unpacked(bytes, Limits::MAX_BYTES) {
+            Ok(plain) => Self::of_plain(plain.as_deref().unwrap_or(bytes)),
+            Err(_) => None,
+        }
+    }
+
+    fn of_plain(bytes: &[u8]) -> Option<Self> {
         if bytes.starts_with(b"PK\x03\x04") {
             // The names of files are in the text of the archive.
             let names: [&[u8]; 2] = [b"_journal/start.json", b"header.json"];
             let has = |name: &&[u8]| memchr::memmem::find(bytes, name).is_some();
             return names.iter().any(has).then_some(Self::Inspect);
+        }
+        if otel::is_binary(bytes) {
+            return Some(Self::Otel);
         }
         let text = reader::lossy(bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);

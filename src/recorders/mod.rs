@@ -29,7 +29,11 @@ mod reading;
 mod vcr;
 
 pub use convert::{Conversion, ConvertOptions, convert};
+#[cfg(feature = "gateway")]
+pub(crate) use convert::{ConvertedDocument, DocumentSort};
 pub use exchange::ConvertInput;
 pub use export::{CallExportError, ExportFormat, has_calls, write};
 pub use format::RecorderFormat;
+#[cfg(feature = "gateway")]
+pub(crate) use otel::received::{OtlpEncoding, OtlpSignal, ReceivedRecord, ReceivedRecords, received};
 pub use reading::{ConvertError, RULES};

@@ -6,6 +6,7 @@ mod cases;
 #[cfg(feature = "gateway")]
 mod programs;
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
@@ -22,6 +23,7 @@ const FILES: &[(&str, &str, u64, usize)] = &[
     ("jsonl", "pairs.jsonl", 3, 2),
     ("otel", "otel.jsonl", 5, 2),
     ("otel", "otel-protobuf.json", 5, 2),
+    ("otel", "otel.binpb", 5, 2),
     ("otel", "otel-events.jsonl", 4, 2),
     ("otel", "otel-anthropic.jsonl", 5, 2),
     ("otel", "otel-gemini.jsonl", 3, 2),
@@ -95,6 +97,57 @@ fn yaml_and_json_cassettes_have_the_same_calls() {
         let [yaml, json] = names.map(|name| cores(&import(&sandbox, &[name], &[]), "model_io"));
         assert_eq!(yaml, json);
     }
+}
+
+/// Returns messages as the file exporter of the collector of OpenTelemetry writes them: each after its length.
+fn framed<'m>(messages: impl IntoIterator<Item = &'m [u8]>) -> Vec<u8> {
+    let with_length =
+        |message: &[u8]| [&u32::try_from(message.len()).unwrap().to_be_bytes()[..], message].concat();
+    messages.into_iter().flat_map(with_length).collect()
+}
+
+fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn the_same_spans_are_the_same_artifacts_however_they_were_exported() {
+    let [lines, json, protobuf] =
+        ["otel.jsonl", "otel-protobuf.json", "otel.binpb"].map(|name| std::fs::read(file(name)).unwrap());
+    let each_line = || lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let reversed: Vec<u8> =
+        each_line().collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join(&b'\n');
+    let packed: Vec<Vec<u8>> = each_line().map(|line| zstd::encode_all(line, 1).unwrap()).collect();
+    let forms = [
+        ("otel.jsonl.gz", gzipped(&lines)),
+        ("otel.json", json),
+        ("otel.binpb.gz", gzipped(&protobuf)),
+        ("framed.binpb", framed([protobuf.as_slice()])),
+        ("framed.json", framed(each_line())),
+        ("framed.json.zst", framed(packed.iter().map(Vec::as_slice))),
+        ("otel.binpb", protobuf),
+        ("reversed.jsonl", reversed),
+        ("otel.jsonl", lines.clone()),
+    ];
+    let imported = |name: &str, bytes: &[u8]| {
+        let sandbox = Sandbox::without_vault();
+        let path = sandbox.path(name);
+        std::fs::write(&path, bytes).unwrap();
+        let arguments = ["import".into(), "--create".into(), "--json".into(), path.into_os_string()];
+        let report = self::lines(&sandbox.run(arguments).expect(0).stdout);
+        let found = ["attachment", "model_io", "rpk"].map(|kind| cores(&report, kind));
+        assert!(found.iter().all(|cores| cores.len() == 1), "{name}: {report:?}");
+        let original = sandbox.run(["get", &found[0][0]]).expect(0).stdout;
+        (found, original)
+    };
+    let expected = imported("otel.jsonl", &lines);
+    for (name, bytes) in forms {
+        assert_eq!(imported(name, &bytes), expected, "{name}");
+    }
+    // The original is a file of spans as well.
+    assert_eq!(imported("original.jsonl", expected.1.as_bytes()), expected);
 }
 
 #[test]
@@ -367,7 +420,14 @@ proptest! {
         converts(document.to_string().into_bytes());
         let bytes = text.as_bytes();
         converts(bytes[..cut.index(bytes.len())].to_vec());
-        let archive = std::fs::read(file("inspect-mock.eval")).unwrap();
-        converts(archive[..cut.index(archive.len())].to_vec());
+        for name in ["inspect-mock.eval", "otel.binpb"] {
+            let binary = std::fs::read(file(name)).unwrap();
+            converts(binary[..cut.index(binary.len())].to_vec());
+            converts(framed([binary.as_slice(), b"{}"])[..cut.index(binary.len())].to_vec());
+            let mut damaged = binary;
+            let at = cut.index(damaged.len());
+            damaged[at] ^= 1 << path[0].index(8);
+            converts(damaged);
+        }
     }
 }

@@ -333,13 +333,9 @@ fn recording(input: ConvertInput) -> Result<ConvertInput, CommandError> {
     }))
 }
 
-/// Reads what can be a recording: a text or a zip file. One byte more than allowed is enough to reject it.
+/// Reads what can be a recording. One byte more than allowed is enough to reject it.
 fn candidate(mut input: impl BufRead, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let head = input.fill_buf()?;
-    let is_zip = head.starts_with(b"PK\x03\x04");
-    let is_text = !head.contains(&0) && !head.starts_with(b"\x28\xb5\x2f\xfd");
-    let is_named = || RecorderFormat::unsupported(head).is_some();
-    if !is_zip && !is_text && !is_named() {
+    if !RecorderFormat::can_begin(input.fill_buf()?) {
         return Ok(None);
     }
     let mut bytes = Vec::new();

@@ -108,8 +108,12 @@ pub(crate) fn tool(name: &str, description: Option<&str>, parameters: Option<&Va
     object([("type", text("function")), ("function", object(members))])
 }
 
-/// Returns a tool that an object describes, in one of the forms of several programs; `None` if it has no name.
+/// Returns a tool that an object describes, in one of the forms of several programs; `None` if it has no name, or is a tool of
+/// the provider.
 pub(crate) fn tool_of(stated: &Value<'_>) -> Option<Value<'static>> {
+    if !matches!(type_of(stated), "" | "function" | "custom") {
+        return None;
+    }
     let schemas = ["parameters", "input_schema", "inputSchema"];
     let parameters = schemas.into_iter().find_map(|name| stated.get(name));
     Some(tool(word(stated, "name")?, word(stated, "description"), parameters))

@@ -19,7 +19,11 @@ const OPTIONS: &[(&str, &str)] = &[
     ("gen_ai.request.frequency_penalty", "frequency_penalty"),
     ("gen_ai.request.presence_penalty", "presence_penalty"),
     ("gen_ai.request.choice.count", "n"),
+    ("gen_ai.request.reasoning.level", "reasoning_effort"),
+    ("openai.request.service_tier", "service_tier"),
     // Older names.
+    ("gen_ai.openai.request.seed", "seed"),
+    ("gen_ai.openai.request.service_tier", "service_tier"),
     ("llm.temperature", "temperature"),
     ("llm.top_p", "top_p"),
     ("llm.top_k", "top_k"),
@@ -46,6 +50,9 @@ const OUTPUT_TOKENS: &[&str] = &[
     "ai.usage.outputTokens",
     "ai.usage.completionTokens",
 ];
+
+/// The attribute with the response that a request continues.
+const PREVIOUS: &str = "gen_ai.request.previous_response.id";
 
 /// The attribute with the operation of the AI SDK of Vercel, and the end of that of a stream.
 const AI_SDK: &str = "ai.operationId";
@@ -80,8 +87,10 @@ const OPENINFERENCE_PROVIDER: &[&str] = &["llm.system", "llm.provider"];
 impl OtelSpan {
     /// Returns whether it has the attributes of a call of a model.
     pub(super) fn is_call(&self) -> bool {
-        let has = |name: &str| self.attributes.contains_key(name);
-        has("gen_ai.request.model") || has("gen_ai.operation.name") && has("gen_ai.response.model")
+        match self.text("gen_ai.operation.name") {
+            Some(operation) => OPERATIONS.iter().chain(EMBEDDINGS).any(|known| *known == operation),
+            None => self.attributes.contains_key("gen_ai.request.model") && self.why_other().is_none(),
+        }
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&str> {
@@ -103,26 +112,28 @@ impl OtelSpan {
         if self.text("logfire.span_type") == Some("pending_span") {
             return Err("the span had not ended; Logfire writes it again when it has".to_owned());
         }
+        if let Some(reason) = self.why_other() {
+            return Err(reason);
+        }
         let has_bodies = !self.is_call() && self.has_bodies();
         if has_bodies && (self.body_of_request().is_some() || !self.has_numbered_messages()) {
             return self.into_exchange_of_bodies().map(|exchange| (exchange, Vec::new()));
         }
+        let operation = self.text("gen_ai.operation.name");
         if !self.is_call() && !has_bodies {
-            return Err("the span is not a call of a model".to_owned());
+            let which = operation.map(|operation| format!(": its operation is {operation}"));
+            return Err(format!("the span is not a call of a model{}", which.unwrap_or_default()));
         }
-        let operation = self.text("gen_ai.operation.name").unwrap_or("chat");
-        let is_embedding = EMBEDDINGS.contains(&operation);
-        if !is_embedding && !OPERATIONS.contains(&operation) {
-            return Err(format!(
-                "the span has no complete request and response: its operation is {operation}"
-            ));
-        }
+        let is_embedding = operation.is_some_and(|operation| EMBEDDINGS.contains(&operation));
         let chat = self.chat(if is_embedding { EMBEDDING_OPTIONS } else { OPTIONS })?;
         if chat.messages.is_empty() {
             let reason = "the messages are not in the span: its content was not recorded";
             return Err(self.why_none(REQUEST_WORDS, "the messages", reason));
         }
         let no_answer = self.why_none(RESPONSE_WORDS, "the answer", "the span has no answer of the model");
+        let previous = self.text(PREVIOUS).map(|id| {
+            format!("the request continues the response {id}: what was said before is not in the span")
+        });
         let latency_ms = self.latency_ms();
         let Self { location, started, failure, .. } = self;
         let ApiExchange { request, reply, mut unmapped } =
@@ -133,6 +144,7 @@ impl OtelSpan {
             None => reply,
         };
         unmapped.retain(|_| !matches!(&reply, ImportedResponse::Failed(_)) || is_embedding);
+        unmapped.extend(previous);
         Ok((ImportedExchange { location, request, reply, at: started, latency_ms }, unmapped))
     }
 

@@ -51,8 +51,10 @@ pub(super) fn in_parts(attributes: &OtelAttributes, chat: &mut Chat) -> Result<(
     for one in &input {
         of_parts(one, &mut chat.messages);
     }
-    for one in parsed(attributes, "gen_ai.output.messages")? {
-        let reason = word(&one, "finish_reason").unwrap_or("stop");
+    let reasons = parsed(attributes, "gen_ai.response.finish_reasons")?;
+    for (number, one) in parsed(attributes, "gen_ai.output.messages")?.into_iter().enumerate() {
+        // Messages state their reasons in older versions of the conventions.
+        let reason = word(&one, "finish_reason").or_else(|| reasons.get(number)?.as_str()).unwrap_or("stop");
         let reason = if reason == "tool_call" { "tool_calls" } else { reason };
         let mut messages = Vec::new();
         of_parts(&one, &mut messages);
@@ -316,7 +318,10 @@ pub(super) fn ai_sdk(attributes: &OtelAttributes, chat: &mut Chat) -> Result<(),
     }
     let tools = parsed(attributes, "ai.prompt.tools")?.into_iter();
     let read = |one: Value<'static>| one.as_str().and_then(parsed_value).unwrap_or(one);
-    chat.add_tools(tools.filter_map(|one| tool_of(&read(one))));
+    chat.add_tools(tools.map(|one| {
+        let one = read(one);
+        tool_of(&one).unwrap_or(one)
+    }));
     let said = ["ai.response.text", "ai.response.object"].into_iter().find_map(|name| attributes.get(name));
     let calls = parsed(attributes, "ai.response.toolCalls")?;
     let calls: Vec<_> = calls.iter().filter_map(ai_sdk_call).collect();
