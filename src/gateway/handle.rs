@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, Response};
@@ -22,12 +21,14 @@ use super::connection::UpstreamClient;
 use super::finish::{FinishError, FinishedRun, RunDestination};
 use super::http;
 use super::open_calls::{self, OpenCallJournal, OpenCallRecord};
+use super::otlp;
 use super::recordings::RunPackCache;
-use super::recovery::Recoverer;
+use super::recovery::{Recoverer, RecoveryOptions};
 use super::route::Upstreams;
 use super::run::ReplayedCalls;
 use super::shared::{GatewayEvent, GatewayMode, GatewayOptions, GatewayState, ReplaySource};
 use super::spool::SpoolDirectory;
+use super::traces::{self, TraceReceiver};
 use crate::digest::CoreHash;
 use crate::server::{self, ConnectionLimits};
 use crate::vault::{LookupError, Vault};
@@ -88,8 +89,12 @@ impl Gateway {
         let address = listener.local_addr().map_err(failed)?;
         let destination = RunDestination::new(Arc::clone(&vault));
         let spool = SpoolDirectory::new(options.spool.clone());
-        let recoverer =
-            Recoverer { destination, directory: spool, secrets: options.secrets, report: &*options.report };
+        let recoverer = Recoverer {
+            destination,
+            directory: spool,
+            options: RecoveryOptions { secrets: options.secrets, rules: &options.rules },
+            report: &*options.report,
+        };
         recoverer.recover_at_start();
         let Recoverer { destination, directory: spool, .. } = recoverer;
         report_lost(&options);
@@ -114,6 +119,7 @@ impl Gateway {
             runs: Mutex::new(HashMap::new()),
             usage: Mutex::default(),
             numbers: AtomicU64::new(0),
+            traces: TraceReceiver::default(),
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let (handle, stop) = (runtime.handle().clone(), Arc::new(Notify::new()));
@@ -174,6 +180,12 @@ impl Gateway {
         let mut failure = None;
         for name in names {
             match self.finish(name.as_deref()) {
+                Ok(run) => finished.extend(run),
+                Err(error) => failure = Some(error),
+            }
+        }
+        for stored in self.shared.traces.finish_all(&self.shared) {
+            match stored {
                 Ok(run) => finished.extend(run),
                 Err(error) => failure = Some(error),
             }
@@ -242,7 +254,7 @@ fn serve(
 ) {
     runtime.block_on(async {
         let Ok(listener) = TcpListener::from_std(listener) else { return };
-        let app = Router::new().fallback(handle).with_state(Arc::clone(shared));
+        let app = otlp::routes(shared.options.otlp).fallback(handle).with_state(Arc::clone(shared));
         let idle = task::spawn(finish_idle(Arc::clone(shared)));
         let server = task::spawn(async move { server::serve(&listener, &app, limits, || false).await });
         stop.notified().await;
@@ -264,6 +276,7 @@ async fn finish_idle(shared: Arc<GatewayState>) {
             let idle = runs.iter().filter(|(_, run)| run.is_idle(shared.options.idle));
             idle.map(|(name, _)| name.clone()).collect()
         };
+        traces::finish_complete(&shared).await;
         for name in idle {
             if let Err(error) = shared.finish(name.as_deref(), &BTreeMap::new()).await {
                 shared.report(&GatewayEvent::Failed { reason: &error.to_string() });

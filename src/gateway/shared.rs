@@ -20,6 +20,7 @@ use super::recordings::{ReplayScope, ReplayedFailures, RunPackCache};
 use super::route::{Upstream, Upstreams};
 use super::run::{GatewayRun, RecordingUsage, ReplayedCalls, replayed_calls};
 use super::spool::SpoolDirectory;
+use super::traces::TraceReceiver;
 use crate::calls::matching::MatchingRules;
 use crate::calls::run::{RunHead, TooManyLabels};
 use crate::clock;
@@ -146,6 +147,15 @@ pub enum GatewayEvent<'e> {
         /// When the request arrived.
         requested_at: DateTime<Utc>,
     },
+    /// Spans or events of a trace that was received have no place in its run.
+    Skipped {
+        /// The trace.
+        trace: &'e str,
+        /// Why not.
+        reason: &'e str,
+        /// How many.
+        count: usize,
+    },
     /// A run was stored in the vault.
     Finished(&'e FinishedRun),
     /// A file with the calls of a run was set aside, because they could not be stored or the file is damaged. It is
@@ -199,6 +209,8 @@ pub struct GatewayOptions {
     /// The policy for text in calls that looks like a key or a card number. A call that is refused is answered, and not
     /// recorded.
     pub secrets: SecretPolicy,
+    /// Whether spans of OpenTelemetry are received and stored.
+    pub otlp: bool,
     /// Labels of all recorded runs.
     pub labels: BTreeMap<String, String>,
     /// A run is finished when it had no call for so long.
@@ -223,6 +235,7 @@ impl GatewayOptions {
             upstreams: Vec::new(),
             spool: spool.to_owned(),
             secrets: SecretPolicy::Report,
+            otlp: false,
             labels: BTreeMap::new(),
             idle: IDLE,
             head_timeout: HEAD_TIMEOUT,
@@ -251,6 +264,7 @@ pub(super) struct GatewayState {
     pub(super) usage: Mutex<RecordingUsage>,
     pub(super) numbers: AtomicU64,
     pub(super) open_calls: Arc<OpenCallJournal>,
+    pub(super) traces: TraceReceiver,
 }
 
 impl GatewayState {

@@ -9,6 +9,7 @@ mod conversations;
 mod environment;
 mod interruptions;
 mod limits;
+mod otlp;
 mod problems;
 mod proxy;
 mod recordings;
