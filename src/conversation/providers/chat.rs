@@ -23,6 +23,17 @@ pub(crate) struct Chat {
     pub(crate) ended_at: Option<DateTime<Utc>>,
     pub(crate) usage: TokenCounts,
     pub(crate) is_stream: bool,
+    /// What the texts of the messages were embedded as, if that is stated.
+    pub(crate) embedded: EmbeddedTexts,
+}
+
+/// The vectors of texts.
+#[derive(Debug, Default)]
+pub(crate) struct EmbeddedTexts {
+    /// Whether a request has its only text in a list.
+    pub(crate) are_list: bool,
+    /// Each is a list of numbers.
+    pub(crate) vectors: Vec<Value<'static>>,
 }
 
 impl Chat {

@@ -24,6 +24,7 @@ use crate::digest::Digest;
 use crate::json::members::text;
 use crate::json::reader::Limits;
 use crate::json::{Number, Object, Value};
+use other::RAW_REQUEST;
 use schema::hexadecimal;
 use trace::{ExportedRecord, LOG_RECORDS, SPANS, TraceTexts};
 
@@ -132,7 +133,7 @@ impl OtelExport {
         texts
     }
 
-    /// Marks the spans that have calls of models inside them.
+    /// Marks the spans that have calls of models or repeated requests inside them.
     fn mark_ancestors(&mut self) {
         let parent_of = |span: &OtelSpan| Some((span.trace.clone(), span.parent.clone()?));
         let parents: HashMap<_, _> = self
@@ -141,6 +142,11 @@ impl OtelExport {
             .map(|ExportedSpan { span, .. }| ((span.trace.clone(), span.id.clone()), parent_of(span)))
             .collect();
         let mut ancestors = HashSet::new();
+        let mut repeated: HashMap<_, usize> = HashMap::new();
+        let repeats = self.spans.iter().filter(|one| one.span.name == RAW_REQUEST);
+        for parent in repeats.filter_map(|one| parent_of(&one.span)) {
+            *repeated.entry(parent).or_default() += 1;
+        }
         for ExportedSpan { span, .. } in self.spans.iter().filter(|one| one.span.is_call()) {
             let mut ancestor = parent_of(span);
             while let Some(id) = ancestor.filter(|id| !ancestors.contains(id)) {
@@ -149,7 +155,9 @@ impl OtelExport {
             }
         }
         for ExportedSpan { span, .. } in &mut self.spans {
-            span.contains_calls = ancestors.contains(&(span.trace.clone(), span.id.clone()));
+            let id = (span.trace.clone(), span.id.clone());
+            span.contains_calls = ancestors.contains(&id);
+            span.raw_requests = repeated.get(&id).copied().unwrap_or_default();
         }
     }
 
@@ -195,6 +203,9 @@ pub(super) struct OtelSpan {
     parent: Option<String>,
     /// Whether calls of models are inside it.
     contains_calls: bool,
+    /// How many spans directly inside it repeat a request.
+    raw_requests: usize,
+    name: String,
     pub(super) started: Option<DateTime<Utc>>,
     pub(super) ended: Option<DateTime<Utc>>,
     pub(super) attributes: OtelAttributes,
@@ -223,6 +234,8 @@ impl OtelSpan {
             trace: identifier(&node.required("traceId")?)?,
             parent: node.member("parentSpanId").and_then(|id| hexadecimal(id.value.as_str()?)),
             contains_calls: false,
+            raw_requests: 0,
+            name: node.member("name").and_then(|name| name.value.as_str()).unwrap_or_default().to_owned(),
             started: nanoseconds(node, "startTimeUnixNano")?,
             ended: nanoseconds(node, "endTimeUnixNano")?,
             attributes: attributes(node)?,

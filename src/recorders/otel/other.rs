@@ -22,8 +22,14 @@ const MEMORY: &str = "it reads or changes a memory";
 
 const OPERATION: &str = "gen_ai.operation.name";
 
+/// The name of the spans in which `LiteLLM` repeats the request of the span around them.
+pub(super) const RAW_REQUEST: &str = "raw_gen_ai_request";
+
+/// Stands for the name of a span in the place of an attribute.
+const NAME: &str = "the name";
+
 /// Their sorts, the first of which counts: those of the conventions for generative AI and MCP of OpenTelemetry, of
-/// `OpenInference`, of `OpenLLMetry`, and of the AI SDK of Vercel.
+/// `OpenInference`, of `OpenLLMetry`, of `LiteLLM`, and of the AI SDK of Vercel.
 const OTHERS: &[OtherSpan] = &[
     leaf(OPERATION, &["execute_tool"], TOOL, &["gen_ai.tool.name"]),
     around(OPERATION, &["invoke_agent"], AGENT, &["gen_ai.agent.name"]),
@@ -61,6 +67,8 @@ const OTHERS: &[OtherSpan] = &[
     leaf("traceloop.span.kind", &["tool"], TOOL, &["traceloop.entity.name"]),
     around("traceloop.span.kind", &["agent"], AGENT, &["traceloop.entity.name"]),
     around("traceloop.span.kind", &["workflow", "task"], WORKFLOW, &["traceloop.entity.name"]),
+    leaf(NAME, &[RAW_REQUEST], "it repeats the request of the span that it is inside of", &[]),
+    leaf("ai.operationId", &["ai.rerank.doRerank"], RETRIEVAL, &[]),
     leaf("ai.operationId", &["ai.toolCall"], TOOL, &["ai.toolCall.name"]),
     around(
         "ai.operationId",
@@ -100,7 +108,7 @@ impl OtelSpan {
     /// Returns why it is not a call of a model, if it says that it is something else.
     pub(super) fn why_other(&self) -> Option<String> {
         let is = |other: &&OtherSpan| {
-            let stated = self.text(other.attribute);
+            let stated = if other.attribute == NAME { Some(&*self.name) } else { self.text(other.attribute) };
             stated.is_some_and(|stated| other.values.is_empty() || other.values.contains(&stated))
         };
         let OtherSpan { what, names, has_calls, .. } = OTHERS.iter().find(is)?;
