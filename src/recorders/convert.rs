@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::exchange::{ConvertInput, ImportedExchange, ImportedRun, ImportedRuns};
 use super::format::RecorderFormat;
 use super::reading::{ConvertError, Fault, SHAPE};
-use super::{binary, inspect, jsonl, otel, vcr};
+use super::{binary, datadog, go_vcr, har, inspect, jsonl, otel, vcr};
 use crate::artifact::AdmitOptions;
 use crate::calls::call::{CallOutcome, StoredCall};
 use crate::calls::matching::MatchingRules;
@@ -153,6 +153,9 @@ fn read(
         RecorderFormat::Otel => return otel::read(inputs, limits),
         RecorderFormat::Vcr => vcr::read,
         RecorderFormat::Inspect => inspect::read,
+        RecorderFormat::GoVcr => go_vcr::read,
+        RecorderFormat::Har => har::read,
+        RecorderFormat::Datadog => datadog::read,
     };
     let [input] = inputs else { return Ok(ImportedRuns::default()) };
     read_one(&input.bytes, limits).map_err(|fault| fault.in_file(&input.name))
@@ -378,8 +381,8 @@ impl Conversion {
 /// Returns the error for a file that is not of a known format.
 fn unknown(file: &str, bytes: &[u8]) -> ConvertError {
     let message = RecorderFormat::unsupported(bytes).unwrap_or_else(|| {
-        "neither a cassette of VCR.py, nor spans of OpenTelemetry, a log of Inspect, or requests and responses as JSON \
-         Lines"
+        "neither a cassette of VCR.py, go-vcr or Datadog, nor spans of OpenTelemetry, a log of Inspect, an HTTP archive, or \
+         requests and responses as JSON Lines"
             .to_owned()
     });
     Fault::new(SHAPE, "the document", message).in_file(file)

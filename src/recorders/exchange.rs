@@ -124,12 +124,16 @@ impl ApiExchange {
         Self::from_formed(chat, FormedChat::new(chat))
     }
 
-    /// Returns the request for the embeddings of the texts in the messages of a conversation, whose response is not known.
+    /// Returns the request for the embeddings of the texts in the messages of a conversation. Most files do not state the
+    /// vectors.
     ///
     /// # Errors
     /// Returns why there is none.
     pub(super) fn embedding(chat: &Chat) -> Result<Self, String> {
-        let Self { request, .. } = Self::from_formed(chat, FormedChat::embedding(chat)?);
+        let exchange = Self::from_formed(chat, FormedChat::embedding(chat)?);
+        let Self { request, reply: ImportedResponse::Unmapped(_), .. } = exchange else {
+            return Ok(exchange);
+        };
         let reason = "the span does not contain the vectors".to_owned();
         Ok(Self { request, reply: ImportedResponse::Failed(reason.clone()), unmapped: vec![reason] })
     }

@@ -1,5 +1,5 @@
-//! The files of other programs that record calls of models: cassettes of VCR.py, logs of Inspect, spans of
-//! OpenTelemetry, and requests and responses as JSON Lines.
+//! The files of other programs that record calls of models: cassettes of VCR.py, go-vcr and Datadog, HTTP archives of
+//! browsers, proxies and Polly.JS, logs of Inspect, spans of OpenTelemetry, and requests and responses as JSON Lines.
 //!
 //! [`fn@convert`] makes sessions and run packs of them, as a gateway does of the calls that it forwards, and lists what
 //! it cannot map. [`fn@write`] writes the calls of a run pack as a cassette or as JSON Lines. The same file always
@@ -18,10 +18,14 @@
 //! ```
 
 mod binary;
+mod cassette;
 mod convert;
+mod datadog;
 mod exchange;
 mod export;
 mod format;
+mod go_vcr;
+mod har;
 mod inspect;
 mod jsonl;
 mod otel;

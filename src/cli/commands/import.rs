@@ -39,10 +39,10 @@ use crate::cli::output::{disk, json, time};
 /// imported unless they already name other artifacts here, and notes and labels unless the artifacts already have
 /// others.
 ///
-/// VCR.py cassettes, OpenTelemetry spans, Inspect logs, and requests and responses as JSON Lines are recognized by
-/// content. They become sessions and run packs, which "gateway --mode replay" replays, with the original as an
-/// attachment. What cannot be mapped is listed. The original contains what the file contains, such as keys: use
-/// --no-original to leave it out.
+/// Cassettes of VCR.py, go-vcr and Datadog, HTTP archives (HAR) also of Polly.JS, OpenTelemetry spans, Inspect logs, and
+/// requests and responses as JSON Lines are recognized by content, also compressed with gzip. They become sessions and
+/// run packs, which "gateway --mode replay" replays, with the original as an attachment. What cannot be mapped is
+/// listed. The original contains what the file contains, such as keys: use --no-original to leave it out.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
@@ -327,8 +327,8 @@ fn recording(input: ConvertInput) -> Result<ConvertInput, CommandError> {
         format!("{name} is a {}, not a bundle; {add}", kind.noun())
     } else {
         format!(
-            "{name} is neither a bundle nor a recording of VCR.py, Inspect or OpenTelemetry, nor requests and responses as \
-             JSON Lines; {add}"
+            "{name} is neither a bundle nor a recording of VCR.py, go-vcr, Datadog, Inspect or OpenTelemetry, nor an HTTP \
+             archive, nor requests and responses as JSON Lines; {add}"
         )
     }))
 }
