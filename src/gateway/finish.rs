@@ -7,7 +7,6 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::shared::GatewayEvent;
 use super::spool::Spool;
 use crate::calls::call::{CallOutcome, StoredCall};
 use crate::calls::matching::MatchingRules;
@@ -173,24 +172,23 @@ impl RunDestination {
         Ok(Some(finished))
     }
 
-    /// Stores the run that a trace in `spool` is, if the vault is still at its path. Returns `None` if it has no call of a
-    /// model.
+    /// Stores the run that a trace in `spool` is, if the vault is still at its path.
     pub(super) fn store_trace(
         &self,
         spool: &Spool,
         rules: &MatchingRules,
-        report: &dyn Fn(&GatewayEvent<'_>),
-    ) -> Result<Option<FinishedRun>, FinishError> {
+        warn: &dyn Fn(&str),
+    ) -> Result<StoredTrace, FinishError> {
         self.check(spool)?;
-        let (Some(head), lines) = spool.read_spans()? else { return Ok(None) };
+        let mut stored = StoredTrace::default();
+        let (Some(head), lines) = spool.read_spans()? else { return Ok(stored) };
         let input = ConvertInput { name: head.id.clone(), bytes: lines };
         let options = ConvertOptions { rules: rules.clone(), ..ConvertOptions::default() };
         let converted = recorders::convert(vec![input], &options).pop().transpose()?;
-        let Some(converted) = converted else { return Ok(None) };
-        let mut skipped: BTreeMap<&str, usize> = BTreeMap::new();
-        converted.unmapped.iter().for_each(|value| *skipped.entry(&value.reason).or_default() += 1);
-        for (reason, count) in skipped {
-            report(&GatewayEvent::Skipped { trace: &head.id, reason, count });
+        let Some(converted) = converted else { return Ok(stored) };
+        stored.trace.clone_from(&head.id);
+        for value in &converted.unmapped {
+            *stored.skipped.entry(value.reason.clone()).or_default() += 1;
         }
         let (run_id, calls, failed) = (converted.run_ids.first().cloned(), converted.calls, converted.failed);
         let options = ExamineOptions { allow_removed: true, ..ExamineOptions::default() };
@@ -202,11 +200,12 @@ impl RunDestination {
                 DocumentSort::RunPack => run_packs.push(self.vault.add_document(bytes, &options)?.core),
             }
         }
-        let (Some(run_id), Some(run_pack)) = (run_id, run_packs.first().copied()) else { return Ok(None) };
+        let (Some(run_id), Some(run_pack)) = (run_id, run_packs.first().copied()) else { return Ok(stored) };
         let finished = FinishedRun { run_id, name: None, run_pack, run_packs, sessions, calls, failed };
-        self.label(&head, &finished, &|reason| report(&GatewayEvent::Failed { reason }))?;
+        self.label(&head, &finished, warn)?;
         self.check(spool)?;
-        Ok(Some(finished))
+        stored.run = Some(finished);
+        Ok(stored)
     }
 
     /// Sets the labels of a run. A session with the same answers can have other labels already, and too many together.
@@ -227,6 +226,17 @@ impl RunDestination {
         }
         Ok(())
     }
+}
+
+/// What became of a trace.
+#[derive(Default)]
+pub(super) struct StoredTrace {
+    /// Its id.
+    pub(super) trace: String,
+    /// The run, if it has a call of a model.
+    pub(super) run: Option<FinishedRun>,
+    /// How many spans and events have no place in the run, by the reason for that.
+    pub(super) skipped: BTreeMap<String, usize>,
 }
 
 /// Stores what a run becomes.

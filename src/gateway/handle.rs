@@ -58,6 +58,8 @@ pub enum StartError {
 /// A gateway that runs on a thread of its own.
 pub struct Gateway {
     shared: Arc<GatewayState>,
+    /// There if spans are received.
+    traces: Option<Arc<TraceReceiver>>,
     handle: Handle,
     stop: Arc<Notify>,
     thread: Option<JoinHandle<()>>,
@@ -119,16 +121,17 @@ impl Gateway {
             runs: Mutex::new(HashMap::new()),
             usage: Mutex::default(),
             numbers: AtomicU64::new(0),
-            traces: TraceReceiver::default(),
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let (handle, stop) = (runtime.handle().clone(), Arc::new(Notify::new()));
-        let (for_thread, stopped) = (Arc::clone(&shared), Arc::clone(&stop));
+        let traces = shared.options.otlp.then(|| Arc::new(TraceReceiver::new(Arc::clone(&shared))));
+        let (for_thread, stopped) =
+            (Served { shared: Arc::clone(&shared), traces: traces.clone() }, Arc::clone(&stop));
         let thread = thread::Builder::new().name("gateway".to_owned());
         let limits = ConnectionLimits::new(shared.options.head_timeout);
         let thread =
-            thread.spawn(move || serve(&runtime, listener, &for_thread, limits, &stopped)).map_err(failed)?;
-        Ok(Self { shared, handle, stop, thread: Some(thread) })
+            thread.spawn(move || serve(&runtime, listener, for_thread, limits, &stopped)).map_err(failed)?;
+        Ok(Self { shared, traces, handle, stop, thread: Some(thread) })
     }
 
     /// Returns the address at which the gateway listens.
@@ -184,7 +187,7 @@ impl Gateway {
                 Err(error) => failure = Some(error),
             }
         }
-        for stored in self.shared.traces.finish_all(&self.shared) {
+        for stored in self.traces.iter().flat_map(|traces| traces.finish_all()) {
             match stored {
                 Ok(run) => finished.extend(run),
                 Err(error) => failure = Some(error),
@@ -245,17 +248,25 @@ fn only(recordings: &RunPackCache, source: ReplaySource) -> Result<Option<CoreHa
     Ok(found)
 }
 
+/// What a gateway serves.
+#[derive(Clone)]
+struct Served {
+    shared: Arc<GatewayState>,
+    traces: Option<Arc<TraceReceiver>>,
+}
+
 fn serve(
     runtime: &Runtime,
     listener: std::net::TcpListener,
-    shared: &Arc<GatewayState>,
+    served: Served,
     limits: ConnectionLimits,
     stop: &Notify,
 ) {
     runtime.block_on(async {
         let Ok(listener) = TcpListener::from_std(listener) else { return };
-        let app = otlp::routes(shared.options.otlp).fallback(handle).with_state(Arc::clone(shared));
-        let idle = task::spawn(finish_idle(Arc::clone(shared)));
+        let routes = otlp::routes(served.traces.as_ref());
+        let app = routes.fallback(handle).with_state(Arc::clone(&served.shared));
+        let idle = task::spawn(finish_idle(served));
         let server = task::spawn(async move { server::serve(&listener, &app, limits, || false).await });
         stop.notified().await;
         server.abort();
@@ -268,7 +279,7 @@ async fn handle(State(shared): State<Arc<GatewayState>>, request: Request<Body>)
 }
 
 /// Finishes runs that had no call for a while.
-async fn finish_idle(shared: Arc<GatewayState>) {
+async fn finish_idle(Served { shared, traces }: Served) {
     loop {
         sleep(IDLE_CHECK.min(shared.options.idle)).await;
         let idle: Vec<Option<String>> = {
@@ -276,7 +287,9 @@ async fn finish_idle(shared: Arc<GatewayState>) {
             let idle = runs.iter().filter(|(_, run)| run.is_idle(shared.options.idle));
             idle.map(|(name, _)| name.clone()).collect()
         };
-        traces::finish_complete(&shared).await;
+        if let Some(traces) = &traces {
+            traces::finish_complete(traces).await;
+        }
         for name in idle {
             if let Err(error) = shared.finish(name.as_deref(), &BTreeMap::new()).await {
                 shared.report(&GatewayEvent::Failed { reason: &error.to_string() });

@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use axum::http::{Request, Response, StatusCode};
 use axum::routing::post;
@@ -18,6 +17,7 @@ use super::decoding::decoded;
 use super::http::MAX_REQUEST;
 use super::responses::refusal;
 use super::shared::{GatewayEvent, GatewayState};
+use super::traces::TraceReceiver;
 use crate::recorders::{OtlpEncoding, OtlpSignal, ReceivedRecord, ReceivedRecords, received};
 use crate::secrets::{self, SecretPolicy};
 
@@ -32,34 +32,36 @@ pub fn otlp_variables(address: SocketAddr) -> impl Iterator<Item = (String, Stri
     })
 }
 
-/// Returns the routes of the receiver, or none.
-pub(super) fn routes(are_received: bool) -> Router<Arc<GatewayState>> {
-    SIGNALS.into_iter().filter(|_| are_received).fold(Router::new(), |routes, (path, signal, _)| {
-        let receive = move |State(shared): State<Arc<GatewayState>>, request: Request<Body>| async move {
-            receive(shared, signal, request).await
-        };
-        routes.route(path, post(receive))
+/// Returns the routes of a receiver; none without one.
+pub(super) fn routes(traces: Option<&Arc<TraceReceiver>>) -> Router<Arc<GatewayState>> {
+    let Some(traces) = traces else { return Router::new() };
+    SIGNALS.into_iter().fold(Router::new(), |routes, (path, signal, _)| {
+        let traces = Arc::clone(traces);
+        routes.route(path, post(move |request: Request<Body>| receive(Arc::clone(&traces), signal, request)))
     })
 }
 
-async fn receive(shared: Arc<GatewayState>, signal: OtlpSignal, request: Request<Body>) -> Response<Body> {
+async fn receive(traces: Arc<TraceReceiver>, signal: OtlpSignal, request: Request<Body>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let encoding = encoding_of(&parts.headers);
     let answer = OtlpAnswer { encoding: encoding.unwrap_or(OtlpEncoding::Json), signal };
-    if let Some((status, why)) = refusal(shared.address, &parts.headers) {
+    if let Some((status, why)) = refusal(traces.shared.address, &parts.headers) {
         return answer.failure(status, why);
     }
-    let Some(encoding) = encoding else {
+    if encoding.is_none() {
         let why = "the body must be application/x-protobuf or application/json";
         return answer.failure(StatusCode::UNSUPPORTED_MEDIA_TYPE, why);
-    };
+    }
     let Ok(body) = Limited::new(body, MAX_REQUEST).collect().await else {
         let why = format!("the request is longer than {MAX_REQUEST} bytes, or was broken off");
         return answer.failure(StatusCode::PAYLOAD_TOO_LARGE, &why);
     };
     let body = body.to_bytes();
-    let kept = task::spawn_blocking(move || keep(&shared, &parts.headers, &body, encoding, signal)).await;
-    match kept.unwrap_or_else(|error| Err(NotKept::Later(io::Error::other(error)))) {
+    let kept = task::spawn_blocking(move || {
+        let body = decoded(&parts.headers, &body, MAX_REQUEST);
+        keep(&traces, &body.map_err(|failure| NotKept::Never(failure.to_string()))?, answer)
+    });
+    match kept.await.unwrap_or_else(|error| Err(NotKept::Later(io::Error::other(error)))) {
         Ok(rejected) => answer.success(&rejected),
         Err(NotKept::Never(reason)) => answer.failure(StatusCode::BAD_REQUEST, &reason),
         Err(NotKept::Later(error)) => {
@@ -88,15 +90,10 @@ enum NotKept {
 }
 
 /// Writes what a request contains to disk. Returns why parts of it are not accepted.
-fn keep(
-    shared: &GatewayState,
-    headers: &HeaderMap,
-    body: &Bytes,
-    encoding: OtlpEncoding,
-    signal: OtlpSignal,
-) -> Result<Vec<String>, NotKept> {
-    let body = decoded(headers, body, MAX_REQUEST).map_err(|failure| NotKept::Never(failure.to_string()))?;
-    let read = received(&body, encoding, signal, &shared.options.rules).map_err(NotKept::Never)?;
+fn keep(traces: &TraceReceiver, body: &[u8], form: OtlpAnswer) -> Result<Vec<String>, NotKept> {
+    let shared = &traces.shared;
+    let OtlpAnswer { encoding, signal } = form;
+    let read = received(body, encoding, signal, &shared.options.rules).map_err(NotKept::Never)?;
     let ReceivedRecords { mut records, mut rejected } = read;
     records.retain(|record| {
         let is_refused = has_secrets(shared, record);
@@ -105,7 +102,7 @@ fn keep(
         }
         !is_refused
     });
-    shared.traces.receive(shared, records).map_err(NotKept::Later)?;
+    traces.receive(records).map_err(NotKept::Later)?;
     Ok(rejected)
 }
 

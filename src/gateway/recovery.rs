@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finish::{FinishError, FinishedRun, RunDestination};
 use super::recording::is_refused;
-use super::shared::GatewayEvent;
+use super::shared::{GatewayEvent, reported};
 use super::spool::{self, DAMAGED, LeftSpool, Spool, SpoolDirectory, UNSTORED};
 use crate::calls::call::{CallRecord, StoredCall};
 use crate::calls::matching::MatchingRules;
@@ -190,10 +190,11 @@ impl Recoverer<'_> {
 
     /// Stores the run that the spans in a file are.
     fn store_trace(&self, spool: &Spool, is_aside: bool) -> Result<Recovered, FinishError> {
-        match self.destination.store_trace(spool, self.options.rules, self.report) {
+        let warn = |reason: &str| (self.report)(&GatewayEvent::Failed { reason });
+        match self.destination.store_trace(spool, self.options.rules, &warn) {
             Ok(stored) => {
                 spool.remove()?;
-                Ok(Recovered { stored, kept: None })
+                Ok(Recovered { stored: reported(stored, self.report), kept: None })
             }
             Err(error) if error.is_permanent() && !is_aside => Err(set_trace_aside(spool, error)),
             Err(error) => Err(error),

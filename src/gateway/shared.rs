@@ -14,13 +14,12 @@ use tokio::time::timeout;
 
 use super::connection::UpstreamClient;
 use super::difference::RuleSuggestion;
-use super::finish::{FinishError, FinishedRun, RunDestination};
+use super::finish::{FinishError, FinishedRun, RunDestination, StoredTrace};
 use super::open_calls::OpenCallJournal;
 use super::recordings::{ReplayScope, ReplayedFailures, RunPackCache};
 use super::route::{Upstream, Upstreams};
 use super::run::{GatewayRun, RecordingUsage, ReplayedCalls, replayed_calls};
 use super::spool::SpoolDirectory;
-use super::traces::TraceReceiver;
 use crate::calls::matching::MatchingRules;
 use crate::calls::run::{RunHead, TooManyLabels};
 use crate::clock;
@@ -173,6 +172,15 @@ pub enum GatewayEvent<'e> {
     },
 }
 
+/// Reports what became of a trace, and returns its run.
+pub(super) fn reported(stored: StoredTrace, report: &dyn Fn(&GatewayEvent<'_>)) -> Option<FinishedRun> {
+    let StoredTrace { trace, run, skipped } = stored;
+    for (reason, count) in &skipped {
+        report(&GatewayEvent::Skipped { trace: &trace, reason, count: *count });
+    }
+    run
+}
+
 /// A receiver of what a gateway reports. It is called on the threads of the gateway.
 type GatewayEventHandler = Arc<dyn Fn(&GatewayEvent<'_>) + Send + Sync>;
 
@@ -264,7 +272,6 @@ pub(super) struct GatewayState {
     pub(super) usage: Mutex<RecordingUsage>,
     pub(super) numbers: AtomicU64,
     pub(super) open_calls: Arc<OpenCallJournal>,
-    pub(super) traces: TraceReceiver,
 }
 
 impl GatewayState {

@@ -9,7 +9,7 @@ use tokio::task;
 
 use super::finish::{FinishError, FinishedRun};
 use super::recovery::set_trace_aside;
-use super::shared::{GatewayEvent, GatewayState};
+use super::shared::{GatewayEvent, GatewayState, reported};
 use super::spool::Spool;
 use crate::calls::run::RunHead;
 use crate::recorders::ReceivedRecord;
@@ -18,9 +18,11 @@ use crate::recorders::ReceivedRecord;
 /// every few seconds.
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// The traces that are not complete.
-#[derive(Debug, Default)]
-pub(super) struct TraceReceiver(Mutex<OpenTraces>);
+/// The traces that are not complete, and where they are stored.
+pub(super) struct TraceReceiver {
+    pub(super) shared: Arc<GatewayState>,
+    open: Mutex<OpenTraces>,
+}
 
 #[derive(Debug, Default)]
 struct OpenTraces {
@@ -42,13 +44,17 @@ impl OpenTrace {
 }
 
 impl TraceReceiver {
+    pub(super) fn new(shared: Arc<GatewayState>) -> Self {
+        Self { shared, open: Mutex::default() }
+    }
+
     /// A panic of another thread leaves nothing half changed.
     fn lock(&self) -> MutexGuard<'_, OpenTraces> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes records to the files of their traces. They survive a crash when this function returns.
-    pub(super) fn receive(&self, shared: &GatewayState, records: Vec<ReceivedRecord>) -> io::Result<()> {
+    pub(super) fn receive(&self, records: Vec<ReceivedRecord>) -> io::Result<()> {
         let mut by_trace: HashMap<String, (String, bool)> = HashMap::new();
         for ReceivedRecord { trace, line, is_root } in records {
             let (lines, has_root) = by_trace.entry(trace).or_default();
@@ -64,7 +70,7 @@ impl TraceReceiver {
             let trace = match open.traces.remove(&trace) {
                 Some(known) => open.traces.entry(trace).or_insert(known),
                 None => {
-                    let spool = Spool::create_for_spans(&shared.spool, &head(shared, &trace))?;
+                    let spool = Spool::create_for_spans(&self.shared.spool, &self.head(&trace))?;
                     let new = OpenTrace { spool, has_root: false, last_received: Instant::now() };
                     open.traces.entry(trace).or_insert(new)
                 }
@@ -76,38 +82,45 @@ impl TraceReceiver {
         Ok(())
     }
 
+    fn head(&self, trace: &str) -> RunHead {
+        RunHead {
+            id: trace.to_owned(),
+            name: None,
+            started_at: None,
+            labels: self.shared.options.labels.clone(),
+            rules: String::new(),
+        }
+    }
+
     /// Stores the traces that are complete.
-    fn finish_some(&self, shared: &GatewayState) -> Vec<Result<Option<FinishedRun>, FinishError>> {
-        let idle = shared.options.idle;
+    fn finish_some(&self) -> Vec<Result<Option<FinishedRun>, FinishError>> {
+        let idle = self.shared.options.idle;
         let complete: Vec<_> = self.lock().traces.extract_if(|_, trace| trace.is_complete(idle)).collect();
-        complete.into_iter().map(|(name, trace)| self.store(shared, name, trace)).collect()
+        complete.into_iter().map(|(name, trace)| self.store(name, trace)).collect()
     }
 
     /// Stores all traces, and accepts no more.
-    pub(super) fn finish_all(&self, shared: &GatewayState) -> Vec<Result<Option<FinishedRun>, FinishError>> {
+    pub(super) fn finish_all(&self) -> Vec<Result<Option<FinishedRun>, FinishError>> {
         let all = {
             let mut open = self.lock();
             open.is_stopped = true;
             std::mem::take(&mut open.traces)
         };
-        all.into_iter().map(|(name, trace)| self.store(shared, name, trace)).collect()
+        all.into_iter().map(|(name, trace)| self.store(name, trace)).collect()
     }
 
-    fn store(
-        &self,
-        shared: &GatewayState,
-        name: String,
-        trace: OpenTrace,
-    ) -> Result<Option<FinishedRun>, FinishError> {
-        let stored =
-            shared.destination.store_trace(&trace.spool, &shared.options.rules, &*shared.options.report);
+    fn store(&self, name: String, trace: OpenTrace) -> Result<Option<FinishedRun>, FinishError> {
+        let shared = &self.shared;
+        let warn = |reason: &str| shared.report(&GatewayEvent::Failed { reason });
+        let stored = shared.destination.store_trace(&trace.spool, &shared.options.rules, &warn);
         match stored {
             Ok(stored) => {
                 trace.spool.remove()?;
-                if let Some(run) = &stored {
+                let run = reported(stored, &*shared.options.report);
+                if let Some(run) = &run {
                     shared.report(&GatewayEvent::Finished(run));
                 }
-                Ok(stored)
+                Ok(run)
             }
             Err(error) if error.is_permanent() => Err(set_trace_aside(&trace.spool, error)),
             Err(error) => {
@@ -120,21 +133,11 @@ impl TraceReceiver {
     }
 }
 
-fn head(shared: &GatewayState, trace: &str) -> RunHead {
-    RunHead {
-        id: trace.to_owned(),
-        name: None,
-        started_at: None,
-        labels: shared.options.labels.clone(),
-        rules: String::new(),
-    }
-}
-
 /// Stores the traces that are complete, on a thread of its own.
-pub(super) async fn finish_complete(shared: &Arc<GatewayState>) {
-    let for_thread = Arc::clone(shared);
-    let stored = task::spawn_blocking(move || for_thread.traces.finish_some(&for_thread)).await;
+pub(super) async fn finish_complete(traces: &Arc<TraceReceiver>) {
+    let for_thread = Arc::clone(traces);
+    let stored = task::spawn_blocking(move || for_thread.finish_some()).await;
     for error in stored.unwrap_or_default().into_iter().filter_map(Result::err) {
-        shared.report(&GatewayEvent::Failed { reason: &error.to_string() });
+        traces.shared.report(&GatewayEvent::Failed { reason: &error.to_string() });
     }
 }
