@@ -258,15 +258,15 @@ struct Served {
 fn serve(
     runtime: &Runtime,
     listener: std::net::TcpListener,
-    served: Served,
+    gateway: Served,
     limits: ConnectionLimits,
     stop: &Notify,
 ) {
     runtime.block_on(async {
         let Ok(listener) = TcpListener::from_std(listener) else { return };
-        let routes = otlp::routes(served.traces.as_ref());
-        let app = routes.fallback(handle).with_state(Arc::clone(&served.shared));
-        let idle = task::spawn(finish_idle(served));
+        let routes = otlp::routes(gateway.traces.as_ref());
+        let app = routes.fallback(handle).with_state(Arc::clone(&gateway.shared));
+        let idle = task::spawn(finish_idle(gateway));
         let server = task::spawn(async move { server::serve(&listener, &app, limits, || false).await });
         stop.notified().await;
         server.abort();

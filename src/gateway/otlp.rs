@@ -27,9 +27,11 @@ const SIGNALS: [(&str, OtlpSignal, &str); 2] =
 
 /// Returns the environment variables that make programs with OpenTelemetry send their spans to a gateway, with their values.
 pub fn otlp_variables(address: SocketAddr) -> impl Iterator<Item = (String, String)> {
-    SIGNALS.into_iter().map(move |(path, _, name)| {
+    let endpoints = SIGNALS.into_iter().map(move |(path, _, name)| {
         (format!("OTEL_EXPORTER_OTLP_{name}_ENDPOINT"), format!("http://{address}{path}"))
-    })
+    });
+    // The default of some programs is gRPC.
+    endpoints.chain([("OTEL_EXPORTER_OTLP_PROTOCOL".to_owned(), "http/protobuf".to_owned())])
 }
 
 /// Returns the routes of a receiver; none without one.
@@ -172,10 +174,25 @@ fn bytes(number: u64, content: &[u8]) -> Vec<u8> {
 
 fn varint(mut number: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    while number >= 0x80 {
-        bytes.push((number & 0x7f) as u8 | 0x80);
+    loop {
+        let [low, ..] = number.to_le_bytes();
         number >>= 7;
+        if number == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
     }
-    bytes.push(number as u8);
-    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_messages_of_protocol_buffers() {
+        assert_eq!(varint(0), [0]);
+        assert_eq!(varint(300), [0xac, 0x02]);
+        assert_eq!(bytes(2, b"no"), b"\x12\x02no");
+    }
 }

@@ -25,7 +25,7 @@ pub struct UnstoredRun {
     pub path: PathBuf,
     /// The id of the run, if it can be read.
     pub run_id: Option<String>,
-    /// Number of calls.
+    /// Number of calls; of a trace, the number of spans and events.
     pub calls: u64,
     /// Number of bytes.
     pub bytes: u64,

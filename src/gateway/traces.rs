@@ -67,14 +67,12 @@ impl TraceReceiver {
             return Err(io::Error::other("the gateway is being stopped"));
         }
         for (trace, (lines, has_root)) in by_trace {
-            let trace = match open.traces.remove(&trace) {
-                Some(known) => open.traces.entry(trace).or_insert(known),
-                None => {
-                    let spool = Spool::create_for_spans(&self.shared.spool, &self.head(&trace))?;
-                    let new = OpenTrace { spool, has_root: false, last_received: Instant::now() };
-                    open.traces.entry(trace).or_insert(new)
-                }
-            };
+            if !open.traces.contains_key(&trace) {
+                let spool = Spool::create_for_spans(&self.shared.spool, &self.head(&trace))?;
+                let new = OpenTrace { spool, has_root: false, last_received: Instant::now() };
+                open.traces.insert(trace.clone(), new);
+            }
+            let Some(trace) = open.traces.get_mut(&trace) else { continue };
             trace.spool.append_lines(lines.as_bytes())?;
             trace.has_root |= has_root;
             trace.last_received = Instant::now();

@@ -82,12 +82,14 @@ impl CassetteReader {
     pub(super) fn exchange(&mut self, interaction: RecordedInteraction) -> RecorderResult<ImportedExchange> {
         let RecordedInteraction { location, method, url, request, status, response, at, latency_ms } =
             interaction;
-        let (body, request_error) = match self.plain(request, &location)?.1 {
+        let (headers, body) = request;
+        let (body, request_error) = match self.plain(&headers, body, &location)? {
             Ok(body) => (body.unwrap_or_default(), None),
             Err(reason) => (Vec::new(), Some(format!("the body of the request: {reason}"))),
         };
         let request = ImportedRequest::Http { method, url, body };
-        let (headers, body) = self.plain(response, &location)?;
+        let (headers, body) = response;
+        let body = self.plain(&headers, body, &location)?;
         let RecordedHeaders { content_type, retry, date, .. } = headers;
         let reply = match (request_error, body) {
             (Some(reason), _) => ImportedResponse::Unmapped(reason),
@@ -102,18 +104,17 @@ impl CassetteReader {
     /// decoded.
     fn plain(
         &mut self,
-        message: (RecordedHeaders, RecordedBody),
+        headers: &RecordedHeaders,
+        body: RecordedBody,
         location: &str,
-    ) -> RecorderResult<(RecordedHeaders, Result<Option<Vec<u8>>, String>)> {
-        let (headers, body) = message;
-        let plain = match body {
+    ) -> RecorderResult<Result<Option<Vec<u8>>, String>> {
+        Ok(match body {
             RecordedBody::Missing => Ok(None),
             RecordedBody::Bytes(body) => {
                 self.budget.decoded(body, &headers.content_encoding, location)?.map(Some)
             }
             RecordedBody::Structure => Err("it is a structure, not the text that was sent".to_owned()),
-        };
-        Ok((headers, plain))
+        })
     }
 
     /// Reads the headers of a message: an object, or a list of objects with `name` and `value`.

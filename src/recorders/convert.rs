@@ -138,7 +138,8 @@ impl ImportFile {
 
     /// Returns the digest of the file.
     fn digest(&self) -> Digest {
-        Digest::from_content(self.packed.as_ref().unwrap_or(&self.plain.bytes))
+        let bytes = self.packed.as_ref().unwrap_or(&self.plain.bytes);
+        Digest::from_content(bytes)
     }
 }
 

@@ -396,7 +396,7 @@ def otel_semconv(url):
         ask(url)
         with handler.tool("weather") as tool:
             tool.arguments, tool.tool_result = {"city": "Paris"}, "rain"
-    write_spans(exporter, "otel-semconv")
+    write_spans(without_paths(exporter.get_finished_spans()), "otel-semconv")
 
 
 def recorded_spans():
@@ -409,10 +409,10 @@ def recorded_spans():
     return provider, exporter
 
 
-def write_spans(exporter, name):
+def write_spans(spans, name):
     from opentelemetry.exporter.otlp.json.common.trace_encoder import encode_spans
 
-    spans = encode_spans(without_paths(exporter.get_finished_spans()))
+    spans = encode_spans(spans)
     (DIRECTORY / f"{name}.jsonl").write_text(json.dumps(spans.to_dict(), ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -442,14 +442,14 @@ def otel_litellm(url, name, is_own):
         called = litellm.completion(messages=[question], tools=tools, **asked).choices[0].message
         result = {"role": "tool", "tool_call_id": called.tool_calls[0].id, "content": "rain"}
         litellm.completion(messages=[question, called.model_dump(exclude_none=True), result], tools=tools, **asked)
-        litellm.embedding(model="openai/e-1", input=["hello", "you"], encoding_format="float", **common)
+        litellm.embedding(model="openai/e-1", input=["hello"], encoding_format="float", **common)
         try:
             litellm.completion(messages=[{"role": "user", "content": "fail"}], **asked)
         except litellm.RateLimitError:
             pass
     # It writes spans on threads of its own.
     executor.shutdown(wait=True)
-    write_spans(exporter, name)
+    write_spans(without_paths(exporter.get_finished_spans()), name)
 
 
 def otel_ai_sdk(url):
@@ -535,7 +535,7 @@ def otlp(url):
     with provider.get_tracer("asks").start_as_current_span("agent"):
         ask(url)
     provider.shutdown()
-    write_spans(exporter, "otlp")
+    write_spans(exporter.get_finished_spans(), "otlp")
 
 
 def answers(url):

@@ -104,14 +104,11 @@ const OPENINFERENCE_PROVIDER: &[&str] = &["llm.system", "llm.provider"];
 impl OtelSpan {
     /// Returns whether it has the attributes of a call of a model.
     pub(super) fn is_call(&self) -> bool {
-        match self.text("gen_ai.operation.name") {
-            Some(operation) => OPERATIONS.iter().chain(EMBEDDINGS).any(|known| *known == operation),
-            None => {
-                let of_ai_sdk = self.text(AI_SDK).is_some_and(|id| id.contains(AI_SDK_CALL));
-                (of_ai_sdk || self.attributes.contains_key("gen_ai.request.model"))
-                    && self.why_other().is_none()
-            }
+        if let Some(operation) = self.text("gen_ai.operation.name") {
+            return OPERATIONS.iter().chain(EMBEDDINGS).any(|known| *known == operation);
         }
+        let of_ai_sdk = self.text(AI_SDK).is_some_and(|id| id.contains(AI_SDK_CALL));
+        (of_ai_sdk || self.attributes.contains_key("gen_ai.request.model")) && self.why_other().is_none()
     }
 
     /// Returns whether it is a call for embeddings.

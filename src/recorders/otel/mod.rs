@@ -7,8 +7,8 @@ mod other;
 mod protobuf;
 #[cfg(feature = "gateway")]
 pub(crate) mod received;
+mod records;
 mod schema;
-mod trace;
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
@@ -24,9 +24,11 @@ use crate::digest::Digest;
 use crate::json::members::text;
 use crate::json::reader::Limits;
 use crate::json::{Number, Object, Value};
-use other::RAW_REQUEST;
+use records::{ExportedRecord, LOG_RECORDS, SPANS, TraceTexts};
 use schema::hexadecimal;
-use trace::{ExportedRecord, LOG_RECORDS, SPANS, TraceTexts};
+
+/// The name of the spans in which `LiteLLM` repeats the request of the span around them.
+const RAW_REQUEST: &str = "raw_gen_ai_request";
 
 /// A span of a file.
 struct ExportedSpan {

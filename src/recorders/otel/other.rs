@@ -1,6 +1,6 @@
-//! What spans are that are not calls of a model.
+//! The sorts of spans that are not calls of a model.
 
-use super::OtelSpan;
+use super::{OtelSpan, RAW_REQUEST};
 
 /// A sort of spans that are not calls of a model.
 struct OtherSpan {
@@ -21,9 +21,6 @@ const RETRIEVAL: &str = "it looks up documents";
 const MEMORY: &str = "it reads or changes a memory";
 
 const OPERATION: &str = "gen_ai.operation.name";
-
-/// The name of the spans in which `LiteLLM` repeats the request of the span around them.
-pub(super) const RAW_REQUEST: &str = "raw_gen_ai_request";
 
 /// Stands for the name of a span in the place of an attribute.
 const NAME: &str = "the name";

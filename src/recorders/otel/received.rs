@@ -1,7 +1,7 @@
 //! Spans and log records that a server receives.
 
+use super::records::{ExportedRecord, LOG_RECORDS, RecordSort, SPANS};
 use super::schema::OtlpMessage;
-use super::trace::{ExportedRecord, LOG_RECORDS, RecordSort, SPANS};
 use super::{EventRecord, OtelSpan, identifier, protobuf};
 use crate::calls::matching::MatchingRules;
 use crate::json::reader::{self, Limits};
@@ -70,7 +70,7 @@ pub(crate) fn received(
     root.object().map_err(described)?;
     let mut received = ReceivedRecords::default();
     for record in ExportedRecord::of_message(&root, signal.sort()).map_err(described)? {
-        match read(record.redacted(rules), signal) {
+        match read(&record.redacted(rules), signal) {
             Ok(record) => received.records.extend(record),
             Err(fault) => received.rejected.push(described(fault)),
         }
@@ -78,7 +78,7 @@ pub(crate) fn received(
     Ok(received)
 }
 
-fn read(record: ExportedRecord, signal: OtlpSignal) -> RecorderResult<Option<ReceivedRecord>> {
+fn read(record: &ExportedRecord, signal: OtlpSignal) -> RecorderResult<Option<ReceivedRecord>> {
     let (node, line) = (record.node(), record.line());
     Ok(match signal {
         OtlpSignal::Traces => {
