@@ -17,6 +17,10 @@ use super::run::RunHead;
 /// The ending of the names of the files of runs.
 pub(crate) const ENDING: &str = "run";
 
+/// The ending of the names of the files of traces: the line of a run, and a line for each span or log record.
+#[cfg(feature = "gateway")]
+pub(crate) const SPANS_ENDING: &str = "spans";
+
 /// The ending of the names of the files that processes lock.
 pub(crate) const OWNER_ENDING: &str = "owner";
 
@@ -111,6 +115,21 @@ pub(crate) fn run_id(line: &[u8]) -> Option<String> {
     match serde_json::from_slice(line) {
         Ok(SpoolRecord::Run(run)) => Some(run.id.clone()),
         _ => None,
+    }
+}
+
+/// Reads the file of a trace: the run, which is missing if the process ended while it created the file, and the other lines. A
+/// last line that is not complete was not acknowledged.
+#[cfg(feature = "gateway")]
+pub(crate) fn read_spans(path: &Path) -> io::Result<(Option<RunHead>, Vec<u8>)> {
+    let mut reader = BufReader::new(File::open(path)?);
+    let (mut head, mut lines) = (Vec::new(), Vec::new());
+    reader.read_until(b'\n', &mut head)?;
+    reader.read_to_end(&mut lines)?;
+    lines.truncate(memchr::memrchr(b'\n', &lines).map_or(0, |end| end + 1));
+    match serde_json::from_slice(&head) {
+        Ok(SpoolRecord::Run(run)) => Ok((Some(run.into_owned()), lines)),
+        _ => Ok((None, lines)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Stores a run in the vault.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -8,12 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use super::spool::Spool;
 use crate::calls::call::{CallOutcome, StoredCall};
+use crate::calls::matching::MatchingRules;
 use crate::calls::run::{CallOrigin, RunHead, TooManyLabels};
 use crate::calls::run_parts::{PartLimits, RunDocuments, RunPartError, RunSink};
 use crate::calls::session;
 use crate::digest::{CoreHash, Digest};
 use crate::files::VaultIdentity;
 use crate::intake::ExamineOptions;
+use crate::recorders::{self, ConvertError, ConvertInput, ConvertOptions, ConvertedDocument, DocumentSort};
 use crate::storage::{ErrorKind, StorageError};
 use crate::vault::annotate::SetLabelsRequest;
 use crate::vault::{AddError, Vault};
@@ -57,6 +60,9 @@ pub enum FinishError {
     /// The recorded run has no canonical form.
     #[error("the run {0} cannot be stored: what was recorded has no canonical form")]
     Uncanonical(String),
+    /// The spans of a trace cannot be read.
+    #[error("the spans of a trace cannot be read: {0}")]
+    Spans(#[from] ConvertError),
     /// The run would have too many labels.
     #[error("the run would have more labels together than an artifact can have, which is 100")]
     TooManyLabels,
@@ -75,7 +81,7 @@ pub enum FinishError {
 impl FinishError {
     /// Returns whether a further attempt cannot succeed.
     pub(super) fn is_permanent(&self) -> bool {
-        matches!(self, Self::Uncanonical(_) | Self::Store(AddError::Rejected(_)))
+        matches!(self, Self::Uncanonical(_) | Self::Spans(_) | Self::Store(AddError::Rejected(_)))
     }
 }
 
@@ -166,6 +172,42 @@ impl RunDestination {
         Ok(Some(finished))
     }
 
+    /// Stores the run that a trace in `spool` is, if the vault is still at its path.
+    pub(super) fn store_trace(
+        &self,
+        spool: &Spool,
+        rules: &MatchingRules,
+        warn: &dyn Fn(&str),
+    ) -> Result<StoredTrace, FinishError> {
+        self.check(spool)?;
+        let mut stored = StoredTrace::default();
+        let (Some(head), lines) = spool.read_spans()? else { return Ok(stored) };
+        let input = ConvertInput { name: head.id.clone(), bytes: lines };
+        let options = ConvertOptions { rules: rules.clone(), ..ConvertOptions::default() };
+        let converted = recorders::convert(vec![input], &options).pop().transpose()?;
+        let Some(converted) = converted else { return Ok(stored) };
+        stored.trace.clone_from(&head.id);
+        for value in &converted.unmapped {
+            *stored.skipped.entry(value.reason.clone()).or_default() += 1;
+        }
+        let (run_id, calls, failed) = (converted.run_ids.first().cloned(), converted.calls, converted.failed);
+        let options = ExamineOptions { allow_removed: true, ..ExamineOptions::default() };
+        let (mut sessions, mut run_packs) = (Vec::new(), Vec::new());
+        for ConvertedDocument { bytes, sort, .. } in converted.into_documents() {
+            match sort {
+                DocumentSort::Attachment => drop(self.vault.add_attachment(bytes, &options)?),
+                DocumentSort::Session => sessions.push(self.vault.add_document(bytes, &options)?.core),
+                DocumentSort::RunPack => run_packs.push(self.vault.add_document(bytes, &options)?.core),
+            }
+        }
+        let (Some(run_id), Some(run_pack)) = (run_id, run_packs.first().copied()) else { return Ok(stored) };
+        let finished = FinishedRun { run_id, name: None, run_pack, run_packs, sessions, calls, failed };
+        self.label(&head, &finished, warn)?;
+        self.check(spool)?;
+        stored.run = Some(finished);
+        Ok(stored)
+    }
+
     /// Sets the labels of a run. A session with the same answers can have other labels already, and too many together.
     fn label(&self, head: &RunHead, run: &FinishedRun, warn: &dyn Fn(&str)) -> Result<(), FinishError> {
         let labels = head.all_labels();
@@ -184,6 +226,17 @@ impl RunDestination {
         }
         Ok(())
     }
+}
+
+/// What became of a trace.
+#[derive(Default)]
+pub(super) struct StoredTrace {
+    /// Its id.
+    pub(super) trace: String,
+    /// The run, if it has a call of a model.
+    pub(super) run: Option<FinishedRun>,
+    /// How many spans and events have no place in the run, by the reason for that.
+    pub(super) skipped: BTreeMap<String, usize>,
 }
 
 /// Stores what a run becomes.

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Request, Response};
@@ -22,12 +21,14 @@ use super::connection::UpstreamClient;
 use super::finish::{FinishError, FinishedRun, RunDestination};
 use super::http;
 use super::open_calls::{self, OpenCallJournal, OpenCallRecord};
+use super::otlp;
 use super::recordings::{RecordingSearch, RunPackCache};
-use super::recovery::Recoverer;
+use super::recovery::{Recoverer, RecoveryOptions};
 use super::route::Upstreams;
 use super::run::ReplayedCalls;
 use super::shared::{GatewayEvent, GatewayMode, GatewayOptions, GatewayState, ReplaySource};
 use super::spool::SpoolDirectory;
+use super::traces::{self, TraceReceiver};
 use crate::digest::CoreHash;
 use crate::server::{self, ConnectionLimits};
 use crate::vault::{LookupError, Vault};
@@ -57,6 +58,8 @@ pub enum StartError {
 /// A gateway that runs on a thread of its own.
 pub struct Gateway {
     shared: Arc<GatewayState>,
+    /// There if spans are received.
+    traces: Option<Arc<TraceReceiver>>,
     handle: Handle,
     stop: Arc<Notify>,
     thread: Option<JoinHandle<()>>,
@@ -88,8 +91,12 @@ impl Gateway {
         let address = listener.local_addr().map_err(failed)?;
         let destination = RunDestination::new(Arc::clone(&vault));
         let spool = SpoolDirectory::new(options.spool.clone());
-        let recoverer =
-            Recoverer { destination, directory: spool, secrets: options.secrets, report: &*options.report };
+        let recoverer = Recoverer {
+            destination,
+            directory: spool,
+            options: RecoveryOptions { secrets: options.secrets, rules: &options.rules },
+            report: &*options.report,
+        };
         recoverer.recover_at_start();
         let Recoverer { destination, directory: spool, .. } = recoverer;
         report_lost(&options);
@@ -122,12 +129,14 @@ impl Gateway {
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let (handle, stop) = (runtime.handle().clone(), Arc::new(Notify::new()));
-        let (for_thread, stopped) = (Arc::clone(&shared), Arc::clone(&stop));
+        let traces = shared.options.otlp.then(|| Arc::new(TraceReceiver::new(Arc::clone(&shared))));
+        let (for_thread, stopped) =
+            (Served { shared: Arc::clone(&shared), traces: traces.clone() }, Arc::clone(&stop));
         let thread = thread::Builder::new().name("gateway".to_owned());
         let limits = ConnectionLimits::new(shared.options.head_timeout);
         let thread =
-            thread.spawn(move || serve(&runtime, listener, &for_thread, limits, &stopped)).map_err(failed)?;
-        Ok(Self { shared, handle, stop, thread: Some(thread) })
+            thread.spawn(move || serve(&runtime, listener, for_thread, limits, &stopped)).map_err(failed)?;
+        Ok(Self { shared, traces, handle, stop, thread: Some(thread) })
     }
 
     /// Returns what adds labels to its runs, also while it is stopped.
@@ -185,6 +194,12 @@ impl Gateway {
         let mut failure = None;
         for name in names {
             match self.finish(name.as_deref()) {
+                Ok(run) => finished.extend(run),
+                Err(error) => failure = Some(error),
+            }
+        }
+        for stored in self.traces.iter().flat_map(|traces| traces.finish_all()) {
+            match stored {
                 Ok(run) => finished.extend(run),
                 Err(error) => failure = Some(error),
             }
@@ -258,17 +273,25 @@ fn only(recordings: &RunPackCache, source: ReplaySource) -> Result<Option<CoreHa
     Ok(found)
 }
 
+/// What a gateway serves.
+#[derive(Clone)]
+struct Served {
+    shared: Arc<GatewayState>,
+    traces: Option<Arc<TraceReceiver>>,
+}
+
 fn serve(
     runtime: &Runtime,
     listener: std::net::TcpListener,
-    shared: &Arc<GatewayState>,
+    gateway: Served,
     limits: ConnectionLimits,
     stop: &Notify,
 ) {
     runtime.block_on(async {
         let Ok(listener) = TcpListener::from_std(listener) else { return };
-        let app = Router::new().fallback(handle).with_state(Arc::clone(shared));
-        let idle = task::spawn(finish_idle(Arc::clone(shared)));
+        let routes = otlp::routes(gateway.traces.as_ref());
+        let app = routes.fallback(handle).with_state(Arc::clone(&gateway.shared));
+        let idle = task::spawn(finish_idle(gateway));
         let server = task::spawn(async move { server::serve(&listener, &app, limits, || false).await });
         stop.notified().await;
         server.abort();
@@ -281,7 +304,7 @@ async fn handle(State(shared): State<Arc<GatewayState>>, request: Request<Body>)
 }
 
 /// Finishes runs that had no call for a while.
-async fn finish_idle(shared: Arc<GatewayState>) {
+async fn finish_idle(Served { shared, traces }: Served) {
     loop {
         sleep(IDLE_CHECK.min(shared.options.idle)).await;
         let idle: Vec<Option<String>> = {
@@ -289,6 +312,9 @@ async fn finish_idle(shared: Arc<GatewayState>) {
             let idle = runs.iter().filter(|(_, run)| run.is_idle(shared.options.idle));
             idle.map(|(name, _)| name.clone()).collect()
         };
+        if let Some(traces) = &traces {
+            traces::finish_complete(traces).await;
+        }
         for name in idle {
             if let Err(error) = shared.finish(name.as_deref(), &BTreeMap::new()).await {
                 shared.report(&GatewayEvent::Failed { reason: &error.to_string() });

@@ -46,7 +46,7 @@ use crate::vault::LookupError;
 use crate::vault::resolve::ResolveRequest;
 
 /// Maximum size of a request.
-const MAX_REQUEST: usize = 64 << 20;
+pub(super) const MAX_REQUEST: usize = 64 << 20;
 
 /// The header that names the run of a request, and the one that states labels of it.
 const RUN: &str = "x-runvault-run";

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::finish::{FinishError, FinishedRun, RunDestination};
 use super::recording::is_refused;
-use super::shared::GatewayEvent;
-use super::spool::{self, DAMAGED, LeftSpool, SpoolDirectory, UNSTORED};
+use super::shared::{GatewayEvent, reported};
+use super::spool::{self, DAMAGED, LeftSpool, Spool, SpoolDirectory, UNSTORED};
 use crate::calls::call::{CallRecord, StoredCall};
+use crate::calls::matching::MatchingRules;
 use crate::calls::request_store::{RequestRestorer, RequestStore};
 use crate::calls::spool_file::{self, SpoolContent};
 use crate::secrets::SecretPolicy;
@@ -24,7 +25,7 @@ pub struct UnstoredRun {
     pub path: PathBuf,
     /// The id of the run, if it can be read.
     pub run_id: Option<String>,
-    /// Number of calls.
+    /// Number of calls; of a trace, the number of spans and events.
     pub calls: u64,
     /// Number of bytes.
     pub bytes: u64,
@@ -54,7 +55,7 @@ pub fn recover_runs(
     let recoverer = Recoverer {
         destination: RunDestination::new(vault.into()),
         directory: SpoolDirectory::new(directory.to_owned()),
-        secrets,
+        options: RecoveryOptions { secrets, rules: &MatchingRules::default() },
         report: &|_| {},
     };
     let (runs, aside) = recoverer.directory.files()?;
@@ -100,8 +101,16 @@ struct Recovered {
 pub(super) struct Recoverer<'r> {
     pub(super) destination: RunDestination,
     pub(super) directory: SpoolDirectory,
-    pub(super) secrets: SecretPolicy,
+    pub(super) options: RecoveryOptions<'r>,
     pub(super) report: &'r dyn Fn(&GatewayEvent<'_>),
+}
+
+/// How what was left is stored.
+#[derive(Clone, Copy)]
+pub(super) struct RecoveryOptions<'r> {
+    pub(super) secrets: SecretPolicy,
+    /// The rules for the calls of spans. Other calls have those with which they were recorded.
+    pub(super) rules: &'r MatchingRules,
 }
 
 impl Recoverer<'_> {
@@ -152,6 +161,9 @@ impl Recoverer<'_> {
             return Ok(Recovered { stored: None, kept: None });
         };
         let LeftSpool { spool, .. } = &left;
+        if spool.has_spans() {
+            return self.store_trace(spool, is_aside);
+        }
         let SpoolContent { head, calls, damage } = spool.read()?;
         let mut stored = None;
         if let Some(head) = head {
@@ -176,10 +188,23 @@ impl Recoverer<'_> {
         Ok(Recovered { stored, kept })
     }
 
+    /// Stores the run that the spans in a file are.
+    fn store_trace(&self, spool: &Spool, is_aside: bool) -> Result<Recovered, FinishError> {
+        let warn = |reason: &str| (self.report)(&GatewayEvent::Failed { reason });
+        match self.destination.store_trace(spool, self.options.rules, &warn) {
+            Ok(stored) => {
+                spool.remove()?;
+                Ok(Recovered { stored: reported(stored, self.report), kept: None })
+            }
+            Err(error) if error.is_permanent() && !is_aside => Err(set_trace_aside(spool, error)),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Returns the calls without those that are refused now. A file contains them only if the process that recorded them
     /// did not refuse them.
     fn permitted(&self, calls: Vec<StoredCall>, run: &str) -> Result<Vec<StoredCall>, FinishError> {
-        if self.secrets != SecretPolicy::Refuse {
+        if self.options.secrets != SecretPolicy::Refuse {
             return Ok(calls);
         }
         let mut restorer = RequestRestorer::new(&calls);
@@ -189,13 +214,22 @@ impl Recoverer<'_> {
         for call in &calls {
             let request = restorer.complete(call.number).ok_or_else(unreadable)?;
             let call: CallRecord = call.clone().with_request(request);
-            if !is_refused(&call, self.secrets, self.report) {
+            if !is_refused(&call, self.options.secrets, self.report) {
                 let (call, request) = permitted.store(call).map_err(|_| unreadable())?;
                 permitted.add(request);
                 kept.push(call);
             }
         }
         Ok(kept)
+    }
+}
+
+/// Sets the file of a trace aside that cannot be stored, and returns the error for that.
+pub(super) fn set_trace_aside(spool: &Spool, error: FinishError) -> FinishError {
+    let run = spool.read_spans().ok().and_then(|(head, _)| head).map(|head| head.id).unwrap_or_default();
+    match spool.set_aside(UNSTORED) {
+        Ok(calls) => FinishError::SetAside { run, calls, source: Box::new(error) },
+        Err(error) => error.into(),
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::connection::UpstreamClient;
 use super::difference::RuleSuggestion;
-use super::finish::{FinishError, FinishedRun, RunDestination};
+use super::finish::{FinishError, FinishedRun, RunDestination, StoredTrace};
 use super::open_calls::OpenCallJournal;
 use super::recordings::{ReplayScope, ReplayedFailures, RunPackCache};
 use super::route::{Upstream, Upstreams};
@@ -160,6 +160,15 @@ pub enum GatewayEvent<'e> {
         /// When the request arrived.
         requested_at: DateTime<Utc>,
     },
+    /// Spans or events of a trace that was received have no place in its run.
+    Skipped {
+        /// The trace.
+        trace: &'e str,
+        /// Why not.
+        reason: &'e str,
+        /// How many.
+        count: usize,
+    },
     /// A run was stored in the vault.
     Finished(&'e FinishedRun),
     /// A file with the calls of a run was set aside, because they could not be stored or the file is damaged. It is
@@ -175,6 +184,15 @@ pub enum GatewayEvent<'e> {
         /// Why not.
         reason: &'e str,
     },
+}
+
+/// Reports what became of a trace, and returns its run.
+pub(super) fn reported(stored: StoredTrace, report: &dyn Fn(&GatewayEvent<'_>)) -> Option<FinishedRun> {
+    let StoredTrace { trace, run, skipped } = stored;
+    for (reason, count) in &skipped {
+        report(&GatewayEvent::Skipped { trace: &trace, reason, count: *count });
+    }
+    run
 }
 
 /// A receiver of what a gateway reports. It is called on the threads of the gateway.
@@ -219,6 +237,8 @@ pub struct GatewayOptions {
     /// The policy for text in calls that looks like a key or a card number. A call that is refused is answered, and not
     /// recorded.
     pub secrets: SecretPolicy,
+    /// Whether spans of OpenTelemetry are received and stored.
+    pub otlp: bool,
     /// Labels of all recorded runs.
     pub labels: BTreeMap<String, String>,
     /// A run is finished when it had no call for so long.
@@ -245,6 +265,7 @@ impl GatewayOptions {
             upstreams: Vec::new(),
             spool: spool.to_owned(),
             secrets: SecretPolicy::Report,
+            otlp: false,
             labels: BTreeMap::new(),
             idle: IDLE,
             head_timeout: HEAD_TIMEOUT,

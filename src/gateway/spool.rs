@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::calls::call::CallRecord;
 use crate::calls::request_store::RequestStore;
 use crate::calls::run::RunHead;
-use crate::calls::spool_file::{self, ENDING, OWNER_ENDING, SpoolContent, SpoolRecord};
+use crate::calls::spool_file::{self, ENDING, OWNER_ENDING, SPANS_ENDING, SpoolContent, SpoolRecord};
 use crate::files;
 
 /// The ending that earlier builds used, which lock each file.
@@ -126,7 +126,7 @@ impl SpoolDirectory {
 /// meantime.
 pub(super) fn left_behind(path: PathBuf) -> io::Result<Option<LeftSpool>> {
     let mut owner = None;
-    if path.extension().is_some_and(|ending| ending == ENDING) {
+    if path.extension().is_some_and(|ending| ending == ENDING || ending == SPANS_ENDING) {
         let owner_path = spool_file::owner_of(&path);
         match options().open(&owner_path) {
             Ok(file) if file.try_lock().is_ok() => owner = Some(file),
@@ -172,10 +172,19 @@ impl Spool {
     /// # Errors
     /// All errors of this type name the file or the directory.
     pub(super) fn create(directory: &SpoolDirectory, head: &RunHead) -> io::Result<Self> {
+        Self::create_with(directory, head, ENDING)
+    }
+
+    /// Creates the file of a trace.
+    pub(super) fn create_for_spans(directory: &SpoolDirectory, head: &RunHead) -> io::Result<Self> {
+        Self::create_with(directory, head, SPANS_ENDING)
+    }
+
+    fn create_with(directory: &SpoolDirectory, head: &RunHead, ending: &str) -> io::Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let owner = directory.owner()?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = directory.path.join(format!("{owner}-{number}.{ENDING}"));
+        let path = directory.path.join(format!("{owner}-{number}.{ending}"));
         options().create_new(true).open(&path).map_err(naming(&path))?;
         let mut spool = Self { path, length: 0, head: None, requests: RequestStore::default() };
         spool.update(head)?;
@@ -200,11 +209,20 @@ impl Spool {
         Ok(())
     }
 
-    fn write(&mut self, line: &SpoolRecord<'_>) -> io::Result<()> {
-        self.write_line(line).map_err(naming(&self.path))
+    /// Appends lines. They survive a crash when this function returns.
+    pub(super) fn append_lines(&mut self, lines: &[u8]) -> io::Result<()> {
+        self.write_with(|writer| writer.write_all(lines)).map_err(naming(&self.path))
     }
 
-    fn write_line(&mut self, line: &SpoolRecord<'_>) -> io::Result<()> {
+    fn write(&mut self, line: &SpoolRecord<'_>) -> io::Result<()> {
+        let written = self.write_with(|writer| {
+            serde_json::to_writer(&mut *writer, line)?;
+            writer.write_all(b"\n")
+        });
+        written.map_err(naming(&self.path))
+    }
+
+    fn write_with(&mut self, write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>) -> io::Result<()> {
         // It is not kept open: there can be many runs.
         let file = options().open(&self.path)?;
         // A write that failed, such as on a full disk, may have left a part of a line.
@@ -213,8 +231,7 @@ impl Spool {
         }
         // A line can have as many bytes as an answer.
         let mut writer = BufWriter::with_capacity(BUFFER, &file);
-        serde_json::to_writer(&mut writer, line)?;
-        writer.write_all(b"\n")?;
+        write(&mut writer)?;
         writer.flush()?;
         drop(writer);
         file.sync_data()?;
@@ -253,6 +270,18 @@ impl Spool {
         Ok(unused)
     }
 
+    /// Returns whether it is the file of a trace, also if it was set aside.
+    pub(super) fn has_spans(&self) -> bool {
+        self.path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().split('.').any(|part| part == SPANS_ENDING))
+    }
+
+    /// Reads the file of a trace.
+    pub(super) fn read_spans(&self) -> io::Result<(Option<RunHead>, Vec<u8>)> {
+        spool_file::read_spans(&self.path).map_err(naming(&self.path))
+    }
+
     /// Reads the file. A last line that is not complete was not acknowledged.
     pub(super) fn read(&self) -> io::Result<SpoolContent> {
         spool_file::read(&self.path).map_err(naming(&self.path))
@@ -261,7 +290,8 @@ impl Spool {
 
 /// Returns whether a file has the name of one with a run.
 fn is_run(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == ENDING || ending == EARLIER_ENDING)
+    let ending = path.extension().map(|ending| ending.to_string_lossy()).unwrap_or_default();
+    [ENDING, SPANS_ENDING, EARLIER_ENDING].contains(&&*ending)
 }
 
 /// Returns a function that names `path` in the message of an error.

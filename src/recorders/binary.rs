@@ -7,8 +7,12 @@ use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
-use super::reading::{Fault, RecorderResult};
+use super::reading::{Fault, RecorderResult, SYNTAX};
 use crate::json::reader::Limit;
+
+/// The first bytes of compressed files.
+pub(super) const GZIP: &[u8] = b"\x1f\x8b";
+pub(super) const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 
 /// The number of bytes that may still be decompressed.
 #[derive(Debug)]
@@ -61,13 +65,32 @@ impl DecodingBudget {
     }
 }
 
+/// Returns the content of a file that is compressed with gzip; `None` if it is not.
+///
+/// # Errors
+/// Returns a fault if the content has more than `limit` bytes or is damaged.
+pub(super) fn unpacked(bytes: &[u8], limit: u64) -> RecorderResult<Option<Vec<u8>>> {
+    if !bytes.starts_with(GZIP) {
+        return Ok(None);
+    }
+    let location = "the document";
+    let mut plain = Vec::new();
+    let read = MultiGzDecoder::new(bytes).take(limit.saturating_add(1)).read_to_end(&mut plain);
+    if plain.len() as u64 > limit {
+        let message = format!("the decompressed file exceeds the limit of {limit} bytes");
+        return Err(Fault::beyond(Limit::Bytes, location, message));
+    }
+    read.map_err(|error| Fault::new(SYNTAX, location, format!("its gzip data is damaged: {error}")))?;
+    Ok(Some(plain))
+}
+
 /// Returns a reader of a body without its content encoding; `None` if the body does not have it. Some recorders decompress
 /// bodies and keep the header.
 fn decoder<'b>(encoding: &str, body: &'b [u8]) -> Result<Option<Box<dyn Read + 'b>>, DecodeFailure> {
     let reader: Box<dyn Read + 'b> = match encoding {
         "" | "identity" => return Ok(None),
-        "gzip" | "x-gzip" if !body.starts_with(b"\x1f\x8b") => return Ok(None),
-        "zstd" if !body.starts_with(b"\x28\xb5\x2f\xfd") => return Ok(None),
+        "gzip" | "x-gzip" if !body.starts_with(GZIP) => return Ok(None),
+        "zstd" if !body.starts_with(ZSTD) => return Ok(None),
         "deflate" if body.first().is_some_and(|first| b"{[ed".contains(first)) => return Ok(None),
         "gzip" | "x-gzip" => Box::new(MultiGzDecoder::new(body)),
         "deflate" if body.first().is_some_and(|first| first & 0x0f == 8) => Box::new(ZlibDecoder::new(body)),

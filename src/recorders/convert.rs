@@ -7,9 +7,9 @@ use std::fmt::Write;
 use super::exchange::{ConvertInput, ImportedExchange, ImportedRun, ImportedRuns};
 use super::format::RecorderFormat;
 use super::reading::{ConvertError, Fault, SHAPE};
-use super::{inspect, jsonl, kernel, otel, vcr};
+use super::{binary, datadog, go_vcr, har, inspect, jsonl, kernel, otel, vcr};
 use crate::artifact::AdmitOptions;
-use crate::calls::call::StoredCall;
+use crate::calls::call::{CallOutcome, StoredCall};
 use crate::calls::matching::MatchingRules;
 use crate::calls::recorded_run::KIND;
 use crate::calls::request_store::RequestStore;
@@ -47,6 +47,10 @@ pub struct Conversion {
     pub runs: u64,
     /// Number of calls in them.
     pub calls: u64,
+    /// Number of calls without a complete response.
+    pub failed: u64,
+    /// The ids of the runs.
+    pub run_ids: Vec<String>,
     /// The values that cannot be mapped, in the order of the files.
     pub unmapped: Vec<ImportedValue>,
     /// The values that the files do not state, in the order of the files: of each run, the first call without a time.
@@ -56,44 +60,87 @@ pub struct Conversion {
 
 /// A document, with its name for reports.
 #[derive(Debug)]
-struct ConvertedDocument {
+pub(crate) struct ConvertedDocument {
     name: String,
-    bytes: Vec<u8>,
-    is_original: bool,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) sort: DocumentSort,
+}
+
+/// What a document is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DocumentSort {
+    /// A file, or a body that is in no run pack.
+    Attachment,
+    Session,
+    RunPack,
 }
 
 /// Converts files. Lines of requests and of responses that refer to each other may be in several files; they become one
-/// run. So may the spans and log records of a trace. Every other file is converted on its own. A file that cannot be converted does not keep others from it, except
-/// those with which it would become a run.
+/// run. So may the spans and log records of a trace. Every other file is converted on its own. A file that cannot be
+/// converted does not keep others from it, except those with which it would become a run. Files can be compressed with gzip.
 #[must_use]
 pub fn convert(inputs: Vec<ConvertInput>, options: &ConvertOptions) -> Vec<Result<Conversion, ConvertError>> {
-    let mut groups: Vec<Result<(RecorderFormat, Vec<ConvertInput>), ConvertError>> = Vec::new();
+    let mut groups: Vec<Result<(RecorderFormat, Vec<ImportFile>), ConvertError>> = Vec::new();
     let are_several = inputs.len() > 1;
     for input in inputs {
-        let Some(format) = RecorderFormat::recognize(&input.bytes) else {
-            groups.push(Err(unknown(&input.name, &input.bytes)));
+        let file = match ImportFile::new(input, &options.limits) {
+            Ok(file) => file,
+            Err(error) => {
+                groups.push(Err(error));
+                continue;
+            }
+        };
+        let Some(format) = RecorderFormat::recognize(&file.plain.bytes) else {
+            groups.push(Err(unknown(&file.plain.name, &file.plain.bytes)));
             continue;
         };
         let is_joined = are_several && matches!(format, RecorderFormat::Jsonl | RecorderFormat::Otel);
         // A file that cannot be read is in no group with others.
-        if is_joined && let Err(error) = read(format, std::slice::from_ref(&input), &options.limits) {
+        if is_joined && let Err(error) = read(format, std::slice::from_ref(&file.plain), &options.limits) {
             groups.push(Err(error));
             continue;
         }
         let mut same = groups.iter_mut().flatten();
         match same.find(|(other, _)| *other == format && is_joined) {
-            Some((_, group)) => group.push(input),
-            None => groups.push(Ok((format, vec![input]))),
+            Some((_, group)) => group.push(file),
+            None => groups.push(Ok((format, vec![file]))),
         }
     }
     let converted = groups.into_iter().map(|group| {
-        let (format, mut inputs) = group?;
+        let (format, mut files) = group?;
         // The order in which files are given does not change what they become.
-        inputs.sort_by_cached_key(|input| Digest::from_content(&input.bytes));
-        let digests = inputs.iter().map(|input| Digest::from_content(&input.bytes)).collect();
-        Converter { format, inputs: &inputs, digests, options }.run()
+        files.sort_by_cached_key(ImportFile::digest);
+        let digests = files.iter().map(ImportFile::digest).collect();
+        let (inputs, packed): (Vec<_>, Vec<_>) =
+            files.into_iter().map(|file| (file.plain, file.packed)).unzip();
+        Converter { format, inputs: &inputs, packed: &packed, digests, options }.run()
     });
     converted.collect()
+}
+
+/// A file, without its compression.
+struct ImportFile {
+    plain: ConvertInput,
+    /// The bytes of the file, if it is compressed.
+    packed: Option<Vec<u8>>,
+}
+
+impl ImportFile {
+    fn new(input: ConvertInput, limits: &Limits) -> Result<Self, ConvertError> {
+        let ConvertInput { name, bytes } = input;
+        let plain = binary::unpacked(&bytes, limits.bytes).map_err(|fault| fault.in_file(&name))?;
+        let (plain, packed) = match plain {
+            Some(plain) => (plain, Some(bytes)),
+            None => (bytes, None),
+        };
+        Ok(Self { plain: ConvertInput { name, bytes: plain }, packed })
+    }
+
+    /// Returns the digest of the file.
+    fn digest(&self) -> Digest {
+        let bytes = self.packed.as_ref().unwrap_or(&self.plain.bytes);
+        Digest::from_content(bytes)
+    }
 }
 
 /// Reads files of a format, of which some are read one at a time.
@@ -109,6 +156,9 @@ fn read(
         RecorderFormat::Inspect => inspect::read,
         // It has no requests.
         RecorderFormat::Kernel => return Ok(ImportedRuns::default()),
+        RecorderFormat::GoVcr => go_vcr::read,
+        RecorderFormat::Har => har::read,
+        RecorderFormat::Datadog => datadog::read,
     };
     let [input] = inputs else { return Ok(ImportedRuns::default()) };
     read_one(&input.bytes, limits).map_err(|fault| fault.in_file(&input.name))
@@ -117,6 +167,8 @@ fn read(
 struct Converter<'c> {
     format: RecorderFormat,
     inputs: &'c [ConvertInput],
+    /// The bytes of the files that are compressed.
+    packed: &'c [Option<Vec<u8>>],
     /// The digests of the files.
     digests: Vec<Digest>,
     options: &'c ConvertOptions,
@@ -130,23 +182,26 @@ impl Converter<'_> {
             format: self.format,
             runs: 0,
             calls: 0,
+            failed: 0,
+            run_ids: Vec::new(),
             unmapped: unmapped
                 .map(|(file, location, reason)| self.unmapped(file, location, reason))
                 .collect(),
             assumed: Vec::new(),
             documents: Vec::new(),
         };
+        let have_originals =
+            !recording.runs.is_empty() && recording.runs.iter().all(|run| run.original.is_some());
         for run in recording.runs {
             self.convert(run, &mut converted);
         }
         if self.format == RecorderFormat::Kernel {
             self.convert_sessions(&mut converted)?;
         }
-        if converted.calls > 0 && !self.options.without_originals {
-            let originals = self.inputs.iter().map(|input| ConvertedDocument {
-                name: input.name.clone(),
-                bytes: input.bytes.clone(),
-                is_original: true,
+        if converted.calls > 0 && !self.options.without_originals && !have_originals {
+            let originals = self.inputs.iter().zip(self.packed).map(|(input, packed)| {
+                let bytes = packed.as_ref().unwrap_or(&input.bytes).clone();
+                ConvertedDocument { name: input.name.clone(), bytes, sort: DocumentSort::Attachment }
             });
             converted.documents.splice(0..0, originals);
         }
@@ -160,7 +215,7 @@ impl Converter<'_> {
             converted.runs += 1;
             converted.calls += calls as u64;
             let name = format!("{}#{}", input.name, self.format.name());
-            converted.documents.push(ConvertedDocument { name, bytes, is_original: false });
+            converted.documents.push(ConvertedDocument { name, bytes, sort: DocumentSort::Session });
         }
         Ok(())
     }
@@ -172,24 +227,33 @@ impl Converter<'_> {
 
     /// Makes the documents of a run.
     fn convert(&self, run: ImportedRun, converted: &mut Conversion) {
-        let ImportedRun { name, details, files, exchanges } = run;
+        let ImportedRun { name, details, original, exchanges } = run;
         let mut calls = self.calls(exchanges, converted);
         if calls.is_empty() {
             return;
         }
-        let digests = self.digests.iter().enumerate();
-        let of_run = digests.filter(|(file, _)| files.is_empty() || files.contains(file));
-        let digests = of_run.map(|(_, digest)| *digest).collect();
-        let original = ImportSource { format: self.format.name(), digests, details };
-        let head = self.head(name.as_deref(), &original, &calls);
-        let Some(documents) = self.documents(&head, &original, &mut calls) else {
+        let digests = original.as_ref().map(|original| vec![Digest::from_content(original)]);
+        let digests = digests.unwrap_or_else(|| self.digests.clone());
+        let source = ImportSource { format: self.format.name(), digests, details };
+        let head = self.head(name.as_deref(), &source, &calls);
+        let is_failed = |call: &&StoredCall| matches!(call.outcome, CallOutcome::Failed { .. });
+        let failed = calls.iter().filter(is_failed).count() as u64;
+        let Some(documents) = self.documents(&head, &source, &mut calls) else {
             let reason = format!("the run {} has no canonical form", head.id);
             converted.unmapped.push(self.unmapped(0, "the document".to_owned(), reason));
             return;
         };
         converted.runs += 1;
         converted.calls += calls.len() as u64;
+        converted.failed += failed;
+        let original = original.filter(|_| !self.options.without_originals);
+        converted.documents.extend(original.map(|bytes| ConvertedDocument {
+            name: self.name_of(&head),
+            bytes,
+            sort: DocumentSort::Attachment,
+        }));
         converted.documents.extend(documents);
+        converted.run_ids.push(head.id);
     }
 
     /// Returns the calls of a run. Those that cannot be stored are listed, and so is the first without a time.
@@ -253,6 +317,12 @@ impl Converter<'_> {
         }
     }
 
+    /// Returns the name of the documents of a run, for reports.
+    fn name_of(&self, head: &RunHead) -> String {
+        let file = self.inputs.first().map(|input| input.name.as_str()).unwrap_or_default();
+        format!("{file}#{}", head.id)
+    }
+
     fn documents(
         &self,
         head: &RunHead,
@@ -260,14 +330,10 @@ impl Converter<'_> {
         calls: &mut [StoredCall],
     ) -> Option<Vec<ConvertedDocument>> {
         let origin = CallOrigin::File(original);
-        let file = self.inputs.first().map(|input| input.name.as_str()).unwrap_or_default();
-        let mut sink = ImportedDocuments {
-            name: format!("{file}#{}", head.id),
-            documents: Vec::new(),
-            options: self.options,
-        };
+        let name = self.name_of(head);
+        let mut sink = ImportedDocuments { name, documents: Vec::new(), options: self.options };
         for session in session::documents(origin, head, calls) {
-            sink.push(session, false);
+            sink.push(session, DocumentSort::Session);
         }
         let limits = PartLimits::new(&self.options.limits);
         RunDocuments { origin, head, limits }.write(calls, &mut sink).ok()?;
@@ -283,8 +349,8 @@ struct ImportedDocuments<'s> {
 }
 
 impl ImportedDocuments<'_> {
-    fn push(&mut self, bytes: Vec<u8>, is_original: bool) {
-        self.documents.push(ConvertedDocument { name: self.name.clone(), bytes, is_original });
+    fn push(&mut self, bytes: Vec<u8>, sort: DocumentSort) {
+        self.documents.push(ConvertedDocument { name: self.name.clone(), bytes, sort });
     }
 }
 
@@ -292,7 +358,7 @@ impl RunSink for ImportedDocuments<'_> {
     type Error = Infallible;
 
     fn attachment(&mut self, bytes: Vec<u8>) -> Result<(), Infallible> {
-        self.push(bytes, true);
+        self.push(bytes, DocumentSort::Attachment);
         Ok(())
     }
 
@@ -304,7 +370,7 @@ impl RunSink for ImportedDocuments<'_> {
             kind.is_some_and(|kind| kind.admit(document.clone(), &options).is_ok())
         };
         if is_accepted {
-            self.push(document, false);
+            self.push(document, DocumentSort::RunPack);
         }
         Ok(is_accepted)
     }
@@ -315,21 +381,27 @@ impl Conversion {
     /// run packs.
     pub fn into_items(self) -> impl Iterator<Item = InputResult> + Send {
         self.documents.into_iter().map(|document| {
-            let ConvertedDocument { name, bytes, is_original } = document;
-            Ok(if is_original {
+            let ConvertedDocument { name, bytes, sort } = document;
+            Ok(if sort == DocumentSort::Attachment {
                 InputItem::Declared(DeclaredCapture::attachment(name.into(), bytes))
             } else {
                 InputItem::Document { name, bytes }
             })
         })
     }
+
+    /// Returns the documents, attachments before what names them.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn into_documents(self) -> Vec<ConvertedDocument> {
+        self.documents
+    }
 }
 
 /// Returns the error for a file that is not of a known format.
 fn unknown(file: &str, bytes: &[u8]) -> ConvertError {
     let message = RecorderFormat::unsupported(bytes).unwrap_or_else(|| {
-        "neither a cassette of VCR.py, nor spans of OpenTelemetry, a log of Inspect, a recording of context-engine-kernel, or requests and responses as JSON \
-         Lines"
+        "neither a cassette of VCR.py, go-vcr or Datadog, nor spans of OpenTelemetry, a log of Inspect, a recording of \
+         context-engine-kernel, an HTTP archive, or requests and responses as JSON Lines"
             .to_owned()
     });
     Fault::new(SHAPE, "the document", message).in_file(file)

@@ -1,7 +1,6 @@
 //! The runs of a file: requests and their responses, as all formats state them, and the calls that they become.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
@@ -41,8 +40,8 @@ pub(super) struct ImportedRun {
     pub(super) name: Option<String>,
     /// Other properties of the run that the file states.
     pub(super) details: Vec<(&'static str, Value<'static>)>,
-    /// The numbers of the files that it is from; all of them if it is empty.
-    pub(super) files: BTreeSet<usize>,
+    /// Its original, if that is not the files.
+    pub(super) original: Option<Vec<u8>>,
     /// The calls, each with the number of its file.
     pub(super) exchanges: Vec<(usize, ImportedExchange)>,
 }
@@ -125,12 +124,16 @@ impl ApiExchange {
         Self::from_formed(chat, FormedChat::new(chat))
     }
 
-    /// Returns the request for the embeddings of the texts in the messages of a conversation, whose response is not known.
+    /// Returns the request for the embeddings of the texts in the messages of a conversation. Most files do not state the
+    /// vectors.
     ///
     /// # Errors
     /// Returns why there is none.
     pub(super) fn embedding(chat: &Chat) -> Result<Self, String> {
-        let Self { request, .. } = Self::from_formed(chat, FormedChat::embedding(chat)?);
+        let exchange = Self::from_formed(chat, FormedChat::embedding(chat)?);
+        let Self { request, reply: ImportedResponse::Unmapped(_), .. } = exchange else {
+            return Ok(exchange);
+        };
         let reason = "the span does not contain the vectors".to_owned();
         Ok(Self { request, reply: ImportedResponse::Failed(reason.clone()), unmapped: vec![reason] })
     }

@@ -1,7 +1,8 @@
 //! The formats, and their recognition by content.
 
-use super::jsonl;
+use super::binary::{self, GZIP, ZSTD};
 use super::reading::documents;
+use super::{jsonl, otel};
 use crate::artifact::Recognition;
 use crate::formats::{self, KernelRecording};
 use crate::json::Value;
@@ -15,8 +16,14 @@ pub enum RecorderFormat {
     Vcr,
     /// A log of Inspect, as JSON or a zip file.
     Inspect,
-    /// Spans of OpenTelemetry, as OTLP writes them in JSON.
+    /// Spans of OpenTelemetry, as OTLP writes them in JSON or Protocol Buffers.
     Otel,
+    /// A cassette of go-vcr, as YAML.
+    GoVcr,
+    /// An HTTP archive of a browser or a proxy, or a recording of Polly.JS.
+    Har,
+    /// A cassette of the test agent of Datadog.
+    Datadog,
     /// Requests and responses of `OpenAI` as JSON Lines: input and output of its batch API, and lines with both.
     Jsonl,
     /// A recording of context-engine-kernel: that of its recorder, or the log of its harness.
@@ -31,6 +38,9 @@ impl RecorderFormat {
             Self::Vcr => "vcr",
             Self::Inspect => "inspect",
             Self::Otel => "otel",
+            Self::GoVcr => "go-vcr",
+            Self::Har => "har",
+            Self::Datadog => "datadog",
             Self::Jsonl => "jsonl",
             Self::Kernel => KernelRecording::FORMAT,
         }
@@ -45,27 +55,52 @@ impl RecorderFormat {
         if is_utf_16 {
             return Some("the text is not UTF-8, but UTF-16; save it as UTF-8".to_owned());
         }
-        let name = recognize_foreign(bytes)?;
+        let KnownForm { name, format: None, .. } = known_form(bytes)? else { return None };
         Some(format!(
             "{name}, a format that is not supported; write its requests and responses as JSON Lines, or record the calls \
              again"
         ))
     }
 
+    /// Returns whether a file that begins with `head` can be a recording: a text, a zip or gzip file, or messages of Protocol
+    /// Buffers. Bundles are none of these.
+    #[must_use]
+    pub fn can_begin(head: &[u8]) -> bool {
+        let is_text = !head.contains(&0) && !head.starts_with(ZSTD);
+        let packed = [&b"PK\x03\x04"[..], GZIP];
+        is_text
+            || packed.iter().any(|magic| head.starts_with(magic))
+            || otel::can_begin(head)
+            || Self::unsupported(head).is_some()
+    }
+
     /// Returns the format of a file, by its content, or `None` if it has none of these. A file of a format may still be
-    /// damaged.
+    /// damaged. It can be compressed with gzip.
     #[must_use]
     pub fn recognize(bytes: &[u8]) -> Option<Self> {
+        match binary::unpacked(bytes, Limits::MAX_BYTES) {
+            Ok(plain) => Self::of_plain(plain.as_deref().unwrap_or(bytes)),
+            Err(_) => None,
+        }
+    }
+
+    fn of_plain(bytes: &[u8]) -> Option<Self> {
         if bytes.starts_with(b"PK\x03\x04") {
             // The names of files are in the text of the archive.
             let names: [&[u8]; 2] = [b"_journal/start.json", b"header.json"];
             let has = |name: &&[u8]| memchr::memmem::find(bytes, name).is_some();
             return names.iter().any(has).then_some(Self::Inspect);
         }
+        if otel::is_binary(bytes) {
+            return Some(Self::Otel);
+        }
         let text = reader::lossy(bytes);
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         if !text.trim_start().starts_with(['{', '[']) {
-            return (is_cassette(text) && recognize_foreign(bytes).is_none()).then_some(Self::Vcr);
+            return match known_form(bytes) {
+                Some(known) => known.format,
+                None => is_cassette(text).then_some(Self::Vcr),
+            };
         }
         if KernelRecording::recognizes(bytes) {
             return Some(Self::Kernel);
@@ -107,8 +142,8 @@ fn of_fragment(text: &str) -> Option<RecorderFormat> {
 }
 
 fn of_document(document: &Value<'_>) -> Option<RecorderFormat> {
-    if of_foreign_document(document).is_some() {
-        return None;
+    if let Some(known) = known_form_of_document(document) {
+        return known.format;
     }
     let has = |name: &str| document.get(name).is_some();
     // VCR.py also reads cassettes that state no version.
@@ -128,32 +163,37 @@ fn of_document(document: &Value<'_>) -> Option<RecorderFormat> {
 /// Returns whether a line of a text begins with a word.
 type LineTest<'t> = dyn Fn(&str) -> bool + 't;
 
-/// A format that is not read.
-struct ForeignFormat {
+/// A form of recordings of HTTP.
+struct KnownForm {
     /// What a file of it is.
     name: &'static str,
+    /// The format, if it is read.
+    format: Option<RecorderFormat>,
     is_document: fn(&Value<'_>) -> bool,
     /// Returns whether the lines of a text in YAML, without white space at their beginning, are of the format.
     is_yaml: fn(&LineTest<'_>) -> bool,
 }
 
-/// The formats, those with more properties first.
-const FORMATS: &[ForeignFormat] = &[
-    ForeignFormat {
+/// The forms, those with more properties first.
+const FORMS: &[KnownForm] = &[
+    KnownForm {
         name: "a cassette of go-vcr",
+        format: Some(RecorderFormat::GoVcr),
         is_document: |document| {
             let has = |name: &str| at(document, &["interactions", "0", "request", name]).is_some();
             has("url") && !has("uri")
         },
         is_yaml: |has| has("interactions:") && has("url:") && !has("uri:"),
     },
-    ForeignFormat {
+    KnownForm {
         name: "a cassette of Ruby VCR",
+        format: None,
         is_document: |document| document.get("http_interactions").is_some(),
         is_yaml: |has| has("http_interactions:"),
     },
-    ForeignFormat {
+    KnownForm {
         name: "a recording of Polly.JS",
+        format: Some(RecorderFormat::Har),
         is_document: |document| {
             let creator = at(document, &["log", "creator", "name"]).and_then(Value::as_str);
             at(document, &["log", "_recordingName"]).is_some()
@@ -161,21 +201,24 @@ const FORMATS: &[ForeignFormat] = &[
         },
         is_yaml: |_| false,
     },
-    ForeignFormat {
+    KnownForm {
         name: "an HTTP archive (HAR)",
+        format: Some(RecorderFormat::Har),
         is_document: |document| at(document, &["log", "entries"]).is_some(),
         is_yaml: |_| false,
     },
-    ForeignFormat {
+    KnownForm {
         name: "a cassette of Datadog's test agent",
+        format: Some(RecorderFormat::Datadog),
         is_document: |document| {
             at(document, &["response", "status", "code"]).is_some()
                 && at(document, &["request", "url"]).is_some()
         },
         is_yaml: |_| false,
     },
-    ForeignFormat {
+    KnownForm {
         name: "spans of Datadog LLM Observability",
+        format: None,
         is_document: |document| {
             let event = document.as_array().map_or(document, |events| events.first().unwrap_or(document));
             event.get("_dd.stage").is_some()
@@ -185,8 +228,9 @@ const FORMATS: &[ForeignFormat] = &[
         },
         is_yaml: |_| false,
     },
-    ForeignFormat {
+    KnownForm {
         name: "a fixture of nock",
+        format: None,
         is_document: |document| {
             let has = |name: &str| at(document, &["0", name]).is_some();
             has("scope") && has("method") && has("path") && has("status")
@@ -195,21 +239,21 @@ const FORMATS: &[ForeignFormat] = &[
     },
 ];
 
-/// Returns what a file is, if it has one of the formats.
-fn recognize_foreign(bytes: &[u8]) -> Option<&'static str> {
+/// Returns the form of a file, if it has one of these.
+fn known_form(bytes: &[u8]) -> Option<&'static KnownForm> {
     let text = reader::lossy(bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     if text.trim_start().starts_with(['{', '[']) {
         let documents = documents(bytes, &Limits::most()).ok()?;
-        return documents.first().and_then(|(_, document)| of_foreign_document(document));
+        return documents.first().and_then(|(_, document)| known_form_of_document(document));
     }
     let has = |start: &str| text.lines().any(|line| line.trim_start_matches([' ', '-']).starts_with(start));
-    FORMATS.iter().find(|format| (format.is_yaml)(&has)).map(|format| format.name)
+    FORMS.iter().find(|form| (form.is_yaml)(&has))
 }
 
-/// Returns what a document is, if it has one of the formats.
-fn of_foreign_document(document: &Value<'_>) -> Option<&'static str> {
-    FORMATS.iter().find(|format| (format.is_document)(document)).map(|format| format.name)
+/// Returns the form of a document, if it has one of these.
+fn known_form_of_document(document: &Value<'_>) -> Option<&'static KnownForm> {
+    FORMS.iter().find(|form| (form.is_document)(document))
 }
 
 #[cfg(test)]
@@ -243,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn other_formats_are_recognized_and_not_read() {
+    fn recordings_of_http_are_recognized() {
         for (text, expected) in [
             (
                 r#"{"version":2,"interactions":[{"request":{"url":"u"},"response":{}}]}"#,
@@ -273,12 +317,13 @@ mod tests {
                 "a fixture of nock",
             ),
         ] {
-            assert_eq!(recognize_foreign(text.as_bytes()), Some(expected), "{text}");
-            assert_eq!(RecorderFormat::recognize(text.as_bytes()), None, "{text}");
+            let known = known_form(text.as_bytes()).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(known.name, expected, "{text}");
+            assert_eq!(RecorderFormat::recognize(text.as_bytes()), known.format, "{text}");
         }
         for text in ["interactions:\n- request:\n    uri: u\n  response:\n    url: u\n", "{}", "[1]", "x", ""]
         {
-            assert_eq!(recognize_foreign(text.as_bytes()), None, "{text}");
+            assert!(known_form(text.as_bytes()).is_none(), "{text}");
         }
     }
 }

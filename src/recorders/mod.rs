@@ -1,5 +1,6 @@
-//! The files of other programs that record calls of models: cassettes of VCR.py, logs of Inspect, spans of
-//! OpenTelemetry, recordings of context-engine-kernel, and requests and responses as JSON Lines.
+//! The files of other programs that record calls of models: cassettes of VCR.py, go-vcr and Datadog, HTTP archives of
+//! browsers, proxies and Polly.JS, logs of Inspect, spans of OpenTelemetry, recordings of context-engine-kernel, and
+//! requests and responses as JSON Lines.
 //!
 //! [`fn@convert`] makes sessions and run packs of them, as a gateway does of the calls that it forwards, and lists what
 //! it cannot map. [`fn@write`] writes the calls of a run pack as a cassette or as JSON Lines, and [`fn@trajectory`] a
@@ -19,10 +20,14 @@
 //! ```
 
 mod binary;
+mod cassette;
 mod convert;
+mod datadog;
 mod exchange;
 mod export;
 mod format;
+mod go_vcr;
+mod har;
 mod inspect;
 mod jsonl;
 mod kernel;
@@ -32,8 +37,12 @@ mod trajectory;
 mod vcr;
 
 pub use convert::{Conversion, ConvertOptions, convert};
+#[cfg(feature = "gateway")]
+pub(crate) use convert::{ConvertedDocument, DocumentSort};
 pub use exchange::ConvertInput;
 pub use export::{CallExportError, ExportFormat, has_calls, write};
 pub use format::RecorderFormat;
+#[cfg(feature = "gateway")]
+pub(crate) use otel::received::{OtlpEncoding, OtlpSignal, ReceivedRecord, ReceivedRecords, received};
 pub use reading::{ConvertError, RULES};
 pub use trajectory::{TrajectoryHead, trajectory};

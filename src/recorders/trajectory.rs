@@ -1,11 +1,13 @@
 //! Writes a conversation as a trajectory in the Agent Trajectory Interchange Format, version 1.7.
 
-use serde_json::{Map, Value as Json, json};
-
+use crate::artifact::timestamp_text;
 use crate::conversation::message::{
     ConversationMessage, MessagePart, MessageRole, MessageToolCall, MessageToolResult,
 };
 use crate::conversation::reader::{Conversation, ConversationCall};
+use crate::json::members::{integer, object, text};
+use crate::json::reader::{self, Limits};
+use crate::json::{Value, compact};
 
 /// What a trajectory states of its agent and its session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,101 +20,96 @@ pub struct TrajectoryHead {
     pub version: Option<String>,
 }
 
+/// The members of an object.
+type Members = Vec<(&'static str, Value<'static>)>;
+
 /// Returns the longest thread of a conversation as a trajectory, and the number of calls in other threads, which it has no
 /// place for; `None` if there is no call.
 ///
 /// Media of messages are stated by their type and size: the format names files, and a recording has none.
 #[must_use]
-pub fn trajectory(conversation: &Conversation, head: &TrajectoryHead) -> Option<(Json, u64)> {
+pub fn trajectory(conversation: &Conversation, head: &TrajectoryHead) -> Option<(String, u64)> {
     let threads = conversation.threads.iter().enumerate();
     // Of equally long threads, the first one.
     let (main, _) = threads.rev().max_by_key(|(_, thread)| thread.calls)?;
     let calls: Vec<&ConversationCall> =
         conversation.calls.iter().filter(|call| call.thread == main as u64).collect();
-    let mut steps: Vec<Json> = Vec::new();
+    let mut steps: Vec<Members> = Vec::new();
     for call in &calls {
-        for message in &call.messages {
-            steps.extend(said(message));
-        }
+        steps.extend(call.messages.iter().filter_map(said));
         steps.push(answered(call));
     }
-    for (number, step) in (1..).zip(&mut steps) {
-        step["step_id"] = json!(number);
-    }
     let unknown = || "unknown".to_owned();
-    let mut agent = json!({
-        "name": head.agent.clone().unwrap_or_else(unknown),
-        "version": head.version.clone().unwrap_or_else(unknown),
-    });
-    let model = calls.iter().map(|call| call.model.as_str()).find(|model| !model.is_empty());
-    insert(&mut agent, "model_name", model.map(Json::from));
+    let mut agent = vec![
+        ("name", text(head.agent.clone().unwrap_or_else(unknown))),
+        ("version", text(head.version.clone().unwrap_or_else(unknown))),
+    ];
+    let model = calls.iter().map(|call| &call.model).find(|model| !model.is_empty());
+    agent.extend(model.map(|model| ("model_name", text(model.clone()))));
     let total = |of: fn(&ConversationCall) -> Option<u64>| {
-        calls.iter().filter_map(|call| of(call)).reduce(u64::saturating_add)
+        calls.iter().filter_map(|call| of(call)).reduce(u64::saturating_add).map(integer)
     };
-    let mut metrics = json!({"total_steps": steps.len()});
-    insert(&mut metrics, "total_prompt_tokens", total(|call| call.tokens_in).map(Json::from));
-    insert(&mut metrics, "total_completion_tokens", total(|call| call.tokens_out).map(Json::from));
-    let document = json!({
-        "schema_version": "ATIF-v1.7",
-        "session_id": head.session_id,
-        "agent": agent,
-        "steps": steps,
-        "final_metrics": metrics,
-    });
+    let mut metrics = vec![("total_steps", integer(steps.len() as u64))];
+    metrics.extend(total(|call| call.tokens_in).map(|total| ("total_prompt_tokens", total)));
+    metrics.extend(total(|call| call.tokens_out).map(|total| ("total_completion_tokens", total)));
+    let numbered =
+        (1..).zip(steps).map(|(number, step)| object([("step_id", integer(number))].into_iter().chain(step)));
+    let document = object([
+        ("schema_version", text("ATIF-v1.7")),
+        ("session_id", text(head.session_id.clone())),
+        ("agent", object(agent)),
+        ("steps", Value::Array(numbered.collect())),
+        ("final_metrics", object(metrics)),
+    ]);
     let others = conversation.calls.len() - calls.len();
-    (!calls.is_empty()).then_some((document, others as u64))
-}
-
-fn insert(object: &mut Json, name: &str, value: Option<Json>) {
-    if let (Some(object), Some(value)) = (object.as_object_mut(), value) {
-        object.insert(name.to_owned(), value);
-    }
+    (!calls.is_empty()).then(|| (compact::text(&document) + "\n", others as u64))
 }
 
 /// Returns the step with a message of a request; `None` if it says nothing.
-fn said(message: &ConversationMessage) -> Option<Json> {
+fn said(message: &ConversationMessage) -> Option<Members> {
     let source = match message.role {
         MessageRole::System => "system",
         MessageRole::User | MessageRole::Tool => "user",
         MessageRole::Assistant => "agent",
     };
-    let mut step = json!({"source": source, "message": texts(&message.parts)});
+    let spoken = texts(&message.parts);
+    let mut more = Members::new();
     if message.role == MessageRole::Assistant {
         // The program put it into the conversation, and no model answered it.
-        step["llm_call_count"] = json!(0);
-        add_calls(&mut step, &message.parts);
+        more.push(("llm_call_count", integer(0)));
+        more.extend(calls_of(&message.parts));
     } else {
-        let results: Vec<Json> =
-            results(&message.parts).map(|result| json!({"content": texts(&result.parts)})).collect();
-        insert(&mut step, "observation", (!results.is_empty()).then(|| json!({"results": results})));
+        let results: Vec<Value<'static>> =
+            results(&message.parts).map(|result| object([("content", text(texts(&result.parts)))])).collect();
+        more.extend(observation(results));
     }
-    let is_empty = step["message"] == "" && step.as_object().map(Map::len) == Some(2);
-    (!is_empty).then_some(step)
+    let is_empty = spoken.is_empty() && more.is_empty();
+    let step = [("source", text(source)), ("message", text(spoken))].into_iter().chain(more);
+    (!is_empty).then(|| step.collect())
 }
 
 /// Returns the step with the answer of a call: the first one, if several were asked for.
-fn answered(call: &ConversationCall) -> Json {
+fn answered(call: &ConversationCall) -> Members {
     let parts = call.answers.first().map(|answer| answer.parts.as_slice()).unwrap_or_default();
     let message = match &call.error {
         Some(error) if parts.is_empty() => error.clone(),
         _ => texts(parts),
     };
-    let mut step = json!({"source": "agent", "message": message});
-    insert(&mut step, "timestamp", call.requested_at.map(|at| json!(at)));
-    insert(&mut step, "model_name", (!call.model.is_empty()).then(|| json!(call.model)));
+    let mut step = vec![("source", text("agent")), ("message", text(message))];
+    step.extend(call.requested_at.map(|at| ("timestamp", text(timestamp_text(at.0)))));
+    step.extend((!call.model.is_empty()).then(|| ("model_name", text(call.model.clone()))));
     let thought: Vec<&str> = parts.iter().filter_map(thought).collect();
-    insert(&mut step, "reasoning_content", (!thought.is_empty()).then(|| json!(thought.join("\n"))));
-    add_calls(&mut step, parts);
-    let mut metrics = json!({});
-    insert(&mut metrics, "prompt_tokens", call.tokens_in.map(Json::from));
-    insert(&mut metrics, "completion_tokens", call.tokens_out.map(Json::from));
-    let has_metrics = metrics.as_object().is_some_and(|metrics| !metrics.is_empty());
-    insert(&mut step, "metrics", has_metrics.then_some(metrics));
+    step.extend((!thought.is_empty()).then(|| ("reasoning_content", text(thought.join("\n")))));
+    step.extend(calls_of(parts));
+    let metrics = [("prompt_tokens", call.tokens_in), ("completion_tokens", call.tokens_out)];
+    let metrics: Members =
+        metrics.into_iter().filter_map(|(name, count)| Some((name, integer(count?)))).collect();
+    step.extend((!metrics.is_empty()).then(|| ("metrics", object(metrics))));
     step
 }
 
-/// Adds the calls of tools, and their results.
-fn add_calls(step: &mut Json, parts: &[MessagePart]) {
+/// Returns the members with the calls of tools, and with their results.
+fn calls_of(parts: &[MessagePart]) -> Members {
     let calls = parts.iter().filter_map(|part| match part {
         MessagePart::ToolCall(call) => Some(call),
         _ => None,
@@ -120,20 +117,30 @@ fn add_calls(step: &mut Json, parts: &[MessagePart]) {
     let (mut called, mut returned) = (Vec::new(), Vec::new());
     for (number, call) in (1..).zip(calls) {
         let id = call.id.clone().unwrap_or_else(|| format!("call-{number}"));
-        called.push(json!({"tool_call_id": id, "function_name": call.name, "arguments": arguments(call)}));
-        let result = call.result.as_ref();
-        returned.extend(result.map(|result| json!({"source_call_id": id, "content": texts(&result.parts)})));
+        if let Some(result) = &call.result {
+            let content = text(texts(&result.parts));
+            returned.push(object([("source_call_id", text(id.clone())), ("content", content)]));
+        }
+        called.push(object([
+            ("tool_call_id", text(id)),
+            ("function_name", text(call.name.clone())),
+            ("arguments", arguments(call)),
+        ]));
     }
-    insert(step, "tool_calls", (!called.is_empty()).then(|| json!(called)));
-    insert(step, "observation", (!returned.is_empty()).then(|| json!({"results": returned})));
+    let calls = (!called.is_empty()).then(|| ("tool_calls", Value::Array(called)));
+    calls.into_iter().chain(observation(returned)).collect()
+}
+
+fn observation(results: Vec<Value<'static>>) -> Option<(&'static str, Value<'static>)> {
+    (!results.is_empty()).then(|| ("observation", object([("results", Value::Array(results))])))
 }
 
 /// Returns the arguments of a call as an object, which the format demands.
-fn arguments(call: &MessageToolCall) -> Json {
-    match serde_json::from_str(&call.arguments) {
-        Ok(arguments @ Json::Object(_)) => arguments,
-        Ok(other) => json!({"input": other}),
-        Err(_) => json!({"input": call.arguments}),
+fn arguments(call: &MessageToolCall) -> Value<'static> {
+    match reader::read(call.arguments.as_bytes(), &Limits::most()) {
+        Ok(arguments @ Value::Object(_)) => arguments.to_owned_value(),
+        Ok(other) => object([("input", other.to_owned_value())]),
+        Err(_) => object([("input", text(call.arguments.clone()))]),
     }
 }
 

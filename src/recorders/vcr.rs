@@ -1,14 +1,10 @@
 //! Cassettes of VCR.py: `docs/import.md`, "VCR.py".
 
-use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
-
-use super::binary::{DecodingBudget, base64};
-use super::exchange::{ImportedExchange, ImportedRequest, ImportedResponse, ImportedRun, ImportedRuns};
-use super::reading::{Fault, LocatedValue, RecorderResult, parse_time};
-use crate::conversation::response::RetryHeaders;
+use super::cassette::{CassetteReader, RecordedBody, RecordedInteraction};
+use super::exchange::{ImportedExchange, ImportedRuns};
+use super::reading::{Fault, LocatedValue, RecorderResult};
 use crate::json::members::at;
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
@@ -24,19 +20,6 @@ const RESPONSE: &[&str] =
 /// The member with a body that is JSON, as a structure: several test suites write cassettes in this way.
 const PARSED: &str = "parsed_body";
 
-/// The other headers that are mapped, and those that only describe how a body was sent.
-const HEADERS: &[&str] = &[
-    "content-type",
-    "content-encoding",
-    "date",
-    "accept",
-    "accept-encoding",
-    "connection",
-    "content-length",
-    "host",
-    "transfer-encoding",
-];
-
 /// Reads a cassette.
 pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns> {
     let value = document(bytes, YamlSchema::Text, limits)?;
@@ -47,28 +30,24 @@ pub(super) fn read(bytes: &[u8], limits: &Limits) -> RecorderResult<ImportedRuns
             return Err(version.fault(format!("version {number} of VCR.py cassettes is not supported")));
         }
     }
-    let mut cassette = Cassette {
-        budget: DecodingBudget::new(limits.bytes),
+    let mut cassette = VcrCassette {
+        reader: CassetteReader::new(limits.bytes),
         structures: structures(&value, bytes, limits),
-        headers: BTreeSet::new(),
-        unmapped: Vec::new(),
     };
-    cassette.others(&root, DOCUMENT);
+    cassette.reader.others(&root, DOCUMENT);
     let mut exchanges = Vec::new();
     for interaction in root.required("interactions")?.elements()? {
-        exchanges.push((0, cassette.interaction(&interaction)?));
+        exchanges.push(cassette.interaction(&interaction)?);
     }
-    let Cassette { headers, mut unmapped, .. } = cassette;
-    if !headers.is_empty() {
-        let names = headers.into_iter().collect::<Vec<_>>().join(", ");
-        unmapped.push(("interactions".to_owned(), format!("these headers are not mapped: {names}")));
-    }
-    let unmapped = unmapped.into_iter().map(|(location, reason)| (0, location, reason)).collect();
-    Ok(ImportedRuns { runs: vec![ImportedRun { exchanges, ..ImportedRun::default() }], unmapped })
+    Ok(cassette.reader.into_runs(exchanges, "interactions"))
 }
 
 /// Reads the document as JSON or YAML.
-fn document<'b>(bytes: &'b [u8], schema: YamlSchema, limits: &Limits) -> RecorderResult<Value<'b>> {
+pub(super) fn document<'b>(
+    bytes: &'b [u8],
+    schema: YamlSchema,
+    limits: &Limits,
+) -> RecorderResult<Value<'b>> {
     let text = reader::utf8(bytes, limits).map_err(|error| Fault::of_text(&error, 1))?;
     let json = text.trim_start().starts_with('{').then(|| reader::read(bytes, limits));
     match json {
@@ -108,76 +87,36 @@ fn is_structure(body: &Value<'_>) -> bool {
     }
 }
 
-struct Cassette {
-    budget: DecodingBudget,
+struct VcrCassette {
+    reader: CassetteReader,
     /// The bodies that are structures, as JSON.
     structures: HashMap<String, Vec<u8>>,
-    /// The names of headers that are not mapped.
-    headers: BTreeSet<String>,
-    unmapped: Vec<(String, String)>,
 }
 
-/// A body, as a cassette states it.
-enum RecordedBody {
-    Missing,
-    Bytes(Vec<u8>),
-    /// Neither text nor bytes, nor JSON.
-    Structure,
-}
-
-/// The headers of a message that are mapped.
-#[derive(Default)]
-struct Headers {
-    content_type: Option<String>,
-    content_encoding: String,
-    retry: RetryHeaders,
-    date: Option<DateTime<Utc>>,
-}
-
-impl Cassette {
-    /// Lists members that are not known.
-    fn others(&mut self, node: &LocatedValue<'_>, known: &[&str]) {
-        for name in node.others(known) {
-            let location = if node.location.is_empty() { "the document" } else { &node.location };
-            self.unmapped
-                .push((location.to_owned(), format!("the member {} is not mapped", reader::excerpt(name))));
-        }
-    }
-
+impl VcrCassette {
     fn interaction(&mut self, node: &LocatedValue<'_>) -> RecorderResult<ImportedExchange> {
-        self.others(node, INTERACTION);
+        self.reader.others(node, INTERACTION);
         let (request, response) = (node.required("request")?, node.required("response")?);
         request.object()?;
         response.object()?;
-        self.others(&request, REQUEST);
-        self.others(&response, RESPONSE);
-        let headers = self.headers(&request)?;
-        let method = request.required("method")?.text()?.to_owned();
-        let url = request.required("uri")?.text()?.to_owned();
-        let location = node.location.clone();
-        let body = self.body(&request, &["body", PARSED])?;
-        let (body, request_error) = match self.plain(body, &headers, &location)? {
-            Ok(body) => (body.unwrap_or_default(), None),
-            Err(reason) => (Vec::new(), Some(format!("the body of the request: {reason}"))),
-        };
-        let request = ImportedRequest::Http { method, url, body };
-        let headers = self.headers(&response)?;
+        self.reader.others(&request, REQUEST);
+        self.reader.others(&response, RESPONSE);
         let status = match (response.member("status"), response.member("status_code")) {
             (Some(status), _) => status.required("code")?.status()?,
             (None, Some(status)) => status.status()?,
             (None, None) => return Err(response.fault("the required member status is missing")),
         };
-        let at = node.member("recorded_at").and_then(|time| time.time()).or(headers.date);
-        let body = self.body(&response, &["body", "content", PARSED])?;
-        let body = self.plain(body, &headers, &location)?;
-        let Headers { content_type, retry, .. } = headers;
-        let reply = match (request_error, body) {
-            (Some(reason), _) => ImportedResponse::Unmapped(reason),
-            (None, Err(reason)) => ImportedResponse::Unmapped(format!("the body of the response: {reason}")),
-            (None, Ok(None)) => ImportedResponse::without_body(status, content_type, retry),
-            (None, Ok(Some(body))) => ImportedResponse::Answer { status, content_type, retry, body },
+        let interaction = RecordedInteraction {
+            location: node.location.clone(),
+            method: request.required("method")?.text()?.to_owned(),
+            url: request.required("uri")?.text()?.to_owned(),
+            request: (self.reader.headers(&request)?, self.body(&request, &["body", PARSED])?),
+            status,
+            response: (self.reader.headers(&response)?, self.body(&response, &["body", "content", PARSED])?),
+            at: node.member("recorded_at").and_then(|time| time.time()),
+            latency_ms: None,
         };
-        Ok(ImportedExchange { location, request, reply, at, latency_ms: None })
+        self.reader.exchange(interaction)
     }
 
     /// Returns the body in the first of these members that has one.
@@ -185,99 +124,17 @@ impl Cassette {
         let Some(body) = members.iter().find_map(|name| message.member(name)) else {
             return Ok(RecordedBody::Missing);
         };
-        if let Some(structure) = self.structures.remove(&body.location) {
-            return Ok(RecordedBody::Bytes(structure));
+        match self.structures.remove(&body.location) {
+            Some(structure) => Ok(RecordedBody::Bytes(structure)),
+            None => RecordedBody::read(&body),
         }
-        if body.value.get("string").is_some_and(Value::is_null) {
-            return Ok(RecordedBody::Missing);
-        }
-        Ok(bytes(&body)?.map_or(RecordedBody::Structure, RecordedBody::Bytes))
     }
-
-    /// Returns a body without its content encoding; `None` if the cassette states none. The inner error says why it cannot be
-    /// decoded.
-    fn plain(
-        &mut self,
-        body: RecordedBody,
-        headers: &Headers,
-        location: &str,
-    ) -> RecorderResult<Result<Option<Vec<u8>>, String>> {
-        Ok(match body {
-            RecordedBody::Missing => Ok(None),
-            RecordedBody::Bytes(body) => {
-                self.budget.decoded(body, &headers.content_encoding, location)?.map(Some)
-            }
-            RecordedBody::Structure => Err("it is a structure, not the text that was sent".to_owned()),
-        })
-    }
-
-    fn headers(&mut self, message: &LocatedValue<'_>) -> RecorderResult<Headers> {
-        let mut headers = Headers::default();
-        let Some(header_member) = message.member("headers") else { return Ok(headers) };
-        for (name, value) in header_member.members()? {
-            let name = name.to_ascii_lowercase();
-            let text = first(&value)?;
-            match name.as_str() {
-                "content-type" => headers.content_type = text,
-                "content-encoding" => headers.content_encoding = text.unwrap_or_default(),
-                "date" => headers.date = text.as_deref().and_then(parse_time),
-                other => {
-                    if !headers.retry.set(other, text) && !HEADERS.contains(&other) {
-                        self.headers.insert(name);
-                    }
-                }
-            }
-        }
-        Ok(headers)
-    }
-}
-
-/// Returns the first value of a header.
-fn first(value: &LocatedValue<'_>) -> RecorderResult<Option<String>> {
-    let text = |value: &LocatedValue<'_>| match value.value {
-        Value::Number(number) => Ok(number.literal().to_owned()),
-        Value::Object(_) => {
-            bytes(value).map(|bytes| String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned())
-        }
-        _ => value.text().map(str::to_owned),
-    };
-    match value.value {
-        Value::Array(_) => value.elements()?.next().map(|value| text(&value)).transpose(),
-        _ => text(value).map(Some),
-    }
-}
-
-/// Returns the bytes of a body: a string, bytes in Base64, an object with one of them, or a list of parts. Returns `None`
-/// if it is something else.
-fn bytes(body: &LocatedValue<'_>) -> RecorderResult<Option<Vec<u8>>> {
-    Ok(match body.value {
-        Value::Null => Some(Vec::new()),
-        Value::String(text) => Some(Cow::clone(text).into_owned().into_bytes()),
-        Value::Object(_) => match (body.member(BINARY), body.member("string")) {
-            (Some(binary), _) => {
-                let decoded = base64(binary.text()?);
-                Some(decoded.ok_or_else(|| body.fault("the Base64 of !!binary is damaged"))?)
-            }
-            (None, Some(string)) => bytes(&string)?,
-            (None, None) => body.value.get("string").map(|_| Vec::new()),
-        },
-        Value::Array(_) => {
-            let mut all = Some(Vec::new());
-            for part in body.elements()? {
-                match (&mut all, bytes(&part)?) {
-                    (Some(all), Some(part)) => all.extend(part),
-                    _ => all = None,
-                }
-            }
-            all
-        }
-        _ => None,
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recorders::exchange::{ImportedRequest, ImportedResponse};
 
     fn recording(text: &str) -> ImportedRuns {
         read(text.as_bytes(), &Limits::default()).unwrap_or_else(|fault| panic!("{}", fault.in_file("c")))

@@ -1,6 +1,10 @@
-"""Makes the files of tests/import with the programs that record calls: VCR.py, Inspect, OpenTelemetry; and JSON Lines.
+"""Makes the files of tests/import with the programs that record calls: VCR.py, Inspect, OpenTelemetry, Polly.JS, mitmproxy, the
+test agent of Datadog; and JSON Lines.
 
 usage: make.py DIRECTORY [vcr|jsonl|inspect|otel|otel-anthropic|otel-gemini|otel-genai|otel-openinference ...]
+       make.py DIRECTORY [otel-semconv|otel-litellm|otel-litellm-openinference|otel-ai-sdk ...]
+       make.py DIRECTORY [polly|datadog|har ...]
+       make.py DIRECTORY otlp URL
        make.py DIRECTORY asked|answers [anthropic|gemini|genai]
        make.py CASSETTE play
 
@@ -336,12 +340,14 @@ def otel_form(url, form):
     lines = [json.dumps(to_json(batch).to_dict(), ensure_ascii=False) for batch in (spans[:2], spans[2:])]
     (DIRECTORY / "otel.jsonl").write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     (DIRECTORY / "otel-protobuf.json").write_text(MessageToJson(to_protobuf(spans)) + "\n", encoding="utf-8")
+    (DIRECTORY / "otel.binpb").write_bytes(to_protobuf(spans).SerializeToString())
 
 
 def without_paths(spans):
     for span in spans:
+        # These have the paths of this machine.
+        span._attributes._dict.pop("error.stack_trace", None) if span._attributes else None
         for event in span.events:
-            # It has the paths of this machine.
             event.attributes._dict.pop("exception.stacktrace", None) if event.attributes else None
     return spans
 
@@ -374,6 +380,162 @@ def otel_of(url, name):
         ASKS[name](url)
     spans = encode_spans(without_paths(exporter.get_finished_spans()))
     (DIRECTORY / f"otel-{name}.jsonl").write_text(json.dumps(spans.to_dict(), ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def otel_semconv(url):
+    """Spans of the instrumentation for OpenAI of OpenTelemetry itself, and of an agent and a tool, as its utilities write them."""
+    os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
+    os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
+    from opentelemetry.instrumentation.genai.openai import OpenAIInstrumentor
+    from opentelemetry.util.genai.handler import TelemetryHandler
+
+    provider, exporter = recorded_spans()
+    OpenAIInstrumentor().instrument(tracer_provider=provider)
+    handler = TelemetryHandler(tracer_provider=provider)
+    with handler.workflow(name="asks"), handler.invoke_local_agent(agent_name="clerk"):
+        ask(url)
+        with handler.tool("weather") as tool:
+            tool.arguments, tool.tool_result = {"city": "Paris"}, "rain"
+    write_spans(without_paths(exporter.get_finished_spans()), "otel-semconv")
+
+
+def recorded_spans():
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return provider, exporter
+
+
+def write_spans(spans, name):
+    from opentelemetry.exporter.otlp.json.common.trace_encoder import encode_spans
+
+    spans = encode_spans(spans)
+    (DIRECTORY / f"{name}.jsonl").write_text(json.dumps(spans.to_dict(), ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def otel_litellm(url, name, is_own):
+    """Spans of LiteLLM itself, or of the instrumentation of OpenInference for it."""
+    os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "USE_OTEL_LITELLM_REQUEST_SPAN": "True"}
+    import litellm
+    from litellm.litellm_core_utils.thread_pool_executor import executor
+
+    provider, exporter = recorded_spans()
+    if is_own:
+        from litellm.integrations.opentelemetry import OpenTelemetry, OpenTelemetryConfig
+
+        litellm.callbacks = [OpenTelemetry(config=OpenTelemetryConfig(exporter=exporter), tracer_provider=provider)]
+    else:
+        from openinference.instrumentation.litellm import LiteLLMInstrumentor
+
+        LiteLLMInstrumentor().instrument(tracer_provider=provider)
+    common = {"api_base": f"{url}/v1", "api_key": KEY, "num_retries": 0}
+    asked, question = {"model": "openai/m-1", **common}, {"role": "user", "content": "the weather?"}
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
+    function = {"name": "weather", "description": "Tells the weather", "parameters": parameters}
+    tools = [{"type": "function", "function": function}]
+    with provider.get_tracer("asks").start_as_current_span("agent"):
+        litellm.completion(messages=MESSAGES, temperature=0.5, max_tokens=9, **asked)
+        list(litellm.completion(messages=[{"role": "user", "content": "hello"}], stream=True, **asked))
+        called = litellm.completion(messages=[question], tools=tools, **asked).choices[0].message
+        result = {"role": "tool", "tool_call_id": called.tool_calls[0].id, "content": "rain"}
+        litellm.completion(messages=[question, called.model_dump(exclude_none=True), result], tools=tools, **asked)
+        litellm.embedding(model="openai/e-1", input=["hello"], encoding_format="float", **common)
+        try:
+            litellm.completion(messages=[{"role": "user", "content": "fail"}], **asked)
+        except litellm.RateLimitError:
+            pass
+    # It writes spans on threads of its own.
+    executor.shutdown(wait=True)
+    write_spans(without_paths(exporter.get_finished_spans()), name)
+
+
+def otel_ai_sdk(url):
+    """Spans of the AI SDK of Vercel. RUNVAULT_TEST_AI_SDK is a directory with its packages."""
+    script = pathlib.Path(__file__).with_name("ai-sdk.mjs").read_text(encoding="utf-8")
+    command = ["node", "--input-type=module", "-", url]
+    options = {"cwd": os.environ["RUNVAULT_TEST_AI_SDK"], "input": script, "text": True, "check": True}
+    spans = subprocess.run(command, stdout=subprocess.PIPE, **options).stdout
+    (DIRECTORY / "otel-ai-sdk.json").write_text(spans, encoding="utf-8")
+
+
+def polly(url):
+    """A recording of Polly.JS. RUNVAULT_TEST_POLLY is a directory with its packages."""
+    import tempfile
+
+    script = pathlib.Path(__file__).with_name("polly.mjs").read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as recordings:
+        command = ["node", "--input-type=module", "-", url, recordings]
+        options = {"cwd": os.environ["RUNVAULT_TEST_POLLY"], "input": script, "text": True, "check": True}
+        archive = subprocess.run(command, stdout=subprocess.PIPE, **options).stdout
+    (DIRECTORY / "polly.har").write_text(archive, encoding="utf-8")
+
+
+def through(command, port, path):
+    """Asks a server through a program that records, which listens at a port."""
+    import socket
+    import time
+    import urllib.request
+
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        body = {"model": "m-1", "messages": MESSAGES}
+        for asked in (body, {**body, "stream": True}):
+            headers = {"content-type": "application/json", "authorization": f"Bearer {KEY}"}
+            request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", json.dumps(asked).encode(), headers)
+            urllib.request.urlopen(request).read()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def datadog(url):
+    """Cassettes of the test agent of Datadog, which is installed beside the interpreter."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as made:
+        command = [pathlib.Path(sys.executable).with_name("ddapm-test-agent"), "--port", "18126", "--otlp-http-port", "18318"]
+        command += ["--otlp-grpc-port", "18317", "--web-ui-port", "0", "--vcr-cassettes-directory", made]
+        through([*command, "--vcr-provider-map", f"local={url}"], 18126, "/vcr/local/v1/chat/completions")
+        for path in pathlib.Path(made).rglob("*.json"):
+            text = path.read_text(encoding="utf-8")
+            name = "datadog-stream" if "text/event-stream" in text else "datadog"
+            (DIRECTORY / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def har(url):
+    """An HTTP archive of mitmproxy, which is installed beside the interpreter."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as configuration:
+        command = [pathlib.Path(sys.executable).with_name("mitmdump"), "--listen-host", "127.0.0.1", "--listen-port", "18081"]
+        command += ["--mode", f"reverse:{url}", "--set", f"hardump={DIRECTORY / 'mitmproxy.har'}"]
+        through([*command, "--set", f"confdir={configuration}"], 18081, "/v1/chat/completions")
+
+
+def otlp(url):
+    """Sends spans to a server with the exporter of OpenTelemetry, and writes the same spans to a file."""
+    from opentelemetry.exporter.otlp.proto.http import Compression
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.instrumentation.openai import OpenAIInstrumentor
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    provider, exporter = recorded_spans()
+    sent = OTLPSpanExporter(endpoint=f"{sys.argv[3]}/v1/traces", compression=Compression.Gzip)
+    provider.add_span_processor(BatchSpanProcessor(sent))
+    OpenAIInstrumentor(enrich_assistant=False).instrument(tracer_provider=provider)
+    with provider.get_tracer("asks").start_as_current_span("agent"):
+        ask(url)
+    provider.shutdown()
+    write_spans(exporter.get_finished_spans(), "otlp")
 
 
 def answers(url):
@@ -410,12 +572,20 @@ MAKERS = {
     "otel-gemini": lambda url: otel_of(url, "gemini"),
     "otel-genai": lambda url: otel_of(url, "genai"),
     "otel-openinference": lambda url: otel_of(url, "openinference"),
+    "otel-semconv": otel_semconv,
+    "otel-litellm": lambda url: otel_litellm(url, "otel-litellm", True),
+    "otel-litellm-openinference": lambda url: otel_litellm(url, "otel-litellm-openinference", False),
+    "otel-ai-sdk": otel_ai_sdk,
+    "otlp": otlp,
+    "polly": polly,
+    "datadog": datadog,
+    "har": har,
 }
 
 if __name__ == "__main__":
     if sys.argv[2:] != ["play"]:
         DIRECTORY.mkdir(parents=True, exist_ok=True)
     address = serve()
-    names = sys.argv[2:3] if sys.argv[2:3] in (["asked"], ["answers"]) else sys.argv[2:]
+    names = sys.argv[2:3] if sys.argv[2:3] in (["asked"], ["answers"], ["otlp"]) else sys.argv[2:]
     for name in names or ("vcr", "jsonl", "inspect", "otel", "otel-anthropic", "otel-gemini"):
         MAKERS[name](address)

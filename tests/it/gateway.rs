@@ -12,6 +12,7 @@ mod interruptions;
 mod limits;
 #[cfg(feature = "mcp")]
 mod mcp_servers;
+mod otlp;
 mod presets;
 mod problems;
 mod proxy;

@@ -6,6 +6,7 @@ mod cases;
 #[cfg(feature = "gateway")]
 mod programs;
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
@@ -22,13 +23,24 @@ const FILES: &[(&str, &str, u64, usize)] = &[
     ("jsonl", "pairs.jsonl", 3, 2),
     ("otel", "otel.jsonl", 5, 2),
     ("otel", "otel-protobuf.json", 5, 2),
+    ("otel", "otel.binpb", 5, 2),
     ("otel", "otel-events.jsonl", 4, 2),
     ("otel", "otel-anthropic.jsonl", 5, 2),
     ("otel", "otel-gemini.jsonl", 3, 2),
     ("otel", "otel-genai.jsonl", 5, 2),
     ("otel", "otel-openinference.jsonl", 8, 2),
+    ("otel", "otel-semconv.jsonl", 4, 2),
+    ("otel", "otel-litellm.jsonl", 6, 4),
+    ("otel", "otel-litellm-openinference.jsonl", 6, 2),
+    ("otel", "otel-ai-sdk.json", 7, 2),
     ("vcr", "vcr-mapping.yaml", 2, 2),
     ("vcr", "vcr-mapping.json", 2, 2),
+    ("vcr", "pydantic-ai.yaml", 2, 2),
+    ("go-vcr", "go-vcr.yaml", 2, 2),
+    ("har", "polly.har", 2, 2),
+    ("har", "mitmproxy.har", 2, 2),
+    ("datadog", "datadog.json", 1, 2),
+    ("datadog", "datadog-stream.json", 1, 2),
     ("inspect", "inspect-mock.json", 3, 4),
     ("inspect", "inspect-mock.eval", 3, 4),
     ("inspect", "inspect-openai.eval", 4, 4),
@@ -70,10 +82,14 @@ fn files_of_the_real_programs_become_linked_artifacts() {
         let report = import(&sandbox, &[name], &[]);
         let originals = cores(&report, "attachment");
         let [sessions, packs] = ["model_io", "rpk"].map(|kind| cores(&report, kind));
-        assert_eq!((originals.len(), sessions.len() + packs.len()), (1, *documents), "{name}: {report:?}");
+        // Each trace has an original of its own.
+        let expected = if *format == "otel" { packs.len() } else { 1 };
+        let found = (originals.len(), sessions.len() + packs.len());
+        assert_eq!(found, (expected, *documents), "{name}: {report:?}");
         for core in sessions.iter().chain(&packs) {
             let document = sandbox.run(["get", core]).expect(0).stdout;
-            assert!(document.contains(&originals[0]) && !document.contains(KEY), "{name}: {document}");
+            let has_original = originals.iter().any(|original| document.contains(original));
+            assert!(has_original && !document.contains(KEY), "{name}: {document}");
             let links = sandbox.run(["links", core]).expect(0).stdout;
             assert!(links.contains("references") && links.contains("replays"), "{name}: {links}");
         }
@@ -87,6 +103,91 @@ fn files_of_the_real_programs_become_linked_artifacts() {
     }
 }
 
+/// The prompts and answers of the calls of a file, and the reasons for what is not mapped.
+fn calls(name: &str) -> (Vec<(String, String)>, Vec<String>) {
+    let sandbox = Sandbox::without_vault();
+    let report = import(&sandbox, &[name], &[]);
+    let mut found = Vec::new();
+    for core in cores(&report, "rpk") {
+        let pack: Value = serde_json::from_str(&sandbox.run(["get", &core]).expect(0).stdout).unwrap();
+        let steps = pack["payload"]["run"]["steps"].as_array().unwrap().clone();
+        found.extend(steps.chunks(2).map(|call| (call[0].to_string(), call[1].to_string())));
+    }
+    let reasons = report.iter().filter(|line| line["outcome"] == "not_mapped");
+    (found, reasons.map(|line| line["reason"].as_str().unwrap().to_owned()).collect())
+}
+
+#[test]
+fn spans_of_other_programs_state_all_that_they_have() {
+    let (found, reasons) = calls("otel-ai-sdk.json");
+    let has = |index: usize, request: &str, response: &str| {
+        let (asked, answered) = &found[index];
+        assert!(asked.contains(request) && answered.contains(response), "{index}: {asked} {answered}");
+    };
+    has(0, r#""temperature":0.5"#, "echo: ");
+    has(2, r#""function":{"description":"Tells the weather""#, "call-1");
+    has(3, r#""tool_call_id":"call-1""#, "rain");
+    has(4, r#""input":["hello"]"#, "[0.5,1.5]");
+    has(5, "fail", "slow down");
+    assert_eq!(reasons.iter().filter(|reason| reason.contains("ai.generateText)")).count(), 3, "{reasons:?}");
+    let (found, reasons) = calls("otel-litellm-openinference.jsonl");
+    assert!(found[3].0.contains(r#""tool_call_id":"call-1""#) && found[3].0.contains(r#""model":"m-1""#));
+    assert!(
+        found[4].0.contains(r#""input":["hello"]"#) && found[4].1.contains("[0.5,1.5]"),
+        "{:?}",
+        found[4]
+    );
+    assert_eq!(reasons, ["the span is not a call of a model"]);
+    let (found, reasons) = calls("otel-litellm.jsonl");
+    assert!(
+        found
+            .iter()
+            .any(|(asked, answered)| asked.contains("hello") && answered.contains("text/event-stream"))
+    );
+    assert!(
+        reasons
+            .iter()
+            .any(|reason| reason.ends_with("it repeats the request of the span that it is inside of"))
+    );
+    let (_, reasons) = calls("otel-semconv.jsonl");
+    for reason in [
+        "a call of the Responses API, imported as a chat completion",
+        "the span is not a call of a model: it runs a tool, whose result is in the next request to the model (weather)",
+        "the span is not a call of a model: it runs an agent (clerk); its calls of models have spans of their own",
+    ] {
+        assert!(reasons.iter().any(|found| found == reason), "{reason}: {reasons:?}");
+    }
+}
+
+#[test]
+fn recordings_of_http_state_all_that_they_have() {
+    for name in ["polly.har", "mitmproxy.har"] {
+        let (found, reasons) = calls(name);
+        assert!(
+            found[0].1.contains("\"latency_ms\"") && found[1].1.contains("text/event-stream"),
+            "{found:?}"
+        );
+        assert!(found.iter().all(|(asked, _)| asked.contains("\"timestamp\"")), "{found:?}");
+        let listed =
+            reasons.iter().any(|reason| reason.starts_with("these headers are not mapped: authorization"));
+        assert!(listed, "{reasons:?}");
+    }
+    let (_, reasons) = calls("polly.har");
+    assert!(reasons.contains(&"requests with GET are not calls of a model".to_owned()), "{reasons:?}");
+    let (found, reasons) = calls("go-vcr.yaml");
+    assert!(found[0].1.contains("\"latency_ms\":813") && found[0].1.contains("uri: url: hi"), "{found:?}");
+    assert!(found[0].0.contains("2026-11-29T08:00:00"), "{found:?}");
+    assert!(found[1].0.contains("anthropic") && found[1].1.contains("\"status_code\":529"), "{found:?}");
+    assert!(found[1].1.contains("overloaded_error"), "{found:?}");
+    assert!(reasons.contains(&"requests with GET are not calls of a model".to_owned()), "{reasons:?}");
+    let (found, _) = calls("pydantic-ai.yaml");
+    assert!(found[0].0.contains(r#""temperature":0.5"#) && found[0].1.contains("first"), "{found:?}");
+    assert!(found[1].1.contains(r#""assembled_text":"third""#), "{found:?}");
+    for (name, form) in [("datadog.json", "application/json"), ("datadog-stream.json", "text/event-stream")] {
+        assert!(calls(name).0[0].1.contains(form), "{name}");
+    }
+}
+
 #[test]
 fn yaml_and_json_cassettes_have_the_same_calls() {
     let sandbox = Sandbox::without_vault();
@@ -95,6 +196,57 @@ fn yaml_and_json_cassettes_have_the_same_calls() {
         let [yaml, json] = names.map(|name| cores(&import(&sandbox, &[name], &[]), "model_io"));
         assert_eq!(yaml, json);
     }
+}
+
+/// Returns messages as the file exporter of the collector of OpenTelemetry writes them: each after its length.
+fn framed<'m>(messages: impl IntoIterator<Item = &'m [u8]>) -> Vec<u8> {
+    let with_length =
+        |message: &[u8]| [&u32::try_from(message.len()).unwrap().to_be_bytes()[..], message].concat();
+    messages.into_iter().flat_map(with_length).collect()
+}
+
+fn gzipped(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn the_same_spans_are_the_same_artifacts_however_they_were_exported() {
+    let [lines, json, protobuf] =
+        ["otel.jsonl", "otel-protobuf.json", "otel.binpb"].map(|name| std::fs::read(file(name)).unwrap());
+    let each_line = || lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let reversed: Vec<u8> =
+        each_line().collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join(&b'\n');
+    let packed: Vec<Vec<u8>> = each_line().map(|line| zstd::encode_all(line, 1).unwrap()).collect();
+    let forms = [
+        ("otel.jsonl.gz", gzipped(&lines)),
+        ("otel.json", json),
+        ("otel.binpb.gz", gzipped(&protobuf)),
+        ("framed.binpb", framed([protobuf.as_slice()])),
+        ("framed.json", framed(each_line())),
+        ("framed.json.zst", framed(packed.iter().map(Vec::as_slice))),
+        ("otel.binpb", protobuf),
+        ("reversed.jsonl", reversed),
+        ("otel.jsonl", lines.clone()),
+    ];
+    let imported = |name: &str, bytes: &[u8]| {
+        let sandbox = Sandbox::without_vault();
+        let path = sandbox.path(name);
+        std::fs::write(&path, bytes).unwrap();
+        let arguments = ["import".into(), "--create".into(), "--json".into(), path.into_os_string()];
+        let report = self::lines(&sandbox.run(arguments).expect(0).stdout);
+        let found = ["attachment", "model_io", "rpk"].map(|kind| cores(&report, kind));
+        assert!(found.iter().all(|cores| cores.len() == 1), "{name}: {report:?}");
+        let original = sandbox.run(["get", &found[0][0]]).expect(0).stdout;
+        (found, original)
+    };
+    let expected = imported("otel.jsonl", &lines);
+    for (name, bytes) in forms {
+        assert_eq!(imported(name, &bytes), expected, "{name}");
+    }
+    // The original is a file of spans as well.
+    assert_eq!(imported("original.jsonl", expected.1.as_bytes()), expected);
 }
 
 #[test]
@@ -192,7 +344,11 @@ fn damaged_files_are_rejected_with_their_location() {
 fn files_that_are_no_recordings_are_named_as_such() {
     let sandbox = Sandbox::without_vault();
     for (name, text, expected) in [
-        ("notes.txt", "hello\n", "is neither a bundle nor a recording of VCR.py, Inspect, OpenTelemetry or"),
+        (
+            "notes.txt",
+            "hello\n",
+            "is neither a bundle nor a recording of VCR.py, go-vcr, Datadog, Inspect, OpenTelemetry or",
+        ),
         ("empty.jsonl", "\n", "is empty"),
     ] {
         let path = sandbox.write(name, text).into_os_string();
@@ -277,6 +433,14 @@ fn json() -> impl Strategy<Value = Value> {
         "spanId",
         "events",
         "name",
+        "log",
+        "entries",
+        "postData",
+        "text",
+        "encoding",
+        "time",
+        "parentSpanId",
+        "intValue",
         "eval",
         "task",
         "samples",
@@ -359,7 +523,10 @@ proptest! {
         with in json(),
         cut in any::<prop::sample::Index>(),
     ) {
-        let names = ["vcr.json", "pairs.jsonl", "otel.jsonl", "otel-events.jsonl", "inspect-mock.json"];
+        let names = [
+            "vcr.json", "pairs.jsonl", "otel.jsonl", "otel-events.jsonl", "otel-ai-sdk.json", "otel-litellm.jsonl",
+            "polly.har", "datadog.json", "inspect-mock.json",
+        ];
         let text = std::fs::read_to_string(file(names[number.index(names.len())])).unwrap();
         let begin = if text.lines().next().is_some_and(|line| line.len() > 1) { text.lines().next().unwrap() } else { &text };
         let mut document: Value = serde_json::from_str(begin).unwrap();
@@ -367,7 +534,14 @@ proptest! {
         converts(document.to_string().into_bytes());
         let bytes = text.as_bytes();
         converts(bytes[..cut.index(bytes.len())].to_vec());
-        let archive = std::fs::read(file("inspect-mock.eval")).unwrap();
-        converts(archive[..cut.index(archive.len())].to_vec());
+        for name in ["inspect-mock.eval", "otel.binpb"] {
+            let binary = std::fs::read(file(name)).unwrap();
+            converts(binary[..cut.index(binary.len())].to_vec());
+            converts(framed([binary.as_slice(), b"{}"])[..cut.index(binary.len())].to_vec());
+            let mut damaged = binary;
+            let at = cut.index(damaged.len());
+            damaged[at] ^= 1 << path[0].index(8);
+            converts(damaged);
+        }
     }
 }

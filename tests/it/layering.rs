@@ -167,6 +167,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "formats",
             "intake",
             "json",
+            "recorders",
             "secrets",
             "server",
             "storage",

@@ -199,6 +199,9 @@ fn report_event(event: &GatewayEvent<'_>) {
             let file = file.to_string_lossy();
             stdout::warning(&format!("{}: {}{}", escaped(&file), escaped(reason), hints::SET_ASIDE));
         }
+        GatewayEvent::Skipped { trace, reason, count } => {
+            stdout::note(&format!("trace {trace}: {}", escaped(&format!("{reason} ({count})"))));
+        }
         GatewayEvent::Failed { reason } => stdout::error(&escaped(reason).to_string()),
         GatewayEvent::Finished(run) => {
             let calls = counted(run.calls, "call");

@@ -8,7 +8,10 @@ use std::{fs, thread};
 
 use clap::{Args as ClapArgs, Subcommand};
 use runvault::display::{counted, escaped};
-use runvault::gateway::{Gateway, Recovery, UnstoredRun, base_url_variables, recover_runs, unstored_runs};
+use runvault::gateway::{
+    Gateway, GatewayMode, Recovery, UnstoredRun, base_url_variables, otlp_variables, recover_runs,
+    unstored_runs,
+};
 
 use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::help;
@@ -41,6 +44,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4711")]
     listen: SocketAddr,
 
+    /// Also receive spans of OpenTelemetry, and store each trace as "import" does
+    ///
+    /// Receives OTLP over HTTP, in Protocol Buffers and JSON. A trace is stored when its outermost span has ended and
+    /// nothing of it was received for ten seconds, when it was idle, and when the gateway stops.
+    #[arg(long)]
+    otlp: bool,
+
     #[command(flatten)]
     gateway: GatewayArgs,
 }
@@ -59,7 +69,11 @@ impl Args {
             None => {}
         }
         let vault = self.gateway.open(args)?;
-        let options = self.gateway.options(args, &vault)?;
+        let mut options = self.gateway.options(args, &vault)?;
+        options.otlp = self.otlp;
+        if self.otlp && options.mode == GatewayMode::Replay {
+            return Err(CommandError::Usage("--otlp stores runs, and --mode replay stores none".to_owned()));
+        }
         let stop = Stop::on_signals()?;
         let gateway = Gateway::start(vault, self.listen, options)?;
         let address = gateway.address();
@@ -70,6 +84,9 @@ impl Args {
         }
         let mut out = stdout::raw();
         for (variable, url) in base_url_variables(address) {
+            writeln!(out, "{variable}={url}")?;
+        }
+        for (variable, url) in otlp_variables(address).filter(|_| self.otlp) {
             writeln!(out, "{variable}={url}")?;
         }
         out.flush()?;

@@ -39,10 +39,11 @@ use crate::cli::output::{disk, json, time};
 /// imported unless they already name other artifacts here, and notes and labels unless the artifacts already have
 /// others.
 ///
-/// VCR.py cassettes, OpenTelemetry spans, Inspect logs, and requests and responses as JSON Lines are recognized by
-/// content. They become sessions and run packs, which "gateway --mode replay" replays, with the original as an
-/// attachment. Recordings of context-engine-kernel become sessions. What cannot be mapped is listed. The original
-/// contains what the file contains, such as keys: use --no-original to leave it out.
+/// Cassettes of VCR.py, go-vcr and Datadog, HTTP archives (HAR) also of Polly.JS, OpenTelemetry spans, Inspect logs, and
+/// requests and responses as JSON Lines are recognized by content, also compressed with gzip. They become sessions and
+/// run packs, which "gateway --mode replay" replays, with the original as an attachment. Recordings of
+/// context-engine-kernel become sessions. What cannot be mapped is listed. The original contains what the file contains,
+/// such as keys: use --no-original to leave it out.
 #[derive(ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
@@ -327,19 +328,15 @@ fn recording(input: ConvertInput) -> Result<ConvertInput, CommandError> {
         format!("{name} is a {}, not a bundle; {add}", kind.noun())
     } else {
         format!(
-            "{name} is neither a bundle nor a recording of VCR.py, Inspect, OpenTelemetry or context-engine-kernel, nor \
-             requests and responses as JSON Lines; {add}"
+            "{name} is neither a bundle nor a recording of VCR.py, go-vcr, Datadog, Inspect, OpenTelemetry or \
+             context-engine-kernel, nor an HTTP archive, nor requests and responses as JSON Lines; {add}"
         )
     }))
 }
 
-/// Reads what can be a recording: a text or a zip file. One byte more than allowed is enough to reject it.
+/// Reads what can be a recording. One byte more than allowed is enough to reject it.
 fn candidate(mut input: impl BufRead, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let head = input.fill_buf()?;
-    let is_zip = head.starts_with(b"PK\x03\x04");
-    let is_text = !head.contains(&0) && !head.starts_with(b"\x28\xb5\x2f\xfd");
-    let is_named = || RecorderFormat::unsupported(head).is_some();
-    if !is_zip && !is_text && !is_named() {
+    if !RecorderFormat::can_begin(input.fill_buf()?) {
         return Ok(None);
     }
     let mut bytes = Vec::new();

@@ -23,6 +23,17 @@ pub(crate) struct Chat {
     pub(crate) ended_at: Option<DateTime<Utc>>,
     pub(crate) usage: TokenCounts,
     pub(crate) is_stream: bool,
+    /// What the texts of the messages were embedded as, if that is stated.
+    pub(crate) embedded: EmbeddedTexts,
+}
+
+/// The vectors of texts.
+#[derive(Debug, Default)]
+pub(crate) struct EmbeddedTexts {
+    /// Whether a request has its only text in a list.
+    pub(crate) are_list: bool,
+    /// Each is a list of numbers.
+    pub(crate) vectors: Vec<Value<'static>>,
 }
 
 impl Chat {
@@ -108,8 +119,12 @@ pub(crate) fn tool(name: &str, description: Option<&str>, parameters: Option<&Va
     object([("type", text("function")), ("function", object(members))])
 }
 
-/// Returns a tool that an object describes, in one of the forms of several programs; `None` if it has no name.
+/// Returns a tool that an object describes, in one of the forms of several programs; `None` if it has no name, or is a tool of
+/// the provider.
 pub(crate) fn tool_of(stated: &Value<'_>) -> Option<Value<'static>> {
+    if !matches!(type_of(stated), "" | "function" | "custom") {
+        return None;
+    }
     let schemas = ["parameters", "input_schema", "inputSchema"];
     let parameters = schemas.into_iter().find_map(|name| stated.get(name));
     Some(tool(word(stated, "name")?, word(stated, "description"), parameters))

@@ -133,7 +133,8 @@ impl FormedChat {
         Self { provider, path: path(chat), request, response, unmapped }
     }
 
-    /// Returns the request for the embeddings of the texts in the messages of a conversation.
+    /// Returns the request for the embeddings of the texts in the messages of a conversation, and the response if the vectors
+    /// are known.
     ///
     /// # Errors
     /// Returns why there is none.
@@ -146,7 +147,8 @@ impl FormedChat {
             return Err("embeddings of this provider are not mapped".to_owned());
         }
         let request = openai::embedding_request(chat)?;
-        Ok(Self { provider, path, request, response: ChatResponse::Missing, unmapped: Vec::new() })
+        let response = openai::embedding_response(chat);
+        Ok(Self { provider, path, request, response, unmapped: Vec::new() })
     }
 }
 

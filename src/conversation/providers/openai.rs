@@ -234,7 +234,8 @@ pub(super) fn embedding_request(chat: &Chat) -> Result<Value<'static>, String> {
         .collect();
     let texts = texts.ok_or("the span does not contain the texts that were embedded")?;
     let input = match <[_; 1]>::try_from(texts) {
-        Ok([only]) => only,
+        Ok([only]) if !chat.embedded.are_list => only,
+        Ok(only) => Value::Array(only.into()),
         Err(texts) => Value::Array(texts),
     };
     let members = chat.members.iter().map(|(name, value)| match value {
@@ -244,6 +245,30 @@ pub(super) fn embedding_request(chat: &Chat) -> Result<Value<'static>, String> {
         other => (*name, other.clone()),
     });
     Ok(object([("model", text(chat.model.clone())), ("input", input)].into_iter().chain(members)))
+}
+
+/// Returns the response with the vectors of the texts, if all of them are known.
+pub(super) fn embedding_response(chat: &Chat) -> ChatResponse {
+    let vectors = &chat.embedded.vectors;
+    if vectors.is_empty() || vectors.len() != chat.messages.len() {
+        return ChatResponse::Missing;
+    }
+    let data = vectors.iter().enumerate().map(|(index, vector)| {
+        object([
+            ("object", text("embedding")),
+            ("index", integer(index as u64)),
+            ("embedding", vector.clone()),
+        ])
+    });
+    let members = [
+        ("object", text("list")),
+        ("data", Value::Array(data.collect())),
+        ("model", text(chat.response_model().to_owned())),
+    ];
+    let usage = chat.usage.input.map(|count| {
+        ("usage", object([("prompt_tokens", integer(count)), ("total_tokens", integer(count))]))
+    });
+    ChatResponse::Whole(object(members.into_iter().chain(usage)))
 }
 
 fn chat_response(chat: &Chat, _: &mut Vec<String>) -> ChatResponse {

@@ -1,6 +1,8 @@
 //! The call of a model that a span is.
 
-use super::messages::{ai_sdk, in_events, in_parts, logfire, numbered, openinference, parsed, parsed_value};
+use super::messages::{
+    PARAMETERS, ai_sdk, embedded, in_events, in_parts, logfire, numbered, openinference, parsed, parsed_value,
+};
 use super::{OtelAttributes, OtelSpan};
 use crate::calls::target::ApiTarget;
 use crate::conversation::providers::chat::{Chat, TokenCounts};
@@ -19,7 +21,11 @@ const OPTIONS: &[(&str, &str)] = &[
     ("gen_ai.request.frequency_penalty", "frequency_penalty"),
     ("gen_ai.request.presence_penalty", "presence_penalty"),
     ("gen_ai.request.choice.count", "n"),
+    ("gen_ai.request.reasoning.level", "reasoning_effort"),
+    ("openai.request.service_tier", "service_tier"),
     // Older names.
+    ("gen_ai.openai.request.seed", "seed"),
+    ("gen_ai.openai.request.service_tier", "service_tier"),
     ("llm.temperature", "temperature"),
     ("llm.top_p", "top_p"),
     ("llm.top_k", "top_k"),
@@ -27,6 +33,8 @@ const OPTIONS: &[(&str, &str)] = &[
     ("llm.chat.stop_sequences", "stop"),
     ("llm.frequency_penalty", "frequency_penalty"),
     ("llm.presence_penalty", "presence_penalty"),
+    // Those of the AI SDK without another name.
+    ("ai.settings.seed", "seed"),
 ];
 
 /// The attributes with the numbers of tokens of the input and of the output.
@@ -37,6 +45,7 @@ const INPUT_TOKENS: &[&str] = &[
     "llm.token_count.prompt",
     "ai.usage.inputTokens",
     "ai.usage.promptTokens",
+    "ai.usage.tokens",
 ];
 const OUTPUT_TOKENS: &[&str] = &[
     "gen_ai.usage.output_tokens",
@@ -47,9 +56,17 @@ const OUTPUT_TOKENS: &[&str] = &[
     "ai.usage.completionTokens",
 ];
 
-/// The attribute with the operation of the AI SDK of Vercel, and the end of that of a stream.
+/// The attribute with the response that a request continues.
+const PREVIOUS: &str = "gen_ai.request.previous_response.id";
+
+/// The attribute with the API of `OpenAI` that was asked.
+const API: &str = "openai.api.type";
+
+/// The attribute with the operation of the AI SDK of Vercel, what is in those that are calls, and the ends of some of them.
 const AI_SDK: &str = "ai.operationId";
+const AI_SDK_CALL: &str = ".do";
 const AI_SDK_STREAM: &str = ".doStream";
+const AI_SDK_EMBEDDING: &str = ".doEmbed";
 
 /// Words in the names of attributes that can have the messages of a request, and the response.
 const REQUEST_WORDS: &[&str] = &["prompt", "input", "messages", "request_data", "events"];
@@ -72,7 +89,14 @@ const STREAMS: &[&str] = &["gen_ai.is_streaming", "llm.is_streaming", "gen_ai.re
 
 /// The attribute with the sort of a span, and the sorts that are calls of a model.
 const SPAN_KIND: &str = "openinference.span.kind";
-const MODEL_SPANS: &[&str] = &["LLM", "EMBEDDING"];
+const MODEL_SPANS: &[&str] = &["LLM", EMBEDDING_SPAN];
+const EMBEDDING_SPAN: &str = "EMBEDDING";
+
+/// The attribute with the id of a call of `LiteLLM`.
+const LITELLM: &str = "litellm.call_id";
+
+/// The attributes that name the model that answered.
+const RESPONSE_MODELS: &[&str] = &["gen_ai.response.model", "llm.response.model_name"];
 
 /// The attributes that name the provider.
 const OPENINFERENCE_PROVIDER: &[&str] = &["llm.system", "llm.provider"];
@@ -80,8 +104,19 @@ const OPENINFERENCE_PROVIDER: &[&str] = &["llm.system", "llm.provider"];
 impl OtelSpan {
     /// Returns whether it has the attributes of a call of a model.
     pub(super) fn is_call(&self) -> bool {
-        let has = |name: &str| self.attributes.contains_key(name);
-        has("gen_ai.request.model") || has("gen_ai.operation.name") && has("gen_ai.response.model")
+        if let Some(operation) = self.text("gen_ai.operation.name") {
+            return OPERATIONS.iter().chain(EMBEDDINGS).any(|known| *known == operation);
+        }
+        let of_ai_sdk = self.text(AI_SDK).is_some_and(|id| id.contains(AI_SDK_CALL));
+        (of_ai_sdk || self.attributes.contains_key("gen_ai.request.model")) && self.why_other().is_none()
+    }
+
+    /// Returns whether it is a call for embeddings.
+    fn is_embedding(&self) -> bool {
+        let operation = self.text("gen_ai.operation.name");
+        operation.is_some_and(|operation| EMBEDDINGS.contains(&operation))
+            || self.text(AI_SDK).is_some_and(|id| id.ends_with(AI_SDK_EMBEDDING))
+            || self.text(SPAN_KIND) == Some(EMBEDDING_SPAN)
     }
 
     pub(super) fn text(&self, name: &str) -> Option<&str> {
@@ -103,26 +138,35 @@ impl OtelSpan {
         if self.text("logfire.span_type") == Some("pending_span") {
             return Err("the span had not ended; Logfire writes it again when it has".to_owned());
         }
+        if let Some(reason) = self.why_other() {
+            return Err(reason);
+        }
+        if self.raw_requests > 1 && self.attributes.contains_key(LITELLM) {
+            return Err("LiteLLM wrote several calls to this span, each over the one before: set \
+                        USE_OTEL_LITELLM_REQUEST_SPAN=true to record them apart"
+                .to_owned());
+        }
         let has_bodies = !self.is_call() && self.has_bodies();
         if has_bodies && (self.body_of_request().is_some() || !self.has_numbered_messages()) {
             return self.into_exchange_of_bodies().map(|exchange| (exchange, Vec::new()));
         }
+        let operation = self.text("gen_ai.operation.name");
         if !self.is_call() && !has_bodies {
-            return Err("the span is not a call of a model".to_owned());
+            let which = operation.map(|operation| format!(": its operation is {operation}"));
+            return Err(format!("the span is not a call of a model{}", which.unwrap_or_default()));
         }
-        let operation = self.text("gen_ai.operation.name").unwrap_or("chat");
-        let is_embedding = EMBEDDINGS.contains(&operation);
-        if !is_embedding && !OPERATIONS.contains(&operation) {
-            return Err(format!(
-                "the span has no complete request and response: its operation is {operation}"
-            ));
-        }
+        let is_embedding = self.is_embedding();
         let chat = self.chat(if is_embedding { EMBEDDING_OPTIONS } else { OPTIONS })?;
         if chat.messages.is_empty() {
             let reason = "the messages are not in the span: its content was not recorded";
             return Err(self.why_none(REQUEST_WORDS, "the messages", reason));
         }
         let no_answer = self.why_none(RESPONSE_WORDS, "the answer", "the span has no answer of the model");
+        let previous = self.text(PREVIOUS).map(|id| {
+            format!("the request continues the response {id}: what was said before is not in the span")
+        });
+        let api = self.text(API).filter(|api| *api == "responses");
+        let other_form = api.map(|_| "a call of the Responses API, imported as a chat completion".to_owned());
         let latency_ms = self.latency_ms();
         let Self { location, started, failure, .. } = self;
         let ApiExchange { request, reply, mut unmapped } =
@@ -133,6 +177,7 @@ impl OtelSpan {
             None => reply,
         };
         unmapped.retain(|_| !matches!(&reply, ImportedResponse::Failed(_)) || is_embedding);
+        unmapped.extend(previous.into_iter().chain(other_form));
         Ok((ImportedExchange { location, request, reply, at: started, latency_ms }, unmapped))
     }
 
@@ -154,31 +199,53 @@ impl OtelSpan {
     }
 
     /// Returns the name of the provider. The AI SDK adds the API to it.
-    fn provider(&self) -> &str {
+    fn provider(&self) -> String {
         let names =
             ["gen_ai.provider.name", "gen_ai.system", "ai.model.provider", "llm.provider", "llm.system"];
-        let provider = names.into_iter().find_map(|name| self.text(name)).unwrap_or("unknown");
-        match self.text(AI_SDK) {
-            Some(_) => provider.split('.').next().unwrap_or(provider),
-            None => provider,
+        let provider = names.into_iter().find_map(|name| self.text(name).filter(|name| !name.is_empty()));
+        match (provider, self.text(AI_SDK)) {
+            (Some(provider), Some(_)) => provider.split('.').next().unwrap_or(provider).to_owned(),
+            (Some(provider), None) => provider.to_owned(),
+            // LiteLLM states it before the name of the model.
+            (None, _) => {
+                let parameters = PARAMETERS.iter().find_map(|name| self.document(name));
+                let model = parameters.as_ref().and_then(|parameters| word(parameters, "model"));
+                let model = model.or_else(|| self.text("litellm.provider.model"));
+                let provider = model.and_then(|model| model.split_once('/'));
+                provider.map_or("unknown", |(provider, _)| provider).to_owned()
+            }
         }
     }
 
     /// Returns what the span states, with the attributes that are members of the request. The error names the attribute that
     /// cannot be read.
     fn chat(&self, options: &[(&str, &'static str)]) -> Result<Chat, String> {
-        let models = ["gen_ai.request.model", "ai.model.id", "gen_ai.response.model", "llm.model_name"];
-        let model = models.into_iter().find_map(|name| self.text(name));
-        let is_true = |name: &&str| self.attributes.get(*name) == Some(&Value::Bool(true));
+        let models = [
+            "gen_ai.request.model",
+            "ai.model.id",
+            "llm.request.model_name",
+            "gen_ai.response.model",
+            "llm.model_name",
+            "embedding.model_name",
+        ];
+        let provider = self.provider();
+        let model = models.into_iter().find_map(|name| self.text(name)).unwrap_or_default();
+        let model = model.strip_prefix(&format!("{provider}/")).unwrap_or(model);
+        // LiteLLM writes a text.
+        let is_true = |name: &&str| match self.attributes.get(*name) {
+            Some(Value::Bool(truth)) => *truth,
+            Some(Value::String(truth)) => truth.eq_ignore_ascii_case("true"),
+            _ => false,
+        };
         let is_ai_sdk_stream = self.text(AI_SDK).is_some_and(|id| id.ends_with(AI_SDK_STREAM));
         let member = |(attribute, member): &(&str, &'static str)| {
             Some((*member, self.attributes.get(*attribute)?.clone()))
         };
         let mut chat = Chat {
-            provider: self.provider().to_owned(),
-            model: model.unwrap_or_default().to_owned(),
+            provider,
+            model: model.to_owned(),
             id: self.text("gen_ai.response.id").map(str::to_owned),
-            response_model: self.text("gen_ai.response.model").map(str::to_owned),
+            response_model: RESPONSE_MODELS.iter().find_map(|name| self.text(name)).map(str::to_owned),
             ended_at: self.ended,
             is_stream: STREAMS.iter().any(is_true) || is_ai_sdk_stream,
             usage: TokenCounts { input: self.integer(INPUT_TOKENS), output: self.integer(OUTPUT_TOKENS) },
@@ -208,6 +275,9 @@ impl OtelSpan {
         }
         if chat.messages.is_empty() {
             ai_sdk(&self.attributes, chat)?;
+        }
+        if chat.messages.is_empty() {
+            embedded(&self.attributes, chat);
         }
         if chat.messages.is_empty() {
             openinference(&self.attributes, chat);
@@ -248,7 +318,8 @@ impl OtelSpan {
 
     /// Returns whether it has the messages of a request as attributes.
     fn has_numbered_messages(&self) -> bool {
-        self.attributes.keys().any(|name| name.starts_with("llm.input_messages."))
+        let prefixes = ["llm.input_messages.", "embedding.embeddings."];
+        self.attributes.keys().any(|name| prefixes.iter().any(|prefix| name.starts_with(prefix)))
     }
 
     /// Returns the exchange. The error says why there is none.

@@ -12,6 +12,9 @@ use crate::json::members::{at, object, text, word};
 use crate::json::reader::{self, Limits};
 use crate::json::{Object, Value, compact};
 
+/// The attributes with the parameters of a call as JSON.
+pub(super) const PARAMETERS: &[&str] = &["llm.invocation_parameters", "embedding.invocation_parameters"];
+
 /// Returns the value of a text that is JSON.
 pub(super) fn parsed_value(said: &str) -> Option<Value<'static>> {
     reader::read(said.as_bytes(), &Limits::default()).ok().map(Value::into_owned_value)
@@ -51,8 +54,10 @@ pub(super) fn in_parts(attributes: &OtelAttributes, chat: &mut Chat) -> Result<(
     for one in &input {
         of_parts(one, &mut chat.messages);
     }
-    for one in parsed(attributes, "gen_ai.output.messages")? {
-        let reason = word(&one, "finish_reason").unwrap_or("stop");
+    let reasons = parsed(attributes, "gen_ai.response.finish_reasons")?;
+    for (number, one) in parsed(attributes, "gen_ai.output.messages")?.into_iter().enumerate() {
+        // Messages state their reasons in older versions of the conventions.
+        let reason = word(&one, "finish_reason").or_else(|| reasons.get(number)?.as_str()).unwrap_or("stop");
         let reason = if reason == "tool_call" { "tool_calls" } else { reason };
         let mut messages = Vec::new();
         of_parts(&one, &mut messages);
@@ -316,7 +321,10 @@ pub(super) fn ai_sdk(attributes: &OtelAttributes, chat: &mut Chat) -> Result<(),
     }
     let tools = parsed(attributes, "ai.prompt.tools")?.into_iter();
     let read = |one: Value<'static>| one.as_str().and_then(parsed_value).unwrap_or(one);
-    chat.add_tools(tools.filter_map(|one| tool_of(&read(one))));
+    chat.add_tools(tools.map(|one| {
+        let one = read(one);
+        tool_of(&one).unwrap_or(one)
+    }));
     let said = ["ai.response.text", "ai.response.object"].into_iter().find_map(|name| attributes.get(name));
     let calls = parsed(attributes, "ai.response.toolCalls")?;
     let calls: Vec<_> = calls.iter().filter_map(ai_sdk_call).collect();
@@ -325,7 +333,34 @@ pub(super) fn ai_sdk(attributes: &OtelAttributes, chat: &mut Chat) -> Result<(),
         let message = message("assistant", said.map_or_else(|| text(""), content_of), calls, None);
         chat.choices.push(ChatChoice::new(message, &reason.replace('-', "_")));
     }
+    if let Some(choice) =
+        attributes.get("ai.prompt.toolChoice").and_then(Value::as_str).and_then(parsed_value)
+    {
+        let named = word(&choice, "toolName").map(|name| object([("name", text(name.to_owned()))]));
+        let named = named.map(|function| object([("type", text("function")), ("function", function)]));
+        let stated = named.or_else(|| word(&choice, "type").map(|name| text(name.to_owned())));
+        // This is what a model does without it.
+        let stated = stated.filter(|stated| stated.as_str() != Some("auto"));
+        chat.members.extend(stated.map(|stated| ("tool_choice", stated)));
+    }
     Ok(())
+}
+
+/// Reads the texts and vectors of embeddings: those of the AI SDK, and the numbered ones of `OpenInference`.
+pub(super) fn embedded(attributes: &OtelAttributes, chat: &mut Chat) {
+    let listed = |name: &str| attributes.get(name).and_then(Value::as_array).unwrap_or_default().iter();
+    let of_text = |value: &Value<'static>| value.as_str().and_then(parsed_value);
+    let said = |content: Value<'static>| message("user", content, Vec::new(), None);
+    chat.messages.extend(listed("ai.values").filter_map(of_text).map(said));
+    chat.embedded.vectors.extend(listed("ai.embeddings").filter_map(of_text));
+    chat.embedded.are_list = !chat.messages.is_empty();
+    for one in Numbered::all(attributes, "embedding.embeddings") {
+        chat.messages.extend(one.get("embedding.text").cloned().map(said));
+        chat.embedded.vectors.extend(one.get("embedding.vector").cloned());
+        let input = attributes.get("input.value").and_then(Value::as_str);
+        chat.embedded.are_list = input.is_some_and(|input| input.starts_with('['));
+    }
+    add_parameters(attributes, EMBEDDING_PARAMETERS, chat);
 }
 
 fn ai_sdk_call(part: &Value<'static>) -> Option<Value<'static>> {
@@ -374,20 +409,47 @@ fn joined(parts: Vec<Value<'static>>) -> Value<'static> {
 pub(super) fn openinference(attributes: &OtelAttributes, chat: &mut Chat) {
     let all = |prefix| Numbered::all(attributes, prefix).map(|one| openinference_message(&one));
     chat.messages.extend(all("llm.input_messages"));
-    chat.choices.extend(all("llm.output_messages").map(|message| {
-        let reason = if message.get("tool_calls").is_some() { "tool_calls" } else { "stop" };
-        ChatChoice::new(message, reason)
-    }));
     let document = |said: Option<&Value<'_>>| said.and_then(Value::as_str).and_then(parsed_value);
+    if let Some(exact) = document(attributes.get("input.value")).and_then(|input| exact_messages(&input))
+        && exact.len() == chat.messages.len()
+    {
+        chat.messages = exact;
+    }
+    let reason = attributes.get("llm.finish_reason").and_then(Value::as_str);
+    chat.choices.extend(all("llm.output_messages").map(|message| {
+        let of_message = if message.get("tool_calls").is_some() { "tool_calls" } else { "stop" };
+        ChatChoice::new(message, reason.unwrap_or(of_message))
+    }));
     let tools = Numbered::all(attributes, "llm.tools");
     chat.add_tools(tools.filter_map(|one| document(one.get("tool.json_schema"))));
-    let parameters = document(attributes.get("llm.invocation_parameters"));
+    add_parameters(attributes, INVOCATION_PARAMETERS, chat);
+}
+
+/// Returns the messages of an input, if they have the form of chat completions: numbered ones lack some of their members.
+fn exact_messages(input: &Value<'static>) -> Option<Vec<Value<'static>>> {
+    let messages = input.get("messages")?.as_array()?;
+    let has_form = |message: &Value<'_>| {
+        let are_parts = |parts: &[Value<'_>]| parts.iter().all(|part| part.get("type").is_some());
+        let content = message.get("content").unwrap_or(&Value::Null);
+        let has_content =
+            content.is_null() || content.as_str().is_some() || content.as_array().is_some_and(are_parts);
+        word(message, "role").is_some() && has_content
+    };
+    messages.iter().all(has_form).then(|| messages.to_vec())
+}
+
+/// Adds the members that are in the parameters of a call.
+fn add_parameters(attributes: &OtelAttributes, known: &[&'static str], chat: &mut Chat) {
+    let parameters = PARAMETERS.iter().find_map(|name| parsed_value(attributes.get(*name)?.as_str()?));
     for (name, value) in parameters.as_ref().and_then(Value::as_object).into_iter().flat_map(Object::iter) {
-        let known = INVOCATION_PARAMETERS.iter().find(|known| **known == name);
+        let known = known.iter().find(|known| **known == name);
         chat.members.extend(known.map(|known| (*known, value.clone())));
         chat.is_stream |= name == "stream" && *value == Value::Bool(true);
     }
 }
+
+/// The parameters of embeddings that are members of requests.
+const EMBEDDING_PARAMETERS: &[&str] = &["dimensions", "encoding_format", "user"];
 
 /// The parameters of invocations that are members of chat completions.
 const INVOCATION_PARAMETERS: &[&str] = &[

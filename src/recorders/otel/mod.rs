@@ -1,34 +1,56 @@
 //! Spans of OpenTelemetry with the attributes and events of generative AI: `docs/import.md`, "OpenTelemetry".
 
 mod call;
+mod documents;
 mod messages;
+mod other;
+mod protobuf;
+#[cfg(feature = "gateway")]
+pub(crate) mod received;
+mod records;
+mod schema;
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::fmt::Write;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
-use super::binary::base64;
+pub(super) use documents::{can_begin, is_binary};
+
 use super::exchange::{ConvertInput, ImportedRun, ImportedRuns};
-use super::reading::{ConvertError, Fault, LocatedValue, RecorderResult, SHAPE, documents};
+use super::reading::{ConvertError, Fault, LocatedValue, RecorderResult, SHAPE};
 use crate::digest::Digest;
 use crate::json::members::text;
 use crate::json::reader::Limits;
-use crate::json::{Number, Object, Value, compact};
+use crate::json::{Number, Object, Value};
+use records::{ExportedRecord, LOG_RECORDS, SPANS, TraceTexts};
+use schema::hexadecimal;
+
+/// The name of the spans in which `LiteLLM` repeats the request of the span around them.
+const RAW_REQUEST: &str = "raw_gen_ai_request";
+
+/// A span of a file.
+struct ExportedSpan {
+    file: usize,
+    span: OtelSpan,
+    /// The line that it is in the text of its trace.
+    line: String,
+}
 
 /// A log record that is an event of a span.
 struct EventRecord {
     file: usize,
     location: String,
+    at: Option<DateTime<Utc>>,
     span: String,
     name: String,
     attributes: OtelAttributes,
+    line: String,
 }
 
-/// Reads files of spans and log records: one JSON text, or one in each line. A span and its events can be in several files,
-/// and a span that was exported several times is one.
+/// Reads files of spans and log records. A span and its events can be in several files, and a span that was exported several
+/// times is one. Each trace is a run, whose original is the text of the trace.
 pub(super) fn read(inputs: &[ConvertInput], limits: &Limits) -> Result<ImportedRuns, ConvertError> {
     let mut export = OtelExport::default();
     for (file, input) in inputs.iter().enumerate() {
@@ -40,8 +62,8 @@ pub(super) fn read(inputs: &[ConvertInput], limits: &Limits) -> Result<ImportedR
 /// The spans and log records of files.
 #[derive(Default)]
 struct OtelExport {
-    /// Each with the number of its file, in their order.
-    spans: Vec<(usize, OtelSpan)>,
+    /// In the order of the files.
+    spans: Vec<ExportedSpan>,
     /// The positions of the spans by trace and id.
     by_id: HashMap<(String, String), usize>,
     records: Vec<EventRecord>,
@@ -51,21 +73,18 @@ struct OtelExport {
 
 impl OtelExport {
     fn file(&mut self, file: usize, bytes: &[u8], limits: &Limits) -> RecorderResult<()> {
-        for (number, document) in documents(bytes, limits)? {
-            let root = LocatedValue::new(&document, format!("line {number}"));
-            for scope in in_resources(&root, "resourceSpans", "scopeSpans")? {
-                for span in scope.list("spans") {
-                    self.add(file, OtelSpan::read(&span)?);
-                }
+        for (location, document) in documents::documents(bytes, limits)? {
+            let root = LocatedValue::new(&document, location);
+            for record in ExportedRecord::of_message(&root, &SPANS)? {
+                let span = OtelSpan::read(&record.node())?;
+                self.add(ExportedSpan { file, span, line: record.line() });
             }
-            for scope in in_resources(&root, "resourceLogs", "scopeLogs")? {
-                for record in scope.list("logRecords") {
-                    let digest = Digest::from_content(compact::text(record.value).as_bytes());
-                    if self.seen.insert(digest)
-                        && let Some(record) = EventRecord::read(file, &record)?
-                    {
-                        self.records.push(record);
-                    }
+            for record in ExportedRecord::of_message(&root, &LOG_RECORDS)? {
+                let line = record.line();
+                if self.seen.insert(Digest::from_content(line.as_bytes()))
+                    && let Some(event) = EventRecord::read(file, &record.node(), line)?
+                {
+                    self.records.push(event);
                 }
             }
         }
@@ -73,51 +92,83 @@ impl OtelExport {
     }
 
     /// Adds a span. Of one that was exported several times, the most complete is kept.
-    fn add(&mut self, file: usize, span: OtelSpan) {
+    fn add(&mut self, exported: ExportedSpan) {
         let content = |span: &OtelSpan| (span.ended.is_some(), span.attributes.len() + span.events.len());
-        match self.by_id.entry((span.trace.clone(), span.id.clone())) {
+        match self.by_id.entry((exported.span.trace.clone(), exported.span.id.clone())) {
             Entry::Occupied(known) => {
                 if let Some(kept) = self.spans.get_mut(*known.get())
-                    && content(&span) > content(&kept.1)
+                    && content(&exported.span) > content(&kept.span)
                 {
-                    *kept = (file, span);
+                    *kept = exported;
                 }
             }
             Entry::Vacant(new) => {
                 new.insert(self.spans.len());
-                self.spans.push((file, span));
+                self.spans.push(exported);
             }
         }
     }
 
-    /// Adds the records to their spans, and returns the numbers of the files of each span. Records of no call are listed.
-    fn join(&mut self, unmapped: &mut Vec<(usize, String, String)>) -> Vec<BTreeSet<usize>> {
-        let mut files: Vec<BTreeSet<usize>> =
-            self.spans.iter().map(|(file, _)| BTreeSet::from([*file])).collect();
-        let by_span: HashMap<&str, usize> =
-            self.by_id.iter().map(|((_, span), position)| (span.as_str(), *position)).collect();
-        for EventRecord { file, location, span, name, attributes } in std::mem::take(&mut self.records) {
-            let position = by_span.get(span.as_str()).copied().unwrap_or(usize::MAX);
-            let known = self.spans.get_mut(position).filter(|(_, span)| span.is_call());
-            if let (Some((_, span)), Some(files)) = (known, files.get_mut(position)) {
+    /// Returns the texts of the traces, and adds the records to their spans. Records of no call are listed.
+    fn join(&mut self, unmapped: &mut Vec<(usize, String, String)>) -> TraceTexts {
+        // Exporters write spans when they end.
+        self.spans.sort_by(|a, b| (a.span.started, &a.span.id).cmp(&(b.span.started, &b.span.id)));
+        self.records.sort_by_key(|record| record.at);
+        let mut texts = TraceTexts::default();
+        for ExportedSpan { span, line, .. } in &mut self.spans {
+            texts.add(&span.trace, &std::mem::take(line));
+        }
+        let by_span: HashMap<String, usize> =
+            self.spans.iter().enumerate().map(|(position, one)| (one.span.id.clone(), position)).collect();
+        for EventRecord { file, location, span, name, attributes, line, .. } in
+            std::mem::take(&mut self.records)
+        {
+            let known = by_span.get(&span).and_then(|position| self.spans.get_mut(*position));
+            if let Some(ExportedSpan { span, .. }) = known.filter(|one| one.span.is_call()) {
                 span.events.push((name, attributes));
-                files.insert(file);
+                texts.add(&span.trace, &line);
             } else {
                 let reason = format!("{name} is not an event of a span that is a call of a model");
                 unmapped.push((file, location, reason));
             }
         }
-        files
+        texts
+    }
+
+    /// Marks the spans that have calls of models or repeated requests inside them.
+    fn mark_ancestors(&mut self) {
+        let parent_of = |span: &OtelSpan| Some((span.trace.clone(), span.parent.clone()?));
+        let parents: HashMap<_, _> = self
+            .spans
+            .iter()
+            .map(|ExportedSpan { span, .. }| ((span.trace.clone(), span.id.clone()), parent_of(span)))
+            .collect();
+        let mut ancestors = HashSet::new();
+        let mut repeated: HashMap<_, usize> = HashMap::new();
+        let repeats = self.spans.iter().filter(|one| one.span.name == RAW_REQUEST);
+        for parent in repeats.filter_map(|one| parent_of(&one.span)) {
+            *repeated.entry(parent).or_default() += 1;
+        }
+        for ExportedSpan { span, .. } in self.spans.iter().filter(|one| one.span.is_call()) {
+            let mut ancestor = parent_of(span);
+            while let Some(id) = ancestor.filter(|id| !ancestors.contains(id)) {
+                ancestor = parents.get(&id).cloned().flatten();
+                ancestors.insert(id);
+            }
+        }
+        for ExportedSpan { span, .. } in &mut self.spans {
+            let id = (span.trace.clone(), span.id.clone());
+            span.contains_calls = ancestors.contains(&id);
+            span.raw_requests = repeated.get(&id).copied().unwrap_or_default();
+        }
     }
 
     fn runs(mut self) -> ImportedRuns {
         let mut imported = ImportedRuns::default();
-        let files = self.join(&mut imported.unmapped);
-        let mut spans: Vec<_> = self.spans.into_iter().zip(files).collect();
-        // Exporters write spans when they end.
-        spans.sort_by_key(|((_, span), _)| span.started);
+        let mut texts = self.join(&mut imported.unmapped);
+        self.mark_ancestors();
         let mut run_by_trace: HashMap<String, usize> = HashMap::new();
-        for ((file, span), files) in spans {
+        for ExportedSpan { file, span, .. } in self.spans {
             let (trace, location) = (span.trace.clone(), span.location.clone());
             let (exchange, reasons) = match span.into_exchange() {
                 Ok((exchange, reasons)) => (Some(exchange), reasons),
@@ -129,33 +180,17 @@ impl OtelExport {
                 imported.runs.push(ImportedRun {
                     name: Some(trace.clone()),
                     details: vec![("trace_id", text(trace.clone()))],
-                    ..ImportedRun::default()
+                    original: texts.take(trace),
+                    exchanges: Vec::new(),
                 });
                 imported.runs.len() - 1
             });
             if let Some(run) = imported.runs.get_mut(position) {
                 run.exchanges.push((file, exchange));
-                run.files.extend(files);
             }
         }
         imported
     }
-}
-
-/// Returns the scopes of all resources.
-fn in_resources<'v>(
-    root: &LocatedValue<'v>,
-    resources: &str,
-    scopes: &str,
-) -> RecorderResult<Vec<LocatedValue<'v>>> {
-    let mut found = Vec::new();
-    let Some(resources) = root.member(resources) else { return Ok(found) };
-    for resource in resources.elements()? {
-        if let Some(scopes) = resource.member(scopes) {
-            found.extend(scopes.elements()?);
-        }
-    }
-    Ok(found)
 }
 
 /// Attributes by name.
@@ -166,6 +201,13 @@ pub(super) struct OtelSpan {
     pub(super) location: String,
     trace: String,
     id: String,
+    /// The span that it is inside of.
+    parent: Option<String>,
+    /// Whether calls of models are inside it.
+    contains_calls: bool,
+    /// How many spans directly inside it repeat a request.
+    raw_requests: usize,
+    name: String,
     pub(super) started: Option<DateTime<Utc>>,
     pub(super) ended: Option<DateTime<Utc>>,
     pub(super) attributes: OtelAttributes,
@@ -192,6 +234,10 @@ impl OtelSpan {
             location: node.location.clone(),
             id: identifier(&node.required("spanId")?)?,
             trace: identifier(&node.required("traceId")?)?,
+            parent: node.member("parentSpanId").and_then(|id| hexadecimal(id.value.as_str()?)),
+            contains_calls: false,
+            raw_requests: 0,
+            name: node.member("name").and_then(|name| name.value.as_str()).unwrap_or_default().to_owned(),
             started: nanoseconds(node, "startTimeUnixNano")?,
             ended: nanoseconds(node, "endTimeUnixNano")?,
             attributes: attributes(node)?,
@@ -203,7 +249,7 @@ impl OtelSpan {
 
 impl EventRecord {
     /// Reads a log record of a file. Those without a span or a name are not events.
-    fn read(file: usize, node: &LocatedValue<'_>) -> RecorderResult<Option<Self>> {
+    fn read(file: usize, node: &LocatedValue<'_>, line: String) -> RecorderResult<Option<Self>> {
         let mut attributes = attributes(node)?;
         let named = node.member("eventName").map(|name| name.text().map(str::to_owned)).transpose()?;
         let named = named.or_else(|| attributes.get("event.name").and_then(Value::as_str).map(str::to_owned));
@@ -216,24 +262,16 @@ impl EventRecord {
         {
             attributes.extend(members.iter().map(|(name, value)| (name.to_owned(), value.to_owned_value())));
         }
-        Ok(Some(Self { file, location: node.location.clone(), span: identifier(&span)?, name, attributes }))
+        let at = nanoseconds(node, "timeUnixNano")?.or(nanoseconds(node, "observedTimeUnixNano")?);
+        let (location, span) = (node.location.clone(), identifier(&span)?);
+        Ok(Some(Self { file, location, at, span, name, attributes, line }))
     }
 }
 
-/// Returns an identifier in hexadecimal digits: OTLP writes those, the JSON mapping of Protocol Buffers Base64.
+/// Returns an identifier in hexadecimal digits.
 fn identifier(node: &LocatedValue<'_>) -> RecorderResult<String> {
-    let text = node.text()?;
-    if [16, 32].contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Ok(text.to_ascii_lowercase());
-    }
-    let bytes = base64(text).filter(|bytes| [8, 16].contains(&bytes.len()));
-    let bytes = bytes.ok_or_else(|| node.fault("must be 8 or 16 bytes, in hexadecimal digits or Base64"))?;
-    let mut digits = String::new();
-    for byte in bytes {
-        // Writing to a string cannot fail.
-        let _ = write!(digits, "{byte:02x}");
-    }
-    Ok(digits)
+    let id = hexadecimal(node.text()?);
+    id.ok_or_else(|| node.fault("must be 8 or 16 bytes, in hexadecimal digits or Base64"))
 }
 
 fn nanoseconds(node: &LocatedValue<'_>, name: &str) -> RecorderResult<Option<DateTime<Utc>>> {

@@ -1,5 +1,6 @@
 use super::*;
-use crate::json::Value;
+use crate::json::members::at;
+use crate::json::{Value, compact};
 use crate::recorders::exchange::{ImportedRequest, ImportedResponse};
 
 /// Reads a file.
@@ -335,6 +336,149 @@ fn calls_of_tools_are_mapped() {
     assert_eq!(
         request,
         r#"{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]},{"role":"tool","content":"rain","tool_call_id":"c"}]}"#
+    );
+}
+
+#[test]
+fn the_current_conventions_are_read() {
+    let reasons = ",\"x\":0";
+    let attributes = [
+        ("gen_ai.operation.name", "chat"),
+        ("gen_ai.provider.name", "openai"),
+        MODEL,
+        INPUT,
+        ("gen_ai.request.reasoning.level", "low"),
+        ("gen_ai.response.finish_reasons", r#"["length"]"#),
+        ("gen_ai.output.messages", r#"[{"role":"assistant","parts":[{"type":"text","content":"yes"}]}]"#),
+        (
+            "gen_ai.tool.definitions",
+            r#"[{"type":"function","name":"f","description":null},{"type":"web_search","name":"web_search"}]"#,
+        ),
+    ];
+    let (request, answer) = bodies(&attributes, reasons);
+    assert_eq!(
+        request,
+        r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"reasoning_effort":"low","tools":[{"type":"function","function":{"name":"f"}},{"type":"web_search","name":"web_search"}]}"#
+    );
+    assert!(answer.contains(r#""content":"yes"},"finish_reason":"length""#), "{answer}");
+    let continued = [&attributes[..], &[("gen_ai.request.previous_response.id", "r-1")]].concat();
+    assert_eq!(
+        imported(&continued, "").unmapped[0].2,
+        "the request continues the response r-1: what was said before is not in the span"
+    );
+}
+
+/// Returns the reason for which a span with these attributes is not imported.
+fn why_not(attributes: &[(&str, &str)]) -> String {
+    let mut recording = imported(attributes, "");
+    assert!(recording.runs.is_empty(), "{recording:?}");
+    recording.unmapped.remove(0).2
+}
+
+#[test]
+fn spans_of_other_sorts_are_named() {
+    let operation = |name| ("gen_ai.operation.name", name);
+    for (attributes, reason) in [
+        (
+            &[operation("execute_tool"), ("gen_ai.tool.name", "weather"), ("mcp.method.name", "tools/call")]
+                [..],
+            "it runs a tool, whose result is in the next request to the model (weather)",
+        ),
+        (
+            &[operation("invoke_agent"), ("gen_ai.agent.name", "clerk"), MODEL, INPUT],
+            "it runs an agent (clerk); no call of a model inside it was exported",
+        ),
+        (&[("mcp.method.name", "initialize")], "it is a request or a notification of MCP (initialize)"),
+        (&[("openinference.span.kind", "RETRIEVER")], "it looks up documents"),
+        (
+            &[("traceloop.span.kind", "task"), ("traceloop.entity.name", "sum")],
+            "it runs a workflow (sum); no call of a model inside it was exported",
+        ),
+        (
+            &[("ai.operationId", "ai.toolCall"), ("ai.toolCall.name", "weather")],
+            "it runs a tool, whose result is in the next request to the model (weather)",
+        ),
+        (&[operation("dream"), MODEL], "its operation is dream"),
+    ] {
+        assert_eq!(why_not(attributes), format!("the span is not a call of a model: {reason}"));
+    }
+}
+
+#[test]
+fn agents_are_told_from_calls_inside_them() {
+    let span = |id: &str, parent: &str, attributes: &[(&str, &str)]| {
+        let attributes: Vec<String> = attributes.iter().map(|(key, value)| attribute(key, value)).collect();
+        format!(
+            r#"{{"traceId":"41bd20076d7f94aa2214df7fe4044a2e","spanId":"{id}","parentSpanId":"{parent}","attributes":[{}]}}"#,
+            attributes.join(",")
+        )
+    };
+    let spans = [
+        span("7f2372eafeab7b17", "8f2372eafeab7b17", &[MODEL, INPUT, ("gen_ai.output.messages", INPUT.1)]),
+        span("8f2372eafeab7b17", "9f2372eafeab7b17", &[]),
+        span("9f2372eafeab7b17", "", &[("gen_ai.operation.name", "invoke_agent")]),
+    ];
+    let file = format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{}]}}]}}]}}"#, spans.join(","));
+    let recording = read(file.as_bytes(), &Limits::default()).unwrap();
+    assert_eq!(recording.runs[0].exchanges.len(), 1);
+    let reason = &recording.unmapped[1].2;
+    assert!(reason.ends_with("it runs an agent; its calls of models have spans of their own"), "{reason}");
+}
+
+#[test]
+fn messages_of_protobuf_are_read_within_limits() {
+    // A message with a span: field 1 (ResourceSpans), field 2 (ScopeSpans), field 2 (Span).
+    let field = |number: u8, content: &[u8]| {
+        [&[number << 3 | 2, u8::try_from(content.len()).unwrap()], content].concat()
+    };
+    let any = |content: &[u8]| field(9, &[field(1, b"k"), field(2, content)].concat());
+    let file = |attribute: &[u8]| {
+        let span = [field(1, &[1; 16]), field(2, &[2; 8]), any(attribute)].concat();
+        field(1, &field(2, &field(2, &span)))
+    };
+    let value = |attribute: &[u8]| {
+        let message = protobuf::read(&file(attribute), &schema::TRACES, &Limits::default())?;
+        let value = ["resourceSpans", "0", "scopeSpans", "0", "spans", "0", "attributes", "0", "value"];
+        Ok::<_, Fault>(compact::text(at(&message, &value).unwrap()))
+    };
+    for (attribute, expected) in [
+        (&b"\x0a\x01a"[..], r#"{"stringValue":"a"}"#),
+        (b"\x10\x01", r#"{"boolValue":true}"#),
+        (b"\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", r#"{"intValue":"-1"}"#),
+        (b"\x21\0\0\0\0\0\0\xe0\x3f", r#"{"doubleValue":0.5}"#),
+        (b"\x21\0\0\0\0\0\0\xf0\x7f", r#"{"doubleValue":"Infinity"}"#),
+        (b"\x3a\x02\0\xff", r#"{"bytesValue":"AP8="}"#),
+        (b"\x2a\x04\x0a\0\x0a\0", r#"{"arrayValue":{"values":[{},{}]}}"#),
+        // Of several of which there is one, the last counts; fields that are not known are skipped.
+        (b"\x0a\x01a\x10\0\x98\x06\x07\xa5\x06\0\0\0\0", r#"{"boolValue":false}"#),
+    ] {
+        assert_eq!(value(attribute).unwrap(), expected);
+    }
+    for (attribute, reason) in [
+        (&b"\x0a\x02a"[..], "a field is cut off"),
+        (b"\x0a\x01\xff", "a text is not UTF-8"),
+        (b"\x08\x01", "the field stringValue has another type"),
+        (b"\x0b", "a field has a type that is not known"),
+        (b"\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "a number has more than 64 bits"),
+    ] {
+        let fault = value(attribute).unwrap_err().in_file("f").to_string();
+        assert!(fault.contains(reason), "{fault}");
+    }
+    for limits in [Limits { depth: 5, ..Limits::default() }, Limits { values: 5, ..Limits::default() }] {
+        let fault = protobuf::read(&file(b"\x10\x01"), &schema::TRACES, &limits).unwrap_err();
+        assert!(fault.in_file("f").limit.is_some());
+    }
+}
+
+#[test]
+fn a_file_of_messages_with_lengths_that_is_cut_off_is_refused() {
+    let message = br#"{"resourceSpans":[]}"#;
+    let with_length = [&u32::try_from(message.len()).unwrap().to_be_bytes()[..], message].concat();
+    assert!(read(&with_length, &Limits::default()).is_ok());
+    let cut = [&with_length[..], &with_length[..9]].concat();
+    assert_eq!(
+        read(&cut, &Limits::default()).unwrap_err().to_string(),
+        "o: message 2: the message is cut off (rule IM1)"
     );
 }
 

@@ -4,6 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use runvault::Vault;
+use runvault::gateway::{Gateway, GatewayMode, GatewayOptions};
+
 use crate::sandbox::{Ran, Sandbox, repository};
 
 /// The Python interpreter whose packages are used.
@@ -77,6 +80,27 @@ fn spans_of_opentelemetry_that_were_made_now_are_imported() {
         let report = import(&sandbox, &made.join(name)).stderr;
         assert!(report.contains("in 1 run"), "{name}: {report}");
     }
+}
+
+#[test]
+fn spans_that_an_exporter_sends_are_those_of_its_file() {
+    let modules = "openai, opentelemetry.instrumentation.openai, opentelemetry.exporter.otlp.proto.http, \
+                   opentelemetry.exporter.otlp.json.common";
+    let Some(python) = python("spans that are sent to a gateway", modules) else { return };
+    let sandbox = Sandbox::without_vault();
+    let mut options = GatewayOptions::new(GatewayMode::Record, &sandbox.path("spool"));
+    options.otlp = true;
+    let vault = Vault::open_or_create(&sandbox.vault()).unwrap();
+    let gateway = Gateway::start(vault, "127.0.0.1:0".parse().unwrap(), options).unwrap();
+    let (made, url) = (sandbox.path("made"), format!("http://{}", gateway.address()));
+    make(&python, &[&made, Path::new("otlp"), Path::new(&url)]);
+    let runs = gateway.stop().unwrap();
+    assert_eq!((runs.len(), runs[0].calls), (1, 5));
+    let path = made.join("otlp.jsonl").into_os_string();
+    let report = sandbox.run(["import".into(), "--json".into(), path]).expect(0).json();
+    let pack = report.iter().find(|line| line["kind"] == "rpk").unwrap();
+    assert_eq!(pack["core_hash"], runs[0].run_pack.to_string());
+    assert_eq!(pack["outcome"], "present");
 }
 
 /// Records what a client of a provider asks as spans, imports them, and asks it again without a server.

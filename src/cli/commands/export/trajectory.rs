@@ -28,13 +28,11 @@ impl Args {
             let core = artifact.core;
             return Err(CommandError::No(format!("nothing to export: {core:.12} has no calls of models")));
         };
-        let mut text = serde_json::to_string_pretty(&document).map_err(std::io::Error::from)?;
-        text.push('\n');
         if output == Path::new("-") {
-            std::io::Write::write_all(&mut stdout::raw(), text.as_bytes())?;
+            std::io::Write::write_all(&mut stdout::raw(), document.as_bytes())?;
         } else {
             let options = self.mode.options(self.force, vault.path());
-            disk::write_with(output, &options, |out| Ok(out.write_all(text.as_bytes())?))?;
+            disk::write_with(output, &options, |out| Ok(out.write_all(document.as_bytes())?))?;
         }
         let calls = conversation.calls.len() as u64 - others;
         let left_out = if others > 0 {
