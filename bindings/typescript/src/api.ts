@@ -1124,6 +1124,13 @@ export type ForkSummary = {
   /** Both traces. */
   traces: Array<ForkedTrace>;
 } | {
+  /** The digest of the inputs that they share. */
+  inputs: Digest;
+  /** The number of the first record in which they differ, from 0. */
+  record: number;
+  /** Both traces. */
+  traces: Array<ForkedTrace>;
+} | {
   /** The run id that they share. */
   run_id: string;
   /** Both run packs. */
@@ -1160,7 +1167,7 @@ export interface ForkedTrace {
 export interface ForksAnswer {
   /** Number of all pairs. Run packs that share two run ids count twice. */
   count: number;
-  /** The pairs: traces first, by what they share and their core hashes. */
+  /** The pairs: traces first, by what they share and their core hashes; last those of equal inputs. */
   forks: Array<ForkSummary>;
   /** The end of this page; `None` if it is the last one. */
   next?: ForksCursor | null;
@@ -1172,6 +1179,8 @@ export interface ForksCursor {
   artifacts: Array<CoreHash>;
   /** The digest of the header that the pair shares, if they are traces. */
   header?: Digest | null;
+  /** The digest of the inputs that the pair shares, if they are traces with other headers. */
+  inputs?: Digest | null;
   /** The run id that the pair shares, if they are run packs. */
   run_id?: string | null;
 }
@@ -3150,6 +3159,11 @@ export interface Violation {
 
 /** What a session and recorded calls have in common, and where they contradict each other. */
 export interface WireAuditAnswer {
+  /**
+   * Number of calls in the run whose requests offer no tools although those of the session do, and that the session does
+   * not have: programs ask for titles and decide between models with them.
+   */
+  auxiliary: number;
   /** The contradictions, in the order of the calls of the session, with those of calls that only the run has at the end. */
   contradictions: Array<WireContradiction>;
   /** Number of calls that are in both. */

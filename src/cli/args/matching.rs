@@ -26,7 +26,7 @@ pub(crate) struct MatchingArgs {
     /// Replace matches with [REDACTED] before anything is stored
     ///
     /// PATTERN is a regular expression. Can be repeated.
-    #[arg(long, value_name = "PATTERN")]
+    #[arg(long, value_name = "PATTERN", hide_short_help = true)]
     redact: Vec<String>,
 }
 

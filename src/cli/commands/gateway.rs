@@ -44,9 +44,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:4711")]
     listen: SocketAddr,
 
-    /// Also receive spans of OpenTelemetry, and store each trace as "import" does
+    /// Also receive spans of OpenTelemetry
     ///
-    /// Receives OTLP over HTTP, in Protocol Buffers and JSON. A trace is stored when its outermost span has ended and
+    /// Receives OTLP over HTTP, in Protocol Buffers and JSON, and stores each trace as "import" does. A trace is stored when its outermost span has ended and
     /// nothing of it was received for ten seconds, when it was idle, and when the gateway stops.
     #[arg(long)]
     otlp: bool,

@@ -1333,6 +1333,17 @@ class ForkSummaryHeader(TypedDict):
     """Both traces."""
 
 
+class ForkSummaryInputs(TypedDict):
+    """A pair of artifacts that fork."""
+
+    inputs: Digest
+    """The digest of the inputs that they share."""
+    record: int
+    """The number of the first record in which they differ, from 0."""
+    traces: list[ForkedTrace]
+    """Both traces."""
+
+
 class ForkSummaryRunId(TypedDict):
     """A pair of artifacts that fork."""
 
@@ -1376,7 +1387,7 @@ class ForksAnswer(TypedDict):
     count: int
     """Number of all pairs. Run packs that share two run ids count twice."""
     forks: list[ForkSummary]
-    """The pairs: traces first, by what they share and their core hashes."""
+    """The pairs: traces first, by what they share and their core hashes; last those of equal inputs."""
     next: NotRequired[ForksCursor | None]
     """The end of this page; `None` if it is the last one."""
 
@@ -1388,6 +1399,8 @@ class ForksCursor(TypedDict):
     """The core hashes."""
     header: NotRequired[Digest | None]
     """The digest of the header that the pair shares, if they are traces."""
+    inputs: NotRequired[Digest | None]
+    """The digest of the inputs that the pair shares, if they are traces with other headers."""
     run_id: NotRequired[str | None]
     """The run id that the pair shares, if they are run packs."""
 
@@ -3650,6 +3663,8 @@ class Violation(TypedDict):
 class WireAuditAnswer(TypedDict):
     """What a session and recorded calls have in common, and where they contradict each other."""
 
+    auxiliary: int
+    """Number of calls in the run whose requests offer no tools although those of the session do, and that the session does not have: programs ask for titles and decide between models with them."""
     contradictions: list[WireContradiction]
     """The contradictions, in the order of the calls of the session, with those of calls that only the run has at the end."""
     matched: int
@@ -3773,7 +3788,7 @@ FindOrder: TypeAlias = Literal['last-seen'] | Literal['first-seen'] | Literal['c
 
 
 # A pair of artifacts that fork.
-ForkSummary: TypeAlias = ForkSummaryHeader | ForkSummaryRunId
+ForkSummary: TypeAlias = ForkSummaryHeader | ForkSummaryInputs | ForkSummaryRunId
 
 
 # What was done with a link, tag, note or label of a bundle.
