@@ -127,7 +127,7 @@ fn calls_of(parts: &[MessagePart]) -> Members {
             ("arguments", arguments(call)),
         ]));
     }
-    let calls = (!called.is_empty()).then(|| ("tool_calls", Value::Array(called)));
+    let calls = (!called.is_empty()).then_some(("tool_calls", Value::Array(called)));
     calls.into_iter().chain(observation(returned)).collect()
 }
 

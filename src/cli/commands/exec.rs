@@ -50,7 +50,7 @@ use crate::cli::output::terminal::Stop;
 /// which its requests are the same on another day and in another directory. aider, claude, codex, gemini, goose, opencode
 /// and pi have one. Files in the directory presets beside the configuration add others.
 ///
-/// The values of variables whose names end with _API_KEY or _TOKEN are not stored, if they have at least 8 bytes.
+/// The values of variables whose names end with `_API_KEY` or `_TOKEN` are not stored, if they have at least 8 bytes.
 #[derive(ClapArgs)]
 #[command(mut_args(help::rarely(&["ci"])))]
 pub(crate) struct Args {
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     /// Record and replay the servers of the Model Context Protocol in this file
     ///
     /// The file has the object mcpServers (or servers) of clients. A copy in which "runvault mcp-proxy" takes the place
-    /// of each server is named by the variable RUNVAULT_MCP_CONFIG, and in the arguments of the program that name the
+    /// of each server is named by the variable `RUNVAULT_MCP_CONFIG`, and in the arguments of the program that name the
     /// file.
     #[arg(long, value_name = "CONFIG", value_hint = ValueHint::FilePath, hide_short_help = true)]
     mcp: Option<PathBuf>,

@@ -34,7 +34,7 @@ pub(crate) struct Args {
 
     /// Ask the server at this URL, over the transport "streamable HTTP"
     ///
-    /// The variable RUNVAULT_MCP_HEADERS has headers for it, as a JSON object.
+    /// The variable `RUNVAULT_MCP_HEADERS` has headers for it, as a JSON object.
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     url: Option<String>,
 
@@ -53,7 +53,7 @@ impl Args {
         let stop = Stop::on_signals()?;
         let relay = |gateway: String| {
             let proxy = McpProxy { name, target, gateway };
-            proxy.run(|| stop.is_requested()).map_err(could_not_run)
+            proxy.run(|| stop.is_requested()).map_err(|error| could_not_run(&error))
         };
         if let Some(gateway) = variable("RUNVAULT_GATEWAY") {
             relay(gateway.to_string_lossy().into_owned())?;
@@ -70,7 +70,7 @@ impl Args {
     /// Returns the server, and the name that it has if none is given.
     fn target(&self) -> Result<(String, McpTarget), CommandError> {
         if let Some(url) = &self.url {
-            let target = McpTarget::from_url(url, &headers()?).map_err(could_not_run)?;
+            let target = McpTarget::from_url(url, &headers()?).map_err(|error| could_not_run(&error))?;
             let host = url.split("://").nth(1).and_then(|rest| rest.split(['/', '?', ':']).next());
             return Ok((host.unwrap_or(url).to_owned(), target));
         }
@@ -91,6 +91,6 @@ fn headers() -> Result<BTreeMap<String, String>, CommandError> {
         .map_err(|error| CommandError::Usage(format!("{HEADERS} is not a JSON object of texts: {error}")))
 }
 
-fn could_not_run(error: McpProxyError) -> CommandError {
+fn could_not_run(error: &McpProxyError) -> CommandError {
     CommandError::CouldNotRun(format!("the proxy failed: {error}"))
 }

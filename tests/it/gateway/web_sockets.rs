@@ -1,4 +1,4 @@
-//! Responses over WebSockets, each of which is a call.
+//! Responses over web sockets, each of which is a call.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -265,7 +265,7 @@ fn a_realtime_connection_is_replayed_as_it_was() {
     let session = json!({"type": "session.update", "session": {"instructions": "be brief"}});
     let talk = |gateway: &Gateway, id: &str| {
         let mut socket = open(gateway, path).unwrap();
-        let mut all = exchange(&mut socket, &[session.clone()], 1);
+        let mut all = exchange(&mut socket, std::slice::from_ref(&session), 1);
         all.extend(exchange(&mut socket, &[item("hello"), respond("one", id)], 4));
         all.extend(exchange(&mut socket, &[respond("two", id)], 3));
         (socket, all)

@@ -35,7 +35,7 @@ fn policy() -> Value {
         "max_total_output_bytes": 10_485_760, "allowed_commands": ["node", "npm"], "allowed_write_roots": ["out"]})
 }
 
-fn workspace(refs: Value) -> Value {
+fn workspace(refs: &Value) -> Value {
     json!({"workspace_schema_version": "1.0.0", "tool_id": "pack-apply", "args": {"dry_run": false}, "refs": refs,
         "env": {"allowlist": ["TZ"], "hashed": []},
         "safety": {"work_root_rel": ".", "denies_absolute": true, "denies_traversal": true}})
@@ -65,7 +65,7 @@ fn the_references_of_a_workspace_become_links() {
     let recorded = pretty(&recording(&[("?", "!")]));
     sandbox.write("recording.json", &recorded);
     sandbox.add(["recording.json"]);
-    let mut snapshot = workspace(json!({
+    let mut snapshot = workspace(&json!({
         "intent": {"rel_path": "intent.json", "sha256": intent["core_hash"]},
         "model_io": {"rel_path": "recording.json", "sha256": digest(recorded.as_bytes())},
         "pack": {"rel_path": "packs/p", "pack_hash": kernel_hash(&names)},

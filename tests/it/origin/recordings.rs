@@ -60,7 +60,7 @@ fn a_recording_becomes_a_session_that_is_linked_to_its_original() {
     assert_eq!(sandbox.add(["own.json"]), [core]);
 
     let document: Value =
-        sandbox.run(["get", &added["capture_hash"].as_str().unwrap_or(core)]).json().remove(0);
+        sandbox.run(["get", added["capture_hash"].as_str().unwrap_or(core)]).json().remove(0);
     assert_eq!(document["run_id"], "run-7");
     let links = sandbox.run(["links", core, "--json"]).expect(0).stdout;
     assert!(links.contains("references") && links.contains(&original), "{links}");

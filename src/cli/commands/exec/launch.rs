@@ -148,7 +148,9 @@ impl Launch {
         }
         if !directories.is_empty() {
             line("directories, by the names with which they are compared:".to_owned());
-            directories.iter().for_each(|(name, path)| line(format!("  {name} {path}")));
+            for (name, path) in directories {
+                line(format!("  {name} {path}"));
+            }
         }
         if let Some(preset) = &self.preset {
             line("rules of the preset:".to_owned());
@@ -212,8 +214,12 @@ pub(super) fn add_rules(
     directories: &[(String, String)],
     secrets: &[(String, String)],
 ) {
-    directories.iter().for_each(|(name, path)| rules.name_directory(name, path));
-    secrets.iter().for_each(|(_, secret)| rules.redact_text(secret));
+    for (name, path) in directories {
+        rules.name_directory(name, path);
+    }
+    for (_, secret) in secrets {
+        rules.redact_text(secret);
+    }
 }
 
 /// Returns the texts that a preset can refer to: the current and the home directory, with links and without, and what programs

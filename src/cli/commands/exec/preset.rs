@@ -97,7 +97,7 @@ impl Preset {
 
     fn parse(name: &str, text: &str) -> Result<Self, String> {
         let mut preset: Self = toml_edit::de::from_str(text).map_err(|error| error.to_string())?;
-        preset.name = name.to_owned();
+        name.clone_into(&mut preset.name);
         if preset.title.is_empty() {
             name.clone_into(&mut preset.title);
         }
@@ -132,8 +132,8 @@ pub(super) fn choose(
     let place = |preset: &Preset| program_position(preset, command);
     if let Some(named) = named {
         let Some(preset) = presets.iter().find(|preset| preset.name == named) else {
-            let names: Vec<&str> = presets.iter().map(|preset| preset.name.as_str()).collect();
-            let message = format!("there is no preset {named}; presets are {} and {NONE}", names.join(", "));
+            let known: Vec<&str> = presets.iter().map(|preset| preset.name.as_str()).collect();
+            let message = format!("there is no preset {named}; presets are {} and {NONE}", known.join(", "));
             return Err(CommandError::Usage(message));
         };
         let position = place(preset).unwrap_or(0);
