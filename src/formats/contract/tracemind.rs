@@ -1,5 +1,5 @@
-//! Contracts as the programs of `TraceMind` write them: alone with `inputs` and `outputs` in place of `io_refs`, and in the
-//! agents of bundles and in plans. `docs/formats.md`, "Contracts of `TraceMind`".
+//! Contracts as the programs of `TraceMind` write them, with `inputs` and `outputs` in place of `io_refs`: those of the agents
+//! of bundles, and of plans. `docs/formats.md`, "Contracts of `TraceMind`".
 
 use std::borrow::Cow;
 
@@ -43,10 +43,7 @@ fn stated<'v>(root: &'v Value<'v>) -> Vec<StatedContract<'v>> {
         let has_list = |name: &str| value.get(name).is_some_and(|value| value.as_array().is_some());
         has_list("inputs") && has_list("outputs") && value.get("io_refs").is_none()
     };
-    if is_one(root) && root.get("effects").is_some() {
-        return vec![StatedContract { value: root, at: String::new(), agent: None }];
-    }
-    // Only what an envelope declares to be an artifact is searched.
+    // By itself, the form is not that of the specification. Only what an envelope declares to be an artifact is searched.
     let Some(body) = root.get("body").filter(|_| root.get("envelope").is_some()) else { return Vec::new() };
     let agents = body.get("agents").and_then(Value::as_array).unwrap_or_default();
     let of_agents = agents.iter().enumerate().filter_map(|(index, agent)| {

@@ -37,6 +37,7 @@ const NOT_QUESTIONS: &[&str] = &[
     "rules",
     "serve",
     "mcp",
+    "mcp-proxy",
     "exec",
     "gateway",
     "completions",
