@@ -72,7 +72,7 @@ pub(crate) struct Args {
     ///
     /// The latencies of runs are the sums of those of their steps. If one of the artifacts states none, the comparison could
     /// not run.
-    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32))]
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u32), hide_short_help = true)]
     fail_on_slowdown: Option<u32>,
 
     /// Show only the first difference
