@@ -1,7 +1,7 @@
 //! Coding agents: recorded, replayed in another directory on another day with another home directory, and their own records
 //! archived and compared with the calls.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use super::clients::{Providers, python_with, skip};
@@ -119,11 +119,15 @@ fn is_recorded_and_replayed_elsewhere(agent: &Agent) {
     }
 }
 
-/// The program of a package of tests/agents. Says that it is skipped if it is not installed.
+/// The program of a package of tests/agents. Says that it is skipped if it does not run: some need a newer Node.
 fn package(name: &'static str) -> Option<PathBuf> {
     let program = repository(&format!("tests/agents/node_modules/.bin/{name}"));
-    if !Path::new(&program).exists() {
-        skip(&format!("the gateway with {name}"), "the packages of tests/agents are not installed");
+    let version = Command::new(&program).arg("--version").output();
+    if !version.is_ok_and(|version| version.status.success()) {
+        skip(
+            &format!("the gateway with {name}"),
+            "it is not installed in tests/agents, or does not run here",
+        );
         return None;
     }
     Some(program)
