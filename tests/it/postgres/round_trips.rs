@@ -30,6 +30,9 @@ const MOST_FOR_LINKS: usize = 10;
 /// The most round trips that the audit of a run takes.
 const MOST_FOR_RUN: usize = 3;
 
+/// The most round trips that a run of which others have the same inputs takes when forks are looked for.
+const MOST_FOR_EQUAL_INPUTS: usize = 4;
+
 /// A vault with a contract, runs that it governs, and a session and a trace of each.
 struct Governed {
     database: Database,
@@ -174,9 +177,13 @@ fn operations_take_a_fixed_number_of_round_trips() {
     governed.fill(3..100);
     let many = governed.count();
     let added = governed.runs.len() - 3;
-    // The documents of each run are read by themselves.
+    // The documents of each run are read by themselves, and those of runs of equal inputs.
     for ((operation, few), (_, many)) in few.iter().zip(&many) {
-        let more = if *operation == "audit" { added * MOST_FOR_RUN } else { 0 };
+        let more = match *operation {
+            "audit" => added * MOST_FOR_RUN,
+            "forks" => added * MOST_FOR_EQUAL_INPUTS,
+            _ => 0,
+        };
         assert!(*many <= few + more, "{operation}: {few} for few artifacts, {many} for many");
         assert!(*few >= 3, "{operation}: {few} round trips are too few to be true");
     }
