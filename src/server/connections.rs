@@ -14,8 +14,8 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper::server::conn::http1::Builder;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, watch};
@@ -219,10 +219,10 @@ impl HttpBody for CountedBody {
 
 /// Answers the requests on a connection until it is closed; once `stop` is true, only the one that is being answered.
 async fn connection(stream: TcpStream, app: Router, head_timeout: Duration, mut stop: watch::Receiver<bool>) {
-    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(head_timeout);
+    let mut builder = Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(head_timeout);
     let connection =
-        builder.serve_connection_with_upgrades(TokioIo::new(stream), TowerToHyperService::new(app));
+        builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(app)).with_upgrades();
     // An error means that the server does not exist any more.
     let stop = async move { drop(stop.wait_for(|stop| *stop).await) };
     let (mut connection, mut stop) = (pin!(connection), pin!(stop));
