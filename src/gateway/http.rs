@@ -352,17 +352,13 @@ impl CallsOfSocket {
         let (provider, path) = (lookup.provider.as_str(), lookup.path.as_str());
         let reason = match found {
             ReplayResult::Found(found) => {
-                let (from, step) = (found.from, found.recorded.request.step);
-                shared.count(&run, |usage| usage.replayed(from, step));
-                shared.report(&GatewayEvent::Replayed { provider, path, from, step });
-                return Ok(play(*found, shared.options.pace, arrived));
+                return Ok(replayed(&shared, &run, provider, path, *found, arrived));
             }
             _ if is_beginning => return Err(LiveMiss::Incomplete),
             ReplayResult::Missed(miss) => miss.reason(shared.options.rule_format),
             ReplayResult::ToForward(_) => "the server could not be asked".to_owned(),
         };
-        shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
-        shared.count(&run, |usage| usage.missed(reason.clone()));
+        missed_call(&shared, &run, provider, path, &reason);
         Err(LiveMiss::Missed(reason))
     }
 }
@@ -539,6 +535,30 @@ enum ReplayResult {
     ToForward(UnmatchedRequest),
 }
 
+/// Counts and reports a call that was recorded, and sends its answer.
+fn replayed(
+    shared: &GatewayState,
+    run: &GatewayRun,
+    provider: &str,
+    path: &str,
+    found: RecordingMatch,
+    arrived: Instant,
+) -> Response<Body> {
+    let (from, step) = (found.from, found.recorded.request.step);
+    shared.count(run, |usage| usage.replayed(from, step));
+    shared.report(&match &found.difference {
+        Some(difference) => GatewayEvent::ReplayedLoosely { provider, path, from, step, difference },
+        None => GatewayEvent::Replayed { provider, path, from, step },
+    });
+    play(found, shared.options.pace, arrived)
+}
+
+/// Counts and reports a call that was not recorded.
+fn missed_call(shared: &GatewayState, run: &GatewayRun, provider: &str, path: &str, reason: &str) {
+    shared.report(&GatewayEvent::Missed { provider, path, reason });
+    shared.count(run, |usage| usage.missed(reason.to_owned()));
+}
+
 /// A call that is compared with recordings.
 struct ComparedCall {
     shared: Arc<GatewayState>,
@@ -559,23 +579,13 @@ impl ComparedCall {
         let (provider, format, missed) = (lookup.provider.as_str(), shared.options.rule_format, self.missed);
         ControlFlow::Break(match blocking(move || self.find()).await {
             Ok(ReplayResult::Found(found)) => {
-                let (from, step) = (found.from, found.recorded.request.step);
-                shared.count(&run, |usage| usage.replayed(from, step));
-                shared.report(&match &found.difference {
-                    Some(difference) => {
-                        GatewayEvent::ReplayedLoosely { provider, path, from, step, difference }
-                    }
-                    None => GatewayEvent::Replayed { provider, path, from, step },
-                });
-                play(*found, shared.options.pace, arrived)
+                replayed(&shared, &run, &lookup.provider, path, *found, arrived)
             }
             Ok(ReplayResult::Missed(_)) if let Some(count) = lookup.endpoint.count => {
                 estimated_count(count, &lookup.prompt(&shared.options.rules).unwrap_or_default())
             }
             Ok(ReplayResult::Missed(miss)) => {
-                let reason = miss.reason(format);
-                shared.report(&GatewayEvent::Missed { provider, path, reason: &reason });
-                shared.count(&run, |usage| usage.missed(reason.clone()));
+                missed_call(&shared, &run, provider, path, &miss.reason(format));
                 let problem = for_clients(provider, missed, miss.problem(missed, format));
                 not_retried(json_problem(missed, &problem))
             }
@@ -598,12 +608,15 @@ impl ComparedCall {
         }
         let (scope, only_replays) = (shared.scope(chosen), shared.only_replays(*only));
         let loosely = match &shared.loose {
-            Some(recordings) => replay::find_loosely(recordings, &shared.recordings, scope, run, lookup)?,
+            Some(recordings) => replay::find_loosely(recordings, scope, run, lookup)?,
             None => None,
         };
         match replay::find(&shared.recordings, scope, run, lookup, only_replays)? {
             Ok(found) => Ok(ReplayResult::Found(Box::new(found))),
-            Err(_) if let Some(found) = loosely => Ok(ReplayResult::Found(Box::new(found))),
+            Err(_) if let Some(mut found) = loosely => {
+                found.difference = Some(replay::difference(&shared.recordings, &found, lookup)?);
+                Ok(ReplayResult::Found(Box::new(found)))
+            }
             Err(unmatched) if !only_replays => Ok(ReplayResult::ToForward(unmatched)),
             Err(unmatched) => {
                 replay::miss(&shared.recordings, scope.only, lookup, unmatched).map(ReplayResult::Missed)

@@ -81,15 +81,13 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Finds the answer to a request that differs from a recorded one in what a loose comparison leaves out. `recordings` are
-/// those for loose comparisons, and `strict` those for others. Each request is counted, also one that was recorded as it
-/// is.
+/// Finds the answer to a request that differs from a recorded one in what a loose comparison leaves out, in recordings for
+/// loose comparisons. Each request is counted, also one that was recorded as it is.
 ///
 /// # Errors
 /// Returns an error if the vault cannot be read.
 pub(super) fn find_loosely(
     recordings: &RunPackCache,
-    strict: &RunPackCache,
     scope: ReplayScope,
     run: &GatewayRun,
     lookup: &RecordingLookup,
@@ -98,18 +96,31 @@ pub(super) fn find_loosely(
     let digest = recordings.rules.prompt_digest(lookup.endpoint, &lookup.path, &request);
     let Some(digest) = digest else { return Ok(None) };
     let loose = RecordingLookup { digest, ..lookup.clone() };
-    let Ok(mut found) = find(recordings, scope, run, &loose, true)? else { return Ok(None) };
-    let requested = lookup.prompt(&strict.rules).unwrap_or_default();
-    let Ok(requested) = reader::read(requested.as_bytes(), &Limits::most()) else { return Ok(None) };
-    let Some(pack) = strict.pack(found.from)? else { return Ok(None) };
-    let (from, step) = (found.from, found.recorded.request.step);
-    strict.visit_prompts(&pack, &mut |run, recorded, prompt| {
-        if (run, recorded.request.step) == (from, step) {
-            let compared = RecordingMiss::compared(run, recorded, &prompt(), lookup, &requested);
-            found.difference = compared.map(|(_, miss)| miss.reason(ToString::to_string));
+    Ok(find(recordings, scope, run, &loose, true)?.ok())
+}
+
+/// Returns how a request differs from the recorded one that answers it; an empty text if one of them cannot be read.
+///
+/// # Errors
+/// Returns an error if the vault cannot be read.
+pub(super) fn difference(
+    recordings: &RunPackCache,
+    found: &RecordingMatch,
+    lookup: &RecordingLookup,
+) -> Result<String, ReplayFailure> {
+    let requested = lookup.prompt(&recordings.rules).unwrap_or_default();
+    let requested = reader::read(requested.as_bytes(), &Limits::most());
+    let (Ok(requested), Some(pack)) = (requested, recordings.pack(found.from)?) else {
+        return Ok(String::new());
+    };
+    let place = (found.from, found.recorded.request.step);
+    let mut difference = None;
+    recordings.visit_prompts(&pack, &mut |run, recorded, prompt| {
+        if (run, recorded.request.step) == place {
+            difference = RecordingMiss::compared(run, recorded, &prompt(), lookup, &requested);
         }
     })?;
-    Ok(Some(found))
+    Ok(difference.map(|(_, miss)| miss.reason(ToString::to_string)).unwrap_or_default())
 }
 
 /// Finds the n-th recording of a request.
@@ -144,16 +155,14 @@ fn nth_recording(
     let repeats = lookup.endpoint.count.is_some() && failures != ReplayedFailures::None
         || mcp::asks_for_description(lookup.endpoint);
     let nth = if repeats { nth.min(count.saturating_sub(1)) } else { nth };
-    if let Some(mut found) = order.nth(nth) {
+    if let Some((pack, mut found)) = order.nth(nth) {
         if let Some(body) = found.recorded.attached_answer {
             let body = recordings.attachment(body)?;
             found.recorded.answer.body =
                 String::from_utf8(body).map_err(|error| ReplayFailure(error.to_string()))?;
         }
-        if let Some(pack) = recordings.pack(found.from)? {
-            let body = std::mem::take(&mut found.recorded.answer.body);
-            found.recorded.answer.body = pack.moved(recordings.rules.directories(), body);
-        }
+        let body = std::mem::take(&mut found.recorded.answer.body);
+        found.recorded.answer.body = pack.moved(recordings.rules.directories(), body);
         return Ok(Ok(found));
     }
     Ok(Err(UnmatchedRequest { recordings: count, replayed_before: nth as u64, failure }))
@@ -212,7 +221,8 @@ impl RecordingOrder {
         self.count > nth && self.missing == 0
     }
 
-    fn nth(self, nth: usize) -> Option<RecordingMatch> {
+    /// Returns the n-th recording, and its run pack.
+    fn nth(self, nth: usize) -> Option<(RecordedRunPack, RecordingMatch)> {
         let mut order: Vec<(&RecordedRunPack, OrderedRecording)> = Vec::new();
         for (pack, own, before) in self.packs.iter().rev() {
             let answers = (1..).zip(&order).filter(|(_, (_, recording))| !recording.is_failure);
@@ -222,7 +232,8 @@ impl RecordingOrder {
         }
         let (pack, recording) = order.get(nth)?;
         let recorded = pack.recorded.get(recording.index)?.clone();
-        Some(RecordingMatch { from: pack.core(recorded.request.pack)?, recorded, difference: None })
+        let found = RecordingMatch { from: pack.core(recorded.request.pack)?, recorded, difference: None };
+        Some(((*pack).clone(), found))
     }
 }
 

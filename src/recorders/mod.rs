@@ -4,8 +4,7 @@
 //!
 //! [`fn@convert`] makes sessions and run packs of them, as a gateway does of the calls that it forwards, and lists what
 //! it cannot map. [`fn@write`] writes the calls of a run pack as a cassette or as JSON Lines, and [`fn@trajectory`] a
-//! conversation as a trajectory. The same file always
-//! becomes the same documents. `docs/import.md` specifies both.
+//! conversation as a trajectory. The same file always becomes the same documents. `docs/import.md` specifies both.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -74,12 +74,9 @@ fn longest_of_each_name(snapshot: &dyn Snapshot, inputs: Digest) -> Result<Vec<C
     }
     let mut longest = Vec::new();
     for cores in by_name.into_values() {
-        let mut lengths = Vec::new();
-        if cores.len() > 1 {
-            for core in &cores {
-                lengths.push(snapshot.mentions_of(*core, group::RECORD)?.len());
-            }
-        }
+        let records =
+            if cores.len() > 1 { snapshot.mentions(&cores, Some(group::RECORD))? } else { Vec::new() };
+        let lengths: Vec<usize> = records.iter().map(Vec::len).collect();
         let most = lengths.iter().max();
         let at = lengths.iter().position(|length| Some(length) == most).unwrap_or(0);
         longest.extend(cores.get(at));

@@ -113,6 +113,11 @@ impl GatewayArgs {
         self.mode
     }
 
+    /// Returns whether calls are recorded.
+    pub(crate) fn records(&self) -> bool {
+        matches!(self.mode, GatewayMode::Record | GatewayMode::Auto)
+    }
+
     /// Returns the options.
     pub(crate) fn options(&self, args: &VaultArgs, vault: &Vault) -> Result<GatewayOptions, CommandError> {
         let spool = match &self.spool {

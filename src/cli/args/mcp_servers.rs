@@ -11,6 +11,9 @@ use tempfile::TempDir;
 
 use crate::cli::output::exit::CommandError;
 
+/// The variable with the URL of the gateway of a program that runs with one.
+pub(crate) const GATEWAY: &str = "RUNVAULT_GATEWAY";
+
 /// The variable with headers for a server at a URL.
 pub(crate) const HEADERS: &str = "RUNVAULT_MCP_HEADERS";
 
@@ -109,7 +112,7 @@ impl ProxyCommand<'_> {
         } else {
             return Err("it has neither a command nor a url".to_owned());
         }
-        variables.insert("RUNVAULT_GATEWAY".to_owned(), json!(self.gateway));
+        variables.insert(GATEWAY.to_owned(), json!(self.gateway));
         server.insert("command".to_owned(), json!(self.program));
         server.insert("args".to_owned(), Json::Array(arguments));
         server.insert("env".to_owned(), Json::Object(variables));

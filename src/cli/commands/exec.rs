@@ -112,14 +112,15 @@ impl Args {
             }
         }
         let chosen = preset::choose(self.preset.as_deref(), &self.command)?;
-        let secrets = launch::secrets();
+        let (secrets, here) = (launch::secrets(), launch::place());
         let directories = match &chosen {
-            Some(chosen) => launch::directories(&chosen.preset)?,
+            Some(chosen) => launch::directories(&chosen.preset, &here)?,
             None => Vec::new(),
         };
         if self.explain {
-            let servers = servers(&self.gateway.upstreams()?)?;
-            let launch = self.launch(chosen, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), &servers, None)?;
+            let servers = self.servers(&self.gateway.upstreams()?)?;
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            let launch = self.launch(chosen, here, address, &servers, None)?;
             let names: Vec<String> = secrets.into_iter().map(|(name, _)| name).collect();
             let explanation = launch.explanation(&names, &directories);
             // The port is known when the gateway listens.
@@ -139,22 +140,19 @@ impl Args {
         if let Some((key, name)) = launch::program_label(&self.command, chosen.as_ref()) {
             options.labels.entry(key).or_insert(name);
         }
-        let servers = if self.gateway.mode() == GatewayMode::Replay {
-            Vec::new()
-        } else {
-            servers(&options.upstreams)?
-        };
+        let servers = self.servers(&options.upstreams)?;
         options.upstreams.extend(servers.iter().map(|server| server.upstream.clone()));
         let counts = CallCounts::of_events(&mut options);
         let gateway = Gateway::start(vault, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), options)?;
         let own_url = format!("http://{}", gateway.address());
         let tools = self.mcp.as_deref().map(|config| ProxyConfig::new(config, &own_url)).transpose()?;
-        let launch = self.launch(chosen, gateway.address(), &servers, tools.as_ref())?;
+        let launch = self.launch(chosen, here, gateway.address(), &servers, tools.as_ref())?;
         let labeler = gateway.labeler();
-        let version = launch.version(move |labels| {
+        let add_version = move |labels| {
             // Without room for the label, the run has none.
             let _ = labeler.add(&labels);
-        });
+        };
+        let version = if self.gateway.records() { launch.version(add_version) } else { None };
         let status = run(launch.command().env_remove(isolation::MARK)).map_err(|error| {
             let program = program.to_string_lossy();
             CommandError::CouldNotRun(format!("cannot run {}: {error}", escaped(&program)))
@@ -175,29 +173,35 @@ impl Args {
         Ok(if summary.fails(&self.failures) && code == 0 { Status::No } else { Status::OfProgram(code) })
     }
 
-    /// Returns the program as it is started with a gateway at this address.
+    /// Returns the servers that the program would ask: none if only recordings answer.
+    fn servers(&self, given: &[Upstream]) -> Result<Vec<InterceptedServer>, CommandError> {
+        if self.gateway.mode() == GatewayMode::Replay { Ok(Vec::new()) } else { servers(given) }
+    }
+
+    /// Returns the program as it is started here with a gateway at this address.
     fn launch(
         &self,
         chosen: Option<ChosenPreset>,
+        here: BTreeMap<String, String>,
         address: SocketAddr,
         servers: &[InterceptedServer],
         tools: Option<&ProxyConfig>,
     ) -> Result<Launch, CommandError> {
         let mut environment = variables(address, servers);
         let gateway = format!("http://{address}");
-        environment.insert("RUNVAULT_GATEWAY".to_owned(), gateway.clone());
+        environment.insert(mcp_servers::GATEWAY.to_owned(), gateway.clone());
         environment.extend(not_through_proxies().map(|(name, hosts)| (name.to_owned(), hosts)));
         if self.gateway.mode() == GatewayMode::Replay {
             let keys = key_variables().filter(|key| std::env::var_os(key).is_none());
             environment.extend(keys.map(|key| (key.to_owned(), REPLAY_KEY.to_owned())));
         }
         let Some(tools) = tools else {
-            return Launch::new(&self.command, chosen, environment, &gateway, !self.explain);
+            return Launch::new(&self.command, chosen, here, environment, &gateway, !self.explain);
         };
         let config = tools.path().to_string_lossy().into_owned();
         environment.insert(mcp_servers::CONFIG.to_owned(), config);
         let command: Vec<OsString> = self.command.iter().map(|word| tools.argument(word)).collect();
-        Launch::new(&command, chosen, environment, &gateway, !self.explain)
+        Launch::new(&command, chosen, here, environment, &gateway, !self.explain)
     }
 }
 

@@ -46,8 +46,9 @@ pub(crate) struct Args {
 
     /// Also receive spans of OpenTelemetry
     ///
-    /// Receives OTLP over HTTP, in Protocol Buffers and JSON, and stores each trace as "import" does. A trace is stored when its outermost span has ended and
-    /// nothing of it was received for ten seconds, when it was idle, and when the gateway stops.
+    /// Receives OTLP over HTTP, in Protocol Buffers and JSON, and stores each trace as "import" does. A trace is stored
+    /// when its outermost span has ended and nothing of it was received for ten seconds, when it was idle, and when the
+    /// gateway stops.
     #[arg(long)]
     otlp: bool,
 

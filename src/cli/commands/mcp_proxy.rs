@@ -12,7 +12,7 @@ use runvault::gateway::{Gateway, McpProxy, McpProxyError, McpTarget};
 use crate::cli::args::environment::variable;
 use crate::cli::args::gateway::GatewayArgs;
 use crate::cli::args::help;
-use crate::cli::args::mcp_servers::HEADERS;
+use crate::cli::args::mcp_servers::{GATEWAY, HEADERS};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::terminal::Stop;
@@ -55,7 +55,7 @@ impl Args {
             let proxy = McpProxy { name, target, gateway };
             proxy.run(|| stop.is_requested()).map_err(|error| could_not_run(&error))
         };
-        if let Some(gateway) = variable("RUNVAULT_GATEWAY") {
+        if let Some(gateway) = variable(GATEWAY) {
             relay(gateway.to_string_lossy().into_owned())?;
             return Ok(Status::Done);
         }

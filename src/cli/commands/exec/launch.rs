@@ -57,11 +57,12 @@ impl Drop for PresetFiles {
 }
 
 impl Launch {
-    /// Returns a command line as a preset changes it, with the variables that point clients at the gateway. The files of the
-    /// preset are written if `writes` says so.
+    /// Returns a command line as a preset changes it, with the `names` of this place and the variables that point clients at
+    /// the gateway. The files of the preset are written if `writes` says so.
     pub(super) fn new(
         command: &[OsString],
         chosen: Option<ChosenPreset>,
+        mut names: BTreeMap<String, String>,
         mut variables: BTreeMap<String, String>,
         gateway: &str,
         writes: bool,
@@ -79,7 +80,6 @@ impl Launch {
                 _files: PresetFiles::default(),
             });
         };
-        let mut names = place();
         names.insert("gateway".to_owned(), gateway.to_owned());
         names.extend(variables.clone());
         let wrong = |error: String| CommandError::Usage(format!("the preset {}: {error}", preset.name));
@@ -182,8 +182,10 @@ pub(super) fn program_label(command: &[OsString], chosen: Option<&ChosenPreset>)
 }
 
 /// Returns the directories of this place by the names with which requests are compared.
-pub(super) fn directories(preset: &Preset) -> Result<Vec<(String, String)>, CommandError> {
-    let names = place();
+pub(super) fn directories(
+    preset: &Preset,
+    names: &BTreeMap<String, String>,
+) -> Result<Vec<(String, String)>, CommandError> {
     let mut all: Vec<(String, String)> = Vec::new();
     let usual = [("<cwd>", "cwd"), ("<cwd>", "cwd-link"), ("<home>", "home"), ("<home>", "home-link")];
     let usual =
@@ -191,7 +193,7 @@ pub(super) fn directories(preset: &Preset) -> Result<Vec<(String, String)>, Comm
     all.extend(usual);
     for (name, text) in &preset.directories {
         let wrong = |error: String| CommandError::Usage(format!("the preset {}: {error}", preset.name));
-        all.push((name.clone(), expanded(text, &names).map_err(wrong)?));
+        all.push((name.clone(), expanded(text, names).map_err(wrong)?));
     }
     Ok(all)
 }
@@ -224,7 +226,7 @@ pub(super) fn add_rules(
 
 /// Returns the texts that a preset can refer to: the current and the home directory, with links and without, and what programs
 /// make of the name of the current directory.
-fn place() -> BTreeMap<String, String> {
+pub(super) fn place() -> BTreeMap<String, String> {
     let mut names = BTreeMap::new();
     let mut add =
         |name: &str, path: Option<String>| drop(path.map(|path| names.insert(name.to_owned(), path)));

@@ -95,13 +95,20 @@ impl Preset {
         ignored.chain(normalized).chain(sorted)
     }
 
+    /// Reads a preset of the user.
     fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let preset = Self::read(name, text)?;
+        preset.add_rules(&mut MatchingRules::default()).map_err(|error| error.to_string())?;
+        Ok(preset)
+    }
+
+    /// Reads a preset whose rules are valid: to compile them takes most of the time.
+    fn read(name: &str, text: &str) -> Result<Self, String> {
         let mut preset: Self = toml_edit::de::from_str(text).map_err(|error| error.to_string())?;
         name.clone_into(&mut preset.name);
         if preset.title.is_empty() {
             name.clone_into(&mut preset.title);
         }
-        preset.add_rules(&mut MatchingRules::default()).map_err(|error| error.to_string())?;
         Ok(preset)
     }
 
@@ -162,7 +169,7 @@ fn all() -> Result<Vec<Preset>, CommandError> {
     for (name, text) in BUILT_IN {
         if presets.iter().all(|preset| preset.name != name) {
             let wrong = |error: String| CommandError::CouldNotRun(format!("the preset {name}: {error}"));
-            presets.push(Preset::parse(name, text).map_err(wrong)?);
+            presets.push(Preset::read(name, text).map_err(wrong)?);
         }
     }
     Ok(presets)
