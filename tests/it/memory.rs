@@ -363,6 +363,7 @@ const OTHERS: &[&str] = &[
     "mcp",
     "exec",
     "gateway",
+    "mcp-proxy",
     "gateway discard",
     "gateway recover",
     "completions",

@@ -157,7 +157,7 @@ fn tables(connection: &Connection) -> Vec<Table> {
         let mut rows: Vec<Vec<Value>> = statement.query_map([], read).unwrap().map(Result::unwrap).collect();
         if sample > 0 && rows.len() > sample {
             let last = rows.len() - 1;
-            let wanted: Vec<usize> = (0..sample).map(|at| last * at / (sample - 1)).collect();
+            let wanted: Vec<usize> = (0..sample).map(|at| last * at / (sample - 1).max(1)).collect();
             rows = wanted.into_iter().map(|at| rows[at].clone()).collect();
         }
         Table { name, columns, rows }
