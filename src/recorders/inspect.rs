@@ -391,7 +391,15 @@ fn in_chat(node: &LocatedValue<'_>) -> RecorderResult<Value<'static>> {
         calls.push(tool_call(call.required("id")?.text()?, call.required("function")?.text()?, arguments));
     }
     let id = node.member("tool_call_id").map(|id| id.text()).transpose()?;
-    Ok(message(role, content, calls, id))
+    // A model is sent the error of a tool in place of its result.
+    let Some(error) = node.member("error").and_then(|error| error.member("message")) else {
+        return Ok(message(role, content, calls, id));
+    };
+    let mut failed = message(role, text(error.text()?.to_owned()), calls, id);
+    if let Value::Object(members) = &mut failed {
+        members.push("is_error".into(), Value::Bool(true));
+    }
+    Ok(failed)
 }
 
 fn tool_of(node: &LocatedValue<'_>) -> RecorderResult<Value<'static>> {

@@ -385,7 +385,8 @@ pub(super) fn message(message: &Value<'_>) -> ConversationMessage {
             id: word(message, "tool_call_id").map(str::to_owned),
             name: word(message, "name").or(word(message, "tool_name")).map(str::to_owned),
             parts: content,
-            is_error: false,
+            // Chats have no such member: imported logs of evaluations have.
+            is_error: message.get("is_error") == Some(&Value::Bool(true)),
         };
         return ConversationMessage::new(author, vec![MessagePart::ToolResult(result)]);
     }

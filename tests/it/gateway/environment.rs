@@ -1,7 +1,7 @@
 //! Programs that are run: the servers that variables of their environment name, and their end from outside.
 
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -198,4 +198,46 @@ fn sigterm_ends_the_program_and_the_run_is_stored() {
     let signals = [Signal::INT, Signal::INT, Signal::TERM, Signal::TERM];
     assert_eq!(ended_by(&sandbox, &upstream, &signals), Some(143));
     assert_eq!(kinds(&sandbox), ["model_io", "rpk"]);
+}
+
+/// Sends a question to the gateway, and tries whether another server of this machine can be reached.
+const ASKS: &str = r#"
+body='{"model":"m","messages":[{"role":"user","content":"one"}]}'
+host=${RUNVAULT_GATEWAY#http://}
+exec 3<>"/dev/tcp/${host/://}"
+printf 'POST /openai/v1/chat/completions HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s' \
+  "$host" ${#body} "$body" >&3
+cat <&3
+if (exec 4<>"/dev/tcp/${OTHER/://}") 2>/dev/null; then echo "; $OTHER is reached"; fi
+"#;
+
+#[test]
+fn an_isolated_program_reaches_the_gateway_only() {
+    if Command::new("bash").args(["-c", ":"]).status().is_err() {
+        let _ = writeln!(std::io::stderr(), "skipped: isolated programs; there is no bash");
+        return;
+    }
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let exec = |options: &[&str]| {
+        let mut command = sandbox.command();
+        command.args(["exec", "--create"]).args(options).args(["--", "bash", "-c", ASKS]);
+        command.env("OPENAI_BASE_URL", format!("http://{}/v1", upstream.address));
+        command.env("OTHER", upstream.address.to_string()).env("PATH", std::env::var_os("PATH").unwrap());
+        let output = command.output().unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), printed, String::from_utf8(output.stderr).unwrap())
+    };
+    let reached = format!("; {} is reached\n", upstream.address);
+    let (_, recorded, message) = exec(&["--mode", "record"]);
+    assert!(recorded.starts_with("HTTP/1.1 200 ") && recorded.ends_with(&reached), "{recorded}{message}");
+    let (status, replayed, message) = exec(&["--mode", "replay", "--isolated"]);
+    if message.contains("permits no network namespace") {
+        assert_eq!((status, replayed.as_str()), (Some(3), ""));
+        let _ = writeln!(std::io::stderr(), "skipped: isolated programs; {}", message.trim());
+        return;
+    }
+    let body = |answer: &str| answer.split_once("\r\n\r\n").unwrap().1.to_owned();
+    assert_eq!(format!("{}{reached}", body(&replayed)), body(&recorded));
+    assert_eq!((status, upstream.requests()), (Some(0), 1), "{message}");
+    assert!(message.contains("isolated: only this machine's loopback interface"), "{message}");
 }

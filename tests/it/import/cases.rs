@@ -200,6 +200,21 @@ fn logs_of_inspect_of_all_versions_are_read_or_refused_by_name() {
 }
 
 #[test]
+fn an_error_of_a_tool_is_what_the_model_was_sent() {
+    let imported = imported("inspect-tool-error.json");
+    let is_call = |step: &&Value| step["input"]["payload"].is_object();
+    let call = imported.steps.iter().rfind(is_call).unwrap();
+    let messages = call["input"]["payload"]["messages"].as_array().unwrap();
+    let results: Vec<_> = messages
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| (&message["content"], &message["is_error"]))
+        .collect();
+    let weather = json!(r#"{"city":"Paris","temperature":21,"wind":{"speed":3,"direction":"NW"}}"#);
+    assert_eq!(results, [(&weather, &Value::Null), (&json!("no such city"), &json!(true))]);
+}
+
+#[test]
 fn the_api_follows_the_path() {
     for (name, endpoint) in
         [("openai-path-chat.json", "chat.completions"), ("openai-path-embeddings.json", "embeddings")]
