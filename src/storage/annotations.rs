@@ -1,5 +1,8 @@
-//! Annotations of artifacts: valid tags, notes and manual links.
+//! Annotations of artifacts: valid tags, notes, manual links and labels, and which artifacts a change of labels changes.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Label, Result, StorageError};
 use crate::digest::CoreHash;
 
 /// Maximum length of a tag in bytes.
@@ -76,13 +79,202 @@ pub(super) fn link_defect(
         .then(|| format!("the note of a link has at most {MAX_LINK_NOTE_BYTES} bytes, this one has {bytes}"))
 }
 
+/// Maximum length in bytes of the key of a label.
+pub const MAX_LABEL_KEY_BYTES: usize = 100;
+
+/// Maximum length in bytes of the value of a label: a long address of a web page.
+pub const MAX_LABEL_VALUE_BYTES: usize = 1_024;
+
+/// Maximum number of labels of an artifact.
+pub const MAX_LABELS: usize = 100;
+
+/// Maximum number of artifacts in one journal entry about labels.
+const MAX_LABELED: usize = 1_000;
+
+/// Returns whether `key` is a valid key of a label: a letter a-z or A-Z or a digit, followed by at most 99 of these and
+/// `-`, `_`, `.`, `/`.
+#[must_use]
+pub fn is_label_key(key: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte);
+    key.len() <= MAX_LABEL_KEY_BYTES
+        && key.bytes().all(fits)
+        && key.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+/// Returns whether `value` is a valid value of a label: at most 1,024 bytes without control characters. It may be empty.
+#[must_use]
+pub fn is_label_value(value: &str) -> bool {
+    value.len() <= MAX_LABEL_VALUE_BYTES && !value.chars().any(char::is_control)
+}
+
+/// Checks that labels are valid.
+///
+/// # Errors
+/// Returns an error of the kind [`Invalid`](super::ErrorKind::Invalid) if a label is not valid.
+pub fn check_labels(labels: &BTreeMap<String, String>) -> Result<()> {
+    let defect = labels.iter().find_map(|(key, value)| label_defect(key, value));
+    defect.map_or(Ok(()), |defect| Err(StorageError::invalid(defect)))
+}
+
+/// A change that is the same for several artifacts, no more than one journal entry records.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LabelChange<T> {
+    /// The artifacts.
+    pub(super) cores: Vec<CoreHash>,
+    /// The labels to set or remove.
+    pub(super) change: T,
+}
+
+/// The artifacts of a change with their labels before it, without duplicates.
+#[derive(Default)]
+pub(super) struct LabeledArtifacts(Vec<(CoreHash, Vec<Label>)>);
+
+impl LabeledArtifacts {
+    /// Reads the labels of `cores`. `read` returns those of one of them, or an error if it is not stored.
+    pub(super) fn read(
+        cores: &[CoreHash],
+        mut read: impl FnMut(CoreHash) -> Result<Vec<Label>>,
+    ) -> Result<Self> {
+        let mut known = BTreeSet::new();
+        let first = cores.iter().filter(|core| known.insert(**core));
+        first.map(|core| Ok((*core, read(*core)?))).collect::<Result<_>>().map(Self)
+    }
+
+    /// Returns the changes by which the artifacts get `labels`. They are ordered by the labels that change, with the
+    /// artifacts in their order, so that every engine records the same.
+    ///
+    /// # Errors
+    /// Returns an error of the kind `Invalid` if a label is not valid, or an artifact would have too many.
+    pub(super) fn set(
+        self,
+        labels: &BTreeMap<String, String>,
+    ) -> Result<Vec<LabelChange<BTreeMap<String, String>>>> {
+        check_labels(labels)?;
+        let mut groups: BTreeMap<BTreeMap<String, String>, Vec<CoreHash>> = BTreeMap::new();
+        for (core, known) in self.0 {
+            let known: BTreeMap<&str, &str> =
+                known.iter().map(|label| (label.key.as_str(), label.value.as_str())).collect();
+            let is_news =
+                |(key, value): &(&String, &String)| known.get(key.as_str()) != Some(&value.as_str());
+            let news: BTreeMap<String, String> =
+                labels.iter().filter(is_news).map(|(key, value)| (key.clone(), value.clone())).collect();
+            let added = news.keys().filter(|key| !known.contains_key(key.as_str())).count();
+            if known.len() + added > MAX_LABELS {
+                return Err(StorageError::invalid(format!(
+                    "{core} would have more than {MAX_LABELS} labels"
+                )));
+            }
+            groups.entry(news).or_default().push(core);
+        }
+        groups.remove(&BTreeMap::new());
+        Ok(in_entries(groups))
+    }
+
+    /// Returns the changes by which the artifacts lose the labels with these keys, ordered in the same way.
+    pub(super) fn remove(self, keys: &BTreeSet<String>) -> Vec<LabelChange<BTreeSet<String>>> {
+        let mut groups: BTreeMap<BTreeSet<String>, Vec<CoreHash>> = BTreeMap::new();
+        for (core, known) in self.0 {
+            let lost = known.into_iter().map(|label| label.key).filter(|key| keys.contains(key));
+            groups.entry(lost.collect()).or_default().push(core);
+        }
+        groups.remove(&BTreeSet::new());
+        in_entries(groups)
+    }
+}
+
+/// Splits groups of artifacts into parts that one entry records.
+fn in_entries<T: Clone>(groups: BTreeMap<T, Vec<CoreHash>>) -> Vec<LabelChange<T>> {
+    let mut changes = Vec::new();
+    for (change, cores) in groups {
+        let parts = cores.chunks(MAX_LABELED);
+        changes.extend(parts.map(|part| LabelChange { cores: part.to_vec(), change: change.clone() }));
+    }
+    changes
+}
+
+/// Returns why a label is not valid, or `None` if it is.
+fn label_defect(key: &str, value: &str) -> Option<String> {
+    if !is_label_key(key) {
+        return Some(format!("{key:?} cannot be the key of a label"));
+    }
+    (!is_label_value(value)).then(|| {
+        format!(
+            "the value of the label {key} has control characters or more than {MAX_LABEL_VALUE_BYTES} bytes"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::digest::Digest;
+    use chrono::DateTime;
 
     #[test]
     fn notes_have_something_to_say_and_an_end() {
         assert!(is_note("a") && is_note(&"a".repeat(MAX_NOTE_BYTES)) && is_note("two\nlines"));
         assert!(!is_note("") && !is_note(" \n\t") && !is_note(&"a".repeat(MAX_NOTE_BYTES + 1)));
+    }
+
+    fn core(text: &str) -> CoreHash {
+        CoreHash(Digest::from_content(text.as_bytes()))
+    }
+
+    fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn labeled(artifacts: &[(&str, &[(&str, &str)])]) -> LabeledArtifacts {
+        let at = DateTime::UNIX_EPOCH;
+        let label = |(key, value): (String, String)| Label { key, value, at };
+        let cores: Vec<CoreHash> = artifacts.iter().map(|(name, _)| core(name)).collect();
+        LabeledArtifacts::read(&cores, |of| {
+            let known = artifacts.iter().find(|(name, _)| core(name) == of).map(|(_, known)| labels(known));
+            Ok(known.unwrap_or_default().into_iter().map(label).collect())
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn keys_and_values_are_bounded() {
+        assert!(is_label_key("commit") && is_label_key("ci.example.com/Job_2") && is_label_key("7"));
+        assert!(is_label_key(&"k".repeat(MAX_LABEL_KEY_BYTES)));
+        for key in ["", "-x", ".x", "with space", "k=v", "ä", &"k".repeat(MAX_LABEL_KEY_BYTES + 1)] {
+            assert!(!is_label_key(key), "{key:?}");
+        }
+        assert!(
+            is_label_value("") && is_label_value("https://ci/job?a=b&c") && is_label_value("ÄRGER, 100 %")
+        );
+        assert!(is_label_value(&"v".repeat(MAX_LABEL_VALUE_BYTES)));
+        for value in ["two\nlines", "\u{1b}[2J", "\u{85}", &"v".repeat(MAX_LABEL_VALUE_BYTES + 1)] {
+            assert!(!is_label_value(value), "{value:?}");
+        }
+    }
+
+    #[test]
+    fn artifacts_that_change_in_the_same_way_are_one_change() {
+        let of =
+            || labeled(&[("a", &[]), ("b", &[("k", "v")]), ("c", &[("k", "w"), ("x", "y")]), ("a", &[])]);
+        let changes = of().set(&labels(&[("k", "v"), ("l", "m")])).unwrap();
+        let both =
+            LabelChange { cores: vec![core("a"), core("c")], change: labels(&[("k", "v"), ("l", "m")]) };
+        let only = LabelChange { cores: vec![core("b")], change: labels(&[("l", "m")]) };
+        assert_eq!(changes, [both, only]);
+        assert!(of().set(&BTreeMap::new()).unwrap().is_empty());
+        let changes = of().remove(&["k", "none"].map(str::to_owned).into());
+        let expected = LabelChange { cores: vec![core("b"), core("c")], change: ["k".to_owned()].into() };
+        assert_eq!(changes, [expected]);
+    }
+
+    #[test]
+    fn large_changes_are_split_and_too_many_labels_are_rejected() {
+        let cores: Vec<CoreHash> = (0..=MAX_LABELED).map(|number| core(&number.to_string())).collect();
+        let changes =
+            LabeledArtifacts::read(&cores, |_| Ok(Vec::new())).unwrap().set(&labels(&[("k", "v")])).unwrap();
+        assert_eq!(changes.iter().map(|change| change.cores.len()).collect::<Vec<_>>(), [MAX_LABELED, 1]);
+        let many: BTreeMap<String, String> =
+            (0..=MAX_LABELS).map(|number| (format!("k{number}"), String::new())).collect();
+        assert!(labeled(&[("a", &[])]).set(&many).is_err());
+        assert!(labeled(&[("a", &[("x", "")])]).set(&many.into_iter().skip(1).collect()).is_err());
     }
 }

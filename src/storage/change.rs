@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::annotations::{link_defect, note_defect, tag_defect};
+use super::annotations::{LabeledArtifacts, link_defect, note_defect, tag_defect};
 use super::entry::Entry;
 use super::interface::{
     Annotation, AppendedEntry, ArtifactRecord, CaptureRecord, CaptureTarget, ManualLink, Snapshot, Storage,
     Transaction,
 };
 use super::journal::{JournalWriter, MAX_CAPTURES};
-use super::labels::LabeledArtifacts;
 use super::{
     KindConflict, Prepared, PutOptions, PutOutcome, PutResult, RecordedEntry, RemovedPolicy, Result,
     StorageError, Tombstone,

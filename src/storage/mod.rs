@@ -21,7 +21,6 @@ pub(crate) mod error;
 mod full_text;
 pub mod interface;
 pub(crate) mod journal;
-mod labels;
 mod location;
 pub mod memory;
 #[cfg(feature = "objects")]
@@ -31,7 +30,6 @@ mod policy;
 pub mod postgres;
 mod prepared;
 mod recorded;
-mod seal;
 mod source_path;
 mod sql;
 pub mod sqlite;
@@ -41,7 +39,9 @@ mod views;
 mod waiting;
 
 pub use annotations::{
-    MAX_LINK_NOTE_BYTES, MAX_NOTE_BYTES, MAX_RELATION_BYTES, MAX_TAG_BYTES, is_note, is_relation, is_tag,
+    MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_LABELS, MAX_LINK_NOTE_BYTES, MAX_NOTE_BYTES,
+    MAX_RELATION_BYTES, MAX_TAG_BYTES, check_labels, is_label_key, is_label_value, is_note, is_relation,
+    is_tag,
 };
 pub use error::{ErrorKind, PayloadDefect, Result, StorageError};
 pub use interface::{
@@ -58,11 +58,7 @@ pub use interface::{
     StoredMember, Tag, Term, Terms, TimePeriod, Transaction, UnresolvedReference, UnresolvedTarget,
     created_at, declared_time,
 };
-pub use journal::{Actor, ActorError};
-pub use journal::{Head, JournalCheck, JournalDefect, JournalQuery};
-pub use labels::{
-    MAX_LABEL_KEY_BYTES, MAX_LABEL_VALUE_BYTES, MAX_LABELS, check_labels, is_label_key, is_label_value,
-};
+pub use journal::{Actor, ActorError, Head, JournalCheck, JournalDefect, JournalQuery};
 pub(crate) use location::{CreationPolicy, OpenedStorage, file_of, open, shown_address};
 pub use policy::{BUSY_TIMEOUT, KindConflict, PutOutcome, PutResult, RemovedPolicy, TimeBasis, preference};
 pub use prepared::Prepared;

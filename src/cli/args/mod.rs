@@ -8,7 +8,6 @@ pub(crate) mod completing;
 pub(crate) mod environment;
 #[cfg(feature = "gateway")]
 pub(crate) mod gateway;
-pub(crate) mod grouping;
 pub(crate) mod hash;
 pub(crate) mod help;
 pub(crate) mod inputs;

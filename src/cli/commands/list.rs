@@ -4,10 +4,7 @@ use std::io::{self, Write};
 
 use chrono::{DateTime, Utc};
 use clap::Args as ClapArgs;
-use runvault::Vault;
 use runvault::artifact::AttributeInfo;
-use runvault::clock;
-use runvault::formats;
 use runvault::storage::TimeBasis;
 use runvault::vault::columns::{ArtifactColumn, ColumnContext};
 use runvault::vault::details::Detail;
@@ -15,21 +12,21 @@ use runvault::vault::find::{ArtifactFilter, FindOrder};
 use runvault::vault::list::{ListAnswer, ListRequest, ListRow};
 use runvault::vault::run_stats::RunStatsRequest;
 use runvault::vault::unfinished::{UnfinishedRun, UnfinishedRunsRequest};
+use runvault::{Vault, clock, formats};
 
 use super::find::conditions::KindFilterArgs;
 use crate::cli::args::agents::SessionFiles;
+use crate::cli::args::choice::{self, RunGroupingArg};
 use crate::cli::args::completing::CandidateSource;
-use crate::cli::args::grouping::{self, RunGroupingArg};
 use crate::cli::args::vault::VaultArgs;
 use crate::cli::args::{attribute, help, settings};
 use crate::cli::commands::find::SCREENFUL;
 use crate::cli::commands::find::conditions::FindConditionArgs;
-use crate::cli::output::columns;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::hits::LineTemplate;
 use crate::cli::output::stdout::{self, BAD, CAUTION, FAINT, counted};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
-use crate::cli::output::{json, run_stats, terminal, time};
+use crate::cli::output::{columns, json, run_stats, terminal, time};
 
 /// List artifacts, one row per run, with time, model and errors
 ///
@@ -53,7 +50,7 @@ pub(crate) struct Args {
 
     /// Print the number of runs, failures, tokens, latency and costs of each value instead: of model, tool, agent, day,
     /// label:KEY, or an attribute such as provider
-    #[arg(long, value_name = "WHAT", value_parser = grouping::run_grouping, hide_short_help = true,
+    #[arg(long, value_name = "WHAT", value_parser = choice::run_grouping, hide_short_help = true,
         conflicts_with_all = ["flat", "limit", "sort", "columns", "format"])]
     group_by: Option<RunGroupingArg>,
 

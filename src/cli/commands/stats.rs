@@ -13,16 +13,15 @@ use runvault::vault::stats::{
 };
 use runvault::{clock, formats};
 
-use crate::cli::args::grouping::{self, RUN_GROUPINGS, RunGroupingArg};
+use crate::cli::args::choice::{self, RUN_GROUPINGS, RunGroupingArg};
+use crate::cli::args::settings;
 use crate::cli::args::vault::VaultArgs;
-use crate::cli::args::{choice, settings};
 use crate::cli::output::columns::KIND_WIDTH;
 use crate::cli::output::exit::{CommandError, Status};
 use crate::cli::output::fields::Fields;
 use crate::cli::output::stdout::{self, FAINT, GOOD, HASH, counted};
 use crate::cli::output::table::{TextCell, TextColumn, TextTable};
-use crate::cli::output::time;
-use crate::cli::output::{json, run_stats, terminal};
+use crate::cli::output::{json, run_stats, terminal, time};
 
 /// Show counts, disk usage and growth
 ///
@@ -55,7 +54,7 @@ fn stats_grouping(text: &str) -> Result<StatsGrouping, String> {
     if let Some(time) = choice::named(choice::TIMES, text) {
         return Ok(StatsGrouping::Time(time));
     }
-    let runs = grouping::run_grouping(text).map(StatsGrouping::Runs);
+    let runs = choice::run_grouping(text).map(StatsGrouping::Runs);
     runs.map_err(|error| match text.split_once(':') {
         Some(_) => error,
         None => format!("expected {RUN_GROUPINGS}; or created, first-seen, last-seen or finished"),

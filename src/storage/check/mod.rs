@@ -9,7 +9,6 @@ mod expected;
 pub mod finding;
 mod journal;
 mod records;
-pub(super) mod sum;
 
 use std::ops::RangeInclusive;
 

@@ -7,8 +7,8 @@ use chrono::{DateTime, Utc};
 use super::sorting::count_targets;
 use super::{
     Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Condition, Containment,
-    Direction, Filter, ManualLink, MentionRecord, NameUse, Names, Order, Page, ReferenceEdge, RoleCount,
-    Snapshot, StoredMember, Tag, UnresolvedReference, UnresolvedTarget,
+    Filter, ManualLink, MentionRecord, NameUse, Names, Order, Page, RoleCount, Snapshot, StoredMember, Tag,
+    UnresolvedReference, UnresolvedTarget,
 };
 use crate::artifact::{Admitted, is_manifest};
 use crate::digest::{CaptureHash, CoreHash, Digest};
@@ -162,11 +162,6 @@ impl dyn Snapshot + '_ {
     /// Returns the mentions of a digest, in any role or in those of one group.
     pub fn mentions_with(&self, digest: Digest, group: Option<&str>) -> Result<Vec<MentionRecord>> {
         self.mentioning(&[digest], group).and_then(only)
-    }
-
-    /// Returns the references of an artifact, or those to it.
-    pub fn references_of(&self, core: CoreHash, direction: Direction) -> Result<Vec<ReferenceEdge>> {
-        self.references(&[core], direction).and_then(only)
     }
 
     /// Returns those of `among` that another one of them refers to by `relation`, which holds only between artifacts with the

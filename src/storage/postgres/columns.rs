@@ -1,4 +1,9 @@
-//! Values of rows.
+//! Values of rows, and the form in which texts are stored, which cannot contain NUL.
+//!
+//! U+0000 is stored as U+0001 U+0002 and U+0001 as U+0001 U+0003, so that stored texts are ordered, and begin with each other,
+//! as the texts do.
+
+use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
 use postgres::Row;
@@ -6,7 +11,6 @@ use postgres::types::FromSql;
 
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
-use crate::storage::postgres::text;
 pub(super) use crate::storage::sql::limit_of as limit;
 
 /// Returns the value of a column.
@@ -56,12 +60,12 @@ pub(super) fn object_name(row: &Row, index: usize) -> PostgresResult<[u8; 16]> {
 
 /// Returns a text.
 pub(super) fn text(row: &Row, index: usize) -> PostgresResult<String> {
-    text::from_stored(value(row, index)?)
+    from_stored(value(row, index)?)
 }
 
 /// Returns a text, if there is one.
 pub(super) fn optional_text(row: &Row, index: usize) -> PostgresResult<Option<String>> {
-    value::<Option<String>>(row, index)?.map(text::from_stored).transpose()
+    value::<Option<String>>(row, index)?.map(from_stored).transpose()
 }
 
 /// Returns a time.
@@ -72,4 +76,65 @@ pub(super) fn time(row: &Row, index: usize) -> PostgresResult<DateTime<Utc>> {
 /// Returns the time of a number of milliseconds.
 pub(super) fn from_millis(millis: i64) -> PostgresResult<DateTime<Utc>> {
     DateTime::from_timestamp_millis(millis).ok_or_else(|| PostgresError::damaged("a time is out of range"))
+}
+
+const ESCAPE: char = '\u{1}';
+
+/// Returns the form in which `text` is stored.
+pub(super) fn to_stored(text: &str) -> Cow<'_, str> {
+    if !text.contains(['\0', ESCAPE]) {
+        return Cow::Borrowed(text);
+    }
+    let mut stored = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        match character {
+            '\0' => stored.push_str("\u{1}\u{2}"),
+            ESCAPE => stored.push_str("\u{1}\u{3}"),
+            _ => stored.push(character),
+        }
+    }
+    Cow::Owned(stored)
+}
+
+/// Returns the text that is stored in this form.
+pub(super) fn from_stored(stored: String) -> PostgresResult<String> {
+    if !stored.contains(ESCAPE) {
+        return Ok(stored);
+    }
+    let mut text = String::with_capacity(stored.len());
+    let mut characters = stored.chars();
+    while let Some(character) = characters.next() {
+        text.push(match character {
+            ESCAPE => match characters.next() {
+                Some('\u{2}') => '\0',
+                Some('\u{3}') => ESCAPE,
+                _ => return Err(PostgresError::damaged("a text has an invalid escape")),
+            },
+            _ => character,
+        });
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn texts_come_back_in_their_order(one in "[\0\u{1}\u{2}\u{3}aé]{0,6}", other in "[\0\u{1}\u{2}\u{3}aé]{0,6}") {
+            let stored = [&one, &other].map(|text| to_stored(text).into_owned());
+            prop_assert!(!stored[0].contains('\0'));
+            prop_assert_eq!(one.cmp(&other), stored[0].cmp(&stored[1]));
+            prop_assert_eq!(one.starts_with(&other), stored[0].starts_with(&stored[1]));
+            prop_assert_eq!(from_stored(stored[0].clone()).unwrap(), one);
+        }
+    }
+
+    #[test]
+    fn invalid_escapes_are_damage() {
+        assert!(from_stored("a\u{1}".to_owned()).is_err() && from_stored("\u{1}a".to_owned()).is_err());
+    }
 }

@@ -3,11 +3,10 @@
 use chrono::{DateTime, Utc};
 use postgres::Row;
 
-use super::columns::{count, digest, from_millis, value};
+use super::columns::{count, digest, from_millis, to_stored, value};
 use super::error::{PostgresError, PostgresResult};
 use super::schema::expect_current;
 use super::session::DatabaseTransaction;
-use super::text::to_stored;
 use crate::digest::Digest;
 use crate::storage::entry::Entry;
 use crate::storage::journal::JournalWriter;

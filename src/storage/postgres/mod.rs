@@ -6,7 +6,6 @@
 //! that reads one state. Each answer takes a fixed number of round trips, whatever the number of keys and of hits.
 
 mod address;
-mod adoption;
 mod attach;
 mod blob_store;
 mod bytes;
@@ -26,7 +25,6 @@ mod object_blob_store;
 mod parameter;
 pub(super) mod password_file;
 mod pool;
-mod put;
 mod repair;
 mod schema;
 mod session;
@@ -34,12 +32,10 @@ mod shared_statements;
 mod snapshot;
 mod sql;
 mod statements;
-mod text;
 mod tls;
 mod transaction;
 mod unreferenced;
 mod vault;
-mod view;
 mod write;
 
 pub use vault::PostgresStorage;

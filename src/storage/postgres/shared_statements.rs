@@ -5,11 +5,10 @@ use std::error::Error;
 use bytes::BytesMut;
 use postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-use super::columns::value;
+use super::columns::{from_stored, to_stored, value};
 use super::error::{PostgresError, PostgresResult};
 use super::parameter::Parameter;
 use super::session::DatabaseTransaction;
-use super::text::{from_stored, to_stored};
 use crate::storage::sql::{
     DamagedValue, Dialect, SqlParameter, SqlRow, SqlSession, SqlTable, SqlType, SqlValue, text_key,
 };

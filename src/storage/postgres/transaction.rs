@@ -10,7 +10,7 @@ use super::journal::{PostgresJournalWriter, has_entry};
 use super::names::{NameCache, NameRegistry};
 use super::pool::PostgresServer;
 use super::session::DatabaseTransaction;
-use super::view::PostgresSnapshot;
+use super::snapshot::PostgresSnapshot;
 use super::write::RowWriter;
 use super::write::blobs::Blobs;
 use crate::artifact::Member;

@@ -1,10 +1,9 @@
 //! Artifacts and their attributes.
 
-use super::annotations;
+use super::journal::tombstones_beginning;
 use super::statistics::statistics;
-use super::tombstones::tombstones_beginning;
 use super::value::{ARTIFACT, SqlRow};
-use super::{SqlResult, SqlSession, SqlSnapshot, in_order, read_rows, read_rows_of};
+use super::{SqlResult, SqlSession, SqlSnapshot, annotations, in_order, read_rows, read_rows_of};
 use crate::digest::{CoreHash, DigestPrefix};
 use crate::storage::interface::{
     Annotations, ArtifactQueries, ArtifactRecord, AttributeRecord, CaptureTarget, LabelKey, LabelValue,

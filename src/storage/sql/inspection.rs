@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use super::stored::seal;
 use super::{
     DamagedValue, Dialect, SqlRow, SqlValue, TOMBSTONE, differently_derived, journaled_row, journaled_rows,
     tombstone,
@@ -14,7 +15,6 @@ use crate::storage::check::finding::{
     DIFFERENT_ROW, Finding, FindingInfo, INDEX_DIFFERS, SURPLUS_ROW, Subject,
 };
 use crate::storage::check::{CatalogInspection, JournaledTable, KindFacts, UnreadRows};
-use crate::storage::seal::seal;
 
 /// A check of a database.
 pub(in crate::storage) trait SqlInspection {

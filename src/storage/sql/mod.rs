@@ -13,11 +13,9 @@ mod names;
 mod reindex;
 mod repair;
 mod restored;
-mod search;
 mod statistics;
 mod stored;
 mod table;
-mod tombstones;
 mod value;
 
 use std::collections::HashMap;
@@ -31,7 +29,7 @@ pub(in crate::storage) use artifacts::artifacts;
 pub(in crate::storage) use artifacts::attributes_named;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use captures::captures_with;
-pub(in crate::storage) use captures::{captures, warnings};
+pub(in crate::storage) use captures::{captures, captures_between, warnings};
 pub(in crate::storage) use dialect::Dialect;
 pub(in crate::storage) use find::{
     ConditionRows, ContainedArtifacts, FindSnapshot, NumberedArtifact, RequiredMention, StatementParameters,
@@ -44,19 +42,18 @@ pub(in crate::storage) use inspection::{
     Question, QuestionSubject, SqlInspection, ask, journaled_rows_of, take_journaled, undeleted_artifacts,
     wrong_creation_times,
 };
+pub(in crate::storage) use journal::{TOMBSTONE, put_tombstones, readmit, tombstone, tombstones_with};
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use names::{has_namesake_condition, is_original};
 pub(in crate::storage) use reindex::{finish_reindex, reindex};
 pub(in crate::storage) use repair::{SqlRepairs, rebuild, repair, replay};
-pub(in crate::storage) use search::captures_between;
 pub(in crate::storage) use stored::{
     DerivedTable, captured, captured_rows, derived_row, derived_rows, differently_derived, journaled_row,
-    journaled_rows,
+    journaled_rows, seal,
 };
 pub(in crate::storage) use table::SqlTable;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use table::SqlType;
-pub(in crate::storage) use tombstones::{TOMBSTONE, put_tombstones, readmit, tombstone, tombstones_with};
 pub(in crate::storage) use value::{DamagedValue, SqlParameter, SqlRow, SqlValue, ceil_millis, limit_of};
 
 /// A result of a statement.

@@ -8,14 +8,13 @@ use std::collections::{BTreeMap, HashMap};
 use super::captures::warnings;
 use super::repair::SqlRepairs;
 use super::restored::{correct_kind, delete_strays, derived_tables, insert_kind};
-use super::stored::signature;
+use super::stored::{seal, signature};
 use super::{Dialect, SqlParameter, SqlResult, SqlSession};
 use crate::artifact::{Admitted, CREATED_AT, Signature};
 use crate::storage::Result;
 use crate::storage::change::{renewed_signature, signature_entry};
 use crate::storage::check::{ReadmittedArtifact, ReindexOutcome};
 use crate::storage::entry::Entry;
-use crate::storage::seal::seal;
 
 /// The signatures of the captures of an artifact, by number.
 type StoredSignatures = BTreeMap<i64, Option<Signature>>;

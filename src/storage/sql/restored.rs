@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::stored::seal;
 use super::table::SqlType::{Bytes, Integer, Text};
 use super::{AnnotationChanges, Dialect, SqlSession, SqlTable, SqlValue, put_tombstones};
 use crate::artifact::Kind;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::catalog::Row;
 use crate::storage::check::ExpectedCatalog;
-use crate::storage::seal::seal;
 
 /// The number of rows that are sent at once.
 const ROWS: usize = 2_000;

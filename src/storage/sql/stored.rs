@@ -2,11 +2,10 @@
 
 use super::{DamagedValue, Dialect, SqlRow, SqlValue, TOMBSTONE, text_key, tombstone};
 use crate::artifact::{Signature, SignatureState};
-use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Hasher};
 use crate::storage::catalog::Row;
 use crate::storage::check::finding::{DIFFERENT_ROW, Finding, Subject};
 use crate::storage::check::{CaptureId, JournaledTable, ReadCapture};
-use crate::storage::seal::seal;
 
 /// Returns the query for the rows of a table, which uses no index of it: one may be incomplete. Where a row refers to a
 /// missing artifact, its core hash is NULL.
@@ -245,4 +244,14 @@ pub(in crate::storage) fn differently_derived(stored: &Row, row: &SqlRow) -> Opt
 fn differently_keyed(stored: &Row, text: &str, key: &SqlValue) -> Option<Finding> {
     let detail = || format!("{stored}: key is not that of its text");
     (*key != text_key(text).into()).then(|| Finding::new(DIFFERENT_ROW, Subject::from(stored), detail()))
+}
+
+/// Returns the seal that binds a capture to its artifact in the vault.
+pub(in crate::storage) fn seal(core: CoreHash, capture: CaptureHash) -> [u8; 16] {
+    let mut hasher = Hasher::new();
+    hasher.update(core.0.as_bytes());
+    hasher.update(capture.0.as_bytes());
+    let mut seal = [0; 16];
+    seal.iter_mut().zip(hasher.finish().as_bytes()).for_each(|(to, from)| *to = *from);
+    seal
 }

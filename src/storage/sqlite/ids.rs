@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 
 use super::journal::after;
-use super::statements::StatementProvider;
+use super::shared_statements::StatementProvider;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 
 /// Columns that contain artifact row ids: that of the table of artifacts first, then one that every artifact has.

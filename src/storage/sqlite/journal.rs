@@ -3,15 +3,13 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, ToSql};
 
-use super::application_id;
 use super::error::{incomplete, out_of_order, refused};
 use super::rows::Milliseconds;
-use super::statements::StatementProvider;
+use super::schema;
+use super::shared_statements::StatementProvider;
 use crate::digest::Digest;
 use crate::storage::entry::Entry;
-use crate::storage::journal::Actor;
-use crate::storage::journal::Head;
-use crate::storage::journal::JournalWriter;
+use crate::storage::journal::{Actor, Head, JournalWriter};
 use crate::storage::{CaptureTarget, RecordedAddition, RecordedEntry, recorded};
 
 /// A writer that appends entries within a transaction.
@@ -29,7 +27,7 @@ impl SqliteJournalWriter {
         actor: Option<&Actor>,
         at: DateTime<Utc>,
     ) -> rusqlite::Result<Self> {
-        if application_id::is_incomplete(connection)? {
+        if schema::is_incomplete(connection)? {
             return Err(incomplete());
         }
         Self::at_the_end(connection, actor, at)
@@ -37,7 +35,7 @@ impl SqliteJournalWriter {
 
     /// Creates a writer at the end of the journal of an incomplete copy, to adopt further entries.
     pub(super) fn open_to_adopt(connection: &Connection) -> rusqlite::Result<Self> {
-        if !application_id::is_incomplete(connection)? {
+        if !schema::is_incomplete(connection)? {
             return Err(refused(recorded::not_begun()));
         }
         Self::at_the_end(connection, None, DateTime::UNIX_EPOCH)

@@ -4,9 +4,6 @@
 //! call of [`Storage::put`](crate::storage::Storage::put) stores all of its artifacts or none, and they are on disk when it returns; everything that is
 //! read is hashed again.
 
-mod adoption;
-mod append;
-mod application_id;
 mod backup;
 mod check;
 mod compress;
@@ -23,7 +20,6 @@ mod edit;
 pub mod encodings;
 mod engine;
 mod error;
-mod fetch;
 mod identity;
 mod ids;
 mod journal;
@@ -35,7 +31,6 @@ mod pool;
 mod read;
 mod reclaim;
 mod recode;
-mod reindex;
 mod release;
 mod remove;
 mod repair;
@@ -45,8 +40,6 @@ mod search;
 mod shared_statements;
 mod sql;
 mod staging;
-mod statements;
-mod stats;
 mod store;
 mod unresolved;
 mod wal;

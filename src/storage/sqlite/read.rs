@@ -3,7 +3,6 @@
 
 mod edges;
 mod mentions;
-pub(super) mod owners;
 mod versions;
 
 use std::cell::{OnceCell, RefCell};
@@ -13,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, Params, Row};
+use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use super::dictionaries::DecompressionDictionaryCache;
 use super::ids::{artifact_id, beginning};
@@ -21,11 +20,10 @@ use super::lists::{MentionListReader, MentionRow};
 use super::mention_index::MentionIndexReader;
 use super::payload::PayloadReader;
 use super::pool::SqlitePooledConnection;
-use super::rows::{ArtifactId, ArtifactRow, Milliseconds};
-use super::write_lock;
-use super::{Result, StorageError};
+use super::rows::{ArtifactId, Milliseconds};
+use super::{Result, StorageError, write_lock};
 use crate::digest::CoreHash;
-use owners::Owners;
+use crate::storage::ArtifactRecord;
 
 /// Maximum number of core hashes that a snapshot remembers.
 const MAX_CORES: usize = 1 << 20;
@@ -100,7 +98,7 @@ impl<'s> SqliteSnapshot<'s> {
     }
 
     /// Returns the artifact with this core hash.
-    pub(crate) fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRow>> {
+    pub(crate) fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRecord>> {
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
                      FROM artifact a JOIN kind k ON k.id = a.kind WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2";
         Ok(self.rows(sql, (beginning(&core.0), core.0.as_bytes()), artifact_row)?.pop())
@@ -111,7 +109,7 @@ impl<'s> SqliteSnapshot<'s> {
     /// # Errors
     /// Returns an error if the database cannot be read, or if there is no such artifact, in which case the vault is
     /// damaged.
-    pub(crate) fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRow> {
+    pub(crate) fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRecord> {
         let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
                      FROM artifact a JOIN kind k ON k.id = a.kind WHERE a.id = ?1";
         let read = self.connection.prepare_cached(sql);
@@ -124,7 +122,7 @@ impl<'s> SqliteSnapshot<'s> {
     }
 
     /// Returns those of the artifacts that are stored.
-    fn stored(&self, of: impl IntoIterator<Item = CoreHash>) -> Result<Vec<ArtifactRow>> {
+    fn stored(&self, of: impl IntoIterator<Item = CoreHash>) -> Result<Vec<ArtifactRecord>> {
         of.into_iter().filter_map(|core| self.artifact(core).transpose()).collect()
     }
 
@@ -226,13 +224,60 @@ fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<DateTime<Utc>> {
     row.get::<_, Milliseconds>(index).map(|time| time.0)
 }
 
-pub(super) fn artifact_row(row: &Row<'_>) -> rusqlite::Result<ArtifactRow> {
-    Ok(ArtifactRow {
-        id: row.get(0)?,
+fn artifact_row(row: &Row<'_>) -> rusqlite::Result<ArtifactRecord> {
+    Ok(ArtifactRecord {
+        addition: row.get::<_, i64>(0)?.cast_unsigned(),
         core: row.get(1)?,
         kind: row.get(2)?,
         added_at: time(row, 3)?,
         seen_at: time(row, 4)?,
-        arrival: row.get(5)?,
+        arrival: row.get::<_, i64>(5)?.cast_unsigned(),
     })
+}
+
+/// What a snapshot remembers about the captures in it.
+#[derive(Default)]
+pub(in crate::storage::sqlite) struct Owners {
+    /// The artifact of a capture and the row id of its kind.
+    known: HashMap<i64, Option<(CoreHash, i64)>>,
+    /// All captures of a kind, by its row id.
+    of_kind: HashMap<i64, HashMap<i64, CoreHash>>,
+    /// Kinds that have more captures than this number.
+    more_than: HashMap<i64, usize>,
+}
+
+impl Owners {
+    /// Returns the artifact of a capture and the row id of its kind.
+    fn owner(&mut self, connection: &Connection, capture: i64) -> rusqlite::Result<Option<(CoreHash, i64)>> {
+        if let Some(known) = self.known.get(&capture) {
+            return Ok(*known);
+        }
+        let owner = connection
+            .prepare_cached(
+                "SELECT a.core, a.kind FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.id = ?1",
+            )?
+            .query_row([capture], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        self.known.insert(capture, owner);
+        Ok(owner)
+    }
+
+    /// Reads all captures of artifacts of a kind, unless there are more than `limit`.
+    fn load(&mut self, connection: &Connection, kind: i64, limit: usize) -> rusqlite::Result<()> {
+        if self.of_kind.contains_key(&kind) || self.more_than.get(&kind).is_some_and(|more| limit <= *more) {
+            return Ok(());
+        }
+        let mut statement = connection.prepare_cached(
+            "SELECT c.id, a.core FROM artifact a JOIN capture c ON c.artifact = a.id WHERE a.kind = ?1 LIMIT ?2",
+        )?;
+        let captures = statement
+            .query_map((kind, limit.saturating_add(1)), |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<HashMap<_, _>>>()?;
+        if captures.len() > limit {
+            self.more_than.insert(kind, limit);
+        } else {
+            self.of_kind.insert(kind, captures);
+        }
+        Ok(())
+    }
 }

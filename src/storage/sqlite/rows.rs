@@ -2,40 +2,21 @@
 
 use chrono::{DateTime, Utc};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::artifact::ArtifactLocation;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::ArtifactRecord;
+use crate::storage::catalog::MentionRole;
 pub(super) use crate::storage::sql::limit_of;
 
 /// An artifact's row id. Row ids increase in the order of arrival and are only meaningful within their vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ArtifactId(pub(super) i64);
 
-/// A row of the `artifact` table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ArtifactRow {
-    /// Its row id.
-    pub id: ArtifactId,
-    /// Its core hash.
-    pub core: CoreHash,
-    /// The name of its kind.
-    pub kind: String,
-    /// The time at which its first capture was added.
-    pub added_at: DateTime<Utc>,
-    /// The time at which one of its captures was last added or seen again.
-    pub seen_at: DateTime<Utc>,
-    /// Its position in the order in which artifacts were last added or seen again, which is that of the journal: later
-    /// ones have larger numbers.
-    pub arrival: i64,
-}
-
-impl ArtifactRow {
-    /// Returns the artifact without its row id.
-    pub(super) fn record(self) -> ArtifactRecord {
-        let Self { id, core, kind, added_at, seen_at, arrival } = self;
-        let (addition, arrival) = (id.0.cast_unsigned(), arrival.cast_unsigned());
-        ArtifactRecord { core, kind, added_at, seen_at, addition, arrival }
+impl From<&ArtifactRecord> for ArtifactId {
+    fn from(artifact: &ArtifactRecord) -> Self {
+        Self(artifact.addition.cast_signed())
     }
 }
 
@@ -83,4 +64,21 @@ impl FromSql for Milliseconds {
         let time = DateTime::from_timestamp_millis(milliseconds);
         time.map(Self).ok_or(FromSqlError::OutOfRange(milliseconds))
     }
+}
+
+/// Returns the role with this row id, or `None` if it is missing.
+pub(super) fn mention_role(connection: &Connection, id: i64) -> rusqlite::Result<Option<MentionRole>> {
+    let sql = "SELECT k.name, r.name, r.role_group, r.unit, r.relation, r.dangles
+                 FROM role r LEFT JOIN kind k ON k.id = r.kind WHERE r.id = ?1";
+    let role = connection.prepare_cached(sql)?.query_row([id], |row| {
+        Ok(MentionRole {
+            kind: row.get::<_, Option<String>>(0)?.unwrap_or_default(),
+            name: row.get(1)?,
+            group: row.get(2)?,
+            unit: row.get(3)?,
+            relation: row.get(4)?,
+            dangles: row.get(5)?,
+        })
+    });
+    role.optional()
 }

@@ -7,7 +7,6 @@ use std::time::Instant;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior, ffi};
 use rusqlite_migration::{M, Migrations};
 
-use super::application_id;
 use super::connection::{self, BUSY_TIMEOUT};
 use super::{Result, StorageError};
 use crate::storage::recorded;
@@ -23,6 +22,18 @@ pub(super) const HAS_SEARCH_TABLES: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_
 /// The page size in bytes. Measured with documents of a few kilobytes: vaults are as small as with 16 KiB and smaller than
 /// with 4 KiB, and a single addition, which writes some 20 pages twice, takes nine tenths of the time that it takes with 16.
 const PAGE_SIZE: u32 = 8_192;
+
+/// The id that the schema writes into the header of every vault: "rvdb".
+const VAULT_ID: i64 = 0x7276_6462;
+
+/// The id of a vault that is an incomplete copy of another one: "rvdc". Programs that do not know it do not take the file
+/// for a vault.
+const INCOMPLETE_ID: i64 = 0x7276_6463;
+
+/// The ids of vaults and incomplete copies of builds before the first release, whose schemas have versions of their own:
+/// "runv", "runc", "rvlt", "rvlc", "rvvt", "rvvc", "rvar" and "rvac".
+const EARLIER_IDS: [i64; 8] =
+    [0x7275_6e76, 0x7275_6e63, 0x7276_6c74, 0x7276_6c63, 0x7276_7674, 0x7276_7663, 0x7276_6172, 0x7276_6163];
 
 /// The schema of a vault.
 const VAULT: &str = include_str!("../../../migrations/sqlite/0001_vault.sql");
@@ -103,9 +114,9 @@ impl VaultFileState {
         let number = |sql: &str| transaction.query_row(sql, [], |row| row.get::<_, i64>(0));
         let version = number("PRAGMA user_version")?;
         Ok(match number("PRAGMA application_id")? {
-            application_id::VAULT => Self::Vault { version },
-            application_id::INCOMPLETE => Self::Incomplete { version },
-            id if application_id::EARLIER.contains(&id) => Self::Earlier { version },
+            VAULT_ID => Self::Vault { version },
+            INCOMPLETE_ID => Self::Incomplete { version },
+            id if EARLIER_IDS.contains(&id) => Self::Earlier { version },
             0 if version == 0 && number("SELECT count(*) FROM sqlite_schema")? == 0 => Self::Empty,
             _ => Self::Foreign,
         })
@@ -250,6 +261,17 @@ pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
+/// Returns whether the vault is marked as an incomplete copy.
+pub(super) fn is_incomplete(connection: &Connection) -> rusqlite::Result<bool> {
+    let id: i64 = connection.prepare_cached("PRAGMA application_id")?.query_row([], |row| row.get(0))?;
+    Ok(id == INCOMPLETE_ID)
+}
+
+/// Marks the vault as an incomplete copy, or as complete.
+pub(super) fn mark_incomplete(connection: &Connection, is_incomplete: bool) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "application_id", if is_incomplete { INCOMPLETE_ID } else { VAULT_ID })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,7 +291,7 @@ mod tests {
         create(&mut connection).unwrap();
         let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(number("PRAGMA user_version"), VERSION);
-        assert_eq!(number("PRAGMA application_id"), application_id::VAULT);
+        assert_eq!(number("PRAGMA application_id"), VAULT_ID);
     }
 
     #[test]
@@ -285,7 +307,7 @@ mod tests {
     fn a_vault_of_an_earlier_build_is_refused_naming_its_version_and_is_not_changed() {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
-        for id in application_id::EARLIER {
+        for id in EARLIER_IDS {
             let earlier = format!("PRAGMA application_id = {id}; PRAGMA user_version = 8");
             connection.execute_batch(&earlier).unwrap();
             let before = std::fs::read(&path).unwrap();

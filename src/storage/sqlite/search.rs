@@ -4,7 +4,6 @@
 //! passage of a capture, and the caller reads the capture again.
 
 mod compare;
-mod engine;
 mod indexer;
 mod pages;
 mod query;
@@ -20,10 +19,13 @@ use super::error::{index_damage, is_damage};
 use super::read::SqliteSnapshot;
 use super::rows::ArtifactId;
 use super::schema::{self, SEARCH};
-use super::write_lock;
-use super::{Result, StorageError, Store};
-use crate::digest::CaptureHash;
-use crate::storage::interface::SearchIndex;
+use super::{Result, StorageError, Store, write_lock};
+use crate::digest::{CaptureHash, CoreHash};
+use crate::storage::interface::{
+    CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping, SearchIndex,
+    SearchableCapture, Terms,
+};
+use crate::storage::sql::captures_between;
 
 pub(super) use indexer::{forget, forget_words};
 
@@ -80,9 +82,8 @@ fn hash_of(connection: &Connection, capture: i64) -> rusqlite::Result<Option<Cap
     connection.prepare_cached(sql)?.query_row([capture], |row| row.get(0)).optional()
 }
 
-impl SqliteSnapshot<'_> {
-    /// Returns the state of the search index, or `None` if the vault has none.
-    pub(crate) fn search_index(&self) -> Result<Option<SearchIndex>> {
+impl FullTextSnapshot for SqliteSnapshot<'_> {
+    fn search_index(&self) -> Result<Option<SearchIndex>> {
         let look = || {
             let Some(state) = state(self.connection())? else { return Ok(None) };
             let waiting = self
@@ -94,9 +95,42 @@ impl SqliteSnapshot<'_> {
         look().map_err(|error| self.failed(error))
     }
 
-    /// Returns the number of bytes that the search index takes in the vault's file; 0 if there is none.
-    pub(crate) fn search_index_size(&self) -> Result<u64> {
+    fn search_index_size(&self) -> Result<u64> {
         Ok(size(self.connection()).map_err(|error| self.failed(error))?.unwrap_or_default())
+    }
+
+    fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
+        let state = self.answer(state(self.connection()))?;
+        match state.filter(|state| state.version == VERSION) {
+            None => Ok(Vec::new()),
+            Some(SearchIndexProgress { capture: after, .. }) => {
+                captures_between(self, after, i64::MAX, limit)
+            }
+        }
+    }
+
+    fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
+        let state = self.answer(state(self.connection()))?;
+        let Some(SearchIndexProgress { capture: last, .. }) = state else { return Ok(Vec::new()) };
+        captures_between(self, after.map_or(i64::MIN, |after| after.id), last, limit)
+    }
+
+    fn search(
+        &self,
+        terms: &Terms,
+        among: Option<&[CoreHash]>,
+        grouping: PassageGrouping,
+        limit: usize,
+    ) -> Result<Vec<FoundPassage>> {
+        Self::search(self, terms, among, grouping, limit)
+    }
+
+    fn compare_search_index(
+        &self,
+        watch: &mut dyn FnMut(u64, u64),
+    ) -> Result<Option<Box<dyn IndexComparison>>> {
+        let begun = self.compare_index(watch)?;
+        Ok(begun.map(|comparison| -> Box<dyn IndexComparison> { Box::new(comparison) }))
     }
 }
 
@@ -109,13 +143,8 @@ pub(super) fn size(connection: &Connection) -> rusqlite::Result<Option<u64>> {
     connection.query_row(sql, [], |row| row.get(0))
 }
 
-impl Store {
-    /// Creates an empty search index, replacing any existing one. Waits for other writers no longer than `busy_timeout`.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be written, and [`Busy`](crate::storage::ErrorKind::Busy) if other writers do
-    /// not finish in time.
-    fn begin_search_index(&self, busy_timeout: Duration) -> Result<()> {
+impl FullText for Store {
+    fn begin_index(&self, busy_timeout: Duration) -> Result<()> {
         self.change_search(busy_timeout, |connection| {
             drop_tables(connection)?;
             connection.execute_batch(SEARCH)?;
@@ -124,32 +153,30 @@ impl Store {
         .map(drop)
     }
 
-    /// Removes the search index from the vault; returns false if there is none.
-    ///
-    /// # Errors
-    /// Returns an error if the vault cannot be written.
-    fn drop_search_index(&self) -> Result<bool> {
+    fn index_passages(&self, batch: &[CapturePassages], busy_timeout: Duration) -> Result<bool> {
+        Self::index_passages(self, batch, busy_timeout)
+    }
+
+    fn drop_index(&self) -> Result<bool> {
         self.change_search(BUSY_TIMEOUT, |connection| {
             let was_there = has_tables(connection)?;
             drop_tables(connection).map(|()| was_there)
         })
     }
 
-    /// Returns whether there is any part of a search index, complete or not.
-    ///
-    /// # Errors
-    /// Returns an error if the database cannot be read.
-    fn has_search_tables(&self) -> Result<bool> {
+    fn has_index_parts(&self) -> Result<bool> {
         has_tables(&*self.connection()?).map_err(|error| StorageError::from_sqlite(&self.path, error))
     }
+}
 
+impl Store {
     fn change_search(
         &self,
         busy_timeout: Duration,
         work: impl FnOnce(&Connection) -> rusqlite::Result<bool>,
     ) -> Result<bool> {
         // Tables that are dropped free their pages, also those that another table uses.
-        if let Some(finding) = self.check_pages()? {
+        if let Some(finding) = self.inspect()?.shared_page()? {
             return Err(StorageError::shared_page(&finding.detail));
         }
         let connection = self.connection()?;

@@ -10,8 +10,6 @@
 //! Functions cannot use the connection on which they are called, so they have a separate one. Both see the same state:
 //! transactions are begun on both until their journals have the same head.
 
-mod bound;
 mod computed;
-mod guard;
 mod reader;
 mod save;

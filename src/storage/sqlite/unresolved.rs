@@ -12,7 +12,7 @@ use rusqlite::Connection;
 
 use super::ids::artifact_id;
 use super::lists::{MentionListReader, MentionRow};
-use super::statements::StatementProvider;
+use super::shared_statements::StatementProvider;
 use crate::digest::{CoreHash, Digest};
 
 /// A reader of the references in mention lists.

@@ -11,19 +11,17 @@ use rusqlite::Connection;
 
 use super::delta::DeltaBaseFinder;
 use super::dictionaries::Dictionaries;
-use super::dictionary_training;
 use super::ids::{ARTIFACTS, BLOBS, CAPTURES, next_row};
 use super::journal::SqliteJournalWriter;
 use super::lists::MentionListReader;
-use super::mention_index;
 use super::payload::PayloadReader;
-use super::statements::{StatementProvider, TransactionStatements};
+use super::shared_statements::{StatementProvider, TransactionStatements};
+use super::{dictionary_training, mention_index};
 use crate::artifact::{Admitted, Kind};
 use crate::digest::{CoreHash, Digest};
-use crate::storage::AppendedEntry;
 use crate::storage::catalog::apply;
-use crate::storage::seal::seal;
-use crate::storage::sql;
+use crate::storage::sql::seal;
+use crate::storage::{AppendedEntry, sql};
 
 /// The interval, in blobs, at which training a dictionary for the kind is tried.
 const TRY_DICTIONARY: i64 = 256;

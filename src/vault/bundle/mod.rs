@@ -10,18 +10,15 @@
 
 mod container;
 mod import;
-mod imported;
 mod manifest;
 mod read;
 mod write;
 
 pub use super::merging::MergeOutcome;
-pub use import::{BundleImportOptions, BundleImportResult, dry_run};
-pub use imported::{
-    ImportOutcome, ImportedAnnotations, ImportedLabelSummary, ImportedLinkSummary, ImportedNoteSummary,
-    ImportedTagSummary,
+pub use import::{
+    BundleImportOptions, BundleImportResult, ImportOutcome, ImportedAnnotations, ImportedLabelSummary,
+    ImportedLinkSummary, ImportedNoteSummary, ImportedTagSummary, dry_run,
 };
-pub use manifest::RULES;
-pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest};
+pub use manifest::{BundledArtifact, BundledCapture, BundledLink, BundledMember, Manifest, RULES};
 pub use read::{Bundle, BundleError, read};
 pub use write::{ArtifactSelection, BundleRequest, BundleStatistics, BundleWriteError, LinkScope};

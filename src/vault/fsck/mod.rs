@@ -9,7 +9,6 @@ mod reader;
 mod reindex;
 mod repair;
 mod report;
-mod restoring;
 mod search;
 mod signatures;
 mod sources;
@@ -28,7 +27,7 @@ pub use report::{FsckMonitor, FsckReport, RepairReport, RepairSummary};
 pub use signatures::SignatureCounts;
 
 pub(crate) use reader::{admit_directory, admit_stored, admit_target};
-pub(in crate::vault) use restoring::{reindex_artifacts, restore_bytes};
+pub(in crate::vault) use repair::{reindex_artifacts, restore_bytes};
 
 use report::FsckReporter;
 

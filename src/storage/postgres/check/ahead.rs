@@ -1,17 +1,16 @@
-//! Artifacts that were read ahead of their check.
+//! Artifacts that were read ahead of their check, of which some rows may be damaged.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use postgres::Row;
 
-use super::reading::read_all;
 use crate::digest::BlobHash;
 use crate::storage::catalog::MentionRole;
 use crate::storage::check::CheckedArtifact;
 use crate::storage::check::finding::{Finding, Subject, UNREADABLE};
 use crate::storage::postgres::bytes::BlobExamination;
-use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::sql::DerivedTable;
 
 /// The tables that have rows of artifacts.
@@ -77,4 +76,26 @@ impl InspectionPrefetch {
             rows.remove(&artifact);
         }
     }
+}
+
+/// Returns what `read` makes of each row. A row that it cannot read is a finding.
+pub(super) fn read_all<T>(
+    rows: &[Row],
+    subject: &Subject,
+    found: &mut Vec<Finding>,
+    read: impl Fn(&Row) -> PostgresResult<T>,
+) -> Vec<T> {
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
+        match read(row) {
+            Ok(value) => all.push(value),
+            Err(failure) => found.push(Finding::new(UNREADABLE, subject.clone(), of_row(failure))),
+        }
+    }
+    all
+}
+
+/// Returns the reason that a row cannot be read.
+pub(super) fn of_row(failure: PostgresError) -> String {
+    format!("a row: {}", failure.at("the vault").cause())
 }

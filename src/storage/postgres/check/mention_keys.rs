@@ -6,8 +6,8 @@ use super::{DatabaseInspection, LARGE_ROWS, ROWS, table};
 use crate::digest::Digest;
 use crate::storage::Result;
 use crate::storage::check::CheckedArtifact;
+use crate::storage::check::compare::IndexFingerprint;
 use crate::storage::check::finding::{Finding, INDEX_DIFFERS, SURPLUS_ROW, Subject};
-use crate::storage::check::sum::IndexFingerprint;
 use crate::storage::postgres::columns::{digests, value};
 use crate::storage::postgres::error::PostgresResult;
 

@@ -10,10 +10,7 @@ mod ahead;
 mod derived;
 mod mention_keys;
 mod read_ahead;
-mod reading;
 pub(super) mod rows;
-mod schema;
-mod search;
 mod structure;
 
 use std::cell::{Cell, RefCell};
@@ -37,8 +34,7 @@ use crate::storage::check::{
 };
 use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow};
 use crate::storage::{PayloadDefect, Result};
-use ahead::{ArtifactTable, InspectionPrefetch, RolesByNumber};
-use reading::of_row;
+use ahead::{ArtifactTable, InspectionPrefetch, RolesByNumber, of_row};
 
 /// The number of rows of a batch, and of one whose rows may be large.
 const ROWS: usize = 2_000;

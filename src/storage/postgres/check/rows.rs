@@ -2,7 +2,7 @@
 
 use postgres::Row as PostgresRow;
 
-use super::reading::read_all;
+use super::ahead::read_all;
 use super::{DatabaseInspection, LARGE_ROWS, ROWS, table};
 use crate::digest::Digest;
 use crate::storage::Result;

@@ -9,7 +9,7 @@ use crate::storage::postgres::columns::{capture, core, count, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::schema::expect_current;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::postgres::view::PostgresSnapshot;
+use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::sql::captures_between;
 
 /// The version of the content. It is increased when it changes, or when kinds produce different passages.

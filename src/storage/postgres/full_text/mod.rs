@@ -4,7 +4,6 @@
 //! vector finds more than what matches, and the words decide.
 
 mod compare;
-mod expression;
 pub(super) mod index;
 mod search;
 mod vector;
@@ -14,8 +13,8 @@ use std::time::Duration;
 use super::columns::count;
 use super::error::{PostgresError, PostgresResult};
 use super::session::DatabaseTransaction;
+use super::snapshot::PostgresSnapshot;
 use super::vault::PostgresStorage;
-use super::view::PostgresSnapshot;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
     CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping, SearchIndex,

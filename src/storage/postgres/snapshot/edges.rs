@@ -14,7 +14,7 @@ use crate::storage::interface::{
 use crate::storage::postgres::columns::{core, digest, limit as limit_of, optional_text, text, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::ListedMention;
-use crate::storage::postgres::view::PostgresSnapshot;
+use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::sql::{self, FindSnapshot as _, SqlSnapshot as _, StatementParameters, in_order};
 
 /// Returns the place in two columns from `first` on.

@@ -9,7 +9,7 @@ use crate::storage::Result;
 use crate::storage::interface::{Hit, HitPage, MentionRecord, Order, Page};
 use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::shared_statements::shared_row;
-use crate::storage::postgres::view::PostgresSnapshot;
+use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::sql::{
     ConditionRows, ContainedArtifacts, FindSnapshot, NumberedArtifact, RequiredMention, SqlRow,
     StatementParameters,

@@ -15,7 +15,7 @@ use crate::storage::interface::{
 };
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
-use crate::storage::postgres::view::PostgresSnapshot;
+use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::sql::{
     Dialect, PAGE_COLUMNS, SortExpression, SqlRow, SqlSession, StatementParameters, page_artifact,
 };

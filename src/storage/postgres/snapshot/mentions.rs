@@ -14,7 +14,7 @@ use crate::storage::postgres::columns::{core, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
 use crate::storage::postgres::parameter::Parameter;
-use crate::storage::postgres::view::PostgresSnapshot;
+use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::sql::{ContainedArtifacts, NumberedArtifact, SqlSnapshot as _, in_order};
 
 /// The number of a group, whose name is the second parameter; any list matches if that is NULL.

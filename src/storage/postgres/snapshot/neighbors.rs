@@ -8,11 +8,10 @@ use crate::digest::CoreHash;
 use crate::storage::interface::{
     Direction, ManualLink, NameMention, Neighborhood, Neighbors, NeighborsQuery, sort_references,
 };
-use crate::storage::postgres::columns::{core, optional_text, text, value};
+use crate::storage::postgres::columns::{core, optional_text, text, to_stored, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
-use crate::storage::postgres::text::to_stored;
-use crate::storage::postgres::view::PostgresSnapshot;
+use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::sql::{Dialect, has_namesake_condition, is_original};
 
 /// The parts of the answer, whose number is the first column. The columns of artifacts are next, and those of references after

@@ -9,7 +9,7 @@ use crate::storage::interface::{MentionRecord, Sharers, SharersQuery, sort_menti
 use crate::storage::postgres::columns::{core, limit as limit_of, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::{self, ListedMention};
-use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot};
+use crate::storage::postgres::snapshot::{ARTIFACT, PostgresSnapshot};
 
 /// The parts of the answer, whose number is the first column: artifacts, the pairs that they share, and their lists.
 const SHARER: i32 = 0;

@@ -7,9 +7,9 @@ use postgres::Row;
 use postgres::types::{FromSql, IsNull, ToSql, Type};
 
 use crate::artifact::Cell;
+use crate::storage::postgres::columns::{from_stored, to_stored};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::parameter::Parameter;
-use crate::storage::postgres::text::{from_stored, to_stored};
 
 /// A value as a cell.
 struct DecodedCell(Cell);

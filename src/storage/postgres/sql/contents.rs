@@ -6,10 +6,10 @@
 use crate::artifact::{Cell, Column, ColumnType, TableRow};
 use crate::storage::StorageError;
 use crate::storage::interface::{ArtifactRecord, ComputedView, SqlError};
+use crate::storage::postgres::columns::to_stored;
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::parameter::Parameter;
-use crate::storage::postgres::text::to_stored;
-use crate::storage::postgres::view::{ARTIFACT, PostgresSnapshot};
+use crate::storage::postgres::snapshot::{ARTIFACT, PostgresSnapshot};
 
 /// Number of artifacts that are read in one step, and of rows that are written in one.
 const STEP: i64 = 1_000;

@@ -18,8 +18,8 @@ use crate::storage::postgres::columns::value;
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::session::DatabaseTransaction;
+use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::postgres::vault::PostgresStorage;
-use crate::storage::postgres::view::PostgresSnapshot;
 use crate::storage::views::{is_named, known_columns, known_tables, position_after, query_of_kind};
 
 /// Number of rows that are fetched at once.

@@ -8,12 +8,10 @@ use crate::artifact::SignatureState;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::Prepared;
 use crate::storage::catalog::Row;
-use crate::storage::postgres::columns::value;
+use crate::storage::postgres::columns::{to_stored, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::postgres::text::to_stored;
-use crate::storage::seal::seal;
-use crate::storage::sql::warnings;
+use crate::storage::sql::{seal, warnings};
 
 /// The state of a signature, and its key.
 type SignatureRow = (String, Option<String>);

@@ -1,8 +1,7 @@
-//! The rows that are derived from the bytes of captures.
+//! The rows that are derived from the bytes of captures, and their tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::tables::{ATTRIBUTE, EDGE, IDENTITY, MEMBER, MENTION_KEY, MENTION_LIST, NAME_MENTION};
 use crate::artifact::{Admitted, ArtifactLocation, Member};
 use crate::digest::CoreHash;
 use crate::storage::catalog::Row;
@@ -10,6 +9,7 @@ use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::{self, ListedMention, StoredList};
 use crate::storage::postgres::names::NameRegistry;
 use crate::storage::postgres::session::DatabaseTransaction;
+use crate::storage::sql::SqlType::{Bytes, Flag, Integer, Text};
 use crate::storage::sql::{SqlSession as _, SqlTable, SqlValue};
 
 /// Rows that are derived from captures.
@@ -113,3 +113,45 @@ fn edge(artifact: i64, entry: &ListedMention) -> Vec<SqlValue> {
     };
     vec![artifact.into(), entry.digest.into(), i64::from(entry.role).into(), index, pointer]
 }
+
+/// The files of captures.
+pub(super) const MEMBER: SqlTable =
+    SqlTable::new("member", 2, &[("capture", Integer), ("name", Text), ("blob", Bytes)]);
+
+/// What captures mention, by group of roles.
+pub(super) const MENTION_LIST: SqlTable = SqlTable::new(
+    "mention_list",
+    2,
+    &[("capture", Integer), ("group_id", Integer), ("digests", Bytes), ("entries", Bytes), ("firsts", Bytes)],
+);
+
+/// Which lists to read for a digest.
+pub(super) const MENTION_KEY: SqlTable =
+    SqlTable::new("mention_key", 0, &[("key", Integer), ("capture", Integer), ("group_id", Integer)]);
+
+/// Mentions that relate an artifact to another.
+pub(super) const EDGE: SqlTable = SqlTable::new(
+    "edge",
+    0,
+    &[("artifact", Integer), ("target", Bytes), ("role", Integer), ("index", Integer), ("pointer", Text)],
+);
+
+/// What artifacts state.
+pub(super) const ATTRIBUTE: SqlTable = SqlTable::new(
+    "attribute",
+    3,
+    &[("artifact", Integer), ("name", Text), ("value", Text), ("number", Integer)],
+)
+.hashing(2);
+
+/// Names of artifacts.
+pub(super) const IDENTITY: SqlTable =
+    SqlTable::new("identity", 2, &[("artifact", Integer), ("handle", Text)]).hashing(1);
+
+/// Names by which artifacts refer to others.
+pub(super) const NAME_MENTION: SqlTable = SqlTable::new(
+    "name_mention",
+    3,
+    &[("artifact", Integer), ("relation", Text), ("handle", Text), ("dangles", Flag)],
+)
+.hashing(2);

@@ -5,7 +5,6 @@ pub(super) mod blobs;
 pub(super) mod captures;
 pub(super) mod derived;
 pub(super) mod removal;
-mod tables;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,10 +1,10 @@
 //! Comparison of the mention index, and of the table of unresolved references, with the lists that they follow from.
 
 use super::FileInspection;
+use crate::storage::check::compare::IndexFingerprint;
 use crate::storage::check::finding::{
     Finding, FindingInfo, INDEX_DIFFERS, MISSING_ROW, SURPLUS_ROW, Subject,
 };
-use crate::storage::check::sum::IndexFingerprint;
 use crate::storage::check::{CaptureId, CheckedArtifact, Inspection as _};
 use crate::storage::sqlite::mention_index::MentionIndexReader;
 use crate::storage::sqlite::unresolved::ReferenceReader;

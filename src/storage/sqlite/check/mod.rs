@@ -3,12 +3,9 @@
 //! Each check returns findings. Damage that prevents reading is also a finding, and the other checks continue; an error
 //! means that the check could not run, for example because of an I/O failure.
 
-mod derived;
 mod mention_index;
-mod pages;
 mod permissions;
 mod rows;
-mod scan;
 mod search;
 mod structure;
 

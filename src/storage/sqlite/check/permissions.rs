@@ -71,30 +71,15 @@ pub(in crate::storage) fn restrict_permissions(_: &Path) -> std::io::Result<()> 
 }
 
 impl Store {
-    /// Returns the damage to the write-ahead log found when this store was opened, if any.
-    #[must_use]
-    pub fn log_damage(&self) -> Option<&LogDamage> {
-        self.log_damage.as_deref()
-    }
-
     /// Reports damaged logs that were copied, or that could not be copied.
     ///
     /// # Errors
     /// Returns an error if the directory or a copy cannot be read.
-    pub fn check_logs(&self) -> Result<Vec<Finding>> {
+    pub(in crate::storage::sqlite) fn check_logs(&self) -> Result<Vec<Finding>> {
         let vault = real(&self.path);
         let copied = wal::damage_of_copies(&vault).map_err(|source| StorageError::io(&vault, source))?;
-        let without_copy = self.log_damage().filter(|damage| damage.copy.is_none());
+        let without_copy = self.log_damage.as_deref().filter(|damage| damage.copy.is_none());
         Ok(without_copy.into_iter().chain(&copied).map(|damage| finding(&vault, damage)).collect())
-    }
-
-    /// Returns the copies of damaged logs beside the vault.
-    ///
-    /// # Errors
-    /// Returns an error if the directory cannot be read.
-    pub fn log_copies(&self) -> Result<Vec<PathBuf>> {
-        let copies = wal::copies(&real(&self.path)).map_err(|source| StorageError::io(&self.path, source))?;
-        Ok(copies.into_iter().map(|(_, copy)| copy).collect())
     }
 }
 

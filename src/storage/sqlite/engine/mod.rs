@@ -1,31 +1,43 @@
 //! The storage interface for vault files: hashes outside, row ids inside.
+//!
+//! Until a copy of another vault is complete, the header of the file has another application id than that of a vault. Entries
+//! that remove something are adopted in transactions of their own, because bytes that others depend on have to be encoded
+//! again.
 
-mod find;
 mod snapshot;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use super::connection::real;
+use super::journal::SqliteJournalWriter;
+use super::unresolved::ReferenceReader;
+use super::write::{RemovedRows, SqliteWriter};
+use super::{remove, schema, write_lock};
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
 use crate::storage::check::{Finding, Inspection, Repairs};
 use crate::storage::entry::Entry;
 use crate::storage::interface::{
     Adoption, AppendedEntry, Backup, BackupError, BackupOptions, BackupProgress, Capabilities, Capability,
-    Erasure, FullText, LogDamage, Maintenance, Preparer, PutOptions, ReclaimResult, ReclaimableSpace,
-    Snapshot, SqlQueries, Storage, Transaction,
+    Erasure, FullText, JournalQueries as _, LogDamage, Maintenance, Preparer, PutOptions, ReclaimResult,
+    ReclaimableSpace, Snapshot, SqlQueries, Storage, Transaction,
 };
 use crate::storage::journal::JournalWriter;
 use crate::storage::sqlite::delta_bases::RecentBases;
 use crate::storage::sqlite::dictionaries::Dictionaries;
 use crate::storage::sqlite::edit::WriteTransaction;
-use crate::storage::sqlite::payload;
 use crate::storage::sqlite::release::BaseReplacements;
 use crate::storage::sqlite::store::Store;
-use crate::storage::{Actor, Head, Prepared, PutResult, Result, StorageError, change};
+use crate::storage::sqlite::{payload, wal};
+use crate::storage::{
+    Actor, BUSY_TIMEOUT, Head, Prepared, PutResult, Result, StorageError, change, recorded,
+};
 
 impl Storage for Store {
     fn snapshot(&self) -> Result<Box<dyn Snapshot + '_>> {
@@ -100,7 +112,7 @@ impl Preparer for SqlitePreparer {
 
 impl Maintenance for Store {
     fn log_damage(&self) -> Option<&LogDamage> {
-        Self::log_damage(self)
+        self.log_damage.as_deref()
     }
 
     fn check_logs(&self) -> Result<Vec<Finding>> {
@@ -108,11 +120,12 @@ impl Maintenance for Store {
     }
 
     fn check_pages(&self) -> Result<Option<Finding>> {
-        Self::check_pages(self)
+        self.inspect()?.shared_page()
     }
 
     fn log_copies(&self) -> Result<Vec<PathBuf>> {
-        Self::log_copies(self)
+        let copies = wal::copies(&real(&self.path)).map_err(|source| StorageError::io(&self.path, source))?;
+        Ok(copies.into_iter().map(|(_, copy)| copy).collect())
     }
 
     fn reclaimable(&self) -> Result<ReclaimableSpace> {
@@ -187,6 +200,118 @@ impl Transaction for SqliteTransaction<'_> {
         if removes {
             *store.heirs.lock().unwrap_or_else(PoisonError::into_inner) = BaseReplacements::default();
         }
+        Ok(head)
+    }
+}
+
+impl WriteTransaction<'_> {
+    /// Appends entries to the journal, and executes what follows from them. Returns, for each, whether it adds a capture with
+    /// bytes that the vault had before.
+    pub(super) fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>> {
+        let none = Dictionaries::default();
+        let content = entries.iter().find_map(|entry| entry.content);
+        let dictionaries = content.map_or(Ok(&none), payload::dictionaries)?;
+        if entries.iter().any(|entry| matches!(entry.entry.change, Entry::Remove { .. })) {
+            self.overwrite_deleted()?;
+        }
+        let removed = RefCell::new((BTreeSet::new(), Vec::new()));
+        let mut run = || {
+            let connection = self.snapshot.connection();
+            let remove = |rows| {
+                let (orphans, unlisted) = &mut *removed.borrow_mut();
+                match rows {
+                    RemovedRows::Artifact(artifact, core) => {
+                        remove::take_out(&self.snapshot, artifact, core, orphans, unlisted)
+                    }
+                    RemovedRows::Capture(capture) => {
+                        let lists = self.snapshot.lists();
+                        let references = ReferenceReader::new(lists)?;
+                        unlisted.append(&mut remove::take_out_capture(lists, &references, capture)?);
+                        Ok(())
+                    }
+                }
+            };
+            let mut writer = SqliteWriter::new(connection, dictionaries, &remove)?;
+            let append = |entry| writer.append(&mut self.journal, entry);
+            let reuse = entries.iter().map(append).collect::<rusqlite::Result<_>>()?;
+            writer.finish()?;
+            Ok(reuse)
+        };
+        let reuse = run().map_err(|error| self.snapshot.failed(error))?;
+        let (orphans, unlisted) = removed.into_inner();
+        self.orphans.extend(orphans);
+        self.unlisted.extend(unlisted);
+        Ok(reuse)
+    }
+}
+
+impl Adoption for Store {
+    fn is_incomplete(&self) -> Result<bool> {
+        if !self.is_created() {
+            return Ok(false);
+        }
+        schema::is_incomplete(&*self.connection()?).map_err(|error| self.failed(error))
+    }
+
+    fn begin(&self) -> Result<Head> {
+        self.create_now()?;
+        self.set_mark(
+            true,
+            |is_incomplete, is_empty, _| {
+                if is_incomplete || is_empty { Ok(()) } else { Err(recorded::not_empty()) }
+            },
+        )
+    }
+
+    fn adopt(&self, entries: &[AppendedEntry<'_>]) -> Result<Head> {
+        if !self.is_incomplete()? {
+            return Err(recorded::not_begun());
+        }
+        let head = recorded::check(Self::snapshot(self)?.journal_head()?, entries)?;
+        // Bytes that others depend on have to be encoded again before they are removed, so removals are committed by
+        // themselves.
+        let is_removal = |entry: &AppendedEntry<'_>| matches!(entry.entry.change, Entry::Remove { .. });
+        for entries in entries.chunk_by(|one, other| is_removal(one) == is_removal(other)) {
+            let mut edit = WriteTransaction::begin_to_adopt(self.snapshot_to_change(BUSY_TIMEOUT)?)?;
+            edit.append(entries)?;
+            edit.commit()?;
+        }
+        Ok(head)
+    }
+
+    fn finish(&self, head: Head) -> Result<()> {
+        self.set_mark(
+            false,
+            |is_incomplete, _, last| {
+                if is_incomplete && last == head { Ok(()) } else { Err(recorded::not_begun()) }
+            },
+        )
+        .map(drop)
+    }
+}
+
+impl Store {
+    fn failed(&self, error: rusqlite::Error) -> StorageError {
+        StorageError::from_sqlite(&self.path, error)
+    }
+
+    /// Changes the mark if `is_allowed` permits it, which gets whether the vault is an incomplete copy, whether it is empty,
+    /// and the last journal entry, which this returns.
+    fn set_mark(
+        &self,
+        is_incomplete: bool,
+        is_allowed: impl FnOnce(bool, bool, Head) -> Result<()>,
+    ) -> Result<Head> {
+        let connection = self.connection()?;
+        let failed = |error| self.failed(error);
+        let transaction = write_lock::begin(&connection).map_err(failed)?;
+        let head = SqliteJournalWriter::last(&transaction).map_err(failed)?;
+        let has_artifacts =
+            transaction.prepare_cached("SELECT 1 FROM artifact LIMIT 1").and_then(|mut any| any.exists([]));
+        let is_empty = head.seq == 0 && !has_artifacts.map_err(failed)?;
+        is_allowed(schema::is_incomplete(&transaction).map_err(failed)?, is_empty, head)?;
+        schema::mark_incomplete(&transaction, is_incomplete).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
         Ok(head)
     }
 }

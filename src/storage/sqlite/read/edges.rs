@@ -13,8 +13,8 @@ use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::read::mentions::{RoleCache, mention};
-use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow, limit_of};
-use crate::storage::{ReferenceEdge, Result, UnresolvedReference};
+use crate::storage::sqlite::rows::{ArtifactId, limit_of};
+use crate::storage::{ArtifactRecord, ReferenceEdge, Result, UnresolvedReference};
 
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
 const CONTAINS: &str = relation::CONTAINS;
@@ -76,20 +76,20 @@ impl ReferenceQueries for SqliteSnapshot<'_> {
 
 impl SqliteSnapshot<'_> {
     /// Returns the mentions that relate an artifact to others. Unresolved ones are included if their relation dangles.
-    fn references_from(&self, artifact: &ArtifactRow) -> Result<Vec<ReferenceEdge>> {
-        let mut edges = Vec::new();
+    fn references_from(&self, artifact: &ArtifactRecord) -> Result<Vec<ReferenceEdge>> {
+        let (id, mut edges) = (ArtifactId::from(artifact), Vec::new());
         // The lists of most artifacts are long, and have no such mention.
         let relating = "SELECT r.id FROM artifact a JOIN role r ON r.kind = a.kind AND r.relation IS NOT NULL
                          WHERE a.id = ?1 LIMIT 1";
-        if self.rows(relating, [artifact.id.0], |row| row.get::<_, i64>(0))?.is_empty() {
+        if self.rows(relating, [id.0], |row| row.get::<_, i64>(0))?.is_empty() {
             return Ok(edges);
         }
         let mut roles = RoleCache::default();
-        for row in self.answer(self.mentions_of_artifact(artifact.id.0))?.iter() {
+        for row in self.answer(self.mentions_of_artifact(id.0))?.iter() {
             let role = self.answer(roles.get(self, row.role))?;
             let Some(relation) = role.relation.clone() else { continue };
             let target = self.artifact(CoreHash(row.digest))?;
-            if target.as_ref().map_or(!role.dangles, |target| target.id == artifact.id) {
+            if target.as_ref().map_or(!role.dangles, |target| target.core == artifact.core) {
                 continue;
             }
             let inverse =
@@ -101,7 +101,7 @@ impl SqliteSnapshot<'_> {
     }
 
     /// Returns the mentions that relate other artifacts to each of these.
-    fn references_to(&self, artifacts: &[ArtifactRow]) -> Result<HashMap<CoreHash, Vec<ReferenceEdge>>> {
+    fn references_to(&self, artifacts: &[ArtifactRecord]) -> Result<HashMap<CoreHash, Vec<ReferenceEdge>>> {
         let relating = "SELECT id FROM role WHERE relation IS NOT NULL LIMIT 1";
         if self.rows(relating, [], |row| row.get::<_, i64>(0))?.is_empty() {
             return Ok(HashMap::new());
@@ -115,7 +115,10 @@ impl SqliteSnapshot<'_> {
             let inverse = self.inverse_relation(&artifact.kind)?;
             for (from, row) in stating {
                 let role = self.answer(roles.get(self, row.role))?;
-                let Some(relation) = role.relation.clone().filter(|_| from != artifact.id) else { continue };
+                let Some(relation) = role.relation.clone().filter(|_| from != ArtifactId::from(artifact))
+                else {
+                    continue;
+                };
                 let mention = mention(self.core_of(from)?, row, role);
                 edges.push(ReferenceEdge { mention, relation, inverse: inverse.clone(), is_resolved: true });
             }

@@ -3,49 +3,29 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use rusqlite::OptionalExtension;
+use rusqlite::{Error, OptionalExtension};
 
-use super::SqliteSnapshot;
-use super::owners::Owners;
+use super::{Owners, SqliteSnapshot};
 use crate::artifact::ArtifactLocation;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::Result;
+use crate::storage::catalog::MentionRole;
 use crate::storage::interface::{MentionQueries, MentionRecord, sort_mentions, sort_mentions_by_artifact};
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::lists::MentionRow;
 use crate::storage::sqlite::mention_index::{self, MentionIndexReader};
-use crate::storage::sqlite::rows::ArtifactId;
-
-/// A row of the `role` table.
-#[derive(Clone)]
-pub(super) struct RoleRow {
-    pub(super) name: String,
-    pub(super) group: String,
-    pub(super) unit: String,
-    pub(super) relation: Option<String>,
-    pub(super) dangles: bool,
-}
+use crate::storage::sqlite::rows::{ArtifactId, mention_role};
 
 /// The roles read so far, by row id.
 #[derive(Default)]
-pub(super) struct RoleCache(BTreeMap<i64, RoleRow>);
+pub(super) struct RoleCache(BTreeMap<i64, MentionRole>);
 
 impl RoleCache {
-    pub(super) fn get(&mut self, snapshot: &SqliteSnapshot<'_>, id: i64) -> rusqlite::Result<&RoleRow> {
+    pub(super) fn get(&mut self, snapshot: &SqliteSnapshot<'_>, id: i64) -> rusqlite::Result<&MentionRole> {
         if let Entry::Vacant(unknown) = self.0.entry(id) {
-            let sql = "SELECT name, role_group, unit, relation, dangles FROM role WHERE id = ?1";
-            let role = snapshot.connection.prepare_cached(sql)?.query_row([id], |row| {
-                Ok(RoleRow {
-                    name: row.get(0)?,
-                    group: row.get(1)?,
-                    unit: row.get(2)?,
-                    relation: row.get(3)?,
-                    dangles: row.get(4)?,
-                })
-            })?;
-            unknown.insert(role);
+            unknown.insert(mention_role(&snapshot.connection, id)?.ok_or(Error::QueryReturnedNoRows)?);
         }
-        self.0.get(&id).ok_or(rusqlite::Error::QueryReturnedNoRows)
+        self.0.get(&id).ok_or(Error::QueryReturnedNoRows)
     }
 }
 
@@ -240,7 +220,7 @@ impl SqliteSnapshot<'_> {
     }
 }
 
-pub(super) fn mention(artifact: CoreHash, row: MentionRow, role: &RoleRow) -> MentionRecord {
+pub(super) fn mention(artifact: CoreHash, row: MentionRow, role: &MentionRole) -> MentionRecord {
     let MentionRow { place, digest, .. } = row;
     MentionRecord { artifact, role: role.name.clone(), unit: role.unit.clone(), place, digest }
 }

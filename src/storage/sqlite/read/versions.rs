@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::digest::{CoreHash, Digest};
-use crate::storage::Result;
 use crate::storage::interface::{Filter, FindQueries};
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::read::mentions::RoleCache;
-use crate::storage::sqlite::rows::{ArtifactId, ArtifactRow};
+use crate::storage::sqlite::rows::ArtifactId;
+use crate::storage::{ArtifactRecord, Result};
 
 /// Maximum number of artifacts whose attributes are looked up one by one; those of more are looked up all at once.
 const MANY: usize = 1_000;
@@ -27,7 +27,7 @@ impl SqliteSnapshot<'_> {
         let of: BTreeSet<CoreHash> = of.iter().copied().collect();
         let others = filter.among.as_ref().map(|among| among.iter().copied().collect::<BTreeSet<_>>());
         let all = self.stored(&of | others.as_ref().unwrap_or(&BTreeSet::new()))?;
-        let mut artifacts: Vec<&ArtifactRow> = all.iter().collect();
+        let mut artifacts: Vec<&ArtifactRecord> = all.iter().collect();
         if others.is_some() {
             artifacts = self.sharing(artifacts, attribute)?;
         }
@@ -36,14 +36,15 @@ impl SqliteSnapshot<'_> {
         let mut roles = RoleCache::default();
         let mut related = BTreeSet::new();
         for artifact in artifacts {
-            let own = self.values_of(artifact.id, attribute)?;
+            let id = ArtifactId::from(artifact);
+            let own = self.values_of(id, attribute)?;
             if own.is_empty() {
                 continue;
             }
             let captures = self.answer(self.captures_stating(mention_index::key(&artifact.core.0)))?;
             for capture in captures.into_iter().rev() {
                 let other = self.answer(self.artifact_with(capture))?;
-                let Some(other) = other.filter(|other| *other != artifact.id) else { continue };
+                let Some(other) = other.filter(|other| *other != id) else { continue };
                 if matching.has(self, other)?
                     && self.answer(self.states(capture, &artifact.core.0, relation, &mut roles))?
                     && self.values_of(other, attribute)?.iter().any(|value| own.contains(value))
@@ -73,10 +74,16 @@ impl SqliteSnapshot<'_> {
     }
 
     /// Returns those of `artifacts` that share a value of `attribute` with another one of them.
-    fn sharing<'a>(&self, artifacts: Vec<&'a ArtifactRow>, attribute: &str) -> Result<Vec<&'a ArtifactRow>> {
+    fn sharing<'a>(
+        &self,
+        artifacts: Vec<&'a ArtifactRecord>,
+        attribute: &str,
+    ) -> Result<Vec<&'a ArtifactRecord>> {
         let values = self.values(&artifacts, attribute)?;
         let mut counts: HashMap<i64, usize> = HashMap::new();
-        let of = |artifact: &ArtifactRow| values.get(&artifact.id).map_or(&[][..], Vec::as_slice);
+        let of = |artifact: &ArtifactRecord| {
+            values.get(&ArtifactId::from(artifact)).map_or(&[][..], Vec::as_slice)
+        };
         for value in artifacts.iter().flat_map(|artifact| of(artifact)) {
             *counts.entry(*value).or_default() += 1;
         }
@@ -85,7 +92,11 @@ impl SqliteSnapshot<'_> {
     }
 
     /// Returns the row ids of the values of `attribute`, by artifact.
-    fn values(&self, artifacts: &[&ArtifactRow], attribute: &str) -> Result<BTreeMap<ArtifactId, Vec<i64>>> {
+    fn values(
+        &self,
+        artifacts: &[&ArtifactRecord],
+        attribute: &str,
+    ) -> Result<BTreeMap<ArtifactId, Vec<i64>>> {
         let mut values: BTreeMap<ArtifactId, Vec<i64>> = BTreeMap::new();
         let sql = "SELECT a.artifact, a.value FROM attribute a JOIN attribute_value v ON v.id = a.value
                     WHERE v.name = ?1";
@@ -96,7 +107,8 @@ impl SqliteSnapshot<'_> {
             return Ok(values);
         }
         for artifact in artifacts {
-            values.insert(artifact.id, self.values_of(artifact.id, attribute)?);
+            let id = ArtifactId::from(*artifact);
+            values.insert(id, self.values_of(id, attribute)?);
         }
         Ok(values)
     }

@@ -5,40 +5,11 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::totals::Totals;
-use super::{
-    SearchIndexProgress, SqliteSnapshot, VERSION, drop_tables, has_tables, index_damage, is_damage, state,
-};
+use super::{SearchIndexProgress, VERSION, drop_tables, has_tables, index_damage, is_damage, state};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::full_text::separated;
-use crate::storage::interface::{CapturePassages, SearchableCapture};
-use crate::storage::sql::captures_between;
+use crate::storage::interface::CapturePassages;
 use crate::storage::sqlite::{Result, StorageError, Store, write_lock};
-
-impl SqliteSnapshot<'_> {
-    /// Returns up to `limit` next captures that are not in the index, in the order in which they were added. Returns
-    /// none if there is no index, or one of another version.
-    pub(crate) fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
-        let state = self.answer(state(self.connection()))?;
-        match state.filter(|state| state.version == VERSION) {
-            None => Ok(Vec::new()),
-            Some(SearchIndexProgress { capture: after, .. }) => {
-                captures_between(self, after, i64::MAX, limit)
-            }
-        }
-    }
-
-    /// Returns up to `limit` captures that should be in the index, after `after` if it is given, in the order in which
-    /// they were added.
-    pub(crate) fn indexed(
-        &self,
-        after: Option<&SearchableCapture>,
-        limit: u32,
-    ) -> Result<Vec<SearchableCapture>> {
-        let state = self.answer(state(self.connection()))?;
-        let Some(SearchIndexProgress { capture: last, .. }) = state else { return Ok(Vec::new()) };
-        captures_between(self, after.map_or(i64::MIN, |after| after.id), last, limit)
-    }
-}
 
 impl Store {
     /// Adds the passages of `batch` to the index, in one transaction. They must be those of the captures that come

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::functions::{Context, FunctionFlags};
-use rusqlite::types::Value;
+use rusqlite::types::{ToSql, ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Error};
 
 use crate::artifact::{Cell, TableRow};
@@ -139,7 +139,7 @@ impl ComputedRowSource {
         let mut connection = self.connection();
         let connection = SqlitePooledConnection::Borrowed(&mut connection);
         let snapshot = SqliteSnapshot::resume(connection, &self.readers, &self.path);
-        let artifact = snapshot.artifact_by_id(artifact)?.record();
+        let artifact = snapshot.artifact_by_id(artifact)?;
         (view.rows)(&snapshot, &artifact)
     }
 
@@ -190,4 +190,19 @@ fn statement(number: usize, view: &ComputedView) -> String {
            FROM main.artifact a JOIN json_each(runvault_rows({number}, a.id)) r{condition}",
         view.name
     )
+}
+
+/// A cell to be bound to a statement.
+pub(super) struct BoundCell<'c>(pub(super) &'c Cell);
+
+impl ToSql for BoundCell<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self.0 {
+            Cell::Null => ValueRef::Null,
+            Cell::Integer(integer) => ValueRef::Integer(*integer),
+            Cell::Real(real) => ValueRef::Real(*real),
+            Cell::Text(text) => ValueRef::Text(text.as_bytes()),
+            Cell::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
 }

@@ -1,9 +1,10 @@
-//! Reading of query results.
+//! Reading of query results, on a connection that is restricted to reading.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::config::DbConfig;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode};
 
@@ -15,9 +16,7 @@ use crate::storage::interface::{
 };
 use crate::storage::sqlite::error::BusyReason;
 use crate::storage::sqlite::identity::VaultFile;
-use crate::storage::sqlite::sql::bound::BoundCell;
-use crate::storage::sqlite::sql::computed::ComputedRowSource;
-use crate::storage::sqlite::sql::guard::QueryAuthorizer;
+use crate::storage::sqlite::sql::computed::{BoundCell, ComputedRowSource};
 use crate::storage::sqlite::{Store, connection, schema};
 use crate::storage::views::{is_plain, known_columns, known_tables, position_after, query_of_kind};
 
@@ -33,42 +32,6 @@ pub(super) struct SqliteQueryReader<'s> {
     /// Borrowed from the store, which must outlive the reader: the last connection to close leaves the log behind if it
     /// is read-only.
     path: &'s Path,
-}
-
-impl Store {
-    /// Creates a reader for SQL queries, which can use the views in the vault's file, those of kinds, and these computed
-    /// ones.
-    ///
-    /// # Errors
-    /// Returns [`Busy`](crate::storage::ErrorKind::Busy) if others write so often that no state of the vault could be held, and another
-    /// error if the vault cannot be read.
-    fn sql_reader(
-        &self,
-        of_kinds: &[KindView],
-        computed: Vec<ComputedView>,
-    ) -> Result<SqliteQueryReader<'_>, SqlError> {
-        let failed = |error| StorageError::from_sqlite(self.path(), error);
-        let mut views = SqlView::plain();
-        let file = VaultFile::new(self.path());
-        let [connection, other] = connect_twice(self.path())?;
-        file.learn(&connection);
-        schema::expect_views(&connection, is_plain).map_err(failed)?;
-        for view in of_kinds {
-            let query = query_of_kind(view, "main.");
-            let sql = format!("CREATE TEMP VIEW \"{}\" AS {query}", view.name);
-            connection.execute_batch(&sql).map_err(failed)?;
-        }
-        views.extend(of_kinds.iter().map(SqlView::from));
-        views.extend(computed.iter().map(SqlView::from));
-        let source = Arc::new(ComputedRowSource::new(self.path(), other, computed));
-        source.offer(&connection).map_err(failed)?;
-        connection.execute_batch("PRAGMA query_only = ON").map_err(failed)?;
-        // An unknown name in double quotes would be a string: a misspelt column would be compared as text.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false).map_err(failed)?;
-        let guard = QueryAuthorizer::default();
-        guard.watch(&connection).map_err(failed)?;
-        Ok(SqliteQueryReader { connection, source, guard, views, file, path: self.path() })
-    }
 }
 
 /// Opens two connections that see the same state of the vault at `path`.
@@ -104,7 +67,27 @@ impl SqlQueries for Store {
         of_kinds: &[KindView],
         computed: Vec<ComputedView>,
     ) -> Result<Box<dyn SqlReader + '_>, SqlError> {
-        Ok(Box::new(self.sql_reader(of_kinds, computed)?))
+        let failed = |error| StorageError::from_sqlite(self.path(), error);
+        let mut views = SqlView::plain();
+        let file = VaultFile::new(self.path());
+        let [connection, other] = connect_twice(self.path())?;
+        file.learn(&connection);
+        schema::expect_views(&connection, is_plain).map_err(failed)?;
+        for view in of_kinds {
+            let query = query_of_kind(view, "main.");
+            let sql = format!("CREATE TEMP VIEW \"{}\" AS {query}", view.name);
+            connection.execute_batch(&sql).map_err(failed)?;
+        }
+        views.extend(of_kinds.iter().map(SqlView::from));
+        views.extend(computed.iter().map(SqlView::from));
+        let source = Arc::new(ComputedRowSource::new(self.path(), other, computed));
+        source.offer(&connection).map_err(failed)?;
+        connection.execute_batch("PRAGMA query_only = ON").map_err(failed)?;
+        // An unknown name in double quotes would be a string: a misspelt column would be compared as text.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false).map_err(failed)?;
+        let guard = QueryAuthorizer::default();
+        guard.watch(&connection).map_err(failed)?;
+        Ok(Box::new(SqliteQueryReader { connection, source, guard, views, file, path: self.path() }))
     }
 }
 
@@ -290,4 +273,62 @@ fn cell(value: ValueRef<'_>) -> Cell {
         ValueRef::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
         ValueRef::Blob(bytes) => Cell::Blob(bytes.to_vec()),
     }
+}
+
+/// The pragmas that only describe the schema.
+const PRAGMAS: [&str; 3] = ["table_info", "table_xinfo", "table_list"];
+
+/// Functions with effects beyond the vault or within the process. Each is already disabled in another way.
+const FUNCTIONS: [&str; 2] = ["load_extension", "fts3_tokenizer"];
+
+/// The prefix of the functions on which computed views are built.
+const OWN: &str = "runvault_";
+
+/// An authorizer that restricts the queries of one connection, and records what it rejected.
+#[derive(Clone, Default)]
+pub(super) struct QueryAuthorizer(Arc<Mutex<Option<String>>>);
+
+impl QueryAuthorizer {
+    /// Allows only reading on `connection` from now on.
+    pub(super) fn watch(&self, connection: &Connection) -> rusqlite::Result<()> {
+        let guard = self.clone();
+        connection.authorizer(Some(move |context: AuthContext<'_>| {
+            let Some(refusal) = refusal(&context) else { return Authorization::Allow };
+            guard.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(refusal);
+            Authorization::Deny
+        }))
+    }
+
+    /// Takes the first rejection since the last call.
+    pub(super) fn refused(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Returns why an action is rejected, or `None` if it is allowed.
+fn refusal(context: &AuthContext<'_>) -> Option<String> {
+    Some(match &context.action {
+        AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => return None,
+        AuthAction::Function { function_name } if function_name.starts_with(OWN) => {
+            // These implement runvault's own views and are not available to other queries.
+            context.accessor.is_none().then(|| format!("the function {function_name} is not allowed"))?
+        }
+        AuthAction::Function { function_name } if !is_one_of(&FUNCTIONS, function_name) => return None,
+        AuthAction::Pragma { pragma_name, .. } if is_one_of(&PRAGMAS, pragma_name) => return None,
+        AuthAction::Function { function_name } => format!("the function {function_name} is not allowed"),
+        AuthAction::Pragma { pragma_name, .. } => {
+            format!("PRAGMA {pragma_name} is not allowed, only {} are", PRAGMAS.join(", "))
+        }
+        AuthAction::Attach { .. } | AuthAction::Detach { .. } => {
+            "other databases cannot be attached".to_owned()
+        }
+        AuthAction::Transaction { .. } | AuthAction::Savepoint { .. } => {
+            "transactions are not allowed, because each query sees one snapshot of the vault".to_owned()
+        }
+        _ => "the statement would change data".to_owned(),
+    })
+}
+
+fn is_one_of(names: &[&str], name: &str) -> bool {
+    names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }

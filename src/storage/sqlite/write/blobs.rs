@@ -14,7 +14,7 @@ use crate::storage::sqlite::journal::after;
 use crate::storage::sqlite::payload::{
     self, Payload, PayloadBody, PayloadReader, PrefixLengths, PreparedPayload,
 };
-use crate::storage::sqlite::statements::StatementProvider;
+use crate::storage::sqlite::shared_statements::StatementProvider;
 use crate::storage::sqlite::{dictionaries, digest_stripping};
 
 const INSERT: &str =

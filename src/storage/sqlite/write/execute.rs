@@ -10,7 +10,7 @@ use crate::storage::catalog::{Row, RowChange, RowKey};
 use crate::storage::sql::{self, AnnotationChanges};
 use crate::storage::sqlite::ids::{artifact_id, blob_id, capture_id};
 use crate::storage::sqlite::journal::after;
-use crate::storage::sqlite::statements::StatementProvider;
+use crate::storage::sqlite::shared_statements::StatementProvider;
 use crate::storage::sqlite::unresolved;
 
 impl SqliteWriter<'_> {

@@ -7,11 +7,10 @@ use crate::artifact::{Admitted, Mention, Role};
 use crate::storage::catalog::{RowChange, facts};
 use crate::storage::sqlite::error::is_damage;
 use crate::storage::sqlite::lists::{MentionListReader, MentionRow};
-use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::mentions::{MentionList, MentionListEntry};
 use crate::storage::sqlite::payload::PayloadReader;
-use crate::storage::sqlite::statements::StatementProvider;
-use crate::storage::sqlite::unresolved;
+use crate::storage::sqlite::shared_statements::StatementProvider;
+use crate::storage::sqlite::{mention_index, unresolved};
 
 /// Maximum number of captures of an artifact whose lists are compared with that of a new one: the first and the latest
 /// ones.
