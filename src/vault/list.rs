@@ -411,7 +411,8 @@ fn row(
 ) -> Option<ListRow> {
     let members: Vec<&ListArtifactData> = unread.members.iter().filter_map(|core| all.get(core)).collect();
     let continuing = unread.continuing.first().and_then(|core| all.get(core));
-    let is_part = |member: &ListArtifactData| continuing.is_some_and(|it| it.record.kind == member.record.kind);
+    let is_part =
+        |member: &ListArtifactData| continuing.is_some_and(|it| it.record.kind == member.record.kind);
     let row_attributes = members.iter().map(|member| (member.attributes.as_slice(), is_part(member)));
     let row_attributes = ListRowAttributes(row_attributes.collect());
     let number = |info: AttributeInfo| row_attributes.number(info.name);

@@ -105,8 +105,7 @@ pub(crate) fn continuing(snapshot: &dyn Snapshot, groups: &[Vec<CoreHash>]) -> R
     if artifacts.is_empty() {
         return Ok(continuing);
     }
-    let (references, names) =
-        (snapshot.references(&artifacts, Direction::Out)?, snapshot.names(&artifacts)?);
+    let (references, names) = (snapshot.references(&artifacts, Direction::Out)?, snapshot.names(&artifacts)?);
     let mut edges = references.iter().zip(&names);
     for group in several {
         let edges: Vec<_> = edges.by_ref().take(group.len()).collect();
@@ -130,7 +129,8 @@ pub(crate) fn from_first(snapshot: &dyn Snapshot, first: CoreHash) -> Result<Vec
     let names = snapshot.names_of(first)?;
     let Some(run) = run_name(&names).map(str::to_owned) else { return Ok(parts) };
     let earlier = snapshot.references(&parts, Direction::Out)?;
-    if earlier.iter().flatten().any(is_continuation) || mentioned(&names, relation::CONTINUES).next().is_some()
+    if earlier.iter().flatten().any(is_continuation)
+        || mentioned(&names, relation::CONTINUES).next().is_some()
     {
         return Ok(parts);
     }
@@ -198,8 +198,7 @@ impl RunGroups {
 
     /// Finds the groups of these artifacts, with a constant number of reads.
     pub(crate) fn find(snapshot: &dyn Snapshot, artifacts: &[CoreHash]) -> Result<Self> {
-        let mut catalog =
-            GroupArtifactCache { snapshot, known: HashMap::new(), continuing: BTreeSet::new() };
+        let mut catalog = GroupArtifactCache { snapshot, known: HashMap::new(), continuing: BTreeSet::new() };
         catalog.read(artifacts)?;
         let anchors = catalog.anchors(artifacts)?;
         let units = catalog.units(&anchors)?;
