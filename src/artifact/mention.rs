@@ -59,6 +59,8 @@ pub mod relation {
     pub const REPLAYS: &str = "replays";
     /// The relation of a part of a run to the part before it.
     pub const CONTINUES: &str = "continues";
+    /// The relation of a part of a run with a name of its own to the first part, whose name is that of the run.
+    pub const PART_OF: &str = "part-of";
     /// The relation between two histories of one run.
     pub const FORKS: &str = "forks";
     /// The relation to artifacts whose core hash the artifact states.

@@ -25,6 +25,9 @@ pub(crate) struct RunHead {
     pub(crate) labels: BTreeMap<String, String>,
     /// The rules by which its requests are compared, as JSON.
     pub(crate) rules: String,
+    /// The id of the run of which it makes calls again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) source_run_id: Option<String>,
 }
 
 /// The labels of a run are more than an artifact can have.
@@ -40,7 +43,14 @@ impl RunHead {
     pub(crate) fn new(name: Option<&str>, number: u64, at: DateTime<Utc>, rules: String) -> Self {
         let time = at.to_rfc3339_opts(SecondsFormat::Millis, true);
         let id = format!("{}-{time}-{}-{number}", name.unwrap_or("gateway"), std::process::id());
-        Self { id, name: name.map(str::to_owned), started_at: Some(at), labels: BTreeMap::new(), rules }
+        Self {
+            id,
+            name: name.map(str::to_owned),
+            started_at: Some(at),
+            labels: BTreeMap::new(),
+            rules,
+            source_run_id: None,
+        }
     }
 
     /// Adds labels to those of the run.

@@ -143,7 +143,9 @@ impl RunDocuments<'_> {
         let profile = object(profile.chain([("profile", integer(PROFILE))]));
         let metadata = [("created_at", text(time_or_unknown(head.started_at))), (GATEWAY, profile)];
         let import = origin.import(PROFILE).map(|import| (IMPORT, import));
-        let metadata = object(metadata.into_iter().chain(import).chain([("run_id", text(head.id.as_str()))]));
+        let source = head.source_run_id.as_deref().map(|id| ("source_run_id", text(id)));
+        let names = [("run_id", text(head.id.as_str()))].into_iter().chain(source);
+        let metadata = object(metadata.into_iter().chain(import).chain(names));
         let run = object([
             ("capture_mode", text(origin.capture_mode())),
             ("environment_fingerprint", origin.environment()),

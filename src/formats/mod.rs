@@ -79,13 +79,11 @@ pub fn recordings() -> impl Iterator<Item = Kind> {
 ///
 /// # Errors
 /// Returns an error if the document cannot be read.
-pub(crate) fn conversation_of_steps(kind: Kind, document: &[u8]) -> Result<Option<Conversation>, ReadError> {
-    if kind == Kind::new(&rpk::Rpk) {
-        rpk::conversation::read(document)
-    } else if kind == AGENT_SESSIONS {
-        agent_session::calls::read(document)
-    } else {
-        Ok(None)
+pub(crate) fn conversation_of_steps(kind: Kind, parts: &[&[u8]]) -> Result<Option<Conversation>, ReadError> {
+    match parts {
+        parts if kind == Kind::new(&rpk::Rpk) => rpk::conversation::read(parts),
+        [document] if kind == AGENT_SESSIONS => agent_session::calls::read(document),
+        _ => Ok(None),
     }
 }
 

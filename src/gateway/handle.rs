@@ -104,6 +104,7 @@ impl Gateway {
         let loose =
             options.is_loose.then(|| RunPackCache::new(Arc::clone(&vault), options.rules.loosened(), true));
         let only = only(&recordings, options.source)?;
+        let source = options.rerun_from.and(only).map(|core| recordings.pack(core)).transpose()?.flatten();
         let upstream = if options.mode == GatewayMode::Replay {
             None
         } else {
@@ -115,6 +116,7 @@ impl Gateway {
             destination,
             address,
             only,
+            source_run_id: source.map(|pack| pack.run_id.to_string()),
             upstreams: Upstreams::new(&options.upstreams, options.mode == GatewayMode::Replay),
             upstream,
             open_calls: OpenCallJournal::new(&options.spool),

@@ -64,8 +64,10 @@ pub fn recorded_calls(vault: &Vault, run_pack: CoreHash) -> Result<Option<Vec<Re
 /// A run pack that a gateway recorded, or that was imported; or all run packs of a run that has several.
 #[derive(Clone, Debug)]
 pub(super) struct RecordedRunPack {
-    /// The run packs, in their order.
-    packs: Arc<Vec<CoreHash>>,
+    /// The id of the run.
+    pub(super) run_id: Arc<str>,
+    /// The run packs, in their order, each with the number of its first step in the run.
+    packs: Arc<Vec<(CoreHash, usize)>>,
     pub(super) recorded: Arc<Vec<AnsweredCall>>,
     /// The requests without a complete answer.
     pub(super) unanswered: Arc<Vec<UnansweredCall>>,
@@ -79,7 +81,12 @@ type PromptVisitor<'f> = dyn FnMut(CoreHash, &AnsweredCall, &dyn Fn() -> String)
 impl RecordedRunPack {
     /// Returns the core hash of the run pack with this position in the run.
     pub(super) fn core(&self, pack: usize) -> Option<CoreHash> {
-        self.packs.get(pack).copied()
+        self.packs.get(pack).map(|(core, _)| *core)
+    }
+
+    /// Returns the number of the step with a request in the run.
+    fn step(&self, request: &RequestRecord) -> usize {
+        self.packs.get(request.pack).map_or(0, |(_, first)| *first) + request.step
     }
 
     /// Returns the body of one of its answers for a run with these directories.
@@ -109,6 +116,16 @@ pub(super) struct ReplayScope {
     /// The only run pack; all of the vault without it.
     pub(super) only: Option<CoreHash>,
     pub(super) failures: ReplayedFailures,
+    /// The number of the step from which on calls are made again; `None` to replay all.
+    pub(super) rerun_from: Option<usize>,
+}
+
+impl ReplayScope {
+    /// Returns whether a recording is replayed.
+    pub(super) fn allows(self, pack: &RecordedRunPack, recorded: &AnsweredCall) -> bool {
+        let is_made_again = self.rerun_from.is_some_and(|from| pack.step(&recorded.request) >= from);
+        self.failures.allow(recorded) && !is_made_again
+    }
 }
 
 /// The failures that are replayed.
@@ -231,7 +248,7 @@ impl RunPackCache {
     /// Returns an error if it is not in the vault or cannot be read.
     pub(super) fn pack(&self, core: CoreHash) -> Result<Option<RecordedRunPack>, LookupError> {
         let lock = || self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pack) = lock().iter().find(|pack| pack.packs.contains(&core)) {
+        if let Some(pack) = lock().iter().find(|pack| pack.packs.iter().any(|(own, _)| *own == core)) {
             return Ok(Some(pack.clone()));
         }
         let document = self.vault.get(&core.0.into())?;
@@ -242,8 +259,9 @@ impl RunPackCache {
             return Ok(None);
         };
         let packs = if run.part.is_some() { self.parts(core, run)? } else { vec![(core, run)] };
+        let run_id = packs.first().map(|(_, run)| run.run_id.as_str()).unwrap_or_default().into();
         let (mut cores, mut recorded, mut unanswered) = (Vec::new(), Vec::new(), Vec::new());
-        let mut directories = RunDirectories::default();
+        let (mut directories, mut first_step) = (RunDirectories::default(), 0);
         for (position, (core, mut run)) in packs.into_iter().enumerate() {
             if !self.rules.is_empty() {
                 self.set_own_prompts(&self.vault.get(&core.0.into())?, &mut run);
@@ -251,12 +269,14 @@ impl RunPackCache {
                 self.lock_prompts().insert(core, prompts);
             }
             requests(&mut run).for_each(|request| request.pack = position);
-            cores.push(core);
+            cores.push((core, first_step));
+            first_step += run.steps;
             recorded.append(&mut run.recorded);
             unanswered.append(&mut run.unanswered);
             directories = run.directories;
         }
         let pack = RecordedRunPack {
+            run_id,
             packs: Arc::new(cores),
             recorded: Arc::new(recorded),
             unanswered: Arc::new(unanswered),
@@ -300,7 +320,7 @@ impl RunPackCache {
         visit: &mut PromptVisitor<'_>,
     ) -> Result<(), LookupError> {
         let rules = self.rules.with_directories(&pack.directories);
-        for (position, core) in pack.packs.iter().enumerate() {
+        for (position, (core, _)) in pack.packs.iter().enumerate() {
             let document = self.vault.get(&core.0.into())?;
             recorded_run::visit_requests(&document, &mut |step, request| {
                 // The calls are in the order of their steps.
@@ -550,7 +570,9 @@ mod tests {
         let cache = RunPackCache::new(Arc::clone(&vault), MatchingRules::default(), true);
         for core in &cores {
             let pack = cache.pack(*core).unwrap().unwrap();
-            assert_eq!(*pack.packs, cores);
+            assert_eq!(pack.packs.iter().map(|(core, _)| *core).collect::<Vec<_>>(), cores);
+            let numbers: Vec<usize> = pack.recorded.iter().map(|call| pack.step(&call.request)).collect();
+            assert_eq!(numbers, [0, 2, 4, 6, 8, 10]);
             let answers: Vec<String> =
                 pack.recorded().map(|(_, recorded)| recorded.answer.body.clone()).collect();
             let expected: Vec<String> = (0..6).map(|number| format!("{{\"number\":{number}}}")).collect();
@@ -563,7 +585,9 @@ mod tests {
         };
         cache.visit(None, RecordingSearch::All, &mut visit).unwrap();
         assert_eq!(visited, 1);
-        assert_eq!(vault.run(&ListRequest::default()).unwrap().rows.len(), 1);
+        let rows = vault.run(&ListRequest::default()).unwrap().rows;
+        assert_eq!(rows.len(), 1);
+        assert_eq!((rows[0].artifact.core_hash, rows[0].steps), (cores[0], Some(12)));
         let named = ResolveRequest { text: head.id.clone(), any_artifact: false };
         assert_eq!(named.locate(&vault).unwrap().artifact.core, cores[0]);
         let view = |core, from| vault.run(&ViewRequest { from, ..ViewRequest::new(core) }).unwrap();

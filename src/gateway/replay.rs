@@ -129,18 +129,20 @@ pub(super) fn difference(
 /// The outer error says that the vault cannot be read, the inner one that the answer was not recorded.
 fn nth_recording(
     recordings: &RunPackCache,
-    ReplayScope { only, failures }: ReplayScope,
+    scope: ReplayScope,
     lookup: &RecordingLookup,
     nth: usize,
     search: fn(Digest) -> RecordingSearch,
 ) -> Result<Result<RecordingMatch, UnmatchedRequest>, ReplayFailure> {
+    let ReplayScope { only, failures, .. } = scope;
     let (mut order, mut failure) = (RecordingOrder::default(), None);
     let mut look = |pack: RecordedRunPack| {
         if failure.is_none() {
             failure = recorded_failure(&pack, failures, lookup);
         }
         let own = (0..).zip(pack.recorded.iter());
-        let own = own.filter(|(_, recorded)| lookup.is_answered_by(recorded) && failures.allow(recorded));
+        let own =
+            own.filter(|(_, recorded)| lookup.is_answered_by(recorded) && scope.allows(&pack, recorded));
         let own = own.map(|(index, recorded)| OrderedRecording {
             index,
             replayed_before: recorded.replayed_before,

@@ -277,7 +277,7 @@ pub(super) fn replayed_calls(
         };
         let mut left: BTreeMap<(CoreHash, usize), UnusedRecording> = pack
             .recorded()
-            .filter(|(core, recorded)| scope.failures.allow(recorded) && !is_used(*core, recorded))
+            .filter(|(core, recorded)| scope.allows(&pack, recorded) && !is_used(*core, recorded))
             .map(|(core, recorded)| ((core, recorded.request.step), unused_recording(core, recorded)))
             .collect();
         if !left.is_empty() {

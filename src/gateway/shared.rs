@@ -220,6 +220,9 @@ pub struct GatewayOptions {
     pub mode: GatewayMode,
     /// The recordings that calls are replayed from.
     pub source: ReplaySource,
+    /// The number of the step of the only recording from which on calls are made again, in the mode that records what it
+    /// does not replay; `None` to replay all. What is recorded states the run that it was derived from.
+    pub rerun_from: Option<usize>,
     /// How fast streams are replayed.
     pub pace: Pace,
     /// How requests are compared, and what is not stored.
@@ -258,6 +261,7 @@ impl GatewayOptions {
         Self {
             mode,
             source: ReplaySource::All,
+            rerun_from: None,
             pace: Pace::Fast,
             rules: MatchingRules::default(),
             compares_all: true,
@@ -284,6 +288,8 @@ pub(super) struct GatewayState {
     pub(super) address: SocketAddr,
     /// The only run pack to replay from, if there is one.
     pub(super) only: Option<CoreHash>,
+    /// The id of the run of which calls are made again.
+    pub(super) source_run_id: Option<String>,
     pub(super) upstreams: Upstreams,
     /// The client; there is none if only recordings are replayed.
     pub(super) upstream: Option<UpstreamClient>,
@@ -387,13 +393,15 @@ impl GatewayState {
             _ if chosen.or(self.only).is_some() => ReplayedFailures::All,
             _ => ReplayedFailures::ErrorStatus,
         };
-        ReplayScope { only: chosen.or(self.only), failures }
+        let rerun_from = self.options.rerun_from.filter(|_| chosen.is_none());
+        ReplayScope { only: chosen.or(self.only), failures, rerun_from }
     }
 
     fn new_run(&self, name: Option<&str>) -> GatewayRun {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let mut head = RunHead::new(name, number, clock::now(), compact::text(&self.options.rules.to_json()));
         head.labels.clone_from(&self.lock_labels());
+        head.source_run_id.clone_from(&self.source_run_id);
         GatewayRun::new(head)
     }
 

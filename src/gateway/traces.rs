@@ -87,6 +87,7 @@ impl TraceReceiver {
             started_at: None,
             labels: self.shared.options.labels.clone(),
             rules: String::new(),
+            source_run_id: None,
         }
     }
 

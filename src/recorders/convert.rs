@@ -314,6 +314,7 @@ impl Converter<'_> {
             started_at,
             labels: BTreeMap::new(),
             rules: compact::text(&self.options.rules.to_json()),
+            source_run_id: None,
         }
     }
 

@@ -140,18 +140,20 @@ impl Lister<'_> {
         for hit in hits {
             let Some(number) = groups.number_of(hit.core) else { continue };
             let members = groups.members(number).to_vec();
+            let continuing = members.iter().copied().filter(|core| groups.is_continuing(*core)).collect();
             let matching = matching.get(number).filter(|found| !found.is_empty()).cloned();
             let matching = matching.unwrap_or_else(|| vec![hit.core]);
             if matching.first() == Some(&hit.core) {
-                rows.push(PendingListRow { members, matching, first: hit });
+                rows.push(PendingListRow { members, continuing, matching, first: hit });
             }
         }
         Ok(rows)
     }
 }
 
-/// A run, or another artifact, with what its artifacts state. If several state a number or a time, the largest counts; of
-/// texts, those of the first one in `members` that states any. A value that none states is `None`.
+/// A run, or another artifact, with what its artifacts state. If several state a number or a time, the largest counts, where
+/// the numbers of the parts of a run are added up; of texts, those of the first one in `members` that states any. A value
+/// that none states is `None`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ListRow {
     /// The first of its artifacts.
@@ -294,27 +296,33 @@ pub struct ListAttribute {
 /// A row to be: its artifacts, and those of them that match.
 struct PendingListRow {
     members: Vec<CoreHash>,
+    /// The parts of a run among them, except the first one.
+    continuing: Vec<CoreHash>,
     matching: Vec<CoreHash>,
     /// The first matching artifact in the order of the list, which determines the position of the row.
     first: ArtifactRecord,
 }
 
-/// The attributes of the artifacts of a row, in their order.
-struct ListRowAttributes<'a>(Vec<&'a [AttributeRecord]>);
+/// The attributes of the artifacts of a row, in their order, and whether the artifact is one of several parts of a run.
+struct ListRowAttributes<'a>(Vec<(&'a [AttributeRecord], bool)>);
 
 impl ListRowAttributes<'_> {
-    /// Returns the largest number of an attribute, by which the row is ordered if all artifacts match.
+    /// Returns the largest number of an attribute, of parts of a run the sum.
     fn number(&self, name: &str) -> Option<i64> {
-        self.0.iter().filter_map(|attributes| largest(attributes, name)).max()
+        let (parts, others): (Vec<_>, Vec<_>) = self.0.iter().partition(|(_, is_part)| *is_part);
+        let largest = |(attributes, _): (&[AttributeRecord], bool)| largest(attributes, name);
+        let sum = parts.into_iter().filter_map(largest).reduce(i64::saturating_add);
+        others.into_iter().filter_map(largest).chain(sum).max()
     }
 
+    /// Returns the latest time, by which the row is ordered if all artifacts match.
     fn time(&self, info: AttributeInfo) -> Option<Timestamp> {
-        time(self.number(info.name))
+        time(self.0.iter().filter_map(|(attributes, _)| largest(attributes, info.name)).max())
     }
 
     /// Returns the texts of the first artifact that has the attribute.
     fn texts(&self, name: &str) -> Vec<String> {
-        let of = |attributes: &&[AttributeRecord]| -> Vec<String> {
+        let of = |(attributes, _): &(&[AttributeRecord], bool)| -> Vec<String> {
             let named = attributes.iter().filter(|attribute| attribute.name == name);
             named.map(|attribute| attribute.value.clone()).collect()
         };
@@ -323,7 +331,8 @@ impl ListRowAttributes<'_> {
 
     /// Returns the values of all artifacts.
     fn all(&self, name: &str) -> ListAttribute {
-        let named = self.0.iter().copied().flatten().filter(|attribute| attribute.name == name);
+        let all = self.0.iter().flat_map(|(attributes, _)| *attributes);
+        let named = all.filter(|attribute| attribute.name == name);
         let mut values: Vec<(Option<i64>, &str)> =
             named.map(|attribute| (attribute.number, attribute.value.as_str())).collect();
         values.sort_unstable();
@@ -401,8 +410,11 @@ fn row(
     request: &ListRequest,
 ) -> Option<ListRow> {
     let members: Vec<&ListArtifactData> = unread.members.iter().filter_map(|core| all.get(core)).collect();
-    let row_attributes =
-        ListRowAttributes(members.iter().map(|member| member.attributes.as_slice()).collect());
+    let continuing = unread.continuing.first().and_then(|core| all.get(core));
+    let is_part =
+        |member: &ListArtifactData| continuing.is_some_and(|it| it.record.kind == member.record.kind);
+    let row_attributes = members.iter().map(|member| (member.attributes.as_slice(), is_part(member)));
+    let row_attributes = ListRowAttributes(row_attributes.collect());
     let number = |info: AttributeInfo| row_attributes.number(info.name);
     let mut tags: Vec<String> = members.iter().flat_map(|member| member.tags.iter().cloned()).collect();
     tags.sort_unstable();

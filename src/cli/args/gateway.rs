@@ -60,6 +60,13 @@ pub(crate) struct GatewayArgs {
     #[arg(long, value_name = "RUN")]
     session: Option<ArtifactArg>,
 
+    /// Make the calls again that the recording has from this step on
+    ///
+    /// Calls of earlier steps are answered from the recording of --session. All others are forwarded, and recorded as a
+    /// run that is derived from it. Steps are numbered as "runvault view" shows them. Only with --mode auto.
+    #[arg(long, value_name = "STEP", requires = "session", hide_short_help = true)]
+    rerun_from: Option<usize>,
+
     /// How fast to replay streams
     #[arg(long, value_name = "PACE", default_value = "fast", value_parser = one_of(PACES), hide_short_help = true)]
     pace: Pace,
@@ -124,8 +131,13 @@ impl GatewayArgs {
             Some(directory) => directory.clone(),
             None => args.recordings()?,
         };
+        if self.rerun_from.is_some() && self.mode != GatewayMode::Auto {
+            let message = "--rerun-from is for --mode auto: others replay or record all calls";
+            return Err(CommandError::Usage(message.to_owned()));
+        }
         let mut options = GatewayOptions::new(self.mode(), &spool);
         options.source = self.source(vault)?;
+        options.rerun_from = self.rerun_from;
         options.pace = self.pace;
         options.rules = self.matching.rules()?;
         options.is_loose = self.matches == MatchMode::Loose;

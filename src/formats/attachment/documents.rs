@@ -76,6 +76,9 @@ const KERNEL: DocumentType = DocumentType {
     file_names: &[],
 };
 
+/// A file of a pack that is given by itself. In a directory without the others, it is what remains of a pack.
+const PACK_FILE: DocumentType = DocumentType { recognition: Recognition::Perhaps, ..KERNEL };
+
 const ENGINE: DocumentType = DocumentType { forms: &[whole(FormProfile::Engine)], ..KERNEL };
 
 /// The types, those with more members first.
@@ -140,10 +143,50 @@ static TYPES: &[DocumentType] = &[
     DocumentType {
         noun: "execution evidence",
         names: &["proposal_id", "proposal_hash", "action_results", "test_results", "status"],
-        // In a directory without the other files, it is what remains of a pack.
-        recognition: Recognition::Perhaps,
         references: &["/proposal_hash"],
-        ..KERNEL
+        ..PACK_FILE
+    },
+    DocumentType {
+        noun: "bundle",
+        names: &["schema_version", "kernel_version", "root_node", "terminal_nodes"],
+        ..PACK_FILE
+    },
+    DocumentType {
+        noun: "patch set",
+        names: &["patch_schema_version", "source_proposal_hash", "operations"],
+        references: &["/source_proposal_hash"],
+        ..PACK_FILE
+    },
+    DocumentType {
+        noun: "run record",
+        names: &["run_schema_version", "kernel_result_kind"],
+        references: &["/intent/sha256", "/bundle/sha256"],
+        ..PACK_FILE
+    },
+    DocumentType {
+        noun: "runner record",
+        names: &["runner_schema_version"],
+        version: Some(("runner_schema_version", "1.0.0")),
+        forms: &[HashedForm {
+            members: HashedMembers::Only(
+                &[
+                    "runner_schema_version",
+                    "runner_id",
+                    "runner_version",
+                    "platform",
+                    "sandbox",
+                    "limits",
+                    "commands",
+                    "write_roots",
+                    "context",
+                    "exit",
+                    "warnings",
+                ],
+                &["warnings"],
+            ),
+            ..whole(FormProfile::Kernel)
+        }],
+        ..PACK_FILE
     },
     DocumentType {
         noun: "step result",

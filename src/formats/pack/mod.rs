@@ -149,7 +149,10 @@ fn is_pack(names: &[&str], peek: &mut HeadReader<'_>) -> bool {
     let mut candidates: Vec<&str> = names.iter().copied().filter(|name| TELLING.contains(name)).collect();
     candidates.dedup();
     candidates.len() > 1 && {
-        candidates.retain(|name| formats::recognize(&peek(name)).is_none());
+        // A file of a pack can also be stored by itself, as an attachment.
+        let is_of_other_kind =
+            |head: &[u8]| formats::recognize(head).is_some_and(|(kind, _)| !kind.info().takes_any_bytes);
+        candidates.retain(|name| !is_of_other_kind(&peek(name)));
         candidates.len() > 1
             && candidates.iter().any(|name| CENTRAL.contains(name))
             && candidates.iter().any(|name| is_member(name, &peek(name)))

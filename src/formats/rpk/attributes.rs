@@ -77,6 +77,9 @@ pub(super) const PREVIOUS: Role =
 
 pub(super) const CONTINUES: Relation = Relation { name: relation::CONTINUES, dangles: true };
 
+/// Does not dangle: without the first part, the second one lacks the one that it continues.
+pub(super) const PART_OF: Relation = Relation { name: relation::PART_OF, dangles: false };
+
 /// The location of the core hash of the part before.
 pub(super) const PREVIOUS_AT: &str = "/metadata/gateway/previous";
 

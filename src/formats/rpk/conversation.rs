@@ -19,22 +19,20 @@ use crate::conversation::reader::{
 use crate::json::reader::ReadError;
 use crate::json::{Value, compact};
 
-/// Returns the conversation; `None` if no model is called, or the run has steps that belong to no call.
-pub(crate) fn read(document: &[u8]) -> Result<Option<Conversation>, ReadError> {
-    let root = requests::read(document)?;
-    let steps = steps(&root);
+/// Returns the conversation in the parts of a run; `None` if no model is called, or the run has steps that belong to no call.
+pub(crate) fn read(parts: &[&[u8]]) -> Result<Option<Conversation>, ReadError> {
+    let roots = parts.iter().map(|document| requests::read(document)).collect::<Result<Vec<_>, _>>()?;
+    let steps: Vec<&Value<'_>> = roots.iter().flat_map(|root| steps(root)).collect();
     let mut matcher = RequestMatcher::default();
     let followed = steps.iter().enumerate().map(|(index, step)| (index, matcher.follow(index, step)));
-    let run = StepsOfRun {
-        steps,
-        endings: followed.filter_map(|(index, request)| Some((request?, index))).collect(),
-    };
+    let endings = followed.filter_map(|(index, request)| Some((request?, index))).collect();
+    let run = StepsOfRun { steps, endings };
     if !run.consists_of_calls() {
         return Ok(None);
     }
     let mut reader = ConversationReader::default();
     let mut stated = HashSet::new();
-    for (index, step) in steps.iter().enumerate() {
+    for (index, step) in run.steps.iter().enumerate() {
         match step_type(step) {
             "model.request" => {
                 let call = run.model_call(index, step);
@@ -63,7 +61,7 @@ fn id_of(part: &MessagePart) -> Option<String> {
 
 /// The steps of a run, and the numbers of those that end a call, by the number of its request.
 struct StepsOfRun<'v> {
-    steps: &'v [Value<'v>],
+    steps: Vec<&'v Value<'v>>,
     endings: HashMap<usize, usize>,
 }
 
@@ -71,7 +69,7 @@ impl<'v> StepsOfRun<'v> {
     /// Returns whether the first call is one of a model, and each step makes a call, ends one, or repeats what a call has.
     fn consists_of_calls(&self) -> bool {
         let ends: HashSet<usize> = self.endings.values().copied().collect();
-        let is_of_call = |(index, step): (usize, &Value<'_>)| match step_type(step) {
+        let is_of_call = |(index, step): (usize, &&Value<'_>)| match step_type(step) {
             "model.request" | "tool.request" => true,
             "tool.response" if at(step, &["metadata", "derived_from"]).is_some() => true,
             _ => ends.contains(&index),
@@ -82,7 +80,7 @@ impl<'v> StepsOfRun<'v> {
 
     /// Returns the step that ends the call with this request.
     fn ending(&self, request: usize) -> Option<&'v Value<'v>> {
-        self.steps.get(*self.endings.get(&request)?)
+        self.steps.get(*self.endings.get(&request)?).copied()
     }
 
     fn model_call(&self, index: usize, step: &'v Value<'v>) -> DecodedCall<'v> {

@@ -32,7 +32,7 @@ use crate::json::{Object, Value, compact};
 use crate::validation::{Findings, Report, RuleInfo, apply};
 
 use attributes::{
-    CONTINUES, DERIVED_FROM, INDEXED, PREVIOUS, PREVIOUS_AT, PROMPT, RESPONSE, STEP, STEP_ATTRIBUTES,
+    CONTINUES, DERIVED_FROM, INDEXED, PART_OF, PREVIOUS, PREVIOUS_AT, PROMPT, RESPONSE, STEP, STEP_ATTRIBUTES,
 };
 use envelope::{Envelope, at, core_text, steps};
 
@@ -206,19 +206,20 @@ fn describe(root: &Value<'_>, core: CoreHash) -> Draft {
     draft
 }
 
-/// Returns the id of the run that a listener recorded before this one, if it began a new file because the other one had
-/// enough steps: both are segments of one run.
-fn segment_before(root: &Value<'_>) -> Option<String> {
+/// Returns the ids of the first run that a listener recorded and of the one before this one, if it began a new file because
+/// the other one had enough steps: all are segments of one run.
+fn segments_before(root: &Value<'_>) -> Option<[String; 2]> {
     let text = |names: &[&str]| at(root, names).and_then(Value::as_non_empty_str);
     let first = format!("run-listener-{}", text(&["payload", "run", "listener_session_id"])?);
     let number = text(&["payload", "run", "id"])?.strip_prefix(&first)?.strip_prefix("-segment-")?;
     let is_number = number.len() >= 4 && number.bytes().all(|digit| digit.is_ascii_digit());
     let before = number.parse::<u64>().ok().filter(|_| is_number)?.checked_sub(1)?;
-    Some(match before {
+    let before = match before {
         0 => return None,
-        1 => first,
+        1 => first.clone(),
         _ => format!("{first}-segment-{before:04}"),
-    })
+    };
+    Some([first, before])
 }
 
 /// Adds the attributes and names of runs.
@@ -235,8 +236,9 @@ fn name(root: &Value<'_>, steps: &[Value<'_>], draft: &mut Draft) {
         draft.refers_to.push((DERIVED_FROM, NameHandle::new("run", &source)));
         draft.attribute("source_run_id", source);
     }
-    if let Some(before) = segment_before(root) {
+    if let Some([first, before]) = segments_before(root) {
         draft.refers_to.push((CONTINUES, NameHandle::new("run", &before)));
+        draft.refers_to.push((PART_OF, NameHandle::new("run", &first)));
     }
     for member in ["provider", "agent", "source", "capture_mode"] {
         if let Some(value) = text(&["payload", "run", member]) {

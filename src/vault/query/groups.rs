@@ -85,16 +85,36 @@ fn is_continuation(reference: &ReferenceEdge) -> bool {
     reference.relation == relation::CONTINUES
 }
 
+/// Returns the names by which an artifact refers to others in this relation.
+fn mentioned<'n>(names: &'n Names, relation: &str) -> impl Iterator<Item = &'n str> {
+    names.mentioned.iter().filter(move |mention| mention.relation == relation).map(|it| it.handle.as_str())
+}
+
+/// Returns the name of the run that an artifact with these names is: that of which it states to be a part, or else the only
+/// one that it has.
+fn run_name(names: &Names) -> Option<&str> {
+    let own = || <&[String; 1]>::try_from(names.own.as_slice()).ok().map(|[only]| only.as_str());
+    mentioned(names, relation::PART_OF).next().or_else(own)
+}
+
 /// Returns the artifacts that continue another one of their group: all parts of a run but the first.
 pub(crate) fn continuing(snapshot: &dyn Snapshot, groups: &[Vec<CoreHash>]) -> Result<BTreeSet<CoreHash>> {
     let several: Vec<&Vec<CoreHash>> = groups.iter().filter(|group| group.len() > 1).collect();
     let artifacts: Vec<CoreHash> = several.iter().flat_map(|group| group.iter().copied()).collect();
-    let mut references = snapshot.references(&artifacts, Direction::Out)?.into_iter();
     let mut continuing = BTreeSet::new();
+    if artifacts.is_empty() {
+        return Ok(continuing);
+    }
+    let (references, names) = (snapshot.references(&artifacts, Direction::Out)?, snapshot.names(&artifacts)?);
+    let mut edges = references.iter().zip(&names);
     for group in several {
+        let edges: Vec<_> = edges.by_ref().take(group.len()).collect();
+        let own: BTreeSet<&String> = edges.iter().flat_map(|(_, names)| &names.own).collect();
         let among = |reference: &ReferenceEdge| group.contains(&CoreHash(reference.mention.digest));
-        for (core, references) in group.iter().zip(&mut references) {
-            if references.iter().any(|reference| is_continuation(reference) && among(reference)) {
+        for (core, (references, names)) in group.iter().zip(edges) {
+            let by_hash = references.iter().any(|reference| is_continuation(reference) && among(reference));
+            let mut by_name = mentioned(names, relation::CONTINUES);
+            if by_hash || by_name.any(|name| own.iter().any(|own| *own == name)) {
                 continuing.insert(*core);
             }
         }
@@ -106,42 +126,44 @@ pub(crate) fn continuing(snapshot: &dyn Snapshot, groups: &[Vec<CoreHash>]) -> R
 /// or if `first` is not its first part.
 pub(crate) fn from_first(snapshot: &dyn Snapshot, first: CoreHash) -> Result<Vec<CoreHash>> {
     let mut parts = vec![first];
+    let names = snapshot.names_of(first)?;
+    let Some(run) = run_name(&names).map(str::to_owned) else { return Ok(parts) };
     let earlier = snapshot.references(&parts, Direction::Out)?;
-    if earlier.iter().flatten().any(is_continuation) {
+    if earlier.iter().flatten().any(is_continuation)
+        || mentioned(&names, relation::CONTINUES).next().is_some()
+    {
         return Ok(parts);
     }
+    let mut own = names.own;
     while let Some(last) = parts.last().copied() {
-        let references = snapshot.references(&[last], Direction::In)?;
-        let continuations: BTreeSet<CoreHash> = references
-            .iter()
-            .flatten()
-            .filter(|reference| is_continuation(reference))
-            .map(|reference| reference.mention.artifact)
-            .filter(|core| !parts.contains(core))
-            .collect();
-        let candidates: Vec<CoreHash> = [first].into_iter().chain(continuations).collect();
-        let names = snapshot.names(&candidates)?;
+        let by_hash = snapshot.references(&[last], Direction::In)?.into_iter().flatten();
+        let by_hash = by_hash.filter(is_continuation).map(|reference| reference.mention.artifact);
+        let by_name = snapshot.named(&own)?.into_iter().flat_map(|uses| uses.referring);
+        let by_name = by_name.filter(|(relation, _)| relation == relation::CONTINUES).map(|(_, core)| core);
+        let candidates: BTreeSet<CoreHash> =
+            by_hash.chain(by_name).filter(|core| !parts.contains(core)).collect();
+        let candidates: Vec<CoreHash> = candidates.into_iter().collect();
+        let mut same_run = candidates.iter().copied().zip(snapshot.names(&candidates)?);
         // Any run pack can state that it continues another one.
-        let own = names.first().map(|names| &names.own);
-        let same_run = candidates.iter().zip(&names).skip(1).filter(|(_, names)| Some(&names.own) == own);
-        match same_run.collect::<Vec<_>>().as_slice() {
-            [(only, _)] => parts.push(**only),
-            _ => break,
-        }
+        let mut same_run = same_run.by_ref().filter(|(_, names)| run_name(names) == Some(&run));
+        let (Some((next, names)), None) = (same_run.next(), same_run.next()) else { break };
+        parts.push(next);
+        own = names.own;
     }
     Ok(parts)
 }
 
 /// Returns those of `artifacts` that are a part of a run with several.
-pub(crate) fn parts<'a>(
+fn parts<'a>(
     snapshot: &dyn Snapshot,
-    artifacts: impl Iterator<Item = &'a ArtifactRecord>,
+    artifacts: impl Iterator<Item = &'a NamedArtifactRecord>,
 ) -> Result<BTreeSet<CoreHash>> {
     // Traces have no parts, but may have very many references to each other.
     let kinds = snapshot.kinds_with_group(group::PART)?;
-    let of_kind = artifacts.filter(|artifact| kinds.contains(&artifact.kind));
-    let artifacts: Vec<CoreHash> = of_kind.map(|artifact| artifact.core).collect();
-    let mut parts = BTreeSet::new();
+    let of_kind = artifacts.filter(|artifact| kinds.contains(&artifact.record.kind));
+    let (named, artifacts): (Vec<_>, Vec<_>) = of_kind.partition(|artifact| artifact.is_named_part());
+    let mut parts: BTreeSet<CoreHash> = named.into_iter().map(|artifact| artifact.record.core).collect();
+    let artifacts: Vec<CoreHash> = artifacts.into_iter().map(|artifact| artifact.record.core).collect();
     if artifacts.is_empty() {
         return Ok(parts);
     }
@@ -161,6 +183,7 @@ const MAX_NAMED: usize = 64;
 pub(crate) struct RunGroups {
     groups: Vec<Vec<CoreHash>>,
     of: HashMap<CoreHash, usize>,
+    continuing: BTreeSet<CoreHash>,
 }
 
 impl RunGroups {
@@ -175,12 +198,12 @@ impl RunGroups {
 
     /// Finds the groups of these artifacts, with a constant number of reads.
     pub(crate) fn find(snapshot: &dyn Snapshot, artifacts: &[CoreHash]) -> Result<Self> {
-        let mut catalog = GroupArtifactCache { snapshot, known: HashMap::new() };
+        let mut catalog = GroupArtifactCache { snapshot, known: HashMap::new(), continuing: BTreeSet::new() };
         catalog.read(artifacts)?;
         let anchors = catalog.anchors(artifacts)?;
         let units = catalog.units(&anchors)?;
         let contained = catalog.contained(&units.concat())?;
-        let mut groups = Self::default();
+        let mut groups = Self { continuing: catalog.continuing.clone(), ..Self::default() };
         for mut unit in units {
             let parts = unit.iter().flat_map(|core| contained.get(core).into_iter().flatten().copied());
             let parts: Vec<CoreHash> = parts.collect();
@@ -217,6 +240,11 @@ impl RunGroups {
         self.groups.get(number).map_or(&[], Vec::as_slice)
     }
 
+    /// Returns whether an artifact is a part of the run that its group is, other than the first one.
+    pub(crate) fn is_continuing(&self, core: CoreHash) -> bool {
+        self.continuing.contains(&core)
+    }
+
     /// Returns the artifacts of all groups of several artifacts.
     pub(crate) fn grouped(&self) -> Vec<CoreHash> {
         self.groups.iter().filter(|group| group.len() > 1).flatten().copied().collect()
@@ -230,14 +258,16 @@ struct NamedArtifactRecord {
 }
 
 impl NamedArtifactRecord {
-    /// Returns the only name that the artifact has, or, if it has none, the first one that it refers to: a session is that of
-    /// each run with its answers.
+    /// Returns the name of the run that the artifact is, or, if it has no name, the first one that it refers to: a session
+    /// is that of each run with its answers.
     fn name(&self) -> Option<&str> {
-        match self.names.own.as_slice() {
-            [only] => Some(only),
-            [] => self.names.mentioned.iter().map(|mention| mention.handle.as_str()).min(),
-            _ => None,
-        }
+        let Names { own, mentioned, .. } = &self.names;
+        let first = || mentioned.iter().map(|mention| mention.handle.as_str()).min();
+        run_name(&self.names).or_else(|| first().filter(|_| own.is_empty()))
+    }
+
+    fn is_named_part(&self) -> bool {
+        mentioned(&self.names, relation::PART_OF).next().is_some()
     }
 
     fn kind(&self) -> Option<Kind> {
@@ -249,6 +279,8 @@ impl NamedArtifactRecord {
 struct GroupArtifactCache<'s> {
     snapshot: &'s dyn Snapshot,
     known: HashMap<CoreHash, NamedArtifactRecord>,
+    /// Those that continue another one of their unit.
+    continuing: BTreeSet<CoreHash>,
 }
 
 impl GroupArtifactCache<'_> {
@@ -292,8 +324,7 @@ impl GroupArtifactCache<'_> {
     fn units(&mut self, anchors: &[CoreHash]) -> Result<Vec<Vec<CoreHash>>> {
         let are_shared = self.snapshot.has_namesake(anchors)?;
         let shared = anchors.iter().zip(&are_shared).filter(|(_, is_shared)| **is_shared);
-        let shared = shared.filter_map(|(core, _)| self.known.get(core)).map(|entry| &entry.record);
-        let parts = parts(self.snapshot, shared)?;
+        let parts = parts(self.snapshot, shared.filter_map(|(core, _)| self.known.get(core)))?;
         let mut names = BTreeSet::new();
         for (core, is_shared) in anchors.iter().zip(are_shared) {
             let entry = self.entry(*core)?;
@@ -317,7 +348,8 @@ impl GroupArtifactCache<'_> {
             candidates.iter().filter(has_name).copied().collect::<Vec<_>>()
         };
         let candidates: Vec<Vec<CoreHash>> = names.iter().zip(&candidates).map(of_name).collect();
-        extended.extend(continuing(self.snapshot, &candidates)?);
+        self.continuing = continuing(self.snapshot, &candidates)?;
+        extended.extend(&self.continuing);
         let mut units = Vec::new();
         for candidates in &candidates {
             units.append(&mut self.together(candidates, &extended)?);
@@ -374,16 +406,18 @@ impl GroupArtifactCache<'_> {
         Ok(contained)
     }
 
-    /// Sorts the artifacts of a group: those that have the name first, in the order of the kinds.
+    /// Sorts the artifacts of a group: those that have a name first, in the order of the kinds, and the parts of a run as they
+    /// were added after the first part.
     fn sort(&self, unit: &mut [CoreHash]) {
         unit.sort_by_cached_key(|core| {
             let entry = self.known.get(core);
             let has_name = entry.is_some_and(|entry| !entry.names.own.is_empty());
             let kind = entry.and_then(NamedArtifactRecord::kind).map(Kind::name);
             let position = formats::ALL.into_iter().position(|known| Some(known.name()) == kind);
+            let arrival = entry.map(|entry| entry.record.arrival);
+            let continues = arrival.filter(|_| self.continuing.contains(core));
             // The longest version has arrived last, and is first in the group.
-            let arrival = entry.map(|entry| std::cmp::Reverse(entry.record.arrival));
-            (!has_name, position, arrival)
+            (!has_name, position, continues, std::cmp::Reverse(arrival))
         });
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn read(
         let core = CoreOfBytes { core: *part, kind, members: &members, root: root.as_ref() };
         let Some((root, run)) = root.as_ref().and_then(|root| Some((root, recorded_run::read_parsed(root)?)))
         else {
-            let read = || read_other(snapshot, kind, *part, bytes);
+            let read = || read_other(snapshot, kind, parts, bytes);
             let conversation = core.check_while(request, read)?;
             return Ok(conversation.map(|conversation| page(conversation, request)));
         };
@@ -66,16 +66,25 @@ pub(super) fn read(
     Ok(Some(conversation).filter(|it| first_step == 0 || !it.calls.is_empty()).map(|it| page(it, request)))
 }
 
-/// Returns the conversation in an artifact that was not recorded by a gateway or imported; `None` if its kind has none.
+/// Returns the conversation in the parts of a run that was not recorded by a gateway or imported; `None` if its kind has none.
 fn read_other(
     snapshot: &dyn Snapshot,
     kind: Kind,
-    core: CoreHash,
+    parts: &[CoreHash],
     document: &[u8],
 ) -> Result<Option<Conversation>, LookupError> {
+    let [core, others @ ..] = parts else { return Ok(None) };
+    let core = *core;
     let unreadable = |error: ReadError| LookupError::Unreadable { core, message: error.to_string() };
     if kind.info().playback != Some(Playback::ByPrompt) {
-        return formats::conversation_of_steps(kind, document).map_err(unreadable);
+        let read = |part: &CoreHash| {
+            let capture = ViewRequest::new(*part).locate(snapshot)?.capture.capture;
+            Ok::<_, LookupError>(snapshot.read_members(*part, capture)?)
+        };
+        let others = others.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let others = others.iter().flatten().map(|member| member.bytes.as_slice());
+        let documents: Vec<&[u8]> = std::iter::once(document).chain(others).collect();
+        return formats::conversation_of_steps(kind, &documents).map_err(unreadable);
     }
     let exchanges = kind.exchanges(document).map_err(unreadable)?;
     // Plain texts are read as they are.

@@ -133,6 +133,40 @@ fn the_status_says_that_calls_were_missed_or_recordings_not_used_if_that_is_aske
 }
 
 #[test]
+fn a_run_is_made_again_from_a_step_on() {
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let server = format!("openai=http://{}", upstream.address);
+    let prompts = ["one", "two", "three"];
+    ran(&sandbox, &["--create", "--upstream", &server], &prompts);
+    let newest = || {
+        let found = sandbox.run(["find", "rpk", "--json", "--limit", "1"]).expect(0).json();
+        found[0]["core_hash"].as_str().unwrap().to_owned()
+    };
+    let first = newest();
+    let again = ["--upstream", &server, "--session=latest", "--rerun-from=2", "--fail-unused"];
+    let (status, printed) = ran(&sandbox, &again, &prompts);
+    assert_eq!(status, Some(0), "{printed}");
+    let last = printed.lines().last().unwrap();
+    assert_eq!(last, "calls: 2 recorded, 1 replayed, 0 missed; 0 recordings unused");
+    assert_eq!(upstream.requests(), 5);
+    let (second, links) = (newest(), |core: &str| sandbox.run(["links", core, "--json"]).expect(0).json());
+    let derived = |core: &str, other: &str| {
+        links(core).iter().any(|link| link["relation"] == "derived-from" && link.to_string().contains(other))
+    };
+    assert!(first != second && derived(&second, &first), "{:?}", links(&second));
+    assert_eq!(steps(&sandbox).len(), 4);
+    // Both together are a whole run, and the first one is as it was.
+    for options in [&["--mode=replay"][..], &["--mode=replay", "--session", &first, "--fail-unused"]] {
+        assert_eq!(ran(&sandbox, &[options, &["--fail-on-miss"]].concat(), &prompts).0, Some(0));
+    }
+    assert_eq!(upstream.requests(), 5);
+    for options in [&["--mode=replay", "--session", &first][..], &[]] {
+        let program = ["--rerun-from=2", "--", "true"];
+        sandbox.run([&["exec"], options, &program].concat()).expect(3);
+    }
+}
+
+#[test]
 fn programs_ask_the_gateway_without_a_proxy() {
     let sandbox = Sandbox::new();
     let variables = |given: &[(&str, &str)]| {

@@ -139,6 +139,31 @@ fn a_document_is_found_by_the_hash_of_its_canonical_form() {
 }
 
 #[test]
+fn the_files_of_a_pack_that_are_given_by_themselves_are_what_the_pack_refers_to() {
+    let sandbox = Sandbox::new();
+    let pack = sandbox.add([repository("examples/pack")]).remove(0);
+    for (file, noun) in
+        [("bundle.json", "bundle"), ("evidence.json", "execution evidence"), ("run.json", "run record")]
+    {
+        let text = std::fs::read_to_string(repository("examples/pack").join(file)).unwrap();
+        sandbox.write(file, &text);
+        let added = sandbox.run(["add", "--json", file]).expect(0).json().remove(0);
+        assert_eq!((&added["kind"], &added["outcome"]), (&json!("attachment"), &json!("added")), "{file}");
+        let form = kernel_hash(&serde_json::from_str(&text).unwrap());
+        let resolved = sandbox.run(["show", &form, "--json"]).expect(0).stdout;
+        assert!(resolved.contains(noun), "{resolved}");
+        let expected = ("references".to_owned(), form.clone(), "stated".to_owned());
+        let links = links(&sandbox, &pack);
+        assert!(links.contains(&expected), "{file} {form} {links:?}");
+    }
+    // In a directory they are what remains of a pack.
+    sandbox.write("d/bundle.json", std::fs::read(repository("examples/pack/bundle.json")).unwrap());
+    let rejected = sandbox.run(["add", "--json", "d"]).expect(1).json().remove(0);
+    assert_eq!(rejected["violations"][0]["rule_id"], "PK1", "{rejected}");
+    sandbox.run(["fsck"]).expect(0);
+}
+
+#[test]
 fn the_hashes_of_a_trace_resolve_to_states_that_were_written_with_white_space() {
     let sandbox = Sandbox::new();
     let problem = json!({"version": "1.0.0", "id": "p-1", "created_at": "2026-02-02T00:00:00Z",

@@ -38,20 +38,29 @@ fn a_run_pack_of_an_earlier_version_is_migrated() {
     sandbox.run(["fsck"]).expect(0);
 }
 
+/// The segments of a run of a listener, with these steps.
+fn segments(steps: [&[serde_json::Value]; 3]) -> [String; 3] {
+    let ids = ["run-listener-s-1", "run-listener-s-1-segment-0002", "run-listener-s-1-segment-0003"];
+    let mut segments = ids.iter().zip(steps).map(|(id, steps)| {
+        let mut pack: serde_json::Value = serde_json::from_str(&run_pack(id, steps)).unwrap();
+        pack["payload"]["run"]["listener_session_id"] = "s-1".into();
+        sealed(pack)
+    });
+    std::array::from_fn(|_| segments.next().unwrap())
+}
+
 #[test]
 fn the_files_of_a_listener_are_segments_of_one_run() {
     let sandbox = Sandbox::new();
-    let segment = |id: &str, output: &str| {
-        let step = json!({"type": "output.final", "output": {"text": output}});
-        let mut pack: serde_json::Value = serde_json::from_str(&run_pack(id, &[step])).unwrap();
-        pack["payload"]["run"]["listener_session_id"] = "s-1".into();
-        sealed(pack)
-    };
-    let ids = ["run-listener-s-1", "run-listener-s-1-segment-0002", "run-listener-s-1-segment-0003"];
-    sandbox.write("capture.part-000001.rpk", segment(ids[0], "a"));
-    sandbox.write("capture.part-000002.rpk", segment(ids[1], "b"));
-    sandbox.write("capture.rpk", segment(ids[2], "c"));
-    let cores = sandbox.add(["capture.part-000001.rpk", "capture.part-000002.rpk", "capture.rpk"]);
+    let step = |text: &str| json!({"type": "output.final", "output": {"text": text}});
+    let (first, second, third) = ([step("a"), step("b")], [step("c")], [step("d"), step("e")]);
+    let [first, second, third] = segments([&first, &second, &third]);
+    sandbox.write("capture.part-000001.rpk", first);
+    sandbox.write("capture.part-000002.rpk", second);
+    sandbox.write("capture.rpk", third);
+    // In whichever order they are added.
+    let mut cores = sandbox.add(["capture.rpk", "capture.part-000001.rpk", "capture.part-000002.rpk"]);
+    cores.rotate_left(1);
     for (later, earlier) in [(1, 0), (2, 1)] {
         let links =
             sandbox.run(["links", &cores[later], "--relation", "continues", "--json"]).expect(0).stdout;
@@ -60,6 +69,78 @@ fn the_files_of_a_listener_are_segments_of_one_run() {
     let reached = sandbox.run(["links", &cores[0], "--depth", "5", "--json"]).expect(0).stdout;
     assert!(reached.contains(&cores[2]), "{reached}");
     assert_eq!(sandbox.run(["forks"]).expect(0).stdout, "");
+    // They are one row, also if only one of them matches.
+    for options in [&[][..], &["--attr", "run_id=run-listener-s-1-segment-0003"]] {
+        let rows = sandbox.run([&["list", "--json"], options].concat()).expect(0).json();
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        assert_eq!(
+            (&rows[0]["core_hash"], &rows[0]["run_id"]),
+            (&json!(cores[0]), &json!("run-listener-s-1"))
+        );
+        assert_eq!((&rows[0]["steps"], rows[0]["members"].as_array().unwrap().len()), (&json!(5), 3));
+    }
+    assert_eq!(sandbox.run(["list", "--flat", "--json"]).expect(0).json().len(), 3);
+    let stats = sandbox.run(["stats", "--by", "day", "--json"]).expect(0).json().remove(0);
+    assert_eq!(stats["total"]["runs"], 1, "{stats}");
+    let view = sandbox.run(["view", "run-listener-s-1", "--json"]).expect(0).json().remove(0);
+    let numbers: Vec<u64> =
+        view["steps"].as_array().unwrap().iter().map(|step| step["index"].as_u64().unwrap()).collect();
+    assert_eq!((numbers, &view["parts"]), (vec![0, 1, 2, 3, 4], &json!(cores)));
+    let last = sandbox.run(["view", "run-listener-s-1-segment-0003", "--json"]).expect(0).json().remove(0);
+    assert_eq!((&last["total"], &last["parts"]), (&json!(2), &json!(null)));
+    sandbox.run(["fsck"]).expect(0);
+}
+
+#[test]
+fn segments_are_one_run_only_with_the_segments_that_they_continue() {
+    let sandbox = Sandbox::new();
+    let step = |text: &str| json!({"type": "output.final", "output": {"text": text}});
+    let (one, other, more) = ([step("a")], [step("b")], [step("c")]);
+    let [first, second, third] = segments([&one, &other, &more]);
+    sandbox.write("first.rpk", first);
+    sandbox.write("second.rpk", second);
+    sandbox.write("third.rpk", third);
+    sandbox.add(["first.rpk", "third.rpk"]);
+    let rows = || sandbox.run(["list", "--json"]).expect(0).json();
+    assert_eq!(rows().len(), 2, "{:?}", rows());
+    let unresolved = || sandbox.run(["unresolved", "--json"]).expect(0).json().len();
+    assert_eq!(unresolved(), 1);
+    sandbox.add(["second.rpk"]);
+    assert_eq!(rows().len(), 1, "{:?}", rows());
+    assert_eq!(unresolved(), 0);
+    // What is not of the same run is not one with it.
+    sandbox.write("other.rpk", run_pack("run-listener-s-2-segment-0002", &[step("a")]));
+    sandbox.add(["other.rpk"]);
+    assert_eq!(rows().len(), 2, "{:?}", rows());
+}
+
+#[test]
+fn a_conversation_goes_on_in_the_next_segment() {
+    let sandbox = Sandbox::new();
+    let request = |text: &str| {
+        json!({"type": "model.request", "input": {"model": "m",
+            "payload": {"model": "m", "messages": [{"role": "user", "content": text}]}}})
+    };
+    let answer = |text: &str| json!({"type": "model.response", "output": {"content": text}});
+    let segments = segments([
+        &[request("first?"), answer("one"), request("second?")],
+        &[answer("two")],
+        &[request("third?"), answer("three")],
+    ]);
+    for (number, segment) in segments.into_iter().enumerate() {
+        sandbox.write(&format!("part-{number}.rpk"), segment);
+    }
+    sandbox.add(["part-0.rpk", "part-1.rpk", "part-2.rpk"]);
+    let shown = sandbox.run(["view", "run-listener-s-1"]).expect(0).stdout;
+    let said = ["first?", "one", "second?", "two", "third?", "three"];
+    let mut at = 0;
+    for text in said {
+        at += shown[at..].find(text).unwrap_or_else(|| panic!("{text}: {shown}"));
+    }
+    let view = sandbox.run(["view", "run-listener-s-1", "--json"]).expect(0).json().remove(0);
+    let calls = view["conversation"]["calls"].as_array().unwrap();
+    let steps: Vec<u64> = calls.iter().map(|call| call["step"].as_u64().unwrap()).collect();
+    assert_eq!(steps, [0, 2, 4]);
 }
 
 /// What `yaml.safe_dump` writes, with hashes that the program computed.
