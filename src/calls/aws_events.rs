@@ -165,7 +165,8 @@ impl Message {
         let (headers, payload) = content.split_at(PRELUDE).1.split_at(headers);
         // No other ones are known of models.
         let text = Self::parse(headers, payload).and_then(|message| message.text());
-        let text = text.ok_or_else(|| Error::new(ErrorKind::Unsupported, "has a message that is not text"))?;
+        let text =
+            text.ok_or_else(|| Error::new(ErrorKind::Unsupported, "has a message that is not text"))?;
         Ok(Some((text, after)))
     }
 
@@ -329,7 +330,10 @@ mod tests {
     #[test]
     fn messages_are_recorded_as_events_and_made_again() {
         for (bytes, text) in [
-            (event("contentBlockDelta", r#"{"p":"ab"}"#), "event: contentBlockDelta\ndata: {\"p\":\"ab\"}\n\n"),
+            (
+                event("contentBlockDelta", r#"{"p":"ab"}"#),
+                "event: contentBlockDelta\ndata: {\"p\":\"ab\"}\n\n",
+            ),
             (event("chunk", r#"{"bytes":"e30="}"#), "event: chunk\ndata: {}\n\n"),
             (event("chunk", r#"{"bytes":"e30=","p":"abc"}"#), ": p abc\nevent: chunk\ndata: {}\n\n"),
             (

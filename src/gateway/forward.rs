@@ -121,8 +121,8 @@ fn obstacle(route: &Route, headers: &HeaderMap) -> Option<String> {
     let host = route.url.parse::<Uri>().ok()?.host()?.to_ascii_lowercase();
     (is_signed && host.ends_with(AWS)).then(|| {
         format!(
-            "the request is signed for the address of this gateway, so that {host} would refuse it: use a bearer token \
-             (AWS_BEARER_TOKEN_BEDROCK), or forward to a server that signs requests itself"
+            "the request is signed for the address of this gateway, so that {host} would refuse it: use a client with a \
+             bearer token, or forward to a server that signs requests itself"
         )
     })
 }

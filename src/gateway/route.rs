@@ -144,7 +144,8 @@ impl Upstreams {
 
     /// Returns the environment variables that point clients at a gateway at this address.
     pub(super) fn variables(&self, address: SocketAddr) -> impl Iterator<Item = (&'static str, String)> {
-        let is_answered = |provider: &&Provider| self.only_replays || self.by_name.contains_key(provider.name);
+        let is_answered =
+            |provider: &&Provider| self.only_replays || self.by_name.contains_key(provider.name);
         PROVIDERS.iter().filter(is_answered).flat_map(move |provider| {
             let url = move |path| format!("http://{address}/{}{path}", provider.name);
             provider.base_urls.iter().map(move |(variable, path)| (*variable, url(path)))
@@ -451,7 +452,13 @@ mod tests {
                 Some("d-1"),
                 "https://r.openai.azure.com/openai/deployments/d-1/chat/completions?api-version=1",
             ),
-            ("azure=http://h", "/azure/openai/v1/responses", "azure responses", None, "http://h/openai/v1/responses"),
+            (
+                "azure=http://h",
+                "/azure/openai/v1/responses",
+                "azure responses",
+                None,
+                "http://h/openai/v1/responses",
+            ),
             (
                 "bedrock=http://h",
                 "/bedrock/model/a.b-v1%3A0/converse-stream",

@@ -2,11 +2,11 @@
 
 use serde_json::Value as Json;
 
-use super::anthropic;
 use super::answer::{AnswerReader, StreamProgress, number};
+use super::anthropic;
 use super::decoding::{
-    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, blocks, encoded_media, inner, instructions, parameters,
-    parts, said_message, tool_call, tool_names,
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, blocks, encoded_media, inner, instructions,
+    parameters, parts, said_message, tool_call, tool_names,
 };
 use super::provider::{AnswerForm, Endpoint, MemberRoles, MetadataForm, Provider};
 use crate::conversation::message::{MessagePart, MessageToolResult};
@@ -16,7 +16,6 @@ use crate::json::members::{at, word};
 pub(super) const BEDROCK: Provider = Provider {
     name: "bedrock",
     base_urls: &[("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", ""), ("ANTHROPIC_BEDROCK_BASE_URL", "")],
-    keys: &["AWS_BEARER_TOKEN_BEDROCK"],
     endpoints: &[
         Endpoint::of_model("converse", "/converse", &["requestMetadata"]),
         Endpoint::of_model("converse", "/converse-stream", &["requestMetadata"]),
@@ -45,14 +44,8 @@ pub(super) const BEDROCK: Provider = Provider {
 };
 
 /// The events of a stream. Some models send an event as the member of an object that has its name.
-const EVENTS: [&str; 6] = [
-    "messageStart",
-    "contentBlockStart",
-    "contentBlockDelta",
-    "contentBlockStop",
-    "messageStop",
-    "metadata",
-];
+const EVENTS: [&str; 6] =
+    ["messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"];
 
 /// Returns what an event states.
 fn stated<'v, 'a>(event: &'v Value<'a>) -> &'v Value<'a> {
@@ -72,7 +65,8 @@ fn read(reader: &mut AnswerReader, event: &Value<'_>) -> bool {
 fn follow(progress: &mut StreamProgress, event: &Value<'_>) -> bool {
     let event = stated(event);
     let has_ended = word(event, "stopReason").is_some();
-    let is_start = || word(event, "role").is_some() && ["content", "type"].iter().all(|name| event.get(name).is_none());
+    let is_start =
+        || word(event, "role").is_some() && ["content", "type"].iter().all(|name| event.get(name).is_none());
     progress.has_ended |= has_ended;
     has_ended || number(event, "contentBlockIndex").is_some() || is_start()
 }
@@ -196,7 +190,8 @@ mod tests {
 
     #[test]
     fn events_make_a_message() {
-        let metadata = r#"{"metrics":{"latencyMs":1},"usage":{"inputTokens":3,"outputTokens":4,"totalTokens":7}}"#;
+        let metadata =
+            r#"{"metrics":{"latencyMs":1},"usage":{"inputTokens":3,"outputTokens":4,"totalTokens":7}}"#;
         let events: Vec<&str> = STREAM.iter().copied().chain([metadata]).collect();
         let answer = stream(&events);
         let said = decode_answer(&answer);

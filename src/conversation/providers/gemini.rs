@@ -3,7 +3,6 @@
 use serde_json::{Value as Json, json};
 
 use super::answer::{AnswerReader, StreamProgress, indexed, states};
-use super::{anthropic, openai};
 use super::chat::{Chat, ChatChoice, ChatRole, Turn, TurnPart, Turns, no_place, turns, unknown_part};
 use super::decoding::{
     AnswerDecoder, MessageForm, PieceKind, RequestedMessages, embeddings, encoded_media, instructions, media,
@@ -12,6 +11,7 @@ use super::decoding::{
 use super::provider::{
     AnswerForm, ChatForm, ChatResponse, Endpoint, MODELS, MemberRoles, MetadataForm, Provider,
 };
+use super::{anthropic, openai};
 use crate::conversation::message::{MessagePart, MessageToolResult};
 use crate::json::members::{at, integer, object, text, word};
 use crate::json::reader::{self, Limits};

@@ -126,7 +126,6 @@ pub(super) const OPENAI: Provider = Provider {
 pub(super) const AZURE: Provider = Provider {
     name: "azure",
     base_urls: &[("AZURE_OPENAI_ENDPOINT", ""), ("AZURE_API_BASE", "")],
-    keys: &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
     endpoints: &[
         Endpoint::of_model("chat.completions", "/chat/completions", TRANSPORT),
         Endpoint::of_model("completions", "/completions", TRANSPORT),

@@ -300,8 +300,7 @@ impl Endpoint {
             None => (path, None),
         };
         let segments: Vec<&str> = path.split('/').collect();
-        let named =
-            segments.windows(2).filter(|pair| pair.first().is_some_and(|one| is_collection(one)));
+        let named = segments.windows(2).filter(|pair| pair.first().is_some_and(|one| is_collection(one)));
         PathIdentity { resources: named.flatten().map(|segment| (*segment).to_owned()).collect(), method }
     }
 }
