@@ -12,7 +12,7 @@ use crate::json::Value;
 use crate::json::tokens::{DocumentBuilder, JsonToken};
 
 /// The members with which events say to which part of an answer they belong.
-const INDEXES: [&str; 4] = ["index", "output_index", "content_index", "item_id"];
+const INDEXES: [&str; 5] = ["index", "output_index", "content_index", "contentBlockIndex", "item_id"];
 
 /// A part of a body: all of it, or a line of a stream.
 pub(crate) struct BodyPart<'b> {

@@ -8,6 +8,7 @@ use super::directories::RunDirectories;
 use super::loose;
 use super::normalize;
 use super::redaction::{Redaction, Unredactable};
+use super::target::percent_decoded;
 use crate::conversation::providers::Endpoint;
 use crate::digest::Digest;
 use crate::json::canonical::rfc8785;
@@ -223,7 +224,7 @@ impl MatchingRules {
     fn compared_request<'v>(&self, endpoint: &Endpoint, path: &str, request: &'v Value<'_>) -> Value<'v> {
         let mut members = Vec::new();
         if let Some(model) = endpoint.model(path) {
-            members.push((Cow::Borrowed("model"), text(model.to_owned())));
+            members.push((Cow::Borrowed("model"), text(percent_decoded(model))));
         }
         for (name, member) in request.as_object().map(Object::iter).into_iter().flatten() {
             let is_from_path = name == "model" && !members.is_empty() && endpoint.has_model_in_path;

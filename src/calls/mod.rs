@@ -6,6 +6,7 @@
 
 #![cfg_attr(not(feature = "gateway"), allow(dead_code, reason = "a gateway uses what imports do not"))]
 
+pub(crate) mod aws_events;
 pub(crate) mod body;
 pub(crate) mod call;
 pub(crate) mod directories;
@@ -21,7 +22,5 @@ pub(crate) mod session;
 pub(crate) mod spool_file;
 pub(crate) mod target;
 
-pub use crate::conversation::providers::{
-    Endpoint, PROVIDERS, Provider, REPLAY_KEY, base_url_variables, key_variables,
-};
+pub use crate::conversation::providers::{Endpoint, PROVIDERS, Provider, REPLAY_KEY, key_variables};
 pub use matching::{InvalidRule, MatchingRules};

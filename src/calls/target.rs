@@ -29,14 +29,16 @@ impl ApiTarget {
         let of_host = PROVIDERS.iter().find(|provider| split(provider.url).host == host && !host.is_empty());
         let can_be_of_model = is_of_model || members().next().is_none() || body.get("input").is_some();
         let has_path = |provider: &&Provider| provider.endpoint(path).is_some();
-        let others = || PROVIDERS.iter().filter(|_| can_be_of_model);
+        let has_other_host = |provider: &&Provider| provider.hosts.iter().any(|part| host.contains(part));
+        // Paths of providers without a URL of their own can be those of other servers.
+        let of_any_host = || PROVIDERS.iter().filter(|provider| can_be_of_model && !provider.url.is_empty());
+        let others = || of_any_host().chain(PROVIDERS.iter().filter(has_other_host));
         if let Some(provider) = of_host.into_iter().chain(others()).find(has_path)
             && let Some(endpoint) = provider.endpoint(path)
         {
             return Ok(Self { provider: provider.name.to_owned(), endpoint, path: path.to_owned(), query });
         }
         let has_other_path = |provider: &&Provider| provider.paths.iter().any(|end| path.ends_with(end));
-        let has_other_host = |provider: &&Provider| provider.hosts.iter().any(|part| host.contains(part));
         let of_other_path = PROVIDERS.iter().find(has_other_path);
         let of_other_host = PROVIDERS.iter().find(has_other_host);
         if !(of_other_path.is_some() || of_other_host.is_some() || is_of_model) {
@@ -211,12 +213,13 @@ mod tests {
             (
                 "https://bedrock-runtime.us-east-1.amazonaws.com/model/a.b/invoke".to_owned(),
                 r#"{"inputText":"x"}"#,
-                "bedrock json",
+                "bedrock invoke",
             ),
+            ("https://example.org/invoke".to_owned(), r#"{"input":"x","model":"m"}"#, "example json"),
             (
                 "https://us-aiplatform.googleapis.com/v1/projects/p/models/c:rawPredict".to_owned(),
                 r#"{"messages":[]}"#,
-                "vertex json",
+                "vertex rawPredict",
             ),
             ("http://127.0.0.1:8000/generate".to_owned(), r#"{"prompt":"x"}"#, "local json"),
         ] {

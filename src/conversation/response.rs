@@ -94,9 +94,15 @@ pub(crate) mod pieces {
     }
 }
 
+/// The type of content of the event streams of AWS.
+pub(crate) const AWS_EVENTS: &str = "application/vnd.amazon.eventstream";
+
 /// The types of content of streams: events, and JSON documents on lines of their own.
-const STREAMS: [&str; 4] =
-    ["text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl"];
+const STREAMS: [&str; 5] =
+    ["text/event-stream", AWS_EVENTS, "application/x-ndjson", "application/ndjson", "application/jsonl"];
+
+/// The ends of the paths of requests whose answers are always streams.
+const STREAMED_PATHS: [&str; 2] = ["/converse-stream", "/invoke-with-response-stream"];
 
 /// The type of content of what a server sent over a live connection.
 pub(crate) const LIVE_CONTENT: &str = "application/x-ndjson; transport=websocket";
@@ -120,7 +126,9 @@ impl ResponseForm {
 
     /// Returns the form in which a request asks for its answer; `None` if its query says that, and is not known.
     pub(crate) fn from_request(path: &str, query: Option<&str>, body: &Value<'_>) -> Option<Self> {
-        let is_stream = if path.contains(":stream") {
+        let is_stream = if STREAMED_PATHS.iter().any(|end| path.ends_with(end)) {
+            true
+        } else if path.contains(":streamGenerate") {
             // Without this parameter, Gemini sends the events as one JSON array.
             query?.split('&').any(|parameter| parameter == "alt=sse")
         } else {
@@ -223,6 +231,7 @@ impl CallResponse {
     }
 }
 
-fn media_type(content_type: Option<&str>) -> &str {
+/// Returns a type of content without parameters; empty if it is not stated.
+pub(crate) fn media_type(content_type: Option<&str>) -> &str {
     content_type.and_then(|text| text.split(';').next()).unwrap_or_default().trim()
 }

@@ -1,15 +1,16 @@
-//! Decodes compressed bodies while they arrive.
+//! Decodes compressed bodies and event streams of AWS while they arrive.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 use axum::http::HeaderMap;
-use axum::http::header::CONTENT_ENCODING;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::connection::elements;
+use crate::calls::aws_events::{self, AwsEventReader};
 
 /// Maximum number of codings of a body.
 const MAX_CODINGS: usize = 3;
@@ -17,7 +18,7 @@ const MAX_CODINGS: usize = 3;
 /// The number of bytes that Brotli decodes at a time.
 const PART: usize = 4_096;
 
-/// Decodes a body that has content codings, such as `gzip`.
+/// Decodes a body that has content codings, such as `gzip`, or is an event stream of AWS.
 #[derive(Default)]
 pub(super) struct BodyDecoder {
     /// The codings, the one that was applied last first.
@@ -44,7 +45,7 @@ pub(super) enum DecodingFailure {
 
 impl BodyDecoder {
     /// Returns the decoder for a body with these headers, which decodes at most `limit` bytes; one that changes nothing if it
-    /// is not compressed.
+    /// is not compressed, and no event stream of AWS.
     pub(super) fn new(headers: &HeaderMap, limit: usize) -> Result<Self, DecodingFailure> {
         let names =
             elements(headers, &CONTENT_ENCODING).map(|name| String::from_utf8_lossy(name).to_lowercase());
@@ -59,10 +60,15 @@ impl BodyDecoder {
                 Err(DecodingFailure::Unsupported(format!("has a content coding that is not known: {name}")))
             }
         };
-        Ok(Self { codings: names.into_iter().rev().map(decoder).collect::<Result<_, _>>()?, is_empty: true })
+        let mut codings = names.into_iter().rev().map(decoder).collect::<Result<Vec<_>, _>>()?;
+        let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        if content_type.is_some_and(aws_events::is_type) {
+            codings.push(("event stream".to_owned(), Box::new(AwsEventReader::default())));
+        }
+        Ok(Self { codings, is_empty: true })
     }
 
-    /// Returns whether the body is not compressed.
+    /// Returns whether the body is recorded as it arrives.
     pub(super) fn is_identity(&self) -> bool {
         self.codings.is_empty()
     }
@@ -104,7 +110,9 @@ pub(super) fn decoded<'b>(
 
 fn failure(name: &str, error: &io::Error) -> DecodingFailure {
     match error.kind() {
-        io::ErrorKind::FileTooLarge => DecodingFailure::Unsupported(error.to_string()),
+        io::ErrorKind::FileTooLarge | io::ErrorKind::Unsupported => {
+            DecodingFailure::Unsupported(error.to_string())
+        }
         _ => DecodingFailure::Damaged { coding: name.to_owned(), reason: error.to_string() },
     }
 }
@@ -194,6 +202,17 @@ impl Coding for Zlib {
             return Ok(Vec::new());
         }
         Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the data has no end"))
+    }
+}
+
+/// The text is that which is recorded. It is little longer than the messages.
+impl Coding for AwsEventReader {
+    fn decode(&mut self, data: &[u8]) -> io::Result<Vec<u8>> {
+        Ok(self.read(data).into_bytes())
+    }
+
+    fn finish(&mut self) -> io::Result<Vec<u8>> {
+        AwsEventReader::finish(self).map(|()| Vec::new())
     }
 }
 

@@ -8,8 +8,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{CONTENT_TYPE, HeaderMap};
-use axum::http::{Method, Request, Response, StatusCode};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
+use axum::http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::channel::{Channel, Sender};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Frame, Incoming};
@@ -21,10 +21,11 @@ use tokio::time::timeout;
 use super::connection::{described, forwarded, returned};
 use super::decoding::{BodyDecoder, DecodingFailure};
 use super::recording::PendingCall;
-use super::responses::problem_for;
+use super::responses::{not_retried, problem_for};
 use super::route::Route;
 use super::server_calls::to_be_asked;
 use super::shared::{GatewayEvent, GatewayState};
+use crate::calls::aws_events;
 use crate::calls::call::CallOutcome;
 use crate::conversation::events::StreamEnd;
 use crate::conversation::providers::mcp::MCP;
@@ -62,6 +63,11 @@ pub(super) async fn forward(
     if route.provider == MCP {
         return to_be_asked(recording.map(|recording| recording.record.replayed_before));
     }
+    if let Some(reason) = obstacle(&route, &received.headers) {
+        let Route { provider, path, .. } = &route;
+        shared.report(&GatewayEvent::NotRecorded { provider, path, reason: &reason });
+        return not_retried(problem_for(provider, StatusCode::BAD_REQUEST, "not forwarded", &reason));
+    }
     let started = Instant::now();
     let mut relay = Relay {
         shared,
@@ -97,6 +103,28 @@ pub(super) async fn forward(
             answer
         }
     }
+}
+
+/// The end of the names of the servers of AWS, and the beginning of a signature of a request to them.
+const AWS: &str = ".amazonaws.com";
+const SIGNATURE: &str = "AWS4-";
+
+/// Returns why a server cannot answer a request.
+fn obstacle(route: &Route, headers: &HeaderMap) -> Option<String> {
+    let provider = &route.provider;
+    if route.url.is_empty() {
+        return Some(format!(
+            "no URL of the server of {provider} is given: its host depends on a region or a resource"
+        ));
+    }
+    let is_signed = text(headers, AUTHORIZATION.as_str()).is_some_and(|value| value.starts_with(SIGNATURE));
+    let host = route.url.parse::<Uri>().ok()?.host()?.to_ascii_lowercase();
+    (is_signed && host.ends_with(AWS)).then(|| {
+        format!(
+            "the request is signed for the address of this gateway, so that {host} would refuse it: use a client with a \
+             bearer token, or forward to a server that signs requests itself"
+        )
+    })
 }
 
 /// An answer on its way to the client.
@@ -310,7 +338,7 @@ impl Relay {
         };
         let answer = CallResponse {
             status: status.as_u16(),
-            content_type: text(headers, CONTENT_TYPE.as_str()),
+            content_type: text(headers, CONTENT_TYPE.as_str()).map(aws_events::recorded_type),
             retry: RetryHeaders::read(|name| text(headers, name)),
             body,
             chunks: std::mem::take(&mut self.chunks),

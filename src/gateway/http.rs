@@ -168,7 +168,7 @@ async fn command_of(
 
 /// Returns the mode, the variables that point clients at the gateway, and those in which they expect a key.
 fn status(shared: &GatewayState) -> Json {
-    let variables: BTreeMap<&str, String> = providers::base_url_variables(shared.address).collect();
+    let variables: BTreeMap<&str, String> = shared.upstreams.variables(shared.address).collect();
     let keys: Vec<&str> = providers::key_variables().collect();
     json!({"mode": shared.options.mode.name(), "variables": variables, "keys": keys})
 }

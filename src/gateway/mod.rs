@@ -45,7 +45,7 @@ mod traces;
 mod web_socket;
 
 pub use crate::calls::{InvalidRule, MatchingRules};
-pub use crate::calls::{PROVIDERS, Provider, REPLAY_KEY, base_url_variables, key_variables};
+pub use crate::calls::{PROVIDERS, Provider, REPLAY_KEY, key_variables};
 pub use difference::RuleSuggestion;
 pub use finish::{FinishError, FinishedRun};
 pub use handle::{Gateway, RunLabeler, StartError};
@@ -53,6 +53,6 @@ pub use mcp_proxy::{McpProxy, McpProxyError, McpTarget};
 pub use otlp::otlp_variables;
 pub use recordings::{RecordedCall, recorded_calls};
 pub use recovery::{Recovery, UnstoredRun, recover_runs, unstored_runs};
-pub use route::{InvalidUpstream, Upstream};
+pub use route::{InvalidUpstream, Upstream, base_url_variables};
 pub use run::{ReplayedCalls, UnusedRecording};
 pub use shared::{GatewayEvent, GatewayMode, GatewayOptions, Pace, ReplaySource};

@@ -14,11 +14,13 @@ use super::recordings::{
     RecordedFailure, RecordedRunPack, RecordingLookup, RecordingSearch, ReplayScope, ReplayedFailures,
     RunPackCache,
 };
+use super::responses::problem;
 use super::run::GatewayRun;
 use super::shared::Pace;
+use crate::calls::aws_events;
 use crate::calls::recorded_run::AnsweredCall;
 use crate::conversation::providers::mcp;
-use crate::conversation::response::{CallResponse, ResponseForm};
+use crate::conversation::response::{AWS_EVENTS, CallResponse, ResponseForm};
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{self, Limits};
 use crate::json::{Value, compact};
@@ -346,6 +348,15 @@ const EARLY: Duration = Duration::from_millis(1);
 pub(super) fn play(found: RecordingMatch, pace: Pace, arrived: Instant) -> Response<Body> {
     let RecordingMatch { from, recorded, .. } = found;
     let CallResponse { status, content_type, retry, body, chunks } = recorded.answer;
+    let (body, chunks, content_type) = if aws_events::is_recorded_type(content_type.as_deref()) {
+        let Some((body, chunks)) = aws_events::encoded(&body, &chunks) else {
+            let reason = "a message of the recorded event stream is too long";
+            return problem(StatusCode::INTERNAL_SERVER_ERROR, "not replayed", reason);
+        };
+        (body, chunks, Some(AWS_EVENTS.to_owned()))
+    } else {
+        (body.into_bytes(), chunks, content_type)
+    };
     let is_whole = ResponseForm::from_content_type(content_type.as_deref()) == ResponseForm::Whole;
     let fits = chunks.iter().map(|chunk| chunk.bytes).sum::<u64>() == body.len() as u64;
     let mut response = if is_whole || !fits {

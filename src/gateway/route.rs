@@ -1,6 +1,7 @@
 //! The upstream of a request, and the run that it belongs to.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use axum::http::Uri;
 
@@ -103,7 +104,8 @@ impl Upstream {
 
     /// Returns the version that is neither at the end of the URL nor in a path that begins with this segment.
     fn missing_version(&self, last: Option<&str>, first: &str) -> Option<&'static str> {
-        let provider = Provider::named(&self.name).filter(|_| !self.has_whole_paths)?;
+        let has_version = |provider: &&Provider| !self.has_whole_paths && !provider.version.is_empty();
+        let provider = Provider::named(&self.name).filter(has_version)?;
         // A URL of which clients expect that it ends with a version, and that ends otherwise, has none.
         let expects_version = provider.base_urls.iter().any(|(_, end)| !end.is_empty());
         let can_miss = last.is_none() || !expects_version && !last.is_some_and(is_version);
@@ -140,11 +142,40 @@ impl Upstreams {
         Self { by_name: all.map(|upstream| (upstream.name.clone(), upstream)).collect(), only_replays }
     }
 
+    /// Returns the environment variables that point clients at a gateway at this address.
+    pub(super) fn variables(&self, address: SocketAddr) -> impl Iterator<Item = (&'static str, String)> {
+        let is_answered =
+            |provider: &&Provider| self.only_replays || self.by_name.contains_key(provider.name);
+        PROVIDERS.iter().filter(is_answered).flat_map(move |provider| {
+            let url = move |path| format!("http://{address}/{}{path}", provider.name);
+            provider.base_urls.iter().map(move |(variable, path)| (*variable, url(path)))
+        })
+    }
+
     /// Returns whether there can be recordings of a server with this name, which is not known.
     fn can_have_recorded(&self, name: &str) -> bool {
         let is_of_api = PROVIDERS.iter().any(|provider| provider.begins_with(name));
         self.only_replays && is_name(name) && !is_of_api
     }
+}
+
+/// Returns the environment variables that point the clients of each provider at a gateway, with their values. A provider
+/// whose host depends on a region or a resource has some if its server is `given`, or only recordings are replayed.
+///
+/// ```
+/// # use runvault::gateway::base_url_variables;
+/// let address = "127.0.0.1:4711".parse().unwrap();
+/// let variables = base_url_variables(address, &[], false);
+/// assert_eq!(variables[0], ("OPENAI_BASE_URL", "http://127.0.0.1:4711/openai/v1".to_owned()));
+/// assert!(variables.iter().all(|(name, _)| *name != "AZURE_OPENAI_ENDPOINT"));
+/// ```
+#[must_use]
+pub fn base_url_variables(
+    address: SocketAddr,
+    given: &[Upstream],
+    only_replays: bool,
+) -> Vec<(&'static str, String)> {
+    Upstreams::new(given, only_replays).variables(address).collect()
 }
 
 /// The parts of the path of a request.
@@ -177,7 +208,7 @@ pub(super) enum Destination {
 pub(super) struct Route {
     /// The name of the provider.
     pub(super) provider: String,
-    /// The URL.
+    /// The URL; empty if the server is not known.
     pub(super) url: String,
     /// The path in the API, without the query.
     pub(super) path: String,
@@ -267,7 +298,7 @@ fn named(upstreams: &Upstreams, name: &str, path: &str, query: Option<&str>) -> 
     }
     let url = match upstreams.by_name.get(name) {
         Some(upstream) => upstream.url(&with_query(path, query)),
-        None if upstreams.can_have_recorded(name) => String::new(),
+        None if Provider::named(name).is_some() || upstreams.can_have_recorded(name) => String::new(),
         None => return None,
     };
     // Other programs record requests of known providers that a gateway does not.
@@ -284,8 +315,10 @@ fn by_path(upstreams: &Upstreams, path: &str, query: Option<&str>) -> Option<Rou
     let lists_models = |provider: &&Provider| {
         provider.is_forwarded() && version == provider.version && first(rest).0 == MODELS
     };
-    let provider = PROVIDERS.iter().find(|provider| provider.endpoint(path).is_some());
-    let provider = provider.or_else(|| PROVIDERS.iter().find(lists_models))?;
+    // Paths of the others can be those of any server.
+    let mut hosted = PROVIDERS.iter().filter(|provider| !provider.url.is_empty());
+    let provider = hosted.clone().find(|provider| provider.endpoint(path).is_some());
+    let provider = provider.or_else(|| hosted.find(lists_models))?;
     named(upstreams, provider.name, path, query)
 }
 
@@ -407,6 +440,55 @@ mod tests {
         let found = found.unwrap();
         assert_eq!(found.endpoint.unwrap().model(&found.path), Some("gemini-x"));
         assert!(!found.path.contains("secret"));
+    }
+
+    #[test]
+    fn servers_of_regions_and_resources_are_given() {
+        for (given, path, provider, model, expected) in [
+            (
+                "azure=https://r.openai.azure.com",
+                "/azure/openai/deployments/d-1/chat/completions?api-version=1",
+                "azure chat.completions",
+                Some("d-1"),
+                "https://r.openai.azure.com/openai/deployments/d-1/chat/completions?api-version=1",
+            ),
+            (
+                "azure=http://h",
+                "/azure/openai/v1/responses",
+                "azure responses",
+                None,
+                "http://h/openai/v1/responses",
+            ),
+            (
+                "bedrock=http://h",
+                "/bedrock/model/a.b-v1%3A0/converse-stream",
+                "bedrock converse",
+                Some("a.b-v1%3A0"),
+                "http://h/model/a.b-v1%3A0/converse-stream",
+            ),
+            (
+                "vertex=https://h/v1",
+                "/vertex/v1/projects/p/locations/l/publishers/anthropic/models/c@1:streamRawPredict",
+                "vertex rawPredict",
+                Some("c@1"),
+                "https://h/v1/projects/p/locations/l/publishers/anthropic/models/c@1:streamRawPredict",
+            ),
+            (
+                "vertex=https://h",
+                "/vertex/v1beta1/projects/p/locations/l/publishers/google/models/g:generateContent",
+                "vertex generateContent",
+                Some("g"),
+                "https://h/v1beta1/projects/p/locations/l/publishers/google/models/g:generateContent",
+            ),
+        ] {
+            let found = route(&[given], path).2.unwrap();
+            let endpoint = found.endpoint.unwrap();
+            assert_eq!(format!("{} {}", found.provider, endpoint.name), provider);
+            assert_eq!((endpoint.model(&found.path), found.url.as_str()), (model, expected));
+            // Without the server, no other one is asked.
+            assert_eq!(route(&[], path).2.unwrap().url, "", "{path}");
+        }
+        assert!(route(&["bedrock=http://h"], "/other/invoke").2.is_none());
     }
 
     #[test]

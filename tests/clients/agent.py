@@ -1,5 +1,6 @@
 """Asks models with the clients of their providers, and prints what they return. The prompt is the first argument."""
 
+import json
 import sys
 
 PROMPT = sys.argv[1]
@@ -64,12 +65,74 @@ def langchain_client():
     print("langchain stream", [part.content for part in model.stream(PROMPT)])
 
 
+
+def azure_client():
+    import openai
+
+    client = openai.AzureOpenAI(api_key="not-a-key", api_version="1", max_retries=0)
+    chat = client.chat.completions
+    print("azure", chat.create(model="d-1", messages=MESSAGES).choices[0].message.content)
+    chunks = chat.create(model="d-1", messages=MESSAGES, stream=True)
+    print("azure stream", [chunk.choices[0].delta.content for chunk in chunks])
+
+
+def messages_of(name, client):
+    asked = {"model": "c-1", "max_tokens": 9, "messages": [{"role": "user", "content": PROMPT}]}
+    print(name, client.messages.create(**asked).content[0].text)
+    with client.messages.stream(**asked) as stream:
+        print(name, "stream", list(stream.text_stream))
+
+
+def anthropic_vertex_client():
+    import anthropic
+
+    place = {"region": "us-east5", "project_id": "p-1"}
+    messages_of("vertex", anthropic.AnthropicVertex(**place, access_token="not-a-key", max_retries=0))
+
+
+def anthropic_bedrock_client():
+    import anthropic
+
+    messages_of("bedrock", anthropic.AnthropicBedrock(aws_region="us-east-1", api_key="not-a-key", max_retries=0))
+
+
+def gemini_vertex_client():
+    from google import genai
+    from google.oauth2.credentials import Credentials
+
+    place = {"project": "p-1", "location": "us-east5"}
+    client = genai.Client(vertexai=True, credentials=Credentials("not-a-key"), **place)
+    print("vertex content", client.models.generate_content(model="g-1", contents=PROMPT).text)
+    parts = client.models.generate_content_stream(model="g-1", contents=PROMPT)
+    print("vertex content stream", [part.text for part in parts])
+
+
+def boto_client():
+    import boto3
+    from botocore.config import Config
+
+    keys = {"aws_access_key_id": "not-a-key", "aws_secret_access_key": "not-a-key"}
+    once = Config(retries={"total_max_attempts": 1})
+    client = boto3.client("bedrock-runtime", region_name="us-east-1", config=once, **keys)
+    asked = {"modelId": "a.b-v1:0", "messages": [{"role": "user", "content": [{"text": PROMPT}]}]}
+    print("converse", client.converse(**asked)["output"]["message"]["content"])
+    print("converse stream", list(client.converse_stream(**asked)["stream"]))
+    body = json.dumps({"max_tokens": 9, "messages": [{"role": "user", "content": PROMPT}]})
+    invoked = client.invoke_model_with_response_stream(modelId="a.b-v1:0", body=body)
+    print("invoke stream", [event["chunk"]["bytes"] for event in invoked["body"]])
+
+
 CLIENTS = {
     "openai": openai_client,
     "anthropic": anthropic_client,
     "google-genai": gemini_client,
     "litellm": litellm_client,
     "langchain-openai": langchain_client,
+    "azure": azure_client,
+    "anthropic-vertex": anthropic_vertex_client,
+    "anthropic-bedrock": anthropic_bedrock_client,
+    "google-genai-vertex": gemini_vertex_client,
+    "boto3": boto_client,
 }
 
 for name in sys.argv[2:] or CLIENTS:

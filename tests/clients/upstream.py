@@ -1,12 +1,15 @@
-"""A server with the form of the APIs of OpenAI, Anthropic and Gemini, for tests with their clients.
+"""A server with the form of the APIs of OpenAI, Anthropic, Gemini and Bedrock, for tests with their clients.
 
 It listens at a free port of the loopback interface and prints it. The answers are made of the requests, so that a
 changed request gets another answer.
 """
 
+import base64
 import hashlib
 import json
 import re
+import struct
+import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -41,6 +44,17 @@ def words_of(body):
     return ["echo:", *json.dumps(asked_of(body))[-40:].split()]
 
 
+def aws_event(name, document):
+    """A message of an event stream of AWS."""
+    headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
+    named = [(key.encode(), value.encode()) for key, value in headers.items()]
+    head = b"".join(struct.pack(f">B{len(key)}sBH", len(key), key, 7, len(value)) + value for key, value in named)
+    payload = json.dumps(document, separators=(",", ":")).encode()
+    message = struct.pack(">II", len(head) + len(payload) + 16, len(head))
+    message += struct.pack(">I", zlib.crc32(message)) + head + payload
+    return message + struct.pack(">I", zlib.crc32(message))
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -65,13 +79,13 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def stream(self, events):
+    def stream(self, events, content_type="text/event-stream; charset=utf-8"):
         self.send_response(200)
-        self.send_header("content-type", "text/event-stream; charset=utf-8")
+        self.send_header("content-type", content_type)
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         for event in events:
-            part = event.encode()
+            part = event if isinstance(event, bytes) else event.encode()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
             self.wfile.flush()
         self.wfile.write(b"0\r\n\r\n")
@@ -142,10 +156,17 @@ class Handler(BaseHTTPRequestHandler):
         return self.whole(200, {"object": "list", "model": body["model"], "data": data, "usage": usage})
 
     def messages(self, body):
+        message, events = self.message(body)
+        if not body.get("stream"):
+            return self.whole(200, message)
+        return self.stream([f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events])
+
+    def message(self, body):
+        """An answer of Anthropic, in one piece and in events."""
         # Programs take answers with one id for parts of one.
         number = hashlib.sha256(json.dumps(body["messages"]).encode()).hexdigest()[:16]
         message = {
-            "id": f"msg-{number}", "type": "message", "role": "assistant", "model": body["model"], "content": [],
+            "id": f"msg-{number}", "type": "message", "role": "assistant", "model": body.get("model", "m"), "content": [],
             "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1},
         }
         block, reason = {"type": "text", "text": " ".join(words_of(body))}, "end_turn"
@@ -158,8 +179,6 @@ class Handler(BaseHTTPRequestHandler):
             text = json.dumps(arguments)
             parts = [text[: len(text) // 2], text[len(text) // 2 :]]
             deltas = [{"type": "input_json_delta", "partial_json": part} for part in parts]
-        if not body.get("stream"):
-            return self.whole(200, {**message, "content": [block], "stop_reason": reason})
         events = [
             {"type": "message_start", "message": message},
             {"type": "content_block_start", "index": 0, "content_block": begun},
@@ -171,7 +190,34 @@ class Handler(BaseHTTPRequestHandler):
             },
             {"type": "message_stop"},
         ]
-        return self.stream([f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events])
+        return {**message, "content": [block], "stop_reason": reason}, events
+
+    def aws_stream(self, events):
+        return self.stream([aws_event(*event) for event in events], "application/vnd.amazon.eventstream")
+
+    def invoke(self, body):
+        return self.whole(200, self.message(body)[0])
+
+    def invoke_stream(self, body):
+        data = [json.dumps(event).encode() for event in self.message(body)[1]]
+        return self.aws_stream([("chunk", {"bytes": base64.b64encode(one).decode(), "p": "abc"}) for one in data])
+
+    def converse(self, body):
+        message = {"role": "assistant", "content": [{"text": " ".join(words_of(body))}]}
+        usage = {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7}
+        answer = {"output": {"message": message}, "stopReason": "end_turn", "usage": usage}
+        return self.whole(200, {**answer, "metrics": {"latencyMs": 1}})
+
+    def converse_stream(self, body):
+        usage = {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7}
+        block = {"contentBlockIndex": 0}
+        return self.aws_stream([
+            ("messageStart", {"role": "assistant"}),
+            *[("contentBlockDelta", {**block, "delta": {"text": word + " "}, "p": "abcd"}) for word in words_of(body)],
+            ("contentBlockStop", block),
+            ("messageStop", {"stopReason": "end_turn"}),
+            ("metadata", {"usage": usage, "metrics": {"latencyMs": 1}}),
+        ])
 
     def generated(self, body, words):
         part = {"text": " ".join(words)}
@@ -195,6 +241,12 @@ ANSWERS = {
     "/responses": Handler.respond,
     "/embeddings": Handler.embeddings,
     "/messages": Handler.messages,
+    ":rawPredict": Handler.messages,
+    ":streamRawPredict": Handler.messages,
+    "/converse": Handler.converse,
+    "/converse-stream": Handler.converse_stream,
+    "/invoke": Handler.invoke,
+    "/invoke-with-response-stream": Handler.invoke_stream,
     ":generateContent": Handler.generate,
     ":streamGenerateContent": Handler.generate_stream,
 }

@@ -2,6 +2,7 @@
 
 mod agents;
 mod auto;
+mod bedrock;
 pub(crate) mod client;
 pub(crate) mod clients;
 mod compressed;

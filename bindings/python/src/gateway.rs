@@ -46,6 +46,7 @@ pub(crate) struct Options {
 pub(crate) struct Gateway {
     running: Mutex<Option<Arc<Running>>>,
     address: SocketAddr,
+    variables: BTreeMap<&'static str, String>,
     events: Arc<Mutex<Vec<Value>>>,
 }
 
@@ -57,7 +58,7 @@ impl Gateway {
         let vault = vault.opened(py)?;
         let events = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&events);
-        let work = move || -> Result<Running, Failure> {
+        let work = move || -> Result<(Running, BTreeMap<&'static str, String>), Failure> {
             let address: SocketAddr = options.address.parse().map_err(|_| {
                 Failure::invalid(format!("{:?} is not an address and a port", options.address))
             })?;
@@ -80,11 +81,14 @@ impl Gateway {
             started.report = Arc::new(move |event| {
                 seen.lock().unwrap_or_else(PoisonError::into_inner).extend(document(event));
             });
-            Running::start(vault, address, started).map_err(|error| Failure::of(&error))
+            let (upstreams, only_replays) = (started.upstreams.clone(), started.mode == GatewayMode::Replay);
+            let running = Running::start(vault, address, started).map_err(|error| Failure::of(&error))?;
+            let variables = base_url_variables(running.address(), &upstreams, only_replays);
+            Ok((running, variables.into_iter().collect()))
         };
-        let running = interrupt::run(py, &OnInterrupt::complete(), work)??;
+        let (running, variables) = interrupt::run(py, &OnInterrupt::complete(), work)??;
         let address = running.address();
-        Ok(Self { running: Mutex::new(Some(Arc::new(running))), address, events })
+        Ok(Self { running: Mutex::new(Some(Arc::new(running))), address, variables, events })
     }
 
     /// Returns the address at which the gateway listens.
@@ -95,7 +99,7 @@ impl Gateway {
 
     /// Returns the environment variables that point clients at the gateway.
     fn variables(&self) -> BTreeMap<&'static str, String> {
-        base_url_variables(self.address).collect()
+        self.variables.clone()
     }
 
     /// Returns what the gateway reported since the last call, as JSON.

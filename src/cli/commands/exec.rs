@@ -187,11 +187,15 @@ impl Args {
         servers: &[InterceptedServer],
         tools: Option<&ProxyConfig>,
     ) -> Result<Launch, CommandError> {
-        let mut environment = variables(address, servers);
+        let mut upstreams = self.gateway.upstreams()?;
+        upstreams.extend(servers.iter().map(|server| server.upstream.clone()));
+        let only_replays = self.gateway.mode() == GatewayMode::Replay;
+        let base_urls = base_url_variables(address, &upstreams, only_replays);
+        let mut environment = variables(address, base_urls, servers);
         let gateway = format!("http://{address}");
         environment.insert(mcp_servers::GATEWAY.to_owned(), gateway.clone());
         environment.extend(not_through_proxies().map(|(name, hosts)| (name.to_owned(), hosts)));
-        if self.gateway.mode() == GatewayMode::Replay {
+        if only_replays {
             let keys = key_variables().filter(|key| std::env::var_os(key).is_none());
             environment.extend(keys.map(|key| (key.to_owned(), REPLAY_KEY.to_owned())));
         }
@@ -233,9 +237,13 @@ fn servers(given: &[Upstream]) -> Result<Vec<InterceptedServer>, CommandError> {
 
 /// Returns the variables that point clients at the gateway. Where the URL of a server had no version, that of the
 /// gateway has none, so that the paths of requests stay as they would be.
-fn variables(address: SocketAddr, servers: &[InterceptedServer]) -> BTreeMap<String, String> {
+fn variables(
+    address: SocketAddr,
+    base_urls: Vec<(&'static str, String)>,
+    servers: &[InterceptedServer],
+) -> BTreeMap<String, String> {
     let mut variables: BTreeMap<_, _> =
-        base_url_variables(address).map(|(name, url)| (name.to_owned(), url)).collect();
+        base_urls.into_iter().map(|(name, url)| (name.to_owned(), url)).collect();
     for InterceptedServer { provider, .. } in servers.iter().filter(|server| !server.has_version) {
         let names = provider.base_urls.iter().map(|(name, _)| (*name).to_owned());
         variables.extend(names.map(|name| (name, format!("http://{address}/{}", provider.name))));

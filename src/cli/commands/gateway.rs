@@ -76,6 +76,7 @@ impl Args {
             return Err(CommandError::Usage("--otlp stores runs, and --mode replay stores none".to_owned()));
         }
         let stop = Stop::on_signals()?;
+        let (upstreams, only_replays) = (options.upstreams.clone(), options.mode == GatewayMode::Replay);
         let gateway = Gateway::start(vault, self.listen, options)?;
         let address = gateway.address();
         if !address.ip().is_loopback() {
@@ -84,7 +85,7 @@ impl Args {
             ));
         }
         let mut out = stdout::raw();
-        for (variable, url) in base_url_variables(address) {
+        for (variable, url) in base_url_variables(address, &upstreams, only_replays) {
             writeln!(out, "{variable}={url}")?;
         }
         for (variable, url) in otlp_variables(address).filter(|_| self.otlp) {

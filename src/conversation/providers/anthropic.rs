@@ -16,7 +16,7 @@ use crate::json::members::{integer, object, text, word};
 use crate::json::{Value, compact};
 
 /// Members of requests that do not change the answer.
-const TRANSPORT: &[&str] = &["metadata", "service_tier", "stream"];
+pub(super) const TRANSPORT: &[&str] = &["metadata", "service_tier", "stream"];
 
 /// The path of messages.
 const MESSAGES: &str = "/v1/messages";

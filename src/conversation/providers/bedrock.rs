@@ -1,16 +1,29 @@
 //! Bedrock of Amazon: Converse, and the forms of models that are invoked.
 
+use serde_json::Value as Json;
+
+use super::answer::{AnswerReader, StreamProgress, number};
+use super::anthropic;
 use super::decoding::{
-    AnswerDecoder, MessageForm, RequestedMessages, blocks, encoded_media, inner, instructions, parameters,
-    parts, said_message, tool_call, tool_names,
+    AnswerDecoder, MessageForm, PieceKind, RequestedMessages, blocks, encoded_media, inner, instructions,
+    parameters, parts, said_message, tool_call, tool_names,
 };
-use super::provider::{AnswerForm, MemberRoles, Provider};
+use super::provider::{AnswerForm, Endpoint, MemberRoles, MetadataForm, Provider};
 use crate::conversation::message::{MessagePart, MessageToolResult};
 use crate::json::Value;
 use crate::json::members::{at, word};
 
 pub(super) const BEDROCK: Provider = Provider {
     name: "bedrock",
+    base_urls: &[("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", ""), ("ANTHROPIC_BEDROCK_BASE_URL", "")],
+    endpoints: &[
+        Endpoint::of_model("converse", "/converse", &["requestMetadata"]),
+        Endpoint::of_model("converse", "/converse-stream", &["requestMetadata"]),
+        // Bodies are those of the models, most of them of Anthropic.
+        Endpoint::of_model("invoke", "/invoke", anthropic::TRANSPORT),
+        Endpoint::of_model("invoke", "/invoke-with-response-stream", anthropic::TRANSPORT),
+        Endpoint { count: Some("inputTokens"), ..Endpoint::of_model("count-tokens", "/count-tokens", &[]) },
+    ],
     hosts: &["bedrock-runtime", "bedrock-agent-runtime"],
     paths: &["/converse", "/converse-stream", "/invoke", "/invoke-with-response-stream"],
     names: MemberRoles {
@@ -19,12 +32,53 @@ pub(super) const BEDROCK: Provider = Provider {
         ..MemberRoles::NONE
     },
     answers: AnswerForm {
+        read,
         texts: &[&["output", "message", "content"], &["generated_text"], &["results", "0", "outputText"]],
+        usages: &[&["metadata", "usage"]],
+        follow,
         ..AnswerForm::NONE
     },
     messages: MessageForm { request: requested, answer: answered },
+    metadata: MetadataForm { complete_error, ..MetadataForm::OPENAI },
     ..Provider::UNKNOWN
 };
+
+/// The events of a stream. Some models send an event as the member of an object that has its name.
+const EVENTS: [&str; 6] =
+    ["messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata"];
+
+/// Returns what an event states.
+fn stated<'v, 'a>(event: &'v Value<'a>) -> &'v Value<'a> {
+    EVENTS.iter().find_map(|name| event.get(name)).unwrap_or(event)
+}
+
+fn read(reader: &mut AnswerReader, event: &Value<'_>) -> bool {
+    let event = stated(event);
+    let index = number(event, "contentBlockIndex");
+    if let Some(index) = index {
+        reader.add((0, index, 0), at(event, &["delta", "text"]));
+    }
+    index.is_some()
+}
+
+/// Follows a stream. Its numbers of tokens come after its end.
+fn follow(progress: &mut StreamProgress, event: &Value<'_>) -> bool {
+    let event = stated(event);
+    let has_ended = word(event, "stopReason").is_some();
+    let is_start =
+        || word(event, "role").is_some() && ["content", "type"].iter().all(|name| event.get(name).is_none());
+    progress.has_ended |= has_ended;
+    has_ended || number(event, "contentBlockIndex").is_some() || is_start()
+}
+
+/// Adds what the SDKs of AWS show of an error.
+fn complete_error(document: &mut Json, _: u16) {
+    let [message, name] = ["message", "type"].map(|member| document["error"][member].clone());
+    if let Some(members) = document.as_object_mut() {
+        members.insert("message".to_owned(), message);
+        members.insert("__type".to_owned(), name);
+    }
+}
 
 /// Returns what a request of Converse asks: the blocks of its messages state no type.
 fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
@@ -76,19 +130,39 @@ fn part(block: &Value<'_>) -> Option<MessagePart> {
     Some(encoded_media(word(media, "format"), kind, data))
 }
 
-/// Reads an answer of Converse in one piece.
+/// Reads an answer of Converse, or an event of one.
 fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
-    let Some(said) = at(document, &["output", "message"]) else { return false };
-    for part in parts(said.get("content"), part) {
-        decoder.part(0, part);
+    if let Some(said) = at(document, &["output", "message"]) {
+        for part in parts(said.get("content"), part) {
+            decoder.part(0, part);
+        }
+        decoder.finished(word(document, "stopReason"));
+        return true;
     }
-    decoder.finished(word(document, "stopReason"));
+    let event = stated(document);
+    let reason = word(event, "stopReason");
+    decoder.finished(reason);
+    let Some(index) = number(event, "contentBlockIndex") else { return reason.is_some() };
+    let place = (0, index, 0);
+    if let Some(call) = at(event, &["start", "toolUse"]) {
+        decoder.tool(place, word(call, "toolUseId"), word(call, "name"), None);
+    }
+    if let Some(delta) = event.get("delta") {
+        decoder.piece(place, PieceKind::Text, word(delta, "text"));
+        decoder.piece(place, PieceKind::Thinking, inner(delta, "reasoningContent", "text"));
+        decoder.piece(place, PieceKind::Text, inner(delta, "toolUse", "input"));
+    }
     true
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::conversation::assembled::testing::texts;
+    use super::*;
+    use crate::conversation::assembled::read;
+    use crate::conversation::assembled::testing::{stream, texts, usage};
+    use crate::conversation::providers::AnswerFailure;
+    use crate::conversation::reader::decode_answer;
+    use crate::json::compact;
 
     #[test]
     fn answers_are_read() {
@@ -98,6 +172,58 @@ mod tests {
             r#"{"results":[{"outputText":"ab"}]}"#,
         ] {
             assert_eq!(texts(body), ["ab"], "{body}");
+        }
+    }
+
+    /// The events of a stream that thinks, answers and calls a tool.
+    const STREAM: [&str; 9] = [
+        r#"{"role":"assistant","p":"abc"}"#,
+        r#"{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"hm"}}}"#,
+        r#"{"contentBlockIndex":1,"delta":{"text":"It "}}"#,
+        r#"{"contentBlockIndex":1,"delta":{"text":"rains."},"p":"a"}"#,
+        r#"{"contentBlockIndex":1}"#,
+        r#"{"contentBlockIndex":2,"start":{"toolUse":{"toolUseId":"t-1","name":"weather"}}}"#,
+        r#"{"contentBlockIndex":2,"delta":{"toolUse":{"input":"{\"city\":"}}}"#,
+        r#"{"contentBlockIndex":2,"delta":{"toolUse":{"input":"\"Paris\"}"}}}"#,
+        r#"{"stopReason":"tool_use"}"#,
+    ];
+
+    #[test]
+    fn events_make_a_message() {
+        let metadata =
+            r#"{"metrics":{"latencyMs":1},"usage":{"inputTokens":3,"outputTokens":4,"totalTokens":7}}"#;
+        let events: Vec<&str> = STREAM.iter().copied().chain([metadata]).collect();
+        let answer = stream(&events);
+        let said = decode_answer(&answer);
+        assert_eq!(
+            serde_json::to_string(&said.messages[0].parts).unwrap(),
+            "[{\"type\":\"thinking\",\"text\":\"hm\"},{\"type\":\"text\",\"text\":\"It rains.\"},\
+             {\"type\":\"tool-call\",\"id\":\"t-1\",\"name\":\"weather\",\"arguments\":\"{\\\"city\\\":\\\"Paris\\\"}\"}]"
+        );
+        assert_eq!(said.finish_reason.as_deref(), Some("tool_use"));
+        let content = read(&answer);
+        assert_eq!((content.texts, content.failure), (vec!["It rains.".to_owned()], None));
+        assert_eq!(usage(&answer).unwrap(), r#"{"inputTokens":3,"outputTokens":4,"totalTokens":7}"#);
+    }
+
+    #[test]
+    fn events_can_have_names() {
+        let events = [
+            r#"{"messageStart":{"role":"assistant"}}"#,
+            r#"{"contentBlockDelta":{"contentBlockIndex":0,"delta":{"text":"a"}}}"#,
+            r#"{"messageStop":{"stopReason":"end_turn"}}"#,
+            r#"{"metadata":{"usage":{"inputTokens":1}}}"#,
+        ];
+        let content = read(&stream(&events));
+        assert_eq!((content.texts, content.failure), (vec!["a".to_owned()], None));
+        assert_eq!(compact::text(&content.usage.unwrap()), r#"{"inputTokens":1}"#);
+    }
+
+    #[test]
+    fn a_stream_without_its_last_event_is_a_failure() {
+        for length in 1..STREAM.len() {
+            let failure = read(&stream(&STREAM[..length])).failure;
+            assert_eq!(failure, Some(AnswerFailure::NoEnd), "{length}");
         }
     }
 }

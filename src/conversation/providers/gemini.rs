@@ -11,6 +11,7 @@ use super::decoding::{
 use super::provider::{
     AnswerForm, ChatForm, ChatResponse, Endpoint, MODELS, MemberRoles, MetadataForm, Provider,
 };
+use super::{anthropic, openai};
 use crate::conversation::message::{MessagePart, MessageToolResult};
 use crate::json::members::{at, integer, object, text, word};
 use crate::json::reader::{self, Limits};
@@ -80,8 +81,25 @@ pub(super) const GEMINI: Provider = Provider {
 
 pub(super) const VERTEX: Provider = Provider {
     name: "vertex",
+    version: "v1",
+    base_urls: &[("GOOGLE_VERTEX_BASE_URL", ""), ("ANTHROPIC_VERTEX_BASE_URL", "/v1")],
+    endpoints: &[
+        endpoint("generateContent", ":generateContent"),
+        endpoint("generateContent", ":streamGenerateContent"),
+        endpoint("embedContent", ":embedContent"),
+        Endpoint { count: Some("totalTokens"), ..endpoint("countTokens", ":countTokens") },
+        // The model is in the body.
+        Endpoint {
+            count: Some("input_tokens"),
+            ..Endpoint::new("count-tokens", "/count-tokens:rawPredict", anthropic::TRANSPORT)
+        },
+        Endpoint::of_model("rawPredict", ":rawPredict", anthropic::TRANSPORT),
+        Endpoint::of_model("rawPredict", ":streamRawPredict", anthropic::TRANSPORT),
+        Endpoint::new("chat.completions", "/chat/completions", openai::TRANSPORT),
+    ],
     hosts: &["aiplatform."],
     paths: &[":predict", ":rawPredict", ":streamRawPredict"],
+    metadata: GEMINI.metadata,
     ..Provider::UNKNOWN
 };
 

@@ -16,8 +16,6 @@ mod ollama;
 mod openai;
 pub(crate) mod provider;
 
-use std::net::SocketAddr;
-
 use crate::json::Value;
 use chat::Chat;
 use provider::ChatForm;
@@ -39,6 +37,7 @@ pub use provider::{Endpoint, Provider};
 /// from the files of other programs.
 pub const PROVIDERS: &[Provider] = &[
     openai::OPENAI,
+    openai::AZURE,
     anthropic::ANTHROPIC,
     gemini::GEMINI,
     gemini::VERTEX,
@@ -50,21 +49,6 @@ pub const PROVIDERS: &[Provider] = &[
 
 /// The key of clients of which calls are only replayed: most clients do not start without one, and no server accepts it.
 pub const REPLAY_KEY: &str = "runvault-replay";
-
-/// Returns the environment variables that point the clients of each provider at a gateway, with their values.
-///
-/// ```
-/// # use runvault::calls::base_url_variables;
-/// let address = "127.0.0.1:4711".parse().unwrap();
-/// let found = base_url_variables(address).find(|(name, _)| *name == "OPENAI_BASE_URL");
-/// assert_eq!(found.unwrap().1, "http://127.0.0.1:4711/openai/v1");
-/// ```
-pub fn base_url_variables(address: SocketAddr) -> impl Iterator<Item = (&'static str, String)> {
-    PROVIDERS.iter().flat_map(move |provider| {
-        let url = move |path| format!("http://{address}/{}{path}", provider.name);
-        provider.base_urls.iter().map(move |(variable, path)| (*variable, url(path)))
-    })
-}
 
 /// Returns the environment variables in which the clients of each provider expect a key. Where only recordings are
 /// replayed, those that are not set can have the value [`REPLAY_KEY`].

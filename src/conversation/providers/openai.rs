@@ -14,7 +14,7 @@ use crate::json::members::{integer, object, text, word};
 use crate::json::{Object, Value, compact};
 
 /// Members of requests that do not change the answer. Codex sends `client_metadata`.
-const TRANSPORT: &[&str] = &[
+pub(super) const TRANSPORT: &[&str] = &[
     "client_metadata",
     "metadata",
     "prompt_cache_key",
@@ -119,6 +119,19 @@ pub(super) const OPENAI: Provider = Provider {
         ..AnswerForm::NONE
     },
     messages: MessageForm { request: requested, answer: answered },
+    ..Provider::UNKNOWN
+};
+
+/// Azure, whose paths name a deployment in the place of the model.
+pub(super) const AZURE: Provider = Provider {
+    name: "azure",
+    base_urls: &[("AZURE_OPENAI_ENDPOINT", ""), ("AZURE_API_BASE", "")],
+    endpoints: &[
+        Endpoint::of_model("chat.completions", "/chat/completions", TRANSPORT),
+        Endpoint::of_model("completions", "/completions", TRANSPORT),
+        Endpoint::of_model("responses", "/responses", TRANSPORT),
+        Endpoint::of_model("embeddings", "/embeddings", TRANSPORT),
+    ],
     ..Provider::UNKNOWN
 };
 

@@ -14,10 +14,10 @@ use crate::json::Value;
 pub struct Provider {
     /// The first segment of the path of requests to it.
     pub name: &'static str,
-    /// The URL to which its requests are forwarded, without the path that they have in the API; empty if they are only read
-    /// from the files of other programs.
+    /// The URL to which its requests are forwarded, without the path that they have in the API; empty if its host depends on
+    /// a region or a resource, or if they are only read from the files of other programs.
     pub url: &'static str,
-    /// The version of the API, with which the paths of its requests begin.
+    /// The version of the API, with which the paths of its requests begin; empty if there is none.
     pub version: &'static str,
     /// The environment variables from which its clients read their base URL, with the path that it has after the name of
     /// the provider.
@@ -55,7 +55,7 @@ pub struct Endpoint {
     pub transport: &'static [&'static str],
     /// The members inside the body that are not part of the prompt, as paths in which `*` is any index.
     pub transport_inside: &'static [&'static [&'static str]],
-    /// Whether the path contains the model, between the last slash and the end.
+    /// Whether the path can contain the model, between the last slash and the end.
     pub has_model_in_path: bool,
     /// The member of the answer with the number of tokens, if that is all that is asked for.
     pub count: Option<&'static str>,
@@ -226,7 +226,11 @@ impl MetadataForm {
 pub(crate) const MODELS: &str = "models";
 
 /// The segments of paths before the name of what answers: a model, or a server that has one.
-const COLLECTIONS: [&str; 5] = ["deployments", "endpoints", "engines", MODELS, "tunedModels"];
+const COLLECTIONS: [&str; 6] = ["deployments", "endpoints", "engines", "model", MODELS, "tunedModels"];
+
+fn is_collection(segment: &str) -> bool {
+    COLLECTIONS.contains(&segment)
+}
 
 /// The part of a path that requests are compared by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -249,6 +253,20 @@ impl Endpoint {
         Self { name, path, transport, transport_inside: &[], has_model_in_path: false, count: None }
     }
 
+    /// Returns a request whose path contains the model.
+    pub(super) const fn of_model(
+        name: &'static str,
+        path: &'static str,
+        transport: &'static [&'static str],
+    ) -> Self {
+        Self { has_model_in_path: true, ..Self::new(name, path, transport) }
+    }
+
+    /// Returns whether its path ends with a method after a colon.
+    fn has_method(&self) -> bool {
+        self.path.starts_with(':')
+    }
+
     /// Returns whether the member at this path of names and indexes is not part of the prompt.
     pub(crate) fn leaves_out(&self, at: &[String]) -> bool {
         let is_at = |path: &&[&str]| {
@@ -260,8 +278,10 @@ impl Endpoint {
 
     /// Returns the model that a path names.
     pub(crate) fn model<'p>(&self, path: &'p str) -> Option<&'p str> {
-        let model = path.strip_suffix(self.path).filter(|_| self.has_model_in_path)?;
-        model.rsplit('/').next().filter(|model| !model.is_empty())
+        let path = path.strip_suffix(self.path).filter(|_| self.has_model_in_path)?;
+        let (before, model) = path.rsplit_once('/').unwrap_or(("", path));
+        let is_model = self.has_method() || before.rsplit('/').next().is_some_and(is_collection);
+        (is_model && !model.is_empty()).then_some(model)
     }
 
     /// Returns whether requests are compared by their whole path and their query, because the API is not known.
@@ -275,13 +295,12 @@ impl Endpoint {
         if self.compares_urls() {
             return PathIdentity { resources: vec![path.to_owned()], method: None };
         }
-        let (path, method) = match path.rsplit_once(':').filter(|_| self.has_model_in_path) {
+        let (path, method) = match path.rsplit_once(':').filter(|_| self.has_method()) {
             Some((path, method)) => (path, Some(method.to_owned())),
             None => (path, None),
         };
         let segments: Vec<&str> = path.split('/').collect();
-        let named =
-            segments.windows(2).filter(|pair| pair.first().is_some_and(|one| COLLECTIONS.contains(one)));
+        let named = segments.windows(2).filter(|pair| pair.first().is_some_and(|one| is_collection(one)));
         PathIdentity { resources: named.flatten().map(|segment| (*segment).to_owned()).collect(), method }
     }
 }

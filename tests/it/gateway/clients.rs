@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use crate::sandbox::{Ran, Sandbox, repository};
 
-/// The Python interpreter whose packages `openai`, `anthropic`, `google-genai`, `litellm` and `langchain-openai` are used.
+/// The Python interpreter whose packages `openai`, `anthropic`, `google-genai`, `litellm`, `langchain-openai` and `boto3` are
+/// used.
 const PYTHON: &str = "RUNVAULT_TEST_CLIENTS";
 
 /// A server with the form of the APIs of all providers.
@@ -52,7 +53,7 @@ fn exec(sandbox: &Sandbox, options: &[String], program: &[OsString]) -> Ran {
 
 /// Runs a program with a gateway that records what it asks the servers of the providers.
 pub(crate) fn record(sandbox: &Sandbox, providers: &Providers, program: &[OsString]) -> Ran {
-    let servers = ["openai", "anthropic", "gemini"].into_iter();
+    let servers = ["openai", "anthropic", "gemini", "azure", "bedrock", "vertex"].into_iter();
     let servers = servers.map(|name| format!("--upstream={name}=http://127.0.0.1:{}", providers.port));
     let options: Vec<String> = servers.chain(["--mode=record".to_owned()]).collect();
     let recorded = exec(sandbox, &options, program).expect(0);
@@ -120,6 +121,31 @@ fn litellm() {
 #[test]
 fn langchain() {
     python_client("langchain-openai", "langchain_openai");
+}
+
+#[test]
+fn azure_for_python() {
+    python_client("azure", "openai");
+}
+
+#[test]
+fn anthropic_on_vertex_for_python() {
+    python_client("anthropic-vertex", "anthropic");
+}
+
+#[test]
+fn anthropic_on_bedrock_for_python() {
+    python_client("anthropic-bedrock", "anthropic, boto3");
+}
+
+#[test]
+fn gemini_on_vertex_for_python() {
+    python_client("google-genai-vertex", "google.genai");
+}
+
+#[test]
+fn bedrock_for_python() {
+    python_client("boto3", "boto3");
 }
 
 #[test]
