@@ -72,7 +72,7 @@ impl AwsEventReader {
             self.pending.extend_from_slice(data);
             let mut rest = self.pending.as_slice();
             self.failure = loop {
-                match Message::read(rest) {
+                match AwsMessage::read(rest) {
                     Ok(Some((message, after))) => {
                         text.push_str(&message);
                         rest = after;
@@ -101,12 +101,12 @@ impl AwsEventReader {
 /// have them any more. Returns `None` if a message would be too long.
 pub(crate) fn encoded(text: &str, chunks: &[Chunk]) -> Option<(Vec<u8>, Vec<Chunk>)> {
     let mut rest = text;
-    let mut parts = chunks.iter().map(|chunk| {
+    let parts = chunks.iter().map(|chunk| {
         let (part, after) = rest.split_at_checked(usize::try_from(chunk.bytes).ok()?)?;
         rest = after;
         (part.is_empty() || part.ends_with("\n\n")).then_some((chunk.at_us, part))
     });
-    let parts: Option<Vec<_>> = parts.by_ref().collect();
+    let parts: Option<Vec<_>> = parts.collect();
     let mut bytes = Vec::new();
     let Some(parts) = parts.filter(|_| rest.is_empty()) else {
         write(text, &mut bytes)?;
@@ -123,12 +123,12 @@ pub(crate) fn encoded(text: &str, chunks: &[Chunk]) -> Option<(Vec<u8>, Vec<Chun
 
 fn write(text: &str, bytes: &mut Vec<u8>) -> Option<()> {
     let events = text.split("\n\n").filter(|event| !event.is_empty());
-    events.map(Message::from_text).try_for_each(|message| message.write(bytes))
+    events.map(AwsMessage::from_text).try_for_each(|message| message.write(bytes))
 }
 
 /// A message with headers that are texts, and a payload that is one.
 #[derive(Debug, PartialEq)]
-struct Message {
+struct AwsMessage {
     headers: Vec<(String, String)>,
     payload: String,
 }
@@ -143,7 +143,7 @@ struct EncodedData {
     p: Option<String>,
 }
 
-impl Message {
+impl AwsMessage {
     /// Returns the text of the first message, and what follows the message; `None` if it is not complete.
     fn read(bytes: &[u8]) -> Result<Option<(String, &[u8])>> {
         let damaged = |reason| Error::new(ErrorKind::InvalidData, reason);
@@ -283,7 +283,7 @@ fn text(bytes: &[u8]) -> Option<String> {
 
 /// Returns the number that four bytes are.
 fn number(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
+    bytes.iter().fold(0, |number, byte| (number << 8) | u32::from(*byte))
 }
 
 fn size(bytes: &[u8]) -> usize {
@@ -298,7 +298,7 @@ mod tests {
     fn message(headers: &[(&str, &str)], payload: &str) -> Vec<u8> {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let mut bytes = Vec::new();
-        Message { headers: headers.collect(), payload: payload.to_owned() }.write(&mut bytes).unwrap();
+        AwsMessage { headers: headers.collect(), payload: payload.to_owned() }.write(&mut bytes).unwrap();
         bytes
     }
 
@@ -427,7 +427,7 @@ mod tests {
                 if is_chunk {
                     stream.extend(event("chunk", &json!({"bytes": STANDARD.encode(payload)}).to_string()));
                 } else {
-                    Message { headers, payload }.write(&mut stream).unwrap();
+                    AwsMessage { headers, payload }.write(&mut stream).unwrap();
                 }
             }
             let mut reader = AwsEventReader::default();

@@ -157,7 +157,6 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::conversation::assembled::read;
     use crate::conversation::assembled::testing::{stream, texts, usage};
     use crate::conversation::providers::AnswerFailure;
