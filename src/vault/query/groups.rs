@@ -153,17 +153,16 @@ pub(crate) fn from_first(snapshot: &dyn Snapshot, first: CoreHash) -> Result<Vec
     Ok(parts)
 }
 
-/// Returns those of `artifacts` that are a part of a run with several.
+/// Returns those of `artifacts` that are a part of a run with several of one name.
 fn parts<'a>(
     snapshot: &dyn Snapshot,
-    artifacts: impl Iterator<Item = &'a NamedArtifactRecord>,
+    artifacts: impl Iterator<Item = &'a ArtifactRecord>,
 ) -> Result<BTreeSet<CoreHash>> {
     // Traces have no parts, but may have very many references to each other.
     let kinds = snapshot.kinds_with_group(group::PART)?;
-    let of_kind = artifacts.filter(|artifact| kinds.contains(&artifact.record.kind));
-    let (named, artifacts): (Vec<_>, Vec<_>) = of_kind.partition(|artifact| artifact.is_named_part());
-    let mut parts: BTreeSet<CoreHash> = named.into_iter().map(|artifact| artifact.record.core).collect();
-    let artifacts: Vec<CoreHash> = artifacts.into_iter().map(|artifact| artifact.record.core).collect();
+    let of_kind = artifacts.filter(|artifact| kinds.contains(&artifact.kind));
+    let artifacts: Vec<CoreHash> = of_kind.map(|artifact| artifact.core).collect();
+    let mut parts = BTreeSet::new();
     if artifacts.is_empty() {
         return Ok(parts);
     }
@@ -324,14 +323,15 @@ impl GroupArtifactCache<'_> {
     fn units(&mut self, anchors: &[CoreHash]) -> Result<Vec<Vec<CoreHash>>> {
         let are_shared = self.snapshot.has_namesake(anchors)?;
         let shared = anchors.iter().zip(&are_shared).filter(|(_, is_shared)| **is_shared);
-        let parts = parts(self.snapshot, shared.filter_map(|(core, _)| self.known.get(core)))?;
+        let shared = shared.filter_map(|(core, _)| self.known.get(core)).map(|entry| &entry.record);
+        let parts = parts(self.snapshot, shared)?;
         let mut names = BTreeSet::new();
         for (core, is_shared) in anchors.iter().zip(are_shared) {
             let entry = self.entry(*core)?;
             let has_versions = entry.kind().is_some_and(|kind| kind.info().versions.is_some());
             // If other artifacts of its kind have the name too, they need not be read, unless they may be its versions or
             // other parts of its run.
-            if !is_shared || has_versions || parts.contains(core) {
+            if !is_shared || has_versions || parts.contains(core) || entry.is_named_part() {
                 names.extend(entry.name().map(str::to_owned));
             }
         }
