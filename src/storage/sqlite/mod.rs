@@ -24,6 +24,7 @@ pub mod encodings;
 mod engine;
 mod error;
 mod fetch;
+mod foreign;
 mod identity;
 mod ids;
 mod journal;
@@ -53,6 +54,7 @@ mod wal;
 mod write;
 mod write_lock;
 
+pub(crate) use foreign::{ForeignDatabase, ForeignRows, ForeignValue};
 pub(crate) use read::SqliteSnapshot;
 pub use store::Store;
 
