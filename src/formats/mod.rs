@@ -33,6 +33,7 @@ pub const SESSIONS: Kind = Kind::new(&model_io::ModelIo);
 pub const AGENT_SESSIONS: Kind = Kind::new(&agent_session::AgentSession);
 
 pub(crate) use agent_session::{STARTED_BY, states_tokens_of_api};
+pub(crate) use attachment::list_of_files;
 pub(crate) use contract::foreign_language;
 pub use contract::{
     Bounds, ContractTerms, Effect, Evidence, IoRef, KeyPath, ParsedMember, RangeBound, SchemaSource,

@@ -16,7 +16,7 @@ mod writers;
 
 pub use crate::formats::{recognize, recognize_all};
 
-pub use agents::{AgentDirectory, agent_directories};
+pub use agents::{AgentContent, AgentDirectory, agent_directories};
 pub use document::{examine_document, nothing_recognized};
 pub(crate) use inputs::examine as examine_declared;
 pub use inputs::{DECLARED_IDENTITY, DeclaredCapture, Input, InputItem, Inputs};

@@ -12,7 +12,7 @@ use super::document::{
     unread, unrecognized,
 };
 use super::file::{self, FileContents, HEAD_BYTES, OpenFile};
-use super::inputs::{self, InputItem};
+use super::inputs::{self, DeclaredCapture, InputItem};
 use super::original::InputLocation;
 use super::verdict::{DocumentVerdict, ExamineOptions, Rejection, SourceError, admitted};
 use crate::artifact::{Kind, Recognition, document};
@@ -34,6 +34,22 @@ impl InputItem {
             | Self::Declared(_) => None,
         };
         OpenedInput { item: self, file }
+    }
+
+    /// Reads a file that was found, so that it is added as it is, whatever its content. Other items, and files beyond the
+    /// limits, are returned as they are.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read.
+    pub(crate) fn into_attachment(self, options: &ExamineOptions) -> Result<Self, SourceError> {
+        let Self::Found(path) = &self else { return Ok(self) };
+        let read = OpenFile::open_found(path).and_then(|file| file.read(options));
+        Ok(match read.map_err(SourceError::at(path))? {
+            FileContents::Whole(bytes) => {
+                Self::Declared(DeclaredCapture::attachment(path.as_os_str().to_owned(), bytes))
+            }
+            FileContents::TooLarge { .. } => self,
+        })
     }
 }
 

@@ -38,6 +38,8 @@ struct WatchedDirectory {
     is_link: bool,
     /// Whether it need not exist.
     is_optional: bool,
+    /// Whether only the files in the directory itself are watched.
+    is_shallow: bool,
 }
 
 /// The result of a scan.
@@ -97,10 +99,10 @@ struct ScannedFile {
 }
 
 impl WatchedDirectory {
-    fn new(path: PathBuf, is_optional: bool) -> Self {
+    fn new(path: PathBuf) -> Self {
         let plain: PathBuf = path.components().collect();
         let is_link = plain.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
-        Self { path, is_link, is_optional }
+        Self { path, is_link, is_optional: false, is_shallow: false }
     }
 
     /// Opens the directory. Fails if it has been replaced by a link.
@@ -121,7 +123,7 @@ impl PollingWatcher {
     #[must_use]
     pub fn new(roots: Vec<PathBuf>, settle: Duration) -> Self {
         Self {
-            roots: roots.into_iter().map(|path| WatchedDirectory::new(path, false)).collect(),
+            roots: roots.into_iter().map(WatchedDirectory::new).collect(),
             settle,
             kind: None,
             ignored: Vec::new(),
@@ -140,8 +142,19 @@ impl PollingWatcher {
 
     /// Watches these directories too, whenever they exist.
     #[must_use]
-    pub fn with_optional(mut self, roots: Vec<PathBuf>) -> Self {
-        self.roots.extend(roots.into_iter().map(|path| WatchedDirectory::new(path, true)));
+    pub fn with_optional(self, roots: Vec<PathBuf>) -> Self {
+        self.with_roots(roots, false)
+    }
+
+    /// Watches the files in these directories too, whenever they exist, but none below them.
+    #[must_use]
+    pub fn with_files_of(self, roots: Vec<PathBuf>) -> Self {
+        self.with_roots(roots, true)
+    }
+
+    fn with_roots(mut self, roots: Vec<PathBuf>, is_shallow: bool) -> Self {
+        let root = |path| WatchedDirectory { is_optional: true, is_shallow, ..WatchedDirectory::new(path) };
+        self.roots.extend(roots.into_iter().map(root));
         self
     }
 
@@ -165,13 +178,14 @@ impl PollingWatcher {
         let mut waiting: Vec<FoundPath> = Vec::new();
         for number in 0..self.roots.len() {
             let Some(root) = self.roots.get(number) else { break };
-            let (path, is_optional) = (root.path.clone(), root.is_optional);
+            let (path, is_optional, is_shallow) = (root.path.clone(), root.is_optional, root.is_shallow);
             let mut entered = root
                 .open()
                 .map_err(SourceError::at(&path))
                 .and_then(|opened| self.enter(&path.into(), &opened, &mut found));
             loop {
                 match entered {
+                    Ok(_) if is_shallow => {}
                     Ok(further) => waiting.extend(further),
                     Err(error) if is_optional && error.source.kind() == io::ErrorKind::NotFound => {}
                     Err(error) => scan.errors.push(error),

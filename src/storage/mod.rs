@@ -65,5 +65,6 @@ pub use prepared::Prepared;
 pub use recorded::{RecordedAddition, RecordedEntry};
 pub use source_path::SourcePath;
 pub use sqlite::Store;
+pub(crate) use sqlite::{ForeignDatabase, ForeignRows, ForeignValue};
 pub use tombstone::Tombstone;
 pub(crate) use waiting::set_wait_observer;

@@ -1,6 +1,7 @@
 //! The public API of a vault: kinds, store and queries behind one handle.
 
 pub mod add;
+pub mod agents;
 pub mod annotate;
 pub mod annotations;
 pub mod answers;

@@ -1,6 +1,7 @@
 //! Sessions that agents keep on disk: one conversation in the form of each program, how it grows, and what is wrong with it.
 
 pub(crate) mod forms;
+mod kept;
 
 use std::io::Write as _;
 

@@ -1,5 +1,6 @@
 //! The directories in which agents keep their sessions.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -8,8 +9,9 @@ use clap::Args;
 use runvault::artifact::Kind;
 use runvault::digest::Digest;
 use runvault::formats;
-use runvault::intake::agent_directories;
 use runvault::intake::archive::decompressed_name;
+use runvault::intake::{AgentContent, AgentDirectory, agent_directories};
+use runvault::vault::agents::{self, AgentFiles};
 use runvault::vault::details::CaptureSummary;
 
 use crate::cli::output::exit::CommandError;
@@ -17,10 +19,14 @@ use crate::cli::output::exit::CommandError;
 /// Whether to read the sessions of agents.
 #[derive(Args)]
 pub(crate) struct AgentArgs {
-    /// Add the sessions that Claude Code, Codex, Gemini CLI and Pi keep of this user, and no other kinds; their
-    /// environment variables say where
+    /// Add the sessions that Claude Code, Codex, Gemini CLI, opencode and Pi keep of this user, with the files that belong to
+    /// them, and no other kinds; their environment variables say where
     #[arg(long, conflicts_with = "kind")]
     agents: bool,
+
+    /// What exists of the directories.
+    #[arg(skip)]
+    existing: OnceCell<Vec<PathBuf>>,
 }
 
 impl AgentArgs {
@@ -30,16 +36,28 @@ impl AgentArgs {
     }
 
     /// Returns the directories, if they are to be read. They need not exist.
-    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+    pub(crate) fn directories(&self) -> Vec<AgentDirectory> {
         if self.agents { directories() } else { Vec::new() }
     }
 
-    /// Returns the directories that exist, if they are to be read.
-    pub(crate) fn existing(&self) -> Result<Vec<PathBuf>, CommandError> {
-        let all = self.directories();
-        let existing: Vec<PathBuf> = all.iter().filter(|path| path.is_dir()).cloned().collect();
-        if existing.is_empty() && !all.is_empty() {
-            let names: Vec<String> = all.iter().map(|path| path.display().to_string()).collect();
+    /// Returns what adds the files in the directories, and sessions in databases.
+    pub(crate) fn files(&self) -> AgentFiles {
+        AgentFiles::new(self.directories())
+    }
+
+    /// Returns the directories that exist, and the databases in them, if they are to be read.
+    pub(crate) fn existing(&self) -> Result<&[PathBuf], CommandError> {
+        let existing = self.existing.get_or_init(|| {
+            let paths = |AgentDirectory { path, content, .. }| match content {
+                AgentContent::Databases => agents::databases_in(&path),
+                _ if path.is_dir() => vec![path],
+                _ => Vec::new(),
+            };
+            self.directories().into_iter().flat_map(paths).collect()
+        });
+        if existing.is_empty() && self.agents {
+            let names: Vec<String> =
+                self.directories().iter().map(|directory| directory.path.display().to_string()).collect();
             return Err(CommandError::CouldNotRun(format!(
                 "no program keeps sessions of this user: none of these directories exists: {}",
                 names.join(", ")
@@ -50,10 +68,9 @@ impl AgentArgs {
 }
 
 /// Returns the directories of sessions of this user.
-pub(crate) fn directories() -> Vec<PathBuf> {
+fn directories() -> Vec<AgentDirectory> {
     let home = etcetera::home_dir().ok();
-    let found = agent_directories(home.as_deref(), &|name| std::env::var_os(name));
-    found.into_iter().map(|directory| directory.path).collect()
+    agent_directories(home.as_deref(), &|name| std::env::var_os(name))
 }
 
 /// The files that are in the directories of agents.
@@ -68,7 +85,10 @@ impl SessionFiles {
     /// Lists the files. Directories that cannot be read have none.
     pub(crate) fn list() -> Self {
         let mut files = Self { names: HashSet::new(), sizes: HashMap::new() };
-        let mut waiting = directories();
+        let (databases, others): (Vec<_>, Vec<_>) =
+            directories().into_iter().partition(|directory| directory.content == AgentContent::Databases);
+        files.names.extend(databases.iter().flat_map(|directory| agents::sessions_in(&directory.path)));
+        let mut waiting: Vec<PathBuf> = others.into_iter().map(|directory| directory.path).collect();
         while let Some(directory) = waiting.pop() {
             for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
                 // Links are not followed.

@@ -11,6 +11,7 @@ use runvault::intake::{ExamineOptions, Input, Inputs};
 use runvault::json::reader::Limits;
 use runvault::secrets::{SecretMatch, SecretPolicy};
 use runvault::vault::add::CommonAnnotations;
+use runvault::vault::agents::AgentFiles;
 
 use super::agents::AgentArgs;
 use super::bounds::{bytes, depth, entries, values, violations};
@@ -65,13 +66,21 @@ impl InputArgs {
         self.inputs_of(&self.paths, self.agents.existing()?)
     }
 
-    fn inputs_of(&self, paths: &[PathBuf], agents: Vec<PathBuf>) -> Result<Inputs, CommandError> {
+    /// Returns what adds the files of agents, and sessions in databases.
+    pub(crate) fn agent_files(&self) -> AgentFiles {
+        self.agents.files()
+    }
+
+    fn inputs_of(&self, paths: &[PathBuf], agents: &[PathBuf]) -> Result<Inputs, CommandError> {
         let input = |path: &PathBuf| match path.to_str() {
             Some("-") => self.standard_input(),
             _ => disk::expect_path(path).map(|()| Input::Path(path.clone())),
         };
         let mut inputs = paths.iter().map(input).collect::<Result<Vec<Input>, _>>()?;
-        inputs.extend(agents.into_iter().map(Input::Directory));
+        let found = |path: &PathBuf| {
+            if path.is_dir() { Input::Directory(path.clone()) } else { Input::Path(path.clone()) }
+        };
+        inputs.extend(agents.iter().map(found));
         // Named paths are never skipped, nor are directories in which nothing is recognized.
         Ok(Inputs::new(inputs).with_kind(self.kind()).with_ends())
     }
@@ -111,7 +120,7 @@ impl InputArgs {
     }
 
     fn files_and_agents(&self) -> Result<Vec<PathBuf>, CommandError> {
-        Ok(self.paths.iter().cloned().chain(self.agents.existing()?).collect())
+        Ok(self.paths.iter().cloned().chain(self.agents.existing()?.iter().cloned()).collect())
     }
 
     fn kind(&self) -> Option<Kind> {

@@ -97,17 +97,19 @@ impl Args {
             return Err(CommandError::Usage("--move works on files, not on standard input".to_owned()));
         }
         let mut added_to = None;
+        let mut agents = self.input.agent_files();
         let summary = if self.dry_run {
             let existing = vault.open_for_dry_run(self.create)?;
             let snapshot = existing.as_ref().map(Vault::snapshot).transpose()?;
-            add::dry_run(snapshot.as_deref(), self.input.inputs()?, &options, &mut printer)?
+            let inputs = agents.read_inputs(self.input.inputs()?, &options);
+            add::dry_run(snapshot.as_deref(), inputs, &options, &mut printer)?
         } else {
             let inputs = self.input.inputs()?;
             let inputs = if self.moving.moves { inputs.recovering() } else { inputs };
             let vault = vault.open_to_add(self.create)?;
             // Standard input was read before, so that Ctrl-C ends a wait for it.
             let stop = Stop::on_signals()?;
-            let inputs = stop.until_requested(inputs);
+            let inputs = stop.until_requested(agents.read_inputs(inputs, &options));
             let summary = vault.add_annotated(inputs, &options, &annotations, &mut printer)?;
             printer.is_interrupted = stop.has_ended_inputs();
             added_to = Some(vault);

@@ -221,21 +221,32 @@ impl Args {
     }
 }
 
+/// The number of rows that are read at a time to find those whose files are gone.
+const GONE_PAGE: u64 = 512;
+
 /// Returns the rows whose files are gone.
 fn gone(vault: &Vault, request: &ListRequest) -> Result<ListAnswer, CommandError> {
     let mut details = request.details.clone();
     details.push(Detail::Captures);
-    let all = ListRequest { limit: None, details, ..request.clone() };
+    let mut page = ListRequest { limit: Some(GONE_PAGE), details, ..request.clone() };
+    let limit = request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
     let files = SessionFiles::list();
-    let mut rows = vault.run(&all)?.rows;
-    rows.retain(|row| {
+    let is_gone = |row: &ListRow| {
         let captures = row.members.iter().filter_map(|member| member.details.captures.as_ref()).flatten();
         let mut sources =
             captures.filter_map(|capture| Some((capture.source_path.as_deref()?, capture))).peekable();
         sources.peek().is_some() && !sources.any(|(path, capture)| files.has(path, capture))
-    });
-    rows.truncate(request.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX));
-    Ok(ListAnswer { rows, next: None })
+    };
+    let mut rows = Vec::new();
+    loop {
+        let answer = vault.run(&page)?;
+        rows.extend(answer.rows.into_iter().filter(is_gone));
+        if rows.len() >= limit || answer.next.is_none() {
+            rows.truncate(limit);
+            return Ok(ListAnswer { rows, next: None });
+        }
+        page.after = answer.next;
+    }
 }
 
 /// Returns the cell of a column for a run that is not finished. Its state is in place of a hash.

@@ -54,7 +54,10 @@ impl Args {
         progress.count_files(self.input.files().filter(|_| stored.is_none()));
         let mut printer = VerifyPrinter { json: self.json, listed, progress, output_error: None };
         let mut summary = match inputs {
-            Some(inputs) => add::verify(inputs, &options, &mut printer),
+            Some(inputs) => {
+                let mut agents = self.input.agent_files();
+                add::verify(agents.read_inputs(inputs, &options), &options, &mut printer)
+            }
             None => Summary::default(),
         };
         if let Some(stored) = stored {

@@ -4,6 +4,7 @@
 //! form is stored as an attachment of its own, whose SHA-256 is the hash. A type is a row of [`TYPES`].
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use crate::artifact::{Recognition, document};
 use crate::digest::Digest;
@@ -30,6 +31,8 @@ struct DocumentType {
     references: &'static [&'static str],
     /// The pointers of hashes of the names of the files of packs, which are not those of their contents.
     file_names: &'static [&'static str],
+    /// The member with the id of the run whose files it lists.
+    run: Option<&'static str>,
 }
 
 /// What a hash is computed from.
@@ -74,12 +77,16 @@ const KERNEL: DocumentType = DocumentType {
     forms: &[whole(FormProfile::Kernel)],
     references: &[],
     file_names: &[],
+    run: None,
 };
 
 /// A file of a pack that is given by itself. In a directory without the others, it is what remains of a pack.
 const PACK_FILE: DocumentType = DocumentType { recognition: Recognition::Perhaps, ..KERNEL };
 
 const ENGINE: DocumentType = DocumentType { forms: &[whole(FormProfile::Engine)], ..KERNEL };
+
+/// The member with the version of a list of files, and the version.
+const RUN_FILES: (&str, &str) = ("run_files_schema_version", "1.0.0");
 
 /// The types, those with more members first.
 static TYPES: &[DocumentType] = &[
@@ -189,6 +196,13 @@ static TYPES: &[DocumentType] = &[
         ..PACK_FILE
     },
     DocumentType {
+        noun: "list of files",
+        names: &[RUN_FILES.0, "run_id", "files"],
+        version: Some(RUN_FILES),
+        run: Some("run_id"),
+        ..KERNEL
+    },
+    DocumentType {
         noun: "step result",
         names: &["step", "status", "input_hash", "output_hash", "started_at", "finished_at"],
         forms: &[
@@ -275,6 +289,29 @@ pub(super) struct HashedDocument<'d> {
     pub(super) references: Vec<(&'static str, Digest)>,
     /// The hashes of names of files, with their pointers.
     pub(super) file_names: Vec<(&'static str, Digest)>,
+    /// The id of the run whose files it lists.
+    pub(super) run: Option<String>,
+}
+
+/// Returns a list of the files that a program keeps of a run in addition to its record, with their digests: a document
+/// that links the files to the run.
+///
+/// # Errors
+/// Returns an error if there is no canonical form, which texts always have.
+pub(crate) fn list_of_files(
+    program: &str,
+    run: &str,
+    files: &BTreeMap<String, Digest>,
+) -> Result<Vec<u8>, String> {
+    let text = |text: &str| Value::String(Cow::Owned(text.to_owned()));
+    let object = |members| Value::Object(Object::from_members(members));
+    let files = files.iter().map(|(path, digest)| (Cow::Owned(path.clone()), text(&digest.to_string())));
+    FormProfile::Kernel.bytes(&object(vec![
+        (Cow::Borrowed(RUN_FILES.0), text(RUN_FILES.1)),
+        (Cow::Borrowed("program"), text(program)),
+        (Cow::Borrowed("run_id"), text(run)),
+        (Cow::Borrowed("files"), object(files.collect())),
+    ]))
 }
 
 /// Returns how certainly a document is of a type; `names` are those of its root object.
@@ -354,7 +391,8 @@ impl DocumentType {
         }
         let references = digests(&root, self.references, Digest::parse_hex);
         let file_names = digests(&root, self.file_names, Digest::parse_prefixed);
-        Ok(HashedDocument { noun: self.noun, root, forms, references, file_names })
+        let run = self.run.and_then(|name| root.get(name)?.as_non_empty_str()).map(str::to_owned);
+        Ok(HashedDocument { noun: self.noun, root, forms, references, file_names, run })
     }
 }
 
@@ -510,6 +548,18 @@ envelope:
         let (_, form) = read(REPOSITORY.as_bytes(), &Limits::default()).unwrap().unwrap().forms.remove(0);
         let again = read(&form, &Limits::default()).unwrap().unwrap().forms.remove(0);
         assert_eq!(again.1, form);
+    }
+
+    #[test]
+    fn a_list_of_files_is_its_own_form_and_names_its_run() {
+        let digest = Digest::from_content(b"x");
+        let list = list_of_files("p", "run-1", &BTreeMap::from([("a/b".to_owned(), digest)])).unwrap();
+        let found = read(&list, &Limits::default()).unwrap().unwrap();
+        assert_eq!((found.run.as_deref(), &found.forms[0].1), (Some("run-1"), &list));
+        let text = format!(
+            "{{\"files\":{{\"a/b\":\"{digest}\"}},\"program\":\"p\",\"run_files_schema_version\":\"1.0.0\",\"run_id\":\"run-1\"}}\n"
+        );
+        assert_eq!(String::from_utf8(list).unwrap(), text);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 use crate::artifact::{
     AdmitOptions, Artifact, ArtifactLocation, ArtifactView, AttributeInfo, BodyContent, BodyRole, Draft,
-    KindInfo, MemberBytes, Mention, Part, PartKind, Passage, REFERENCE, REFERS_TO, Recognition, Role,
-    StepClass, StepVisitor, TranscriptStep, differ, same_place,
+    KindInfo, MemberBytes, Mention, NameHandle, Part, PartKind, Passage, REFERENCE, REFERS_TO, Recognition,
+    Relation, Role, StepClass, StepVisitor, TranscriptStep, differ, same_place,
 };
 use crate::digest::{CoreHash, Digest};
 use crate::json::reader::{Limits, MemberNames, ReadError};
@@ -17,6 +17,7 @@ use crate::json::{Object, Value};
 use crate::validation::{Findings, Report, RuleInfo};
 
 use documents::HashedDocument;
+pub(crate) use documents::list_of_files;
 
 /// The kind `attachment`.
 pub struct Attachment;
@@ -100,8 +101,12 @@ const CANONICAL_FORM: Role =
 /// The role of the hash of the names of a pack's files.
 const FILE_NAMES: Role = Role { name: "file_names", group: "file_names", unit: "", relation: None };
 
+/// The relation of a list of files to the run that they are of.
+const FILES_OF: Relation = Relation { name: "files-of", dangles: false };
+
 fn describe(found: &HashedDocument<'_>, draft: &mut Draft) {
     draft.attribute(DOCUMENT.name, found.noun);
+    draft.refers_to.extend(found.run.as_deref().map(|run| (FILES_OF, NameHandle::new("run", run))));
     for (at, form) in &found.forms {
         let digest = Digest::from_content(form);
         if CoreHash(digest) != draft.core {

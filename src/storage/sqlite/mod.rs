@@ -20,6 +20,7 @@ mod edit;
 pub mod encodings;
 mod engine;
 mod error;
+mod foreign;
 mod identity;
 mod ids;
 mod journal;
@@ -46,6 +47,7 @@ mod wal;
 mod write;
 mod write_lock;
 
+pub(crate) use foreign::{ForeignDatabase, ForeignRows, ForeignValue};
 pub(crate) use read::SqliteSnapshot;
 pub use store::Store;
 

@@ -112,7 +112,8 @@ fn is_recorded_and_replayed_elsewhere(agent: &Agent) {
 
     // Its own record says the same as the calls.
     if agent.has_sessions {
-        Ran::from(there.command().args(["add", "--agents"]).output().unwrap()).expect(0);
+        let watch = ["watch", "--agents", "--once", "--settle", "0s"];
+        Ran::from(there.command().args(watch).output().unwrap()).expect(0);
         let session = sandbox.run(["find", "agent_session", "--json"]).expect(0).json();
         let session = session[0]["core_hash"].as_str().unwrap().to_owned();
         sandbox.run(["audit", "--wire", &session]).expect(0);
@@ -163,7 +164,7 @@ fn gemini_cli() {
 
 #[test]
 fn opencode() {
-    agent_of_package("opencode", &["run", "--model", "anthropic/claude-sonnet-4-5"], false);
+    agent_of_package("opencode", &["run", "--model", "anthropic/claude-sonnet-4-5"], true);
 }
 
 #[test]

@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use runvault::Vault;
 use runvault::intake::{ArtifactSource, ExamineOptions, PollingWatcher, Scan, SourceError};
 use runvault::storage::StorageError;
 use runvault::vault::add::{AddMonitor, CommonAnnotations, ExaminedDocument, Summary};
+use runvault::vault::agents::AgentFiles;
 
 use super::{AddPrinter, CommandError, Status};
 use crate::cli::hints;
@@ -22,13 +24,19 @@ pub(super) struct Adder {
     printer: AddPrinter,
     summary: Summary,
     annotations: CommonAnnotations,
+    agents: AgentFiles,
     /// The errors of the last scan, so that each is reported once.
     unseen: HashSet<String>,
 }
 
 impl Adder {
-    pub(super) fn new(watcher: PollingWatcher, printer: AddPrinter, annotations: CommonAnnotations) -> Self {
-        Self { watcher, printer, summary: Summary::default(), annotations, unseen: HashSet::new() }
+    pub(super) fn new(
+        watcher: PollingWatcher,
+        printer: AddPrinter,
+        annotations: CommonAnnotations,
+        agents: AgentFiles,
+    ) -> Self {
+        Self { watcher, printer, summary: Summary::default(), annotations, agents, unseen: HashSet::new() }
     }
 
     /// Scans the directories and reports errors. If there is no further scan, they count as unreadable inputs.
@@ -59,11 +67,21 @@ impl Adder {
         if scan.settled.is_empty() {
             return Ok(());
         }
-        let (paths, items): (Vec<_>, Vec<_>) = scan.settled.into_iter().unzip();
-        let Self { watcher, printer, summary, annotations, .. } = self;
-        let mut reporter = WatchMonitor { paths, watcher, printer, summary, is_last };
-        let items = items.into_iter().take_while(|_| !stop.is_requested());
-        vault.add_annotated(items.map(Ok), options, annotations, &mut reporter).map(drop)
+        let Self { watcher, printer, summary, annotations, agents, .. } = self;
+        // Items are read in another thread than the results are reported in.
+        let paths = Mutex::new(Vec::new());
+        let mut reporter = WatchMonitor { paths: &paths, watcher, printer, summary, is_last };
+        let items = scan.settled.into_iter().map(|(path, item)| (path, Ok(item)));
+        let items =
+            agents.read_items(items, options).take_while(|_| !stop.is_requested()).map(|(path, item)| {
+                paths.lock().unwrap_or_else(PoisonError::into_inner).push(path);
+                item
+            });
+        let added = vault.add_annotated(items, options, annotations, &mut reporter).map(drop);
+        if added.is_err() {
+            agents.read_again();
+        }
+        added
     }
 
     /// Returns whether there are files to be removed later.
@@ -89,7 +107,8 @@ impl Adder {
 
 /// A monitor that forwards the results for files, and marks the files as processed.
 struct WatchMonitor<'t> {
-    paths: Vec<PathBuf>,
+    /// The path that each input was found at.
+    paths: &'t Mutex<Vec<PathBuf>>,
     watcher: &'t mut PollingWatcher,
     printer: &'t mut AddPrinter,
     summary: &'t mut Summary,
@@ -107,7 +126,7 @@ impl AddMonitor for WatchMonitor<'_> {
     }
 
     fn done(&mut self, input: usize) {
-        if let Some(path) = self.paths.get(input) {
+        if let Some(path) = self.paths.lock().unwrap_or_else(PoisonError::into_inner).get(input) {
             self.watcher.done(path);
         }
     }

@@ -11,7 +11,7 @@ use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::display::escaped;
 use runvault::files::VaultIdentity;
-use runvault::intake::{ExamineOptions, PollingWatcher, Scan};
+use runvault::intake::{AgentContent, AgentDirectory, ExamineOptions, PollingWatcher, Scan};
 
 use super::index;
 use crate::cli::args::agents::AgentArgs;
@@ -111,7 +111,13 @@ impl Args {
         time::warn_of_future(&vault)?;
         let identity = VaultIdentity::new(vault.path());
         let watcher = PollingWatcher::new(self.directories.clone(), self.settle).with_kind(kind);
-        let watcher = watcher.with_optional(self.agents.directories());
+        let (databases, others): (Vec<_>, Vec<_>) = self
+            .agents
+            .directories()
+            .into_iter()
+            .partition(|directory| directory.content == AgentContent::Databases);
+        let paths = |all: Vec<AgentDirectory>| all.into_iter().map(|directory| directory.path).collect();
+        let watcher = watcher.with_optional(paths(others)).with_files_of(paths(databases));
         let watcher = watcher.without(self.files_of(vault.path()));
         let mut watcher = watcher.recovering(self.moving.moves);
         if self.new_only {
@@ -121,7 +127,7 @@ impl Args {
         let mover = self.moving.mover(&options)?.map(Mover::retrying);
         let mut printer = AddPrinter::silent(self.shown()?, vault.path()).moving(mover);
         printer.forks = Some(ForkNotes::default());
-        let adder = Adder::new(watcher, printer, annotations);
+        let adder = Adder::new(watcher, printer, annotations, self.agents.files());
         let mut watch = WatchSession { vault, identity, options, stop, adder, waiting, search };
         let unsettled = watch.run(self)?;
         let status = watch.adder.finish(started)?;
@@ -167,7 +173,11 @@ impl Args {
 
     /// Returns the directories, with those of agents. A program makes its own when it is used for the first time.
     fn all_directories(&self) -> Vec<PathBuf> {
-        self.directories.iter().cloned().chain(self.agents.directories()).collect()
+        self.directories
+            .iter()
+            .cloned()
+            .chain(self.agents.directories().into_iter().map(|directory| directory.path))
+            .collect()
     }
 
     /// Returns an error unless the named paths are directories: a mistyped name would otherwise be watched forever.
