@@ -1,5 +1,6 @@
-//! How long the pages of large vaults take, from the request to the last byte: the list of 100,000 runs, a run of 1,000
-//! steps, the differences between two of them, and the first and a later part of a conversation of 10,000 calls.
+//! How long the pages of large vaults take, from the request to the last byte: the list of 100,000 runs and their counts, a
+//! run of 1,000 steps, the differences between two of them, and the first and a later part of a conversation of 10,000
+//! calls.
 //!
 //! `cargo bench --bench serve`; `benches/README.md` says how to read it.
 
@@ -144,6 +145,7 @@ fn pages(criterion: &mut Criterion) {
         ("list-of-100000", "/"),
         ("list-of-100000-with-errors", "/?errors=yes"),
         ("list-of-100000-by-steps", "/?order=steps"),
+        ("facets-of-100000", "/?facets=yes"),
         ("run-of-1000-steps", &one),
         ("diff-of-1000-steps", &diff),
         ("run-of-10000-calls", &calls),

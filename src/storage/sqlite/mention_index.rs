@@ -64,6 +64,56 @@ impl MentionIndexReader {
     ) -> rusqlite::Result<Option<Vec<i64>>> {
         captures_between(connection, &self.0, KeyRange { low: key, high: key }, limit)
     }
+
+    /// Calls `visit` with what [`MentionIndexReader::captures`] returns for each of `keys`. A bucket is read and decoded once for
+    /// consecutive keys in it, so that keys in ascending order take the least time.
+    pub(super) fn visit_captures(
+        &self,
+        connection: &Connection,
+        keys: impl IntoIterator<Item = u64>,
+        mut visit: impl FnMut(Vec<i64>) -> rusqlite::Result<()>,
+    ) -> rusqlite::Result<()> {
+        let mut buckets: Vec<_> = self.0.iter().map(|segment| BucketCache::new(*segment)).collect();
+        for key in keys {
+            if Encoding::MentionIndex.is_off() {
+                visit(self.captures(connection, key)?)?;
+                continue;
+            }
+            let mut captures = Vec::new();
+            for bucket in &mut buckets {
+                captures.extend(bucket.entries_of(connection, key)?.iter().map(|(_, capture)| *capture));
+            }
+            captures.sort_unstable();
+            captures.dedup();
+            visit(captures)?;
+        }
+        Ok(())
+    }
+}
+
+/// The last bucket of a segment in which a key was looked up.
+struct BucketCache {
+    segment: Segment,
+    bucket: Option<u64>,
+    entries: Vec<MentionIndexEntry>,
+}
+
+impl BucketCache {
+    fn new(segment: Segment) -> Self {
+        Self { segment, bucket: None, entries: Vec::new() }
+    }
+
+    /// Returns the entries with a key.
+    fn entries_of(&mut self, connection: &Connection, key: u64) -> rusqlite::Result<&[MentionIndexEntry]> {
+        let bucket = self.segment.bucket(key);
+        if self.bucket != Some(bucket) {
+            self.entries = self.segment.bucket_entries(connection, bucket)?;
+            self.bucket = Some(bucket);
+        }
+        let first = self.entries.partition_point(|entry| entry.0 < key);
+        let end = self.entries.partition_point(|entry| entry.0 <= key);
+        Ok(self.entries.get(first..end).unwrap_or_default())
+    }
 }
 
 /// Returns the captures whose lists may contain a digest that begins with `prefix`, which has six digits or more.
@@ -470,11 +520,19 @@ mod tests {
                 all.extend(entries.iter().copied());
                 add(&connection, entries).unwrap();
             }
-            for number in (0..3_000_u64).step_by(7) {
-                for key in [number, spread(number)] {
-                    let expected: Vec<i64> = all.range((key, 0)..=(key, 3)).map(|entry| entry.1).collect();
-                    prop_assert_eq!(captures(&connection, key).unwrap(), expected);
-                }
+            let keys: Vec<u64> = (0..3_000).step_by(7).flat_map(|number| [number, spread(number)]).collect();
+            let mut visited = Vec::new();
+            let reader = MentionIndexReader::load(&connection).unwrap();
+            let keep = |captures| {
+                visited.push(captures);
+                Ok(())
+            };
+            reader.visit_captures(&connection, keys.iter().copied(), keep).unwrap();
+            prop_assert_eq!(visited.len(), keys.len());
+            for (key, visited) in keys.into_iter().zip(visited) {
+                let expected: Vec<i64> = all.range((key, 0)..=(key, 3)).map(|entry| entry.1).collect();
+                prop_assert_eq!(captures(&connection, key).unwrap(), expected.clone());
+                prop_assert_eq!(visited, expected);
             }
         }
     }

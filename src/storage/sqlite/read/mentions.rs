@@ -55,7 +55,15 @@ impl MentionQueries for SqliteSnapshot<'_> {
 
     fn candidates(&self, digests: &[Digest], kinds: &[String]) -> Result<Vec<Vec<CoreHash>>> {
         let kinds = self.kind_ids(kinds)?;
-        self.answer(digests.iter().map(|digest| self.candidates_of(*digest, &kinds)).collect())
+        let mut found = Vec::with_capacity(digests.len());
+        let keys = digests.iter().map(mention_index::key);
+        let read = self.with_mention_index(|index| {
+            index.visit_captures(&self.connection, keys, |captures| {
+                found.push(self.owners_of_kinds(captures, &kinds)?);
+                Ok(())
+            })
+        });
+        self.answer(read.map(|()| found))
     }
 
     fn mentioned_with_prefix(
@@ -144,16 +152,22 @@ impl SqliteSnapshot<'_> {
         key: u64,
         limit: usize,
     ) -> rusqlite::Result<Option<Vec<i64>>> {
-        let Some(known) = &self.segments else {
-            return MentionIndexReader::load(&self.connection)?.captures_up_to(&self.connection, key, limit);
-        };
+        self.with_mention_index(|index| index.captures_up_to(&self.connection, key, limit))
+    }
+
+    /// Calls `read` with the segments of the mention index.
+    fn with_mention_index<T>(
+        &self,
+        read: impl FnOnce(&MentionIndexReader) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        let Some(known) = &self.segments else { return read(&MentionIndexReader::load(&self.connection)?) };
         let index = if let Some(index) = known.get() {
             index
         } else {
             let now = MentionIndexReader::load(&self.connection)?;
             known.get_or_init(|| now)
         };
-        index.captures_up_to(&self.connection, key, limit)
+        read(index)
     }
 
     /// Returns the mentions of `digest` with their artifacts. The index only selects the lists to read; the lists
@@ -241,9 +255,8 @@ impl SqliteSnapshot<'_> {
         Ok(ids)
     }
 
-    /// Returns the artifacts of these kinds that may mention `digest`, by core hash: all that do, and few others.
-    fn candidates_of(&self, digest: Digest, kinds: &[i64]) -> rusqlite::Result<Vec<CoreHash>> {
-        let captures = self.captures_stating(mention_index::key(&digest))?;
+    /// Returns the artifacts of these kinds that have one of the captures, by core hash.
+    fn owners_of_kinds(&self, captures: Vec<i64>, kinds: &[i64]) -> rusqlite::Result<Vec<CoreHash>> {
         let owners = &mut *self.owners.borrow_mut();
         if owners.known.len() > MOST {
             *owners = Owners::default();
