@@ -90,12 +90,12 @@ impl Preparer for PostgresPreparer {
 }
 
 /// A batch to be stored.
-pub(super) struct PostgresPutBatch<'b> {
-    pub(super) server: &'b PostgresServer,
-    pub(super) names: &'b NameCache,
-    pub(super) actor: Option<&'b Actor>,
-    pub(super) prepared: &'b [&'b Prepared],
-    pub(super) options: &'b PutOptions,
+struct PostgresPutBatch<'b> {
+    server: &'b PostgresServer,
+    names: &'b NameCache,
+    actor: Option<&'b Actor>,
+    prepared: &'b [&'b Prepared],
+    options: &'b PutOptions,
 }
 
 /// The pause before a batch that others interfered with is stored again, for each attempt so far.
@@ -103,7 +103,7 @@ const PUT_PAUSE: Duration = Duration::from_millis(20);
 
 impl<'b> PostgresPutBatch<'b> {
     /// Stores the batch, again from the beginning if another transaction interfered or the connection was lost.
-    pub(super) fn put(&self) -> PostgresResult<Vec<PutResult>> {
+    fn put(&self) -> PostgresResult<Vec<PutResult>> {
         let begun = Instant::now();
         let mut wait = None;
         let mut blobs = Blobs::new(self.prepared);

@@ -114,17 +114,17 @@ const MAX_WORDS: usize = 5_000;
 const MAX_BYTES: usize = 500_000;
 
 /// Expressions for a query.
-pub(super) struct Expressions {
+struct Expressions {
     /// Selects those passages that match among those whose vectors are complete; nothing if there are none.
-    pub(super) exact: Option<String>,
+    exact: Option<String>,
     /// Selects those that match, and others, among all passages with vectors.
-    pub(super) loose: String,
+    loose: String,
 }
 
 impl Expressions {
     /// # Errors
     /// Returns an error of the kind `Invalid` if the query is too long.
-    pub(super) fn new(query: &FullTextQuery) -> Result<Self> {
+    fn new(query: &FullTextQuery) -> Result<Self> {
         let words = || query.phrases().flat_map(|phrase| &phrase.words);
         if words().count() > MAX_WORDS || words().map(String::len).sum::<usize>() > MAX_BYTES {
             let message = format!("a query of more than {MAX_WORDS} words or {MAX_BYTES} bytes is too long");

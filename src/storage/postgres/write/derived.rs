@@ -115,29 +115,28 @@ fn edge(artifact: i64, entry: &ListedMention) -> Vec<SqlValue> {
 }
 
 /// The files of captures.
-pub(super) const MEMBER: SqlTable =
-    SqlTable::new("member", 2, &[("capture", Integer), ("name", Text), ("blob", Bytes)]);
+const MEMBER: SqlTable = SqlTable::new("member", 2, &[("capture", Integer), ("name", Text), ("blob", Bytes)]);
 
 /// What captures mention, by group of roles.
-pub(super) const MENTION_LIST: SqlTable = SqlTable::new(
+const MENTION_LIST: SqlTable = SqlTable::new(
     "mention_list",
     2,
     &[("capture", Integer), ("group_id", Integer), ("digests", Bytes), ("entries", Bytes), ("firsts", Bytes)],
 );
 
 /// Which lists to read for a digest.
-pub(super) const MENTION_KEY: SqlTable =
+const MENTION_KEY: SqlTable =
     SqlTable::new("mention_key", 0, &[("key", Integer), ("capture", Integer), ("group_id", Integer)]);
 
 /// Mentions that relate an artifact to another.
-pub(super) const EDGE: SqlTable = SqlTable::new(
+const EDGE: SqlTable = SqlTable::new(
     "edge",
     0,
     &[("artifact", Integer), ("target", Bytes), ("role", Integer), ("index", Integer), ("pointer", Text)],
 );
 
 /// What artifacts state.
-pub(super) const ATTRIBUTE: SqlTable = SqlTable::new(
+const ATTRIBUTE: SqlTable = SqlTable::new(
     "attribute",
     3,
     &[("artifact", Integer), ("name", Text), ("value", Text), ("number", Integer)],
@@ -145,11 +144,11 @@ pub(super) const ATTRIBUTE: SqlTable = SqlTable::new(
 .hashing(2);
 
 /// Names of artifacts.
-pub(super) const IDENTITY: SqlTable =
+const IDENTITY: SqlTable =
     SqlTable::new("identity", 2, &[("artifact", Integer), ("handle", Text)]).hashing(1);
 
 /// Names by which artifacts refer to others.
-pub(super) const NAME_MENTION: SqlTable = SqlTable::new(
+const NAME_MENTION: SqlTable = SqlTable::new(
     "name_mention",
     3,
     &[("artifact", Integer), ("relation", Text), ("handle", Text), ("dangles", Flag)],

@@ -83,14 +83,14 @@ impl FileInspection<'_> {
 const LISTED: usize = 10;
 
 /// A scan of a table in the order of its row ids.
-pub(super) struct TableScan {
-    pub(super) table: &'static str,
+struct TableScan {
+    table: &'static str,
     /// The query for the rows with row ids from `?1` to `?2`.
-    pub(super) sql: String,
+    sql: String,
     /// The column of the query that has the row id.
-    pub(super) id: usize,
+    id: usize,
     /// The query for the row ids from `?1` on, which reads an index: those in the table may be out of reach.
-    pub(super) ids: &'static str,
+    ids: &'static str,
 }
 
 impl FileInspection<'_> {
@@ -127,7 +127,7 @@ impl FileInspection<'_> {
     ///
     /// # Errors
     /// Returns an error if the vault cannot be read for a reason other than damage.
-    pub(super) fn scan(
+    fn scan(
         &self,
         scan: &TableScan,
         findings: &mut Vec<Finding>,

@@ -235,7 +235,7 @@ const QUICK_CHECK: &str = "PRAGMA quick_check(1000000)";
 
 impl FileInspection<'_> {
     /// Returns a finding for a line of SQLite's integrity check, if it reports a page that is used twice.
-    pub(super) fn of_shared_page(line: &str) -> Option<Finding> {
+    fn of_shared_page(line: &str) -> Option<Finding> {
         line.contains(SECOND_USE)
             .then(|| Finding::new(PAGE_SHARED, Subject::File("database".to_owned()), line))
     }

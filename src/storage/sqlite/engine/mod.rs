@@ -207,7 +207,7 @@ impl Transaction for SqliteTransaction<'_> {
 impl WriteTransaction<'_> {
     /// Appends entries to the journal, and executes what follows from them. Returns, for each, whether it adds a capture with
     /// bytes that the vault had before.
-    pub(super) fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>> {
+    fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>> {
         let none = Dictionaries::default();
         let content = entries.iter().find_map(|entry| entry.content);
         let dictionaries = content.map_or(Ok(&none), payload::dictionaries)?;

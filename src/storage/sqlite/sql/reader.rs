@@ -286,11 +286,11 @@ const OWN: &str = "runvault_";
 
 /// An authorizer that restricts the queries of one connection, and records what it rejected.
 #[derive(Clone, Default)]
-pub(super) struct QueryAuthorizer(Arc<Mutex<Option<String>>>);
+struct QueryAuthorizer(Arc<Mutex<Option<String>>>);
 
 impl QueryAuthorizer {
     /// Allows only reading on `connection` from now on.
-    pub(super) fn watch(&self, connection: &Connection) -> rusqlite::Result<()> {
+    fn watch(&self, connection: &Connection) -> rusqlite::Result<()> {
         let guard = self.clone();
         connection.authorizer(Some(move |context: AuthContext<'_>| {
             let Some(refusal) = refusal(&context) else { return Authorization::Allow };
@@ -300,7 +300,7 @@ impl QueryAuthorizer {
     }
 
     /// Takes the first rejection since the last call.
-    pub(super) fn refused(&self) -> Option<String> {
+    fn refused(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
