@@ -64,7 +64,7 @@ pub(crate) struct GatewayArgs {
     ///
     /// Calls of earlier steps are answered from the recording of --session. All others are forwarded, and recorded as a
     /// run that is derived from it. Steps are numbered as "runvault view" shows them. Only with --mode auto.
-    #[arg(long, value_name = "STEP", requires = "session", hide_short_help = true)]
+    #[arg(long, value_name = "STEP", hide_short_help = true)]
     rerun_from: Option<usize>,
 
     /// How fast to replay streams
@@ -131,8 +131,8 @@ impl GatewayArgs {
             Some(directory) => directory.clone(),
             None => args.recordings()?,
         };
-        if self.rerun_from.is_some() && self.mode != GatewayMode::Auto {
-            let message = "--rerun-from is for --mode auto: others replay or record all calls";
+        if self.rerun_from.is_some() && (self.session.is_none() || self.mode != GatewayMode::Auto) {
+            let message = "--rerun-from is for --mode auto and the recording that --session names";
             return Err(CommandError::Usage(message.to_owned()));
         }
         let mut options = GatewayOptions::new(self.mode(), &spool);
