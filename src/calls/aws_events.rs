@@ -154,7 +154,8 @@ impl AwsMessage {
         }
         let (length, headers) = lengths.split_at(CHECKSUM);
         let (length, headers) = (size(length), size(headers));
-        if length > MAX_MESSAGE || length < PRELUDE + CHECKSUM || headers > length - PRELUDE - CHECKSUM {
+        let shortest = PRELUDE + CHECKSUM;
+        if !(shortest..=MAX_MESSAGE).contains(&length) || headers > length - shortest {
             return Err(damaged("the lengths of a message are not valid"));
         }
         let Some((message, after)) = bytes.split_at_checked(length) else { return Ok(None) };
@@ -273,8 +274,7 @@ impl AwsMessage {
 
 /// Returns the lines with a payload.
 fn lines(payload: &str) -> String {
-    let lines = payload.split('\n').filter(|_| !payload.is_empty());
-    lines.map(|line| format!("data: {line}\n")).collect()
+    if payload.is_empty() { String::new() } else { format!("data: {}\n", payload.replace('\n', "\ndata: ")) }
 }
 
 fn text(bytes: &[u8]) -> Option<String> {
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn messages_have_lengths_and_checksums() {
         let bytes = message(&[("content-type", JSON)], "{'foo':'bar'}");
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let hex = bytes.iter().fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
         assert_eq!(
             hex,
             "0000003d0000002007fd83960c636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e\

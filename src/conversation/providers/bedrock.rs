@@ -73,10 +73,11 @@ fn follow(progress: &mut StreamProgress, event: &Value<'_>) -> bool {
 
 /// Adds what the SDKs of AWS show of an error.
 fn complete_error(document: &mut Json, _: u16) {
-    let [message, name] = ["message", "type"].map(|member| document["error"][member].clone());
+    let error = document.get("error");
+    let [message, name] = ["message", "type"].map(|name| error.and_then(|error| error.get(name)).cloned());
     if let Some(members) = document.as_object_mut() {
-        members.insert("message".to_owned(), message);
-        members.insert("__type".to_owned(), name);
+        members.extend(message.map(|message| ("message".to_owned(), message)));
+        members.extend(name.map(|name| ("__type".to_owned(), name)));
     }
 }
 
