@@ -1608,8 +1608,9 @@ export interface ListRequest {
 }
 
 /**
- * A run, or another artifact, with what its artifacts state. If several state a number or a time, the largest counts; of
- * texts, those of the first one in `members` that states any. A value that none states is `None`.
+ * A run, or another artifact, with what its artifacts state. If several state a number or a time, the largest counts, where
+ * the numbers of the parts of a run are added up; of texts, those of the first one in `members` that states any. A value
+ * that none states is `None`.
  */
 export type ListRow = ArtifactSummary & {
   /** The agents. */

@@ -19,8 +19,9 @@ use crate::cli::output::exit::CommandError;
 /// Whether to read the sessions of agents.
 #[derive(Args)]
 pub(crate) struct AgentArgs {
-    /// Add the sessions that Claude Code, Codex, Gemini CLI, opencode and Pi keep of this user, with the files that belong to
-    /// them, and no other kinds; their environment variables say where
+    /// Add the sessions that Claude Code, Codex, Gemini CLI, opencode and Pi keep of this user, and no other kinds
+    ///
+    /// The files that belong to a session are added with it. The environment variables of these programs say where they are.
     #[arg(long, conflicts_with = "kind")]
     agents: bool,
 

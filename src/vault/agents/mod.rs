@@ -1,5 +1,5 @@
-//! What programs keep of sessions in other forms than one file for each: the sessions of opencode, and the files that Claude
-//! Code keeps in addition to its transcripts.
+//! Agent sessions in other forms than one file for each: those of opencode in its database or files, and the files that
+//! Claude Code keeps in addition to its transcripts.
 //!
 //! The files of a session do not name it, nor does the transcript state their digests. So they are attachments, and a list
 //! of them, with the id of the session and the digest of each, is another one, which is linked to both.

@@ -1,4 +1,4 @@
-//! What programs keep of sessions in other forms than one file for each.
+//! Agent sessions in other forms than one file for each.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1924,7 +1924,7 @@ class ListRequest(TypedDict):
 
 
 class ListRow(TypedDict):
-    """A run, or another artifact, with what its artifacts state. If several state a number or a time, the largest counts; of texts, those of the first one in `members` that states any. A value that none states is `None`."""
+    """A run, or another artifact, with what its artifacts state. If several state a number or a time, the largest counts, where the numbers of the parts of a run are added up; of texts, those of the first one in `members` that states any. A value that none states is `None`."""
 
     added_at: Timestamp
     """The time at which its first capture was added."""
