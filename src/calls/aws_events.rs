@@ -164,7 +164,7 @@ impl AwsMessage {
             return Err(damaged("the checksum of a message is wrong"));
         }
         let (headers, payload) = content.split_at(PRELUDE).1.split_at(headers);
-        // No other ones are known of models.
+        // Models are not known to send other messages.
         let text = Self::parse(headers, payload).and_then(|message| message.text());
         let text =
             text.ok_or_else(|| Error::new(ErrorKind::Unsupported, "has a message that is not text"))?;

@@ -6,6 +6,7 @@ pub mod contract;
 pub mod model_io;
 pub mod pack;
 pub mod rpk;
+mod runner;
 pub mod trace;
 
 use crate::artifact::{AttributeInfo, Field, HeadReader, Kind, Recognition, SuccessorCriteria};

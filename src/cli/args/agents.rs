@@ -68,6 +68,14 @@ impl AgentArgs {
     }
 }
 
+/// Returns the paths of the directories with databases, and those of the others.
+pub(crate) fn databases_and_others(directories: Vec<AgentDirectory>) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (databases, others): (Vec<_>, Vec<_>) =
+        directories.into_iter().partition(|directory| directory.content == AgentContent::Databases);
+    let paths = |all: Vec<AgentDirectory>| all.into_iter().map(|directory| directory.path).collect();
+    (paths(databases), paths(others))
+}
+
 /// Returns the directories of sessions of this user.
 fn directories() -> Vec<AgentDirectory> {
     let home = etcetera::home_dir().ok();
@@ -86,10 +94,8 @@ impl SessionFiles {
     /// Lists the files. Directories that cannot be read have none.
     pub(crate) fn list() -> Self {
         let mut files = Self { names: HashSet::new(), sizes: HashMap::new() };
-        let (databases, others): (Vec<_>, Vec<_>) =
-            directories().into_iter().partition(|directory| directory.content == AgentContent::Databases);
-        files.names.extend(databases.iter().flat_map(|directory| agents::sessions_in(&directory.path)));
-        let mut waiting: Vec<PathBuf> = others.into_iter().map(|directory| directory.path).collect();
+        let (databases, mut waiting) = databases_and_others(directories());
+        files.names.extend(databases.iter().flat_map(|path| agents::sessions_in(path)));
         while let Some(directory) = waiting.pop() {
             for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
                 // Links are not followed.

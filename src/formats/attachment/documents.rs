@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::artifact::{Recognition, document};
 use crate::digest::Digest;
+use crate::formats::runner::RUNNER_CORE;
 use crate::json::canonical::replaykit::strip_white_space;
 use crate::json::canonical::{c14n_v1, rfc8785};
 use crate::json::reader::{self, Limits, MemberNames};
@@ -175,22 +176,7 @@ static TYPES: &[DocumentType] = &[
         names: &["runner_schema_version"],
         version: Some(("runner_schema_version", "1.0.0")),
         forms: &[HashedForm {
-            members: HashedMembers::Only(
-                &[
-                    "runner_schema_version",
-                    "runner_id",
-                    "runner_version",
-                    "platform",
-                    "sandbox",
-                    "limits",
-                    "commands",
-                    "write_roots",
-                    "context",
-                    "exit",
-                    "warnings",
-                ],
-                &["warnings"],
-            ),
+            members: HashedMembers::Only(&RUNNER_CORE, &["warnings"]),
             ..whole(FormProfile::Kernel)
         }],
         ..PACK_FILE

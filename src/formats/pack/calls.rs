@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::members::RUNNER_CORE;
 use crate::artifact::{CallNames, EventVisitor, MemberBytes, RunCall, RunCallResult, RunEvent};
+use crate::formats::runner::RUNNER_CORE;
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Object, Value};
 

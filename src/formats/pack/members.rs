@@ -6,6 +6,7 @@ use std::io;
 use crate::artifact::{AdmitOptions, Admitted, Directory, EntryContent, Kind, document, unreadable};
 use crate::digest::Digest;
 use crate::formats;
+use crate::formats::runner::RUNNER_CORE;
 use crate::json::canonical::rfc8785::{self, CanonicalInput};
 use crate::json::reader::{self, Limits, ReadError};
 use crate::json::{Value, ecmascript, pointer};
@@ -24,21 +25,6 @@ pub(super) fn canonical_hash<'v>(value: impl Into<CanonicalInput<'v>>) -> io::Re
 pub(super) fn core_bytes(digests: &BTreeMap<&'static str, Digest>) -> Vec<u8> {
     rfc8785::object_of_texts(digests.iter().map(|(name, digest)| (*name, digest.to_string())))
 }
-
-/// The members of a runner record that are hashed. Others describe a single execution.
-pub(super) const RUNNER_CORE: [&str; 11] = [
-    "runner_schema_version",
-    "runner_id",
-    "runner_version",
-    "platform",
-    "sandbox",
-    "limits",
-    "commands",
-    "write_roots",
-    "context",
-    "exit",
-    "warnings",
-];
 
 /// Returns the hashed part of a runner record.
 pub(super) fn runner_core<'v>(runner: &'v Value<'v>) -> CanonicalInput<'v> {

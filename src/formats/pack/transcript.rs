@@ -2,12 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::members::{self, MEMBER_NAMES, RUNNER_CORE, SESSION};
+use super::members::{self, MEMBER_NAMES, SESSION};
 use crate::artifact::{
     BodyContent, BodyRole, Field, MemberBytes, Part, PartKind, Passage, PassageCollector, StepClass,
     StepVisitor, TranscriptStep, differ, same_place, words_of,
 };
 use crate::formats;
+use crate::formats::runner::RUNNER_CORE;
 use crate::json::canonical::rfc8785;
 use crate::json::pointer::{self, Token};
 use crate::json::reader::{self, Limits, ReadError};

@@ -191,11 +191,10 @@ impl<M: Clone, I: Iterator<Item = (M, InputResult)>> AgentItems<'_, M, I> {
             }
             return None;
         }
-        let name = path.to_string_lossy().into_owned();
         Some(match opencode::document_of_files(path, self.options.admit.limits.bytes) {
-            Ok(Some(bytes)) => Ok(InputItem::Document { name, bytes }),
+            Ok(Some(bytes)) => Ok(InputItem::Document { name: path.to_string_lossy().into_owned(), bytes }),
             Ok(None) => Ok(item),
-            Err(source) => Err(SourceError { path: name.into(), source }),
+            Err(source) => Err(SourceError { path: path.to_owned(), source }),
         })
     }
 

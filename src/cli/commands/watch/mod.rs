@@ -11,10 +11,10 @@ use runvault::Vault;
 use runvault::artifact::Kind;
 use runvault::display::escaped;
 use runvault::files::VaultIdentity;
-use runvault::intake::{AgentContent, AgentDirectory, ExamineOptions, PollingWatcher, Scan};
+use runvault::intake::{ExamineOptions, PollingWatcher, Scan};
 
 use super::index;
-use crate::cli::args::agents::AgentArgs;
+use crate::cli::args::agents::{AgentArgs, databases_and_others};
 use crate::cli::args::bounds::length;
 use crate::cli::args::completing::CandidateSource;
 use crate::cli::args::inputs::{CheckArgs, RecordedArgs, kind};
@@ -111,13 +111,8 @@ impl Args {
         time::warn_of_future(&vault)?;
         let identity = VaultIdentity::new(vault.path());
         let watcher = PollingWatcher::new(self.directories.clone(), self.settle).with_kind(kind);
-        let (databases, others): (Vec<_>, Vec<_>) = self
-            .agents
-            .directories()
-            .into_iter()
-            .partition(|directory| directory.content == AgentContent::Databases);
-        let paths = |all: Vec<AgentDirectory>| all.into_iter().map(|directory| directory.path).collect();
-        let watcher = watcher.with_optional(paths(others)).with_files_of(paths(databases));
+        let (databases, others) = databases_and_others(self.agents.directories());
+        let watcher = watcher.with_optional(others).with_files_of(databases);
         let watcher = watcher.without(self.files_of(vault.path()));
         let mut watcher = watcher.recovering(self.moving.moves);
         if self.new_only {
@@ -173,11 +168,8 @@ impl Args {
 
     /// Returns the directories, with those of agents. A program makes its own when it is used for the first time.
     fn all_directories(&self) -> Vec<PathBuf> {
-        self.directories
-            .iter()
-            .cloned()
-            .chain(self.agents.directories().into_iter().map(|directory| directory.path))
-            .collect()
+        let of_agents = self.agents.directories().into_iter().map(|directory| directory.path);
+        self.directories.iter().cloned().chain(of_agents).collect()
     }
 
     /// Returns an error unless the named paths are directories: a mistyped name would otherwise be watched forever.
