@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::Operation;
 use super::handle::Vault;
 use super::resolve;
 use crate::clock;
@@ -128,19 +127,14 @@ pub struct RemoveLinkRequest {
     pub target: CoreHash,
 }
 
-impl Operation for SetTagRequest {
-    type Answer = SetTagAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "set-tag";
-    const SUMMARY: &'static str = "Set a tag on an artifact";
-    const CHANGES: bool = true;
-
+impl SetTagRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not in the vault,
     /// [`Invalid`](crate::storage::ErrorKind::Invalid) if the tag is not valid, or if it could also be a hash, `latest` or
     /// the id of a run in the vault, and another one if the vault cannot be read or written.
-    fn run(&self, vault: &Vault) -> Result<SetTagAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<SetTagAnswer, StorageError> {
         let mut change = vault.storage.transaction(clock::now(), BUSY_TIMEOUT)?;
         let before = change.snapshot().with_tag(&self.name)?;
         if let Some(reason) = resolve::reserved_for(Some(change.snapshot()), &self.name)? {
@@ -156,20 +150,15 @@ impl Operation for SetTagRequest {
 
 /// Implements operations that make a single change.
 macro_rules! changes {
-    ($($(#[$about:meta])* $request:ident, $name:literal, $summary:literal: |$this:ident| $annotation:expr;)+) => {$(
-        impl Operation for $request {
-            type Answer = AnnotateAnswer;
-            type Error = StorageError;
-
-            const NAME: &'static str = $name;
-            const SUMMARY: &'static str = $summary;
-            const CHANGES: bool = true;
-
+    ($($request:ident: |$this:ident| $annotation:expr;)+) => {$(
+        impl $request {
+            /// Runs the operation.
+            ///
             /// # Errors
             /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if an artifact is not in the
             /// vault, [`Invalid`](crate::storage::ErrorKind::Invalid) if the text is not valid, and another one if the
             /// vault cannot be read or written.
-            fn run(&self, vault: &Vault) -> Result<AnnotateAnswer, StorageError> {
+            pub fn run(&self, vault: &Vault) -> Result<AnnotateAnswer, StorageError> {
                 let $this = self;
                 annotate(vault, &$annotation)
             }
@@ -178,26 +167,20 @@ macro_rules! changes {
 }
 
 changes! {
-    RemoveTagRequest, "remove-tag", "Remove a tag": |it| Annotation::RemoveTag { name: &it.name };
-    SetNoteRequest, "set-note", "Set an artifact's note":
-        |it| Annotation::SetNote { core: it.core_hash, text: Some(&it.text) };
-    RemoveNoteRequest, "remove-note", "Remove an artifact's note":
-        |it| Annotation::SetNote { core: it.core_hash, text: None };
-    PinRequest, "pin", "Protect an artifact from removal":
-        |it| Annotation::Pin { core: it.core_hash, note: unless_blank(it.note.as_ref()) };
-    UnpinRequest, "unpin", "Unpin an artifact": |it| Annotation::Unpin { core: it.core_hash };
-    SetLabelsRequest, "set-labels", "Set labels on artifacts":
-        |it| Annotation::SetLabels { cores: &it.core_hashes, labels: &it.labels };
-    RemoveLabelsRequest, "remove-labels", "Remove labels from artifacts":
-        |it| Annotation::RemoveLabels { cores: &it.core_hashes, keys: &it.keys };
-    AddLinkRequest, "add-link", "Add a link between two artifacts manually": |it| Annotation::AddLink {
+    RemoveTagRequest: |it| Annotation::RemoveTag { name: &it.name };
+    SetNoteRequest: |it| Annotation::SetNote { core: it.core_hash, text: Some(&it.text) };
+    RemoveNoteRequest: |it| Annotation::SetNote { core: it.core_hash, text: None };
+    PinRequest: |it| Annotation::Pin { core: it.core_hash, note: unless_blank(it.note.as_ref()) };
+    UnpinRequest: |it| Annotation::Unpin { core: it.core_hash };
+    SetLabelsRequest: |it| Annotation::SetLabels { cores: &it.core_hashes, labels: &it.labels };
+    RemoveLabelsRequest: |it| Annotation::RemoveLabels { cores: &it.core_hashes, keys: &it.keys };
+    AddLinkRequest: |it| Annotation::AddLink {
         source: it.source,
         relation: &it.relation,
         target: it.target,
         note: unless_blank(it.note.as_ref()),
     };
-    RemoveLinkRequest, "remove-link", "Remove a manually added link":
-        |it| Annotation::RemoveLink { source: it.source, relation: &it.relation, target: it.target };
+    RemoveLinkRequest: |it| Annotation::RemoveLink { source: it.source, relation: &it.relation, target: it.target };
 }
 
 /// Returns a note unless it is blank.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{Operation, Timestamp};
+use super::api::Timestamp;
 use super::handle::{Vault, limit_of};
 use crate::digest::CoreHash;
 use crate::storage::{ArtifactRecord, Condition, Label, Pin, Snapshot, StorageError};
@@ -88,17 +88,13 @@ pub struct LabelValuesAnswer {
     pub values: Vec<LabelValue>,
 }
 
-impl Operation for LabelsRequest {
-    type Answer = LabelsAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "labels";
-    const SUMMARY: &'static str = "List the labels of an artifact";
-
+impl LabelsRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not in the vault, and
     /// another one if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<LabelsAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<LabelsAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         snapshot.expect_artifact(self.artifact)?;
         let labels = snapshot.annotations_of(self.artifact)?.labels.into_iter();
@@ -106,30 +102,22 @@ impl Operation for LabelsRequest {
     }
 }
 
-impl Operation for LabelKeysRequest {
-    type Answer = LabelKeysAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "label-keys";
-    const SUMMARY: &'static str = "List the keys of labels";
-
+impl LabelKeysRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<LabelKeysAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<LabelKeysAnswer, StorageError> {
         Ok(LabelKeysAnswer { keys: vault.snapshot()?.label_keys()? })
     }
 }
 
-impl Operation for LabelValuesRequest {
-    type Answer = LabelValuesAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "label-values";
-    const SUMMARY: &'static str = "List the values of a key of labels";
-
+impl LabelValuesRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<LabelValuesAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<LabelValuesAnswer, StorageError> {
         let limit = limit_of(self.limit);
         Ok(LabelValuesAnswer { values: vault.snapshot()?.label_values(&self.key, &self.prefix, limit)? })
     }
@@ -167,17 +155,13 @@ pub struct NoteSummary {
     pub noted_at: Timestamp,
 }
 
-impl Operation for NoteRequest {
-    type Answer = NoteAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "note";
-    const SUMMARY: &'static str = "Show the note of an artifact";
-
+impl NoteRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not in the vault, and
     /// another one if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<NoteAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<NoteAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         let core_hash = snapshot.expect_artifact(self.artifact)?.core;
         let note = snapshot.annotations_of(core_hash)?.note;
@@ -211,16 +195,12 @@ pub struct PinSummary {
     pub pinned_at: Timestamp,
 }
 
-impl Operation for PinsRequest {
-    type Answer = PinsAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "pins";
-    const SUMMARY: &'static str = "List pinned artifacts";
-
+impl PinsRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<PinsAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<PinsAnswer, StorageError> {
         let pins = pins(&*vault.snapshot()?)?.into_iter();
         let pins = pins.map(|pinned| PinSummary {
             core_hash: pinned.artifact.core,
@@ -255,16 +235,12 @@ pub struct TagSummary {
     pub tagged_at: Timestamp,
 }
 
-impl Operation for TagsRequest {
-    type Answer = TagsAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "tags";
-    const SUMMARY: &'static str = "List tags";
-
+impl TagsRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<TagsAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<TagsAnswer, StorageError> {
         let tags = vault.snapshot()?.tags()?.into_iter();
         let tags = tags.map(|(tag, artifact)| TagSummary {
             name: tag.name,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{Operation, PlaceSummary, Timestamp};
+use super::api::{PlaceSummary, Timestamp};
 use super::find::{ArtifactFilter, Condition};
 use super::handle::{Vault, limit_of};
 use super::query::{self, FindQuery, Hit, RunGroups};
@@ -95,17 +95,13 @@ pub struct GivenAnswer {
 /// The attribute with the model.
 const MODEL: &str = "model_id";
 
-impl Operation for AnswersRequest {
-    type Answer = AnswersAnswer;
-    type Error = LookupError;
-
-    const NAME: &'static str = "answers";
-    const SUMMARY: &'static str = "Compare the answers to the same prompts";
-
+impl AnswersRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`LookupError::Unreadable`] if this program cannot interpret a document, and [`LookupError::Store`] if
     /// the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<AnswersAnswer, LookupError> {
+    pub fn run(&self, vault: &Vault) -> Result<AnswersAnswer, LookupError> {
         let snapshot = vault.snapshot()?;
         let mut gathered =
             AnswerAccumulator { most: self.max_text.unwrap_or(u64::MAX), ..AnswerAccumulator::default() };
@@ -121,9 +117,7 @@ impl Operation for AnswersRequest {
         gathered.keep_one_kind_of_each_run(&*snapshot)?;
         gathered.answer(&*snapshot, self)
     }
-}
 
-impl AnswersRequest {
     /// Returns the query of the artifacts that record responses and match the filter.
     fn query(&self) -> FindQuery {
         let mut filter = self.filter.clone();

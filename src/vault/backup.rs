@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{FindingSummary, Operation, PathName};
+use super::api::{FindingSummary, PathName};
 use super::handle::Vault;
 use crate::digest::Digest;
 use crate::storage::{Backup, BackupError, BackupOptions, BackupProgress, Capability};
@@ -62,25 +62,19 @@ pub struct BackupAnswer {
 /// Maximum number of findings that are listed.
 const LISTED: usize = 10;
 
-impl Operation for BackupRequest {
-    type Answer = BackupAnswer;
-    type Error = BackupError;
-
-    const NAME: &'static str = "backup";
-    const SUMMARY: &'static str = "Copy the vault to another file and check the copy";
-
+impl BackupRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`BackupError::Exists`] if the file exists and is not to be replaced, [`BackupError::Refused`] if it
     /// cannot be written, [`BackupError::Unsound`] and [`BackupError::Payload`] if the copy failed its check, and
     /// [`BackupError::Store`] if the vault cannot be read; with the kind
     /// [`Unsupported`](crate::storage::ErrorKind::Unsupported) if the engine has no file. The file then has its previous
     /// content.
-    fn run(&self, vault: &Vault) -> Result<BackupAnswer, BackupError> {
+    pub fn run(&self, vault: &Vault) -> Result<BackupAnswer, BackupError> {
         self.run_watched(vault, &mut |_| {})
     }
-}
 
-impl BackupRequest {
     /// Creates a request that replaces no file and checks all blobs.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
@@ -105,7 +99,7 @@ impl BackupRequest {
     /// ```
     ///
     /// # Errors
-    /// Same as [`Operation::run`].
+    /// Same as [`Self::run`].
     pub fn run_watched(
         &self,
         vault: &Vault,

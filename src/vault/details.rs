@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{Operation, SignatureName, Timestamp};
+use super::api::{SignatureName, Timestamp};
 use super::handle::{Vault, limit_of};
 use crate::digest::{CaptureHash, CoreHash};
 use crate::storage::{
@@ -156,30 +156,22 @@ pub struct AttributeValuesAnswer {
     pub values: Vec<String>,
 }
 
-impl Operation for AttributeNamesRequest {
-    type Answer = AttributeNamesAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "attribute-names";
-    const SUMMARY: &'static str = "List the names of the attributes that artifacts have";
-
+impl AttributeNamesRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<AttributeNamesAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<AttributeNamesAnswer, StorageError> {
         Ok(AttributeNamesAnswer { names: vault.snapshot()?.attribute_names()? })
     }
 }
 
-impl Operation for AttributeValuesRequest {
-    type Answer = AttributeValuesAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "attribute-values";
-    const SUMMARY: &'static str = "List the values of an attribute";
-
+impl AttributeValuesRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<AttributeValuesAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<AttributeValuesAnswer, StorageError> {
         let limit = limit_of(self.limit);
         Ok(AttributeValuesAnswer {
             values: vault.snapshot()?.attribute_values(&self.name, &self.prefix, limit)?,
@@ -242,19 +234,13 @@ impl CapturesRequest {
     pub fn new(artifact: CoreHash) -> Self {
         Self { artifact, limit: None, after: None }
     }
-}
 
-impl Operation for CapturesRequest {
-    type Answer = CapturesAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "captures";
-    const SUMMARY: &'static str = "List the captures of an artifact";
-
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not in the vault, and
     /// another one if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<CapturesAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<CapturesAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         snapshot.expect_artifact(self.artifact)?;
         let mut captures = CaptureSummary::all(snapshot.captures_of(self.artifact)?);

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::Operation;
 use super::find::{ArtifactFilter, unknown_attribute};
 use super::handle::{Vault, limit_of};
 use super::query::RunGroups;
@@ -68,17 +67,13 @@ pub struct RunValueCount {
     pub runs: u64,
 }
 
-impl Operation for FacetsRequest {
-    type Answer = FacetsAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "facets";
-    const SUMMARY: &'static str = "Count runs by the most frequent values of attributes and labels";
-
+impl FacetsRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if no kind has one of the attributes, and
     /// another one if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<FacetsAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<FacetsAnswer, StorageError> {
         for name in &self.attributes {
             formats::attribute(name).ok_or_else(|| unknown_attribute(name))?;
         }

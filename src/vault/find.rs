@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{ArtifactSummary, Operation, PlaceSummary, SignatureName, Timestamp};
+use super::api::{ArtifactSummary, PlaceSummary, SignatureName, Timestamp};
 use super::details::{ArtifactDetails, Detail};
 use super::handle::{Vault, limit_of};
 use super::query::{self, Hit, Match};
@@ -225,17 +225,13 @@ const COUNTED: usize = 1_000;
 /// Number of artifacts whose details are read at a time.
 const BATCH: usize = 1_000;
 
-impl Operation for FindRequest {
-    type Answer = FindAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "find";
-    const SUMMARY: &'static str = "Find artifacts by kind, mention, attribute, signature, note, tag or time";
-
+impl FindRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if the order is by an attribute that
     /// no kind has or that has no order, and another one if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<FindAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<FindAnswer, StorageError> {
         let mut hits = Vec::new();
         let answer = self.visit::<StorageError>(vault, &mut |hit| {
             hits.push(hit);

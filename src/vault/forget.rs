@@ -6,7 +6,7 @@ use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{ArtifactSummary, Operation, TimeBasis, Timestamp};
+use super::api::{ArtifactSummary, TimeBasis, Timestamp};
 use super::handle::Vault;
 use super::remove::{
     self, ErasureSummary, RemoveError, expect_uncontained, expect_unlinked, expect_unpinned,
@@ -101,19 +101,14 @@ pub struct ForgetRemoval {
 /// The number of artifacts that a policy removes per transaction: others wait no longer than for an addition.
 const BATCH: usize = 100;
 
-impl Operation for ForgetRequest {
-    type Answer = ForgetAnswer;
-    type Error = RemoveError;
-
-    const NAME: &'static str = "forget";
-    const SUMMARY: &'static str = "Apply a retention policy";
-    const CHANGES: bool = true;
-
+impl ForgetRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`RemoveError::KeepsNothing`] if the policy has no rule, [`RemoveError::Pinned`],
     /// [`RemoveError::Contained`] and [`RemoveError::Linked`] if an artifact was protected during the removal, and
     /// [`RemoveError::Store`] if the vault cannot be read or written. Artifacts already removed stay removed.
-    fn run(&self, vault: &Vault) -> Result<ForgetAnswer, RemoveError> {
+    pub fn run(&self, vault: &Vault) -> Result<ForgetAnswer, RemoveError> {
         let plan = self.decide(vault)?;
         let removal = if self.dry_run { None } else { Some(self.remove(vault, &plan)?) };
         let decisions = plan.decisions.iter().map(|decision| RetentionDecision::new(decision, &plan.policy));

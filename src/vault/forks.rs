@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::Operation;
 use super::handle::Vault;
 use super::query::{self, Fork, HistoryIdentity};
 use super::resolve::{LookupError, document, with_preferred_capture};
@@ -109,17 +108,13 @@ pub struct ForksCursor {
     pub artifacts: [CoreHash; 2],
 }
 
-impl Operation for ForksRequest {
-    type Answer = ForksAnswer;
-    type Error = LookupError;
-
-    const NAME: &'static str = "forks";
-    const SUMMARY: &'static str = "List traces and run packs of one run that diverge";
-
+impl ForksRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`LookupError::Store`] if the vault cannot be read or a document in it is damaged, and
     /// [`LookupError::SeveralMembers`] if an artifact is not a single document.
-    fn run(&self, vault: &Vault) -> Result<ForksAnswer, LookupError> {
+    pub fn run(&self, vault: &Vault) -> Result<ForksAnswer, LookupError> {
         let mut forks = Vec::new();
         let answer = self.visit::<LookupError>(vault, &mut |fork| {
             forks.push(fork);
@@ -127,9 +122,7 @@ impl Operation for ForksRequest {
         })?;
         Ok(ForksAnswer { forks, ..answer })
     }
-}
 
-impl ForksRequest {
     /// Runs the request, and passes the pairs to `visit` one at a time, because there may be very many. The answer contains
     /// everything else.
     ///
@@ -319,16 +312,12 @@ pub struct ForksOfAnswer {
     pub is_complete: bool,
 }
 
-impl Operation for ForksOfRequest {
-    type Answer = ForksOfAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "forks-of";
-    const SUMMARY: &'static str = "List the forks of some artifacts";
-
+impl ForksOfRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<ForksOfAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<ForksOfAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         let count = |count: Option<u64>| {
             count.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX))

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::api::{FindingSummary, Operation, Timestamp};
+use super::api::{FindingSummary, Timestamp};
 use super::handle::Vault;
 use crate::digest::Digest;
 use crate::storage::check::{CatalogCounts, JournalInspection};
@@ -82,16 +82,12 @@ pub const ACTIONS: [&str; 17] = [
 /// Number of entries of a page if none is requested.
 const PAGE: u32 = 1_000;
 
-impl Operation for JournalRequest {
-    type Answer = JournalAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "journal";
-    const SUMMARY: &'static str = "List journal entries";
-
+impl JournalRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read or an entry is damaged.
-    fn run(&self, vault: &Vault) -> Result<JournalAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<JournalAnswer, StorageError> {
         let last = self.last.filter(|_| self.after.is_none());
         let query = JournalQuery {
             since: self.since.map(|time| time.0),
@@ -153,16 +149,12 @@ impl JournalEntry {
     }
 }
 
-impl Operation for JournalHeadRequest {
-    type Answer = Head;
-    type Error = StorageError;
-
-    const NAME: &'static str = "journal-head";
-    const SUMMARY: &'static str = "Show the last journal entry";
-
+impl JournalHeadRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<Head, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<Head, StorageError> {
         vault.snapshot()?.journal_head()
     }
 }
@@ -213,18 +205,14 @@ pub struct CatalogCheck {
     pub findings: Vec<FindingSummary>,
 }
 
-impl Operation for CheckJournalRequest {
-    type Answer = CheckJournalAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "check-journal";
-    const SUMMARY: &'static str = "Check the journal, and compare the catalog with it";
-
+impl CheckJournalRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the check could not run; of the kind
     /// [`Unsupported`](crate::storage::ErrorKind::Unsupported) if the catalog is to be compared and the engine keeps no
     /// catalog beside the journal. Damage is a part of the answer, not an error.
-    fn run(&self, vault: &Vault) -> Result<CheckJournalAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<CheckJournalAnswer, StorageError> {
         if !self.catalog {
             let check = vault.snapshot()?.check_journal(self.since)?;
             return Ok(self.answer(&check, None));
@@ -235,9 +223,7 @@ impl Operation for CheckJournalRequest {
         let findings = findings.iter().map(FindingSummary::from).collect();
         Ok(self.answer(&chain, Some(CatalogCheck { counts, findings })))
     }
-}
 
-impl CheckJournalRequest {
     fn answer(&self, check: &JournalCheck, catalog: Option<CatalogCheck>) -> CheckJournalAnswer {
         let since = check.since.filter(|since| self.since_seq.is_none_or(|seq| seq == *since));
         let is_former_head = self.since.is_none() || since.is_some();

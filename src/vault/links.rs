@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::Operation;
 use super::handle::{Vault, limit_of};
 use super::query::{Link, LinkOrigin, LinkTarget, Linker};
 use crate::digest::{CoreHash, Digest};
@@ -144,17 +143,13 @@ pub struct LinkEnd {
     pub name: Option<String>,
 }
 
-impl Operation for LinksRequest {
-    type Answer = LinksAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "links";
-    const SUMMARY: &'static str = "List the links of an artifact";
-
+impl LinksRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not in the vault, and
     /// another one if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<LinksAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<LinksAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         self.traverse(&*snapshot)
     }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{ArtifactSummary, Operation, Timestamp};
+use super::api::{ArtifactSummary, Timestamp};
 use super::details::{ArtifactDetails, Detail};
 use super::find::{ArtifactFilter, Cursor, FindOrder};
 use super::handle::{Vault, limit_of};
@@ -53,26 +53,20 @@ pub struct ListAnswer {
 /// Numbers of artifacts that are read at a time: the first and the largest one.
 const READ: (usize, usize) = (64, 1_024);
 
-impl Operation for ListRequest {
-    type Answer = ListAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "list";
-    const SUMMARY: &'static str = "List runs and other artifacts with their measurements";
-
+impl ListRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if no kind has one of the attributes
     /// or it has no order, and another one if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<ListAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<ListAnswer, StorageError> {
         self.read(&*vault.snapshot()?)
     }
-}
 
-impl ListRequest {
     /// Runs the request on a snapshot, which several pages can share.
     ///
     /// # Errors
-    /// Same as [`Operation::run`] of the request.
+    /// Same as [`ListRequest::run`].
     pub(super) fn read(&self, snapshot: &dyn Snapshot) -> Result<ListAnswer, StorageError> {
         for name in &self.attributes {
             formats::attribute(name).ok_or_else(|| super::find::unknown_attribute(name))?;

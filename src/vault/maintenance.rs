@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::Operation;
 use super::fsck;
 use super::handle::Vault;
 use crate::artifact::KeyRing;
@@ -91,32 +90,23 @@ pub struct ReclaimableAnswer {
 #[serde(default, deny_unknown_fields)]
 pub struct ReclaimRequest {}
 
-impl Operation for ReclaimableRequest {
-    type Answer = ReclaimableAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "reclaimable";
-    const SUMMARY: &'static str = "Show what reclaiming disk space would remove";
-
+impl ReclaimableRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<ReclaimableAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<ReclaimableAnswer, StorageError> {
         let space = vault.storage.maintenance().reclaimable()?;
         Ok(ReclaimableAnswer { space, bytes: space.blob_bytes + space.free_bytes })
     }
 }
 
-impl Operation for ReclaimRequest {
-    type Answer = ReclaimResult;
-    type Error = StorageError;
-
-    const NAME: &'static str = "reclaim";
-    const SUMMARY: &'static str = "Reclaim disk space";
-    const CHANGES: bool = true;
-
+impl ReclaimRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written. Steps already completed are kept.
-    fn run(&self, vault: &Vault) -> Result<ReclaimResult, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<ReclaimResult, StorageError> {
         vault.storage.maintenance().reclaim(clock::now())
     }
 }

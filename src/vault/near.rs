@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{Operation, PlaceSummary};
+use super::api::PlaceSummary;
 use super::find::ArtifactFilter;
 use super::handle::Vault;
 use super::search::{SearchError, SearchRequest};
@@ -73,16 +73,12 @@ const COMPARED: usize = 100_000;
 /// Maximum number of words of a prompt that are searched for.
 const WORDS: usize = 16;
 
-impl Operation for NearRequest {
-    type Answer = NearAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "near";
-    const SUMMARY: &'static str = "Find what is similar to conditions that no artifact matches";
-
+impl NearRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<NearAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<NearAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         let mut answer = NearAnswer::default();
         for condition in &self.filter.conditions {

@@ -1,5 +1,7 @@
 //! The OpenAPI document.
 
+use std::convert::Infallible;
+
 use utoipa::openapi::path::{HttpMethod, OperationBuilder, PathItem};
 use utoipa::openapi::request_body::RequestBodyBuilder;
 use utoipa::openapi::schema::Schema;
@@ -12,10 +14,22 @@ use utoipa::{PartialSchema, ToSchema};
 use super::add::{AddedDocument, CheckedDocument};
 use super::api::{FindingSummary, Operation};
 use super::bundle::{ImportedLabelSummary, ImportedLinkSummary, ImportedNoteSummary, ImportedTagSummary};
+use super::copy::CopyError;
 use super::fsck::RepairSummary;
+use super::handle::Vault;
 use super::links::FoundLink;
+use super::remove::RemoveError;
+use super::replay::ReplayError;
+use super::resolve::LookupError;
 use super::rules::ImportedValue;
+use super::search::SearchError;
 use super::sql::{SqlSaveAnswer, SqlViewSummary};
+use super::{
+    annotate, annotations, answers, audit, backup, copy, details, diff, facets, find, forget, forks, journal,
+    links, list, maintenance, near, path, recordings, remove, replay, resolve, rules, run_stats, search,
+    show, stats, tombstones, unfinished, unresolved, verify, view, wire,
+};
+use crate::storage::{BackupError, Head, ReclaimResult, StorageError};
 
 /// A visitor of the types of all operations.
 pub trait OperationVisitor {
@@ -23,85 +37,170 @@ pub trait OperationVisitor {
     fn visit<O: Operation>(&mut self);
 }
 
-/// Passes the type of every operation to `visitor`.
-///
-/// ```
-/// use runvault::vault::api::{Operation, OperationVisitor, visit_operations};
-///
-/// #[derive(Default)]
-/// struct Names(Vec<&'static str>);
-///
-/// impl OperationVisitor for Names {
-///     fn visit<O: Operation>(&mut self) {
-///         self.0.push(O::NAME);
-///     }
-/// }
-///
-/// let mut names = Names::default();
-/// visit_operations(&mut names);
-/// assert!(names.0.contains(&"find"));
-/// ```
-pub fn visit_operations(visitor: &mut impl OperationVisitor) {
-    visitor.visit::<super::answers::AnswersRequest>();
-    visitor.visit::<super::details::AttributeNamesRequest>();
-    visitor.visit::<super::details::AttributeValuesRequest>();
-    visitor.visit::<super::audit::AuditRequest>();
-    visitor.visit::<super::details::CapturesRequest>();
-    visitor.visit::<super::journal::CheckJournalRequest>();
-    visitor.visit::<super::stats::DaysRequest>();
-    visitor.visit::<super::diff::DiffRequest>();
-    visitor.visit::<super::resolve::DigestsRequest>();
-    visitor.visit::<super::facets::FacetsRequest>();
-    visitor.visit::<super::find::FindRequest>();
-    visitor.visit::<super::forks::ForksOfRequest>();
-    visitor.visit::<super::forks::ForksRequest>();
-    visitor.visit::<super::journal::JournalHeadRequest>();
-    visitor.visit::<super::journal::JournalRequest>();
-    visitor.visit::<super::annotations::LabelKeysRequest>();
-    visitor.visit::<super::annotations::LabelValuesRequest>();
-    visitor.visit::<super::annotations::LabelsRequest>();
-    visitor.visit::<super::links::LinksRequest>();
-    visitor.visit::<super::list::ListRequest>();
-    visitor.visit::<super::near::NearRequest>();
-    visitor.visit::<super::annotations::NoteRequest>();
-    visitor.visit::<super::path::PathRequest>();
-    visitor.visit::<super::annotations::PinsRequest>();
-    visitor.visit::<super::maintenance::ReclaimableRequest>();
-    visitor.visit::<super::recordings::RecordingsRequest>();
-    visitor.visit::<super::replay::ReplayRequest>();
-    visitor.visit::<super::resolve::ResolveRequest>();
-    visitor.visit::<super::replay::ResponsesRequest>();
-    visitor.visit::<super::rules::RulesRequest>();
-    visitor.visit::<super::run_stats::RunStatsRequest>();
-    visitor.visit::<super::search::SearchRequest>();
-    visitor.visit::<super::search::SearchIndexRequest>();
-    visitor.visit::<super::search::BuildSearchIndexRequest>();
-    visitor.visit::<super::search::DropSearchIndexRequest>();
-    visitor.visit::<super::show::ShowRequest>();
-    visitor.visit::<super::stats::StatsRequest>();
-    visitor.visit::<super::annotations::TagsRequest>();
-    visitor.visit::<super::tombstones::TombstonesRequest>();
-    visitor.visit::<super::unfinished::UnfinishedConversationRequest>();
-    visitor.visit::<super::unfinished::UnfinishedRunsRequest>();
-    visitor.visit::<super::unresolved::UnresolvedRequest>();
-    visitor.visit::<super::verify::VerifyRequest>();
-    visitor.visit::<super::backup::BackupRequest>();
-    visitor.visit::<super::copy::CopyRequest>();
-    visitor.visit::<super::forget::ForgetRequest>();
-    visitor.visit::<super::maintenance::ReclaimRequest>();
-    visitor.visit::<super::remove::RemoveRequest>();
-    visitor.visit::<super::view::ViewRequest>();
-    visitor.visit::<super::wire::WireAuditRequest>();
-    visitor.visit::<super::annotate::SetTagRequest>();
-    visitor.visit::<super::annotate::RemoveTagRequest>();
-    visitor.visit::<super::annotate::SetNoteRequest>();
-    visitor.visit::<super::annotate::RemoveNoteRequest>();
-    visitor.visit::<super::annotate::PinRequest>();
-    visitor.visit::<super::annotate::UnpinRequest>();
-    visitor.visit::<super::annotate::SetLabelsRequest>();
-    visitor.visit::<super::annotate::RemoveLabelsRequest>();
-    visitor.visit::<super::annotate::AddLinkRequest>();
-    visitor.visit::<super::annotate::RemoveLinkRequest>();
+/// Implements [`Operation`] for the requests of a table: the name of the operation, whether it changes the vault, its
+/// summary, and its request, answer and error. Each request runs by its own method `run`.
+macro_rules! operations {
+    ($($name:literal $($changes:ident)?: $summary:literal $request:ty => $answer:ty, $error:ty;)+) => {
+        $(impl Operation for $request {
+            type Answer = $answer;
+            type Error = $error;
+
+            const NAME: &'static str = $name;
+            const SUMMARY: &'static str = $summary;
+            const CHANGES: bool = operations!(@changes $($changes)?);
+
+            fn run(&self, vault: &Vault) -> Result<$answer, $error> {
+                self.run(vault)
+            }
+        })+
+
+        /// Passes the type of every operation to `visitor`.
+        ///
+        /// ```
+        /// use runvault::vault::api::{Operation, OperationVisitor, visit_operations};
+        ///
+        /// #[derive(Default)]
+        /// struct Names(Vec<&'static str>);
+        ///
+        /// impl OperationVisitor for Names {
+        ///     fn visit<O: Operation>(&mut self) {
+        ///         self.0.push(O::NAME);
+        ///     }
+        /// }
+        ///
+        /// let mut names = Names::default();
+        /// visit_operations(&mut names);
+        /// assert!(names.0.contains(&"find"));
+        /// ```
+        pub fn visit_operations(visitor: &mut impl OperationVisitor) {
+            $(visitor.visit::<$request>();)+
+        }
+    };
+    (@changes) => { false };
+    (@changes changes) => { true };
+}
+
+operations! {
+    "answers": "Compare the answers to the same prompts"
+        answers::AnswersRequest => answers::AnswersAnswer, LookupError;
+    "attribute-names": "List the names of the attributes that artifacts have"
+        details::AttributeNamesRequest => details::AttributeNamesAnswer, StorageError;
+    "attribute-values": "List the values of an attribute"
+        details::AttributeValuesRequest => details::AttributeValuesAnswer, StorageError;
+    "audit": "Audit runs against a contract"
+        audit::AuditRequest => audit::AuditAnswer, LookupError;
+    "captures": "List the captures of an artifact"
+        details::CapturesRequest => details::CapturesAnswer, StorageError;
+    "check-journal": "Check the journal, and compare the catalog with it"
+        journal::CheckJournalRequest => journal::CheckJournalAnswer, StorageError;
+    "days": "Count artifacts by day"
+        stats::DaysRequest => stats::DaysAnswer, StorageError;
+    "diff": "Compare two artifacts and show where they diverge"
+        diff::DiffRequest => diff::DiffAnswer, LookupError;
+    "digests": "Resolve the first digits of a digest that artifacts mention"
+        resolve::DigestsRequest => resolve::DigestsAnswer, StorageError;
+    "facets": "Count runs by the most frequent values of attributes and labels"
+        facets::FacetsRequest => facets::FacetsAnswer, StorageError;
+    "find": "Find artifacts by kind, mention, attribute, signature, note, tag or time"
+        find::FindRequest => find::FindAnswer, StorageError;
+    "forks-of": "List the forks of some artifacts"
+        forks::ForksOfRequest => forks::ForksOfAnswer, StorageError;
+    "forks": "List traces and run packs of one run that diverge"
+        forks::ForksRequest => forks::ForksAnswer, LookupError;
+    "journal-head": "Show the last journal entry"
+        journal::JournalHeadRequest => Head, StorageError;
+    "journal": "List journal entries"
+        journal::JournalRequest => journal::JournalAnswer, StorageError;
+    "label-keys": "List the keys of labels"
+        annotations::LabelKeysRequest => annotations::LabelKeysAnswer, StorageError;
+    "label-values": "List the values of a key of labels"
+        annotations::LabelValuesRequest => annotations::LabelValuesAnswer, StorageError;
+    "labels": "List the labels of an artifact"
+        annotations::LabelsRequest => annotations::LabelsAnswer, StorageError;
+    "links": "List the links of an artifact"
+        links::LinksRequest => links::LinksAnswer, StorageError;
+    "list": "List runs and other artifacts with their measurements"
+        list::ListRequest => list::ListAnswer, StorageError;
+    "near": "Find what is similar to conditions that no artifact matches"
+        near::NearRequest => near::NearAnswer, StorageError;
+    "note": "Show the note of an artifact"
+        annotations::NoteRequest => annotations::NoteAnswer, StorageError;
+    "path": "Find the shortest path of links between two artifacts"
+        path::PathRequest => path::PathAnswer, StorageError;
+    "pins": "List pinned artifacts"
+        annotations::PinsRequest => annotations::PinsAnswer, StorageError;
+    "reclaimable": "Show what reclaiming disk space would remove"
+        maintenance::ReclaimableRequest => maintenance::ReclaimableAnswer, StorageError;
+    "recordings": "List the recordings in which a prompt can be looked up"
+        recordings::RecordingsRequest => recordings::RecordingsAnswer, StorageError;
+    "replay": "Look up the recorded response to a prompt"
+        replay::ReplayRequest => replay::ReplayAnswer, ReplayError;
+    "resolve": "Resolve a hash, a prefix, a tag or a run id"
+        resolve::ResolveRequest => resolve::ResolveAnswer, StorageError;
+    "responses": "List the recorded responses of a session or a run"
+        replay::ResponsesRequest => replay::ResponsesAnswer, LookupError;
+    "rules": "List or explain validation rules"
+        rules::RulesRequest => rules::RulesAnswer, Infallible;
+    "run-stats": "Count runs, failures, tokens, latency and costs by model, tool, agent, label or day"
+        run_stats::RunStatsRequest => run_stats::RunStatsAnswer, StorageError;
+    "search": "Search the text of artifacts"
+        search::SearchRequest => search::SearchAnswer, SearchError;
+    "search-index": "Return the state of the search index"
+        search::SearchIndexRequest => search::SearchIndexAnswer, StorageError;
+    "build-search-index": "Build the search index, or rebuild it"
+        search::BuildSearchIndexRequest => search::BuildSearchIndexAnswer, StorageError;
+    "drop-search-index": "Remove the search index"
+        search::DropSearchIndexRequest => search::DropSearchIndexAnswer, StorageError;
+    "show": "Describe an artifact"
+        show::ShowRequest => show::ShowAnswer, StorageError;
+    "stats": "Show counts, disk usage and growth"
+        stats::StatsRequest => stats::StatsAnswer, StorageError;
+    "tags": "List tags"
+        annotations::TagsRequest => annotations::TagsAnswer, StorageError;
+    "tombstones": "List removed artifacts"
+        tombstones::TombstonesRequest => tombstones::TombstonesAnswer, StorageError;
+    "unfinished-conversation": "Read the calls so far of a run that is being recorded"
+        unfinished::UnfinishedConversationRequest => unfinished::UnfinishedConversationAnswer, StorageError;
+    "unfinished-runs": "List the runs that are being recorded"
+        unfinished::UnfinishedRunsRequest => unfinished::UnfinishedRunsAnswer, StorageError;
+    "unresolved": "List references to missing artifacts"
+        unresolved::UnresolvedRequest => unresolved::UnresolvedAnswer, StorageError;
+    "verify": "Verify stored artifacts"
+        verify::VerifyRequest => verify::VerifyAnswer, LookupError;
+    "backup": "Copy the vault to another file and check the copy"
+        backup::BackupRequest => backup::BackupAnswer, BackupError;
+    "copy": "Copy everything in the vault into another one"
+        copy::CopyRequest => copy::CopyAnswer, CopyError;
+    "forget" changes: "Apply a retention policy"
+        forget::ForgetRequest => forget::ForgetAnswer, RemoveError;
+    "reclaim" changes: "Reclaim disk space"
+        maintenance::ReclaimRequest => ReclaimResult, StorageError;
+    "remove" changes: "Remove artifacts"
+        remove::RemoveRequest => remove::RemoveAnswer, RemoveError;
+    "view": "Read an artifact as a transcript"
+        view::ViewRequest => view::ViewAnswer, LookupError;
+    "wire-audit": "Compare the session of an agent with the recorded calls of models"
+        wire::WireAuditRequest => wire::WireAuditAnswer, LookupError;
+    "set-tag" changes: "Set a tag on an artifact"
+        annotate::SetTagRequest => annotate::SetTagAnswer, StorageError;
+    "remove-tag" changes: "Remove a tag"
+        annotate::RemoveTagRequest => annotate::AnnotateAnswer, StorageError;
+    "set-note" changes: "Set an artifact's note"
+        annotate::SetNoteRequest => annotate::AnnotateAnswer, StorageError;
+    "remove-note" changes: "Remove an artifact's note"
+        annotate::RemoveNoteRequest => annotate::AnnotateAnswer, StorageError;
+    "pin" changes: "Protect an artifact from removal"
+        annotate::PinRequest => annotate::AnnotateAnswer, StorageError;
+    "unpin" changes: "Unpin an artifact"
+        annotate::UnpinRequest => annotate::AnnotateAnswer, StorageError;
+    "set-labels" changes: "Set labels on artifacts"
+        annotate::SetLabelsRequest => annotate::AnnotateAnswer, StorageError;
+    "remove-labels" changes: "Remove labels from artifacts"
+        annotate::RemoveLabelsRequest => annotate::AnnotateAnswer, StorageError;
+    "add-link" changes: "Add a link between two artifacts manually"
+        annotate::AddLinkRequest => annotate::AnnotateAnswer, StorageError;
+    "remove-link" changes: "Remove a manually added link"
+        annotate::RemoveLinkRequest => annotate::AnnotateAnswer, StorageError;
 }
 
 /// Returns the OpenAPI 3.1 document of all operations.

@@ -6,7 +6,6 @@ use std::collections::{HashMap, VecDeque};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::Operation;
 use super::handle::Vault;
 use super::links::LinkSummary;
 use super::query::{LinkTarget, Linker};
@@ -48,17 +47,13 @@ pub struct PathStep {
     pub link: LinkSummary,
 }
 
-impl Operation for PathRequest {
-    type Answer = PathAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "path";
-    const SUMMARY: &'static str = "Find the shortest path of links between two artifacts";
-
+impl PathRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if one of the artifacts is not in the
     /// vault, and another one if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<PathAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<PathAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         let (from, to) = (snapshot.expect_artifact(self.from)?, snapshot.expect_artifact(self.to)?);
         self.search(&*snapshot, &from, &to)

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{Operation, Timestamp};
+use super::api::Timestamp;
 use super::details::{ArtifactDetails, AttributeSummary, Detail};
 use super::find::{ArtifactMatch, Cursor, FindOrder, FoundArtifact};
 use super::handle::{Vault, limit_of};
@@ -60,18 +60,12 @@ impl RecordingsRequest {
     pub fn new(prompt: Digest) -> Self {
         Self { prompt, filter: RecordingFilter::default(), limit: None, after: None, details: Vec::new() }
     }
-}
 
-impl Operation for RecordingsRequest {
-    type Answer = RecordingsAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "recordings";
-    const SUMMARY: &'static str = "List the recordings in which a prompt can be looked up";
-
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<RecordingsAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<RecordingsAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         let limit = limit_of(self.limit);
         // One more shows whether there is another page.

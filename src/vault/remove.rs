@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::annotations::PinnedArtifact;
-use super::api::{ArtifactName, Operation, PathName};
+use super::api::{ArtifactName, PathName};
 use super::handle::Vault;
 use super::query::{self, ContainedArtifact, DependentFinder, Link};
 use crate::clock;
@@ -76,19 +76,14 @@ pub struct KeptFile {
     pub count: u64,
 }
 
-impl Operation for RemoveRequest {
-    type Answer = RemoveAnswer;
-    type Error = RemoveError;
-
-    const NAME: &'static str = "remove";
-    const SUMMARY: &'static str = "Remove artifacts";
-    const CHANGES: bool = true;
-
+impl RemoveRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`RemoveError::Contained`] if other artifacts contain the bytes and are not also removed,
     /// [`RemoveError::Pinned`] if one of the artifacts is pinned, [`RemoveError::Linked`] if other artifacts link to
     /// them, and [`RemoveError::Store`] if one of them is not in the vault, or the vault cannot be read or written.
-    fn run(&self, vault: &Vault) -> Result<RemoveAnswer, RemoveError> {
+    pub fn run(&self, vault: &Vault) -> Result<RemoveAnswer, RemoveError> {
         if self.dry_run {
             // A dry run does not wait for writers.
             let snapshot = vault.snapshot()?;
@@ -114,9 +109,7 @@ impl Operation for RemoveRequest {
             change.commit()?;
         }
     }
-}
 
-impl RemoveRequest {
     /// Returns the artifacts to remove, as they are now and once each. Returns an error if any of them is protected.
     fn leaving(&self, snapshot: &dyn Snapshot) -> Result<Vec<ArtifactRecord>, RemoveError> {
         let mut seen = BTreeSet::new();

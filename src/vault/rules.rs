@@ -5,7 +5,6 @@ use std::convert::Infallible;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::Operation;
 use super::handle::Vault;
 use super::{add, audit, bundle};
 use crate::artifact::document;
@@ -43,21 +42,15 @@ pub struct RuleSummary {
     pub why: String,
 }
 
-impl Operation for RulesRequest {
-    type Answer = RulesAnswer;
-    type Error = Infallible;
-
-    const NAME: &'static str = "rules";
-    const SUMMARY: &'static str = "List or explain validation rules";
-
+impl RulesRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// None.
-    fn run(&self, _: &Vault) -> Result<RulesAnswer, Infallible> {
+    pub fn run(&self, _: &Vault) -> Result<RulesAnswer, Infallible> {
         Ok(self.answer())
     }
-}
 
-impl RulesRequest {
     /// Returns the answer, which is the same for every vault.
     #[must_use]
     pub fn answer(&self) -> RulesAnswer {

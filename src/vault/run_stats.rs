@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::Operation;
 use super::find::{ArtifactFilter, FindOrder};
 use super::handle::Vault;
 use super::list::{ListRequest, ListRow, usd};
@@ -102,18 +101,13 @@ pub struct RunTotals {
 /// Number of runs that are read at a time.
 const BATCH: u64 = 1_000;
 
-impl Operation for RunStatsRequest {
-    type Answer = RunStatsAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "run-stats";
-    const SUMMARY: &'static str =
-        "Count runs, failures, tokens, latency and costs by model, tool, agent, label or day";
-
+impl RunStatsRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error of the kind [`Invalid`](crate::storage::ErrorKind::Invalid) if no kind has the attribute, and
     /// another one if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<RunStatsAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<RunStatsAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         let mut filter = self.filter.clone();
         if filter.kinds.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{ArtifactSummary, Operation, Timestamp};
+use super::api::{ArtifactSummary, Timestamp};
 use super::details::{ArtifactDetails, AttributeSummary, CaptureSummary, run_id};
 use super::handle::Vault;
 use super::links::LinkSummary;
@@ -90,22 +90,16 @@ pub struct MemberSummary {
     pub size: u64,
 }
 
-impl Operation for ShowRequest {
-    type Answer = ShowAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "show";
-    const SUMMARY: &'static str = "Describe an artifact";
-
+impl ShowRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the artifact is not in the vault, and
     /// another one if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<ShowAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<ShowAnswer, StorageError> {
         self.answer(&*vault.snapshot()?)
     }
-}
 
-impl ShowRequest {
     fn answer(&self, snapshot: &dyn Snapshot) -> Result<ShowAnswer, StorageError> {
         let core = self.artifact;
         let artifact = snapshot.expect_artifact(core)?;

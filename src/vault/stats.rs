@@ -6,7 +6,7 @@ use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{ArtifactSummary, Operation, TimeBasis, Timestamp};
+use super::api::{ArtifactSummary, TimeBasis, Timestamp};
 use super::find::ArtifactFilter;
 use super::handle::Vault;
 use crate::storage::{self, Filter, LabelValue, StorageError, TimePeriod};
@@ -106,16 +106,12 @@ pub struct SizedArtifact {
     pub captures: u64,
 }
 
-impl Operation for StatsRequest {
-    type Answer = StatsAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "stats";
-    const SUMMARY: &'static str = "Show counts, disk usage and growth";
-
+impl StatsRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<StatsAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<StatsAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         let answer = StatsAnswer::new(snapshot.statistics(self.by)?, snapshot.engine_statistics()?);
         let Some(key) = &self.label else { return Ok(answer) };
@@ -204,16 +200,12 @@ pub struct DayCount {
 /// Maximum number of days.
 const MAX_DAYS: u32 = 366;
 
-impl Operation for DaysRequest {
-    type Answer = DaysAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "days";
-    const SUMMARY: &'static str = "Count artifacts by day";
-
+impl DaysRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<DaysAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<DaysAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         let basis = self.by;
         let back = Days::new(self.days.clamp(1, MAX_DAYS).saturating_sub(1).into());

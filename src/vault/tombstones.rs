@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{Operation, Timestamp};
+use super::api::Timestamp;
 use super::handle::{Vault, limit_of};
 use crate::digest::CoreHash;
 use crate::storage::{StorageError, Tombstone};
@@ -48,16 +48,12 @@ pub struct RemovedArtifact {
     pub seq: u64,
 }
 
-impl Operation for TombstonesRequest {
-    type Answer = TombstonesAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "tombstones";
-    const SUMMARY: &'static str = "List removed artifacts";
-
+impl TombstonesRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<TombstonesAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<TombstonesAnswer, StorageError> {
         let limit = limit_of(self.limit);
         let (kind, after) = (self.kind.as_deref(), self.after.unwrap_or(0));
         let mut removed = vault.snapshot()?.tombstones(kind, after, limit.saturating_add(1))?;

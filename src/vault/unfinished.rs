@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{Operation, Timestamp};
+use super::api::Timestamp;
 use super::find::{ArtifactFilter, Condition, FindPeriod};
 use super::handle::Vault;
 use super::view::Conversation;
@@ -135,32 +135,24 @@ pub struct UnfinishedConversationAnswer {
     pub conversation: Conversation,
 }
 
-impl Operation for UnfinishedRunsRequest {
-    type Answer = UnfinishedRunsAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "unfinished-runs";
-    const SUMMARY: &'static str = "List the runs that are being recorded";
-
+impl UnfinishedRunsRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the directory, or a file in it, cannot be read.
-    fn run(&self, vault: &Vault) -> Result<UnfinishedRunsAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<UnfinishedRunsAnswer, StorageError> {
         let files = unfinished(vault, self.directory.as_deref())?;
         let runs = files.into_iter().map(|(_, run)| run).filter(|run| run.matches(&self.filter));
         Ok(UnfinishedRunsAnswer { runs: runs.collect() })
     }
 }
 
-impl Operation for UnfinishedConversationRequest {
-    type Answer = UnfinishedConversationAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "unfinished-conversation";
-    const SUMMARY: &'static str = "Read the calls so far of a run that is being recorded";
-
+impl UnfinishedConversationRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the directory, or a file in it, cannot be read.
-    fn run(&self, vault: &Vault) -> Result<UnfinishedConversationAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<UnfinishedConversationAnswer, StorageError> {
         let is_meant = |run: &UnfinishedRun| {
             self.run.as_ref().is_none_or(|name| run.run_id == *name || run.name.as_ref() == Some(name))
         };

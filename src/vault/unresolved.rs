@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::Operation;
 use super::handle::{Vault, limit_of};
 use super::links::LinkEnd;
 use crate::artifact::ArtifactLocation;
@@ -65,16 +64,12 @@ pub struct MissingReference {
     pub place: String,
 }
 
-impl Operation for UnresolvedRequest {
-    type Answer = UnresolvedAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "unresolved";
-    const SUMMARY: &'static str = "List references to missing artifacts";
-
+impl UnresolvedRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<UnresolvedAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<UnresolvedAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         let (mut answer, mut after) = (UnresolvedAnswer::default(), self.after.as_deref().map(target_at));
         let most = limit_of(self.limit);
@@ -104,9 +99,7 @@ impl Operation for UnresolvedRequest {
             }
         }
     }
-}
 
-impl UnresolvedRequest {
     /// Returns those of `references` to one target that are requested, by artifact and place, and the number of those
     /// that are omitted because no format defines their data.
     fn referrers(

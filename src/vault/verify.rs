@@ -24,7 +24,6 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::Operation;
 use super::fsck::{self, Sample};
 use super::handle::Vault;
 use super::resolve::LookupError;
@@ -103,17 +102,13 @@ const LIMIT: u32 = 100;
 /// Number of artifacts that are looked up at a time.
 const BATCH: usize = 1_000;
 
-impl Operation for VerifyRequest {
-    type Answer = VerifyAnswer;
-    type Error = LookupError;
-
-    const NAME: &'static str = "verify";
-    const SUMMARY: &'static str = "Verify stored artifacts";
-
+impl VerifyRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`LookupError::Unreadable`] if a kind is not supported, and [`LookupError::Store`] if a requested artifact
     /// is not in the vault or the vault cannot be read. Damaged bytes are not an error.
-    fn run(&self, vault: &Vault) -> Result<VerifyAnswer, LookupError> {
+    pub fn run(&self, vault: &Vault) -> Result<VerifyAnswer, LookupError> {
         let snapshot = vault.snapshot()?;
         let options = self.options();
         let (artifacts, next) = self.page(&*snapshot)?;
@@ -131,9 +126,7 @@ impl Operation for VerifyRequest {
         }
         Ok(VerifyAnswer { captures, next })
     }
-}
 
-impl VerifyRequest {
     fn options(&self) -> AdmitOptions {
         let signature_policy =
             if self.require_signature { SignaturePolicy::Require } else { SignaturePolicy::RejectWrong };

@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::Operation;
 use super::handle::Vault;
 use super::links::{Direction, LinksRequest};
 use super::resolve::LookupError;
@@ -97,17 +96,13 @@ impl WireContradictionKind {
     }
 }
 
-impl Operation for WireAuditRequest {
-    type Answer = WireAuditAnswer;
-    type Error = LookupError;
-
-    const NAME: &'static str = "wire-audit";
-    const SUMMARY: &'static str = "Compare the session of an agent with the recorded calls of models";
-
+impl WireAuditRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`LookupError::Unreadable`] if this program cannot interpret one of the documents, and
     /// [`LookupError::Store`] if one is not in the vault or the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<WireAuditAnswer, LookupError> {
+    pub fn run(&self, vault: &Vault) -> Result<WireAuditAnswer, LookupError> {
         let session = calls_of(vault, self.session)?;
         let candidates = match self.run {
             Some(run) => vec![run],

@@ -9,7 +9,7 @@ use crate::digest::CoreHash;
 use crate::formats::ContractTerms;
 use crate::storage::{ArtifactRecord, Snapshot, StorageError, created_at};
 use crate::validation::Violation;
-use crate::vault::api::{JsonValue, Operation};
+use crate::vault::api::JsonValue;
 use crate::vault::details::run_id;
 use crate::vault::handle::{Vault, limit_of};
 use crate::vault::resolve::LookupError;
@@ -127,19 +127,15 @@ pub struct OmittedFindings {
     pub violations_omitted: usize,
 }
 
-impl Operation for AuditRequest {
-    type Answer = AuditAnswer;
-    type Error = LookupError;
-
-    const NAME: &'static str = "audit";
-    const SUMMARY: &'static str = "Audit runs against a contract";
-
+impl AuditRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`LookupError::KindMismatch`] if the contract is not one, [`LookupError::NotARun`] if the run is not one,
     /// [`LookupError::Unreadable`] if this program cannot interpret a document, and [`LookupError::Store`] if the vault
     /// cannot be read: of the kind [`Gone`](crate::storage::ErrorKind::Gone) if the contract or the run is not in it, or the
     /// contract does not govern the last run of the previous page.
-    fn run(&self, vault: &Vault) -> Result<AuditAnswer, LookupError> {
+    pub fn run(&self, vault: &Vault) -> Result<AuditAnswer, LookupError> {
         let mut runs = Vec::new();
         let answer = self.visit::<LookupError>(vault, &mut |run| {
             runs.push(run);
@@ -147,9 +143,7 @@ impl Operation for AuditRequest {
         })?;
         Ok(AuditAnswer { runs, ..answer })
     }
-}
 
-impl AuditRequest {
     /// Runs the request, and passes the audits to `visit` one at a time. The answer contains everything else.
     ///
     /// # Errors

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{Operation, PathName};
+use super::api::PathName;
 use super::handle::Vault;
 use crate::storage::{Actor, Filter, StorageError};
 
@@ -44,16 +44,12 @@ pub struct CopyRequest {
     pub actor: Option<String>,
 }
 
-impl Operation for CopyRequest {
-    type Answer = CopyAnswer;
-    type Error = CopyError;
-
-    const NAME: &'static str = "copy";
-    const SUMMARY: &'static str = "Copy everything in the vault into another one";
-
+impl CopyRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Same as [`Vault::copy_to`], and [`CopyError::Store`] if the other vault cannot be opened.
-    fn run(&self, vault: &Vault) -> Result<CopyAnswer, CopyError> {
+    pub fn run(&self, vault: &Vault) -> Result<CopyAnswer, CopyError> {
         let target = Vault::open_for_copy(&self.to)?;
         let target = match &self.actor {
             Some(actor) => target.acting_as(Actor::new(actor)?),

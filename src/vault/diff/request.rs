@@ -11,7 +11,6 @@ use crate::formats;
 use crate::json::pointer::PointerPattern;
 use crate::json::reader::Limits;
 use crate::storage::{ErrorKind, Snapshot, StorageError, StoredMember};
-use crate::vault::api::Operation;
 use crate::vault::handle::Vault;
 use crate::vault::resolve::LookupError;
 
@@ -216,19 +215,15 @@ impl ComparedSide {
     }
 }
 
-impl Operation for DiffRequest {
-    type Answer = DiffAnswer;
-    type Error = LookupError;
-
-    const NAME: &'static str = "diff";
-    const SUMMARY: &'static str = "Compare two artifacts and show where they diverge";
-
+impl DiffRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`LookupError::KindMismatch`] if the artifacts are of different kinds, [`LookupError::Unreadable`] if this
     /// program cannot interpret one of them, and [`LookupError::Store`] if they cannot be read: of the kind
     /// [`Gone`](crate::storage::ErrorKind::Gone) if they are not in the vault, and of the kind
     /// [`Invalid`](crate::storage::ErrorKind::Invalid) if what to ignore is not a JSON Pointer.
-    fn run(&self, vault: &Vault) -> Result<DiffAnswer, LookupError> {
+    pub fn run(&self, vault: &Vault) -> Result<DiffAnswer, LookupError> {
         let snapshot = vault.snapshot()?;
         let side = |of: ComparedArtifact| Side::read(&*snapshot, of.core_hash, of.capture_hash);
         let (one, other) = (side(self.one)?, side(self.other)?);

@@ -10,7 +10,7 @@ use crate::artifact::{Arguments, Exchange};
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::formats;
 use crate::storage::{Snapshot, StorageError};
-use crate::vault::api::{JsonText, Operation};
+use crate::vault::api::JsonText;
 use crate::vault::handle::Vault;
 use crate::vault::recordings::{RecordingFilter, recordings};
 use crate::vault::resolve::{LocatedCapture, LookupError, document, locate};
@@ -89,19 +89,13 @@ impl ReplayRequest {
         let filter = RecordingFilter::default();
         Self { prompt, artifact: None, capture_hash: None, filter, occurrence: None, call: None }
     }
-}
 
-impl Operation for ReplayRequest {
-    type Answer = ReplayAnswer;
-    type Error = ReplayError;
-
-    const NAME: &'static str = "replay";
-    const SUMMARY: &'static str = "Look up the recorded response to a prompt";
-
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`ReplayError::Miss`] if there is no response, or an error was recorded, and [`ReplayError::Lookup`] if the
     /// artifact records no responses or cannot be read.
-    fn run(&self, vault: &Vault) -> Result<ReplayAnswer, ReplayError> {
+    pub fn run(&self, vault: &Vault) -> Result<ReplayAnswer, ReplayError> {
         let snapshot = vault.snapshot()?;
         let missed =
             |core: Option<CoreHash>, miss: ReplayMiss| ReplayError::Miss { core, miss: Box::new(miss) };
@@ -240,20 +234,14 @@ impl ResponsesRequest {
         let snapshot = vault.snapshot()?;
         player(&*snapshot, &stored_capture(&*snapshot, self.artifact, self.capture_hash)?)
     }
-}
 
-impl Operation for ResponsesRequest {
-    type Answer = ResponsesAnswer;
-    type Error = LookupError;
-
-    const NAME: &'static str = "responses";
-    const SUMMARY: &'static str = "List the recorded responses of a session or a run";
-
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`LookupError::NoRecording`] if the artifact records no responses, [`LookupError::CaptureNotFound`] if it has
     /// no such capture, [`LookupError::Unreadable`] if this program cannot interpret it, and [`LookupError::Store`] if it
     /// cannot be read: of the kind [`Gone`](crate::storage::ErrorKind::Gone) if it is not in the vault.
-    fn run(&self, vault: &Vault) -> Result<ResponsesAnswer, LookupError> {
+    pub fn run(&self, vault: &Vault) -> Result<ResponsesAnswer, LookupError> {
         let mut responses = Vec::new();
         let answer = self.visit::<LookupError>(vault, &mut |_, response| {
             responses.push(response);

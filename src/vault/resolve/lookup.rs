@@ -11,7 +11,6 @@ use crate::formats;
 use crate::storage::{
     ArtifactRecord, CaptureRecord, Condition, Filter, Order, Page, Snapshot, StorageError, TimeBasis,
 };
-use crate::vault::api::Operation;
 use crate::vault::details::RUN_IDS;
 use crate::vault::find::ArtifactMatch;
 use crate::vault::handle::Vault;
@@ -289,16 +288,12 @@ pub struct DigestsAnswer {
     pub removed: Option<RemovedHash>,
 }
 
-impl Operation for DigestsRequest {
-    type Answer = DigestsAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "digests";
-    const SUMMARY: &'static str = "Resolve the first digits of a digest that artifacts mention";
-
+impl DigestsRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<DigestsAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<DigestsAnswer, StorageError> {
         let snapshot = vault.snapshot()?;
         let digests = match query::resolve_mentioned(&*snapshot, &self.prefix, self.group.as_deref())? {
             PrefixResolution::None => Vec::new(),
@@ -308,9 +303,7 @@ impl Operation for DigestsRequest {
         let removed = snapshot.resolve(&self.prefix, 1)?.tombstones.into_iter().next();
         Ok(DigestsAnswer { digests, removed: removed.map(RemovedHash::from) })
     }
-}
 
-impl DigestsRequest {
     /// Returns the only mentioned digest that begins with the digits.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ mod read;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{ArtifactSummary, Operation};
+use super::api::ArtifactSummary;
 use super::handle::Vault;
 use super::query::HashTarget;
 use super::tombstones::RemovedArtifact;
@@ -120,24 +120,18 @@ enum ArtifactSpecifier<'t> {
     Name,
 }
 
-impl Operation for ResolveRequest {
-    type Answer = ResolveAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "resolve";
-    const SUMMARY: &'static str = "Resolve a hash, a prefix, a tag or a run id";
-
+impl ResolveRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<ResolveAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<ResolveAnswer, StorageError> {
         match self.locate(vault) {
             Ok(located) => Ok(self.found(&located)),
             Err(error) => ResolveAnswer::from_error(error),
         }
     }
-}
 
-impl ResolveRequest {
     /// Creates a request for what `text` refers to.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), any_artifact: false }

@@ -11,7 +11,6 @@ use crate::intake::pipeline::{self, PipelineEvent};
 use crate::storage::{
     CapturePassages, SearchDifferences, SearchableCapture, Snapshot, Storage, StorageError,
 };
-use crate::vault::api::Operation;
 use crate::vault::handle::Vault;
 
 /// A request for the state of the search index.
@@ -30,16 +29,12 @@ pub struct SearchIndexAnswer {
     pub bytes: u64,
 }
 
-impl Operation for SearchIndexRequest {
-    type Answer = SearchIndexAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "search-index";
-    const SUMMARY: &'static str = "Return the state of the search index";
-
+impl SearchIndexRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read, or if its engine has no full-text search.
-    fn run(&self, vault: &Vault) -> Result<SearchIndexAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<SearchIndexAnswer, StorageError> {
         let snapshot = vault.full_text()?.snapshot()?;
         let snapshot = snapshot.full_text()?;
         let index = snapshot.search_index()?;
@@ -70,25 +65,19 @@ pub struct BuildSearchIndexAnswer {
     pub bytes: u64,
 }
 
-impl Operation for BuildSearchIndexRequest {
-    type Answer = BuildSearchIndexAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "build-search-index";
-    const SUMMARY: &'static str = "Build the search index, or rebuild it";
-
+impl BuildSearchIndexRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written, or if its engine has no full-text search.
-    fn run(&self, vault: &Vault) -> Result<BuildSearchIndexAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<BuildSearchIndexAnswer, StorageError> {
         self.run_watched(vault, &mut |_| {})
     }
-}
 
-impl BuildSearchIndexRequest {
     /// Runs the operation, and calls `watch` with its progress.
     ///
     /// # Errors
-    /// Same as [`Operation::run`].
+    /// Same as [`Self::run`].
     pub fn run_watched(
         &self,
         vault: &Vault,
@@ -118,16 +107,12 @@ pub struct DropSearchIndexAnswer {
     pub changed: bool,
 }
 
-impl Operation for DropSearchIndexRequest {
-    type Answer = DropSearchIndexAnswer;
-    type Error = StorageError;
-
-    const NAME: &'static str = "drop-search-index";
-    const SUMMARY: &'static str = "Remove the search index";
-
+impl DropSearchIndexRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns an error if the vault cannot be read or written, or if its engine has no full-text search.
-    fn run(&self, vault: &Vault) -> Result<DropSearchIndexAnswer, StorageError> {
+    pub fn run(&self, vault: &Vault) -> Result<DropSearchIndexAnswer, StorageError> {
         Ok(DropSearchIndexAnswer { changed: vault.full_text()?.full_text()?.drop_index()? })
     }
 }

@@ -14,7 +14,7 @@ use crate::formats;
 use crate::storage::{
     ArtifactRecord, Filter, FoundPassage, Order, Page, Snapshot, StorageError, Term, Terms, TimeBasis,
 };
-use crate::vault::api::{ArtifactSummary, Operation, PlaceSummary};
+use crate::vault::api::{ArtifactSummary, PlaceSummary};
 use crate::vault::details::{ArtifactDetails, Detail};
 use crate::vault::find::ArtifactFilter;
 use crate::vault::handle::Vault;
@@ -111,19 +111,15 @@ pub struct FieldMatch {
     pub cut_after: bool,
 }
 
-impl Operation for SearchRequest {
-    type Answer = SearchAnswer;
-    type Error = SearchError;
-
-    const NAME: &'static str = "search";
-    const SUMMARY: &'static str = "Search the text of artifacts";
-
+impl SearchRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`SearchError::NoIndex`] if there is no index, [`SearchError::StaleIndex`] if it has another version than
     /// this program, [`SearchError::Words`] and [`SearchError::NoSuchField`]
     /// if the request is invalid, [`SearchError::Differs`] if the index does not match a document, and
     /// [`SearchError::Store`] if the vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<SearchAnswer, SearchError> {
+    pub fn run(&self, vault: &Vault) -> Result<SearchAnswer, SearchError> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let snapshot = vault.full_text()?.snapshot()?;
         let SearchExpression { alternatives } = self.words.parse()?;
@@ -145,9 +141,7 @@ impl Operation for SearchRequest {
         }
         Ok(SearchAnswer { hits, is_more })
     }
-}
 
-impl SearchRequest {
     /// Returns the passages of the index that match, best first.
     fn found(
         &self,

@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::api::{ArtifactSummary, Operation};
+use super::api::ArtifactSummary;
 use super::audit::LastAudit;
 use super::details::AttributeSummary;
 use super::handle::Vault;
@@ -76,23 +76,17 @@ pub struct ViewAnswer {
     pub audit: Option<LastAudit>,
 }
 
-impl Operation for ViewRequest {
-    type Answer = ViewAnswer;
-    type Error = LookupError;
-
-    const NAME: &'static str = "view";
-    const SUMMARY: &'static str = "Read an artifact as a transcript";
-
+impl ViewRequest {
+    /// Runs the operation.
+    ///
     /// # Errors
     /// Returns [`LookupError::CaptureNotFound`] if the artifact has no such capture, [`LookupError::Unreadable`] if this
     /// program cannot interpret the document or it has another core hash, and [`LookupError::Store`] if the artifact is not in the vault or the
     /// vault cannot be read.
-    fn run(&self, vault: &Vault) -> Result<ViewAnswer, LookupError> {
+    pub fn run(&self, vault: &Vault) -> Result<ViewAnswer, LookupError> {
         self.answer(&*vault.snapshot()?)
     }
-}
 
-impl ViewRequest {
     fn answer(&self, snapshot: &dyn Snapshot) -> Result<ViewAnswer, LookupError> {
         let located = self.locate(snapshot)?;
         let core = self.artifact;
