@@ -3,11 +3,8 @@
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
-use utoipa::{PartialSchema, ToSchema};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::artifact::ValueType;
 
@@ -24,23 +21,17 @@ pub struct ModelPrice {
     pub output: UsdAmount,
 }
 
-/// An amount of US dollars, written as a decimal number with up to six digits after the point, such as `2.50`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct UsdAmount {
-    millionths: u64,
-}
+/// An amount in millionths of a US dollar, written in dollars as a decimal number with up to six digits after the point,
+/// such as `2.50`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schema(value_type = String, pattern = r"^[0-9]+(\.[0-9]{1,6})?$", description = "An amount of US dollars.")]
+pub struct UsdAmount(u64);
 
 /// The error for text that is not an amount.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected an amount of US dollars with up to six digits after the point, such as 2.50")]
 pub struct ParseAmountError;
-
-impl Display for ParseAmountError {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "expected an amount of US dollars with up to six digits after the point, such as 2.50")
-    }
-}
-
-impl std::error::Error for ParseAmountError {}
 
 impl FromStr for UsdAmount {
     type Err = ParseAmountError;
@@ -53,40 +44,30 @@ impl FromStr for UsdAmount {
             None => text,
         };
         let millionths = ValueType::Amount.number(shortest).and_then(|number| u64::try_from(number).ok());
-        millionths.map(|millionths| Self { millionths }).ok_or(ParseAmountError)
+        millionths.map(Self).ok_or(ParseAmountError)
     }
 }
 
 impl Display for UsdAmount {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let number = i64::try_from(self.millionths).unwrap_or(i64::MAX);
+        let number = i64::try_from(self.0).unwrap_or(i64::MAX);
         f.write_str(&ValueType::Amount.value(number).unwrap_or_default())
     }
 }
 
-impl Serialize for UsdAmount {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+impl TryFrom<String> for UsdAmount {
+    type Error = ParseAmountError;
+
+    fn try_from(text: String) -> Result<Self, ParseAmountError> {
+        text.parse()
     }
 }
 
-impl<'de> Deserialize<'de> for UsdAmount {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+impl From<UsdAmount> for String {
+    fn from(amount: UsdAmount) -> Self {
+        amount.to_string()
     }
 }
-
-impl PartialSchema for UsdAmount {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .pattern(Some(r"^[0-9]+(\.[0-9]{1,6})?$"))
-            .description(Some("An amount of US dollars."))
-            .into()
-    }
-}
-
-impl ToSchema for UsdAmount {}
 
 /// The number of tokens that prices are for.
 const TOKENS_OF_PRICE: u128 = 1_000_000;
@@ -129,10 +110,10 @@ pub(super) struct RunTokens {
 impl UsdAmount {
     /// Returns the product with a number of tokens. What costs nothing need not be counted.
     fn times(self, tokens: Option<i64>) -> Option<u128> {
-        if self.millionths == 0 {
+        if self.0 == 0 {
             return Some(0);
         }
-        u128::from(self.millionths).checked_mul(u128::try_from(tokens?).ok()?)
+        u128::from(self.0).checked_mul(u128::try_from(tokens?).ok()?)
     }
 }
 
@@ -198,7 +179,7 @@ mod tests {
     proptest! {
         #[test]
         fn an_amount_is_read_as_it_is_written(millionths in 0..1_u64 << 60) {
-            let amount = UsdAmount { millionths };
+            let amount = UsdAmount(millionths);
             prop_assert_eq!(amount.to_string().parse(), Ok(amount));
         }
     }
