@@ -74,14 +74,11 @@ pub(super) struct RuleArgs {
     group_by: Vec<ForgetGrouping>,
 }
 
-/// A key by which artifacts are grouped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum ForgetGrouping {
-    None,
-    Kind,
-    Label,
-    LabelOf(String),
-    Attribute(&'static str),
+/// A name of `--group-by`, with the keys that it stands for.
+#[derive(Clone, Debug)]
+struct ForgetGrouping {
+    name: String,
+    keys: Vec<GroupKey>,
 }
 
 fn count(text: &str) -> Result<usize, String> {
@@ -96,21 +93,23 @@ fn tag(text: &str) -> Result<TagPattern, String> {
 }
 
 fn group(text: &str) -> Result<ForgetGrouping, String> {
-    if let Some(key) = text.trim().strip_prefix(LABEL) {
-        return label::key(key).map(ForgetGrouping::LabelOf);
-    }
-    match text.trim() {
-        "" => Ok(ForgetGrouping::None),
-        "kind" => Ok(ForgetGrouping::Kind),
-        "label" => Ok(ForgetGrouping::Label),
-        name => {
-            let attribute = formats::attribute(name).map(|info| ForgetGrouping::Attribute(info.name));
-            attribute.ok_or_else(|| {
-                let names = formats::attribute_names();
-                format!("artifacts cannot be grouped by {}; use kind, label, label:KEY, {names}", brief(name))
-            })
+    let name = text.trim();
+    let attribute = |name: &str| GroupKey::Attribute(name.to_owned());
+    let keys = match (name, name.strip_prefix(LABEL)) {
+        (_, Some(key)) => vec![GroupKey::Label(label::key(key)?)],
+        ("", _) => Vec::new(),
+        ("kind", _) => vec![GroupKey::Kind],
+        // The attributes shown in the column of this name.
+        ("label", _) => IDENTIFYING_ATTRIBUTES.map(attribute).to_vec(),
+        _ if formats::attribute(name).is_some() => vec![attribute(name)],
+        _ => {
+            let (name, names) = (brief(name), formats::attribute_names());
+            return Err(format!(
+                "artifacts cannot be grouped by {name}; use kind, label, label:KEY, {names}"
+            ));
         }
-    }
+    };
+    Ok(ForgetGrouping { name: name.to_owned(), keys })
 }
 
 impl RuleArgs {
@@ -143,7 +142,7 @@ impl RuleArgs {
 
     /// Returns whether artifacts are grouped by anything but their kind.
     pub(super) fn has_own_groups(&self) -> bool {
-        self.group_by != [ForgetGrouping::Kind]
+        !matches!(self.group_by.as_slice(), [only] if only.keys == [GroupKey::Kind])
     }
 
     fn periods(&self) -> [(Period, Option<usize>); 5] {
@@ -157,23 +156,10 @@ impl RuleArgs {
     }
 
     fn keys(&self) -> Result<Vec<GroupKey>, CommandError> {
-        let mut keys = Vec::new();
-        for grouping in &self.group_by {
-            match grouping {
-                ForgetGrouping::None if self.group_by.len() > 1 => {
-                    return Err(CommandError::Usage("empty name in --group-by".to_owned()));
-                }
-                ForgetGrouping::None => {}
-                ForgetGrouping::Kind => keys.push(GroupKey::Kind),
-                // The attributes shown in the column of this name.
-                ForgetGrouping::Label => {
-                    keys.extend(IDENTIFYING_ATTRIBUTES.map(|name| GroupKey::Attribute(name.to_owned())));
-                }
-                ForgetGrouping::LabelOf(key) => keys.push(GroupKey::Label(key.clone())),
-                ForgetGrouping::Attribute(name) => keys.push(GroupKey::Attribute((*name).to_owned())),
-            }
+        if self.group_by.len() > 1 && self.group_by.iter().any(|grouping| grouping.keys.is_empty()) {
+            return Err(CommandError::Usage("empty name in --group-by".to_owned()));
         }
-        Ok(keys)
+        Ok(self.group_by.iter().flat_map(|grouping| grouping.keys.clone()).collect())
     }
 
     /// Returns the rules as given.
@@ -189,21 +175,13 @@ impl RuleArgs {
         let labels = self.keep_label.iter().map(|label| format!("--keep-label {}", label.rule()));
         let by = (self.by != TimeBasis::LastSeen)
             .then(|| format!("--by {}", choice::name_of(choice::TIMES, &self.by)));
-        let names: Vec<String> = self.group_by.iter().map(ForgetGrouping::name).collect();
+        let name = |grouping: &ForgetGrouping| match grouping.name.as_str() {
+            "" => "''".to_owned(),
+            name => name.to_owned(),
+        };
+        let names: Vec<String> = self.group_by.iter().map(name).collect();
         let groups = self.has_own_groups().then(|| format!("--group-by {}", names.join(",")));
         let rules = last.into_iter().chain(within).chain(periods).chain(tags).chain(labels);
         rules.chain(by).chain(groups).collect()
-    }
-}
-
-impl ForgetGrouping {
-    fn name(&self) -> String {
-        match self {
-            Self::None => "''".to_owned(),
-            Self::Kind => "kind".to_owned(),
-            Self::Label => "label".to_owned(),
-            Self::LabelOf(key) => format!("{LABEL}{key}"),
-            Self::Attribute(name) => (*name).to_owned(),
-        }
     }
 }
