@@ -157,12 +157,6 @@ fn is_old(state: &FileState) -> bool {
 const GROUP: usize = 64;
 
 impl ArtifactSource {
-    /// Removes the original like [`ArtifactSource::remove_all`].
-    #[must_use]
-    pub fn remove(&self, options: &MoveOptions, now: SystemTime) -> MoveOutcome {
-        Self::remove_all(&[self], options, now).pop().unwrap_or_default()
-    }
-
     /// Removes the files whose bytes, hashed again, are still those that were stored, and no others. From a directory,
     /// the artifact's files are removed, then the directory itself if it is empty. Returns the outcome for each of
     /// `originals`.

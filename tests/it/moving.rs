@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use runvault::Vault;
 use runvault::clock;
-#[cfg(target_os = "linux")]
-use runvault::intake::ArtifactSource;
-use runvault::intake::{ExamineOptions, Input, Inputs, KeepReason, MoveOptions, MoveOutcome, SourceError};
+use runvault::intake::{
+    ArtifactSource, ExamineOptions, Input, Inputs, KeepReason, MoveOptions, MoveOutcome, SourceError,
+};
 use runvault::vault::add::{AddMonitor, ExaminedDocument};
 
 use crate::sandbox::{Sandbox, repository, session};
@@ -127,12 +127,17 @@ struct Between<F> {
     taken: Vec<MoveOutcome>,
 }
 
+/// Removes an original with the default options.
+fn remove(original: &ArtifactSource) -> MoveOutcome {
+    let outcomes = ArtifactSource::remove_all(&[original], &MoveOptions::default(), clock::now().into());
+    outcomes.into_iter().next().unwrap()
+}
+
 impl<F: FnMut()> AddMonitor for Between<F> {
     fn examined(&mut self, examined: &ExaminedDocument) {
         (self.act)();
         let original = examined.original.as_ref();
-        self.taken
-            .extend(original.map(|original| original.remove(&MoveOptions::default(), clock::now().into())));
+        self.taken.extend(original.map(remove));
     }
 
     fn unreadable(&mut self, error: &SourceError) {
@@ -209,7 +214,7 @@ fn what_takes_the_place_of_a_file_while_it_is_removed_is_never_lost() {
             }
         });
         for _ in 0..1_000 {
-            let taken = original.remove(&MoveOptions::default(), clock::now().into());
+            let taken = remove(&original);
             if !taken.removed.is_empty() {
                 removed += 1;
                 std::fs::write(sandbox.path("d/new"), &stored).unwrap();

@@ -209,12 +209,6 @@ impl Write for BundleHashingWriter<'_> {
 }
 
 impl Bundle {
-    /// Returns its name.
-    #[must_use]
-    pub fn name(&self) -> &OsStr {
-        &self.name
-    }
-
     /// Returns its manifest.
     #[must_use]
     pub fn manifest(&self) -> &Manifest {

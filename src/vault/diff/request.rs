@@ -82,12 +82,6 @@ impl Side {
         self.shown.core_hash
     }
 
-    /// Returns the hash of the capture; `None` if it is not stored.
-    #[must_use]
-    pub fn capture(&self) -> Option<CaptureHash> {
-        self.shown.capture_hash
-    }
-
     /// Returns the artifact with this name in answers, and the bytes of the name if it is a path that is not UTF-8. By
     /// default, the name is the core hash.
     #[must_use]

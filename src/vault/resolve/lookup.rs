@@ -35,18 +35,6 @@ impl Vault {
         locate(&*self.snapshot()?, prefix)
     }
 
-    /// Like [`Vault::locate`], in an existing snapshot of this vault.
-    ///
-    /// # Errors
-    /// Same as [`Vault::locate`].
-    pub fn locate_in(
-        &self,
-        snapshot: &dyn Snapshot,
-        prefix: &DigestPrefix,
-    ) -> Result<LocatedCapture, LookupError> {
-        locate(snapshot, prefix)
-    }
-
     /// Returns another capture of a located artifact.
     ///
     /// # Errors
@@ -73,15 +61,6 @@ impl Vault {
                 Err(LookupError::Ambiguous { prefix: *prefix, candidates })
             }
         }
-    }
-
-    /// Like [`Vault::locate`], but resolves a hash shared by captures of several artifacts, which have the same bytes,
-    /// to the capture with the smallest core hash.
-    ///
-    /// # Errors
-    /// Same as [`Vault::locate`].
-    pub fn locate_bytes(&self, prefix: &DigestPrefix) -> Result<LocatedCapture, LookupError> {
-        locate_bytes(&*self.snapshot()?, prefix)
     }
 }
 

@@ -7,6 +7,7 @@ use runvault::digest::CoreHash;
 use runvault::intake::{ExamineOptions, Input, Inputs, SourceError};
 use runvault::validation::Violation;
 use runvault::vault::add::{self, AddMonitor, DocumentOutcome, ExaminedDocument};
+use runvault::vault::resolve::ResolveRequest;
 use tempfile::TempDir;
 
 use super::repair;
@@ -94,7 +95,8 @@ fn agree(vault: &Vault, document: &[u8]) {
         if outcome == Some(DocumentOutcome::Added) && added.kind.as_deref() != Some("pack") {
             // A document in another form is an attachment beside the artifact that it implies.
             let original = runvault::digest::Digest::from_content(document);
-            let original = vault.locate_bytes(&original.into()).unwrap();
+            let text = original.to_string();
+            let original = ResolveRequest { text, any_artifact: true }.locate(&vault).unwrap();
             assert_eq!(vault.read(&original).unwrap(), document);
         }
     }
