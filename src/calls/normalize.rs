@@ -16,7 +16,9 @@ const WEEKDAY: &str = r"(?:Mon(?:day)?|Tue(?:s(?:day)?)?|Wed(?:nesday)?|Thu(?:r(
 const MONTH: &str = r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)";
 const DAY: &str = r"\d{1,2}(?:st|nd|rd|th)?";
 const TIME: &str = r"\d{1,2}:\d\d(?::\d\d(?:[.,]\d+)?)?(?:\s?[AP]M)?";
-const ZONE: &str = r"(?:\s?(?:Z|UTC|GMT)?(?:[+-]\d\d:?\d\d)?\b(?:\s\([\w\s]+\))?)?";
+const OFFSET: &str = r"[+-]\d\d(?::?\d\d)?";
+/// The abbreviations of time zones that are common and no words of English.
+const ZONE_NAME: &str = "Z|UTC|GMT|[ECMP][SD]T|[CE]ES?T|BST|IST|JST|KST|AE[SD]T|NZ[SD]T";
 
 /// The values that most often differ between two runs with the same requests.
 static NAMED: LazyLock<[NamedPattern; 3]> = LazyLock::new(|| {
@@ -27,9 +29,10 @@ static NAMED: LazyLock<[NamedPattern; 3]> = LazyLock::new(|| {
     let numbers =
         r"\d{4}-\d\d-\d\d|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}\.\s?\d{1,2}\.\s?\d{4}";
     let date = format!("{numbers}|{month_first}|{day_first}|{month}");
-    let iso = r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?";
+    let zone = format!(r"(?:\s?(?:(?:{ZONE_NAME})(?:{OFFSET})?|{OFFSET})\b(?:\s\([\w\s]+\))?)?");
+    let iso = format!(r"\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?{zone}");
     let unix = format!(r"{weekday}{MONTH}\s+{DAY}\s+{TIME}(?:\s[A-Z]{{2,5}})?\s+\d{{4}}");
-    let date_and_time = format!(r"(?:{date})(?:,|\s+at)?\s+{TIME}{ZONE}");
+    let date_and_time = format!(r"(?:{date})(?:,|\s+at)?\s+{TIME}{zone}");
     [
         NamedPattern {
             name: "timestamp",
@@ -133,10 +136,14 @@ mod tests {
             let (_, pattern, with) = parse(name).unwrap();
             Regex::new(&pattern).unwrap().replace_all(text, with).into_owned()
         };
-        for time in ["2026-11-22T20:15:00Z", "2026-11-22 20:15", "2026-11-22T20:15:00.123456+01:00"] {
-            assert_eq!(replaced("timestamp", &format!("at {time}, said")), "at TIMESTAMP, said");
-        }
         for time in [
+            "2026-11-22T20:15:00Z",
+            "2026-11-22 20:15",
+            "2026-11-22T20:15:00.123456+01:00",
+            "2026-11-22 20:15:00 +01:00",
+            "2026-11-22 20:15:00+01",
+            "2026-11-22 20:15:00 CET",
+            "November 26, 2026 at 8:15 PM PST",
             "Thu Nov 26 20:15:00 2026",
             "Thu Nov 26 20:15:00 UTC 2026",
             "Thu Nov 26 2026 20:15:00 GMT+0100 (Central European Standard Time)",
@@ -144,7 +151,10 @@ mod tests {
             "November 26, 2026 at 8:15 PM",
             "11/26/2026, 8:15:00 PM",
         ] {
-            assert_eq!(replaced("timestamp", &format!("at {time}, said")), "at TIMESTAMP, said", "{time}");
+            for end in [", said", " said"] {
+                let text = format!("at {time}{end}");
+                assert_eq!(replaced("timestamp", &text), format!("at TIMESTAMP{end}"), "{text}");
+            }
         }
         for date in [
             "2026-11-22",

@@ -22,7 +22,7 @@ SHELLS = {
     "bash": lambda command: {"command": command, "description": "Writes a file"},
     "exec_command": lambda command: {"cmd": command},
     "run_shell_command": lambda command: {"command": command},
-    "shell": lambda command: {"command": ["sh", "-c", command]},
+    "shell": lambda command: {"command": command},
     "shell_command": lambda command: {"command": command},
 }
 
@@ -221,7 +221,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def generated(self, body, words):
         part = {"text": " ".join(words)}
-        functions = [one for tool in body.get("tools", []) for one in tool.get("functionDeclarations", [])]
+        tools = body.get("tools", [])
+        # goose sends one without a list.
+        tools = tools if isinstance(tools, list) else [tools]
+        functions = [one for tool in tools for one in tool.get("functionDeclarations", [])]
         if functions and "functionResponse" not in json.dumps(body["contents"]):
             name, arguments = call_of([function["name"] for function in functions], body)
             part = {"functionCall": {"name": name, "args": arguments}}

@@ -418,13 +418,15 @@ impl CallSummary {
             fails = true;
         };
         if failures.fail_on_miss && *missed > 0 {
-            fail(format!("{} was not recorded", counted(*missed, "call")));
+            fail(format!("{} not recorded", counted(*missed, "call")));
         }
         if failures.fail_unused && !unused.is_empty() {
-            let listed: String = unused.iter().take(LISTED).map(unused_line).collect();
+            fail(format!("{} not used:", counted(unused.len() as u64, "recording")));
+            unused.iter().take(LISTED).for_each(|recording| stdout::message(&unused_line(recording)));
             let more = unused.len().saturating_sub(LISTED);
-            let more = if more > 0 { format!("\n  and {more} more") } else { String::new() };
-            fail(format!("{} was not used:{listed}{more}", counted(unused.len() as u64, "recording")));
+            if more > 0 {
+                stdout::message(&format!("  and {more} more"));
+            }
         }
         if failures.fail_if_empty && self.is_empty() {
             fail("no call arrived".to_owned());
@@ -441,5 +443,5 @@ impl CallSummary {
 
 fn unused_line(recording: &UnusedRecording) -> String {
     let UnusedRecording { core_hash, step, provider, endpoint, prompt } = recording;
-    format!("\n  {core_hash:.12} step {step}, {provider} {endpoint}: {}", escaped(prompt))
+    format!("  {core_hash:.12} step {step}, {provider} {endpoint}: {}", escaped(prompt))
 }

@@ -231,9 +231,10 @@ pub(crate) fn role(name: Option<&str>) -> MessageRole {
     }
 }
 
-/// Returns the names of tools, which are members of the elements of a list at one of these paths.
+/// Returns the names of tools, which are members of the elements of a list. Gemini takes one without a list, too.
 pub(super) fn tool_names(list: Option<&Value<'_>>, name: fn(&Value<'_>) -> Vec<String>) -> Vec<String> {
-    list.and_then(Value::as_array).unwrap_or_default().iter().flat_map(name).collect()
+    let tools = list.map(|list| list.as_array().unwrap_or(std::slice::from_ref(list)));
+    tools.unwrap_or_default().iter().flat_map(name).collect()
 }
 
 /// Returns the members of a request but for some, as JSON.

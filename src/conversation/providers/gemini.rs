@@ -440,6 +440,14 @@ mod tests {
         assert!(answer.starts_with("data: {\"candidates\"") && answer.ends_with("}\r\n\r\n"), "{answer}");
     }
     #[test]
+    fn one_tool_or_turn_needs_no_list() {
+        let body =
+            br#"{"contents":{"parts":[{"text":"a"}]},"tools":{"functionDeclarations":[{"name":"w"}]}}"#;
+        let request = requested(&reader::read(body, &Limits::default()).unwrap()).unwrap();
+        assert_eq!((request.messages.len(), request.tools), (1, vec!["w".to_owned()]));
+    }
+
+    #[test]
     fn answers_have_texts_and_tokens() {
         for body in [
             r#"{"candidates":[{"content":{"parts":[{"text":"no","thought":true},{"text":"ab"}]}}]}"#,

@@ -60,6 +60,11 @@ impl Place<'_> {
             ("npm_config_offline", "true"),
             ("LITELLM_LOCAL_MODEL_COST_MAP", "True"),
             ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
+            // It has no options for these.
+            ("GOOSE_DISABLE_KEYRING", "1"),
+            ("GOOSE_MODE", "auto"),
+            ("GOOSE_MODEL", "gpt-5.1"),
+            ("GOOSE_PROVIDER", "openai"),
         ] {
             command.env(name, value);
         }
@@ -120,9 +125,10 @@ fn is_recorded_and_replayed_elsewhere(agent: &Agent) {
     }
 }
 
-/// The program of a package of tests/agents. Says that it is skipped if it does not run: some need a newer Node.
-fn package(name: &'static str) -> Option<PathBuf> {
-    let program = repository(&format!("tests/agents/node_modules/.bin/{name}"));
+/// The program of a package of tests/agents, below its packages. Says that it is skipped if it does not run: some need a newer
+/// Node.
+fn package(name: &'static str, path: &str) -> Option<PathBuf> {
+    let program = repository("tests/agents/node_modules").join(path);
     let version = Command::new(&program).arg("--version").output();
     if !version.is_ok_and(|version| version.status.success()) {
         skip(
@@ -135,7 +141,7 @@ fn package(name: &'static str) -> Option<PathBuf> {
 }
 
 fn agent_of_package(name: &'static str, arguments: &'static [&'static str], has_sessions: bool) {
-    if let Some(program) = package(name) {
+    if let Some(program) = package(name, &format!(".bin/{name}")) {
         is_recorded_and_replayed_elsewhere(&Agent { name, program, arguments, has_sessions });
     }
 }
@@ -170,6 +176,13 @@ fn opencode() {
 #[test]
 fn pi() {
     agent_of_package("pi", &["--provider", "anthropic", "--model", "claude-sonnet-4-5", "-p"], true);
+}
+
+#[test]
+fn goose() {
+    let Some(program) = package("goose", "@aaif/goose-binary-linux-x64/bin/goose") else { return };
+    let arguments = &["run", "--no-session", "--text"];
+    is_recorded_and_replayed_elsewhere(&Agent { name: "goose", program, arguments, has_sessions: false });
 }
 
 #[test]
