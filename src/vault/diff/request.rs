@@ -12,19 +12,22 @@ use crate::json::pointer::PointerPattern;
 use crate::json::reader::Limits;
 use crate::storage::{ErrorKind, Snapshot, StorageError, StoredMember};
 use crate::vault::handle::Vault;
+use crate::vault::query;
 use crate::vault::resolve::LookupError;
 
-/// An artifact with its files, stored or not.
+/// An artifact with its files, stored or not, and the further parts of the run of which it is the first.
 #[derive(Debug)]
 pub struct Side {
     /// What answers say of it.
     shown: ComparedSide,
     kind: Kind,
-    members: Vec<StoredMember>,
+    /// The files of the artifact and of each further part.
+    documents: Vec<Vec<StoredMember>>,
 }
 
 impl Side {
-    /// Reads a capture of a stored artifact, or its preferred one.
+    /// Reads a capture of a stored artifact. If there is none, reads its preferred one, and those of the other parts of the
+    /// run of which it is the first part.
     ///
     /// # Errors
     /// Returns [`LookupError::Unreadable`] if the kind is not supported, and [`LookupError::Store`] if the bytes cannot be
@@ -44,7 +47,7 @@ impl Side {
         let members = members
             .map(|member| StoredMember { name: member.name().to_owned(), bytes: member.bytes().to_vec() });
         let (kind, core) = (admitted.kind(), admitted.core());
-        Self { shown: ComparedSide::new(core, None), kind, members: members.collect() }
+        Self { shown: ComparedSide::new(core, None), kind, documents: vec![members.collect()] }
     }
 
     pub(super) fn read(
@@ -57,17 +60,26 @@ impl Side {
             core,
             message: format!("it does not know the kind {}", artifact.kind),
         })?;
-        let record = match capture {
-            Some(capture) => snapshot.capture(core, capture)?,
-            None => snapshot.preferred_capture(core)?,
-        };
-        let missing = || match capture {
-            Some(capture) => StorageError::new(ErrorKind::Gone, format!("{core} has no capture {capture}")),
-            None => StorageError::gone(core),
-        };
-        let capture = record.ok_or_else(missing)?.capture;
-        let members = snapshot.read_members(core, capture)?;
-        Ok(Self { shown: ComparedSide::new(core, Some(capture)), kind, members })
+        if let Some(capture) = capture {
+            let record = snapshot.capture(core, capture)?;
+            record.ok_or_else(|| {
+                StorageError::new(ErrorKind::Gone, format!("{core} has no capture {capture}"))
+            })?;
+            let documents = vec![snapshot.read_members(core, capture)?];
+            return Ok(Self { shown: ComparedSide::new(core, Some(capture)), kind, documents });
+        }
+        let parts = query::from_first(snapshot, core)?;
+        let (mut captures, mut documents) = (Vec::new(), Vec::new());
+        for part in &parts {
+            let record = snapshot.preferred_capture(*part)?.ok_or_else(|| StorageError::gone(*part))?;
+            captures.push(record.capture);
+            documents.push(snapshot.read_members(*part, record.capture)?);
+        }
+        let mut shown = ComparedSide::new(core, captures.first().copied());
+        if parts.len() > 1 {
+            shown.parts = parts;
+        }
+        Ok(Self { shown, kind, documents })
     }
 
     /// Returns the kind.
@@ -95,22 +107,36 @@ impl Side {
         &self.shown.name
     }
 
-    /// Returns the total latency that the artifact states, in milliseconds.
+    /// Returns the total latency that the artifact, or all parts of the run, state, in milliseconds.
     #[must_use]
     pub fn latency_ms(&self) -> Option<i64> {
-        let [document] = self.members.as_slice() else { return None };
         let options = AdmitOptions { limits: Limits::most(), ..AdmitOptions::default() };
-        let admitted = self.kind.admit(document.bytes.clone(), &options).ok()?;
-        let name = AttributeInfo::LATENCY_MS.name;
-        admitted.draft().attributes.iter().find(|attribute| attribute.name == name)?.number
+        let stated = self.documents.iter().map(|members| {
+            let [document] = members.as_slice() else { return None };
+            let admitted = self.kind.admit(document.bytes.clone(), &options).ok()?;
+            let name = AttributeInfo::LATENCY_MS.name;
+            admitted.draft().attributes.iter().find(|attribute| attribute.name == name)?.number
+        });
+        stated.reduce(|total, next| total?.checked_add(next?))?
     }
 
-    /// Returns the parts. The artifact was within the limits when it was admitted.
+    /// Returns the parts of the documents. They were within the limits when they were admitted.
     fn parts(&self, ignored: &[PointerPattern]) -> Result<Vec<Part<'_>>, LookupError> {
-        let parts = self.kind.parts(&StoredMember::borrowed(&self.members));
-        let parts = parts
-            .map_err(|error| LookupError::Unreadable { core: self.core(), message: error.to_string() })?;
-        Ok(parts.into_iter().map(|part| part.without(ignored)).collect())
+        let mut all = Vec::new();
+        for (number, members) in self.documents.iter().enumerate() {
+            let core = self.shown.parts.get(number).copied().unwrap_or(self.shown.core_hash);
+            let parts = self.kind.parts(&StoredMember::borrowed(members));
+            let parts =
+                parts.map_err(|error| LookupError::Unreadable { core, message: error.to_string() })?;
+            all.extend(parts.into_iter().map(|part| {
+                let mut part = part.without(ignored);
+                if number > 0 {
+                    part.label = format!("{} of part {}", part.label, number + 1);
+                }
+                part
+            }));
+        }
+        Ok(all)
     }
 }
 
@@ -145,7 +171,8 @@ pub struct DiffRequest {
 pub struct ComparedArtifact {
     /// The artifact.
     pub core_hash: CoreHash,
-    /// The capture; the preferred one if there is none.
+    /// The capture; if there is none, the preferred one, and those of the other parts of the run of which the artifact is the
+    /// first part.
     #[serde(default)]
     pub capture_hash: Option<CaptureHash>,
 }
@@ -200,12 +227,15 @@ pub struct ComparedSide {
     pub core_hash: CoreHash,
     /// The capture; `None` if it is not stored.
     pub capture_hash: Option<CaptureHash>,
+    /// The artifacts that were compared, in their order, if the run of which this one is the first part is stored as several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<CoreHash>,
 }
 
 impl ComparedSide {
     /// Creates the description of an artifact that is named by its core hash.
     fn new(core_hash: CoreHash, capture_hash: Option<CaptureHash>) -> Self {
-        Self { name: core_hash.to_string(), name_bytes: None, core_hash, capture_hash }
+        Self { name: core_hash.to_string(), name_bytes: None, core_hash, capture_hash, parts: Vec::new() }
     }
 }
 

@@ -5,7 +5,7 @@
 //! belong together: then each of them is a group of its own.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::links::{Link, LinkOrigin, LinkTarget};
 use crate::artifact::{Kind, SuccessorCriteria, group, relation};
@@ -109,12 +109,13 @@ pub(crate) fn continuing(snapshot: &dyn Snapshot, groups: &[Vec<CoreHash>]) -> R
     let mut edges = references.iter().zip(&names);
     for group in several {
         let edges: Vec<_> = edges.by_ref().take(group.len()).collect();
-        let own: BTreeSet<&String> = edges.iter().flat_map(|(_, names)| &names.own).collect();
-        let among = |reference: &ReferenceEdge| group.contains(&CoreHash(reference.mention.digest));
+        let own: HashSet<&str> = edges.iter().flat_map(|(_, names)| &names.own).map(String::as_str).collect();
+        let members: HashSet<&CoreHash> = group.iter().collect();
+        let among = |reference: &ReferenceEdge| members.contains(&CoreHash(reference.mention.digest));
         for (core, (references, names)) in group.iter().zip(edges) {
             let by_hash = references.iter().any(|reference| is_continuation(reference) && among(reference));
             let mut by_name = mentioned(names, relation::CONTINUES);
-            if by_hash || by_name.any(|name| own.iter().any(|own| *own == name)) {
+            if by_hash || by_name.any(|name| own.contains(name)) {
                 continuing.insert(*core);
             }
         }
@@ -174,8 +175,11 @@ fn parts<'a>(
     Ok(parts)
 }
 
-/// Maximum number of artifacts of one name that are grouped.
+/// Maximum number of artifacts of one name that are grouped, unless they state that they are parts of the run of this name.
 const MAX_NAMED: usize = 64;
+
+/// Maximum number of parts of a run that are grouped.
+const MAX_PARTS: usize = 10_000;
 
 /// The groups of some artifacts. Every artifact is in one group only.
 #[derive(Default)]
@@ -425,7 +429,8 @@ impl GroupArtifactCache<'_> {
 /// Returns the artifacts that have a name or refer to it; none if there are too many.
 fn candidates(name: &NameUse) -> Vec<CoreHash> {
     let NameUse { identified, referring, .. } = name;
-    if identified.len() + referring.len() > MAX_NAMED {
+    let parts = referring.iter().filter(|(relation, _)| relation == relation::PART_OF).count();
+    if identified.len() + referring.len() - parts > MAX_NAMED || parts > MAX_PARTS {
         return Vec::new();
     }
     let referring = referring.iter().map(|(_, core)| core);

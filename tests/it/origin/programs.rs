@@ -39,14 +39,16 @@ fn a_run_pack_of_an_earlier_version_is_migrated() {
 }
 
 /// The segments of a run of a listener, with these steps.
-fn segments(steps: [&[serde_json::Value]; 3]) -> [String; 3] {
-    let ids = ["run-listener-s-1", "run-listener-s-1-segment-0002", "run-listener-s-1-segment-0003"];
-    let mut segments = ids.iter().zip(steps).map(|(id, steps)| {
-        let mut pack: serde_json::Value = serde_json::from_str(&run_pack(id, steps)).unwrap();
-        pack["payload"]["run"]["listener_session_id"] = "s-1".into();
+fn segments<const N: usize>(session: &str, steps: [&[serde_json::Value]; N]) -> [String; N] {
+    let mut numbered = 1..;
+    steps.map(|steps| {
+        let end = numbered.next().filter(|number| *number > 1);
+        let end = end.map_or_else(String::new, |number| format!("-segment-{number:04}"));
+        let id = format!("run-listener-{session}{end}");
+        let mut pack: serde_json::Value = serde_json::from_str(&run_pack(&id, steps)).unwrap();
+        pack["payload"]["run"]["listener_session_id"] = session.into();
         sealed(pack)
-    });
-    std::array::from_fn(|_| segments.next().unwrap())
+    })
 }
 
 #[test]
@@ -54,7 +56,7 @@ fn the_files_of_a_listener_are_segments_of_one_run() {
     let sandbox = Sandbox::new();
     let step = |text: &str| json!({"type": "output.final", "output": {"text": text}});
     let (first, second, third) = ([step("a"), step("b")], [step("c")], [step("d"), step("e")]);
-    let [first, second, third] = segments([&first, &second, &third]);
+    let [first, second, third] = segments("s-1", [&first, &second, &third]);
     sandbox.write("capture.part-000001.rpk", first);
     sandbox.write("capture.part-000002.rpk", second);
     sandbox.write("capture.rpk", third);
@@ -96,7 +98,7 @@ fn segments_are_one_run_only_with_the_segments_that_they_continue() {
     let sandbox = Sandbox::new();
     let step = |text: &str| json!({"type": "output.final", "output": {"text": text}});
     let (one, other, more) = ([step("a")], [step("b")], [step("c")]);
-    let [first, second, third] = segments([&one, &other, &more]);
+    let [first, second, third] = segments("s-1", [&one, &other, &more]);
     sandbox.write("first.rpk", first);
     sandbox.write("second.rpk", second);
     sandbox.write("third.rpk", third);
@@ -115,6 +117,49 @@ fn segments_are_one_run_only_with_the_segments_that_they_continue() {
 }
 
 #[test]
+fn runs_of_many_segments_are_one_run() {
+    let sandbox = Sandbox::new();
+    let step = [json!({"type": "output.final", "output": {"text": "a"}})];
+    for (number, segment) in segments("s-1", [step.as_slice(); 70]).into_iter().enumerate() {
+        sandbox.write(&format!("files/{number}.rpk"), segment);
+    }
+    sandbox.run(["add", "files"]).expect(0);
+    let rows = sandbox.run(["list", "--json"]).expect(0).json();
+    assert_eq!((rows.len(), &rows[0]["steps"]), (1, &json!(70)), "{rows:?}");
+    let view = sandbox.run(["view", "run-listener-s-1", "--json"]).expect(0).json().remove(0);
+    assert_eq!((&view["total"], view["parts"].as_array().unwrap().len()), (&json!(70), 70));
+}
+
+#[test]
+fn all_segments_of_runs_are_compared() {
+    let sandbox = Sandbox::new();
+    let step = |text: &str, latency: u64| json!({"type": "output.final", "output": {"text": text}, "metadata": {"latency_ms": latency}});
+    let (first, second) = ([step("a", 10), step("b", 10)], [step("c", 10)]);
+    for (session, end) in [("s-1", step("d", 10)), ("s-2", step("e", 80)), ("s-3", step("d", 10))] {
+        for (number, segment) in segments(session, [&first, &second, &[end]]).into_iter().enumerate() {
+            sandbox.write(&format!("{session}-{number}.rpk"), segment);
+        }
+        sandbox.add([0, 1, 2].map(|number| format!("{session}-{number}.rpk")));
+    }
+    let equal = sandbox.run(["diff", "run-listener-s-1", "run-listener-s-3"]).expect(0).stdout;
+    assert!(equal.contains("no divergence"), "{equal}");
+    let diff =
+        sandbox.run(["diff", "run-listener-s-1", "run-listener-s-2", "--json"]).expect(1).json().remove(0);
+    assert_eq!(diff["first_divergence"]["one"], "step 0 of part 3", "{diff}");
+    assert_eq!(diff["one"]["parts"].as_array().unwrap().len(), 3, "{diff}");
+    let slower =
+        sandbox.run(["diff", "run-listener-s-1", "run-listener-s-2", "--fail-on-slowdown", "50"]).expect(1);
+    assert!(slower.stderr.contains("latency: 40 ms, then 110 ms"), "{}", slower.stderr);
+    // A capture is compared by itself.
+    let captures = ["run-listener-s-1", "run-listener-s-2"].map(|run| {
+        let answer = sandbox.run(["view", run, "--json"]).expect(0).json().remove(0);
+        answer["capture_hash"].as_str().unwrap().to_owned()
+    });
+    let alone = sandbox.run(["diff", &captures[0], &captures[1], "--json"]).expect(0).json().remove(0);
+    assert_eq!((&alone["first_divergence"], &alone["one"]["parts"]), (&json!(null), &json!(null)));
+}
+
+#[test]
 fn a_conversation_goes_on_in_the_next_segment() {
     let sandbox = Sandbox::new();
     let request = |text: &str| {
@@ -122,11 +167,14 @@ fn a_conversation_goes_on_in_the_next_segment() {
             "payload": {"model": "m", "messages": [{"role": "user", "content": text}]}}})
     };
     let answer = |text: &str| json!({"type": "model.response", "output": {"content": text}});
-    let segments = segments([
-        &[request("first?"), answer("one"), request("second?")],
-        &[answer("two")],
-        &[request("third?"), answer("three")],
-    ]);
+    let segments = segments(
+        "s-1",
+        [
+            &[request("first?"), answer("one"), request("second?")],
+            &[answer("two")],
+            &[request("third?"), answer("three")],
+        ],
+    );
     for (number, segment) in segments.into_iter().enumerate() {
         sandbox.write(&format!("part-{number}.rpk"), segment);
     }

@@ -230,10 +230,11 @@ fn stored(text: &OsStr, named: &ArtifactArg, vault: &VaultArgs) -> Result<Side, 
     let vault = vault.open().map_err(|error| could_not(error.to_string()))?;
     let located = named.locate(&vault).map_err(|error| could_not(with_candidates(error)))?;
     let (core, capture) = (located.artifact.core, located.capture.capture);
-    if !named.is_capture(&located) {
+    let is_capture = named.is_capture(&located);
+    if !is_capture {
         say_which(&vault, core, capture)?;
     }
-    let side = Side::stored(&vault, core, Some(capture))?;
+    let side = Side::stored(&vault, core, is_capture.then_some(capture))?;
     Ok(side.named(name, None))
 }
 
