@@ -3,7 +3,6 @@
 
 use super::address::PostgresAddress;
 use super::blob_store::{BlobStore, DatabaseBlobStore};
-use super::columns::value;
 use super::error::{PostgresError, PostgresResult};
 use super::pool::PostgresServer;
 use super::schema::{self, PostgresCreatePolicy};
@@ -53,8 +52,7 @@ fn recorded(server: &PostgresServer) -> PostgresResult<Option<ObjectStorageRecor
     let Some(row) = session.row("SELECT vault, url, is_claimed FROM blob_store", &[])? else {
         return Ok(None);
     };
-    let vault: &[u8] = value(&row, 0)?;
-    let vault: std::result::Result<[u8; 16], _> = vault.try_into();
+    let vault: std::result::Result<[u8; 16], _> = row.bytes(0)?.try_into();
     let vault =
         vault.map_err(|_| PostgresError::damaged("the number of the vault does not have 16 bytes"))?;
     #[cfg(not(feature = "objects"))]
@@ -62,9 +60,9 @@ fn recorded(server: &PostgresServer) -> PostgresResult<Option<ObjectStorageRecor
     Ok(Some(ObjectStorageRecord {
         #[cfg(feature = "objects")]
         vault,
-        url: value(&row, 1)?,
+        url: row.text(1)?,
         #[cfg(feature = "objects")]
-        is_claimed: value(&row, 2)?,
+        is_claimed: row.flag(2)?,
     }))
 }
 
@@ -82,6 +80,7 @@ mod object_storage {
     use crate::storage::postgres::pool::PostgresServer;
     use crate::storage::postgres::schema::{self, NewBlobStore, PostgresCreatePolicy};
     use crate::storage::postgres::session::DatabaseTransaction;
+    use crate::storage::sql::SqlSession as _;
     use crate::storage::{BUSY_TIMEOUT, ErrorKind, Result, StorageError};
 
     pub(super) fn prepare(

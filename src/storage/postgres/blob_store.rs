@@ -21,7 +21,7 @@ pub(super) struct ObjectRange {
 pub(super) struct BlobCatalogEntry {
     /// The size of the bytes before they were encoded.
     pub(super) size: u64,
-    pub(super) encoding: i16,
+    pub(super) encoding: i64,
     /// The encoded bytes, if they are in the database.
     pub(super) bytes: Option<Vec<u8>>,
     /// Where they are if they are not.

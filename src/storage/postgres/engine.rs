@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 
-use super::columns::value;
 use super::error::PostgresResult;
 use super::journal::PostgresJournalWriter;
 use super::names::NameCache;
@@ -27,6 +26,7 @@ use crate::storage::interface::{
     Adoption, AppendedEntry, Capabilities, Capability, CaptureTarget, FullText, Maintenance, Preparer,
     PutOptions, Snapshot, SqlQueries, Storage, Transaction,
 };
+use crate::storage::sql::SqlSession as _;
 use crate::storage::waiting::Wait;
 use crate::storage::{Actor, BUSY_TIMEOUT, Head, Prepared, PutResult, Result, StorageError, recorded, sql};
 
@@ -170,10 +170,10 @@ const ADOPTION_PAUSE: Duration = Duration::from_millis(100);
 
 impl Adoption for PostgresStorage {
     fn is_incomplete(&self) -> Result<bool> {
-        let read = || {
+        let read = || -> PostgresResult<bool> {
             let session = DatabaseTransaction::to_read(&self.server)?;
             let row = session.row("SELECT is_incomplete FROM head WHERE id = 1", &[])?;
-            row.map_or(Ok(false), |row| value(&row, 0))
+            row.map_or(Ok(false), |row| Ok(row.flag(0)?))
         };
         read().map_err(|failure| failure.at(self.server.name()))
     }

@@ -4,7 +4,6 @@
 use chrono::{DateTime, Utc};
 
 use super::check::DatabaseInspection;
-use super::columns::count;
 use super::error::{PostgresError, PostgresResult};
 use super::journal::PostgresJournalWriter;
 use super::session::DatabaseTransaction;
@@ -16,6 +15,7 @@ use crate::clock;
 use crate::storage::check::{Inspection, Repairs};
 use crate::storage::entry::Entry;
 use crate::storage::interface::{Erasure, Maintenance, ReclaimResult, ReclaimableSpace, Remnant};
+use crate::storage::sql::SqlSession as _;
 use crate::storage::{BUSY_TIMEOUT, Result};
 
 impl PostgresStorage {
@@ -28,8 +28,8 @@ impl PostgresStorage {
         );
         let row = session.row(&sql, &[])?.ok_or_else(|| PostgresError::damaged("a count has no row"))?;
         Ok(ReclaimableSpace {
-            blobs: count(&row, 0)?,
-            blob_bytes: count(&row, 1)?,
+            blobs: row.count(0)?,
+            blob_bytes: row.count(1)?,
             ..ReclaimableSpace::default()
         })
     }

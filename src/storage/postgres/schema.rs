@@ -14,7 +14,7 @@ use crate::storage::{BUSY_TIMEOUT, ErrorKind, Result, StorageError};
 pub(super) const VAULT: &str = include_str!("../../../migrations/postgres/0001_vault.sql");
 
 /// The schema version that this program writes.
-const VERSION: i32 = 1;
+const VERSION: i64 = 1;
 
 /// How often creating a vault is tried if its tables are there already: another process may create it at the same time.
 const CREATE_ATTEMPTS: u32 = 10;
@@ -85,7 +85,7 @@ fn missing(server: &PostgresServer) -> StorageError {
 ///
 /// # Errors
 /// Returns an error of the kind `Newer`, or `NotAVault` if it is no version of a vault.
-pub(super) fn expect_current(name: &str, version: i32) -> Result<()> {
+pub(super) fn expect_current(name: &str, version: i64) -> Result<()> {
     match version {
         VERSION => Ok(()),
         ..VERSION => {
@@ -108,11 +108,11 @@ const EARLIER: [&str; 2] = ["version", "schema_version"];
 /// Returns the error for a vault of a build before the first release, if the server has one.
 fn earlier(server: &PostgresServer) -> PostgresResult<Option<StorageError>> {
     for column in EARLIER {
-        let sql = format!("SELECT {column} FROM \"{}\".vault", server.schema());
+        let sql = format!("SELECT {column}::bigint FROM \"{}\".vault", server.schema());
         match server.lease()?.query_typed(&sql, &[]) {
             Ok(rows) => {
-                let version: i32 = rows.first().map_or(Ok(0), |row| value(row, 0))?;
-                let message = format!("{} {}", server.name(), StorageError::earlier_build(version.into()));
+                let version: i64 = rows.first().map_or(Ok(0), |row| value(row, 0))?;
+                let message = format!("{} {}", server.name(), StorageError::earlier_build(version));
                 return Ok(Some(StorageError::new(ErrorKind::Older, message)));
             }
             Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => {}
@@ -123,9 +123,9 @@ fn earlier(server: &PostgresServer) -> PostgresResult<Option<StorageError>> {
 }
 
 /// Returns the version of the vault, or `None` if there is none.
-fn version(server: &PostgresServer) -> PostgresResult<Option<i32>> {
+fn version(server: &PostgresServer) -> PostgresResult<Option<i64>> {
     let mut client = server.lease()?;
-    let sql = format!("SELECT format_version FROM \"{}\".vault", server.schema());
+    let sql = format!("SELECT format_version::bigint FROM \"{}\".vault", server.schema());
     match client.query_typed(&sql, &[]) {
         Ok(rows) => rows.first().map(|row| value(row, 0)).transpose(),
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => {
@@ -189,11 +189,12 @@ fn try_to_create(server: &PostgresServer, blobs: Option<&NewBlobStore>) -> Postg
          CREATE TABLE IF NOT EXISTS \"{schema}\".vault (id smallint PRIMARY KEY CHECK (id = 1), format_version integer NOT NULL);
          SET LOCAL search_path TO \"{schema}\"; INSERT INTO vault (id, format_version) VALUES (1, 0) ON CONFLICT DO NOTHING"
     ))?;
-    let row = transaction.query_typed_one("SELECT format_version FROM vault WHERE id = 1 FOR UPDATE", &[])?;
-    let found: i32 = value(&row, 0)?;
+    let row = transaction
+        .query_typed_one("SELECT format_version::bigint FROM vault WHERE id = 1 FOR UPDATE", &[])?;
+    let found: i64 = value(&row, 0)?;
     if found == 0 {
         transaction.batch_execute(VAULT)?;
-        transaction.execute_typed("UPDATE vault SET format_version = $1", &[(&VERSION, Type::INT4)])?;
+        transaction.execute_typed("UPDATE vault SET format_version = $1", &[(&VERSION, Type::INT8)])?;
         if let Some(NewBlobStore { vault, url }) = blobs {
             let sql = "INSERT INTO blob_store (id, vault, url, is_claimed) VALUES (1, $1, $2, false)";
             transaction.execute_typed(sql, &[(&&vault[..], Type::BYTEA), (url, Type::TEXT)])?;

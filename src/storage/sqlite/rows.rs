@@ -8,7 +8,6 @@ use crate::artifact::ArtifactLocation;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::ArtifactRecord;
 use crate::storage::catalog::MentionRole;
-pub(super) use crate::storage::sql::limit_of;
 
 /// An artifact's row id. Row ids increase in the order of arrival and are only meaningful within their vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -10,7 +10,6 @@ mod vector;
 
 use std::time::Duration;
 
-use super::columns::count;
 use super::error::{PostgresError, PostgresResult};
 use super::session::DatabaseTransaction;
 use super::snapshot::PostgresSnapshot;
@@ -104,5 +103,6 @@ fn size(session: &DatabaseTransaction<'_>) -> PostgresResult<u64> {
     }
     let sql = "SELECT pg_total_relation_size('search_passage') + pg_total_relation_size('search_capture')
                  + pg_total_relation_size('search_state')";
-    count(&session.row(sql, &[])?.ok_or_else(|| PostgresError::damaged("a size has no row"))?, 0)
+    let row = session.row(sql, &[])?.ok_or_else(|| PostgresError::damaged("a size has no row"))?;
+    Ok(row.count(0)?)
 }
