@@ -2,7 +2,7 @@
 //! storage must be that of this vault. Otherwise bytes would be in two places, and found in neither.
 
 use super::address::PostgresAddress;
-use super::blob_store::{BlobStore, DatabaseBlobStore};
+use super::blob_store::BlobStore;
 use super::error::{PostgresError, PostgresResult};
 use super::pool::PostgresServer;
 use super::schema::{self, PostgresCreatePolicy};
@@ -27,12 +27,12 @@ pub(super) fn prepare(
     server: &PostgresServer,
     address: &PostgresAddress,
     policy: PostgresCreatePolicy,
-) -> Result<Box<dyn BlobStore>> {
+) -> Result<Option<Box<dyn BlobStore>>> {
     match &address.blobs {
         None => {
             schema::prepare(server, policy, None)?;
             match recorded(server).map_err(|failure| failure.at(server.name()))? {
-                None => Ok(Box::new(DatabaseBlobStore)),
+                None => Ok(None),
                 Some(ObjectStorageRecord { url, .. }) => Err(StorageError::invalid(format!(
                     "{}: the bytes of this vault are in object storage, which its address must name with blobs=; it was \
                      created with {url}",
@@ -87,7 +87,7 @@ mod object_storage {
         server: &PostgresServer,
         (address, is_raced): (&ObjectAddress, bool),
         policy: PostgresCreatePolicy,
-    ) -> Result<Box<dyn BlobStore>> {
+    ) -> Result<Option<Box<dyn BlobStore>>> {
         let store = ObjectStore::open(address)?;
         let exists = || schema::exists(server).map_err(|failure| failure.at(server.name()));
         let new = if policy == PostgresCreatePolicy::Open || exists()? {
@@ -110,7 +110,7 @@ mod object_storage {
             ))
         })?;
         expect_own(server, &store, &recorded)?;
-        Ok(Box::new(ObjectBlobStore::new(store, Cache::from_env()?)))
+        Ok(Some(Box::new(ObjectBlobStore::new(store, Cache::from_env()?))))
     }
 
     /// Object storage for a new vault.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::blob_store::{BlobCatalogEntry, BlobReadResult, ObjectRange};
 use super::columns::object_name;
+use super::encoding::decoded;
 use super::error::PostgresResult;
 use super::session::DatabaseTransaction;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
@@ -31,7 +32,7 @@ pub(super) fn examine(
     session.each(&sql, &[blobs.into()], &mut |row| {
         let (blob, size) = (row.blob(0)?, row.integer(1)?);
         let stored = place(row, 2, u64::try_from(size).unwrap_or(0))?;
-        let bytes = session.server().blobs().examine(blob, stored)?;
+        let bytes = read(session, blob, stored, false)?;
         examined.insert(blob, BlobExamination { size, bytes });
         Ok(())
     })?;
@@ -57,6 +58,22 @@ fn place(mut row: SqlRow, from: usize, size: u64) -> PostgresResult<BlobCatalogE
     Ok(BlobCatalogEntry { size, encoding, bytes, part })
 }
 
+/// Returns the bytes of a blob, wherever they are, hashed again: those of a copy only if that `may_be_copy`.
+fn read(
+    session: &DatabaseTransaction<'_>,
+    blob: BlobHash,
+    stored: BlobCatalogEntry,
+    may_be_copy: bool,
+) -> PostgresResult<BlobReadResult> {
+    match (session.server().blobs(), stored.part, stored.bytes) {
+        (None, None, Some(bytes)) => Ok(decoded(blob, stored.size, stored.encoding, bytes)),
+        (Some(store), Some(part), bytes) => {
+            store.read(blob, &BlobCatalogEntry { bytes, ..stored }, part, may_be_copy)
+        }
+        _ => Ok(Err(PayloadDefect::Missing { blob })),
+    }
+}
+
 /// Returns the bytes of a blob that belongs to a capture of an artifact, wherever they are, hashed again, if the vault has the
 /// capture.
 pub(super) fn read_of_capture(
@@ -72,5 +89,5 @@ pub(super) fn read_of_capture(
     let row = session.row(&sql, &[blob.into(), core.into(), capture.into()])?;
     let Some(row) = row else { return Ok(Err(PayloadDefect::Missing { blob })) };
     let size = row.count(0)?;
-    session.server().blobs().read(blob, place(row, 1, size)?)
+    read(session, blob, place(row, 1, size)?, true)
 }

@@ -123,7 +123,7 @@ impl<'b> PostgresPutBatch<'b> {
 
     fn try_put(&self, busy_timeout: Duration, blobs: &mut Blobs<'_>) -> PostgresResult<Vec<PutResult>> {
         blobs.begin();
-        if self.server.blobs().is_external() {
+        if self.server.blobs().is_some() {
             let view = self.view(DatabaseTransaction::to_read(self.server)?);
             let needed = blobs_of(self.decide(&view)?.contents());
             blobs.store_external(view.session, &needed)?;
@@ -239,7 +239,7 @@ impl PostgresStorage {
 
     fn try_to_adopt(&self, entries: &[AppendedEntry<'_>], blobs: &mut Blobs<'_>) -> PostgresResult<Head> {
         blobs.begin();
-        if self.server.blobs().is_external() {
+        if self.server.blobs().is_some() {
             let all = blobs.all();
             blobs.store_external(DatabaseTransaction::to_read(&self.server)?, &all)?;
         }

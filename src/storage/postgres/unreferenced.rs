@@ -25,7 +25,7 @@ pub(super) fn discard(
     if blobs.is_empty() {
         return Ok(());
     }
-    if session.server().blobs().is_external() {
+    if session.server().blobs().is_some() {
         let sql = format!(
             "UPDATE blob b SET condemned_at = $2 WHERE b.digest = ANY($1) AND b.condemned_at IS NULL AND {UNREFERENCED}"
         );

@@ -23,12 +23,13 @@ impl PostgresStorage {
             let session = DatabaseTransaction::to_read(&self.server)?;
             let known = examine(&session, &[blob])?.remove(&blob);
             if known.is_some_and(|known| known.bytes.is_ok()) {
-                return Ok(Vec::new());
+                return Ok(None);
             }
-            self.server.blobs().store(&[(blob, &encoded)])
+            let parts = self.server.blobs().map(|store| store.store(&[(blob, &encoded)])).transpose()?;
+            Ok(Some(parts.and_then(|parts| parts.into_iter().next())))
         };
         let stored = store().map_err(|failure| failure.at(self.server.name()))?;
-        let Some(part) = stored.into_iter().next() else { return Ok(Vec::new()) };
+        let Some(part) = stored else { return Ok(Vec::new()) };
         sql::repair(self, |session| {
             replace(session, blob, bytes.len(), &encoded, part)?;
             Ok(vec![Repair { subject: Subject::Blob(blob), did: "restored" }])

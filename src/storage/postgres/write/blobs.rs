@@ -105,10 +105,10 @@ impl<'b> Blobs<'b> {
         session: DatabaseTransaction<'_>,
         needed: &BTreeSet<BlobHash>,
     ) -> PostgresResult<()> {
-        let to = session.server().blobs();
         let missing = Self::missing(&session, needed)?;
+        let server = session.server();
         drop(session);
-        self.store(to, &missing)
+        self.store(server.blobs(), &missing)
     }
 
     /// Returns all blobs of the batch.
@@ -116,14 +116,14 @@ impl<'b> Blobs<'b> {
         self.all.keys().copied().collect()
     }
 
-    /// Stores the bytes of blobs where the vault has them, except in rows.
-    fn store(&mut self, to: &dyn BlobStore, missing: &BTreeSet<BlobHash>) -> PostgresResult<()> {
+    /// Stores the bytes of blobs beside the database, if the vault has them there.
+    fn store(&mut self, to: Option<&dyn BlobStore>, missing: &BTreeSet<BlobHash>) -> PostgresResult<()> {
+        let Some(to) = to else { return Ok(()) };
         let waiting = missing.iter().filter(|blob| !self.stored.contains_key(blob));
         let waiting: Vec<(BlobHash, &EncodedMember)> =
             waiting.filter_map(|blob| Some((*blob, self.all.get(blob)?.1))).collect();
         let parts = to.store(&waiting)?;
-        let stored = waiting.iter().zip(parts).filter_map(|((blob, _), part)| Some((*blob, part?)));
-        self.stored.extend(stored);
+        self.stored.extend(waiting.iter().map(|(blob, _)| *blob).zip(parts));
         Ok(())
     }
 
@@ -231,7 +231,7 @@ fn insert_objects(session: &DatabaseTransaction<'_>, rows: &[BlobRow<'_>]) -> Po
 
 /// Cancels the pending deletion of blobs that a batch needs. The session must hold the writer lock.
 pub(super) fn reprieve(session: &DatabaseTransaction<'_>, needed: &BTreeSet<BlobHash>) -> PostgresResult<()> {
-    if needed.is_empty() || !session.server().blobs().is_external() {
+    if needed.is_empty() || session.server().blobs().is_none() {
         return Ok(());
     }
     let sql = "UPDATE blob SET condemned_at = NULL WHERE digest = ANY($1) AND condemned_at IS NOT NULL";
