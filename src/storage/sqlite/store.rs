@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use super::connection::{self, BUSY_TIMEOUT};
 use super::dictionaries::DecompressionDictionaryCache;
-use super::edit::WriteTransaction;
+use super::edit::{BaseReplacements, WriteTransaction};
 use super::ids::beginning;
+use super::journal::SqliteJournalWriter;
 use super::payload::{PayloadReader, PayloadRow};
 use super::pool::{ConnectionPool, SqlitePooledConnection};
 use super::read::SqliteSnapshot;
-use super::release::BaseReplacements;
 use super::schema::{self, CreatePolicy};
 use super::{create, wal};
 use crate::artifact::is_manifest;
@@ -166,11 +166,17 @@ impl Store {
 
     /// Begins a change to the vault's content, after waiting for other writers to finish, no longer than `busy_timeout`.
     pub(super) fn change(&self, at: DateTime<Utc>, busy_timeout: Duration) -> Result<WriteTransaction<'_>> {
-        WriteTransaction::begin(self.snapshot_to_change(busy_timeout)?, self.actor.as_ref(), at)
+        self.begin(busy_timeout, |connection| SqliteJournalWriter::open(connection, self.actor.as_ref(), at))
     }
 
-    pub(super) fn snapshot_to_change(&self, busy_timeout: Duration) -> Result<SqliteSnapshot<'_>> {
-        SqliteSnapshot::begin(self.connection()?, &self.readers, &self.path, Some(busy_timeout))
+    pub(super) fn begin(
+        &self,
+        busy_timeout: Duration,
+        open: impl FnOnce(&Connection) -> rusqlite::Result<SqliteJournalWriter>,
+    ) -> Result<WriteTransaction<'_>> {
+        let snapshot =
+            SqliteSnapshot::begin(self.connection()?, &self.readers, &self.path, Some(busy_timeout))?;
+        WriteTransaction::begin(snapshot, &self.heirs, open)
     }
 
     /// Checkpoints the write-ahead log into the vault's file and truncates the log, so that it no longer contains

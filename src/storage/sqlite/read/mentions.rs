@@ -142,7 +142,7 @@ impl SqliteSnapshot<'_> {
     }
 
     /// Returns the captures whose lists may contain a digest with this key, in order.
-    pub(in crate::storage::sqlite) fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
+    pub(super) fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
         self.captures_stating_up_to(key, usize::MAX).map(Option::unwrap_or_default)
     }
 
