@@ -52,10 +52,8 @@ pub(in crate::storage) use stored::{
     journaled_rows, seal,
 };
 pub(in crate::storage) use table::{SqlTable, SqlType};
-#[cfg(feature = "postgres")]
-pub(in crate::storage) use value::ARTIFACT;
 pub(in crate::storage) use value::{
-    DamagedValue, SqlParameter, SqlRow, SqlValue, StatementParameters, ceil_millis,
+    ARTIFACT, DamagedValue, SqlParameter, SqlRow, SqlValue, StatementParameters, ceil_millis,
 };
 
 /// A result of a statement.
