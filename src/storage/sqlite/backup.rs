@@ -17,19 +17,9 @@ use crate::storage::check::{CatalogCounts, Finding, Inspection, JournalInspectio
 use crate::storage::interface::{Backup, BackupError, BackupOptions, BackupProgress, JournalQueries as _};
 use crate::storage::sqlite::connection;
 use crate::storage::sqlite::error::BusyReason;
-use crate::storage::sqlite::staging::{CreateDatabaseError, StagedDatabase};
+use crate::storage::sqlite::staging::StagedDatabase;
 use crate::storage::sqlite::store::Store;
 use crate::storage::{Head, Result, StorageError};
-
-impl From<CreateDatabaseError> for BackupError {
-    fn from(error: CreateDatabaseError) -> Self {
-        match error {
-            CreateDatabaseError::Exists(path) => Self::Exists { path },
-            CreateDatabaseError::Refused { path, reason } => Self::Refused { path, reason },
-            CreateDatabaseError::Store(error) => Self::Store(error),
-        }
-    }
-}
 
 impl Store {
     /// Copies the current state of the vault to the file `path`; other connections may read and write during the copy.
