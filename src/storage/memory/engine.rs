@@ -9,8 +9,8 @@ use crate::artifact::Admitted;
 use crate::digest::CoreHash;
 use crate::storage::catalog::apply;
 use crate::storage::interface::{
-    Adoption, AppendedEntry, Capabilities, Capability, Erasure, FullText, Maintenance, Preparer, PutOptions,
-    ReclaimResult, ReclaimableSpace, Snapshot, Storage, Transaction,
+    Adoption, AppendedEntry, Capability, Erasure, FullText, Maintenance, Preparer, PutOptions, ReclaimResult,
+    ReclaimableSpace, Snapshot, Storage, Transaction,
 };
 use crate::storage::journal::JournalWriter;
 use crate::storage::memory::snapshot::MemorySnapshot;
@@ -55,8 +55,8 @@ impl Storage for MemoryStorage {
         Ok(self)
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::new(&[Capability::FullText])
+    fn has(&self, capability: Capability) -> bool {
+        capability == Capability::FullText
     }
 }
 

@@ -23,8 +23,8 @@ use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::change::{PutDecision, PutState};
 use crate::storage::interface::{
-    Adoption, AppendedEntry, Capabilities, Capability, CaptureTarget, FullText, Maintenance, Preparer,
-    PutOptions, Snapshot, SqlQueries, Storage, Transaction,
+    Adoption, AppendedEntry, Capability, CaptureTarget, FullText, Maintenance, Preparer, PutOptions,
+    Snapshot, SqlQueries, Storage, Transaction,
 };
 use crate::storage::sql::SqlSession as _;
 use crate::storage::waiting::Wait;
@@ -75,8 +75,8 @@ impl Storage for PostgresStorage {
         Ok(self)
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::new(&[Capability::Sql, Capability::FullText, Capability::Check, Capability::Repair])
+    fn has(&self, capability: Capability) -> bool {
+        capability != Capability::FileBackup
     }
 }
 

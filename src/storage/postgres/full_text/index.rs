@@ -4,14 +4,13 @@ use std::collections::HashMap;
 
 use super::vector::Vector;
 use crate::digest::{CaptureHash, CoreHash};
-use crate::storage::interface::{CapturePassages, SearchIndex, SearchableCapture};
+use crate::storage::interface::{CapturePassages, SearchIndex};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::parameters::ParameterRows;
 use crate::storage::postgres::schema::expect_current;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::sql::SqlType::{Bytes, Integer, Text};
-use crate::storage::sql::{SqlRow, SqlSession as _, SqlTable, SqlType, SqlValue, captures_between};
+use crate::storage::sql::{SqlRow, SqlSession as _, SqlTable, SqlType, SqlValue};
 
 /// The version of the content. It is increased when it changes, or when kinds produce different passages.
 pub(super) const VERSION: i64 = 2;
@@ -160,28 +159,4 @@ fn rows(capture: &CapturePassages) -> impl Iterator<Item = Vec<SqlValue>> {
         let Vector { words, rest } = Vector::new(text)?;
         Some(vec![capture.id.into(), number.into(), field.name().into(), words.into(), rest.into()])
     })
-}
-
-impl PostgresSnapshot<'_> {
-    /// Returns the next captures that are not in the index; none if there is no index of this version.
-    pub(super) fn unindexed(&self, limit: u32) -> PostgresResult<Vec<SearchableCapture>> {
-        match state(&self.session)?.filter(|state| state.version == VERSION) {
-            None => Ok(Vec::new()),
-            Some(state) => Ok(captures_between(self, state.capture, i64::MAX, limit)?),
-        }
-    }
-
-    /// Returns captures that should be in the index.
-    pub(super) fn indexed(
-        &self,
-        after: Option<&SearchableCapture>,
-        limit: u32,
-    ) -> PostgresResult<Vec<SearchableCapture>> {
-        match state(&self.session)? {
-            None => Ok(Vec::new()),
-            Some(state) => {
-                Ok(captures_between(self, after.map_or(0, |after| after.id), state.capture, limit)?)
-            }
-        }
-    }
 }

@@ -10,7 +10,7 @@ use crate::storage::interface::{Hit, HitPage, MentionRecord, Order, Page};
 use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::sql::{
     ConditionRows, ContainedArtifacts, FindSnapshot, NumberedArtifact, RequiredMention, SqlRow,
-    StatementParameters,
+    SqlSnapshot as _, StatementParameters,
 };
 
 impl FindSnapshot for PostgresSnapshot<'_> {

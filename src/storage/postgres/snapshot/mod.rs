@@ -26,7 +26,7 @@ impl<'s> SqlSnapshot for PostgresSnapshot<'s> {
     }
 
     fn answer<T>(&self, outcome: PostgresResult<T>) -> Result<T> {
-        Self::answer(self, outcome)
+        outcome.map_err(|failure| failure.at(self.session.server().name()))
     }
 
     fn bytes(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
@@ -70,11 +70,4 @@ impl PostgresSnapshot<'_> {
 pub(super) struct PostgresSnapshot<'s> {
     pub(super) session: DatabaseTransaction<'s>,
     pub(super) names: &'s NameCache,
-}
-
-impl PostgresSnapshot<'_> {
-    /// Returns the answer, or the error with the address of the vault.
-    pub(super) fn answer<T>(&self, outcome: PostgresResult<T>) -> Result<T> {
-        outcome.map_err(|failure| failure.at(self.session.server().name()))
-    }
 }

@@ -49,7 +49,7 @@ struct BlobRow<'b> {
     /// The size of the bytes before they were encoded.
     size: usize,
     encoded: &'b EncodedMember,
-    /// Where they are if they are not in the row.
+    /// Their place if they are not in the row.
     part: Option<ObjectRange>,
 }
 

@@ -21,8 +21,8 @@ use crate::digest::CoreHash;
 use crate::storage::check::{Finding, Inspection, Repairs};
 use crate::storage::entry::Entry;
 use crate::storage::interface::{
-    Adoption, AppendedEntry, Backup, BackupError, BackupOptions, BackupProgress, Capabilities, Capability,
-    Erasure, FullText, JournalQueries as _, LogDamage, Maintenance, Preparer, PutOptions, ReclaimResult,
+    Adoption, AppendedEntry, Backup, BackupError, BackupOptions, BackupProgress, Capability, Erasure,
+    FullText, JournalQueries as _, LogDamage, Maintenance, Preparer, PutOptions, ReclaimResult,
     ReclaimableSpace, Snapshot, SqlQueries, Storage, Transaction,
 };
 use crate::storage::journal::JournalWriter;
@@ -89,8 +89,8 @@ impl Storage for Store {
         Ok(self)
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::new(&Capability::ALL)
+    fn has(&self, _: Capability) -> bool {
+        true
     }
 }
 
