@@ -59,8 +59,10 @@ pub use interface::{
     created_at, declared_time,
 };
 pub use journal::{Actor, ActorError, Head, JournalCheck, JournalDefect, JournalQuery};
-pub(crate) use location::{CreationPolicy, OpenedStorage, file_of, open, shown_address};
-pub use policy::{BUSY_TIMEOUT, KindConflict, PutOutcome, PutResult, RemovedPolicy, TimeBasis, preference};
+pub(crate) use location::{OpenedStorage, file_of, open, shown_address};
+pub use policy::{
+    BUSY_TIMEOUT, CreationPolicy, KindConflict, PutOutcome, PutResult, RemovedPolicy, TimeBasis, preference,
+};
 pub use prepared::Prepared;
 pub use recorded::{RecordedAddition, RecordedEntry};
 pub use source_path::SourcePath;

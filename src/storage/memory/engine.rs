@@ -151,12 +151,6 @@ impl MemoryStorage {
         Self::default()
     }
 
-    /// Sets the actor that the journal records for all further changes.
-    #[must_use]
-    pub fn acting_as(self, actor: Actor) -> Self {
-        Self { actor: Some(actor), ..self }
-    }
-
     pub(super) fn view(&self) -> MemorySnapshot {
         self.content.read().unwrap_or_else(PoisonError::into_inner).clone()
     }

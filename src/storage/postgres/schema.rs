@@ -8,7 +8,7 @@ use postgres::types::Type;
 use super::columns::value;
 use super::error::{PostgresError, PostgresResult};
 use super::pool::PostgresServer;
-use crate::storage::{BUSY_TIMEOUT, ErrorKind, Result, StorageError};
+use crate::storage::{BUSY_TIMEOUT, CreationPolicy, ErrorKind, Result, StorageError};
 
 /// The schema of a vault.
 pub(super) const VAULT: &str = include_str!("../../../migrations/postgres/0001_vault.sql");
@@ -18,17 +18,6 @@ const VERSION: i64 = 1;
 
 /// How often creating a vault is tried if its tables are there already: another process may create it at the same time.
 const CREATE_ATTEMPTS: u32 = 10;
-
-/// The policy if there is no vault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PostgresCreatePolicy {
-    /// That is an error.
-    Open,
-    /// One is created; that there is one is an error.
-    Create,
-    /// One is created.
-    OpenOrCreate,
-}
 
 /// The object storage of a new vault.
 #[derive(Clone, Debug)]
@@ -47,23 +36,23 @@ pub(super) fn exists(server: &PostgresServer) -> PostgresResult<bool> {
 /// Checks that the server has a vault of the current version, or creates one, with `blobs` as its object storage.
 ///
 /// # Errors
-/// Returns an error of the kind `Missing`, `Exists`, `Newer` or `NotAVault` if what the policy expects is not there.
+/// Returns an error of the kind `Missing`, `Exists`, `Newer` or `NotAVault` if what `creation` requires is not there.
 pub(super) fn prepare(
     server: &PostgresServer,
-    policy: PostgresCreatePolicy,
+    creation: CreationPolicy,
     blobs: Option<&NewBlobStore>,
 ) -> Result<()> {
     let failed = |failure: PostgresError| failure.at(server.name());
     let found = version(server).map_err(failed)?;
-    match (found, policy) {
-        (None, PostgresCreatePolicy::Open) => Err(missing(server)),
-        (Some(_), PostgresCreatePolicy::Create) => {
+    match (found, creation) {
+        (None, CreationPolicy::Never) => Err(missing(server)),
+        (Some(_), CreationPolicy::New) => {
             Err(StorageError::new(ErrorKind::Exists, format!("{} already exists", server.name())))
         }
         (Some(version), _) => expect_current(server.name(), version),
         (None, _) => {
             let created = create(server, blobs).map_err(failed)?;
-            if !created && policy == PostgresCreatePolicy::Create {
+            if !created && creation == CreationPolicy::New {
                 return Err(StorageError::new(
                     ErrorKind::Exists,
                     format!("{} already exists", server.name()),
@@ -240,7 +229,7 @@ mod tests {
                 .client()
                 .batch_execute(&format!("CREATE SCHEMA {name}; SET search_path TO {name}; {sql}"))
                 .unwrap();
-            let error = prepare(&server(&schema), PostgresCreatePolicy::OpenOrCreate, None).unwrap_err();
+            let error = prepare(&server(&schema), CreationPolicy::IfMissing, None).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotAVault);
             let expected = format!("in the schema \"{name}\": relation \"tag\" already exists");
             assert!(error.to_string().ends_with(&expected), "{error}");
@@ -252,9 +241,9 @@ mod tests {
     #[test]
     fn a_vault_without_its_row_is_not_created_again() {
         let Some(schema) = Schema::new() else { return };
-        prepare(&server(&schema), PostgresCreatePolicy::Create, None).unwrap();
+        prepare(&server(&schema), CreationPolicy::New, None).unwrap();
         schema.client().batch_execute("DELETE FROM vault").unwrap();
-        let error = prepare(&server(&schema), PostgresCreatePolicy::Create, None).unwrap_err();
+        let error = prepare(&server(&schema), CreationPolicy::New, None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotAVault);
         assert!(error.to_string().ends_with("already exists"), "{error}");
     }
@@ -274,13 +263,13 @@ mod tests {
     fn a_vault_of_a_newer_program_is_not_used() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema);
-        prepare(&server, PostgresCreatePolicy::Create, None).unwrap();
+        prepare(&server, CreationPolicy::New, None).unwrap();
         let writing = DatabaseTransaction::to_write(&server, BUSY_TIMEOUT).unwrap();
         schema.client().batch_execute("UPDATE vault SET format_version = format_version + 1").unwrap();
         assert!(is_newer(PostgresJournalWriter::lock(&writing, None, chrono::DateTime::UNIX_EPOCH)));
         assert!(is_newer(DatabaseTransaction::to_write(&server, BUSY_TIMEOUT)));
         assert!(is_newer(DatabaseTransaction::to_read(&server)));
-        let error = prepare(&server, PostgresCreatePolicy::OpenOrCreate, None).unwrap_err();
+        let error = prepare(&server, CreationPolicy::IfMissing, None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Newer);
         assert!(
             error.to_string().contains("schema version 2") && error.to_string().contains("up to 1"),
@@ -298,7 +287,7 @@ mod tests {
                  CREATE TABLE {name}.vault (id smallint, {column} integer); INSERT INTO {name}.vault VALUES (1, 7)"
             );
             schema.client().batch_execute(&earlier).unwrap();
-            for policy in [PostgresCreatePolicy::Open, PostgresCreatePolicy::OpenOrCreate] {
+            for policy in [CreationPolicy::Never, CreationPolicy::IfMissing] {
                 let error = prepare(&server(&schema), policy, None).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Older);
                 assert!(error.to_string().contains("schema version 7"), "{error}");

@@ -127,10 +127,11 @@ impl DerefMut for Connection {
 #[cfg(test)]
 mod tests {
     use super::MOST;
+    use crate::storage::CreationPolicy;
     use crate::storage::conformance::postgres::Schema;
     use crate::storage::postgres::address::PostgresAddress;
     use crate::storage::postgres::pool::PostgresServer;
-    use crate::storage::postgres::schema::{PostgresCreatePolicy, prepare};
+    use crate::storage::postgres::schema::prepare;
     use crate::storage::postgres::session::DatabaseTransaction;
     use crate::storage::sql::SqlSession as _;
 
@@ -138,7 +139,7 @@ mod tests {
 
     fn server(address: &str) -> PostgresServer {
         let server = PostgresServer::connect(&PostgresAddress::parse(address).unwrap()).unwrap();
-        prepare(&server, PostgresCreatePolicy::OpenOrCreate, None).unwrap();
+        prepare(&server, CreationPolicy::IfMissing, None).unwrap();
         server
     }
 
