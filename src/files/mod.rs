@@ -76,7 +76,8 @@ impl FileWriteError {
         Self::Refused { path: path.to_owned(), reason: reason.into() }
     }
 
-    fn io(path: &Path) -> impl Fn(io::Error) -> Self {
+    /// Returns what makes a system error about `path` one of these.
+    pub fn io(path: &Path) -> impl Fn(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { path: path.clone(), source }
     }

@@ -3,28 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use super::interface::Storage;
-use super::{ErrorKind, Result, StorageError, Store};
+use super::{CreationPolicy, ErrorKind, Result, StorageError, Store};
 
 /// The beginning of the address of a file that could be mistaken for something else.
 const FILE: &str = "sqlite:";
 
 /// The beginnings of the address of a database.
 const DATABASE: [&str; 2] = ["postgres://", "postgresql://"];
-
-/// The policy if there is no vault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CreationPolicy {
-    /// That is an error.
-    Never,
-    /// One is created when the first artifact is stored.
-    WhenNeeded,
-    /// One is created now, if there is none.
-    IfMissing,
-    /// One is created now; that there is one is an error.
-    New,
-    /// One is created now, if there is none, and it may be an incomplete copy.
-    ForCopy,
-}
 
 /// An open vault, with its name in messages.
 pub(crate) struct OpenedStorage {
@@ -201,14 +186,7 @@ pub(crate) fn shown_address(address: &Path) -> PathBuf {
 pub(crate) fn open(address: &Path, creation: CreationPolicy) -> Result<OpenedStorage> {
     match VaultAddress::new(address) {
         VaultAddress::File(path) => {
-            let open = match creation {
-                CreationPolicy::Never => Store::open,
-                CreationPolicy::WhenNeeded => Store::create_when_needed,
-                CreationPolicy::IfMissing => Store::open_or_create,
-                CreationPolicy::New => Store::create,
-                CreationPolicy::ForCopy => Store::open_for_copy,
-            };
-            let store = open(path)?;
+            let store = Store::open(path, creation)?;
             let name = store.path().to_owned();
             Ok(OpenedStorage { storage: Box::new(store), name })
         }
@@ -262,14 +240,9 @@ impl Login {
 fn open_database(address: &str, creation: CreationPolicy) -> Result<OpenedStorage> {
     use super::postgres::PostgresStorage;
 
-    let open = match creation {
-        CreationPolicy::Never => PostgresStorage::open,
-        CreationPolicy::WhenNeeded | CreationPolicy::IfMissing => PostgresStorage::open_or_create,
-        CreationPolicy::New => PostgresStorage::create,
-        CreationPolicy::ForCopy => PostgresStorage::open_for_copy,
-    };
     let mut login = Login::new(address);
-    let storage = open(address, login.password.take()).map_err(|error| login.explain(error))?;
+    let password = login.password.take();
+    let storage = PostgresStorage::open(address, password, creation).map_err(|error| login.explain(error))?;
     let name = storage.address().into();
     Ok(OpenedStorage { storage: Box::new(storage), name })
 }

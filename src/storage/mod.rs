@@ -46,9 +46,9 @@ pub use annotations::{
 pub use error::{ErrorKind, PayloadDefect, Result, StorageError};
 pub use interface::{
     Adoption, Annotation, Annotations, AppendedEntry, ArtifactRecord, ArtifactSize, ArtifactTime,
-    AttributeRecord, Backup, BackupError, BackupOptions, BackupProgress, BlobCounts, Capabilities,
-    Capability, CapturePassages, CaptureRecord, CaptureTarget, ComputedView, Condition, Containment, Cursor,
-    Day, Direction, EngineStatistics, Erasure, Extremes, FileRecord, Filter, FoundPassage, FullText,
+    AttributeRecord, Backup, BackupError, BackupOptions, BackupProgress, BlobCounts, Capability,
+    CapturePassages, CaptureRecord, CaptureTarget, ComputedView, Condition, Containment, Cursor, Day,
+    Direction, EngineStatistics, Erasure, Extremes, FileRecord, Filter, FoundPassage, FullText,
     FullTextSnapshot, Hit, HitPage, IndexComparison, JournalRecord, KindTotals, KindView, Label, LabelKey,
     LabelValue, LogDamage, LogDefect, Maintenance, ManualLink, Match, MemberRecord, MentionRecord,
     NameMention, NameUse, Names, Note, Order, Page, PassageGrouping, Pin, Preparer, PutOptions,
@@ -59,8 +59,10 @@ pub use interface::{
     created_at, declared_time,
 };
 pub use journal::{Actor, ActorError, Head, JournalCheck, JournalDefect, JournalQuery};
-pub(crate) use location::{CreationPolicy, OpenedStorage, file_of, open, shown_address};
-pub use policy::{BUSY_TIMEOUT, KindConflict, PutOutcome, PutResult, RemovedPolicy, TimeBasis, preference};
+pub(crate) use location::{OpenedStorage, file_of, open, shown_address};
+pub use policy::{
+    BUSY_TIMEOUT, CreationPolicy, KindConflict, PutOutcome, PutResult, RemovedPolicy, TimeBasis, preference,
+};
 pub use prepared::Prepared;
 pub use recorded::{RecordedAddition, RecordedEntry};
 pub use source_path::SourcePath;

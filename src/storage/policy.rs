@@ -12,6 +12,21 @@ use crate::digest::{CaptureHash, CoreHash};
 /// How long a writer waits for other writers.
 pub const BUSY_TIMEOUT: Duration = Duration::from_mins(1);
 
+/// The policy if there is no vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreationPolicy {
+    /// That is an error.
+    Never,
+    /// One is created when the first artifact is stored.
+    WhenNeeded,
+    /// One is created now, if there is none.
+    IfMissing,
+    /// One is created now; that there is one is an error.
+    New,
+    /// One is created now, if there is none, and it may be an incomplete copy.
+    ForCopy,
+}
+
 /// The treatment of an artifact that was removed before and is added again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RemovedPolicy {

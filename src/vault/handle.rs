@@ -173,7 +173,7 @@ impl Vault {
     /// the kind [`Unsupported`](crate::storage::ErrorKind::Unsupported) otherwise.
     #[must_use]
     pub fn has(&self, capability: Capability) -> bool {
-        self.storage.capabilities().has(capability)
+        self.storage.has(capability)
     }
 
     /// Returns the time of the last journal entry, or `None` if the journal is empty.

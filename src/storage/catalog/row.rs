@@ -179,7 +179,7 @@ pub struct MentionRole {
 
 impl MentionRole {
     /// Returns the row of a role that this program defines.
-    pub(super) fn new(kind: Kind, role: &Role) -> Self {
+    pub(in crate::storage) fn new(kind: Kind, role: &Role) -> Self {
         Self {
             kind: kind.name().to_owned(),
             name: role.name.to_owned(),

@@ -105,8 +105,8 @@ pub(in crate::storage) struct IndexFingerprint {
 
 impl IndexFingerprint {
     /// Adds an entry: a key and the list that it leads to, given by its capture and its group.
-    pub(in crate::storage) fn add(&mut self, key: u64, capture: i64, group: i32) {
-        let mut bytes = [0; 20];
+    pub(in crate::storage) fn add(&mut self, key: u64, capture: i64, group: i64) {
+        let mut bytes = [0; 24];
         let fields = key.to_le_bytes().into_iter().chain(capture.to_le_bytes()).chain(group.to_le_bytes());
         bytes.iter_mut().zip(fields).for_each(|(to, from)| *to = from);
         let digest = Digest::from_content(&bytes);
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_order_does_not_matter_and_everything_else_does() {
-        let of = |entries: &[(u64, i64, i32)]| {
+        let of = |entries: &[(u64, i64, i64)]| {
             let mut sum = IndexFingerprint::default();
             for (key, capture, group) in entries {
                 sum.add(*key, *capture, *group);

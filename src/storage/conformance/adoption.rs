@@ -242,7 +242,7 @@ pub(super) fn a_capture_that_was_lost_and_added_again_is_there_once(vault: &Test
     assert_eq!(snapshot.mentions(&[core], None).unwrap().remove(0).len(), 1);
     assert_eq!(snapshot.attributes(&[core]).unwrap().remove(0).len(), 1);
     assert_eq!(snapshot.read_members(core, capture).unwrap().len(), 1);
-    if vault.storage.capabilities().has(Capability::Check) {
+    if vault.storage.has(Capability::Check) {
         let inspection = vault.storage.maintenance().inspect().unwrap();
         assert_eq!(inspection.compare_journal(None).unwrap().findings, []);
         assert_eq!(inspection.structures(IntegrityLevel::Full).unwrap(), []);

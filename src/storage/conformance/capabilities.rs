@@ -34,7 +34,7 @@ pub(super) fn what_an_engine_cannot_do_is_unsupported(vault: &TestVault) {
     let directory = tempfile::tempdir().unwrap();
     for capability in Capability::ALL {
         let expected = vault.storage.expect(capability).map_err(|error| error.to_string());
-        assert_eq!(expected.is_ok(), vault.storage.capabilities().has(capability), "{capability}");
+        assert_eq!(expected.is_ok(), vault.storage.has(capability), "{capability}");
         let outcome = attempt(&*vault.storage, capability, directory.path());
         if let Err(error) = &outcome {
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{capability}: {error}");

@@ -34,7 +34,7 @@ use super::interface::{
     Annotation, ArtifactRecord, Filter, Order, Page, PutOptions, Snapshot, Storage, Transaction,
 };
 use super::memory::MemoryStorage;
-use super::{Actor, Prepared, PutOutcome, PutResult, RemovedPolicy, Result, Store};
+use super::{Actor, CreationPolicy, Prepared, PutOutcome, PutResult, RemovedPolicy, Result, Store};
 use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
 use kinds::TestDocument;
@@ -304,8 +304,14 @@ macro_rules! suite {
 
 /// Returns an empty vault in memory.
 fn memory() -> TestVault {
-    let storage = MemoryStorage::new().acting_as(actor());
+    let storage = acting(MemoryStorage::new());
     TestVault { storage: Box::new(storage), _cleanup: None }
+}
+
+/// Returns an engine whose changes are those of the tester.
+fn acting<S: Storage>(mut storage: S) -> S {
+    storage.set_actor(actor());
+    storage
 }
 
 fn actor() -> Actor {
@@ -315,7 +321,7 @@ fn actor() -> Actor {
 /// Returns an empty vault in a new file.
 fn file() -> TestVault {
     let directory = tempfile::tempdir().unwrap();
-    let storage = Store::open_or_create(&directory.path().join("v.vault")).unwrap().acting_as(actor());
+    let storage = acting(Store::open(&directory.path().join("v.vault"), CreationPolicy::IfMissing).unwrap());
     TestVault { storage: Box::new(storage), _cleanup: Some(Box::new(directory)) }
 }
 

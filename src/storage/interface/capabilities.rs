@@ -33,21 +33,3 @@ impl fmt::Display for Capability {
         })
     }
 }
-
-/// The capabilities of an engine beyond the interface that all engines have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Capabilities(&'static [Capability]);
-
-impl Capabilities {
-    /// Creates the set of `all` that an engine has.
-    #[must_use]
-    pub const fn new(all: &'static [Capability]) -> Self {
-        Self(all)
-    }
-
-    /// Returns whether the engine has `capability`.
-    #[must_use]
-    pub fn has(self, capability: Capability) -> bool {
-        self.0.contains(&capability)
-    }
-}

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::digest::BlobHash;
+use crate::files::FileWriteError;
 use crate::storage::check::{CatalogCounts, Finding, Inspection, Repairs};
 use crate::storage::interface::capabilities::Capability;
 use crate::storage::{Head, Result, StorageError};
@@ -317,4 +318,14 @@ pub enum BackupError {
     /// A store error.
     #[error(transparent)]
     Store(#[from] StorageError),
+}
+
+impl From<FileWriteError> for BackupError {
+    fn from(error: FileWriteError) -> Self {
+        match error {
+            FileWriteError::Exists { path } => Self::Exists { path },
+            FileWriteError::Refused { path, reason } => Self::Refused { path, reason },
+            FileWriteError::Io { path, source } => StorageError::io(&path, source).into(),
+        }
+    }
 }

@@ -12,7 +12,7 @@ mod sorting;
 mod sql;
 mod statistics;
 
-pub use capabilities::{Capabilities, Capability};
+pub use capabilities::Capability;
 pub use maintenance::{
     Backup, BackupError, BackupOptions, BackupProgress, Erasure, LogDamage, LogDefect, Maintenance,
     ReclaimResult, ReclaimableSpace, Remnant,
@@ -136,8 +136,8 @@ pub trait Storage: Send + Sync {
         Err(StorageError::unsupported(Capability::Sql))
     }
 
-    /// Returns what the engine can do beyond reading and changing a vault.
-    fn capabilities(&self) -> Capabilities;
+    /// Returns whether the engine can do something beyond reading and changing a vault.
+    fn has(&self, capability: Capability) -> bool;
 }
 
 impl dyn Storage + '_ {
@@ -147,7 +147,7 @@ impl dyn Storage + '_ {
     /// Returns an error of the kind [`Unsupported`](super::ErrorKind::Unsupported) if the engine does not have
     /// `capability`.
     pub fn expect(&self, capability: Capability) -> Result<()> {
-        if self.capabilities().has(capability) {
+        if self.has(capability) {
             return Ok(());
         }
         Err(StorageError::unsupported(capability))

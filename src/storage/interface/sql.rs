@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Snapshot;
 use crate::artifact::{ArtifactView, Cell, Column, TableRow};
 use crate::digest::CoreHash;
+use crate::files::FileWriteError;
 use crate::storage::{ArtifactRecord, StorageError};
 
 /// SQL queries by an engine that has [`Capability::Sql`](super::Capability::Sql).
@@ -182,4 +183,14 @@ pub enum SqlError {
     /// A store error.
     #[error(transparent)]
     Store(#[from] StorageError),
+}
+
+impl From<FileWriteError> for SqlError {
+    fn from(error: FileWriteError) -> Self {
+        match error {
+            FileWriteError::Exists { path } => Self::Exists { path },
+            FileWriteError::Refused { path, reason } => Self::Place { path, reason },
+            FileWriteError::Io { path, source } => StorageError::io(&path, source).into(),
+        }
+    }
 }

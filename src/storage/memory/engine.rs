@@ -9,8 +9,8 @@ use crate::artifact::Admitted;
 use crate::digest::CoreHash;
 use crate::storage::catalog::apply;
 use crate::storage::interface::{
-    Adoption, AppendedEntry, Capabilities, Capability, Erasure, FullText, Maintenance, Preparer, PutOptions,
-    ReclaimResult, ReclaimableSpace, Snapshot, Storage, Transaction,
+    Adoption, AppendedEntry, Capability, Erasure, FullText, Maintenance, Preparer, PutOptions, ReclaimResult,
+    ReclaimableSpace, Snapshot, Storage, Transaction,
 };
 use crate::storage::journal::JournalWriter;
 use crate::storage::memory::snapshot::MemorySnapshot;
@@ -55,8 +55,8 @@ impl Storage for MemoryStorage {
         Ok(self)
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::new(&[Capability::FullText])
+    fn has(&self, capability: Capability) -> bool {
+        capability == Capability::FullText
     }
 }
 
@@ -149,12 +149,6 @@ impl MemoryStorage {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Sets the actor that the journal records for all further changes.
-    #[must_use]
-    pub fn acting_as(self, actor: Actor) -> Self {
-        Self { actor: Some(actor), ..self }
     }
 
     pub(super) fn view(&self) -> MemorySnapshot {

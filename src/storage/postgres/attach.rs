@@ -2,13 +2,12 @@
 //! storage must be that of this vault. Otherwise bytes would be in two places, and found in neither.
 
 use super::address::PostgresAddress;
-use super::blob_store::{BlobStore, DatabaseBlobStore};
-use super::columns::value;
+use super::blob_store::BlobStore;
 use super::error::{PostgresError, PostgresResult};
 use super::pool::PostgresServer;
-use super::schema::{self, PostgresCreatePolicy};
+use super::schema;
 use super::session::DatabaseTransaction;
-use crate::storage::{Result, StorageError};
+use crate::storage::{CreationPolicy, Result, StorageError};
 
 /// The object storage that the catalog records.
 struct ObjectStorageRecord {
@@ -27,13 +26,13 @@ struct ObjectStorageRecord {
 pub(super) fn prepare(
     server: &PostgresServer,
     address: &PostgresAddress,
-    policy: PostgresCreatePolicy,
-) -> Result<Box<dyn BlobStore>> {
+    creation: CreationPolicy,
+) -> Result<Option<Box<dyn BlobStore>>> {
     match &address.blobs {
         None => {
-            schema::prepare(server, policy, None)?;
+            schema::prepare(server, creation, None)?;
             match recorded(server).map_err(|failure| failure.at(server.name()))? {
-                None => Ok(Box::new(DatabaseBlobStore)),
+                None => Ok(None),
                 Some(ObjectStorageRecord { url, .. }) => Err(StorageError::invalid(format!(
                     "{}: the bytes of this vault are in object storage, which its address must name with blobs=; it was \
                      created with {url}",
@@ -42,7 +41,7 @@ pub(super) fn prepare(
             }
         }
         #[cfg(feature = "objects")]
-        Some(blobs) => object_storage::prepare(server, (blobs, address.is_raced), policy),
+        Some(blobs) => object_storage::prepare(server, (blobs, address.is_raced), creation),
         #[cfg(not(feature = "objects"))]
         Some(never) => match *never {},
     }
@@ -53,8 +52,7 @@ fn recorded(server: &PostgresServer) -> PostgresResult<Option<ObjectStorageRecor
     let Some(row) = session.row("SELECT vault, url, is_claimed FROM blob_store", &[])? else {
         return Ok(None);
     };
-    let vault: &[u8] = value(&row, 0)?;
-    let vault: std::result::Result<[u8; 16], _> = vault.try_into();
+    let vault: std::result::Result<[u8; 16], _> = row.bytes(0)?.try_into();
     let vault =
         vault.map_err(|_| PostgresError::damaged("the number of the vault does not have 16 bytes"))?;
     #[cfg(not(feature = "objects"))]
@@ -62,9 +60,9 @@ fn recorded(server: &PostgresServer) -> PostgresResult<Option<ObjectStorageRecor
     Ok(Some(ObjectStorageRecord {
         #[cfg(feature = "objects")]
         vault,
-        url: value(&row, 1)?,
+        url: row.text(1)?,
         #[cfg(feature = "objects")]
-        is_claimed: value(&row, 2)?,
+        is_claimed: row.flag(2)?,
     }))
 }
 
@@ -80,29 +78,27 @@ mod object_storage {
     use crate::storage::postgres::error::PostgresResult;
     use crate::storage::postgres::object_blob_store::ObjectBlobStore;
     use crate::storage::postgres::pool::PostgresServer;
-    use crate::storage::postgres::schema::{self, NewBlobStore, PostgresCreatePolicy};
+    use crate::storage::postgres::schema::{self, NewBlobStore};
     use crate::storage::postgres::session::DatabaseTransaction;
-    use crate::storage::{BUSY_TIMEOUT, ErrorKind, Result, StorageError};
+    use crate::storage::sql::SqlSession as _;
+    use crate::storage::{BUSY_TIMEOUT, CreationPolicy, ErrorKind, Result, StorageError};
 
     pub(super) fn prepare(
         server: &PostgresServer,
         (address, is_raced): (&ObjectAddress, bool),
-        policy: PostgresCreatePolicy,
-    ) -> Result<Box<dyn BlobStore>> {
+        creation: CreationPolicy,
+    ) -> Result<Option<Box<dyn BlobStore>>> {
         let store = ObjectStore::open(address)?;
         let exists = || schema::exists(server).map_err(|failure| failure.at(server.name()));
-        let new = if policy == PostgresCreatePolicy::Open || exists()? {
-            None
-        } else {
-            Some(new(&store, is_raced)?)
-        };
+        let new =
+            if creation == CreationPolicy::Never || exists()? { None } else { Some(new(&store, is_raced)?) };
         // A claim that was found is that of this vault if another process has created it in the meantime.
         let new = match new {
             Some(StorageAvailability::Claimed) if !exists()? => return Err(other_vault(&store)),
             Some(StorageAvailability::Free(new)) => Some(new),
             _ => None,
         };
-        schema::prepare(server, policy, new.as_ref())?;
+        schema::prepare(server, creation, new.as_ref())?;
         let failed = |failure: crate::storage::postgres::error::PostgresError| failure.at(server.name());
         let recorded = recorded(server).map_err(failed)?.ok_or_else(|| {
             StorageError::invalid(format!(
@@ -111,7 +107,7 @@ mod object_storage {
             ))
         })?;
         expect_own(server, &store, &recorded)?;
-        Ok(Box::new(ObjectBlobStore::new(store, Cache::from_env()?)))
+        Ok(Some(Box::new(ObjectBlobStore::new(store, Cache::from_env()?))))
     }
 
     /// Object storage for a new vault.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 
-use super::encoding::{EncodedMember, decoded};
+use super::encoding::EncodedMember;
 use super::error::PostgresResult;
 use crate::digest::BlobHash;
 use crate::storage::PayloadDefect;
@@ -21,7 +21,7 @@ pub(super) struct ObjectRange {
 pub(super) struct BlobCatalogEntry {
     /// The size of the bytes before they were encoded.
     pub(super) size: u64,
-    pub(super) encoding: i16,
+    pub(super) encoding: i64,
     /// The encoded bytes, if they are in the database.
     pub(super) bytes: Option<Vec<u8>>,
     /// Where they are if they are not.
@@ -40,21 +40,21 @@ pub(super) struct ListedObject {
 /// Bytes, or what is wrong with them.
 pub(super) type BlobReadResult = Result<Vec<u8>, PayloadDefect>;
 
-/// Where the bytes of blobs are.
+/// A storage of the bytes of blobs beside the database. They are stored before a transaction begins, and deleted long after
+/// the catalog does not need them any more.
 pub(super) trait BlobStore: fmt::Debug + Send + Sync {
-    /// Returns whether bytes are beside the database: they are stored before a transaction begins, and deleted long after
-    /// the catalog does not need them any more.
-    fn is_external(&self) -> bool;
+    /// Stores the bytes of blobs, and returns where they are, in their order. They are durable when this returns, and nothing
+    /// refers to them yet.
+    fn store(&self, blobs: &[(BlobHash, &EncodedMember)]) -> PostgresResult<Vec<ObjectRange>>;
 
-    /// Stores the bytes of blobs, and returns where they are, in their order: `None` is in the row of the blob. They are
-    /// durable when this returns, and nothing refers to them yet.
-    fn store(&self, blobs: &[(BlobHash, &EncodedMember)]) -> PostgresResult<Vec<Option<ObjectRange>>>;
-
-    /// Returns the bytes of a blob, hashed again.
-    fn read(&self, blob: BlobHash, stored: BlobCatalogEntry) -> PostgresResult<BlobReadResult>;
-
-    /// Returns the bytes of a blob from where they are, never from a copy on this machine, hashed again.
-    fn examine(&self, blob: BlobHash, stored: BlobCatalogEntry) -> PostgresResult<BlobReadResult>;
+    /// Returns the bytes of a blob, hashed again: those of a copy on this machine only if that `may_be_copy`.
+    fn read(
+        &self,
+        blob: BlobHash,
+        stored: &BlobCatalogEntry,
+        part: ObjectRange,
+        may_be_copy: bool,
+    ) -> PostgresResult<BlobReadResult>;
 
     /// Deletes an object, if there is one, for which the catalog has no blob.
     fn delete(&self, object: [u8; 16]) -> PostgresResult<()>;
@@ -68,45 +68,4 @@ pub(super) trait BlobStore: fmt::Debug + Send + Sync {
     /// Deletes what was begun and not completed, and was last written before `latest`: what killed programs left that is
     /// in no list. Returns its number and its size in bytes.
     fn delete_unfinished(&self, latest: DateTime<Utc>) -> PostgresResult<(u64, u64)>;
-}
-
-/// All bytes are in the rows of their blobs.
-#[derive(Debug)]
-pub(super) struct DatabaseBlobStore;
-
-impl BlobStore for DatabaseBlobStore {
-    fn is_external(&self) -> bool {
-        false
-    }
-
-    fn store(&self, blobs: &[(BlobHash, &EncodedMember)]) -> PostgresResult<Vec<Option<ObjectRange>>> {
-        Ok(vec![None; blobs.len()])
-    }
-
-    fn read(&self, blob: BlobHash, stored: BlobCatalogEntry) -> PostgresResult<BlobReadResult> {
-        Ok(match (stored.bytes, stored.part) {
-            (Some(bytes), None) => decoded(blob, stored.size, stored.encoding, bytes),
-            _ => Err(PayloadDefect::Missing { blob }),
-        })
-    }
-
-    fn examine(&self, blob: BlobHash, stored: BlobCatalogEntry) -> PostgresResult<BlobReadResult> {
-        self.read(blob, stored)
-    }
-
-    fn delete(&self, _: [u8; 16]) -> PostgresResult<()> {
-        Ok(())
-    }
-
-    fn now(&self) -> PostgresResult<DateTime<Utc>> {
-        Ok(crate::clock::now())
-    }
-
-    fn list(&self, _: &mut dyn FnMut(Vec<ListedObject>) -> PostgresResult<()>) -> PostgresResult<()> {
-        Ok(())
-    }
-
-    fn delete_unfinished(&self, _: DateTime<Utc>) -> PostgresResult<(u64, u64)> {
-        Ok((0, 0))
-    }
 }

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use postgres::Row;
-
 use super::blob_store::{BlobCatalogEntry, BlobReadResult, ObjectRange};
-use super::columns::{blob, count, object_name, value};
+use super::columns::object_name;
+use super::encoding::decoded;
 use super::error::PostgresResult;
 use super::session::DatabaseTransaction;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::PayloadDefect;
+use crate::storage::sql::{SqlRow, SqlSession as _, SqlValue};
 
 /// The columns of a blob `b`, in the order of [`place`].
 const PLACE: &str = "b.encoding, b.bytes, b.object, b.start, b.length";
@@ -29,10 +29,10 @@ pub(super) fn examine(
 ) -> PostgresResult<HashMap<BlobHash, BlobExamination>> {
     let sql = format!("SELECT b.digest, b.size, {PLACE} FROM blob b WHERE b.digest = ANY($1)");
     let mut examined = HashMap::new();
-    session.each(&sql, &[&blobs], &mut |row| {
-        let (blob, size) = (blob(row, 0)?, value(row, 1)?);
+    session.each(&sql, &[blobs.into()], &mut |row| {
+        let (blob, size) = (row.blob(0)?, row.integer(1)?);
         let stored = place(row, 2, u64::try_from(size).unwrap_or(0))?;
-        let bytes = session.server().blobs().examine(blob, stored)?;
+        let bytes = read(session, blob, stored, false)?;
         examined.insert(blob, BlobExamination { size, bytes });
         Ok(())
     })?;
@@ -40,17 +40,38 @@ pub(super) fn examine(
 }
 
 /// Returns what the columns of [`PLACE`] have, the first of which is `from`.
-pub(super) fn place(row: &Row, from: usize, size: u64) -> PostgresResult<BlobCatalogEntry> {
-    let is_in_object = value::<Option<&[u8]>>(row, from + 2)?.is_some();
+fn place(mut row: SqlRow, from: usize, size: u64) -> PostgresResult<BlobCatalogEntry> {
     let part = || -> PostgresResult<ObjectRange> {
         Ok(ObjectRange {
-            object: object_name(row, from + 2)?,
-            start: count(row, from + 3)?,
-            length: count(row, from + 4)?,
+            object: object_name(&row, from + 2)?,
+            start: row.count(from + 3)?,
+            length: row.count(from + 4)?,
         })
     };
-    let part = is_in_object.then(part).transpose()?;
-    Ok(BlobCatalogEntry { size, encoding: value(row, from)?, bytes: value(row, from + 1)?, part })
+    let part = row.optional_bytes(from + 2)?.is_some().then(part).transpose()?;
+    let encoding = row.integer(from)?;
+    // They are not copied, however many they are.
+    let bytes = match row.0.get_mut(from + 1) {
+        Some(SqlValue::Bytes(bytes)) => Some(std::mem::take(bytes)),
+        _ => None,
+    };
+    Ok(BlobCatalogEntry { size, encoding, bytes, part })
+}
+
+/// Returns the bytes of a blob, wherever they are, hashed again: those of a copy only if that `may_be_copy`.
+fn read(
+    session: &DatabaseTransaction<'_>,
+    blob: BlobHash,
+    stored: BlobCatalogEntry,
+    may_be_copy: bool,
+) -> PostgresResult<BlobReadResult> {
+    match (session.server().blobs(), stored.part, stored.bytes) {
+        (None, None, Some(bytes)) => Ok(decoded(blob, stored.size, stored.encoding, bytes)),
+        (Some(store), Some(part), bytes) => {
+            store.read(blob, &BlobCatalogEntry { bytes, ..stored }, part, may_be_copy)
+        }
+        _ => Ok(Err(PayloadDefect::Missing { blob })),
+    }
 }
 
 /// Returns the bytes of a blob that belongs to a capture of an artifact, wherever they are, hashed again, if the vault has the
@@ -65,7 +86,8 @@ pub(super) fn read_of_capture(
         "SELECT b.size, {PLACE} FROM blob b WHERE b.digest = $1
             AND EXISTS (SELECT 1 FROM artifact a JOIN capture c ON c.artifact = a.id WHERE a.core = $2 AND c.digest = $3)"
     );
-    let row = session.row(&sql, &[&blob, &core, &capture])?;
+    let row = session.row(&sql, &[blob.into(), core.into(), capture.into()])?;
     let Some(row) = row else { return Ok(Err(PayloadDefect::Missing { blob })) };
-    session.server().blobs().read(blob, place(&row, 1, count(&row, 0)?)?)
+    let size = row.count(0)?;
+    read(session, blob, place(row, 1, size)?, true)
 }

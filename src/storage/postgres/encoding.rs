@@ -11,15 +11,15 @@ use zstd::stream::read::Decoder;
 use crate::digest::{BlobHash, Digest};
 use crate::storage::PayloadDefect;
 
-const PLAIN: i16 = 0;
-const ZSTD: i16 = 1;
+const PLAIN: i64 = 0;
+const ZSTD: i64 = 1;
 
 /// The level of zstd's own default.
 const LEVEL: i32 = 3;
 
 /// Encoded bytes of a member.
 pub(super) struct EncodedMember {
-    pub(super) encoding: i16,
+    pub(super) encoding: i64,
     pub(super) bytes: Vec<u8>,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn encoded(bytes: &[u8]) -> EncodedMember {
 pub(super) fn decoded(
     blob: BlobHash,
     size: u64,
-    encoding: i16,
+    encoding: i64,
     stored: Vec<u8>,
 ) -> std::result::Result<Vec<u8>, PayloadDefect> {
     let compression = |message: String| PayloadDefect::Compression { blob, message };

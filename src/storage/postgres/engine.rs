@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 
-use super::columns::value;
 use super::error::PostgresResult;
 use super::journal::PostgresJournalWriter;
 use super::names::NameCache;
@@ -24,9 +23,10 @@ use crate::artifact::Admitted;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::change::{PutDecision, PutState};
 use crate::storage::interface::{
-    Adoption, AppendedEntry, Capabilities, Capability, CaptureTarget, FullText, Maintenance, Preparer,
-    PutOptions, Snapshot, SqlQueries, Storage, Transaction,
+    Adoption, AppendedEntry, Capability, CaptureTarget, FullText, Maintenance, Preparer, PutOptions,
+    Snapshot, SqlQueries, Storage, Transaction,
 };
+use crate::storage::sql::SqlSession as _;
 use crate::storage::waiting::Wait;
 use crate::storage::{Actor, BUSY_TIMEOUT, Head, Prepared, PutResult, Result, StorageError, recorded, sql};
 
@@ -75,8 +75,8 @@ impl Storage for PostgresStorage {
         Ok(self)
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::new(&[Capability::Sql, Capability::FullText, Capability::Check, Capability::Repair])
+    fn has(&self, capability: Capability) -> bool {
+        capability != Capability::FileBackup
     }
 }
 
@@ -123,7 +123,7 @@ impl<'b> PostgresPutBatch<'b> {
 
     fn try_put(&self, busy_timeout: Duration, blobs: &mut Blobs<'_>) -> PostgresResult<Vec<PutResult>> {
         blobs.begin();
-        if self.server.blobs().is_external() {
+        if self.server.blobs().is_some() {
             let view = self.view(DatabaseTransaction::to_read(self.server)?);
             let needed = blobs_of(self.decide(&view)?.contents());
             blobs.store_external(view.session, &needed)?;
@@ -170,10 +170,10 @@ const ADOPTION_PAUSE: Duration = Duration::from_millis(100);
 
 impl Adoption for PostgresStorage {
     fn is_incomplete(&self) -> Result<bool> {
-        let read = || {
+        let read = || -> PostgresResult<bool> {
             let session = DatabaseTransaction::to_read(&self.server)?;
             let row = session.row("SELECT is_incomplete FROM head WHERE id = 1", &[])?;
-            row.map_or(Ok(false), |row| value(&row, 0))
+            row.map_or(Ok(false), |row| Ok(row.flag(0)?))
         };
         read().map_err(|failure| failure.at(self.server.name()))
     }
@@ -239,7 +239,7 @@ impl PostgresStorage {
 
     fn try_to_adopt(&self, entries: &[AppendedEntry<'_>], blobs: &mut Blobs<'_>) -> PostgresResult<Head> {
         blobs.begin();
-        if self.server.blobs().is_external() {
+        if self.server.blobs().is_some() {
             let all = blobs.all();
             blobs.store_external(DatabaseTransaction::to_read(&self.server)?, &all)?;
         }

@@ -1,17 +1,22 @@
 //! Appending journal entries.
 
-use chrono::{DateTime, Utc};
-use postgres::Row;
-
-use super::columns::{count, digest, from_millis, to_stored, value};
 use super::error::{PostgresError, PostgresResult};
 use super::schema::expect_current;
 use super::session::DatabaseTransaction;
-use crate::digest::Digest;
 use crate::storage::entry::Entry;
 use crate::storage::journal::JournalWriter;
+use crate::storage::sql::SqlType::{Bytes, Integer, Text};
+use crate::storage::sql::{SqlRow, SqlSession as _, SqlTable};
 use crate::storage::waiting::Wait;
 use crate::storage::{Actor, Head, RecordedEntry, recorded};
+use chrono::{DateTime, Utc};
+
+/// Entries with what is read of their texts.
+const JOURNAL: SqlTable = SqlTable::new(
+    "journal",
+    0,
+    &[("seq", Integer), ("at", Integer), ("action", Text), ("entry", Text), ("chain", Bytes)],
+);
 
 /// A writer of the journal entries of one transaction, which holds the writer lock.
 pub(super) struct PostgresJournalWriter {
@@ -34,7 +39,7 @@ impl PostgresJournalWriter {
     }
 
     /// Waits for other writers. Returns the row of the end of the journal, with the version of the vault.
-    pub(super) fn wait(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<Row>> {
+    pub(super) fn wait(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<SqlRow>> {
         // What changes the schema locks the same rows. Under the lock, the version is what it is, not what it was when the
         // transaction began.
         let sql = "SELECT h.seq, h.at, h.chain, v.format_version, h.is_incomplete FROM head h, vault v WHERE h.id = 1 AND v.id = 1
@@ -50,12 +55,12 @@ impl PostgresJournalWriter {
         at: DateTime<Utc>,
     ) -> PostgresResult<(Self, bool)> {
         let row = Self::wait(session)?.ok_or_else(|| PostgresError::damaged("the journal has no head"))?;
-        expect_current(session.server().name(), value(&row, 3)?)?;
-        let head = Head { seq: count(&row, 0)?, chain: digest(&row, 2)? };
-        let last = value::<Option<i64>>(&row, 1)?.map(from_millis).transpose()?;
+        expect_current(session.server().name(), row.integer(3)?)?;
+        let head = Head { seq: row.count(0)?, chain: row.digest(2)? };
+        let last = row.optional_integer(1)?.map(|_| row.time(1)).transpose()?;
         let writer = JournalWriter::new(head, last, actor, at);
         let recorder = Self { writer, last: head, waiting: Vec::new() };
-        Ok((recorder, value(&row, 4)?))
+        Ok((recorder, row.flag(4)?))
     }
 
     /// Returns the time of the recorded changes.
@@ -96,19 +101,20 @@ impl PostgresJournalWriter {
             recorded::check_next(self.last, entry)?;
             self.last = entry.head();
         }
-        let seqs: Vec<i64> = entries.iter().map(|entry| entry.record.seq.cast_signed()).collect();
-        let times: Vec<i64> = entries.iter().map(|entry| entry.at.timestamp_millis()).collect();
-        let actions: Vec<&str> = entries.iter().map(|entry| &*entry.action).collect();
-        let texts: Vec<_> = entries.iter().map(|entry| to_stored(&entry.record.entry)).collect();
-        let chains: Vec<Digest> = entries.iter().map(|entry| entry.record.chain).collect();
-        session.execute(
-            "INSERT INTO journal (seq, at, action, entry, chain)
-             SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bytea[])",
-            &[&seqs, &times, &actions, &texts, &chains],
-        )?;
+        let row = |entry: &&RecordedEntry| {
+            let RecordedEntry { record, at, action, .. } = entry;
+            vec![
+                record.seq.into(),
+                at.timestamp_millis().into(),
+                action.as_ref().into(),
+                record.entry.as_str().into(),
+                record.chain.into(),
+            ]
+        };
+        session.insert(&JOURNAL, entries.iter().map(row).collect())?;
         session.execute(
             "UPDATE head SET seq = $1, at = $2, chain = $3 WHERE id = 1",
-            &[&last.record.seq.cast_signed(), &last.at.timestamp_millis(), &last.record.chain],
+            &[last.record.seq.into(), last.at.timestamp_millis().into(), last.record.chain.into()],
         )?;
         Ok(())
     }
@@ -116,9 +122,7 @@ impl PostgresJournalWriter {
 
 /// Returns whether the journal has this entry: whether a commit took effect whose answer was lost.
 pub(super) fn has_entry(session: &DatabaseTransaction<'_>, head: Head) -> PostgresResult<bool> {
-    let row = session.row(
-        "SELECT 1 FROM journal WHERE seq = $1 AND chain = $2",
-        &[&head.seq.cast_signed(), &head.chain],
-    )?;
+    let sql = "SELECT 1 FROM journal WHERE seq = $1 AND chain = $2";
+    let row = session.row(sql, &[head.seq.into(), head.chain.into()])?;
     Ok(row.is_some())
 }

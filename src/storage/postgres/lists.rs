@@ -15,7 +15,7 @@ use crate::storage::varint;
 /// A mention in a list.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct ListedMention {
-    pub(super) role: i32,
+    pub(super) role: i64,
     pub(super) place: ArtifactLocation,
     pub(super) digest: Digest,
 }
@@ -24,7 +24,7 @@ pub(super) struct ListedMention {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct StoredList {
     /// The number of the group.
-    pub(super) group: i32,
+    pub(super) group: i64,
     pub(super) digests: Vec<u8>,
     pub(super) entries: Vec<u8>,
     /// The digests at place 0, sorted and distinct; nothing if there are none.
@@ -32,8 +32,8 @@ pub(super) struct StoredList {
 }
 
 /// Returns the lists of the mentions of a capture, each of which is given with the number of its group.
-pub(super) fn by_group(mentions: impl IntoIterator<Item = (i32, ListedMention)>) -> Vec<StoredList> {
-    let mut groups: BTreeMap<i32, BTreeSet<ListedMention>> = BTreeMap::new();
+pub(super) fn by_group(mentions: impl IntoIterator<Item = (i64, ListedMention)>) -> Vec<StoredList> {
+    let mut groups: BTreeMap<i64, BTreeSet<ListedMention>> = BTreeMap::new();
     for (group, mention) in mentions {
         groups.entry(group).or_default().insert(mention);
     }
@@ -41,12 +41,12 @@ pub(super) fn by_group(mentions: impl IntoIterator<Item = (i32, ListedMention)>)
 }
 
 /// Encodes the mentions of a capture in the roles of one group.
-fn encode(group: i32, mentions: &BTreeSet<ListedMention>) -> StoredList {
+fn encode(group: i64, mentions: &BTreeSet<ListedMention>) -> StoredList {
     let mut positions: BTreeMap<Digest, u64> = mentions.iter().map(|entry| (entry.digest, 0)).collect();
     positions.values_mut().zip(0..).for_each(|(position, number)| *position = number);
     let mut entries = Vec::new();
     for entry in mentions {
-        varint::write(&mut entries, u64::from(entry.role.cast_unsigned()));
+        varint::write(&mut entries, entry.role.cast_unsigned());
         match &entry.place {
             ArtifactLocation::Index(index) => varint::write(&mut entries, u64::from(*index) << 1),
             ArtifactLocation::Pointer(pointer) => {
@@ -75,7 +75,7 @@ pub(super) fn decode(digests: &[u8], entries: &[u8]) -> PostgresResult<Vec<Liste
 }
 
 fn entry(digests: &[Digest], rest: &mut &[u8]) -> Option<ListedMention> {
-    let role = u32::try_from(varint::read(rest)?).ok()?.cast_signed();
+    let role = u32::try_from(varint::read(rest)?).ok()?.into();
     let head = varint::read(rest)?;
     let place = if head & 1 == 0 {
         ArtifactLocation::Index(u32::try_from(head >> 1).ok()?)
@@ -109,8 +109,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lists_come_back(entries in proptest::collection::vec((1..4_i32, place(), 0..5_u8), 0..30)) {
-            let entry = |(role, place, digest): (i32, ArtifactLocation, u8)| {
+        fn lists_come_back(entries in proptest::collection::vec((1..4_i64, place(), 0..5_u8), 0..30)) {
+            let entry = |(role, place, digest): (i64, ArtifactLocation, u8)| {
                 ListedMention { role, place, digest: Digest::from_content(&[digest]) }
             };
             let mut entries: Vec<ListedMention> = entries.into_iter().map(entry).collect();

@@ -3,8 +3,8 @@
 
 use chrono::{DateTime, Utc};
 
+use super::blob_store::BlobStore;
 use super::check::DatabaseInspection;
-use super::columns::count;
 use super::error::{PostgresError, PostgresResult};
 use super::journal::PostgresJournalWriter;
 use super::session::DatabaseTransaction;
@@ -16,6 +16,7 @@ use crate::clock;
 use crate::storage::check::{Inspection, Repairs};
 use crate::storage::entry::Entry;
 use crate::storage::interface::{Erasure, Maintenance, ReclaimResult, ReclaimableSpace, Remnant};
+use crate::storage::sql::SqlSession as _;
 use crate::storage::{BUSY_TIMEOUT, Result};
 
 impl PostgresStorage {
@@ -28,8 +29,8 @@ impl PostgresStorage {
         );
         let row = session.row(&sql, &[])?.ok_or_else(|| PostgresError::damaged("a count has no row"))?;
         Ok(ReclaimableSpace {
-            blobs: count(&row, 0)?,
-            blob_bytes: count(&row, 1)?,
+            blobs: row.count(0)?,
+            blob_bytes: row.count(1)?,
             ..ReclaimableSpace::default()
         })
     }
@@ -37,7 +38,7 @@ impl PostgresStorage {
     fn count_reclaimable(&self) -> PostgresResult<ReclaimableSpace> {
         let session = DatabaseTransaction::to_read(&self.server)?;
         let mut found = Self::count_unreferenced(&session)?;
-        if self.server.blobs().is_external() {
+        if self.server.blobs().is_some() {
             let DeletableObjects { blobs, bytes, .. } = deletable(&session, clock::now())?;
             found.blobs += blobs;
             found.blob_bytes += bytes;
@@ -48,8 +49,8 @@ impl PostgresStorage {
     /// Deletes what the catalog does not need, then the orphans that a listing shows.
     fn reclaim_all(&self, at: DateTime<Utc>) -> PostgresResult<ReclaimResult> {
         let mut reclaimed = self.reclaim_blobs(at)?;
-        if self.server.blobs().is_external() {
-            let (objects, bytes) = self.delete_orphans()?;
+        if let Some(store) = self.server.blobs() {
+            let (objects, bytes) = self.delete_orphans(store)?;
             reclaimed.orphans = objects;
             reclaimed.changed |= objects > 0;
             reclaimed.bytes_before += bytes;
@@ -61,7 +62,7 @@ impl PostgresStorage {
         let session = DatabaseTransaction::to_write(&self.server, BUSY_TIMEOUT)?;
         let mut recorder = PostgresJournalWriter::lock(&session, self.actor(), at)?;
         // With the writer lock, no batch can need again what is found here.
-        let (found, is_external) = (Self::count_unreferenced(&session)?, self.server.blobs().is_external());
+        let (found, is_external) = (Self::count_unreferenced(&session)?, self.server.blobs().is_some());
         let mut objects = DeletableObjects::default();
         if is_external {
             condemn_all(&session, recorder.at())?;
@@ -80,17 +81,19 @@ impl PostgresStorage {
         recorder.append(event)?;
         recorder.flush(&session)?;
         session.commit()?;
-        self.delete_objects(&objects.objects)?;
+        if let Some(store) = self.server.blobs() {
+            self.delete_objects(store, &objects.objects)?;
+        }
         Ok(ReclaimResult { blobs, bytes_before, changed: true, ..ReclaimResult::default() })
     }
 
     /// Deletes objects that have no blobs. Their rows are deleted afterwards: what is interrupted is done next time.
-    fn delete_objects(&self, objects: &[[u8; 16]]) -> PostgresResult<()> {
+    fn delete_objects(&self, store: &dyn BlobStore, objects: &[[u8; 16]]) -> PostgresResult<()> {
         if objects.is_empty() {
             return Ok(());
         }
         for object in objects {
-            self.server.blobs().delete(*object)?;
+            store.delete(*object)?;
         }
         let session = DatabaseTransaction::to_write(&self.server, BUSY_TIMEOUT)?;
         forget_objects(&session, objects)?;
@@ -99,18 +102,17 @@ impl PostgresStorage {
 
     /// Deletes the objects that the catalog does not have, and what was left of some that were not completed, except new
     /// ones. Returns their number and size.
-    fn delete_orphans(&self) -> PostgresResult<(u64, u64)> {
-        let blobs = self.server.blobs();
+    fn delete_orphans(&self, store: &dyn BlobStore) -> PostgresResult<(u64, u64)> {
         // The age of an object is by the clock that dates it: with a clock of ours that is fast, an upload that is about to
         // be committed would seem old.
-        let latest = blobs.now()? - GRACE;
-        let (mut objects, mut bytes) = blobs.delete_unfinished(latest)?;
-        blobs.list(&mut |listed| {
+        let latest = store.now()? - GRACE;
+        let (mut objects, mut bytes) = store.delete_unfinished(latest)?;
+        store.list(&mut |listed| {
             let session = DatabaseTransaction::to_read(&self.server)?;
             let found = orphans(&session, listed, latest)?;
             drop(session);
             for object in found {
-                blobs.delete(object.name)?;
+                store.delete(object.name)?;
                 objects += 1;
                 bytes += object.size;
             }
@@ -140,7 +142,7 @@ impl Maintenance for PostgresStorage {
 
     fn erase(&self) -> Erasure {
         let mut remnants = vec![Remnant::Database];
-        if self.server.blobs().is_external() {
+        if self.server.blobs().is_some() {
             remnants.push(Remnant::Objects);
         }
         Erasure { remnants }

@@ -22,7 +22,7 @@ mod maintenance;
 mod names;
 #[cfg(feature = "objects")]
 mod object_blob_store;
-mod parameter;
+mod parameters;
 pub(super) mod password_file;
 mod pool;
 mod repair;

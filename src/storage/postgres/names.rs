@@ -4,30 +4,22 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::columns::{optional_text, text, value};
 use super::error::{PostgresError, PostgresResult};
 use super::session::DatabaseTransaction;
 use crate::artifact::{Admitted, Kind, Role};
 use crate::storage::Prepared;
-
-/// A stored role.
-#[derive(Clone, Debug)]
-pub(super) struct StoredRole {
-    pub(super) name: String,
-    pub(super) group: String,
-    pub(super) group_id: i32,
-    pub(super) unit: String,
-    pub(super) relation: Option<String>,
-    pub(super) dangles: bool,
-}
+use crate::storage::catalog::MentionRole;
+use crate::storage::sql::SqlSession as _;
 
 /// All kinds and roles at some time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NameRegistry {
-    kinds: HashMap<i16, String>,
-    kind_ids: HashMap<String, i16>,
-    roles: HashMap<i32, Arc<StoredRole>>,
-    role_ids: HashMap<(i16, String), i32>,
+    kinds: HashMap<String, i64>,
+    roles: BTreeMap<i64, Arc<MentionRole>>,
+    /// The numbers of roles, by the names of their kinds and their own.
+    role_ids: HashMap<String, HashMap<String, i64>>,
+    /// The number of each group: the lowest one of a role in it.
+    groups: HashMap<String, i64>,
 }
 
 /// The names that this process has read.
@@ -59,22 +51,18 @@ impl NameCache {
         Ok(found)
     }
 
-    /// Returns the name of a kind.
-    pub(super) fn kind(&self, session: &DatabaseTransaction<'_>, id: i16) -> PostgresResult<String> {
-        let found = self.find(session, |names| names.kinds.get(&id).cloned())?;
-        found.ok_or_else(|| PostgresError::damaged(format_args!("there is no kind {id}")))
-    }
-
     /// Returns the number of a group of roles, if there are roles in it.
-    pub(super) fn group(&self, session: &DatabaseTransaction<'_>, name: &str) -> PostgresResult<Option<i32>> {
-        self.find(session, |names| {
-            names.roles.values().filter(|role| role.group == name).map(|role| role.group_id).min()
-        })
+    pub(super) fn group(&self, session: &DatabaseTransaction<'_>, name: &str) -> PostgresResult<Option<i64>> {
+        self.find(session, |names| names.groups.get(name).copied())
     }
 
     /// Returns a role.
-    pub(super) fn role(&self, session: &DatabaseTransaction<'_>, id: i32) -> PostgresResult<Arc<StoredRole>> {
-        let found = self.find(session, |names| names.roles.get(&id).cloned())?;
+    pub(super) fn role(
+        &self,
+        session: &DatabaseTransaction<'_>,
+        id: i64,
+    ) -> PostgresResult<Arc<MentionRole>> {
+        let found = self.find(session, |names| names.role(id).cloned())?;
         found.ok_or_else(|| PostgresError::damaged(format_args!("there is no role {id}")))
     }
 }
@@ -83,43 +71,48 @@ impl NameRegistry {
     /// Reads all names.
     pub(super) fn read(session: &DatabaseTransaction<'_>) -> PostgresResult<Self> {
         let mut names = Self::default();
-        for row in session.rows("SELECT id, name FROM kind", &[])? {
-            names.add_kind(value(&row, 0)?, text(&row, 1)?);
-        }
-        let sql = "SELECT id, kind, name, role_group, group_id, unit, relation, dangles FROM role";
+        let sql = "SELECT k.id, k.name, r.id, r.name, r.role_group, r.unit, r.relation, r.dangles
+                   FROM kind k FULL JOIN role r ON r.kind = k.id";
         for row in session.rows(sql, &[])? {
-            let role = StoredRole {
-                name: text(&row, 2)?,
-                group: text(&row, 3)?,
-                group_id: value(&row, 4)?,
-                unit: text(&row, 5)?,
-                relation: optional_text(&row, 6)?,
-                dangles: value(&row, 7)?,
-            };
-            names.add_role(value(&row, 0)?, value(&row, 1)?, role);
+            let kind = row.optional_text(1)?.unwrap_or_default();
+            if let Some(id) = row.optional_integer(0)? {
+                names.kinds.insert(kind.clone(), id);
+            }
+            if let Some(id) = row.optional_integer(2)? {
+                let (name, group, unit) = (row.text(3)?, row.text(4)?, row.text(5)?);
+                let (relation, dangles) = (row.optional_text(6)?, row.flag(7)?);
+                names.add_role(id, MentionRole { kind, name, group, unit, relation, dangles });
+            }
         }
         Ok(names)
     }
 
-    fn add_kind(&mut self, id: i16, name: String) {
-        self.kinds.insert(id, name.clone());
-        self.kind_ids.insert(name, id);
-    }
-
-    fn add_role(&mut self, id: i32, kind: i16, role: StoredRole) {
-        self.role_ids.insert((kind, role.name.clone()), id);
+    fn add_role(&mut self, id: i64, role: MentionRole) {
+        self.role_ids.entry(role.kind.clone()).or_default().insert(role.name.clone(), id);
+        let group = self.groups.entry(role.group.clone()).or_insert(id);
+        *group = id.min(*group);
         self.roles.insert(id, Arc::new(role));
     }
 
     /// Returns the number of a kind.
-    pub(super) fn kind_id(&self, kind: &str) -> Option<i16> {
-        self.kind_ids.get(kind).copied()
+    pub(super) fn kind_id(&self, kind: &str) -> Option<i64> {
+        self.kinds.get(kind).copied()
+    }
+
+    /// Returns a role.
+    pub(super) fn role(&self, id: i64) -> Option<&Arc<MentionRole>> {
+        self.roles.get(&id)
+    }
+
+    /// Returns the number of the group of a role.
+    pub(super) fn group_of(&self, role: i64) -> Option<i64> {
+        self.groups.get(&self.role(role)?.group).copied()
     }
 
     /// Returns the number of a role of a kind, and that of its group.
-    pub(super) fn role_id(&self, kind: Kind, role: &Role) -> Option<(i32, i32)> {
-        let id = *self.role_ids.get(&(self.kind_id(kind.name())?, role.name.to_owned()))?;
-        Some((id, self.roles.get(&id)?.group_id))
+    pub(super) fn role_id(&self, kind: Kind, role: &Role) -> Option<(i64, i64)> {
+        let id = *self.role_ids.get(kind.name())?.get(role.name)?;
+        Some((id, self.group_of(id)?))
     }
 
     /// Returns whether all names of a batch are known.
@@ -164,7 +157,7 @@ impl NameRegistry {
         for (kind, role) in used.into_values() {
             match (names.role_id(kind, role), names.kind_id(kind.name())) {
                 (Some((id, _)), _) => correct_role(session, id, role)?,
-                (None, Some(kind)) => names.insert_role(session, kind, role)?,
+                (None, Some(id)) => names.insert_role(session, (kind, id), role)?,
                 (None, None) => {}
             }
         }
@@ -191,44 +184,47 @@ impl NameRegistry {
         };
         for role in roles(prepared.admitted()) {
             if self.role_id(kind, role).is_none() {
-                self.insert_role(session, kind_id, role)?;
+                self.insert_role(session, (kind, kind_id), role)?;
             }
         }
         Ok(())
     }
 
-    fn insert_kind(&mut self, session: &DatabaseTransaction<'_>, kind: Kind) -> PostgresResult<i16> {
-        let id = self.kinds.keys().max().map_or(1, |last| last + 1);
+    fn insert_kind(&mut self, session: &DatabaseTransaction<'_>, kind: Kind) -> PostgresResult<i64> {
+        let id = self.kinds.values().max().map_or(1, |last| last + 1);
         session.execute(
             "INSERT INTO kind (id, name, stated_by, is_directory) VALUES ($1, $2, $3, $4)",
-            &[&id, &kind.name(), &kind.inverse_relation(), &kind.is_of_directories()],
+            &[id.into(), kind.name().into(), kind.inverse_relation().into(), kind.is_of_directories().into()],
         )?;
-        self.add_kind(id, kind.name().to_owned());
+        self.kinds.insert(kind.name().to_owned(), id);
         Ok(id)
     }
 
     fn insert_role(
         &mut self,
         session: &DatabaseTransaction<'_>,
-        kind: i16,
+        (kind, kind_id): (Kind, i64),
         role: &Role,
     ) -> PostgresResult<()> {
-        let id = self.roles.keys().max().map_or(1, |last| last + 1);
-        let group = self.roles.values().find(|known| known.group == role.group);
-        let role = StoredRole {
-            name: role.name.to_owned(),
-            group: role.group.to_owned(),
-            group_id: group.map_or(id, |known| known.group_id),
-            unit: role.unit.to_owned(),
-            relation: role.relation.map(|relation| relation.name.to_owned()),
-            dangles: role.relation.is_some_and(|relation| relation.dangles),
-        };
+        let id = self.roles.keys().next_back().map_or(1, |last| last + 1);
+        let row = MentionRole::new(kind, role);
+        self.add_role(id, row.clone());
+        let MentionRole { name, group, unit, relation, dangles, .. } = row;
+        let group_id = self.group_of(id);
         session.execute(
             "INSERT INTO role (id, kind, name, role_group, group_id, unit, relation, dangles)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-            &[&id, &kind, &role.name, &role.group, &role.group_id, &role.unit, &role.relation, &role.dangles],
+            &[
+                id.into(),
+                kind_id.into(),
+                name.into(),
+                group.into(),
+                group_id.into(),
+                unit.into(),
+                relation.into(),
+                dangles.into(),
+            ],
         )?;
-        self.add_role(id, kind, role);
         Ok(())
     }
 }
@@ -239,12 +235,18 @@ fn roles(admitted: &Admitted) -> impl Iterator<Item = &'static Role> {
 }
 
 /// Corrects the stored properties of a role.
-fn correct_role(session: &DatabaseTransaction<'_>, id: i32, role: &Role) -> PostgresResult<()> {
+fn correct_role(session: &DatabaseTransaction<'_>, id: i64, role: &Role) -> PostgresResult<()> {
     let relation = role.relation.map(|relation| relation.name);
     session.execute(
         "UPDATE role SET role_group = $2, unit = $3, relation = $4, dangles = $5
           WHERE id = $1 AND (role_group, unit, relation, dangles) IS DISTINCT FROM ($2, $3, $4, $5)",
-        &[&id, &role.group, &role.unit, &relation, &role.relation.is_some_and(|relation| relation.dangles)],
+        &[
+            id.into(),
+            role.group.into(),
+            role.unit.into(),
+            relation.into(),
+            role.relation.is_some_and(|relation| relation.dangles).into(),
+        ],
     )?;
     Ok(())
 }

@@ -28,16 +28,6 @@ impl ObjectBlobStore {
         Self { store, cache }
     }
 
-    /// Returns the copy of a blob if there is one and it is intact. A damaged copy is removed.
-    fn copy(&self, blob: BlobHash, stored: &BlobCatalogEntry) -> Option<Vec<u8>> {
-        let (cache, key) = (self.cache.as_ref()?, key(blob, stored));
-        let bytes = decoded(blob, stored.size, stored.encoding, cache.get(&key)?);
-        if bytes.is_err() {
-            cache.remove(&key);
-        }
-        bytes.ok()
-    }
-
     /// Returns a part of an object, hashed and decoded.
     fn fetch(
         &self,
@@ -81,11 +71,7 @@ impl ObjectBlobStore {
 }
 
 impl BlobStore for ObjectBlobStore {
-    fn is_external(&self) -> bool {
-        true
-    }
-
-    fn store(&self, blobs: &[(BlobHash, &EncodedMember)]) -> PostgresResult<Vec<Option<ObjectRange>>> {
+    fn store(&self, blobs: &[(BlobHash, &EncodedMember)]) -> PostgresResult<Vec<ObjectRange>> {
         let mut parts = vec![None; blobs.len()];
         for object in objects(blobs) {
             let name = ObjectName::new()?;
@@ -104,20 +90,22 @@ impl BlobStore for ObjectBlobStore {
                 start += length;
             }
         }
-        Ok(parts)
+        // Each blob is in one object.
+        Ok(parts.into_iter().flatten().collect())
     }
 
-    fn read(&self, blob: BlobHash, stored: BlobCatalogEntry) -> PostgresResult<BlobReadResult> {
-        let Some(part) = stored.part else { return Ok(Err(PayloadDefect::Missing { blob })) };
-        if let Some(bytes) = self.copy(blob, &stored) {
+    fn read(
+        &self,
+        blob: BlobHash,
+        stored: &BlobCatalogEntry,
+        part: ObjectRange,
+        may_be_copy: bool,
+    ) -> PostgresResult<BlobReadResult> {
+        let cache = self.cache.as_ref().filter(|_| may_be_copy);
+        if let Some(bytes) = cache.and_then(|cache| copy(cache, blob, stored)) {
             return Ok(Ok(bytes));
         }
-        self.fetch_twice(blob, &stored, (part, self.cache.as_ref()))
-    }
-
-    fn examine(&self, blob: BlobHash, stored: BlobCatalogEntry) -> PostgresResult<BlobReadResult> {
-        let Some(part) = stored.part else { return Ok(Err(PayloadDefect::Missing { blob })) };
-        self.fetch_twice(blob, &stored, (part, None))
+        self.fetch_twice(blob, stored, (part, cache))
     }
 
     fn delete(&self, object: [u8; 16]) -> PostgresResult<()> {
@@ -148,6 +136,16 @@ impl BlobStore for ObjectBlobStore {
         let deleted = delete_unfinished(&self.store, latest)?;
         Ok((deleted.count, deleted.bytes))
     }
+}
+
+/// Returns the copy of a blob if there is one and it is intact. A damaged copy is removed.
+fn copy(cache: &Cache, blob: BlobHash, stored: &BlobCatalogEntry) -> Option<Vec<u8>> {
+    let key = key(blob, stored);
+    let bytes = decoded(blob, stored.size, stored.encoding, cache.get(&key)?);
+    if bytes.is_err() {
+        cache.remove(&key);
+    }
+    bytes.ok()
 }
 
 /// Returns the key of the copy of a blob. Vaults share copies: the key says what the bytes are.
@@ -211,10 +209,10 @@ mod tests {
         let parts = blobs.store(&with_hashes).unwrap();
         for ((blob, encoded), part) in with_hashes.iter().zip(&parts) {
             let size = encoded.bytes.len() as u64;
-            let stored = BlobCatalogEntry { size, encoding: 0, bytes: None, part: *part };
-            assert_eq!(blobs.read(*blob, stored).unwrap().unwrap(), encoded.bytes);
+            let stored = BlobCatalogEntry { size, encoding: 0, bytes: None, part: Some(*part) };
+            assert_eq!(blobs.read(*blob, &stored, *part, true).unwrap().unwrap(), encoded.bytes);
         }
-        assert_eq!(parts.iter().map(|part| part.unwrap().start).collect::<Vec<_>>(), [0, 3, 3, 0]);
+        assert_eq!(parts.iter().map(|part| part.start).collect::<Vec<_>>(), [0, 3, 3, 0]);
         assert_eq!(std::fs::read_dir(directory.path().join("blobs")).unwrap().count(), 2);
     }
 
@@ -228,8 +226,8 @@ mod tests {
         let with_hashes = with_hashes(&encoded);
         let part = blobs.store(&with_hashes).unwrap()[0];
         let (blob, bytes) = (with_hashes[0].0, &encoded[0].bytes);
-        let read =
-            || blobs.read(blob, BlobCatalogEntry { size: 3_000, encoding: 0, bytes: None, part }).unwrap();
+        let stored = BlobCatalogEntry { size: 3_000, encoding: 0, bytes: None, part: Some(part) };
+        let read = || blobs.read(blob, &stored, part, true).unwrap();
         assert_eq!(&read().unwrap(), bytes);
         let copy = copies.path().join(&blob.0.hex()[..2]).join(format!("{}.0", blob.0.hex()));
         for damaged in [&b"damaged"[..], b"", &[1; 3_000]] {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use r2d2::{NopErrorHandler, PooledConnection};
 
 use super::address::PostgresAddress;
-use super::blob_store::{BlobStore, DatabaseBlobStore};
+use super::blob_store::BlobStore;
 use super::connecting::{LastFailure, ServerConnectionManager};
 use super::error::{PostgresError, PostgresResult};
 use crate::storage::{ErrorKind, Result, StorageError};
@@ -32,7 +32,7 @@ pub(super) struct PostgresServer {
     role: Option<String>,
     round_trips: AtomicU64,
     failure: LastFailure,
-    blobs: Box<dyn BlobStore>,
+    blobs: Option<Box<dyn BlobStore>>,
     /// Whether connections may prepare statements.
     prepares: AtomicBool,
 }
@@ -65,7 +65,7 @@ impl PostgresServer {
             role,
             round_trips: AtomicU64::new(0),
             failure,
-            blobs: Box::new(DatabaseBlobStore),
+            blobs: None,
             prepares: AtomicBool::new(address.prepares),
         })
     }
@@ -85,13 +85,13 @@ impl PostgresServer {
     }
 
     /// Sets where the bytes of blobs are: in the database, unless this is called.
-    pub(super) fn set_blobs(&mut self, blobs: Box<dyn BlobStore>) {
+    pub(super) fn set_blobs(&mut self, blobs: Option<Box<dyn BlobStore>>) {
         self.blobs = blobs;
     }
 
-    /// Returns where the bytes of blobs are.
-    pub(super) fn blobs(&self) -> &dyn BlobStore {
-        &*self.blobs
+    /// Returns where the bytes of blobs are if they are not in the database.
+    pub(super) fn blobs(&self) -> Option<&dyn BlobStore> {
+        self.blobs.as_deref()
     }
 
     /// Returns the schema with the tables of the vault.

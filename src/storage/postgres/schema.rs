@@ -8,27 +8,16 @@ use postgres::types::Type;
 use super::columns::value;
 use super::error::{PostgresError, PostgresResult};
 use super::pool::PostgresServer;
-use crate::storage::{BUSY_TIMEOUT, ErrorKind, Result, StorageError};
+use crate::storage::{BUSY_TIMEOUT, CreationPolicy, ErrorKind, Result, StorageError};
 
 /// The schema of a vault.
 pub(super) const VAULT: &str = include_str!("../../../migrations/postgres/0001_vault.sql");
 
 /// The schema version that this program writes.
-const VERSION: i32 = 1;
+const VERSION: i64 = 1;
 
 /// How often creating a vault is tried if its tables are there already: another process may create it at the same time.
 const CREATE_ATTEMPTS: u32 = 10;
-
-/// The policy if there is no vault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PostgresCreatePolicy {
-    /// That is an error.
-    Open,
-    /// One is created; that there is one is an error.
-    Create,
-    /// One is created.
-    OpenOrCreate,
-}
 
 /// The object storage of a new vault.
 #[derive(Clone, Debug)]
@@ -47,23 +36,23 @@ pub(super) fn exists(server: &PostgresServer) -> PostgresResult<bool> {
 /// Checks that the server has a vault of the current version, or creates one, with `blobs` as its object storage.
 ///
 /// # Errors
-/// Returns an error of the kind `Missing`, `Exists`, `Newer` or `NotAVault` if what the policy expects is not there.
+/// Returns an error of the kind `Missing`, `Exists`, `Newer` or `NotAVault` if what `creation` requires is not there.
 pub(super) fn prepare(
     server: &PostgresServer,
-    policy: PostgresCreatePolicy,
+    creation: CreationPolicy,
     blobs: Option<&NewBlobStore>,
 ) -> Result<()> {
     let failed = |failure: PostgresError| failure.at(server.name());
     let found = version(server).map_err(failed)?;
-    match (found, policy) {
-        (None, PostgresCreatePolicy::Open) => Err(missing(server)),
-        (Some(_), PostgresCreatePolicy::Create) => {
+    match (found, creation) {
+        (None, CreationPolicy::Never) => Err(missing(server)),
+        (Some(_), CreationPolicy::New) => {
             Err(StorageError::new(ErrorKind::Exists, format!("{} already exists", server.name())))
         }
         (Some(version), _) => expect_current(server.name(), version),
         (None, _) => {
             let created = create(server, blobs).map_err(failed)?;
-            if !created && policy == PostgresCreatePolicy::Create {
+            if !created && creation == CreationPolicy::New {
                 return Err(StorageError::new(
                     ErrorKind::Exists,
                     format!("{} already exists", server.name()),
@@ -85,7 +74,7 @@ fn missing(server: &PostgresServer) -> StorageError {
 ///
 /// # Errors
 /// Returns an error of the kind `Newer`, or `NotAVault` if it is no version of a vault.
-pub(super) fn expect_current(name: &str, version: i32) -> Result<()> {
+pub(super) fn expect_current(name: &str, version: i64) -> Result<()> {
     match version {
         VERSION => Ok(()),
         ..VERSION => {
@@ -108,11 +97,11 @@ const EARLIER: [&str; 2] = ["version", "schema_version"];
 /// Returns the error for a vault of a build before the first release, if the server has one.
 fn earlier(server: &PostgresServer) -> PostgresResult<Option<StorageError>> {
     for column in EARLIER {
-        let sql = format!("SELECT {column} FROM \"{}\".vault", server.schema());
+        let sql = format!("SELECT {column}::bigint FROM \"{}\".vault", server.schema());
         match server.lease()?.query_typed(&sql, &[]) {
             Ok(rows) => {
-                let version: i32 = rows.first().map_or(Ok(0), |row| value(row, 0))?;
-                let message = format!("{} {}", server.name(), StorageError::earlier_build(version.into()));
+                let version: i64 = rows.first().map_or(Ok(0), |row| value(row, 0))?;
+                let message = format!("{} {}", server.name(), StorageError::earlier_build(version));
                 return Ok(Some(StorageError::new(ErrorKind::Older, message)));
             }
             Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => {}
@@ -123,9 +112,9 @@ fn earlier(server: &PostgresServer) -> PostgresResult<Option<StorageError>> {
 }
 
 /// Returns the version of the vault, or `None` if there is none.
-fn version(server: &PostgresServer) -> PostgresResult<Option<i32>> {
+fn version(server: &PostgresServer) -> PostgresResult<Option<i64>> {
     let mut client = server.lease()?;
-    let sql = format!("SELECT format_version FROM \"{}\".vault", server.schema());
+    let sql = format!("SELECT format_version::bigint FROM \"{}\".vault", server.schema());
     match client.query_typed(&sql, &[]) {
         Ok(rows) => rows.first().map(|row| value(row, 0)).transpose(),
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_COLUMN) => {
@@ -189,11 +178,12 @@ fn try_to_create(server: &PostgresServer, blobs: Option<&NewBlobStore>) -> Postg
          CREATE TABLE IF NOT EXISTS \"{schema}\".vault (id smallint PRIMARY KEY CHECK (id = 1), format_version integer NOT NULL);
          SET LOCAL search_path TO \"{schema}\"; INSERT INTO vault (id, format_version) VALUES (1, 0) ON CONFLICT DO NOTHING"
     ))?;
-    let row = transaction.query_typed_one("SELECT format_version FROM vault WHERE id = 1 FOR UPDATE", &[])?;
-    let found: i32 = value(&row, 0)?;
+    let row = transaction
+        .query_typed_one("SELECT format_version::bigint FROM vault WHERE id = 1 FOR UPDATE", &[])?;
+    let found: i64 = value(&row, 0)?;
     if found == 0 {
         transaction.batch_execute(VAULT)?;
-        transaction.execute_typed("UPDATE vault SET format_version = $1", &[(&VERSION, Type::INT4)])?;
+        transaction.execute_typed("UPDATE vault SET format_version = $1", &[(&VERSION, Type::INT8)])?;
         if let Some(NewBlobStore { vault, url }) = blobs {
             let sql = "INSERT INTO blob_store (id, vault, url, is_claimed) VALUES (1, $1, $2, false)";
             transaction.execute_typed(sql, &[(&&vault[..], Type::BYTEA), (url, Type::TEXT)])?;
@@ -239,7 +229,7 @@ mod tests {
                 .client()
                 .batch_execute(&format!("CREATE SCHEMA {name}; SET search_path TO {name}; {sql}"))
                 .unwrap();
-            let error = prepare(&server(&schema), PostgresCreatePolicy::OpenOrCreate, None).unwrap_err();
+            let error = prepare(&server(&schema), CreationPolicy::IfMissing, None).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotAVault);
             let expected = format!("in the schema \"{name}\": relation \"tag\" already exists");
             assert!(error.to_string().ends_with(&expected), "{error}");
@@ -251,9 +241,9 @@ mod tests {
     #[test]
     fn a_vault_without_its_row_is_not_created_again() {
         let Some(schema) = Schema::new() else { return };
-        prepare(&server(&schema), PostgresCreatePolicy::Create, None).unwrap();
+        prepare(&server(&schema), CreationPolicy::New, None).unwrap();
         schema.client().batch_execute("DELETE FROM vault").unwrap();
-        let error = prepare(&server(&schema), PostgresCreatePolicy::Create, None).unwrap_err();
+        let error = prepare(&server(&schema), CreationPolicy::New, None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotAVault);
         assert!(error.to_string().ends_with("already exists"), "{error}");
     }
@@ -273,13 +263,13 @@ mod tests {
     fn a_vault_of_a_newer_program_is_not_used() {
         let Some(schema) = Schema::new() else { return };
         let server = server(&schema);
-        prepare(&server, PostgresCreatePolicy::Create, None).unwrap();
+        prepare(&server, CreationPolicy::New, None).unwrap();
         let writing = DatabaseTransaction::to_write(&server, BUSY_TIMEOUT).unwrap();
         schema.client().batch_execute("UPDATE vault SET format_version = format_version + 1").unwrap();
         assert!(is_newer(PostgresJournalWriter::lock(&writing, None, chrono::DateTime::UNIX_EPOCH)));
         assert!(is_newer(DatabaseTransaction::to_write(&server, BUSY_TIMEOUT)));
         assert!(is_newer(DatabaseTransaction::to_read(&server)));
-        let error = prepare(&server, PostgresCreatePolicy::OpenOrCreate, None).unwrap_err();
+        let error = prepare(&server, CreationPolicy::IfMissing, None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Newer);
         assert!(
             error.to_string().contains("schema version 2") && error.to_string().contains("up to 1"),
@@ -297,7 +287,7 @@ mod tests {
                  CREATE TABLE {name}.vault (id smallint, {column} integer); INSERT INTO {name}.vault VALUES (1, 7)"
             );
             schema.client().batch_execute(&earlier).unwrap();
-            for policy in [PostgresCreatePolicy::Open, PostgresCreatePolicy::OpenOrCreate] {
+            for policy in [CreationPolicy::Never, CreationPolicy::IfMissing] {
                 let error = prepare(&server(&schema), policy, None).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Older);
                 assert!(error.to_string().contains("schema version 7"), "{error}");

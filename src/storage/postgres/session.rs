@@ -8,10 +8,11 @@ use postgres::types::{ToSql, Type};
 use postgres::{Client, Row, SimpleQueryMessage};
 
 use super::error::{PostgresError, PostgresResult};
-use super::parameter::Parameter;
+use super::parameters::{TypedParameter, numbered, shared_row, typed};
 use super::pool::{PostgresPooledConnection, PostgresServer};
 use super::schema::expect_current;
 use super::statements::Preparation;
+use crate::storage::sql::{SqlParameter, SqlRow, SqlSession as _};
 
 /// The settings of each transaction; those of a connection would be lost behind a pooler that assigns connections per
 /// transaction. Compiling a plan takes longer than running it, because the server estimates that many more rows are read
@@ -136,11 +137,11 @@ impl<'s> DatabaseTransaction<'s> {
     }
 
     /// Returns how to run a statement, which is one that is run again.
-    fn preparation(&self, sql: &str, parameters: &[&dyn Parameter]) -> PostgresResult<Preparation> {
+    fn preparation(&self, sql: &str, parameters: &[TypedParameter<'_>]) -> PostgresResult<Preparation> {
         if !self.prepares {
             return Ok(Preparation::Text);
         }
-        let types: Vec<Type> = parameters.iter().map(|parameter| parameter.type_of()).collect();
+        let types: Vec<Type> = parameters.iter().map(|(_, of)| of.clone()).collect();
         let mut client = self.client.borrow_mut();
         let prepared = client.preparation(sql, &types, || self.server.count_round_trip());
         prepared.map_err(PostgresError::from)
@@ -155,10 +156,10 @@ impl<'s> DatabaseTransaction<'s> {
         })
     }
 
-    /// Returns the rows of a query.
-    pub(super) fn rows(&self, sql: &str, parameters: &[&dyn Parameter]) -> PostgresResult<Vec<Row>> {
+    /// Returns the rows of a query as the driver has them.
+    pub(super) fn query(&self, sql: &str, parameters: &[TypedParameter<'_>]) -> PostgresResult<Vec<Row>> {
         match self.preparation(sql, parameters)? {
-            Preparation::Text => self.rows_planned_for(sql, parameters),
+            Preparation::Text => self.with(|client| client.query_typed(sql, parameters)),
             Preparation::Prepared(statement) => {
                 self.server.count_round_trip();
                 let ran = self.client.borrow_mut().query(&statement, &values(parameters));
@@ -172,13 +173,15 @@ impl<'s> DatabaseTransaction<'s> {
     pub(super) fn rows_planned_for(
         &self,
         sql: &str,
-        parameters: &[&dyn Parameter],
-    ) -> PostgresResult<Vec<Row>> {
-        self.with(|client| client.query_typed(sql, &typed(parameters)))
+        parameters: &[SqlParameter],
+    ) -> PostgresResult<Vec<SqlRow>> {
+        let sql = numbered(sql);
+        let rows = self.with(|client| client.query_typed(&sql, &typed(parameters)))?;
+        rows.iter().map(shared_row).collect()
     }
 
     /// Returns the first row of a query, if there is any.
-    pub(super) fn row(&self, sql: &str, parameters: &[&dyn Parameter]) -> PostgresResult<Option<Row>> {
+    pub(super) fn row(&self, sql: &str, parameters: &[SqlParameter]) -> PostgresResult<Option<SqlRow>> {
         Ok(self.rows(sql, parameters)?.into_iter().next())
     }
 
@@ -190,17 +193,17 @@ impl<'s> DatabaseTransaction<'s> {
     }
 
     /// Calls `take` with each row of a query as they arrive, without keeping them. `take` must not use the session.
-    pub(super) fn each(
+    pub(super) fn stream(
         &self,
         sql: &str,
-        parameters: &[&dyn Parameter],
+        parameters: &[TypedParameter<'_>],
         take: &mut dyn FnMut(&Row) -> PostgresResult<()>,
     ) -> PostgresResult<()> {
         let preparation = self.preparation(sql, parameters)?;
         self.server.count_round_trip();
         let mut client = self.client.borrow_mut();
         let mut rows = match &preparation {
-            Preparation::Text => client.query_typed_raw(sql, typed(parameters))?,
+            Preparation::Text => client.query_typed_raw(sql, parameters.iter().cloned())?,
             Preparation::Prepared(statement) => client.query_raw(statement, values(parameters))?,
         };
         while let Some(row) = rows.next()? {
@@ -210,9 +213,9 @@ impl<'s> DatabaseTransaction<'s> {
     }
 
     /// Runs a statement, and returns the number of rows that it changed.
-    pub(super) fn execute(&self, sql: &str, parameters: &[&dyn Parameter]) -> PostgresResult<u64> {
+    pub(super) fn run(&self, sql: &str, parameters: &[TypedParameter<'_>]) -> PostgresResult<u64> {
         match self.preparation(sql, parameters)? {
-            Preparation::Text => self.with(|client| client.execute_typed(sql, &typed(parameters))),
+            Preparation::Text => self.with(|client| client.execute_typed(sql, parameters)),
             Preparation::Prepared(statement) => {
                 self.server.count_round_trip();
                 let ran = self.client.borrow_mut().execute(&statement, &values(parameters));
@@ -234,13 +237,8 @@ impl<'s> DatabaseTransaction<'s> {
 }
 
 /// Returns the values of parameters.
-fn values<'p>(parameters: &[&'p dyn Parameter]) -> Vec<&'p (dyn ToSql + Sync)> {
-    parameters.iter().map(|parameter| parameter.value()).collect()
-}
-
-/// Returns the values of parameters with their types.
-fn typed<'p>(parameters: &[&'p dyn Parameter]) -> Vec<(&'p (dyn ToSql + Sync), Type)> {
-    parameters.iter().map(|parameter| (parameter.value(), parameter.type_of())).collect()
+fn values<'p>(parameters: &[TypedParameter<'p>]) -> Vec<&'p (dyn ToSql + Sync)> {
+    parameters.iter().map(|(value, _)| *value).collect()
 }
 
 /// Checks that the vault has the version of this program, and returns the number of prepared statements. Both are in the

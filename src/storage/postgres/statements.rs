@@ -127,33 +127,34 @@ impl DerefMut for Connection {
 #[cfg(test)]
 mod tests {
     use super::MOST;
+    use crate::storage::CreationPolicy;
     use crate::storage::conformance::postgres::Schema;
     use crate::storage::postgres::address::PostgresAddress;
-    use crate::storage::postgres::columns::value;
     use crate::storage::postgres::pool::PostgresServer;
-    use crate::storage::postgres::schema::{PostgresCreatePolicy, prepare};
+    use crate::storage::postgres::schema::prepare;
     use crate::storage::postgres::session::DatabaseTransaction;
+    use crate::storage::sql::SqlSession as _;
 
     const SQL: &str = "SELECT $1::bigint + 1";
 
     fn server(address: &str) -> PostgresServer {
         let server = PostgresServer::connect(&PostgresAddress::parse(address).unwrap()).unwrap();
-        prepare(&server, PostgresCreatePolicy::OpenOrCreate, None).unwrap();
+        prepare(&server, CreationPolicy::IfMissing, None).unwrap();
         server
     }
 
     /// Runs a statement, and returns the round trips that it took.
     fn ask(session: &DatabaseTransaction<'_>) -> u64 {
         let before = session.server().round_trips();
-        let row = session.row(SQL, &[&1_i64]).unwrap().unwrap();
-        assert_eq!(value::<i64>(&row, 0).unwrap(), 2);
+        let row = session.row(SQL, &[1_i64.into()]).unwrap().unwrap();
+        assert_eq!(row.integer(0).unwrap(), 2);
         session.server().round_trips() - before
     }
 
     /// Returns the number of statements that the connection of a session has prepared.
     fn prepared(session: &DatabaseTransaction<'_>) -> i64 {
         let rows = session.rows_planned_for("SELECT count(*) FROM pg_prepared_statements", &[]).unwrap();
-        value(&rows[0], 0).unwrap()
+        rows[0].integer(0).unwrap()
     }
 
     #[test]
@@ -202,7 +203,7 @@ mod tests {
         ask(&session);
         ask(&session);
         let rows = session.rows("SELECT pg_backend_pid()", &[]).unwrap();
-        let process: i32 = value(&rows[0], 0).unwrap();
+        let process = i32::try_from(rows[0].integer(0).unwrap()).unwrap();
         drop(session);
         schema.client().execute("SELECT pg_terminate_backend($1, 60000)", &[&process]).unwrap();
         let session = DatabaseTransaction::to_read(&server).unwrap();
@@ -218,7 +219,7 @@ mod tests {
         ask(&session);
         // As if a pooler had assigned another connection of the server.
         session.batch("DEALLOCATE ALL").unwrap();
-        let failure = session.rows(SQL, &[&1_i64]).unwrap_err();
+        let failure = session.rows(SQL, &[1_i64.into()]).unwrap_err();
         assert!(failure.is_about_preparation() && failure.can_be_retried());
         let text = failure.at("the vault").to_string();
         assert!(text.contains("prepared_statements=false"), "{text}");

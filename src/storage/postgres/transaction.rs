@@ -17,6 +17,7 @@ use crate::artifact::Member;
 use crate::digest::CoreHash;
 use crate::storage::interface::{AppendedEntry, Snapshot, Transaction};
 use crate::storage::journal::JournalWriter;
+use crate::storage::sql::SqlSnapshot as _;
 use crate::storage::{Actor, Head, Prepared, Result};
 
 /// The pause before it is asked again whether a commit took effect.

@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::blob_store::ListedObject;
-use super::columns::{count, object_name};
+use super::columns::object_name;
 use super::error::PostgresResult;
-use super::parameter::ArrayElement;
 use super::session::DatabaseTransaction;
+use crate::digest::BlobHash;
+use crate::storage::sql::{SqlParameter, SqlSession as _};
 
 /// The SQL condition that no capture contains the blob `b`.
 pub(super) const UNREFERENCED: &str = "NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)
@@ -18,20 +19,20 @@ pub(super) const UNREFERENCED: &str = "NOT EXISTS (SELECT 1 FROM member m WHERE 
 /// are beside the database, marks them at a time as pending deletion.
 pub(super) fn discard(
     session: &DatabaseTransaction<'_>,
-    blobs: &[impl ArrayElement],
+    blobs: &[BlobHash],
     at: DateTime<Utc>,
 ) -> PostgresResult<()> {
     if blobs.is_empty() {
         return Ok(());
     }
-    if session.server().blobs().is_external() {
+    if session.server().blobs().is_some() {
         let sql = format!(
             "UPDATE blob b SET condemned_at = $2 WHERE b.digest = ANY($1) AND b.condemned_at IS NULL AND {UNREFERENCED}"
         );
-        session.execute(&sql, &[&blobs, &at.timestamp_millis()])?;
+        session.execute(&sql, &[blobs.into(), at.timestamp_millis().into()])?;
     } else {
         let sql = format!("DELETE FROM blob b WHERE b.digest = ANY($1) AND {UNREFERENCED}");
-        session.execute(&sql, &[&blobs])?;
+        session.execute(&sql, &[blobs.into()])?;
     }
     Ok(())
 }
@@ -62,10 +63,10 @@ pub(super) fn deletable(
     );
     let latest = (at - GRACE).timestamp_millis();
     let mut deletable = DeletableObjects::default();
-    for row in session.rows(&sql, &[&latest])? {
+    for row in session.rows(&sql, &[latest.into()])? {
         deletable.objects.push(object_name(&row, 0)?);
-        deletable.bytes += count(&row, 1)?;
-        deletable.blobs += count(&row, 2)?;
+        deletable.bytes += row.count(1)?;
+        deletable.blobs += row.count(2)?;
     }
     Ok(deletable)
 }
@@ -76,22 +77,20 @@ pub(super) fn condemn_all(session: &DatabaseTransaction<'_>, at: DateTime<Utc>) 
     let sql = format!(
         "UPDATE blob b SET condemned_at = $1 WHERE b.condemned_at IS NULL AND b.object IS NOT NULL AND {UNREFERENCED}"
     );
-    session.execute(&sql, &[&at.timestamp_millis()])?;
+    session.execute(&sql, &[at.timestamp_millis().into()])?;
     Ok(())
 }
 
 /// Deletes the rows of blobs in objects, so that nothing can need the objects any more.
 pub(super) fn forget_blobs(session: &DatabaseTransaction<'_>, objects: &[[u8; 16]]) -> PostgresResult<()> {
-    let names: Vec<&[u8]> = objects.iter().map(|name| &name[..]).collect();
-    session.execute("DELETE FROM blob WHERE object = ANY($1)", &[&names])?;
+    session.execute("DELETE FROM blob WHERE object = ANY($1)", &[objects.into()])?;
     Ok(())
 }
 
 /// Deletes the rows of objects that have no blobs and were deleted.
 pub(super) fn forget_objects(session: &DatabaseTransaction<'_>, objects: &[[u8; 16]]) -> PostgresResult<()> {
-    let names: Vec<&[u8]> = objects.iter().map(|name| &name[..]).collect();
     let sql = "DELETE FROM object o WHERE o.name = ANY($1) AND NOT EXISTS (SELECT 1 FROM blob b WHERE b.object = o.name)";
-    session.execute(sql, &[&names])?;
+    session.execute(sql, &[objects.into()])?;
     Ok(())
 }
 
@@ -106,8 +105,8 @@ pub(super) fn orphans(
     if old.is_empty() {
         return Ok(old);
     }
-    let names: Vec<&[u8]> = old.iter().map(|object| &object.name[..]).collect();
-    let rows = session.rows("SELECT name FROM object WHERE name = ANY($1)", &[&names])?;
+    let names: SqlParameter = old.iter().map(|object| object.name).collect();
+    let rows = session.rows("SELECT name FROM object WHERE name = ANY($1)", &[names])?;
     let known: BTreeSet<[u8; 16]> =
         rows.iter().map(|row| object_name(row, 0)).collect::<PostgresResult<_>>()?;
     Ok(old.into_iter().filter(|object| !known.contains(&object.name)).collect())

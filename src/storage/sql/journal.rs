@@ -44,7 +44,7 @@ impl<S: SqlSnapshot> JournalQueries for S {
         let (text, join) = S::Session::DIALECT.text_of_entry();
         let sql = format!("SELECT j.seq, {text}, j.chain FROM journal j {join} ORDER BY j.seq");
         let mut check = JournalCheck::begin(since);
-        self.answer(self.session().each(&sql, &mut |row| {
+        self.answer(self.session().each(&sql, &[], &mut |row| {
             // A value that is not a text was changed too.
             check.take(row.count(0)?, row.as_text(1), row.digest(2)?, since);
             Ok(())
@@ -97,7 +97,7 @@ pub(in crate::storage) fn tombstone(row: &SqlRow) -> std::result::Result<Tombsto
 fn select<S: SqlSession>(
     session: &S,
     rest: &str,
-    parameters: &[SqlParameter<'_>],
+    parameters: &[SqlParameter],
 ) -> SqlResult<Vec<Tombstone>, S> {
     let sql = format!("SELECT {TOMBSTONE} FROM tombstone t WHERE {rest}");
     read_rows(session, &sql, parameters, tombstone)

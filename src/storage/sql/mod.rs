@@ -32,7 +32,7 @@ pub(in crate::storage) use captures::captures_with;
 pub(in crate::storage) use captures::{captures, captures_between, warnings};
 pub(in crate::storage) use dialect::Dialect;
 pub(in crate::storage) use find::{
-    ConditionRows, ContainedArtifacts, FindSnapshot, NumberedArtifact, RequiredMention, StatementParameters,
+    ConditionRows, ContainedArtifacts, FindSnapshot, NumberedArtifact, RequiredMention,
 };
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use find::{PAGE_COLUMNS, SortExpression, matching, page_artifact};
@@ -51,10 +51,10 @@ pub(in crate::storage) use stored::{
     DerivedTable, captured, captured_rows, derived_row, derived_rows, differently_derived, journaled_row,
     journaled_rows, seal,
 };
-pub(in crate::storage) use table::SqlTable;
-#[cfg(feature = "postgres")]
-pub(in crate::storage) use table::SqlType;
-pub(in crate::storage) use value::{DamagedValue, SqlParameter, SqlRow, SqlValue, ceil_millis, limit_of};
+pub(in crate::storage) use table::{SqlTable, SqlType};
+pub(in crate::storage) use value::{
+    ARTIFACT, DamagedValue, SqlParameter, SqlRow, SqlValue, StatementParameters, ceil_millis,
+};
 
 /// A result of a statement.
 type SqlResult<T, S> = Result<T, <S as SqlSession>::Error>;
@@ -68,17 +68,18 @@ pub(in crate::storage) trait SqlSession {
     const DIALECT: Dialect;
 
     /// Returns the rows of a query.
-    fn rows(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> Result<Vec<SqlRow>, Self::Error>;
+    fn rows(&self, sql: &str, parameters: &[SqlParameter]) -> Result<Vec<SqlRow>, Self::Error>;
 
     /// Calls `take` with each row of a query as they arrive, without keeping them. `take` must not use the session.
     fn each(
         &self,
         sql: &str,
-        take: &mut dyn FnMut(&SqlRow) -> Result<(), DamagedValue>,
+        parameters: &[SqlParameter],
+        take: &mut dyn FnMut(SqlRow) -> Result<(), Self::Error>,
     ) -> Result<(), Self::Error>;
 
     /// Runs a statement that returns no rows, and returns the number of rows that it changed.
-    fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> Result<u64, Self::Error>;
+    fn execute(&self, sql: &str, parameters: &[SqlParameter]) -> Result<u64, Self::Error>;
 
     /// Inserts rows, each with a value for every column. Rows whose key is in the table already are left out.
     fn insert(&self, table: &SqlTable, rows: Vec<Vec<SqlValue>>) -> Result<(), Self::Error>;
@@ -110,7 +111,7 @@ pub(in crate::storage) trait SqlSnapshot {
     fn read_rows<T>(
         &self,
         sql: &str,
-        parameters: &[SqlParameter<'_>],
+        parameters: &[SqlParameter],
         read: impl Fn(&SqlRow) -> Result<T, DamagedValue>,
     ) -> crate::storage::Result<Vec<T>> {
         self.answer(read_rows(self.session(), sql, parameters, read))
@@ -121,7 +122,7 @@ pub(in crate::storage) trait SqlSnapshot {
 fn read_rows<S: SqlSession, T>(
     session: &S,
     sql: &str,
-    parameters: &[SqlParameter<'_>],
+    parameters: &[SqlParameter],
     read: impl Fn(&SqlRow) -> Result<T, DamagedValue>,
 ) -> SqlResult<Vec<T>, S> {
     Ok(session.rows(sql, parameters)?.iter().map(read).collect::<Result<_, _>>()?)
@@ -132,7 +133,7 @@ fn read_rows<S: SqlSession, T>(
 fn read_rows_of<S: SqlSession, T: Clone>(
     session: &S,
     sql: &str,
-    (of, others): (&[CoreHash], &[SqlParameter<'_>]),
+    (of, others): (&[CoreHash], &[SqlParameter]),
     read: impl Fn(&SqlRow) -> Result<T, DamagedValue>,
 ) -> SqlResult<Vec<Vec<T>>, S> {
     let mut found: HashMap<CoreHash, Vec<T>> = HashMap::new();

@@ -97,18 +97,18 @@ fn correct_artifacts<S: SqlSession>(session: &S, artifacts: &[&ReadmittedArtifac
         correct_kind(session, admitted.kind())?;
     }
     for readmitted in artifacts {
-        let id = readmitted.artifact.id.into();
+        let id = SqlParameter::from(readmitted.artifact.id);
         let kind = readmitted.admitted().next().map(|(_, admitted)| admitted.kind().name());
         session.execute(
             "UPDATE artifact SET kind = k.id FROM kind k
               WHERE artifact.id = ?1 AND k.name = ?2 AND artifact.kind IS DISTINCT FROM k.id",
-            &[id, kind.into()],
+            &[id.clone(), kind.into()],
         )?;
         if readmitted.is_complete() {
             let created = readmitted.admitted().filter_map(|(_, admitted)| created_at(admitted)).max();
             session.execute(
                 "UPDATE artifact SET created_at = ?2 WHERE id = ?1 AND created_at IS DISTINCT FROM ?2",
-                &[id, SqlParameter::Integer(created)],
+                &[id.clone(), created.into()],
             )?;
         }
     }
@@ -144,10 +144,10 @@ fn correct_capture<S: SqlSession>(
 ) -> SqlResult<Option<Entry>, S> {
     let (warnings, seal) = (warnings(admitted)?, seal(admitted.core(), admitted.capture()));
     let news = admitted.signature().map(|found| renewed_signature(known, found));
-    let parameters = [
+    let parameters: [SqlParameter; 6] = [
         id.into(),
         warnings.as_deref().into(),
-        SqlParameter::Bytes(&seal),
+        seal.into(),
         admitted.size().into(),
         news.as_ref().map(|signature| signature.state.name()).into(),
         news.as_ref().and_then(|signature| signature.key_id.as_deref()).into(),

@@ -84,7 +84,7 @@ pub(in crate::storage) fn replay<S: SqlSession>(
     let sql = format!("SELECT j.seq, {text}, j.chain, j.at FROM journal j {join} ORDER BY j.seq");
     let mut replay = JournalReplay::begin(None);
     let mut is_readable = true;
-    session.each(&sql, &mut |row| {
+    session.each(&sql, &[], &mut |row| {
         match (row.integer(0), row.digest(2), row.optional_integer(3)) {
             (Ok(seq), Ok(chain), Ok(at)) => replay.take(JournalRow { seq, text: row.as_text(1), chain, at }),
             _ => is_readable = false,

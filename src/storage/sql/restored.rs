@@ -134,8 +134,7 @@ fn values(row: Row) -> Vec<SqlValue> {
 fn statements(dialect: Dialect) -> Vec<String> {
     let (artifact, blob) =
         (dialect.same_digest("a.core", "n.core"), dialect.same_digest("b.digest", "n.digest"));
-    let own = dialect.blob_of_capture();
-    let key = if dialect == Dialect::Sqlite { "id" } else { "digest" };
+    let (own, key) = (dialect.blob_of_capture(), dialect.key_of_blob());
     let joined = format!("expected_capture n JOIN artifact a ON {artifact} JOIN blob b ON {blob}");
     // A row with another number than that of its entry was one of these, and one of no artifact may have been.
     let moved = format!(

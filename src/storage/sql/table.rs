@@ -34,7 +34,6 @@ impl SqlTable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::storage) enum SqlType {
     Integer,
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "a file has no type for it"))]
     Flag,
     Text,
     Bytes,

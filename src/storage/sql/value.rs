@@ -4,24 +4,12 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 
+use super::SqlType;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::interface::ArtifactRecord;
 
-/// A parameter of a statement.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::storage) enum SqlParameter<'p> {
-    Integer(Option<i64>),
-    Text(Option<&'p str>),
-    Bytes(&'p [u8]),
-    Integers(&'p [i64]),
-    Texts(&'p [String]),
-    Digests(&'p [Digest]),
-    Blobs(&'p [BlobHash]),
-    Cores(&'p [CoreHash]),
-}
-
 /// A value in a column. Truth values are 1 and 0 where the database has no type for them.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::storage) enum SqlValue {
     Null,
     Integer(i64),
@@ -29,8 +17,33 @@ pub(in crate::storage) enum SqlValue {
     Bytes(Vec<u8>),
 }
 
+/// A parameter of a statement, with its type: PostgreSQL also has to know that of a missing value.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "values in a file have their own types"))]
+pub(in crate::storage) enum SqlParameter {
+    Value(SqlType, SqlValue),
+    List(SqlType, Vec<SqlValue>),
+}
+
+/// The parameters of a statement while its text is written.
+#[derive(Default)]
+pub(in crate::storage) struct StatementParameters(Vec<SqlParameter>);
+
+impl StatementParameters {
+    /// Adds a parameter, and returns how the statement names it.
+    pub(in crate::storage) fn bind(&mut self, value: impl Into<SqlParameter>) -> String {
+        self.0.push(value.into());
+        format!("?{}", self.0.len())
+    }
+
+    /// Returns the parameters in their order.
+    pub(in crate::storage) fn values(&self) -> &[SqlParameter] {
+        &self.0
+    }
+}
+
 /// The columns of an artifact `a` of the kind `k`, in the order that [`SqlRow::artifact`] reads.
-pub(super) const ARTIFACT: &str = "a.core, k.name, a.added_at, a.seen_at, a.id, a.arrival";
+pub(in crate::storage) const ARTIFACT: &str = "a.core, k.name, a.added_at, a.seen_at, a.id, a.arrival";
 
 /// A row that a query returned.
 #[derive(Clone, Debug)]
@@ -66,54 +79,94 @@ pub(in crate::storage) fn ceil_millis(time: DateTime<Utc>) -> i64 {
 }
 
 /// Returns a limit as a parameter.
-pub(in crate::storage) fn limit_of(limit: usize) -> i64 {
+fn limit_of(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
-macro_rules! parameters {
-    ($($type:ty: $value:ident => $parameter:expr;)+) => {
-        $(impl<'p> From<$type> for SqlParameter<'p> {
-            fn from($value: $type) -> Self {
-                $parameter
-            }
-        })+
-    };
-}
-
-parameters! {
-    i64: number => Self::Integer(Some(number));
-    u64: number => Self::Integer(Some(i64::try_from(number).unwrap_or(i64::MAX)));
-    usize: limit => Self::Integer(Some(limit_of(limit)));
-    Option<DateTime<Utc>>: time => Self::Integer(time.map(ceil_millis));
-    Option<&'p str>: text => Self::Text(text);
-    &'p str: text => Self::Text(Some(text));
-    &'p Digest: digest => Self::Bytes(digest.as_bytes());
-    &'p [i64]: numbers => Self::Integers(numbers);
-    &'p [String]: texts => Self::Texts(texts);
-    &'p [Digest]: digests => Self::Digests(digests);
-    &'p [BlobHash]: blobs => Self::Blobs(blobs);
-    &'p [CoreHash]: cores => Self::Cores(cores);
+/// A type whose values have one type in the database.
+pub(in crate::storage) trait StaticSqlType: Into<SqlValue> {
+    const TYPE: SqlType;
 }
 
 macro_rules! values {
-    ($($type:ty: $value:ident => $column:expr;)+) => {
-        $(impl From<$type> for SqlValue {
-            fn from($value: $type) -> Self {
-                $column
+    ($($type:ty: $of:ident, $value:ident => $column:expr;)+) => {
+        $(
+            impl From<$type> for SqlValue {
+                fn from($value: $type) -> Self {
+                    $column
+                }
             }
-        })+
+
+            impl StaticSqlType for $type {
+                const TYPE: SqlType = SqlType::$of;
+            }
+        )+
     };
 }
 
 values! {
-    i64: number => Self::Integer(number);
-    u64: number => Self::Integer(number.cast_signed());
-    bool: is_true => Self::Integer(i64::from(is_true));
-    String: text => Self::Text(text);
-    Option<String>: text => text.map_or(Self::Null, Self::Text);
-    Vec<u8>: bytes => Self::Bytes(bytes);
-    Digest: digest => Self::Bytes(digest.as_bytes().to_vec());
-    CoreHash: core => core.0.into();
+    i64: Integer, number => Self::Integer(number);
+    usize: Integer, limit => Self::Integer(limit_of(limit));
+    bool: Flag, is_true => Self::Integer(i64::from(is_true));
+    String: Text, text => Self::Text(text);
+    &String: Text, text => Self::Text(text.clone());
+    &str: Text, text => Self::Text(text.to_owned());
+    Vec<u8>: Bytes, bytes => Self::Bytes(bytes);
+    [u8; 16]: Bytes, bytes => Self::Bytes(bytes.to_vec());
+    Digest: Bytes, digest => Self::Bytes(digest.as_bytes().to_vec());
+    &Digest: Bytes, digest => (*digest).into();
+    CoreHash: Bytes, core => core.0.into();
+    CaptureHash: Bytes, capture => capture.0.into();
+    BlobHash: Bytes, blob => blob.0.into();
+}
+
+/// Numbers of stored rows, which may be damaged, keep all their bits.
+impl From<u64> for SqlValue {
+    fn from(number: u64) -> Self {
+        Self::Integer(number.cast_signed())
+    }
+}
+
+impl<T: StaticSqlType> From<Option<T>> for SqlValue {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, T::into)
+    }
+}
+
+impl<T: StaticSqlType> From<T> for SqlParameter {
+    fn from(value: T) -> Self {
+        Self::Value(T::TYPE, value.into())
+    }
+}
+
+impl<T: StaticSqlType> From<Option<T>> for SqlParameter {
+    fn from(value: Option<T>) -> Self {
+        Self::Value(T::TYPE, value.into())
+    }
+}
+
+impl<T: StaticSqlType + Clone> From<&[T]> for SqlParameter {
+    fn from(values: &[T]) -> Self {
+        Self::List(T::TYPE, values.iter().cloned().map(T::into).collect())
+    }
+}
+
+impl<T: StaticSqlType> FromIterator<T> for SqlParameter {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        Self::List(T::TYPE, values.into_iter().map(T::into).collect())
+    }
+}
+
+impl From<u64> for SqlParameter {
+    fn from(number: u64) -> Self {
+        i64::try_from(number).unwrap_or(i64::MAX).into()
+    }
+}
+
+impl From<Option<DateTime<Utc>>> for SqlParameter {
+    fn from(time: Option<DateTime<Utc>>) -> Self {
+        time.map(ceil_millis).into()
+    }
 }
 
 impl SqlRow {
@@ -163,7 +216,7 @@ impl SqlRow {
     }
 
     /// Returns a text, unless the column has another value.
-    pub(super) fn as_text(&self, column: usize) -> Option<&str> {
+    pub(in crate::storage) fn as_text(&self, column: usize) -> Option<&str> {
         match self.value(column) {
             Ok(SqlValue::Text(text)) => Some(text),
             _ => None,
@@ -197,7 +250,7 @@ impl SqlRow {
     }
 
     /// Returns the artifact in the columns [`ARTIFACT`].
-    pub(super) fn artifact(&self) -> Result<ArtifactRecord, DamagedValue> {
+    pub(in crate::storage) fn artifact(&self) -> Result<ArtifactRecord, DamagedValue> {
         Ok(ArtifactRecord {
             core: self.core(0)?,
             kind: self.text(1)?,

@@ -17,19 +17,9 @@ use crate::storage::check::{CatalogCounts, Finding, Inspection, JournalInspectio
 use crate::storage::interface::{Backup, BackupError, BackupOptions, BackupProgress, JournalQueries as _};
 use crate::storage::sqlite::connection;
 use crate::storage::sqlite::error::BusyReason;
-use crate::storage::sqlite::staging::{CreateDatabaseError, StagedDatabase};
+use crate::storage::sqlite::staging::StagedDatabase;
 use crate::storage::sqlite::store::Store;
-use crate::storage::{Head, Result, StorageError};
-
-impl From<CreateDatabaseError> for BackupError {
-    fn from(error: CreateDatabaseError) -> Self {
-        match error {
-            CreateDatabaseError::Exists(path) => Self::Exists { path },
-            CreateDatabaseError::Refused { path, reason } => Self::Refused { path, reason },
-            CreateDatabaseError::Store(error) => Self::Store(error),
-        }
-    }
-}
+use crate::storage::{CreationPolicy, Head, Result, StorageError};
 
 impl Store {
     /// Copies the current state of the vault to the file `path`; other connections may read and write during the copy.
@@ -109,7 +99,7 @@ fn verify(
     watch: &mut dyn FnMut(BackupProgress),
 ) -> std::result::Result<BackupVerification, BackupError> {
     let unsound = |defect: String| BackupError::Unsound { path: original.to_owned(), defect };
-    let store = Store::open(path).map_err(|error| unsound(error.to_string()))?;
+    let store = Store::open(path, CreationPolicy::Never).map_err(|error| unsound(error.to_string()))?;
     let snapshot = store.snapshot()?;
     if let Some(defect) = snapshot.database_defect()? {
         return Err(unsound(defect));

@@ -15,7 +15,7 @@ use super::dictionaries::DecompressionDictionaryCache;
 use super::encodings::Encoding;
 use super::ids::blob_id;
 use super::mention_index::{self, MentionIndexReader};
-use super::payload::PayloadReader;
+use super::payload::{PayloadDelta, PayloadReader};
 use crate::digest::{BlobHash, Digest};
 
 /// Maximum size of a document in bytes for delta encoding: both documents have to be in memory.
@@ -37,13 +37,6 @@ const RECENT: usize = 1 << 18;
 /// in a large vault costs as much as storing a document.
 const MAX_MISSES: u32 = 64;
 const SAMPLE: u32 = 32;
-
-/// A payload stored as a delta against another.
-pub(super) struct PayloadDelta {
-    pub(super) base: i64,
-    pub(super) digests: Vec<u8>,
-    pub(super) text: Vec<u8>,
-}
 
 /// A finder of delta bases, for one transaction.
 #[derive(Default)]

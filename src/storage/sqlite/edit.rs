@@ -1,8 +1,8 @@
 //! Changes to existing content, in one transaction with the queries that they depend on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, PoisonError};
 
-use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
 use super::Result;
@@ -10,46 +10,54 @@ use super::connection::secure_delete;
 use super::journal::SqliteJournalWriter;
 use super::mention_index;
 use super::read::SqliteSnapshot;
-use crate::storage::{Actor, Head};
+use crate::storage::Head;
 
-/// A write transaction. There is no other writer while it exists; readers see the previous state. Nothing is changed
-/// before [`WriteTransaction::commit`], and nothing at all if that is not called.
-pub(crate) struct WriteTransaction<'s> {
-    pub(super) snapshot: SqliteSnapshot<'s>,
-    pub(super) journal: SqliteJournalWriter,
+/// The new delta bases, by the bases that they replace.
+#[derive(Debug, Default)]
+pub(crate) struct BaseReplacements(pub(super) HashMap<i64, i64>);
+
+/// The remains of removed rows, until the end of the transaction.
+#[derive(Default)]
+pub(super) struct RemovalRemains {
     /// Blobs that may have become unreferenced.
     pub(super) orphans: BTreeSet<i64>,
     /// Entries of removed captures that are still in the mention index, where they do no harm.
     pub(super) unlisted: Vec<mention_index::MentionIndexEntry>,
 }
 
+impl RemovalRemains {
+    pub(super) fn add(&mut self, others: Self) {
+        self.orphans.extend(others.orphans);
+        self.unlisted.extend(others.unlisted);
+    }
+}
+
+/// A write transaction. There is no other writer while it exists; readers see the previous state. Nothing is changed
+/// before [`WriteTransaction::commit`], and nothing at all if that is not called.
+pub(crate) struct WriteTransaction<'s> {
+    pub(super) snapshot: SqliteSnapshot<'s>,
+    pub(super) journal: SqliteJournalWriter,
+    pub(super) remains: RemovalRemains,
+    /// The payloads that were re-encoded to prepare removals.
+    pub(super) heirs: &'s Mutex<BaseReplacements>,
+    /// Whether artifacts were removed.
+    pub(super) removes: bool,
+}
+
 impl<'s> WriteTransaction<'s> {
+    /// Begins a change. `open` returns the writer of its entries.
     pub(super) fn begin(
         snapshot: SqliteSnapshot<'s>,
-        actor: Option<&Actor>,
-        at: DateTime<Utc>,
+        heirs: &'s Mutex<BaseReplacements>,
+        open: impl FnOnce(&Connection) -> rusqlite::Result<SqliteJournalWriter>,
     ) -> Result<Self> {
-        let journal = SqliteJournalWriter::open(snapshot.connection(), actor, at)
-            .map_err(|error| snapshot.failed(error))?;
-        Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
-    }
-
-    /// Begins a transaction that adopts journal entries.
-    pub(super) fn begin_to_adopt(snapshot: SqliteSnapshot<'s>) -> Result<Self> {
-        let journal = SqliteJournalWriter::open_to_adopt(snapshot.connection())
-            .map_err(|error| snapshot.failed(error))?;
-        Ok(Self { snapshot, journal, orphans: BTreeSet::new(), unlisted: Vec::new() })
+        let journal = open(snapshot.connection()).map_err(|error| snapshot.failed(error))?;
+        Ok(Self { snapshot, journal, remains: RemovalRemains::default(), heirs, removes: false })
     }
 
     /// Overwrites content that is deleted from now on. Additions are faster without it.
     pub(super) fn overwrite_deleted(&self) -> Result<()> {
         secure_delete(self.connection(), true).map_err(|error| self.snapshot.failed(error))
-    }
-
-    /// Returns a snapshot that includes the changes so far.
-    #[must_use]
-    pub(crate) fn snapshot(&self) -> &SqliteSnapshot<'s> {
-        &self.snapshot
     }
 
     /// Commits the changes. When this returns, they are on disk. Returns the last journal entry.
@@ -58,11 +66,14 @@ impl<'s> WriteTransaction<'s> {
     /// Returns an error if the changes cannot be written; then nothing was changed.
     pub(crate) fn commit(mut self) -> Result<Head> {
         // Removes all entries together, because removed captures have many digests in common.
-        let unlisted = std::mem::take(&mut self.unlisted);
+        let unlisted = std::mem::take(&mut self.remains.unlisted);
         mention_index::remove(self.connection(), unlisted).map_err(|error| self.snapshot.failed(error))?;
         self.sweep()?;
         let commit = || self.connection().prepare_cached("COMMIT")?.execute([]);
         commit().map_err(|error| self.snapshot.failed(error))?;
+        if self.removes {
+            *self.heirs.lock().unwrap_or_else(PoisonError::into_inner) = BaseReplacements::default();
+        }
         Ok(self.journal.head())
     }
 

@@ -1,15 +1,15 @@
 //! The journal of a vault: its rows.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, ToSql};
+use rusqlite::{Connection, ToSql};
 
 use super::error::{incomplete, out_of_order, refused};
-use super::rows::Milliseconds;
 use super::schema;
 use super::shared_statements::StatementProvider;
 use crate::digest::Digest;
 use crate::storage::entry::Entry;
 use crate::storage::journal::{Actor, Head, JournalWriter};
+use crate::storage::sql::SqlSession;
 use crate::storage::{CaptureTarget, RecordedAddition, RecordedEntry, recorded};
 
 /// A writer that appends entries within a transaction.
@@ -46,13 +46,10 @@ impl SqliteJournalWriter {
         actor: Option<&Actor>,
         at: DateTime<Utc>,
     ) -> rusqlite::Result<Self> {
-        let last = connection
-            .prepare_cached("SELECT seq, chain, at FROM journal ORDER BY seq DESC LIMIT 1")?
-            .query_row([], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get::<_, Milliseconds>(2)?.0)))
-            .optional()?;
-        let (seq, chain, at_last) = match last {
-            Some((seq, chain, last)) => (seq, chain, Some(last)),
-            None => (0_i64, Digest::from_bytes([0; 32]), None),
+        let sql = "SELECT seq, chain, at FROM journal ORDER BY seq DESC LIMIT 1";
+        let (seq, chain, at_last) = match SqlSession::rows(connection, sql, &[])?.first() {
+            Some(last) => (last.integer(0)?, last.digest(1)?, Some(last.time(2)?)),
+            None => (0, Digest::from_bytes([0; 32]), None),
         };
         let last = Head { seq: seq.cast_unsigned(), chain };
         Ok(Self { writer: JournalWriter::new(last, at_last, actor, at), last })

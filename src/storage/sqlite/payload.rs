@@ -12,6 +12,7 @@ use super::delta_bases::{RecentBases, RecentDelta};
 use super::dictionaries::{DecompressionDictionaryCache, Dictionaries, DictionaryChoice};
 use super::digest_stripping::{self, StrippedText};
 use super::error::{PayloadDefect, ReadFailure};
+use super::shared_statements::StatementProvider;
 use crate::artifact::{Admitted, Member};
 use crate::digest::{BlobHash, Digest};
 use crate::storage::{Prepared, StorageError};
@@ -222,6 +223,56 @@ impl Payload {
             }
             _ => Self { digests: Vec::new(), body: PayloadBody::Raw },
         }
+    }
+}
+
+/// A payload as a delta against another.
+pub(super) struct PayloadDelta {
+    pub(super) base: i64,
+    pub(super) digests: Vec<u8>,
+    pub(super) text: Vec<u8>,
+}
+
+/// The columns of a payload.
+pub(super) struct StoredPayload<'s> {
+    pub(super) encoding: i64,
+    pub(super) base: Option<i64>,
+    pub(super) dictionary: Option<i64>,
+    pub(super) digests: Option<Cow<'s, [u8]>>,
+    pub(super) bytes: &'s [u8],
+}
+
+impl<'s> StoredPayload<'s> {
+    /// Returns those of bytes that are encoded with the dictionary with this row id.
+    pub(super) fn of(payload: &'s Payload, bytes: &'s [u8], dictionary: Option<i64>) -> Self {
+        let digests = (!payload.digests.is_empty()).then(|| as_bytes(&payload.digests).into());
+        let (encoding, bytes) = match &payload.body {
+            PayloadBody::Frame { frame, .. } if digests.is_some() => (STRIPPED_FRAME, frame.as_slice()),
+            PayloadBody::Frame { frame, .. } => (FRAME, frame.as_slice()),
+            PayloadBody::Raw => (RAW, bytes),
+        };
+        Self { encoding, base: None, dictionary, digests, bytes }
+    }
+
+    /// Returns those of a delta.
+    pub(super) fn of_delta(base: i64, digests: &'s [u8], text: &'s [u8]) -> Self {
+        Self {
+            encoding: DELTA,
+            base: Some(base),
+            dictionary: None,
+            digests: Some(digests.into()),
+            bytes: text,
+        }
+    }
+
+    /// Makes it the payload of a blob. It does not replace the row: others may refer to it.
+    pub(super) fn write(&self, statements: &impl StatementProvider, blob: i64) -> rusqlite::Result<()> {
+        let Self { encoding, base, dictionary, digests, bytes } = self;
+        let sql = "INSERT INTO payload (blob, encoding, base, dictionary, digests, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                   ON CONFLICT (blob) DO UPDATE SET encoding = excluded.encoding, base = excluded.base,
+                     dictionary = excluded.dictionary, digests = excluded.digests, bytes = excluded.bytes";
+        let row = (blob, encoding, base, dictionary, digests.as_deref(), bytes);
+        statements.with(sql, |write| write.execute(row)).map(drop)
     }
 }
 

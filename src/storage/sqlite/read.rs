@@ -11,19 +11,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Params, Row};
 
 use super::dictionaries::DecompressionDictionaryCache;
-use super::ids::{artifact_id, beginning};
+use super::ids::artifact_id;
 use super::lists::{MentionListReader, MentionRow};
 use super::mention_index::MentionIndexReader;
 use super::payload::PayloadReader;
 use super::pool::SqlitePooledConnection;
-use super::rows::{ArtifactId, Milliseconds};
+use super::rows::ArtifactId;
 use super::{Result, StorageError, write_lock};
 use crate::digest::CoreHash;
 use crate::storage::ArtifactRecord;
+use crate::storage::sql::{ARTIFACT, SqlParameter, SqlRow, SqlSnapshot as _};
 
 /// Maximum number of core hashes that a snapshot remembers.
 const MAX_CORES: usize = 1 << 20;
@@ -99,21 +99,22 @@ impl<'s> SqliteSnapshot<'s> {
 
     /// Returns the artifact with this core hash.
     pub(crate) fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRecord>> {
-        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
-                     FROM artifact a JOIN kind k ON k.id = a.kind WHERE substr(a.core, 1, 8) = ?1 AND a.core = ?2";
-        Ok(self.rows(sql, (beginning(&core.0), core.0.as_bytes()), artifact_row)?.pop())
+        let is_it = "substr(a.core, 1, 8) = substr(?1, 1, 8) AND a.core = ?1";
+        self.artifact_where(is_it, core.into())
     }
 
     /// Returns the artifact with this row id, which was read from the same snapshot.
     ///
     /// # Errors
-    /// Returns an error if the database cannot be read, or if there is no such artifact, in which case the vault is
-    /// damaged.
+    /// Also returns an error if there is none, so that the vault is damaged.
     pub(crate) fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRecord> {
-        let sql = "SELECT a.id, a.core, k.name, a.added_at, a.seen_at, a.arrival
-                     FROM artifact a JOIN kind k ON k.id = a.kind WHERE a.id = ?1";
-        let read = self.connection.prepare_cached(sql);
-        self.answer(read.and_then(|mut statement| statement.query_row([id.0], artifact_row)))
+        let artifact = self.artifact_where("a.id = ?1", id.0.into())?;
+        self.part(artifact.ok_or(rusqlite::Error::QueryReturnedNoRows))
+    }
+
+    fn artifact_where(&self, condition: &str, value: SqlParameter) -> Result<Option<ArtifactRecord>> {
+        let sql = format!("SELECT {ARTIFACT} FROM artifact a JOIN kind k ON k.id = a.kind WHERE {condition}");
+        Ok(self.read_rows(&sql, &[value], SqlRow::artifact)?.pop())
     }
 
     /// Returns the row id of an artifact.
@@ -218,21 +219,6 @@ impl Drop for SqliteSnapshot<'_> {
         // There is nothing to roll back if the connection is gone, and the error cannot be reported.
         let _ = self.connection.prepare_cached("ROLLBACK").and_then(|mut rollback| rollback.execute([]));
     }
-}
-
-fn time(row: &Row<'_>, index: usize) -> rusqlite::Result<DateTime<Utc>> {
-    row.get::<_, Milliseconds>(index).map(|time| time.0)
-}
-
-fn artifact_row(row: &Row<'_>) -> rusqlite::Result<ArtifactRecord> {
-    Ok(ArtifactRecord {
-        addition: row.get::<_, i64>(0)?.cast_unsigned(),
-        core: row.get(1)?,
-        kind: row.get(2)?,
-        added_at: time(row, 3)?,
-        seen_at: time(row, 4)?,
-        arrival: row.get::<_, i64>(5)?.cast_unsigned(),
-    })
 }
 
 /// What a snapshot remembers about the captures in it.

@@ -230,7 +230,7 @@ impl WriteTransaction<'_> {
     /// Removes the blobs that nothing refers to, and the values of attributes that no artifact has. Returns the number of blobs.
     pub(super) fn remove_orphans(&mut self) -> Result<u64> {
         let sql = format!("SELECT b.id FROM blob b WHERE {IS_ORPHAN}");
-        self.orphans = self.snapshot.rows(&sql, [], |row| row.get(0))?.into_iter().collect();
+        self.remains.orphans = self.snapshot.rows(&sql, [], |row| row.get(0))?.into_iter().collect();
         let removed = self.sweep()?;
         let sql = "DELETE FROM attribute_value AS v
                     WHERE NOT EXISTS (SELECT 1 FROM attribute a WHERE a.value = v.id)";

@@ -1,49 +1,21 @@
 //! Re-encoding of stored bytes. The bytes themselves never change: they are hashed before and after. The digests that
 //! were stripped from them, which mention lists refer to, do not change either.
 
-use rusqlite::{OptionalExtension, ToSql};
+use rusqlite::OptionalExtension;
 
 use super::compress::{self, Dictionary};
 use super::content::PayloadContent;
 use super::error::{PayloadDefect, ReadFailure};
-use super::payload::{self, PayloadReader, PrefixLengths};
+use super::payload::{self, PayloadDelta, PayloadReader, PrefixLengths, StoredPayload};
 
 /// A dictionary with its row id.
 pub(super) type DictionaryWithId<'d> = (i64, &'d Dictionary);
-
-/// The stored form of a payload.
-struct EncodedPayload<'s> {
-    encoding: i64,
-    base: Option<i64>,
-    dictionary: Option<i64>,
-    digests: Option<&'s [u8]>,
-    bytes: &'s [u8],
-}
 
 /// A payload that is stored whole and becomes the delta base of others.
 struct SuccessorBase {
     blob: i64,
     text: compress::DeltaCodec,
     digests: compress::DeltaCodec,
-}
-
-/// A payload stored as a delta.
-struct RecodedDelta {
-    base: i64,
-    digests: Vec<u8>,
-    text: Vec<u8>,
-}
-
-impl RecodedDelta {
-    fn row(&self) -> EncodedPayload<'_> {
-        EncodedPayload {
-            encoding: payload::DELTA,
-            base: Some(self.base),
-            dictionary: None,
-            digests: Some(&self.digests),
-            bytes: &self.text,
-        }
-    }
 }
 
 impl SuccessorBase {
@@ -58,7 +30,7 @@ impl SuccessorBase {
     }
 
     /// Returns `content` as a delta, if that is shorter than storing it whole.
-    fn difference(&self, content: &PayloadContent) -> Option<RecodedDelta> {
+    fn difference(&self, content: &PayloadContent) -> Option<PayloadDelta> {
         let (digests, text) =
             (self.digests.difference(&content.digests)?, self.text.difference(&content.text)?);
         let length = digests.len() + text.len();
@@ -67,7 +39,7 @@ impl SuccessorBase {
         let is_shorter = length < content.digests.len()
             || compress::compress(&content.text, None)
                 .is_none_or(|whole| length < whole.len() + content.digests.len());
-        is_shorter.then_some(RecodedDelta { base: self.blob, digests, text })
+        is_shorter.then_some(PayloadDelta { base: self.blob, digests, text })
     }
 }
 
@@ -105,7 +77,9 @@ impl PayloadReader<'_> {
         for blob in rest {
             let content = self.verified_difference(*blob, &base)?;
             match heir.as_ref().and_then(|heir| heir.difference(&content)) {
-                Some(stored) => self.update(*blob, &stored.row())?,
+                Some(PayloadDelta { base, digests, text }) => {
+                    StoredPayload::of_delta(base, &digests, &text).write(self.connection, *blob)?;
+                }
                 None => self.store_whole(*blob, &content)?,
             }
         }
@@ -159,14 +133,9 @@ impl PayloadReader<'_> {
         }
         let savepoint = |sql: &str| self.connection.execute_batch(sql);
         savepoint("SAVEPOINT prefix")?;
-        let row = EncodedPayload {
-            encoding: payload::PREFIX,
-            base: Some(longer),
-            dictionary: None,
-            digests: None,
-            bytes: &lengths.to_bytes(),
-        };
-        self.update(shorter, &row)?;
+        let (encoding, base, bytes) = (payload::PREFIX, Some(longer), &lengths.to_bytes());
+        let row = StoredPayload { encoding, base, dictionary: None, digests: None, bytes };
+        row.write(self.connection, shorter)?;
         self.connection
             .prepare_cached("UPDATE payload SET base = ?2 WHERE base = ?1")?
             .execute([shorter, longer])?;
@@ -218,35 +187,14 @@ impl PayloadReader<'_> {
             return Err(PayloadDefect::Compression { blob: self.hash_of(blob)?, message }.into());
         };
         let is_cut = !content.digests.is_empty();
+        let digests = is_cut.then(|| content.digests.as_slice().into());
+        let encoding = if is_cut { payload::STRIPPED_FRAME } else { payload::FRAME };
         let stored = if !is_cut && frame.len() >= content.text.len() {
-            EncodedPayload {
-                encoding: payload::RAW,
-                base: None,
-                dictionary: None,
-                digests: None,
-                bytes: &content.text,
-            }
+            let bytes = &content.text;
+            StoredPayload { encoding: payload::RAW, base: None, dictionary: None, digests: None, bytes }
         } else {
-            EncodedPayload {
-                encoding: if is_cut { payload::STRIPPED_FRAME } else { payload::FRAME },
-                base: None,
-                dictionary,
-                digests: is_cut.then_some(&content.digests),
-                bytes: &frame,
-            }
+            StoredPayload { encoding, base: None, dictionary, digests, bytes: &frame }
         };
-        Ok(self.update(blob, &stored)?)
-    }
-
-    fn update(&self, blob: i64, stored: &EncodedPayload<'_>) -> rusqlite::Result<()> {
-        let EncodedPayload { encoding, base, dictionary, digests, bytes } = stored;
-        let parameters: [&dyn ToSql; 6] = [&blob, encoding, base, dictionary, digests, bytes];
-        self.connection
-            .prepare_cached(
-                "UPDATE payload SET encoding = ?2, base = ?3, dictionary = ?4, digests = ?5, bytes = ?6
-                  WHERE blob = ?1",
-            )?
-            .execute(parameters)
-            .map(drop)
+        Ok(stored.write(self.connection, blob)?)
     }
 }

@@ -1,22 +1,18 @@
 //! Preparation of a removal: payloads stored as deltas against removed ones are re-encoded beforehand, in batches, so
 //! that other writers need not wait for all of them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use rusqlite::OptionalExtension;
 
 use super::Result;
-use super::edit::WriteTransaction;
+use super::edit::{BaseReplacements, WriteTransaction};
 use super::error::ReadFailure;
 use super::ids::artifact_id;
 use crate::digest::CoreHash;
 
 /// Maximum number of payloads that one transaction re-encodes.
 const RELEASED: usize = 250;
-
-/// The new delta bases, by the bases that they replace.
-#[derive(Debug, Default)]
-pub(crate) struct BaseReplacements(HashMap<i64, i64>);
 
 impl WriteTransaction<'_> {
     /// Re-encodes payloads outside `leaving` that are stored as deltas against payloads that only `leaving` use. Does

@@ -1,15 +1,12 @@
 //! Removal of artifacts and of the content that becomes unreferenced.
 
-use std::collections::BTreeSet;
-
 use rusqlite::{Connection, OptionalExtension};
 
 use super::Result;
-use super::edit::WriteTransaction;
+use super::edit::{RemovalRemains, WriteTransaction};
 use super::error::{ReadFailure, StorageError};
 use super::lists::MentionListReader;
-use super::mention_index;
-use super::read::SqliteSnapshot;
+use super::mention_index::{self, MentionIndexReader};
 use super::search;
 use super::unresolved::ReferenceReader;
 use crate::digest::CoreHash;
@@ -18,25 +15,23 @@ use crate::digest::CoreHash;
 pub(super) const IS_ORPHAN: &str = "NOT EXISTS (SELECT 1 FROM capture c WHERE c.blob = b.id)
     AND NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.id)";
 
-/// Removes the rows of an artifact. Its blobs may then be unreferenced: they are added to `orphans`, and the entries that are
-/// still in the mention index to `unlisted`.
+/// Removes the rows of an artifact. Returns what is left of them.
 pub(super) fn take_out(
-    snapshot: &SqliteSnapshot<'_>,
+    lists: MentionListReader<'_>,
     artifact: i64,
     core: CoreHash,
-    orphans: &mut BTreeSet<i64>,
-    unlisted: &mut Vec<mention_index::MentionIndexEntry>,
-) -> rusqlite::Result<()> {
-    let connection = snapshot.connection();
-    let references = ReferenceReader::new(snapshot.lists())?;
+) -> rusqlite::Result<RemovalRemains> {
+    let connection = lists.payloads.connection;
+    let references = ReferenceReader::new(lists)?;
+    let mut remains = RemovalRemains::default();
     let captures = numbers(connection, "SELECT id FROM capture WHERE artifact = ?1", artifact)?;
     let values = numbers(connection, "SELECT value FROM attribute WHERE artifact = ?1", artifact)?;
     let delete = |sql, number: i64| connection.prepare_cached(sql)?.execute([number]).map(drop);
     for capture in captures {
         let blobs = "SELECT blob FROM capture WHERE id = ?1
                      UNION SELECT blob FROM member WHERE capture = ?1";
-        orphans.extend(numbers(connection, blobs, capture)?);
-        unlisted.append(&mut take_out_capture(snapshot.lists(), &references, capture)?);
+        remains.orphans.extend(numbers(connection, blobs, capture)?);
+        remains.unlisted.append(&mut take_out_capture(lists, &references, capture)?);
     }
     delete("DELETE FROM attribute WHERE artifact = ?1", artifact)?;
     for value in values {
@@ -49,7 +44,9 @@ pub(super) fn take_out(
     delete("DELETE FROM identity WHERE artifact = ?1", artifact)?;
     delete("DELETE FROM name_mention WHERE artifact = ?1", artifact)?;
     delete("DELETE FROM artifact WHERE id = ?1", artifact)?;
-    references.lose(core, &snapshot.captures_stating(mention_index::key(&core.0))?)
+    let index = MentionIndexReader::load(connection)?;
+    references.lose(core, &index.captures(connection, mention_index::key(&core.0))?)?;
+    Ok(remains)
 }
 
 /// Removes the rows of a capture. Returns its entries that are still in the mention index.
@@ -80,7 +77,7 @@ pub(super) fn take_out_capture(
 impl WriteTransaction<'_> {
     /// Removes the blobs that became unreferenced, and returns their number. Deltas against them are re-encoded before.
     pub(super) fn sweep(&mut self) -> Result<u64> {
-        let blobs = std::mem::take(&mut self.orphans);
+        let blobs = std::mem::take(&mut self.remains.orphans);
         let connection = self.snapshot.connection();
         let payloads = self.snapshot.payloads();
         let sweep = || {

@@ -1,6 +1,5 @@
 //! Rows returned by queries.
 
-use chrono::{DateTime, Utc};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ValueRef};
 use rusqlite::{Connection, OptionalExtension};
 
@@ -8,7 +7,6 @@ use crate::artifact::ArtifactLocation;
 use crate::digest::{CaptureHash, CoreHash, Digest};
 use crate::storage::ArtifactRecord;
 use crate::storage::catalog::MentionRole;
-pub(super) use crate::storage::sql::limit_of;
 
 /// An artifact's row id. Row ids increase in the order of arrival and are only meaningful within their vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,17 +50,6 @@ impl FromSql for CoreHash {
 impl FromSql for CaptureHash {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
         Digest::column_result(value).map(Self)
-    }
-}
-
-/// A time as the vault stores it: milliseconds since 1970 in UTC.
-pub(super) struct Milliseconds(pub(super) DateTime<Utc>);
-
-impl FromSql for Milliseconds {
-    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let milliseconds = i64::column_result(value)?;
-        let time = DateTime::from_timestamp_millis(milliseconds);
-        time.map(Self).ok_or(FromSqlError::OutOfRange(milliseconds))
     }
 }
 

@@ -9,8 +9,8 @@ use rusqlite_migration::{M, Migrations};
 
 use super::connection::{self, BUSY_TIMEOUT};
 use super::{Result, StorageError};
-use crate::storage::recorded;
 use crate::storage::views::is_plain;
+use crate::storage::{CreationPolicy, recorded};
 
 /// The schema of the search index.
 pub(super) const SEARCH: &str = include_str!("../../../migrations/sqlite/search.sql");
@@ -46,24 +46,13 @@ const STEPS: &[M<'static>] = &[M::up(VAULT)];
 /// The schema version that this program writes.
 const VERSION: i64 = 1;
 
-/// The states of a file that can be used as a vault.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum CreatePolicy {
-    /// It must be a vault.
-    Open,
-    /// An empty file becomes a vault.
-    Create,
-    /// As for `Create`, and it may be an incomplete copy of another vault.
-    Copy,
-}
-
 /// Checks that the file at `path`, to which `connection` is, is a vault of this program's schema, or makes an empty file one
-/// if `policy` allows that.
-pub(super) fn prepare(connection: &mut Connection, path: &Path, policy: CreatePolicy) -> Result<()> {
+/// if `creation` allows that. Only for a copy may it be an incomplete one.
+pub(super) fn prepare(connection: &mut Connection, path: &Path, creation: CreationPolicy) -> Result<()> {
     let failed = |source| StorageError::from_sqlite(path, source);
     let not_a_vault = |reason: &str| StorageError::not_a_vault(path, reason);
     let mut state = VaultFileState::load(connection).map_err(failed)?;
-    if state == VaultFileState::Empty && policy != CreatePolicy::Open {
+    if state == VaultFileState::Empty && creation != CreationPolicy::Never {
         let created = begin(connection).and_then(|()| create(connection));
         state = VaultFileState::load(connection).map_err(failed)?;
         // Another process may have created it in the meantime.
@@ -72,7 +61,7 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path, policy: CreatePo
         }
     }
     match state {
-        VaultFileState::Incomplete { version } if policy == CreatePolicy::Copy => {
+        VaultFileState::Incomplete { version } if creation == CreationPolicy::ForCopy => {
             expect_current(connection, path, version)
         }
         VaultFileState::Incomplete { .. } => Err(recorded::incomplete(path.display())),
@@ -311,7 +300,7 @@ mod tests {
             let earlier = format!("PRAGMA application_id = {id}; PRAGMA user_version = 8");
             connection.execute_batch(&earlier).unwrap();
             let before = std::fs::read(&path).unwrap();
-            for policy in [CreatePolicy::Open, CreatePolicy::Create, CreatePolicy::Copy] {
+            for policy in [CreationPolicy::Never, CreationPolicy::IfMissing, CreationPolicy::ForCopy] {
                 let error = prepare(&mut connection, &path, policy).unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Older);
                 assert!(error.to_string().contains("schema version 8"), "{error}");
@@ -324,9 +313,9 @@ mod tests {
     fn a_newer_vault_is_refused_naming_both_versions() {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
-        prepare(&mut connection, &path, CreatePolicy::Create).unwrap();
+        prepare(&mut connection, &path, CreationPolicy::IfMissing).unwrap();
         connection.pragma_update(None, "user_version", VERSION + 1).unwrap();
-        let message = prepare(&mut connection, &path, CreatePolicy::Create).unwrap_err().to_string();
+        let message = prepare(&mut connection, &path, CreationPolicy::IfMissing).unwrap_err().to_string();
         assert!(message.contains("schema version 2") && message.contains("up to 1"), "{message}");
     }
 
@@ -335,7 +324,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (path, mut connection) = fresh(&directory);
         connection.execute_batch("CREATE TABLE theirs (x)").unwrap();
-        let refused = prepare(&mut connection, &path, CreatePolicy::Create);
+        let refused = prepare(&mut connection, &path, CreationPolicy::IfMissing);
         assert!(refused.is_err_and(|error| error.kind() == ErrorKind::NotAVault));
     }
 }

@@ -17,39 +17,34 @@ impl From<DamagedValue> for Error {
     }
 }
 
-impl ToSql for SqlParameter<'_> {
+impl ToSql for SqlParameter {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        fn list<T>(values: &[T], value: impl Fn(&T) -> Value) -> ToSqlOutput<'static> {
-            let values: Array = Rc::new(values.iter().map(value).collect());
-            ToSqlOutput::from_rc(values, c"rarray")
+        let values = match self {
+            Self::Value(_, value) => return value.to_sql(),
+            Self::List(_, values) => values,
+        };
+        // Joined with, a value would be found twice.
+        let values: BTreeSet<&SqlValue> = values.iter().collect();
+        let owned = |value: &SqlValue| Ok(Value::try_from(ValueRef::from(value))?);
+        let values: Array = Rc::new(values.into_iter().map(owned).collect::<rusqlite::Result<_>>()?);
+        Ok(ToSqlOutput::from_rc(values, c"rarray"))
+    }
+}
+
+impl<'v> From<&'v SqlValue> for ValueRef<'v> {
+    fn from(value: &'v SqlValue) -> Self {
+        match value {
+            SqlValue::Null => Self::Null,
+            SqlValue::Integer(number) => Self::Integer(*number),
+            SqlValue::Text(text) => Self::Text(text.as_bytes()),
+            SqlValue::Bytes(bytes) => Self::Blob(bytes),
         }
-        Ok(match self {
-            Self::Integer(number) => ToSqlOutput::Owned(number.map_or(Value::Null, Value::Integer)),
-            Self::Text(text) => {
-                ToSqlOutput::Borrowed(text.map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes())))
-            }
-            Self::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
-            Self::Integers(numbers) => list(numbers, |number| Value::Integer(*number)),
-            Self::Texts(texts) => list(texts, |text| Value::Text(text.clone())),
-            Self::Digests(digests) => list(digests, |digest| Value::Blob(digest.as_bytes().to_vec())),
-            Self::Blobs(blobs) => list(blobs, |blob| Value::Blob(blob.0.as_bytes().to_vec())),
-            Self::Cores(cores) => {
-                // Joined with, they would be found twice.
-                let cores: Vec<_> = cores.iter().collect::<BTreeSet<_>>().into_iter().collect();
-                list(&cores, |core| Value::Blob(core.0.as_bytes().to_vec()))
-            }
-        })
     }
 }
 
 impl ToSql for SqlValue {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self {
-            Self::Null => ValueRef::Null,
-            Self::Integer(number) => ValueRef::Integer(*number),
-            Self::Text(text) => ValueRef::Text(text.as_bytes()),
-            Self::Bytes(bytes) => ValueRef::Blob(bytes),
-        }))
+        Ok(ToSqlOutput::Borrowed(self.into()))
     }
 }
 
@@ -75,7 +70,7 @@ impl SqlSession for Connection {
     type Error = Error;
     const DIALECT: Dialect = Dialect::Sqlite;
 
-    fn rows(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> rusqlite::Result<Vec<SqlRow>> {
+    fn rows(&self, sql: &str, parameters: &[SqlParameter]) -> rusqlite::Result<Vec<SqlRow>> {
         let mut statement = self.prepare_cached(sql)?;
         // The other database needs more.
         let parameters = params_from_iter(parameters.iter().take(statement.parameter_count()));
@@ -85,17 +80,18 @@ impl SqlSession for Connection {
     fn each(
         &self,
         sql: &str,
-        take: &mut dyn FnMut(&SqlRow) -> Result<(), DamagedValue>,
+        parameters: &[SqlParameter],
+        take: &mut dyn FnMut(SqlRow) -> rusqlite::Result<()>,
     ) -> rusqlite::Result<()> {
         let mut statement = self.prepare_cached(sql)?;
-        let mut rows = statement.query([])?;
+        let mut rows = statement.query(params_from_iter(parameters))?;
         while let Some(row) = rows.next()? {
-            take(&shared_row(row)?)?;
+            take(shared_row(row)?)?;
         }
         Ok(())
     }
 
-    fn execute(&self, sql: &str, parameters: &[SqlParameter<'_>]) -> rusqlite::Result<u64> {
+    fn execute(&self, sql: &str, parameters: &[SqlParameter]) -> rusqlite::Result<u64> {
         let mut statement = self.prepare_cached(sql)?;
         let parameters = params_from_iter(parameters.iter().take(statement.parameter_count()));
         statement.execute(parameters).map(|rows| rows as u64)

@@ -4,29 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::StorageError;
 use super::connection::sibling_path;
 use crate::files::{self, FileWriteError, ReplacePolicy, StagingDir, WriteOptions};
-
-/// An error that prevents creating a database at a path.
-pub(super) enum CreateDatabaseError {
-    /// The file exists and replacing it was not allowed.
-    Exists(PathBuf),
-    /// Another reason.
-    Refused { path: PathBuf, reason: String },
-    /// A store error.
-    Store(StorageError),
-}
-
-impl From<FileWriteError> for CreateDatabaseError {
-    fn from(error: FileWriteError) -> Self {
-        match error {
-            FileWriteError::Exists { path } => Self::Exists(path),
-            FileWriteError::Refused { path, reason } => Self::Refused { path, reason },
-            FileWriteError::Io { path, source } => Self::Store(StorageError::io(&path, source)),
-        }
-    }
-}
 
 /// The path that a database will have, and a directory beside it in which it is built: SQLite puts further files beside
 /// a database in use.
@@ -40,7 +19,7 @@ pub(super) struct StagedDatabase<'v> {
 impl<'v> StagedDatabase<'v> {
     /// Creates a staging directory for a file that is made from `vault` and will be at `path`. Removes the leftovers of
     /// interrupted processes.
-    pub(super) fn at(path: &Path, vault: &'v Path, force: bool) -> Result<Self, CreateDatabaseError> {
+    pub(super) fn at(path: &Path, vault: &'v Path, force: bool) -> Result<Self, FileWriteError> {
         let options = WriteOptions { replace: force, vault: Some(vault), ..WriteOptions::default() };
         files::check_target(path, &options)?;
         check_alone(path)?;
@@ -55,34 +34,23 @@ impl<'v> StagedDatabase<'v> {
     }
 
     /// Moves the file to its final path; returns its size in bytes.
-    pub(super) fn finish(self) -> Result<u64, CreateDatabaseError> {
+    pub(super) fn finish(self) -> Result<u64, FileWriteError> {
         let Self { path, temp_path: unfinished, options, staging } = &self;
-        let bytes = sync(unfinished).map_err(failed(unfinished))?;
+        let bytes = sync(unfinished).map_err(FileWriteError::io(unfinished))?;
         // A log left by an earlier database would be applied to the new one.
         check_alone(path)?;
         files::check_target(path, options)?;
         let replace = if options.replace { ReplacePolicy::Existing } else { ReplacePolicy::Never };
         files::place(staging, unfinished, path, replace).map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => CreateDatabaseError::Exists(path.clone()),
-            _ => failed(path)(error),
+            ErrorKind::AlreadyExists => FileWriteError::Exists { path: path.clone() },
+            _ => FileWriteError::io(path)(error),
         })?;
         Ok(bytes)
     }
 }
 
-impl From<StorageError> for CreateDatabaseError {
-    fn from(error: StorageError) -> Self {
-        Self::Store(error)
-    }
-}
-
-fn failed(path: &Path) -> impl Fn(io::Error) -> CreateDatabaseError {
-    let path = path.to_owned();
-    move |source| CreateDatabaseError::Store(StorageError::io(&path, source))
-}
-
 /// Checks that there is no log of a database at `path`: it would be applied to the new one.
-fn check_alone(path: &Path) -> Result<(), CreateDatabaseError> {
+fn check_alone(path: &Path) -> Result<(), FileWriteError> {
     for ending in ["-wal", "-journal"] {
         let name = sibling_path(path, ending);
         if fs::symlink_metadata(&name).is_ok() {
@@ -91,7 +59,7 @@ fn check_alone(path: &Path) -> Result<(), CreateDatabaseError> {
                 "{name} exists, so a vault with this name is in use or was not closed; choose another file, or move \
                  both away"
             );
-            return Err(CreateDatabaseError::Refused { path: path.to_owned(), reason });
+            return Err(FileWriteError::Refused { path: path.to_owned(), reason });
         }
     }
     Ok(())

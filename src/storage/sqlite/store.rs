@@ -6,20 +6,19 @@ use std::time::Duration;
 
 use super::connection::{self, BUSY_TIMEOUT};
 use super::dictionaries::DecompressionDictionaryCache;
-use super::edit::WriteTransaction;
+use super::edit::{BaseReplacements, WriteTransaction};
 use super::ids::beginning;
+use super::journal::SqliteJournalWriter;
 use super::payload::{PayloadReader, PayloadRow};
 use super::pool::{ConnectionPool, SqlitePooledConnection};
 use super::read::SqliteSnapshot;
-use super::release::BaseReplacements;
-use super::schema::{self, CreatePolicy};
-use super::{create, wal};
+use super::{create, schema, wal};
 use crate::artifact::is_manifest;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::files::open_vaults::Registration;
 use crate::storage::interface::LogDamage;
 use crate::storage::sql::seal;
-use crate::storage::{Actor, Result, StorageError};
+use crate::storage::{Actor, CreationPolicy, Result, StorageError};
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension};
 
@@ -40,60 +39,33 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the vault at `path`. If neither the vault nor its directory can be written, it is opened read-only.
+    /// Opens the vault at `path`, or creates it, readable by its owner only, as `creation` says. If neither the vault nor its
+    /// directory can be written, it is opened read-only. Until a vault is created that is only created when it is needed,
+    /// reading from it returns [`Missing`](crate::storage::ErrorKind::Missing); an empty file becomes a vault at once.
     ///
     /// # Errors
-    /// Returns [`Missing`](crate::storage::ErrorKind::Missing) if there is no file, [`NotAVault`](crate::storage::ErrorKind::NotAVault) if it is not a vault,
-    /// [`Older`](crate::storage::ErrorKind::Older) or [`Newer`](crate::storage::ErrorKind::Newer) if another version of this program wrote it, and another error if
-    /// the file cannot be read.
-    pub fn open(path: &Path) -> Result<Self> {
-        Self::prepare(path, CreatePolicy::Open)
-    }
-
-    /// Creates a vault at `path`, readable by its owner only.
-    ///
-    /// # Errors
-    /// Returns [`Exists`](crate::storage::ErrorKind::Exists) if the path exists and is neither an empty file nor what an interrupted
-    /// creation left, and another error if the file cannot be written.
-    pub fn create(path: &Path) -> Result<Self> {
-        if std::fs::symlink_metadata(path)
-            .is_ok_and(|file| !file.is_file() || file.len() > 0 && !create::is_unfinished(path))
-        {
-            return Err(StorageError::exists(path));
+    /// Returns an error if the vault cannot be opened or created: [`Missing`](crate::storage::ErrorKind::Missing),
+    /// [`Exists`](crate::storage::ErrorKind::Exists), [`NotAVault`](crate::storage::ErrorKind::NotAVault),
+    /// [`Newer`](crate::storage::ErrorKind::Newer), [`Older`](crate::storage::ErrorKind::Older) or
+    /// [`Incomplete`](crate::storage::ErrorKind::Incomplete), for example.
+    pub fn open(path: &Path, creation: CreationPolicy) -> Result<Self> {
+        match (creation, std::fs::symlink_metadata(path)) {
+            (CreationPolicy::New, Ok(file))
+                if !file.is_file() || file.len() > 0 && !create::is_unfinished(path) =>
+            {
+                return Err(StorageError::exists(path));
+            }
+            (CreationPolicy::WhenNeeded, Err(_)) => return Ok(Self::new(path)),
+            // What is there may be what a process left that was killed while it created the vault.
+            (CreationPolicy::Never | CreationPolicy::WhenNeeded, _) => {}
+            (CreationPolicy::New | CreationPolicy::IfMissing | CreationPolicy::ForCopy, _) => {
+                create::create(path)?;
+            }
         }
-        Self::open_or_create(path)
-    }
-
-    /// Opens the vault at `path`, or creates it, readable by its owner only, if there is none.
-    ///
-    /// # Errors
-    /// Same as [`Store::open`], except [`Missing`](crate::storage::ErrorKind::Missing).
-    pub fn open_or_create(path: &Path) -> Result<Self> {
-        create::create(path)?;
-        Self::prepare(path, CreatePolicy::Create)
-    }
-
-    /// Opens the vault at `path` to copy another vault into it, or creates it, readable by its owner only, if there is none.
-    /// It may be an incomplete copy.
-    ///
-    /// # Errors
-    /// Same as [`Store::open_or_create`], except [`Incomplete`](crate::storage::ErrorKind::Incomplete).
-    pub fn open_for_copy(path: &Path) -> Result<Self> {
-        create::create(path)?;
-        Self::prepare(path, CreatePolicy::Copy)
-    }
-
-    /// Returns a store whose vault is created at `path` when something is first stored in it. Until then, reading from
-    /// it returns [`Missing`](crate::storage::ErrorKind::Missing). An empty file becomes a vault at once.
-    ///
-    /// # Errors
-    /// Same as [`Store::open_or_create`] if the file exists.
-    pub fn create_when_needed(path: &Path) -> Result<Self> {
-        if std::fs::symlink_metadata(path).is_ok() {
-            // It may be what a process left that was killed while it created the vault.
-            return Self::prepare(path, CreatePolicy::Create);
-        }
-        Ok(Self::new(path))
+        let (registration, log_damage) = Self::inspect_files(path)?;
+        let store = Self { log_damage, created: OnceLock::from(registration), ..Self::new(path) };
+        schema::prepare(&mut *store.pool.lease()?, path, creation)?;
+        Ok(store)
     }
 
     /// Returns whether the vault's file exists.
@@ -106,17 +78,10 @@ impl Store {
         if !self.is_created() {
             create::create(&self.path)?;
             let (registration, _) = Self::inspect_files(&self.path)?;
-            schema::prepare(&mut *self.pool.lease()?, &self.path, CreatePolicy::Create)?;
+            schema::prepare(&mut *self.pool.lease()?, &self.path, CreationPolicy::IfMissing)?;
             self.created.get_or_init(|| registration);
         }
         Ok(())
-    }
-
-    fn prepare(path: &Path, policy: CreatePolicy) -> Result<Self> {
-        let (registration, log_damage) = Self::inspect_files(path)?;
-        let store = Self { log_damage, created: OnceLock::from(registration), ..Self::new(path) };
-        schema::prepare(&mut *store.pool.lease()?, path, policy)?;
-        Ok(store)
     }
 
     /// Returns the store of a vault that is not created yet.
@@ -145,12 +110,6 @@ impl Store {
         Ok((registration, damage.flatten().map(Box::new)))
     }
 
-    /// Sets the actor that the journal records for all further changes.
-    #[must_use]
-    pub fn acting_as(self, actor: Actor) -> Self {
-        Self { actor: Some(actor), ..self }
-    }
-
     /// Returns the path of the vault.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -166,11 +125,17 @@ impl Store {
 
     /// Begins a change to the vault's content, after waiting for other writers to finish, no longer than `busy_timeout`.
     pub(super) fn change(&self, at: DateTime<Utc>, busy_timeout: Duration) -> Result<WriteTransaction<'_>> {
-        WriteTransaction::begin(self.snapshot_to_change(busy_timeout)?, self.actor.as_ref(), at)
+        self.begin(busy_timeout, |connection| SqliteJournalWriter::open(connection, self.actor.as_ref(), at))
     }
 
-    pub(super) fn snapshot_to_change(&self, busy_timeout: Duration) -> Result<SqliteSnapshot<'_>> {
-        SqliteSnapshot::begin(self.connection()?, &self.readers, &self.path, Some(busy_timeout))
+    pub(super) fn begin(
+        &self,
+        busy_timeout: Duration,
+        open: impl FnOnce(&Connection) -> rusqlite::Result<SqliteJournalWriter>,
+    ) -> Result<WriteTransaction<'_>> {
+        let snapshot =
+            SqliteSnapshot::begin(self.connection()?, &self.readers, &self.path, Some(busy_timeout))?;
+        WriteTransaction::begin(snapshot, &self.heirs, open)
     }
 
     /// Checkpoints the write-ahead log into the vault's file and truncates the log, so that it no longer contains

@@ -11,6 +11,7 @@ use rusqlite::Connection;
 
 use super::delta::DeltaBaseFinder;
 use super::dictionaries::Dictionaries;
+use super::edit::RemovalRemains;
 use super::ids::{ARTIFACTS, BLOBS, CAPTURES, next_row};
 use super::journal::SqliteJournalWriter;
 use super::lists::MentionListReader;
@@ -52,15 +53,8 @@ pub(super) struct SqliteWriter<'t> {
     pending: Option<PendingCapture>,
     /// Whether the last stored capture has bytes that the vault had before.
     reuses_bytes: bool,
-    remove: &'t dyn Fn(RemovedRows) -> rusqlite::Result<()>,
-}
-
-/// Rows that are removed together.
-pub(super) enum RemovedRows {
-    /// Those of the artifact with a row id and core hash.
-    Artifact(i64, CoreHash),
-    /// Those of the capture with a row id.
-    Capture(i64),
+    /// The remains of the rows that this transaction removes.
+    remains: RemovalRemains,
 }
 
 /// A capture whose row is inserted when its bytes are stored: the row refers to them.
@@ -86,11 +80,7 @@ pub(super) struct StoredBlob<'p> {
 }
 
 impl<'t> SqliteWriter<'t> {
-    pub(super) fn new(
-        connection: &'t Connection,
-        dictionaries: &'t Dictionaries,
-        remove: &'t dyn Fn(RemovedRows) -> rusqlite::Result<()>,
-    ) -> rusqlite::Result<Self> {
+    pub(super) fn new(connection: &'t Connection, dictionaries: &'t Dictionaries) -> rusqlite::Result<Self> {
         let next_blob = next_row(connection, BLOBS)?;
         Ok(Self {
             connection,
@@ -110,7 +100,7 @@ impl<'t> SqliteWriter<'t> {
             new_artifact: None,
             pending: None,
             reuses_bytes: false,
-            remove,
+            remains: RemovalRemains::default(),
         })
     }
 
@@ -204,8 +194,9 @@ impl<'t> SqliteWriter<'t> {
         Ok(())
     }
 
-    /// Completes what is written at the end of a batch.
-    pub(super) fn finish(self) -> rusqlite::Result<()> {
-        mention_index::add(self.connection, self.entries)
+    /// Completes what is written at the end of a batch. Returns what its removals leave.
+    pub(super) fn finish(self) -> rusqlite::Result<RemovalRemains> {
+        mention_index::add(self.connection, self.entries)?;
+        Ok(self.remains)
     }
 }

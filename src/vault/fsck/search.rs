@@ -7,7 +7,7 @@ use crate::vault::search;
 
 /// Compares the index, if there is one, with the captures that it contains.
 pub(super) fn check(storage: &dyn Storage, reporter: &mut FsckReporter<'_>) -> Result<()> {
-    if !storage.capabilities().has(Capability::FullText) {
+    if !storage.has(Capability::FullText) {
         return Ok(());
     }
     let differences = match search::compare(storage, &mut |what, done, of| reporter.progress(what, done, of))
@@ -49,5 +49,5 @@ pub(super) fn rebuild(storage: &dyn Storage) -> Result<()> {
 
 /// Returns whether there is any part of an index.
 pub(super) fn has_index(storage: &dyn Storage) -> Result<bool> {
-    Ok(storage.capabilities().has(Capability::FullText) && storage.full_text()?.has_index_parts()?)
+    Ok(storage.has(Capability::FullText) && storage.full_text()?.has_index_parts()?)
 }

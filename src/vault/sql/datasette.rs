@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::{TITLE, saved_tables};
 use crate::artifact::Column;
 use crate::files::{self, FileWriteError, WriteOptions};
-use crate::storage::{RowProgress, SaveSummary, SavedTable, SqlError, SqlReader, StorageError};
+use crate::storage::{RowProgress, SaveSummary, SavedTable, SqlError, SqlReader};
 
 /// The name of the file, beside a saved SQLite file.
 pub const METADATA: &str = "metadata.json";
@@ -146,16 +146,6 @@ pub fn save(
         SaveForm::Parquet => Err(SqlError::Unsupported(
             "this build cannot write Parquet: it lacks the feature parquet".to_owned(),
         )),
-    }
-}
-
-impl From<FileWriteError> for SqlError {
-    fn from(error: FileWriteError) -> Self {
-        match error {
-            FileWriteError::Exists { path } => Self::Exists { path },
-            FileWriteError::Refused { path, reason } => Self::Place { path, reason },
-            FileWriteError::Io { path, source } => StorageError::io(&path, source).into(),
-        }
     }
 }
 

@@ -147,7 +147,8 @@ fn gc_gives_space_back_and_says_how_much() {
     let size = || std::fs::metadata(sandbox.vault()).unwrap().len();
     assert_eq!(sandbox.run(["gc"]).expect(0).stdout, "nothing to reclaim\n");
     // As a removal leaves it that was killed before it rewrote the file.
-    let vault = runvault::storage::Store::open(&sandbox.vault()).unwrap();
+    let vault =
+        runvault::storage::Store::open(&sandbox.vault(), runvault::storage::CreationPolicy::Never).unwrap();
     let mut change =
         Storage::transaction(&vault, runvault::clock::now(), runvault::storage::BUSY_TIMEOUT).unwrap();
     for core in &cores[..5] {
@@ -228,7 +229,8 @@ fn what_a_dictionary_knows_of_removed_documents_goes_with_gc() {
     assert_eq!(dictionaries(&sql(&sandbox)).len(), 1);
     assert!(known(&sandbox), "the dictionary has it");
     // Made ready with the old dictionary, and stored after gc.
-    let late = runvault::storage::Store::open(&sandbox.vault()).unwrap();
+    let late =
+        runvault::storage::Store::open(&sandbox.vault(), runvault::storage::CreationPolicy::Never).unwrap();
     let old = Storage::preparer(&late).unwrap();
     let admitted = |number| {
         let text = wordy(number).into_bytes();

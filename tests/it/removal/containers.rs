@@ -304,7 +304,8 @@ fn bytes_of_what_was_removed_are_found_by_a_check() {
     let pack = add_pack(&sandbox, "p", &[("model_io.json", &text)]);
     let core = add(&sandbox, "s.json", &text);
     // As earlier versions left it: the artifact is gone, and the pack has its bytes.
-    let store = runvault::storage::Store::open(&sandbox.vault()).unwrap();
+    let store =
+        runvault::storage::Store::open(&sandbox.vault(), runvault::storage::CreationPolicy::Never).unwrap();
     let mut change =
         Storage::transaction(&store, runvault::clock::now(), runvault::storage::BUSY_TIMEOUT).unwrap();
     change.remove(core.parse().unwrap(), Some("it names a customer")).unwrap();

@@ -217,7 +217,9 @@ fn what_was_read_before_it_was_removed_does_not_come_back() {
     for is_replaced in [true, false] {
         let sandbox = of_responses(&["first"]);
         let cores = sandbox.add(["second", "third"].map(|word| written(&sandbox, word, word)));
-        let store = runvault::storage::Store::open(&sandbox.vault()).unwrap();
+        let store =
+            runvault::storage::Store::open(&sandbox.vault(), runvault::storage::CreationPolicy::Never)
+                .unwrap();
         let text = |word: &str| vec![Some((runvault::artifact::Field::RESPONSE, word.to_owned()))];
         let snapshot = Storage::snapshot(&store).unwrap();
         let read = snapshot.full_text().unwrap().unindexed(10).unwrap();

@@ -79,7 +79,8 @@ fn index_has(sandbox: &Sandbox, text: &str) -> bool {
 fn where_the_file_is_not_rewritten_gc_takes_the_words_out() {
     let (sandbox, cores) = filled(40);
     // As a removal leaves it that was killed before it rewrote the file, or in a large vault.
-    let store = runvault::storage::Store::open(&sandbox.vault()).unwrap();
+    let store =
+        runvault::storage::Store::open(&sandbox.vault(), runvault::storage::CreationPolicy::Never).unwrap();
     let mut change =
         Storage::transaction(&store, runvault::clock::now(), runvault::storage::BUSY_TIMEOUT).unwrap();
     change.remove(cores[7].parse().unwrap(), None).unwrap();

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use super::Schema;
 use super::proxy::{Proxy, ProxyFault};
 use crate::storage::conformance::kinds::{TestDocument, note};
-use crate::storage::conformance::{actor, start};
+use crate::storage::conformance::{acting, start};
 use crate::storage::interface::{Annotation, Filter, PutOptions, Storage};
 use crate::storage::postgres::PostgresStorage;
-use crate::storage::{BUSY_TIMEOUT, ErrorKind, JournalQuery, PutOutcome, PutResult, RemovedPolicy, Result};
+use crate::storage::{
+    BUSY_TIMEOUT, CreationPolicy, ErrorKind, JournalQuery, PutOutcome, PutResult, RemovedPolicy, Result,
+};
 
 /// A vault behind a proxy.
 struct ProxiedVault {
@@ -25,7 +27,7 @@ fn behind(text: &'static str, cut: ProxyFault) -> Option<ProxiedVault> {
     let host = host.split('&').next()?;
     let proxy = Proxy::start(PathBuf::from(host), text, cut);
     let address = address.replace(&format!("host={host}"), &format!("host={}", proxy.directory()));
-    let storage = PostgresStorage::create(&address, None).unwrap().acting_as(actor());
+    let storage = acting(PostgresStorage::open(&address, None, CreationPolicy::New).unwrap());
     Some(ProxiedVault { storage, proxy, _schema: schema })
 }
 
@@ -87,7 +89,7 @@ fn a_change_that_did_not_take_effect_is_an_error() {
 fn idle_connections_that_were_lost_are_replaced() {
     let Some(schema) = Schema::new() else { return };
     let address = format!("{}&application_name={}", schema.address(), "idle_connections");
-    let storage = PostgresStorage::create(&address, None).unwrap();
+    let storage = PostgresStorage::open(&address, None, CreationPolicy::New).unwrap();
     let held: Vec<_> = (0..4).map(|_| storage.snapshot().unwrap()).collect();
     drop(held);
     let ended = schema.client().query(

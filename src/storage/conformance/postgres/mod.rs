@@ -12,13 +12,14 @@ mod schema;
 
 pub(in crate::storage) use schema::Schema;
 
-use super::{TestVault, actor};
+use super::{TestVault, acting};
+use crate::storage::CreationPolicy;
 use crate::storage::postgres::PostgresStorage;
 
 /// Returns an empty vault in a new schema, or `None` if there is no database.
 pub(super) fn vault() -> Option<TestVault> {
     let schema = Schema::new()?;
-    let storage = PostgresStorage::create(&schema.address(), None).unwrap().acting_as(actor());
+    let storage = acting(PostgresStorage::open(&schema.address(), None, CreationPolicy::New).unwrap());
     Some(TestVault { storage: Box::new(storage), _cleanup: Some(Box::new(schema)) })
 }
 

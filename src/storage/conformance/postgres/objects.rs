@@ -11,19 +11,18 @@ pub(super) use place::Place;
 use super::Schema;
 use crate::digest::CoreHash;
 use crate::storage::conformance::kinds::{TestDocument, core, note};
-use crate::storage::conformance::{TestVault, actor, second, start};
+use crate::storage::conformance::{TestVault, acting, second, start};
 use crate::storage::interface::Filter;
 use crate::storage::objects::{ObjectAddress, ObjectName, ObjectStore, delete_unfinished};
 use crate::storage::postgres::PostgresStorage;
-use crate::storage::{ErrorKind, PutOutcome, ReclaimResult, StorageError};
+use crate::storage::{CreationPolicy, ErrorKind, PutOutcome, ReclaimResult, StorageError};
 
 impl Place {
     /// Returns an empty vault in a new schema, or `None` if there is no database.
     pub(super) fn vault(self) -> Option<TestVault> {
         let schema = Schema::new()?;
-        let storage = PostgresStorage::create_without_race(&self.address_with(&schema.address()))
-            .unwrap()
-            .acting_as(actor());
+        let storage = PostgresStorage::create_without_race(&self.address_with(&schema.address()));
+        let storage = acting(storage.unwrap());
         Some(TestVault { storage: Box::new(storage), _cleanup: Some(Box::new((schema, self))) })
     }
 
@@ -46,8 +45,8 @@ struct DirectoryVault {
 impl DirectoryVault {
     fn new() -> Option<Self> {
         let (schema, place) = (Schema::new()?, Place::directory());
-        let storage =
-            PostgresStorage::create(&place.address_with(&schema.address()), None).unwrap().acting_as(actor());
+        let address = place.address_with(&schema.address());
+        let storage = acting(PostgresStorage::open(&address, None, CreationPolicy::New).unwrap());
         Some(Self { vault: TestVault { storage: Box::new(storage), _cleanup: None }, place, schema })
     }
 
@@ -71,7 +70,7 @@ impl DirectoryVault {
 }
 
 fn failure(address: &str) -> StorageError {
-    PostgresStorage::open(address, None).unwrap_err()
+    PostgresStorage::open(address, None, CreationPolicy::Never).unwrap_err()
 }
 
 #[test]
@@ -99,13 +98,15 @@ fn address_and_catalog_agree_about_object_storage() {
     assert!(other.objects().is_empty() && std::fs::read_dir(other.path().unwrap()).unwrap().next().is_none());
     // Storage that belongs to another vault.
     let second = Schema::new().unwrap();
-    let error = PostgresStorage::create(&fixture.place.address_with(&second.address()), None).unwrap_err();
+    let error =
+        PostgresStorage::open(&fixture.place.address_with(&second.address()), None, CreationPolicy::New)
+            .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Exists, "{error}");
     assert_eq!(failure(&second.address()).kind(), ErrorKind::Missing, "nothing was created");
     let third = DirectoryVault::new().unwrap();
     assert_eq!(failure(&fixture.place.address_with(&third.schema.address())).kind(), ErrorKind::Exists);
     // A vault whose bytes are in the database.
-    PostgresStorage::create(&second.address(), None).unwrap();
+    PostgresStorage::open(&second.address(), None, CreationPolicy::New).unwrap();
     let error = failure(&other.address_with(&second.address()));
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
 }
@@ -117,11 +118,11 @@ fn creating_is_completed_if_it_was_interrupted_before_the_claim() {
     let marker = fixture.place.path().unwrap().join("runvault-vault");
     let content = std::fs::read(&marker).unwrap();
     std::fs::remove_file(&marker).unwrap();
-    PostgresStorage::open(&fixture.address(), None).unwrap();
+    PostgresStorage::open(&fixture.address(), None, CreationPolicy::Never).unwrap();
     assert_eq!(std::fs::read(&marker).unwrap(), content);
     // Or before the catalog knew of the claim.
     fixture.schema.client().batch_execute("UPDATE blob_store SET is_claimed = false").unwrap();
-    PostgresStorage::open(&fixture.address(), None).unwrap();
+    PostgresStorage::open(&fixture.address(), None, CreationPolicy::Never).unwrap();
     std::fs::remove_file(&marker).unwrap();
     assert_eq!(failure(&fixture.address()).kind(), ErrorKind::Invalid);
 }
@@ -238,13 +239,13 @@ fn new_object_storage_is_tested_with_writers_that_race() {
         let address = place.address_with(&schema.address());
         // Processes that create the vault at the same time find each other's claim.
         std::thread::scope(|scope| {
-            let create = || PostgresStorage::open_or_create(&address, None).unwrap();
+            let create = || PostgresStorage::open(&address, None, CreationPolicy::IfMissing).unwrap();
             let others: Vec<_> = (0..3).map(|_| scope.spawn(create)).collect();
             for other in others {
                 other.join().unwrap();
             }
         });
-        PostgresStorage::open(&address, None).unwrap();
+        PostgresStorage::open(&address, None, CreationPolicy::Never).unwrap();
     }
 }
 

@@ -2,17 +2,17 @@
 
 use super::Schema;
 use crate::storage::conformance::kinds::{TestDocument, note};
-use crate::storage::conformance::{actor, digest, start};
+use crate::storage::conformance::{acting, digest, start};
 use crate::storage::interface::{Filter, Order, Page, PutOptions, Storage};
 use crate::storage::postgres::PostgresStorage;
-use crate::storage::{BUSY_TIMEOUT, Prepared, PutOutcome, RemovedPolicy};
+use crate::storage::{BUSY_TIMEOUT, CreationPolicy, Prepared, PutOutcome, RemovedPolicy};
 
 const WRITERS: usize = 6;
 const ROUNDS: usize = 8;
 
 /// Stores what others store at the same time, in an order of its own. Returns how many were new.
 fn write(address: &str, writer: usize) -> usize {
-    let storage = PostgresStorage::open_or_create(address, None).unwrap().acting_as(actor());
+    let storage = acting(PostgresStorage::open(address, None, CreationPolicy::IfMissing).unwrap());
     let preparer = storage.preparer().unwrap();
     let options = PutOptions { policy: RemovedPolicy::Refuse, at: start(), busy_timeout: BUSY_TIMEOUT };
     let mut added = 0;
@@ -45,7 +45,7 @@ fn writers_of_the_same_artifacts_store_each_once() {
             .collect();
         writers.into_iter().map(|writer| writer.join().unwrap()).sum()
     });
-    let storage = PostgresStorage::open(&address, None).unwrap();
+    let storage = PostgresStorage::open(&address, None, CreationPolicy::Never).unwrap();
     let snapshot = storage.snapshot().unwrap();
     let found = snapshot.find(&Filter::default(), Order::Core, &Page::all()).unwrap();
     assert_eq!((added, found.items.len()), (10 * ROUNDS, 10 * ROUNDS));

@@ -4,12 +4,12 @@ use super::Schema;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::check::IntegrityLevel;
 use crate::storage::conformance::kinds::{TestDocument, core, note, sheet};
-use crate::storage::conformance::{actor, digest, start, unknown};
+use crate::storage::conformance::{acting, digest, start, unknown};
 use crate::storage::interface::{
     Annotation, Condition, Containment, Direction, Filter, Order, Page, PutOptions, Snapshot, Storage,
 };
 use crate::storage::postgres::PostgresStorage;
-use crate::storage::{BUSY_TIMEOUT, JournalQuery, Prepared, RemovedPolicy, TimeBasis};
+use crate::storage::{BUSY_TIMEOUT, CreationPolicy, JournalQuery, Prepared, RemovedPolicy, TimeBasis};
 
 /// Stores a batch of this many artifacts, and returns the round trips that it took.
 fn fill(storage: &PostgresStorage, from: usize, count: usize) -> u64 {
@@ -86,7 +86,7 @@ const MOST: u64 = 9;
 #[test]
 fn answers_take_a_fixed_number_of_round_trips() {
     let Some(schema) = Schema::new() else { return };
-    let storage = PostgresStorage::create(&schema.address(), None).unwrap().acting_as(actor());
+    let storage = acting(PostgresStorage::open(&schema.address(), None, CreationPolicy::New).unwrap());
     // The first batch brings the names of kinds and roles. Statements are prepared when they are run a second time.
     fill(&storage, 0, 2);
     fill(&storage, 2, 1);
@@ -131,7 +131,7 @@ fn label(storage: &PostgresStorage, cores: &[CoreHash], value: &str) -> u64 {
 #[test]
 fn a_change_takes_a_fixed_number_of_round_trips() {
     let Some(schema) = Schema::new() else { return };
-    let storage = PostgresStorage::create(&schema.address(), None).unwrap().acting_as(actor());
+    let storage = acting(PostgresStorage::open(&schema.address(), None, CreationPolicy::New).unwrap());
     fill(&storage, 0, 100);
     let cores: Vec<CoreHash> = (0..50).map(|number| core(note(), &format!("n{}", 2 * number))).collect();
     // Statements are prepared when they are run a second time.
@@ -168,7 +168,7 @@ fn check(storage: &PostgresStorage) -> u64 {
 #[test]
 fn a_check_takes_a_fixed_number_of_round_trips_for_a_batch_of_artifacts() {
     let Some(schema) = Schema::new() else { return };
-    let storage = PostgresStorage::create(&schema.address(), None).unwrap().acting_as(actor());
+    let storage = acting(PostgresStorage::open(&schema.address(), None, CreationPolicy::New).unwrap());
     fill(&storage, 0, 10);
     // Statements are prepared when they are run a second time.
     check(&storage);

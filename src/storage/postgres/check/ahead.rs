@@ -1,17 +1,13 @@
 //! Artifacts that were read ahead of their check, of which some rows may be damaged.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-
-use postgres::Row;
 
 use crate::digest::BlobHash;
-use crate::storage::catalog::MentionRole;
 use crate::storage::check::CheckedArtifact;
 use crate::storage::check::finding::{Finding, Subject, UNREADABLE};
 use crate::storage::postgres::bytes::BlobExamination;
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
-use crate::storage::sql::DerivedTable;
+use crate::storage::sql::{DerivedTable, SqlRow};
 
 /// The tables that have rows of artifacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,11 +25,8 @@ impl ArtifactTable {
     }
 }
 
-/// The roles by their numbers, each with the number of its group.
-pub(super) type RolesByNumber = HashMap<i32, (Arc<MentionRole>, i32)>;
-
 /// The rows of a table by artifact, or what is damaged.
-pub(super) type RowsByArtifact = std::result::Result<HashMap<i64, Vec<Row>>, String>;
+pub(super) type RowsByArtifact = std::result::Result<HashMap<i64, Vec<SqlRow>>, String>;
 
 /// The rows and blobs that were read ahead.
 #[derive(Default)]
@@ -50,7 +43,7 @@ impl InspectionPrefetch {
         table: ArtifactTable,
         artifact: &CheckedArtifact,
         findings: &mut Vec<Finding>,
-        read: impl Fn(&Row) -> PostgresResult<T>,
+        read: impl Fn(&SqlRow) -> PostgresResult<T>,
     ) -> Vec<T> {
         let subject = Subject::Artifact(artifact.core);
         match self.parts.get(&table) {
@@ -80,10 +73,10 @@ impl InspectionPrefetch {
 
 /// Returns what `read` makes of each row. A row that it cannot read is a finding.
 pub(super) fn read_all<T>(
-    rows: &[Row],
+    rows: &[SqlRow],
     subject: &Subject,
     found: &mut Vec<Finding>,
-    read: impl Fn(&Row) -> PostgresResult<T>,
+    read: impl Fn(&SqlRow) -> PostgresResult<T>,
 ) -> Vec<T> {
     let mut all = Vec::with_capacity(rows.len());
     for row in rows {

@@ -3,27 +3,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use postgres::Row as PostgresRow;
-
 use super::DatabaseInspection;
-use super::ahead::{ArtifactTable, InspectionPrefetch, RolesByNumber};
+use super::ahead::{ArtifactTable, InspectionPrefetch};
 use crate::artifact::ArtifactLocation;
 use crate::storage::Result;
 use crate::storage::catalog::{MentionRole, Row};
 use crate::storage::check::CheckedArtifact;
 use crate::storage::check::compare::lacking;
 use crate::storage::check::finding::{DIFFERENT_ROW, Finding, MISSING_ROW, SURPLUS_ROW, Subject};
-use crate::storage::postgres::columns::{digest, optional_text, text, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::{self, ListedMention, StoredList};
-use crate::storage::postgres::shared_statements::shared_row;
-use crate::storage::sql::{DerivedTable, derived_row, differently_derived};
+use crate::storage::postgres::names::NameRegistry;
+use crate::storage::sql::{DerivedTable, SqlRow, derived_row, differently_derived};
 
 /// The rows of one artifact.
 struct DerivedRowReader<'d> {
     artifact: &'d CheckedArtifact,
     ahead: &'d InspectionPrefetch,
-    roles: &'d RolesByNumber,
+    names: &'d NameRegistry,
     findings: &'d mut Vec<Finding>,
     /// Whether everything could be read.
     is_complete: bool,
@@ -37,16 +34,15 @@ impl DatabaseInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<Option<Vec<Row>>> {
         self.prefetch(std::slice::from_ref(artifact))?;
-        let Some(roles) = self.roles(findings)? else { return Ok(None) };
+        let Some(names) = self.names(findings)? else { return Ok(None) };
         let ahead = self.ahead.borrow();
         let mut reader =
-            DerivedRowReader { artifact, ahead: &ahead, roles: &roles, findings, is_complete: true };
+            DerivedRowReader { artifact, ahead: &ahead, names: &names, findings, is_complete: true };
         let mut rows = reader.mentions();
         for table in DerivedTable::ALL {
             let read = reader.rows(ArtifactTable::Derived(table), |row| {
-                let values = shared_row(row)?;
-                let stored = derived_row(table, artifact.core, &values)?;
-                let differs = stored.as_ref().and_then(|stored| differently_derived(stored, &values));
+                let stored = derived_row(table, artifact.core, row)?;
+                let differs = stored.as_ref().and_then(|stored| differently_derived(stored, row));
                 Ok((stored, differs))
             });
             let (stored, differ): (Vec<_>, Vec<_>) = read.into_iter().unzip();
@@ -57,44 +53,29 @@ impl DatabaseInspection<'_> {
         Ok(reader.is_complete.then_some(rows))
     }
 
-    fn roles(&self, findings: &mut Vec<Finding>) -> Result<Option<Arc<RolesByNumber>>> {
-        if let Some(roles) = &*self.roles.borrow() {
-            return Ok(Some(roles.clone()));
+    fn names(&self, findings: &mut Vec<Finding>) -> Result<Option<Arc<NameRegistry>>> {
+        if let Some(names) = &*self.names.borrow() {
+            return Ok(Some(names.clone()));
         }
-        let read = self.look(super::table("role"), findings, || {
-            let sql = "SELECT r.id, r.group_id, k.name, r.name, r.role_group, r.unit, r.relation, r.dangles
-                         FROM role r LEFT JOIN kind k ON k.id = r.kind";
-            let rows = self.session.rows(sql, &[])?;
-            let role = |row| Ok((value(row, 0)?, (Arc::new(role(row)?), value(row, 1)?)));
-            rows.iter().map(role).collect::<PostgresResult<RolesByNumber>>().map(Arc::new)
-        })?;
-        self.roles.replace(read.clone());
+        let read = self.look(super::table("role"), findings, || NameRegistry::read(&self.session))?;
+        let read = read.map(Arc::new);
+        self.names.replace(read.clone());
         Ok(read)
     }
 }
 
-fn role(row: &PostgresRow) -> PostgresResult<MentionRole> {
-    Ok(MentionRole {
-        kind: optional_text(row, 2)?.unwrap_or_default(),
-        name: text(row, 3)?,
-        group: text(row, 4)?,
-        unit: text(row, 5)?,
-        relation: optional_text(row, 6)?,
-        dangles: value(row, 7)?,
-    })
-}
-
 /// Returns a list with the number of its capture, and its entries.
-fn list(row: &PostgresRow) -> PostgresResult<((i64, StoredList), Vec<ListedMention>)> {
-    let (digests, entries): (Vec<u8>, Vec<u8>) = (value(row, 3)?, value(row, 4)?);
+fn list(row: &SqlRow) -> PostgresResult<((i64, StoredList), Vec<ListedMention>)> {
+    let (digests, entries) = (row.bytes(3)?.to_vec(), row.bytes(4)?.to_vec());
     let decoded = lists::decode(&digests, &entries)?;
-    let list = StoredList { group: value(row, 2)?, digests, entries, firsts: value(row, 5)? };
-    Ok(((value(row, 1)?, list), decoded))
+    let firsts = row.optional_bytes(5)?.map(<[u8]>::to_vec);
+    let list = StoredList { group: row.integer(2)?, digests, entries, firsts };
+    Ok(((row.integer(1)?, list), decoded))
 }
 
 /// Returns an edge as the entry that it is derived from.
-fn edge(row: &PostgresRow) -> PostgresResult<ListedMention> {
-    let (index, pointer) = (value::<Option<i64>>(row, 3)?, optional_text(row, 4)?);
+fn edge(row: &SqlRow) -> PostgresResult<ListedMention> {
+    let (index, pointer) = (row.optional_integer(3)?, row.optional_text(4)?);
     let place = match (index, pointer) {
         (Some(index), None) => ArtifactLocation::Index(
             u32::try_from(index).map_err(|_| PostgresError::damaged("a place is out of range"))?,
@@ -102,12 +83,12 @@ fn edge(row: &PostgresRow) -> PostgresResult<ListedMention> {
         (None, Some(pointer)) => ArtifactLocation::Pointer(pointer),
         _ => return Err(PostgresError::damaged("an edge does not have one place")),
     };
-    Ok(ListedMention { role: value(row, 2)?, place, digest: digest(row, 1)? })
+    Ok(ListedMention { role: row.integer(2)?, place, digest: row.digest(1)? })
 }
 
 impl DerivedRowReader<'_> {
     /// Returns what `read` makes of the rows of a table. Those that it cannot read are findings.
-    fn rows<T>(&mut self, part: ArtifactTable, read: impl Fn(&PostgresRow) -> PostgresResult<T>) -> Vec<T> {
+    fn rows<T>(&mut self, part: ArtifactTable, read: impl Fn(&SqlRow) -> PostgresResult<T>) -> Vec<T> {
         let mut found = Vec::new();
         let rows = self.ahead.read(part, self.artifact, &mut found, read);
         self.is_complete &= found.is_empty();
@@ -128,7 +109,7 @@ impl DerivedRowReader<'_> {
         for ((capture, _), entries) in stored.iter().zip(&entries) {
             by_capture.entry(*capture).or_default().extend(entries.iter().cloned());
         }
-        let group = |entry: &ListedMention| self.roles.get(&entry.role).map_or(0, |(_, group)| *group);
+        let group = |entry: &ListedMention| self.names.group_of(entry.role).unwrap_or(0);
         let written = by_capture.into_iter().flat_map(|(capture, entries)| {
             let lists = lists::by_group(entries.into_iter().map(|entry| (group(&entry), entry)));
             lists.into_iter().map(move |list| (capture, list))
@@ -153,9 +134,8 @@ impl DerivedRowReader<'_> {
 
     /// Compares the edges with the mentions in roles that relate an artifact to another, of which each capture has its own.
     fn compare_edges(&mut self, entries: &[ListedMention]) {
-        let is_edge = |entry: &&ListedMention| {
-            self.roles.get(&entry.role).is_some_and(|(role, _)| role.relation.is_some())
-        };
+        let is_edge =
+            |entry: &&ListedMention| self.names.role(entry.role).is_some_and(|role| role.relation.is_some());
         let mut expected = self.mention_rows(entries.iter().filter(is_edge).cloned().collect());
         let stored = self.rows(ArtifactTable::Edges, edge);
         let mut stored = self.mention_rows(stored);
@@ -173,8 +153,8 @@ impl DerivedRowReader<'_> {
 
     fn mention_rows(&self, entries: Vec<ListedMention>) -> Vec<Row> {
         let row = |ListedMention { role, place, digest }| {
-            let known = self.roles.get(&role).map(|(row, _)| row.clone());
-            let role = known.unwrap_or_else(|| Arc::new(MentionRole::missing(i64::from(role))));
+            let known = self.names.role(role).cloned();
+            let role = known.unwrap_or_else(|| Arc::new(MentionRole::missing(role)));
             Row::Mention { core: self.artifact.core, role, place, digest }
         };
         entries.into_iter().map(row).collect()

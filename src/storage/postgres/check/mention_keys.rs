@@ -8,8 +8,9 @@ use crate::storage::Result;
 use crate::storage::check::CheckedArtifact;
 use crate::storage::check::compare::IndexFingerprint;
 use crate::storage::check::finding::{Finding, INDEX_DIFFERS, SURPLUS_ROW, Subject};
-use crate::storage::postgres::columns::{digests, value};
+use crate::storage::postgres::columns::digests;
 use crate::storage::postgres::error::PostgresResult;
+use crate::storage::sql::{SqlParameter, SqlSession as _};
 
 impl DatabaseInspection<'_> {
     /// Checks whether there is exactly one key for every beginning of a digest in a list. If the returned flag is false,
@@ -21,9 +22,9 @@ impl DatabaseInspection<'_> {
         let lists = self.look(table("mention_list"), &mut findings, || {
             self.scan("SELECT capture, group_id, digests FROM mention_list", LARGE_ROWS, &mut |rows| {
                 for row in rows {
-                    let (capture, group) = (value(row, 0)?, value(row, 1)?);
+                    let (capture, group) = (row.integer(0)?, row.integer(1)?);
                     // An unreadable list is a finding about its artifact.
-                    match digests(value(row, 2)?) {
+                    match digests(row.bytes(2)?) {
                         Ok(digests) => {
                             for key in digests.iter().map(Digest::key).collect::<BTreeSet<_>>() {
                                 listed.add(key.cast_unsigned(), capture, group);
@@ -38,7 +39,7 @@ impl DatabaseInspection<'_> {
         let keys = self.look(table("mention_key"), &mut findings, || {
             self.scan("SELECT key, capture, group_id FROM mention_key", ROWS, &mut |rows| {
                 for row in rows {
-                    indexed.add(value::<i64>(row, 0)?.cast_unsigned(), value(row, 1)?, value(row, 2)?);
+                    indexed.add(row.integer(0)?.cast_unsigned(), row.integer(1)?, row.integer(2)?);
                 }
                 Ok(())
             })
@@ -71,18 +72,17 @@ impl DatabaseInspection<'_> {
         let sql =
             "SELECT l.capture, l.group_id, l.digests FROM capture c JOIN mention_list l ON l.capture = c.id
                     WHERE c.artifact = $1";
-        for row in self.session.rows(sql, &[&artifact])? {
-            let (capture, group): (i64, i32) = (value(&row, 0)?, value(&row, 1)?);
+        for row in self.session.rows(sql, &[artifact.into()])? {
+            let (capture, group) = (row.integer(0)?, row.integer(1)?);
             // An unreadable list is reported with the other facts of the artifact.
-            let digests = digests(value(&row, 2)?).unwrap_or_default();
+            let digests = digests(row.bytes(2)?).unwrap_or_default();
             expected.extend(digests.iter().map(|digest| (digest.key(), capture, group)));
         }
-        let keys: Vec<i64> = expected.iter().map(|(key, ..)| *key).collect();
+        let keys: SqlParameter = expected.iter().map(|(key, ..)| *key).collect();
         let captures: BTreeSet<i64> = expected.iter().map(|(_, capture, _)| *capture).collect();
-        let captures = Vec::from_iter(captures);
         let sql = "SELECT key, capture, group_id FROM mention_key WHERE key = ANY($1) AND capture = ANY($2)";
-        self.session.each(sql, &[&keys, &captures], &mut |row| {
-            expected.remove(&(value(row, 0)?, value(row, 1)?, value(row, 2)?));
+        self.session.each(sql, &[keys, captures.into_iter().collect()], &mut |row| {
+            expected.remove(&(row.integer(0)?, row.integer(1)?, row.integer(2)?));
             Ok(())
         })?;
         Ok(expected.len())

@@ -16,15 +16,13 @@ mod structure;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use postgres::Row;
 use postgres::error::SqlState;
 
 use super::bytes::{self, BlobExamination};
-use super::columns::value;
 use super::error::{PostgresError, PostgresResult};
+use super::names::NameRegistry;
 use super::pool::PostgresServer;
 use super::session::DatabaseTransaction;
-use super::shared_statements::shared_row;
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::catalog::Row as CatalogRow;
 use crate::storage::check::finding::{DAMAGED_BYTES, Finding, Subject, UNREADABLE};
@@ -32,9 +30,9 @@ use crate::storage::check::{
     CaptureId, CheckedArtifact, Inspection, IntegrityLevel, JournalRow, JournaledTable, ReadCapture,
     StoredBytes, UnreadRows,
 };
-use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow};
+use crate::storage::sql::{self, DamagedValue, Dialect, SqlInspection, SqlRow, SqlSession as _};
 use crate::storage::{PayloadDefect, Result};
-use ahead::{ArtifactTable, InspectionPrefetch, RolesByNumber, of_row};
+use ahead::{ArtifactTable, InspectionPrefetch, of_row};
 
 /// The number of rows of a batch, and of one whose rows may be large.
 const ROWS: usize = 2_000;
@@ -45,8 +43,8 @@ pub(super) struct DatabaseInspection<'s> {
     session: DatabaseTransaction<'s>,
     /// The number of cursors so far.
     cursors: Cell<u32>,
-    /// The roles by number, once they were read.
-    roles: RefCell<Option<Arc<RolesByNumber>>>,
+    /// The kinds and roles, once they were read.
+    names: RefCell<Option<Arc<NameRegistry>>>,
     ahead: RefCell<InspectionPrefetch>,
     /// What the role of the connection, or a standby, does not permit to check.
     unchecked: RefCell<Vec<String>>,
@@ -55,8 +53,8 @@ pub(super) struct DatabaseInspection<'s> {
 impl<'s> DatabaseInspection<'s> {
     pub(super) fn begin(server: &'s PostgresServer) -> PostgresResult<Self> {
         let session = DatabaseTransaction::to_inspect(server)?;
-        let (cursors, roles, ahead) = (Cell::default(), RefCell::default(), RefCell::default());
-        Ok(Self { session, cursors, roles, ahead, unchecked: RefCell::default() })
+        let (cursors, names, ahead) = (Cell::default(), RefCell::default(), RefCell::default());
+        Ok(Self { session, cursors, names, ahead, unchecked: RefCell::default() })
     }
 
     /// Returns the result of `look`, or `None` and a finding about `subject` if it fails because of damage. If it is not
@@ -114,7 +112,7 @@ impl<'s> DatabaseInspection<'s> {
         &self,
         sql: &str,
         size: usize,
-        take: &mut dyn FnMut(&[Row]) -> PostgresResult<()>,
+        take: &mut dyn FnMut(&[SqlRow]) -> PostgresResult<()>,
     ) -> PostgresResult<()> {
         let number = self.cursors.get();
         self.cursors.set(number.wrapping_add(1));
@@ -149,8 +147,8 @@ impl SqlInspection for DatabaseInspection<'_> {
         let read = self.look(subject.clone(), findings, || {
             self.scan(sql, LARGE_ROWS, &mut |rows| {
                 for row in rows {
-                    if let Err(failure) = shared_row(row).and_then(|row| Ok(take(&row)?)) {
-                        unreadable.push(Finding::new(UNREADABLE, subject.clone(), of_row(failure)));
+                    if let Err(failure) = take(row) {
+                        unreadable.push(Finding::new(UNREADABLE, subject.clone(), of_row(failure.into())));
                     }
                 }
                 Ok(())
@@ -212,7 +210,7 @@ impl Inspection for DatabaseInspection<'_> {
 
     fn capture_ids(&self, artifact: &CheckedArtifact, findings: &mut Vec<Finding>) -> Result<Vec<CaptureId>> {
         self.prefetch(std::slice::from_ref(artifact))?;
-        let id = |row: &Row| value(row, 1).map(CaptureId);
+        let id = |row: &SqlRow| Ok(CaptureId(row.integer(1)?));
         Ok(self.ahead.borrow().read(ArtifactTable::Captures, artifact, findings, id))
     }
 
@@ -223,9 +221,9 @@ impl Inspection for DatabaseInspection<'_> {
         findings: &mut Vec<Finding>,
     ) -> Result<Option<ReadCapture>> {
         self.prefetch(std::slice::from_ref(artifact))?;
-        let read = |row: &Row| {
-            let is_it = value::<i64>(row, 1)? == id.0;
-            is_it.then(|| Ok(sql::captured(&shared_row(row)?)?)).transpose()
+        let read = |row: &SqlRow| {
+            let is_it = row.integer(1)? == id.0;
+            is_it.then(|| Ok(sql::captured(row)?)).transpose()
         };
         let read = self.ahead.borrow().read(ArtifactTable::Captures, artifact, findings, read);
         Ok(read.into_iter().flatten().next())
@@ -241,7 +239,7 @@ impl Inspection for DatabaseInspection<'_> {
 
     fn has_capture(&self, core: CoreHash, capture: CaptureHash) -> Result<bool> {
         let sql = "SELECT 1 FROM capture c JOIN artifact a ON a.id = c.artifact WHERE c.digest = $1 AND a.core = $2 LIMIT 1";
-        let row = self.session.row(sql, &[&capture, &core]);
+        let row = self.session.row(sql, &[capture.into(), core.into()]);
         Ok(row.map_err(|failure| failure.at(self.session.server().name()))?.is_some())
     }
 

@@ -2,25 +2,24 @@
 
 use std::collections::{HashMap, HashSet};
 
-use postgres::Row;
-
 use super::DatabaseInspection;
 use super::ahead::{ArtifactTable, InspectionPrefetch};
 use crate::digest::BlobHash;
 use crate::storage::Result;
 use crate::storage::check::CheckedArtifact;
 use crate::storage::postgres::bytes;
-use crate::storage::postgres::columns::{blob, value};
 use crate::storage::postgres::error::PostgresResult;
-use crate::storage::sql::{DerivedTable, Dialect, captured_rows, derived_rows};
+use crate::storage::sql::{
+    DerivedTable, Dialect, SqlParameter, SqlRow, SqlSession as _, captured_rows, derived_rows,
+};
 
 /// Maximum number of artifacts, and of bytes unless one artifact has more.
 const ARTIFACTS: usize = 200;
-const BYTES: f64 = 16e6;
+const BYTES: i64 = 16_000_000;
 
 /// Returns the query for the rows of a table. The first column is the number of the artifact.
 fn query(table: ArtifactTable) -> String {
-    let sql = match table {
+    match table {
         ArtifactTable::Captures => captured_rows(Dialect::Postgres, "c.artifact = ANY(?1)"),
         ArtifactTable::Lists => "SELECT c.artifact, l.capture, l.group_id, l.digests, l.entries, l.firsts
                FROM capture c JOIN mention_list l ON l.capture = c.id WHERE c.artifact = ANY(?1)"
@@ -29,19 +28,18 @@ fn query(table: ArtifactTable) -> String {
             "SELECT artifact, target, role, index, pointer FROM edge WHERE artifact = ANY(?1)".to_owned()
         }
         ArtifactTable::Derived(table) => derived_rows(Dialect::Postgres, table),
-    };
-    sql.replace('?', "$")
+    }
 }
 
 /// The size of the stored bytes and of the lists of artifacts. Each blob is found by its key, whatever the planner knows of
 /// the tables.
-const SIZES: &str = "SELECT
+const SIZES: &str = "SELECT least(1e15,
     coalesce((SELECT sum((SELECT greatest(coalesce(octet_length(b.bytes), 0), b.size) FROM blob b WHERE b.digest = f.blob))
        FROM capture c CROSS JOIN LATERAL
          (SELECT c.digest AS blob UNION SELECT m.blob FROM member m WHERE m.capture = c.id) f
-      WHERE c.artifact = n.id), 0)::float8 +
+      WHERE c.artifact = n.id), 0) +
     coalesce((SELECT sum(octet_length(l.digests) + octet_length(l.entries)) FROM capture c
-       JOIN mention_list l ON l.capture = c.id WHERE c.artifact = n.id), 0)::float8
+       JOIN mention_list l ON l.capture = c.id WHERE c.artifact = n.id), 0))::bigint
   FROM unnest($1::bigint[]) WITH ORDINALITY n (id, number) ORDER BY n.number";
 
 impl DatabaseInspection<'_> {
@@ -64,10 +62,9 @@ impl DatabaseInspection<'_> {
 
     /// Returns how many of the artifacts fit into memory together.
     fn fitting(&self, artifacts: &[CheckedArtifact]) -> PostgresResult<usize> {
-        let mut sum = 0.0;
-        let mut fitting = 0;
-        for row in self.session.rows(SIZES, &[&ids(artifacts)])? {
-            sum += value::<f64>(&row, 0)?;
+        let (mut sum, mut fitting) = (0, 0);
+        for row in self.session.rows(SIZES, &[ids(artifacts)])? {
+            sum += row.integer(0)?;
             if sum > BYTES {
                 break;
             }
@@ -78,11 +75,12 @@ impl DatabaseInspection<'_> {
 
     /// Reads the rows of artifacts, and their bytes if that is wanted.
     fn load(&self, artifacts: &[CheckedArtifact], with_bytes: bool) -> Result<InspectionPrefetch> {
-        let ids = ids(artifacts);
-        let mut ahead =
-            InspectionPrefetch { artifacts: ids.iter().copied().collect(), ..InspectionPrefetch::default() };
+        let mut ahead = InspectionPrefetch {
+            artifacts: artifacts.iter().map(|artifact| artifact.id).collect(),
+            ..InspectionPrefetch::default()
+        };
         for table in ArtifactTable::all() {
-            let rows = self.attempt(|| self.by_artifact(&query(table), &ids))?;
+            let rows = self.attempt(|| self.by_artifact(&query(table), artifacts))?;
             ahead.parts.insert(table, rows);
         }
         self.forget_replaced(artifacts, &mut ahead)?;
@@ -92,7 +90,7 @@ impl DatabaseInspection<'_> {
             for (table, column) in [(ArtifactTable::Captures, 2), (members, 3)] {
                 let rows = ahead.parts.get(&table).and_then(|rows| rows.as_ref().ok());
                 blobs.extend(
-                    rows.into_iter().flatten().flat_map(|(_, rows)| rows).flat_map(|row| blob(row, column)),
+                    rows.into_iter().flatten().flat_map(|(_, rows)| rows).flat_map(|row| row.blob(column)),
                 );
             }
             let blobs = Vec::from_iter(blobs);
@@ -102,10 +100,14 @@ impl DatabaseInspection<'_> {
         Ok(ahead)
     }
 
-    fn by_artifact(&self, query: &str, ids: &[i64]) -> PostgresResult<HashMap<i64, Vec<Row>>> {
-        let mut found: HashMap<i64, Vec<Row>> = HashMap::new();
-        for row in self.session.rows(query, &[&ids])? {
-            found.entry(value(&row, 0)?).or_default().push(row);
+    fn by_artifact(
+        &self,
+        query: &str,
+        artifacts: &[CheckedArtifact],
+    ) -> PostgresResult<HashMap<i64, Vec<SqlRow>>> {
+        let mut found: HashMap<i64, Vec<SqlRow>> = HashMap::new();
+        for row in self.session.rows(query, &[ids(artifacts)])? {
+            found.entry(row.integer(0)?).or_default().push(row);
         }
         Ok(found)
     }
@@ -113,11 +115,10 @@ impl DatabaseInspection<'_> {
     /// Drops the rows of artifacts that were removed since they were listed, and whose numbers others got.
     fn forget_replaced(&self, artifacts: &[CheckedArtifact], ahead: &mut InspectionPrefetch) -> Result<()> {
         let sql = "SELECT id, core FROM artifact WHERE id = ANY($1)";
-        let Ok(rows) = self.attempt(|| self.by_artifact(sql, &ids(artifacts)))? else { return Ok(()) };
+        let Ok(rows) = self.attempt(|| self.by_artifact(sql, artifacts))? else { return Ok(()) };
         for artifact in artifacts {
             let Some(rows) = rows.get(&artifact.id) else { continue };
-            let core = &artifact.core.0.as_bytes()[..];
-            if !rows.iter().any(|row| value::<&[u8]>(row, 1).is_ok_and(|stored| stored == core)) {
+            if !rows.iter().any(|row| row.core(1).is_ok_and(|stored| stored == artifact.core)) {
                 ahead.forget(artifact.id);
             }
         }
@@ -125,6 +126,6 @@ impl DatabaseInspection<'_> {
     }
 }
 
-fn ids(artifacts: &[CheckedArtifact]) -> Vec<i64> {
+fn ids(artifacts: &[CheckedArtifact]) -> SqlParameter {
     artifacts.iter().map(|artifact| artifact.id).collect()
 }

@@ -1,7 +1,5 @@
 //! The journal, and the rows of the tables that follow from it.
 
-use postgres::Row as PostgresRow;
-
 use super::ahead::read_all;
 use super::{DatabaseInspection, LARGE_ROWS, ROWS, table};
 use crate::digest::Digest;
@@ -9,13 +7,13 @@ use crate::storage::Result;
 use crate::storage::check::JournalRow;
 use crate::storage::check::finding::{BROKEN_CHAIN, DIFFERENT_ROW, Finding, Subject};
 use crate::storage::entry::EntryText;
-use crate::storage::postgres::columns::{digest, text, value};
 use crate::storage::postgres::error::PostgresResult;
+use crate::storage::sql::{SqlRow, SqlSession as _};
 
 /// The recorded end of the journal.
 #[derive(PartialEq, Eq)]
 struct JournalEndRow {
-    id: i16,
+    id: i64,
     seq: i64,
     at: Option<i64>,
     chain: Digest,
@@ -36,12 +34,12 @@ impl DatabaseInspection<'_> {
             let sql = "SELECT seq, at, action, entry, chain FROM journal ORDER BY seq";
             self.scan(sql, LARGE_ROWS, &mut |rows| {
                 for row in rows {
-                    let (seq, at, text) = (value(row, 0)?, value(row, 1)?, text(row, 3).ok());
+                    let (seq, at, text) = (row.integer(0)?, row.optional_integer(1)?, row.text(3).ok());
                     // Whatever is no chain value is not the right one.
-                    let chain = digest(row, 4).unwrap_or(none);
+                    let chain = row.digest(4).unwrap_or(none);
                     take(JournalRow { seq, text: text.as_deref(), chain, at });
                     let written = text.as_deref().and_then(|text| EntryText::action(text).ok());
-                    if written.is_some_and(|written| value::<&str>(row, 2).ok() != Some(written.as_str())) {
+                    if written.is_some_and(|written| row.as_text(2) != Some(&written)) {
                         let detail = "journal: action differs from the one in its text";
                         found.push(Finding::new(DIFFERENT_ROW, Subject::Entry(seq), detail));
                     }
@@ -65,8 +63,8 @@ impl DatabaseInspection<'_> {
         take: &mut dyn FnMut(JournalRow<'_>),
     ) -> PostgresResult<()> {
         let sql = "SELECT seq, at, entry, chain FROM journal WHERE position($1 IN entry) > 0 ORDER BY seq";
-        self.session.each(sql, &[&digest.hex()], &mut |row| {
-            take_entry(row, take);
+        self.session.each(sql, &[digest.hex().into()], &mut |row| {
+            take_entry(&row, take);
             Ok(())
         })
     }
@@ -78,8 +76,8 @@ impl DatabaseInspection<'_> {
         let read = self.look(table("head"), findings, || {
             self.scan("SELECT seq, at, chain, id FROM head", ROWS, &mut |rows| {
                 heads.extend(read_all(rows, &table("head"), &mut found, |row| {
-                    let (seq, at, chain) = (value(row, 0)?, value(row, 1)?, digest(row, 2)?);
-                    Ok(JournalEndRow { id: value(row, 3)?, seq, at, chain })
+                    let (seq, at, chain) = (row.integer(0)?, row.optional_integer(1)?, row.digest(2)?);
+                    Ok(JournalEndRow { id: row.integer(3)?, seq, at, chain })
                 }));
                 Ok(())
             })
@@ -93,9 +91,9 @@ impl DatabaseInspection<'_> {
     }
 }
 
-/// Passes an entry to `take`, and returns whether it can be read.
-fn take_entry(row: &PostgresRow, take: &mut dyn FnMut(JournalRow<'_>)) -> bool {
-    let (Ok(seq), Ok(at), Ok(chain)) = (value(row, 0), value(row, 1), digest(row, 3)) else { return false };
-    take(JournalRow { seq, text: text(row, 2).ok().as_deref(), chain, at });
-    true
+/// Passes an entry to `take` if it can be read.
+fn take_entry(row: &SqlRow, take: &mut dyn FnMut(JournalRow<'_>)) {
+    if let (Ok(seq), Ok(at), Ok(chain)) = (row.integer(0), row.optional_integer(1), row.digest(3)) {
+        take(JournalRow { seq, text: row.as_text(2), chain, at });
+    }
 }

@@ -7,11 +7,10 @@ use super::{DatabaseInspection, table};
 use crate::storage::check::finding::{
     DAMAGED_BYTES, DIFFERENT_ROW, Finding, INDEX_DIFFERS, MISSING_BYTES, SCHEMA_DIFFERS, SURPLUS_ROW,
 };
-use crate::storage::postgres::columns::value;
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::schema::VAULT;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::sql::{self, Dialect, Question, QuestionSubject};
+use crate::storage::sql::{self, Dialect, Question, QuestionSubject, SqlSession as _};
 use crate::storage::{BUSY_TIMEOUT, Result};
 
 /// Tables and columns, and those that the columns refer to.
@@ -268,7 +267,7 @@ impl DatabaseInspection<'_> {
         let session = DatabaseTransaction::to_write(self.session.server(), BUSY_TIMEOUT)?;
         let row = session.row("SELECT pg_backend_pid()", &[])?;
         let row = row.ok_or_else(|| PostgresError::damaged("a process has no number"))?;
-        let schema = format!("runvault_check_{}", value::<i32>(&row, 0)?);
+        let schema = format!("runvault_check_{}", row.integer(0)?);
         session.batch(&format!("CREATE SCHEMA {schema}; SET LOCAL search_path TO {schema}"))?;
         session.batch(VAULT)?;
         objects(&session)
@@ -278,8 +277,7 @@ impl DatabaseInspection<'_> {
 fn objects(session: &DatabaseTransaction<'_>) -> PostgresResult<RelationDefinitions> {
     let mut objects = RelationDefinitions::new();
     for row in session.rows(OBJECTS, &[])? {
-        let (name, definition): (String, Option<String>) = (value(&row, 0)?, value(&row, 1)?);
-        objects.entry(name).or_default().insert(definition.unwrap_or_default());
+        objects.entry(row.text(0)?).or_default().insert(row.optional_text(1)?.unwrap_or_default());
     }
     Ok(objects)
 }

@@ -7,9 +7,9 @@ use super::vector::Vector;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::interface::{CapturePassages, IndexComparison, SearchDifferences};
-use crate::storage::postgres::columns::{count, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::session::DatabaseTransaction;
+use crate::storage::sql::SqlSession as _;
 
 /// Number of rows between two reports of the progress.
 const STEP: u64 = 1 << 12;
@@ -17,7 +17,7 @@ const STEP: u64 = 1 << 12;
 /// A comparison in progress.
 pub(super) struct VectorComparison {
     /// The number of passages of captures that were not compared yet.
-    listed: HashMap<i64, i32>,
+    listed: HashMap<i64, i64>,
     /// The digest of the indexed rows of each capture.
     actual: HashMap<i64, Digest>,
     differences: SearchDifferences,
@@ -28,7 +28,7 @@ pub(super) struct VectorComparison {
 struct PassageRowBytes(Vec<u8>);
 
 impl PassageRowBytes {
-    fn add(&mut self, number: i32, field: &str, vector: &Vector) {
+    fn add(&mut self, number: i64, field: &str, vector: &Vector) {
         let Vector { words, rest } = vector;
         let parts = [Some(field.as_bytes()), words.as_deref().map(str::as_bytes), rest.as_deref()];
         self.0.extend(number.to_be_bytes());
@@ -65,9 +65,9 @@ pub(super) fn begin(
     }
     let listed = session.rows("SELECT capture, passages FROM search_capture", &[])?;
     let listed =
-        listed.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?))).collect::<PostgresResult<_>>()?;
+        listed.iter().map(|row| Ok((row.integer(0)?, row.integer(1)?))).collect::<PostgresResult<_>>()?;
     let total = session.row("SELECT count(*) FROM search_passage", &[])?;
-    let total = count(&total.ok_or_else(|| PostgresError::damaged("a count has no row"))?, 0)?;
+    let total = total.ok_or_else(|| PostgresError::damaged("a count has no row"))?.count(0)?;
     let actual = read(session, &mut |done| watch(done, total))?;
     Ok(Some(VectorComparison { listed, actual, differences: SearchDifferences::default() }))
 }
@@ -81,13 +81,14 @@ fn read(
     let mut current: Option<(i64, PassageRowBytes)> = None;
     let mut done = 0;
     session.each(sql, &[], &mut |row| {
-        let capture: i64 = value(row, 0)?;
-        let vector = Vector::from_stored(value(row, 3)?, value(row, 4)?);
+        let (capture, number, field) = (row.integer(0)?, row.integer(1)?, row.text(2)?);
+        let rest = row.optional_bytes(4)?.map(<[u8]>::to_vec);
+        let vector = Vector::from_stored(row.optional_text(3)?.as_deref(), rest);
         match &mut current {
-            Some((last, content)) if *last == capture => content.add(value(row, 1)?, value(row, 2)?, &vector),
+            Some((last, content)) if *last == capture => content.add(number, &field, &vector),
             _ => {
                 let mut content = PassageRowBytes::default();
-                content.add(value(row, 1)?, value(row, 2)?, &vector);
+                content.add(number, &field, &vector);
                 let finished = current.replace((capture, content));
                 actual.extend(finished.map(|(capture, content)| (capture, content.digest())));
             }

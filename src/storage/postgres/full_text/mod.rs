@@ -10,7 +10,6 @@ mod vector;
 
 use std::time::Duration;
 
-use super::columns::count;
 use super::error::{PostgresError, PostgresResult};
 use super::session::DatabaseTransaction;
 use super::snapshot::PostgresSnapshot;
@@ -20,6 +19,7 @@ use crate::storage::interface::{
     CapturePassages, FoundPassage, FullText, FullTextSnapshot, IndexComparison, PassageGrouping, SearchIndex,
     SearchableCapture, Terms,
 };
+use crate::storage::sql::{SqlSnapshot as _, captures_between};
 use crate::storage::{BUSY_TIMEOUT, Result};
 
 impl FullText for PostgresStorage {
@@ -63,11 +63,15 @@ impl PostgresStorage {
 
 impl FullTextSnapshot for PostgresSnapshot<'_> {
     fn unindexed(&self, limit: u32) -> Result<Vec<SearchableCapture>> {
-        self.answer(Self::unindexed(self, limit))
+        match self.answer(index::state(&self.session))?.filter(|state| state.version == index::VERSION) {
+            None => Ok(Vec::new()),
+            Some(state) => captures_between(self, state.capture, i64::MAX, limit),
+        }
     }
 
     fn indexed(&self, after: Option<&SearchableCapture>, limit: u32) -> Result<Vec<SearchableCapture>> {
-        self.answer(Self::indexed(self, after, limit))
+        let Some(state) = self.answer(index::state(&self.session))? else { return Ok(Vec::new()) };
+        captures_between(self, after.map_or(0, |after| after.id), state.capture, limit)
     }
 
     fn search(
@@ -104,5 +108,6 @@ fn size(session: &DatabaseTransaction<'_>) -> PostgresResult<u64> {
     }
     let sql = "SELECT pg_total_relation_size('search_passage') + pg_total_relation_size('search_capture')
                  + pg_total_relation_size('search_state')";
-    count(&session.row(sql, &[])?.ok_or_else(|| PostgresError::damaged("a size has no row"))?, 0)
+    let row = session.row(sql, &[])?.ok_or_else(|| PostgresError::damaged("a size has no row"))?;
+    Ok(row.count(0)?)
 }

@@ -4,27 +4,51 @@ use super::vector::{MAX_LEXEME_BYTES, lexeme};
 use crate::digest::CoreHash;
 use crate::storage::full_text::{FullTextQuery, Phrase};
 use crate::storage::interface::{FoundPassage, PassageGrouping, Terms};
-use crate::storage::postgres::columns::{capture, core, count, limit as at_most, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::snapshot::PostgresSnapshot;
+use crate::storage::sql::{SqlRow, SqlSession as _, StatementParameters};
 use crate::storage::{Result, StorageError};
 
-/// The matching passages with their scores: those that a complete vector shows, and those that were found by their words.
-/// Scores are those of `ts_rank`, divided by one plus the logarithm of the length.
-const HITS: &str = "
-    WITH hit AS (
-      SELECT p.capture, p.number, p.words FROM search_passage p
-       WHERE p.rest IS NULL AND p.words @@ $1::tsquery AND ($3::text[] IS NULL OR p.field = ANY($3))
-       UNION ALL
-      SELECT p.capture, p.number, p.words FROM search_passage p
-        JOIN unnest($4::bigint[], $5::integer[]) AS w (capture, number)
-          ON p.capture = w.capture AND p.number = w.number
-    ), scored AS (
-      SELECT c.artifact, c.digest, h.capture, h.number,
-             coalesce(ts_rank(h.words, $2::tsquery, 1), 0)::double precision AS score
-        FROM hit h JOIN capture c ON c.id = h.capture
-       WHERE $6::bytea[] IS NULL OR c.artifact IN (SELECT id FROM artifact WHERE core = ANY($6))
-    )";
+/// Returns the query for the matching passages with their scores: those that a complete vector shows, and those that were
+/// found by their words. Scores are those of `ts_rank`, divided by one plus the logarithm of the length.
+fn hits(
+    expressions: &Expressions,
+    fields: &[&str],
+    (captures, numbers): (&[i64], &[i64]),
+    among: Option<&[CoreHash]>,
+    parameters: &mut StatementParameters,
+) -> String {
+    let exact = parameters.bind(expressions.exact.as_deref());
+    let loose = parameters.bind(expressions.loose.as_str());
+    let of_fields = of_fields(fields, parameters);
+    let (captures, numbers) = (parameters.bind(captures), parameters.bind(numbers));
+    let is_among = among.map(|among| {
+        format!("WHERE c.artifact IN (SELECT id FROM artifact WHERE core = ANY({}))", parameters.bind(among))
+    });
+    format!(
+        "WITH hit AS (
+          SELECT p.capture, p.number, p.words FROM search_passage p
+           WHERE p.rest IS NULL AND p.words @@ {exact}::tsquery AND {of_fields}
+          UNION ALL
+          SELECT p.capture, p.number, p.words FROM search_passage p
+            JOIN unnest({captures}, {numbers}) AS w (capture, number)
+              ON p.capture = w.capture AND p.number = w.number
+         ), scored AS (
+          SELECT c.artifact, c.digest, h.capture, h.number,
+                 coalesce(ts_rank(h.words, {loose}::tsquery, 1), 0)::double precision AS score
+            FROM hit h JOIN capture c ON c.id = h.capture {}
+         )",
+        is_among.unwrap_or_default()
+    )
+}
+
+/// Returns the condition that the passage `p` is in one of some fields, or in any if there are none.
+fn of_fields(fields: &[&str], parameters: &mut StatementParameters) -> String {
+    if fields.is_empty() {
+        return "true".to_owned();
+    }
+    format!("p.field = ANY({})", parameters.bind(fields))
+}
 
 impl PostgresSnapshot<'_> {
     pub(super) fn search(
@@ -40,8 +64,7 @@ impl PostgresSnapshot<'_> {
         }
         let expressions = Expressions::new(&query)?;
         let fields: Vec<&str> = query.fields().iter().map(|field| field.name()).collect();
-        let fields = (!fields.is_empty()).then_some(fields);
-        let (captures, numbers) = self.passages_by_words(&query, &expressions, fields.as_ref())?;
+        let (captures, numbers) = self.passages_by_words(&query, &expressions, &fields)?;
         let chosen = match grouping {
             PassageGrouping::Passage => "SELECT *, 0::bigint AS more FROM scored",
             PassageGrouping::Artifact => {
@@ -49,27 +72,16 @@ impl PostgresSnapshot<'_> {
                   ORDER BY artifact, score DESC, capture, number"
             }
         };
+        let mut parameters = StatementParameters::default();
+        let found = (&captures[..], &numbers[..]);
+        let hits = hits(&expressions, &fields, found, among, &mut parameters);
+        let limit = parameters.bind(limit);
         let sql = format!(
-            "{HITS} SELECT a.core, b.digest, b.number::bigint, b.score, b.more
+            "{hits} SELECT a.core, b.digest, b.number, b.score::text, b.more
                FROM ({chosen}) AS b JOIN artifact a ON a.id = b.artifact
-              ORDER BY b.score DESC, a.arrival DESC, a.core, b.capture, b.number LIMIT $7"
+              ORDER BY b.score DESC, a.arrival DESC, a.core, b.capture, b.number LIMIT {limit}"
         );
-        self.session
-            .rows_planned_for(
-                &sql,
-                &[
-                    &expressions.exact,
-                    &expressions.loose,
-                    &fields,
-                    &captures,
-                    &numbers,
-                    &among,
-                    &at_most(limit),
-                ],
-            )?
-            .iter()
-            .map(found)
-            .collect()
+        self.session.rows_planned_for(&sql, parameters.values())?.iter().map(found_passage).collect()
     }
 
     /// Returns the passages that match by their words, of those whose vectors are not complete.
@@ -77,17 +89,21 @@ impl PostgresSnapshot<'_> {
         &self,
         query: &FullTextQuery,
         expressions: &Expressions,
-        fields: Option<&Vec<&str>>,
-    ) -> PostgresResult<(Vec<i64>, Vec<i32>)> {
-        let sql = "SELECT p.capture, p.number, p.rest FROM search_passage p
-                    WHERE p.rest IS NOT NULL AND (p.words IS NULL OR p.words @@ $1::tsquery)
-                      AND ($2::text[] IS NULL OR p.field = ANY($2))";
+        fields: &[&str],
+    ) -> PostgresResult<(Vec<i64>, Vec<i64>)> {
+        let mut parameters = StatementParameters::default();
+        let loose = parameters.bind(expressions.loose.as_str());
+        let of_fields = of_fields(fields, &mut parameters);
+        let sql = format!(
+            "SELECT p.capture, p.number, p.rest FROM search_passage p
+              WHERE p.rest IS NOT NULL AND (p.words IS NULL OR p.words @@ {loose}::tsquery) AND {of_fields}"
+        );
         let (mut captures, mut numbers) = (Vec::new(), Vec::new());
-        self.session.each(sql, &[&expressions.loose, &fields], &mut |row| {
-            let words: Vec<&[u8]> = value::<&[u8]>(row, 2)?.split(|byte| *byte == b' ').collect();
+        self.session.each(&sql, parameters.values(), &mut |row| {
+            let words: Vec<&[u8]> = row.bytes(2)?.split(|byte| *byte == b' ').collect();
             if query.occurrences(&words).is_some() {
-                captures.push(value(row, 0)?);
-                numbers.push(value(row, 1)?);
+                captures.push(row.integer(0)?);
+                numbers.push(row.integer(1)?);
             }
             Ok(())
         })?;
@@ -95,16 +111,11 @@ impl PostgresSnapshot<'_> {
     }
 }
 
-fn found(row: &postgres::Row) -> PostgresResult<FoundPassage> {
+fn found_passage(row: &SqlRow) -> PostgresResult<FoundPassage> {
     let number =
-        usize::try_from(count(row, 2)?).map_err(|_| PostgresError::damaged("a number is too large"))?;
-    Ok(FoundPassage {
-        artifact: core(row, 0)?,
-        capture: capture(row, 1)?,
-        number,
-        score: value(row, 3)?,
-        more: count(row, 4)?,
-    })
+        usize::try_from(row.count(2)?).map_err(|_| PostgresError::damaged("a number is too large"))?;
+    let score = row.text(3)?.parse().map_err(|_| PostgresError::damaged("a score is no number"))?;
+    Ok(FoundPassage { artifact: row.core(0)?, capture: row.capture(1)?, number, score, more: row.count(4)? })
 }
 
 /// The number of words of a query. The server evaluates longer ones recursively, until its stack is full.

@@ -4,14 +4,13 @@ use crate::clock;
 use crate::digest::BlobHash;
 use crate::storage::check::{Repair, Subject};
 use crate::storage::postgres::bytes::examine;
-use crate::storage::postgres::columns::blob;
 use crate::storage::postgres::encoding::encoded;
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::unreferenced::discard;
 use crate::storage::postgres::vault::PostgresStorage;
 use crate::storage::postgres::write::blobs::replace;
-use crate::storage::sql::{self, Dialect};
+use crate::storage::sql::{self, Dialect, SqlSession as _};
 use crate::storage::{PayloadDefect, Result};
 
 impl PostgresStorage {
@@ -20,16 +19,17 @@ impl PostgresStorage {
     pub(super) fn store_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>> {
         let encoded = encoded(bytes);
         // Nothing is locked while it is uploaded.
-        let store = || {
+        let store = || -> PostgresResult<_> {
             let session = DatabaseTransaction::to_read(&self.server)?;
             let known = examine(&session, &[blob])?.remove(&blob);
             if known.is_some_and(|known| known.bytes.is_ok()) {
-                return Ok(Vec::new());
+                return Ok(None);
             }
-            self.server.blobs().store(&[(blob, &encoded)])
+            let parts = self.server.blobs().map(|store| store.store(&[(blob, &encoded)])).transpose()?;
+            Ok(Some(parts.and_then(|parts| parts.into_iter().next())))
         };
         let stored = store().map_err(|failure| failure.at(self.server.name()))?;
-        let Some(part) = stored.into_iter().next() else { return Ok(Vec::new()) };
+        let Some(part) = stored else { return Ok(Vec::new()) };
         sql::repair(self, |session| {
             replace(session, blob, bytes.len(), &encoded, part)?;
             Ok(vec![Repair { subject: Subject::Blob(blob), did: "restored" }])
@@ -44,15 +44,14 @@ pub(super) fn correct(session: &DatabaseTransaction<'_>, blobs: &[BlobHash]) -> 
     for blob in blobs {
         let sql = "UPDATE blob SET condemned_at = NULL
                     WHERE digest = $1 AND object IS NULL AND condemned_at IS NOT NULL";
-        if session.execute(sql, &[blob])? > 0 {
+        if session.execute(sql, &[(*blob).into()])? > 0 {
             repaired.push(Repair { subject: Subject::Blob(*blob), did: "no longer marked for deletion" });
             continue;
         }
         let actual = match examine(session, &[*blob])?.remove(blob).map(|examined| examined.bytes) {
             Some(Ok(bytes)) => {
-                let size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
                 let sql = "UPDATE blob SET size = $2 WHERE digest = $1 AND size <> $2";
-                if session.execute(sql, &[blob, &size])? > 0 {
+                if session.execute(sql, &[(*blob).into(), bytes.len().into()])? > 0 {
                     repaired.push(Repair {
                         subject: Subject::Blob(*blob),
                         did: "given the size of its bytes again",
@@ -71,7 +70,7 @@ pub(super) fn correct(session: &DatabaseTransaction<'_>, blobs: &[BlobHash]) -> 
                       AND (EXISTS (SELECT 1 FROM member WHERE blob = $2)
                            OR EXISTS (SELECT 1 FROM capture WHERE digest = $2)
                            OR EXISTS (SELECT 1 FROM journal WHERE action = 'add' AND position($3 IN entry) > 0))";
-        if session.execute(sql, &[blob, &actual, &actual.to_string()])? > 0 {
+        if session.execute(sql, &[(*blob).into(), actual.into(), actual.to_string().into()])? > 0 {
             repaired.push(Repair { subject: Subject::Blob(actual), did: "given its hash again" });
         }
     }
@@ -81,7 +80,7 @@ pub(super) fn correct(session: &DatabaseTransaction<'_>, blobs: &[BlobHash]) -> 
 /// Drops blobs that nothing refers to; beside the database, they are deleted later.
 pub(super) fn drop_unreferenced(session: &DatabaseTransaction<'_>) -> PostgresResult<Vec<Repair>> {
     let rows = session.rows(&sql::blobs_without_captures(Dialect::Postgres, false), &[])?;
-    let blobs: Vec<BlobHash> = rows.iter().map(|row| blob(row, 0)).collect::<PostgresResult<_>>()?;
+    let blobs: Vec<BlobHash> = rows.iter().map(|row| row.blob(0)).collect::<std::result::Result<_, _>>()?;
     discard(session, &blobs, clock::now())?;
     let subject = Subject::Table("blob".to_owned());
     let removed = Repair { subject, did: "removed bytes that nothing refers to" };

@@ -7,7 +7,6 @@ mod blobs;
 
 use std::sync::Arc;
 
-use super::columns::{text, value};
 use super::error::{PostgresError, PostgresResult};
 use super::journal::PostgresJournalWriter;
 use super::names::NameRegistry;
@@ -24,7 +23,7 @@ use crate::storage::check::{
     Finding, JournalReplay, ReadmittedArtifact, ReindexOutcome, Repair, Repairs, Subject,
 };
 use crate::storage::entry::{Entry, EntryText};
-use crate::storage::sql::{self, SqlRepairs};
+use crate::storage::sql::{self, SqlRepairs, SqlSession as _};
 use crate::storage::{BUSY_TIMEOUT, Result};
 
 /// Statements that delete keys of lists that do not have the digest, and derive objects from the rows of blobs. Objects may be
@@ -110,27 +109,28 @@ impl SqlRepairs for PostgresStorage {
         let Some(replay) = sql::replay(session)? else { return Ok(None) };
         let head = replay.check.head;
         let sql = "SELECT 1 FROM head WHERE seq = $1 AND chain = $2";
-        let is_whole = session.row(sql, &[&head.seq.cast_signed(), &head.chain])?.is_some();
+        let is_whole = session.row(sql, &[head.seq.into(), head.chain.into()])?.is_some();
         Ok(is_whole.then_some(replay))
     }
 
     fn restore_entries(session: &DatabaseTransaction<'_>) -> PostgresResult<bool> {
         let mut different: Vec<(i64, i64, String)> = Vec::new();
         session.each("SELECT seq, at, action, entry FROM journal", &[], &mut |row| {
-            let text = text(row, 3)?;
+            let text = row.text(3)?;
             if let (Ok(entry), Ok(action)) = (EntryText::parse(&text), EntryText::action(&text))
                 && let Some(at) = entry.milliseconds()
-                && (value::<i64>(row, 1).ok() != Some(at)
-                    || value::<&str>(row, 2).ok() != Some(action.as_str()))
+                && (row.integer(1).ok() != Some(at) || row.as_text(2) != Some(&action))
             {
-                different.push((value(row, 0)?, at, action));
+                different.push((row.integer(0)?, at, action));
             }
             Ok(())
         })?;
-        for (seq, at, action) in &different {
-            session.execute("UPDATE journal SET at = $2, action = $3 WHERE seq = $1", &[seq, at, action])?;
+        let is_different = !different.is_empty();
+        for (seq, at, action) in different {
+            let sql = "UPDATE journal SET at = $2, action = $3 WHERE seq = $1";
+            session.execute(sql, &[seq.into(), at.into(), action.into()])?;
         }
-        Ok(!different.is_empty())
+        Ok(is_different)
     }
 
     fn write_derived(
@@ -171,7 +171,7 @@ fn restore_end(session: &DatabaseTransaction<'_>) -> PostgresResult<Option<Repai
     let sql = "UPDATE head h SET seq = j.seq, at = j.at, chain = j.chain FROM journal j
                 WHERE h.id = 1 AND j.seq = $1 AND h.seq <= j.seq
                   AND (h.seq, h.at, h.chain) IS DISTINCT FROM (j.seq, j.at, j.chain)";
-    let is_changed = session.execute(sql, &[&head.seq.cast_signed()])? > 0;
+    let is_changed = session.execute(sql, &[head.seq.into()])? > 0;
     let subject = Subject::Table("head".to_owned());
     Ok(is_changed.then_some(Repair { subject, did: "set to the last entry" }))
 }

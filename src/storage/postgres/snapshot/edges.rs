@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use postgres::Row;
-
 use crate::artifact::{ArtifactLocation, relation};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
@@ -11,33 +9,34 @@ use crate::storage::interface::{
     Direction, Filter, ReferenceEdge, ReferenceQueries, UnresolvedReference, UnresolvedTarget,
     sort_references, sort_unresolved,
 };
-use crate::storage::postgres::columns::{core, digest, limit as limit_of, optional_text, text, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::ListedMention;
 use crate::storage::postgres::snapshot::PostgresSnapshot;
-use crate::storage::sql::{self, FindSnapshot as _, SqlSnapshot as _, StatementParameters, in_order};
+use crate::storage::sql::{
+    self, FindSnapshot as _, SqlRow, SqlSession as _, SqlSnapshot as _, StatementParameters, in_order,
+};
 
 /// Returns the place in two columns from `first` on.
-fn place(row: &Row, first: usize) -> PostgresResult<ArtifactLocation> {
-    if let Some(index) = value::<Option<i64>>(row, first)? {
+fn place(row: &SqlRow, first: usize) -> PostgresResult<ArtifactLocation> {
+    if let Some(index) = row.optional_integer(first)? {
         let index = u32::try_from(index).map_err(|_| PostgresError::damaged("a place is out of range"))?;
         return Ok(ArtifactLocation::Index(index));
     }
-    Ok(ArtifactLocation::Pointer(text(row, first + 1)?))
+    Ok(ArtifactLocation::Pointer(row.text(first + 1)?))
 }
 
 impl PostgresSnapshot<'_> {
     /// Returns the reference in the columns from `first` on: the artifact, the role, the place in two columns, the digest, the
     /// inverse relation, and whether the digest is that of an artifact.
-    pub(super) fn reference(&self, row: &Row, first: usize) -> PostgresResult<ReferenceEdge> {
-        let role: i32 = value(row, first + 1)?;
-        let entry = ListedMention { role, place: place(row, first + 2)?, digest: digest(row, first + 4)? };
+    pub(super) fn reference(&self, row: &SqlRow, first: usize) -> PostgresResult<ReferenceEdge> {
+        let role = row.integer(first + 1)?;
+        let entry = ListedMention { role, place: place(row, first + 2)?, digest: row.digest(first + 4)? };
         let relation = self.names.role(&self.session, role)?.relation.clone();
         Ok(ReferenceEdge {
-            mention: self.mention(core(row, first)?, &entry)?,
+            mention: self.mention(row.core(first)?, &entry)?,
             relation: relation.unwrap_or_default(),
-            inverse: optional_text(row, first + 5)?,
-            is_resolved: value(row, first + 6)?,
+            inverse: row.optional_text(first + 5)?,
+            is_resolved: row.flag(first + 6)?,
         })
     }
 }
@@ -58,9 +57,9 @@ impl ReferenceQueries for PostgresSnapshot<'_> {
         );
         let read = || {
             let mut found: HashMap<CoreHash, Vec<ReferenceEdge>> = HashMap::new();
-            for row in self.session.rows(&sql, &[&of])? {
+            for row in self.session.rows(&sql, &[of.into()])? {
                 let edge = self.reference(&row, 1)?;
-                found.entry(core(&row, 0)?).or_default().push(edge);
+                found.entry(row.core(0)?).or_default().push(edge);
             }
             for edges in found.values_mut() {
                 sort_references(edges, direction);
@@ -107,7 +106,6 @@ impl ReferenceQueries for PostgresSnapshot<'_> {
     }
 
     fn missing_digests(&self, after: Option<Digest>, limit: usize) -> Result<Vec<UnresolvedReference>> {
-        let after = after.as_ref().map(|digest| digest.as_bytes().as_slice());
         let sql = "WITH missing AS (
                      SELECT e.target, f.core, e.role, e.index, e.pointer FROM edge e
                        JOIN role r ON r.id = e.role JOIN artifact f ON f.id = e.artifact
@@ -115,17 +113,17 @@ impl ReferenceQueries for PostgresSnapshot<'_> {
                         AND NOT EXISTS (SELECT 1 FROM artifact t WHERE t.core = e.target))
                    SELECT DISTINCT target, core, role, index, pointer FROM missing
                     WHERE target IN (SELECT DISTINCT target FROM missing ORDER BY target LIMIT $2)";
-        let reference = |row: &Row| {
-            let role = self.names.role(&self.session, value(row, 2)?)?;
+        let reference = |row: &SqlRow| {
+            let role = self.names.role(&self.session, row.integer(2)?)?;
             Ok(UnresolvedReference {
-                missing: UnresolvedTarget::Digest(digest(row, 0)?),
-                artifact: core(row, 1)?,
+                missing: UnresolvedTarget::Digest(row.digest(0)?),
+                artifact: row.core(1)?,
                 relation: role.relation.clone().unwrap_or_default(),
                 role: Some(role.name.clone()),
                 place: Some(place(row, 3)?),
             })
         };
-        let rows = self.answer(self.session.rows(sql, &[&after, &limit_of(limit)]))?;
+        let rows = self.answer(self.session.rows(sql, &[after.into(), limit.into()]))?;
         let mut missing: Vec<_> = self.answer(rows.iter().map(reference).collect())?;
         sort_unresolved(&mut missing);
         Ok(missing)

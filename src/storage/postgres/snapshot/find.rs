@@ -7,22 +7,17 @@ use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::interface::{Hit, HitPage, MentionRecord, Order, Page};
-use crate::storage::postgres::parameter::Parameter;
-use crate::storage::postgres::shared_statements::shared_row;
 use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::sql::{
     ConditionRows, ContainedArtifacts, FindSnapshot, NumberedArtifact, RequiredMention, SqlRow,
-    StatementParameters,
+    SqlSnapshot as _, StatementParameters,
 };
 
 impl FindSnapshot for PostgresSnapshot<'_> {
     const FINDS_MENTIONS: bool = true;
 
     fn rows_planned_for(&self, sql: &str, parameters: &StatementParameters) -> Result<Vec<SqlRow>> {
-        let values = parameters.values();
-        let values: Vec<&dyn Parameter> = values.iter().map(|value| value as &dyn Parameter).collect();
-        let rows = self.session.rows_planned_for(&sql.replace('?', "$"), &values);
-        self.answer(rows.and_then(|rows| rows.iter().map(shared_row).collect()))
+        self.answer(self.session.rows_planned_for(sql, parameters.values()))
     }
 
     fn captures_mentioning(&self, _: Digest, _: usize) -> Result<Option<Vec<i64>>> {
@@ -34,7 +29,7 @@ impl FindSnapshot for PostgresSnapshot<'_> {
         mention: &RequiredMention<'_>,
         parameters: &mut StatementParameters,
     ) -> Result<ConditionRows> {
-        let (key, digest) = (parameters.bind(mention.digest.key()), parameters.bind(&mention.digest));
+        let (key, digest) = (parameters.bind(mention.digest.key()), parameters.bind(mention.digest));
         let of_group = mention.group.map(|group| {
             let group = parameters.bind(group);
             format!("AND k.group_id = (SELECT min(r.group_id) FROM role r WHERE r.role_group = {group})")

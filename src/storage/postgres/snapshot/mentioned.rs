@@ -17,7 +17,7 @@ use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
 use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::sql::{
-    Dialect, PAGE_COLUMNS, SortExpression, SqlRow, SqlSession, StatementParameters, page_artifact,
+    Dialect, PAGE_COLUMNS, SortExpression, SqlRow, SqlSession as _, StatementParameters, page_artifact,
 };
 
 /// The columns with a list and its entries.
@@ -36,7 +36,7 @@ const ARE_MANY: usize = 9;
 /// A digest that artifacts mention, in the roles of a group or in any.
 #[derive(Clone, Copy)]
 struct MentionedDigest {
-    group: Option<i32>,
+    group: Option<i64>,
     digest: Digest,
 }
 
@@ -62,7 +62,7 @@ impl PostgresSnapshot<'_> {
         let mentioned = MentionedDigest { group, digest };
         let mut parameters = StatementParameters::default();
         let sql = of_few(&mut parameters, mentioned, order, page);
-        let mut rows = SqlSession::rows(&self.session, &sql, &parameters.values())?;
+        let mut rows = self.session.rows(&sql, parameters.values())?;
         let are_many = rows.first().map_or(Ok(false), |row| row.flag(ARE_MANY))?;
         if are_many && page.limit > MAX_PAGE {
             return Ok(None);
@@ -70,7 +70,7 @@ impl PostgresSnapshot<'_> {
         if are_many {
             let mut parameters = StatementParameters::default();
             let sql = of_many(&mut parameters, mentioned, order, page);
-            rows = SqlSession::rows(&self.session, &sql, &parameters.values())?;
+            rows = self.session.rows(&sql, parameters.values())?;
         }
         self.hits(&rows, digest, order, page).map(Some)
     }
@@ -147,7 +147,7 @@ impl MentionSqlTerms {
     ) -> Self {
         let sorting = SortExpression::new(Dialect::Postgres, order, parameters);
         let key = parameters.bind(digest.key());
-        let of_group = group.map(|group| format!("AND l.group_id = {}", parameters.bind(i64::from(group))));
+        let of_group = group.map(|group| format!("AND l.group_id = {}", parameters.bind(group)));
         let after = page.after.as_ref().map(|after| sorting.after(Dialect::Postgres, after, parameters));
         let after = after.map(|after| format!("AND {after}"));
         let (value, order_by) = (sorting.value().to_owned(), sorting.order_by(Dialect::Postgres));
@@ -194,7 +194,7 @@ fn of_many(
 ) -> String {
     let MentionSqlTerms { key, of_group, after, value, order_by } =
         MentionSqlTerms::new(parameters, mentioned, order, page);
-    let has_digest = list_has(&parameters.bind(&mentioned.digest));
+    let has_digest = list_has(&parameters.bind(mentioned.digest));
     // As a part of the text: a plan for any limit is one for a large part of the vault.
     let limit = page.limit.saturating_add(1);
     // Reading an artifact in order costs less than collecting one by its key. At about this number of mentions among

@@ -2,20 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use postgres::Row;
-
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::Result;
 use crate::storage::interface::{
     MentionQueries, MentionRecord, Sharers, SharersQuery, sort_mentions, sort_mentions_by_artifact,
 };
-use crate::storage::postgres::columns::{core, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
-use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::snapshot::PostgresSnapshot;
-use crate::storage::sql::{ContainedArtifacts, NumberedArtifact, SqlSnapshot as _, in_order};
+use crate::storage::sql::{
+    ContainedArtifacts, NumberedArtifact, SqlParameter, SqlSession as _, SqlSnapshot as _, in_order,
+};
 
 /// The number of a group, whose name is the second parameter; any list matches if that is NULL.
 const IN_GROUP: &str =
@@ -50,17 +48,16 @@ impl PostgresSnapshot<'_> {
     fn entries_by_artifact(
         &self,
         sql: &str,
-        parameters: &[&dyn Parameter],
+        parameters: &[SqlParameter],
         is_requested: impl Fn(&Digest) -> bool,
     ) -> PostgresResult<BTreeMap<CoreHash, BTreeSet<ListedMention>>> {
         let mut found: BTreeMap<CoreHash, BTreeSet<ListedMention>> = BTreeMap::new();
-        let mut take = |row: &Row| {
-            let entries = lists::decode(value(row, 1)?, value(row, 2)?)?;
+        self.session.each(sql, parameters, &mut |row| {
+            let entries = lists::decode(row.bytes(1)?, row.bytes(2)?)?;
             let entries = entries.into_iter().filter(|entry| is_requested(&entry.digest));
-            found.entry(core(row, 0)?).or_default().extend(entries);
+            found.entry(row.core(0)?).or_default().extend(entries);
             Ok(())
-        };
-        self.session.each(sql, parameters, &mut take)?;
+        })?;
         Ok(found)
     }
 
@@ -71,10 +68,9 @@ impl PostgresSnapshot<'_> {
         group: Option<&str>,
         among: Option<&[CoreHash]>,
     ) -> PostgresResult<HashMap<Digest, Vec<MentionRecord>>> {
-        let keys: Vec<i64> = digests.iter().map(Digest::key).collect();
-        let mut parameters: Vec<&dyn Parameter> = vec![&keys, &group];
-        let sql = if let Some(among) = &among {
-            parameters.push(among);
+        let mut parameters = vec![digests.iter().map(Digest::key).collect(), group.into()];
+        let sql = if let Some(among) = among {
+            parameters.push(among.into());
             // The artifacts are few and the mentions may be many, which the server does not know: `OFFSET 0` keeps it from
             // beginning with the keys.
             format!(
@@ -113,10 +109,10 @@ impl PostgresSnapshot<'_> {
                     WHERE a.core = ANY($1) AND r.relation = $2 AND t.id <> a.id";
         let mut found: ContainedArtifacts =
             of.iter().map(|artifact| (artifact.core, BTreeSet::from([*artifact]))).collect();
-        let cores: Vec<CoreHash> = of.iter().map(|artifact| artifact.core).collect();
-        for row in self.session.rows(sql, &[&cores, &relation::CONTAINS])? {
-            let part = NumberedArtifact { core: core(&row, 1)?, number: value(&row, 2)? };
-            found.entry(core(&row, 0)?).or_default().insert(part);
+        let cores = of.iter().map(|artifact| artifact.core).collect();
+        for row in self.session.rows(sql, &[cores, relation::CONTAINS.into()])? {
+            let part = NumberedArtifact { core: row.core(1)?, number: row.integer(2)? };
+            found.entry(row.core(0)?).or_default().insert(part);
         }
         Ok(found)
     }
@@ -131,7 +127,7 @@ impl MentionQueries for PostgresSnapshot<'_> {
         );
         let read = || {
             let mut found = HashMap::new();
-            for (core, entries) in self.entries_by_artifact(&sql, &[&of, &group], |_| true)? {
+            for (core, entries) in self.entries_by_artifact(&sql, &[of.into(), group.into()], |_| true)? {
                 let mentions = entries.iter().map(|entry| self.mention(core, entry));
                 let mut mentions: Vec<MentionRecord> = mentions.collect::<PostgresResult<_>>()?;
                 sort_mentions(&mut mentions);

@@ -9,17 +9,12 @@ mod mentions;
 mod neighbors;
 mod sharers;
 
-use postgres::Row;
-
 use super::bytes::read_of_capture;
-use super::columns::{core, count, time, value};
 use super::error::{PostgresError, PostgresResult};
 use super::names::NameCache;
 use super::session::DatabaseTransaction;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
-use crate::storage::interface::{
-    ArtifactRecord, EngineStatistics, FullTextSnapshot, Neighborhood, NeighborsQuery, Snapshot,
-};
+use crate::storage::interface::{EngineStatistics, FullTextSnapshot, Neighborhood, NeighborsQuery, Snapshot};
 use crate::storage::sql::SqlSnapshot;
 use crate::storage::{Result, StorageError};
 
@@ -31,7 +26,7 @@ impl<'s> SqlSnapshot for PostgresSnapshot<'s> {
     }
 
     fn answer<T>(&self, outcome: PostgresResult<T>) -> Result<T> {
-        Self::answer(self, outcome)
+        outcome.map_err(|failure| failure.at(self.session.server().name()))
     }
 
     fn bytes(&self, core: CoreHash, capture: CaptureHash, blob: BlobHash) -> Result<Vec<u8>> {
@@ -63,9 +58,9 @@ impl PostgresSnapshot<'_> {
                     (SELECT count(*) FROM mention_key)";
         let row = self.session.row(sql, &[])?.ok_or_else(|| PostgresError::damaged("a count has no row"))?;
         Ok(EngineStatistics {
-            stored_bytes: count(&row, 0)?,
-            file_bytes: count(&row, 1)?,
-            mentions: count(&row, 2)?,
+            stored_bytes: row.count(0)?,
+            file_bytes: row.count(1)?,
+            mentions: row.count(2)?,
             ..EngineStatistics::default()
         })
     }
@@ -75,26 +70,4 @@ impl PostgresSnapshot<'_> {
 pub(super) struct PostgresSnapshot<'s> {
     pub(super) session: DatabaseTransaction<'s>,
     pub(super) names: &'s NameCache,
-}
-
-/// The columns of an artifact `a`, in the order that [`PostgresSnapshot::artifact_record`] reads.
-pub(super) const ARTIFACT: &str = "a.core, a.kind, a.added_at, a.seen_at, a.id, a.arrival";
-
-impl PostgresSnapshot<'_> {
-    /// Returns the artifact in the columns [`ARTIFACT`] from `first` on.
-    pub(super) fn artifact_record(&self, row: &Row, first: usize) -> PostgresResult<ArtifactRecord> {
-        Ok(ArtifactRecord {
-            core: core(row, first)?,
-            kind: self.names.kind(&self.session, value(row, first + 1)?)?,
-            added_at: time(row, first + 2)?,
-            seen_at: time(row, first + 3)?,
-            addition: count(row, first + 4)?,
-            arrival: count(row, first + 5)?,
-        })
-    }
-
-    /// Returns the answer, or the error with the address of the vault.
-    pub(super) fn answer<T>(&self, outcome: PostgresResult<T>) -> Result<T> {
-        outcome.map_err(|failure| failure.at(self.session.server().name()))
-    }
 }

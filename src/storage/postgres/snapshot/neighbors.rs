@@ -2,35 +2,34 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use postgres::Row;
-
 use crate::digest::CoreHash;
 use crate::storage::interface::{
     Direction, ManualLink, NameMention, Neighborhood, Neighbors, NeighborsQuery, sort_references,
 };
-use crate::storage::postgres::columns::{core, optional_text, text, to_stored, value};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
 use crate::storage::postgres::snapshot::PostgresSnapshot;
-use crate::storage::sql::{Dialect, has_namesake_condition, is_original};
+use crate::storage::sql::{
+    ARTIFACT as ARTIFACT_COLUMNS, Dialect, SqlRow, SqlSession as _, has_namesake_condition, is_original,
+};
 
-/// The parts of the answer, whose number is the first column. The columns of artifacts are next, and those of references after
-/// them; the other parts use those that have the types which they need.
-const ARTIFACT: i32 = 0;
-const MANUAL: i32 = 1;
-const OUTGOING: i32 = 2;
-const INCOMING: i32 = 3;
-const OWN: i32 = 4;
-const MENTIONED: i32 = 5;
-const IDENTIFIED: i32 = 6;
-const REFERRING: i32 = 7;
-const NAMESAKE: i32 = 8;
-const LIST: i32 = 9;
+/// The parts of the answer, whose number follows the columns of artifacts. Those of references are next; the other parts use
+/// those that have the types which they need.
+const ARTIFACT: i64 = 0;
+const MANUAL: i64 = 1;
+const OUTGOING: i64 = 2;
+const INCOMING: i64 = 3;
+const OWN: i64 = 4;
+const MENTIONED: i64 = 5;
+const IDENTIFIED: i64 = 6;
+const REFERRING: i64 = 7;
+const NAMESAKE: i64 = 8;
+const LIST: i64 = 9;
 
 /// Returns the statement. What is asked for are the artifacts, the names whose uses are not wanted, the groups of mentions,
 /// and whether namesakes are wanted.
 fn statement() -> String {
-    let no_artifact = "0::smallint, 0::bigint, 0::bigint, 0::bigint, 0::bigint";
+    let no_artifact = "NULL, 0, 0, 0, 0";
     let no_edge = "NULL::integer, NULL::bigint, NULL";
     let is_original = is_original(Dialect::Postgres);
     let has_namesake = has_namesake_condition(Dialect::Postgres);
@@ -68,35 +67,35 @@ fn statement() -> String {
            (SELECT id FROM requested UNION SELECT source FROM manual UNION SELECT target FROM manual
              UNION SELECT id FROM outgoing WHERE id IS NOT NULL UNION SELECT artifact FROM incoming
              UNION SELECT artifact FROM identified UNION SELECT artifact FROM referring)
-         SELECT {ARTIFACT} AS part, a.core, a.kind, a.added_at, a.seen_at, a.id, a.arrival, NULL::bytea AS other,
+         SELECT {ARTIFACT_COLUMNS}, {ARTIFACT} AS part, NULL::bytea AS other,
                 NULL::integer AS role, NULL::bigint AS index, NULL AS pointer, NULL::bytea AS digest, NULL AS text,
                 EXISTS (SELECT 1 FROM requested b WHERE b.id = a.id) AS flag, NULL AS name
-           FROM known n JOIN artifact a ON a.id = n.id
+           FROM known n JOIN artifact a ON a.id = n.id JOIN kind k ON k.id = a.kind
          UNION ALL
-         SELECT {MANUAL}, s.core, {no_artifact}, t.core, {no_edge}, NULL, l.relation, false, l.note
+         SELECT s.core, {no_artifact}, {MANUAL}, t.core, {no_edge}, NULL, l.relation, false, l.note
            FROM manual l JOIN artifact s ON s.id = l.source JOIN artifact t ON t.id = l.target
          UNION ALL
-         SELECT {OUTGOING}, o.core, {no_artifact}, o.core, o.role, o.index, o.pointer, o.target, o.stated_by,
+         SELECT o.core, {no_artifact}, {OUTGOING}, o.core, o.role, o.index, o.pointer, o.target, o.stated_by,
                 o.id IS NOT NULL, NULL
            FROM outgoing o
          UNION ALL
-         SELECT {INCOMING}, o.core, {no_artifact}, f.core, o.role, o.index, o.pointer, o.core, o.stated_by, true, NULL
+         SELECT o.core, {no_artifact}, {INCOMING}, f.core, o.role, o.index, o.pointer, o.core, o.stated_by, true, NULL
            FROM incoming o JOIN artifact f ON f.id = o.artifact
          UNION ALL
-         SELECT {OWN}, o.core, {no_artifact}, NULL, {no_edge}, NULL, o.handle, o.is_original, NULL FROM own o
+         SELECT o.core, {no_artifact}, {OWN}, NULL, {no_edge}, NULL, o.handle, o.is_original, NULL FROM own o
          UNION ALL
-         SELECT {MENTIONED}, m.core, {no_artifact}, NULL, {no_edge}, NULL, m.handle, m.dangles, m.relation FROM mentioned m
+         SELECT m.core, {no_artifact}, {MENTIONED}, NULL, {no_edge}, NULL, m.handle, m.dangles, m.relation FROM mentioned m
          UNION ALL
-         SELECT {IDENTIFIED}, a.core, {no_artifact}, NULL, NULL, a.id, NULL, NULL, i.handle, i.is_original, NULL
+         SELECT a.core, {no_artifact}, {IDENTIFIED}, NULL, NULL, a.id, NULL, NULL, i.handle, i.is_original, NULL
            FROM identified i JOIN artifact a ON a.id = i.artifact
          UNION ALL
-         SELECT {REFERRING}, a.core, {no_artifact}, NULL, NULL, a.id, NULL, NULL, m.handle, false, m.relation
+         SELECT a.core, {no_artifact}, {REFERRING}, NULL, NULL, a.id, NULL, NULL, m.handle, false, m.relation
            FROM referring m JOIN artifact a ON a.id = m.artifact
          UNION ALL
-         SELECT {NAMESAKE}, a.core, {no_artifact}, NULL, {no_edge}, NULL, NULL, true, NULL
+         SELECT a.core, {no_artifact}, {NAMESAKE}, NULL, {no_edge}, NULL, NULL, true, NULL
            FROM requested a WHERE $4 AND ({has_namesake})
          UNION ALL
-         SELECT {LIST}, a.core, {no_artifact}, l.digests, {no_edge}, l.entries, NULL, false, NULL
+         SELECT a.core, {no_artifact}, {LIST}, l.digests, {no_edge}, l.entries, NULL, false, NULL
            FROM requested a JOIN capture c ON c.artifact = a.id JOIN mention_list l ON l.capture = c.id
           WHERE l.group_id IN (SELECT r.group_id FROM role r WHERE r.role_group = ANY($3))"
     )
@@ -116,10 +115,11 @@ struct NeighborhoodFacts {
 
 impl PostgresSnapshot<'_> {
     pub(super) fn neighborhood(&self, query: &NeighborsQuery<'_>) -> PostgresResult<Neighborhood> {
-        let known: Vec<_> = query.known.iter().map(|name| to_stored(name)).collect();
+        let parameters =
+            [query.of.into(), query.known.iter().collect(), query.groups.into(), query.namesakes.into()];
         let mut found = NeighborhoodFacts::default();
         // The names of kinds and roles that others have added are read when all rows are there.
-        for row in self.session.rows(&statement(), &[&query.of, &known, &query.groups, &query.namesakes])? {
+        for row in self.session.rows(&statement(), &parameters)? {
             self.take(&mut found, &row)?;
         }
         let NeighborhoodFacts { mut neighborhood, manual_links, entries, identified, referring } = found;
@@ -141,46 +141,45 @@ impl PostgresSnapshot<'_> {
     }
 
     /// Adds a row to what was found.
-    fn take(&self, found: &mut NeighborhoodFacts, row: &Row) -> PostgresResult<()> {
-        let part: i32 = value(row, 0)?;
-        let artifact = core(row, 1)?;
+    fn take(&self, found: &mut NeighborhoodFacts, row: &SqlRow) -> PostgresResult<()> {
+        let artifact = row.core(0)?;
         let neighbors = found.neighborhood.neighbors.entry(artifact);
-        match part {
+        match row.integer(6)? {
             ARTIFACT => {
-                if value(row, 13)? {
+                if row.flag(13)? {
                     neighbors.or_default();
                 }
-                found.neighborhood.artifacts.insert(artifact, self.artifact_record(row, 1)?);
+                found.neighborhood.artifacts.insert(artifact, row.artifact()?);
             }
             MANUAL => found.manual_links.push(ManualLink {
                 source: artifact,
-                relation: text(row, 12)?,
-                target: core(row, 7)?,
-                note: optional_text(row, 14)?,
+                relation: row.text(12)?,
+                target: row.core(7)?,
+                note: row.optional_text(14)?,
             }),
             OUTGOING => neighbors.or_default().outgoing.push(self.reference(row, 7)?),
             INCOMING => neighbors.or_default().incoming.push(self.reference(row, 7)?),
             OWN => {
-                let (handle, names) = (text(row, 12)?, &mut neighbors.or_default().names);
-                names.original.extend(Some(handle.clone()).filter(|_| value(row, 13).unwrap_or(false)));
+                let (handle, names) = (row.text(12)?, &mut neighbors.or_default().names);
+                names.original.extend(row.flag(13)?.then(|| handle.clone()));
                 names.own.push(handle);
             }
             MENTIONED => neighbors.or_default().names.mentioned.push(NameMention {
-                relation: text(row, 14)?,
-                handle: text(row, 12)?,
-                dangles: value(row, 13)?,
+                relation: row.text(14)?,
+                handle: row.text(12)?,
+                dangles: row.flag(13)?,
             }),
             IDENTIFIED => {
-                let user = (artifact, value(row, 13)?);
-                found.identified.entry(text(row, 12)?).or_default().insert(value(row, 9)?, user);
+                let user = (artifact, row.flag(13)?);
+                found.identified.entry(row.text(12)?).or_default().insert(row.integer(9)?, user);
             }
             REFERRING => {
-                let user = (text(row, 14)?, value(row, 9)?, artifact);
-                found.referring.entry(text(row, 12)?).or_default().insert(user);
+                let user = (row.text(14)?, row.integer(9)?, artifact);
+                found.referring.entry(row.text(12)?).or_default().insert(user);
             }
             NAMESAKE => neighbors.or_default().has_namesake = true,
             _ => {
-                let entries = lists::decode(value(row, 7)?, value(row, 11)?)?;
+                let entries = lists::decode(row.bytes(7)?, row.bytes(11)?)?;
                 found.entries.entry(artifact).or_default().extend(entries);
             }
         }

@@ -2,19 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use postgres::Row;
-
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{MentionRecord, Sharers, SharersQuery, sort_mentions};
-use crate::storage::postgres::columns::{core, limit as limit_of, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::lists::{self, ListedMention};
-use crate::storage::postgres::snapshot::{ARTIFACT, PostgresSnapshot};
+use crate::storage::postgres::snapshot::PostgresSnapshot;
+use crate::storage::sql::{ARTIFACT, SqlParameter, SqlRow, SqlSession as _};
 
-/// The parts of the answer, whose number is the first column: artifacts, the pairs that they share, and their lists.
-const SHARER: i32 = 0;
-const PAIR: i32 = 1;
-const LIST: i32 = 2;
+/// The parts of the answer, whose number follows the columns of artifacts: artifacts, the pairs that they share, and their lists.
+const SHARER: i64 = 0;
+const PAIR: i64 = 1;
+const LIST: i64 = 2;
 
 /// Returns the statement. Its parameters are the keys of the first and of the second digests of the pairs, the kinds to
 /// exclude, the groups, the first of them, and the number of artifacts whose lists are wanted.
@@ -22,7 +20,7 @@ const LIST: i32 = 2;
 /// For each artifact that mentions the second digest, its captures are checked for the key of the first. `OFFSET 0`
 /// keeps the server from collecting all captures that mention the first digest, which may be very many.
 fn statement() -> String {
-    let no_artifact = "NULL, 0::smallint, 0::bigint, 0::bigint, 0::bigint, 0::bigint";
+    let no_artifact = "NULL, 0, 0, 0, 0";
     format!(
         "WITH pair AS MATERIALIZED
            (SELECT p.* FROM unnest($1, $2, $3) WITH ORDINALITY AS p (one, other, kind, number)),
@@ -35,12 +33,12 @@ fn statement() -> String {
                             WHERE d.artifact = a.id OFFSET 0)),
          first AS MATERIALIZED
            (SELECT DISTINCT id, core FROM found ORDER BY core LIMIT $6)
-         SELECT {SHARER} AS part, {ARTIFACT}, NULL::bigint AS number, NULL::bytea AS digests, NULL::bytea AS entries
-           FROM artifact a WHERE a.id IN (SELECT id FROM found)
+         SELECT {ARTIFACT}, {SHARER} AS part, NULL::bigint AS number, NULL::bytea AS digests, NULL::bytea AS entries
+           FROM artifact a JOIN kind k ON k.id = a.kind WHERE a.id IN (SELECT id FROM found)
          UNION ALL
-         SELECT {PAIR}, {no_artifact}, f.number, f.core, NULL FROM found f
+         SELECT f.core, {no_artifact}, {PAIR}, f.number, NULL, NULL FROM found f
          UNION ALL
-         SELECT {LIST}, f.core, 0::smallint, 0::bigint, 0::bigint, 0::bigint, 0::bigint, NULL, l.digests, l.entries
+         SELECT f.core, {no_artifact}, {LIST}, NULL, l.digests, l.entries
            FROM first f JOIN capture c ON c.artifact = f.id JOIN mention_list l ON l.capture = c.id
           WHERE l.group_id IN (SELECT r.group_id FROM role r WHERE r.role_group = ANY($4))"
     )
@@ -48,30 +46,27 @@ fn statement() -> String {
 
 impl PostgresSnapshot<'_> {
     pub(super) fn sharers(&self, query: &SharersQuery<'_>) -> PostgresResult<Sharers> {
-        let keys = |which: fn([Digest; 2]) -> Digest| -> Vec<i64> {
+        let keys = |which: fn([Digest; 2]) -> Digest| -> SqlParameter {
             query.pairs.iter().map(|pair| which(pair.digests).key()).collect()
         };
-        let kinds: Vec<&str> = query.pairs.iter().map(|pair| pair.other_than.as_str()).collect();
         let [first_group, _] = query.groups;
+        let parameters = [
+            keys(|[one, _]| one),
+            keys(|[_, other]| other),
+            query.pairs.iter().map(|pair| pair.other_than.as_str()).collect(),
+            query.groups[..].into(),
+            first_group.into(),
+            query.limit.into(),
+        ];
         let mut sharers = Sharers { candidates: vec![Vec::new(); query.pairs.len()], ..Sharers::default() };
         let mut entries: BTreeMap<CoreHash, BTreeSet<ListedMention>> = BTreeMap::new();
-        for row in self.session.rows(
-            &statement(),
-            &[
-                &keys(|[one, _]| one),
-                &keys(|[_, other]| other),
-                &kinds,
-                &&query.groups[..],
-                &first_group,
-                &limit_of(query.limit),
-            ],
-        )? {
-            match value::<i32>(&row, 0)? {
-                SHARER => sharers.artifacts.push(self.artifact_record(&row, 1)?),
-                PAIR => candidates_of(&mut sharers, &row)?.push(core(&row, 8)?),
+        for row in self.session.rows(&statement(), &parameters)? {
+            match row.integer(6)? {
+                SHARER => sharers.artifacts.push(row.artifact()?),
+                PAIR => candidates_of(&mut sharers, &row)?.push(row.core(0)?),
                 _ => {
-                    let list = lists::decode(value(&row, 8)?, value(&row, 9)?)?;
-                    entries.entry(core(&row, 1)?).or_default().extend(list);
+                    let list = lists::decode(row.bytes(8)?, row.bytes(9)?)?;
+                    entries.entry(row.core(0)?).or_default().extend(list);
                 }
             }
         }
@@ -109,8 +104,8 @@ impl PostgresSnapshot<'_> {
 }
 
 /// Returns the artifacts that share the pair whose number, from 1, is in a row.
-fn candidates_of<'s>(sharers: &'s mut Sharers, row: &Row) -> PostgresResult<&'s mut Vec<CoreHash>> {
-    let number: i64 = value(row, 7)?;
+fn candidates_of<'s>(sharers: &'s mut Sharers, row: &SqlRow) -> PostgresResult<&'s mut Vec<CoreHash>> {
+    let number = row.integer(7)?;
     let candidates = usize::try_from(number - 1).ok().and_then(|number| sharers.candidates.get_mut(number));
     candidates.ok_or_else(|| PostgresError::damaged("a pair has no number"))
 }

@@ -9,7 +9,7 @@ use postgres::types::{FromSql, IsNull, ToSql, Type};
 use crate::artifact::Cell;
 use crate::storage::postgres::columns::{from_stored, to_stored};
 use crate::storage::postgres::error::PostgresResult;
-use crate::storage::postgres::parameter::Parameter;
+use crate::storage::postgres::parameters::TypedParameter;
 
 /// A value as a cell.
 struct DecodedCell(Cell);
@@ -93,14 +93,35 @@ pub(super) fn cells(row: &Row) -> PostgresResult<Vec<Cell>> {
     (0..row.len()).map(cell).collect()
 }
 
-/// A cell as the value of a parameter.
-#[derive(Debug)]
-pub(super) struct CellParameter<'c>(pub(super) &'c Cell);
+/// A cell as the value of a parameter of a type.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct CellParameter(pub(super) Cell);
 
-impl ToSql for CellParameter<'_> {
-    fn to_sql(&self, of: &Type, out: &mut bytes::BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+impl CellParameter {
+    /// Returns the type of the value.
+    pub(super) fn type_of(&self) -> Type {
         match self.0 {
+            Cell::Integer(_) => Type::INT8,
+            Cell::Real(_) => Type::FLOAT8,
+            Cell::Null | Cell::Text(_) => Type::TEXT,
+            Cell::Blob(_) => Type::BYTEA,
+        }
+    }
+
+    /// Returns it with its type.
+    pub(super) fn typed(&self) -> TypedParameter<'_> {
+        (self, self.type_of())
+    }
+}
+
+/// Numbers are converted to the type of the parameter, as SQLite does.
+impl ToSql for CellParameter {
+    fn to_sql(&self, of: &Type, out: &mut bytes::BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match &self.0 {
             Cell::Null => Ok(IsNull::Yes),
+            #[expect(clippy::cast_precision_loss, reason = "as SQLite converts them")]
+            Cell::Integer(integer) if *of == Type::FLOAT8 => (*integer as f64).to_sql(of, out),
+            Cell::Integer(integer) if *of == Type::TEXT => integer.to_string().to_sql(of, out),
             Cell::Integer(integer) => integer.to_sql(of, out),
             Cell::Real(real) => real.to_sql(of, out),
             Cell::Text(text) => to_stored(text).to_sql(of, out),
@@ -113,21 +134,6 @@ impl ToSql for CellParameter<'_> {
     }
 
     postgres::types::to_sql_checked!();
-}
-
-impl Parameter for CellParameter<'_> {
-    fn value(&self) -> &(dyn ToSql + Sync) {
-        self
-    }
-
-    fn type_of(&self) -> Type {
-        match self.0 {
-            Cell::Integer(_) => Type::INT8,
-            Cell::Real(_) => Type::FLOAT8,
-            Cell::Null | Cell::Text(_) => Type::TEXT,
-            Cell::Blob(_) => Type::BYTEA,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,13 +3,16 @@
 //! Tables of contents are temporary tables if the role may create some. Otherwise, as for a role that only reads and on a
 //! standby, their rows are parameters of the query, which limits their size.
 
+use postgres::types::Type;
+
+use super::cells::CellParameter;
 use crate::artifact::{Cell, Column, ColumnType, TableRow};
 use crate::storage::StorageError;
 use crate::storage::interface::{ArtifactRecord, ComputedView, SqlError};
-use crate::storage::postgres::columns::to_stored;
 use crate::storage::postgres::error::PostgresResult;
-use crate::storage::postgres::parameter::Parameter;
-use crate::storage::postgres::snapshot::{ARTIFACT, PostgresSnapshot};
+use crate::storage::postgres::parameters::TypedParameter;
+use crate::storage::postgres::snapshot::PostgresSnapshot;
+use crate::storage::sql::{ARTIFACT, SqlSession as _};
 
 /// Number of artifacts that are read in one step, and of rows that are written in one.
 const STEP: i64 = 1_000;
@@ -43,12 +46,10 @@ fn type_of(column: Column) -> &'static str {
 /// Fills the temporary table of contents.
 pub(super) fn fill(view: &PostgresSnapshot<'_>, computed: &ComputedView) -> Result<(), SqlError> {
     read(view, computed, &mut |rows| {
-        let (rows, arrays) = (unnest(computed, 1), rows.arrays(computed)?);
+        let (rows, columns) = (unnest(computed, 1), CellColumn::all(computed, rows)?);
         let sql = format!("INSERT INTO pg_temp.\"{}\" {rows}", computed.name);
-        let parameters: Vec<&dyn Parameter> = arrays.iter().map(|array| &**array).collect();
-        view.session
-            .execute(&sql, &parameters)
-            .map_err(|failure| failure.at(view.session.server().name()))?;
+        let parameters: Vec<_> = columns.iter().map(CellColumn::typed).collect();
+        view.session.run(&sql, &parameters).map_err(|failure| failure.at(view.session.server().name()))?;
         Ok(())
     })
 }
@@ -58,7 +59,7 @@ pub(super) struct InlineTable {
     /// Its name, its columns and the query of its rows, as they stand in a `WITH` clause.
     pub(super) definition: String,
     /// The parameters with its rows.
-    pub(super) arrays: Vec<Box<dyn Parameter>>,
+    pub(super) columns: Vec<CellColumn>,
 }
 
 impl InlineTable {
@@ -68,9 +69,9 @@ impl InlineTable {
         computed: &ComputedView,
         first: usize,
     ) -> Result<Self, SqlError> {
-        let (mut all, mut bytes) = (ComputedRowColumns::default(), 0);
+        let (mut all, mut bytes) = (Vec::new(), 0);
         read(view, computed, &mut |rows| {
-            bytes += rows.bytes();
+            bytes += size(&rows);
             if bytes > MAX_INLINE_BYTES {
                 return Err(SqlError::Query(format!(
                     "the rows of {} have more than {} MiB; to read them, the role of the connection needs the privilege \
@@ -79,14 +80,14 @@ impl InlineTable {
                     MAX_INLINE_BYTES >> 20
                 )));
             }
-            all.append(rows);
+            all.extend(rows);
             Ok(())
         })?;
-        let columns = computed.columns.iter().map(|column| format!(", \"{}\"", column.name));
-        let columns: String = columns.collect();
+        let names = computed.columns.iter().map(|column| format!(", \"{}\"", column.name));
+        let names: String = names.collect();
         let definition =
-            format!("\"{}\" (artifact, core_hash{columns}) AS ({})", computed.name, unnest(computed, first));
-        Ok(Self { definition, arrays: all.arrays(computed)? })
+            format!("\"{}\" (artifact, core_hash{names}) AS ({})", computed.name, unnest(computed, first));
+        Ok(Self { definition, columns: CellColumn::all(computed, all)? })
     }
 }
 
@@ -94,10 +95,10 @@ impl InlineTable {
 fn read(
     view: &PostgresSnapshot<'_>,
     computed: &ComputedView,
-    take: &mut dyn FnMut(ComputedRowColumns) -> Result<(), SqlError>,
+    take: &mut dyn FnMut(Vec<TableRow>) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
     let name = view.session.server().name();
-    let mut rows = ComputedRowColumns::default();
+    let mut rows: Vec<TableRow> = Vec::new();
     let mut last = 0;
     loop {
         let artifacts = artifacts(view, computed.kind, last).map_err(|failure| failure.at(name))?;
@@ -105,14 +106,16 @@ fn read(
         last = end.addition.cast_signed();
         for artifact in &artifacts {
             for cells in (computed.rows)(view, artifact)? {
-                rows.add(artifact, cells);
+                let own =
+                    [Cell::Integer(artifact.addition.cast_signed()), Cell::Text(artifact.core.to_string())];
+                rows.push(own.into_iter().chain(cells).collect());
             }
-            if rows.artifacts.len() >= MAX_ROWS {
+            if rows.len() >= MAX_ROWS {
                 take(std::mem::take(&mut rows))?;
             }
         }
     }
-    if rows.artifacts.is_empty() { Ok(()) } else { take(rows) }
+    if rows.is_empty() { Ok(()) } else { take(rows) }
 }
 
 /// Returns the next artifacts of a kind, or of all, in the order of their numbers.
@@ -125,51 +128,18 @@ fn artifacts(
         "SELECT {ARTIFACT} FROM artifact a JOIN kind k ON k.id = a.kind
           WHERE a.id > $1 AND ($2::text IS NULL OR k.name = $2) ORDER BY a.id LIMIT $3"
     );
-    let rows = view.session.rows(&sql, &[&after, &kind, &STEP])?;
-    rows.iter().map(|row| view.artifact_record(row, 0)).collect()
+    let rows = view.session.rows(&sql, &[after.into(), kind.into(), STEP.into()])?;
+    rows.iter().map(|row| Ok(row.artifact()?)).collect()
 }
 
-/// Rows that are not written yet.
-#[derive(Default)]
-struct ComputedRowColumns {
-    artifacts: Vec<i64>,
-    hashes: Vec<String>,
-    cells: Vec<TableRow>,
-}
-
-impl ComputedRowColumns {
-    fn add(&mut self, artifact: &ArtifactRecord, cells: TableRow) {
-        self.artifacts.push(artifact.addition.cast_signed());
-        self.hashes.push(artifact.core.to_string());
-        self.cells.push(cells);
-    }
-
-    fn append(&mut self, mut other: Self) {
-        self.artifacts.append(&mut other.artifacts);
-        self.hashes.append(&mut other.hashes);
-        self.cells.append(&mut other.cells);
-    }
-
-    /// Returns about how many bytes the rows have.
-    fn bytes(&self) -> usize {
-        let bytes = |cell: &Cell| match cell {
-            Cell::Text(text) => text.len(),
-            Cell::Blob(bytes) => bytes.len(),
-            Cell::Null | Cell::Integer(_) | Cell::Real(_) => 8,
-        };
-        let hashes: usize = self.hashes.iter().map(String::len).sum();
-        hashes + self.cells.iter().flatten().map(bytes).sum::<usize>()
-    }
-
-    /// Returns the rows as parameters.
-    fn arrays(self, computed: &ComputedView) -> Result<Vec<Box<dyn Parameter>>, SqlError> {
-        let Self { artifacts, hashes, cells } = self;
-        let mut arrays: Vec<Box<dyn Parameter>> = vec![Box::new(artifacts), Box::new(hashes)];
-        for (index, column) in computed.columns.iter().enumerate() {
-            arrays.push(array(*column, cells.iter().map(|row| row.get(index)))?);
-        }
-        Ok(arrays)
-    }
+/// Returns about how many bytes rows have.
+fn size(rows: &[TableRow]) -> usize {
+    let size = |cell: &Cell| match cell {
+        Cell::Text(text) => text.len(),
+        Cell::Blob(bytes) => bytes.len(),
+        Cell::Null | Cell::Integer(_) | Cell::Real(_) => 8,
+    };
+    rows.iter().flatten().map(size).sum()
 }
 
 /// Returns the query of the rows that the parameters from number `first` on have.
@@ -186,42 +156,51 @@ fn unnest(computed: &ComputedView, first: usize) -> String {
     format!("SELECT {values} FROM unnest({marks}) AS u ({names})")
 }
 
-/// Returns the values of a column, which are sent as one array.
-fn array<'c>(
-    column: Column,
-    cells: impl Iterator<Item = Option<&'c Cell>>,
-) -> Result<Box<dyn Parameter>, SqlError> {
-    let wrong = || {
-        let message = format!("a value of the column {} is not of its type", column.name);
-        SqlError::Store(StorageError::invalid(message))
-    };
-    Ok(match column.sort {
-        ColumnType::Number => {
-            let number = |cell: Option<&Cell>| match cell {
-                Some(Cell::Integer(number)) => Ok(Some(*number)),
-                Some(Cell::Null) => Ok(None),
-                _ => Err(wrong()),
+/// The values of a column, which are sent as one array.
+pub(super) struct CellColumn {
+    of: Type,
+    values: Vec<CellParameter>,
+}
+
+impl CellColumn {
+    /// Returns the columns of rows, which begin with the number and the hash of an artifact.
+    fn all(computed: &ComputedView, rows: Vec<TableRow>) -> Result<Vec<Self>, SqlError> {
+        let own = [Type::INT8_ARRAY, Type::TEXT_ARRAY].map(|of| Self { of, values: Vec::new() });
+        let others = computed.columns.iter().map(|column| {
+            let of = match column.sort {
+                ColumnType::Number => Type::INT8_ARRAY,
+                ColumnType::Real => Type::FLOAT8_ARRAY,
+                _ => Type::TEXT_ARRAY,
             };
-            Box::new(cells.map(number).collect::<Result<Vec<Option<i64>>, _>>()?)
+            Self { of, values: Vec::new() }
+        });
+        let mut columns: Vec<Self> = own.into_iter().chain(others).collect();
+        for row in rows {
+            let mut cells = row.into_iter();
+            for (number, column) in columns.iter_mut().enumerate() {
+                let cell = cells.next().filter(|cell| column.takes(cell)).ok_or_else(|| {
+                    let name = computed.columns.get(number.wrapping_sub(2)).map_or("", |column| column.name);
+                    let message = format!("a value of the column {name} is not of its type");
+                    SqlError::Store(StorageError::invalid(message))
+                })?;
+                column.values.push(CellParameter(cell));
+            }
         }
-        ColumnType::Real => {
-            #[expect(clippy::cast_precision_loss, reason = "as SQLite converts them")]
-            let real = |cell: Option<&Cell>| match cell {
-                Some(Cell::Real(real)) => Ok(Some(*real)),
-                Some(Cell::Integer(number)) => Ok(Some(*number as f64)),
-                Some(Cell::Null) => Ok(None),
-                _ => Err(wrong()),
-            };
-            Box::new(cells.map(real).collect::<Result<Vec<Option<f64>>, _>>()?)
+        Ok(columns)
+    }
+
+    /// Returns whether a cell is of its type.
+    fn takes(&self, cell: &Cell) -> bool {
+        match cell {
+            Cell::Null | Cell::Integer(_) => true,
+            Cell::Real(_) => self.of == Type::FLOAT8_ARRAY,
+            Cell::Text(_) => self.of == Type::TEXT_ARRAY,
+            Cell::Blob(_) => false,
         }
-        _ => {
-            let text = |cell: Option<&Cell>| match cell {
-                Some(Cell::Text(text)) => Ok(Some(to_stored(text).into_owned())),
-                Some(Cell::Integer(number)) => Ok(Some(number.to_string())),
-                Some(Cell::Null) => Ok(None),
-                _ => Err(wrong()),
-            };
-            Box::new(cells.map(text).collect::<Result<Vec<Option<String>>, _>>()?)
-        }
-    })
+    }
+
+    /// Returns it as a parameter.
+    pub(super) fn typed(&self) -> TypedParameter<'_> {
+        (&self.values, self.of.clone())
+    }
 }

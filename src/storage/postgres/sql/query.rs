@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use super::cells::CellParameter;
 use crate::artifact::Cell;
 use crate::storage::interface::SqlError;
-use crate::storage::postgres::parameter::Parameter as _;
 
 /// A query in the form that the server takes.
 #[derive(Debug, PartialEq)]
@@ -13,7 +12,7 @@ pub(super) struct PostgresQuery {
     /// The text, with `$1` and a type for `:name`.
     pub(super) sql: String,
     /// The values of the parameters.
-    pub(super) values: Vec<Cell>,
+    pub(super) values: Vec<CellParameter>,
     /// Whether it shows how another query would be executed.
     pub(super) is_explanation: bool,
 }
@@ -43,16 +42,17 @@ impl PostgresQuery {
             };
             let name = name.trim_start_matches(':');
             let value = parameters.iter().find(|(known, _)| *known == name);
-            let Some((_, value)) = value else {
+            let Some(value) = value.map(|(_, value)| CellParameter(value.clone())) else {
                 return Err(SqlError::Parameter(format!("the parameter :{name} has no value")));
             };
+            let of = value.type_of();
             let number = used.iter().position(|known| *known == name).unwrap_or_else(|| {
                 used.push(name);
-                query.values.push(value.clone());
+                query.values.push(value);
                 used.len() - 1
             });
             // Writing to a string cannot fail.
-            let _ = write!(query.sql, "(${}::{})", number + 1, CellParameter(value).type_of().name());
+            let _ = write!(query.sql, "(${}::{})", number + 1, of.name());
         }
         match names.into_iter().find(|name| !used.contains(name)) {
             Some(name) => Err(SqlError::Parameter(format!("the query has no parameter :{name}"))),

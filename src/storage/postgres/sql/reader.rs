@@ -8,15 +8,13 @@ use std::path::{Path, PathBuf};
 use postgres::error::{ErrorPosition, SqlState};
 
 use super::cells::{CellParameter, cells, is_decoded};
-use super::contents::{InlineTable, fill, table_of_contents};
+use super::contents::{CellColumn, InlineTable, fill, table_of_contents};
 use super::query::PostgresQuery;
 use crate::artifact::Cell;
 use crate::storage::interface::{
     ComputedView, KindView, SqlError, SqlReader, SqlRows, SqlStatement, SqlView as Described,
 };
-use crate::storage::postgres::columns::value;
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
-use crate::storage::postgres::parameter::Parameter;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::snapshot::PostgresSnapshot;
 use crate::storage::postgres::vault::PostgresStorage;
@@ -86,7 +84,7 @@ impl<'s> PostgresSqlReader<'s> {
         of_kinds: &[(&'static str, String)],
         query: &mut PostgresQuery,
         text: &str,
-    ) -> Result<Vec<Box<dyn Parameter>>, SqlError> {
+    ) -> Result<Vec<CellColumn>, SqlError> {
         let named = of_kinds.iter().filter(|(name, _)| is_named(name, text));
         let mut definitions: Vec<String> =
             named.map(|(name, query)| format!("\"{name}\" AS ({query})")).collect();
@@ -94,7 +92,7 @@ impl<'s> PostgresSqlReader<'s> {
         for computed in self.computed.iter().filter(|computed| is_named(computed.name, text)) {
             let table = InlineTable::read(&self.view, computed, query.values.len() + parameters.len() + 1)?;
             definitions.push(table.definition);
-            parameters.extend(table.arrays);
+            parameters.extend(table.columns);
         }
         query.define(&definitions);
         Ok(parameters)
@@ -118,7 +116,7 @@ impl<'s> PostgresSqlReader<'s> {
         parameters: &[(&str, Cell)],
     ) -> Result<PostgresSqlStatement<'_>, SqlError> {
         let mut query = PostgresQuery::new(text, parameters)?;
-        let arrays = match &self.of_kinds {
+        let contents = match &self.of_kinds {
             Some(of_kinds) => self.define_for(of_kinds, &mut query, text)?,
             None => Vec::new(),
         };
@@ -135,7 +133,7 @@ impl<'s> PostgresSqlReader<'s> {
             query.sql = with_texts(&query.sql, described.iter().map(|(_, of)| is_decoded(of)));
         }
         let columns = described.into_iter().map(|(name, _)| name).collect();
-        Ok(PostgresSqlStatement { reader: self, text: text.to_owned(), query, arrays, columns })
+        Ok(PostgresSqlStatement { reader: self, text: text.to_owned(), query, contents, columns })
     }
 
     /// Converts a failure of a query.
@@ -173,7 +171,7 @@ fn may_create(session: &DatabaseTransaction<'_>) -> PostgresResult<bool> {
     let sql = "SELECT current_setting('transaction_read_only') = 'off'
                   AND has_database_privilege(current_database(), 'TEMPORARY')";
     let row = session.row(sql, &[])?;
-    Ok(row.map(|row| value(&row, 0)).transpose()?.unwrap_or(false))
+    row.map_or(Ok(false), |row| Ok(row.flag(0)?))
 }
 
 /// Describes a position in a query, counted in characters from 1.
@@ -223,7 +221,7 @@ struct PostgresSqlStatement<'r> {
     text: String,
     query: PostgresQuery,
     /// The rows of tables of contents, after the parameters of the query.
-    arrays: Vec<Box<dyn Parameter>>,
+    contents: Vec<CellColumn>,
     columns: Vec<String>,
 }
 
@@ -233,11 +231,9 @@ impl PostgresSqlStatement<'_> {
     }
 
     fn run(&self, sql: &str) -> PostgresResult<VecDeque<Vec<Cell>>> {
-        let values: Vec<CellParameter<'_>> = self.query.values.iter().map(CellParameter).collect();
-        let values = values.iter().map(|value| value as &dyn Parameter);
-        let parameters: Vec<&dyn Parameter> =
-            values.chain(self.arrays.iter().map(|array| &**array)).collect();
-        let rows = self.reader.attempt(|session| session.rows(sql, &parameters))?;
+        let values = self.query.values.iter().map(CellParameter::typed);
+        let parameters: Vec<_> = values.chain(self.contents.iter().map(CellColumn::typed)).collect();
+        let rows = self.reader.attempt(|session| session.query(sql, &parameters))?;
         rows.iter().map(cells).collect()
     }
 
@@ -289,7 +285,7 @@ impl PostgresSqlRows<'_> {
         let Some(cursor) = &self.cursor else { return Ok(()) };
         let session = &self.statement.reader.view.session;
         let rows =
-            self.statement.reader.attempt(|_| session.rows(&format!("FETCH {STEP} FROM {cursor}"), &[]));
+            self.statement.reader.attempt(|_| session.query(&format!("FETCH {STEP} FROM {cursor}"), &[]));
         let rows = rows.and_then(|rows| rows.iter().map(cells).collect::<PostgresResult<VecDeque<_>>>());
         let is_end = rows.as_ref().map_or(true, |rows| rows.len() < STEP);
         if is_end {

@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use crate::artifact::CREATED_AT;
 use crate::digest::CoreHash;
 use crate::storage::catalog::Row;
-use crate::storage::postgres::columns::{core, value};
 use crate::storage::postgres::error::{PostgresError, PostgresResult};
 use crate::storage::postgres::names::NameRegistry;
+use crate::storage::postgres::parameters::ParameterRows;
 use crate::storage::postgres::session::DatabaseTransaction;
+use crate::storage::sql::SqlType::{Bytes, Integer};
+use crate::storage::sql::{SqlSession as _, SqlType, SqlValue};
 
 /// Changes of artifacts.
 #[derive(Default)]
@@ -60,77 +62,68 @@ impl ArtifactChanges {
         session: &DatabaseTransaction<'_>,
         names: &NameRegistry,
     ) -> PostgresResult<HashMap<CoreHash, i64>> {
-        let (mut added, mut changed) = (ArtifactColumns::default(), ArtifactColumns::default());
+        let (mut added, mut changed) = (Vec::new(), Vec::new());
         for (core, change) in self.0 {
             let ArtifactChange { row, arrival, created_at } = change;
-            let columns = if let Some(NewArtifact { entry, kind, added_at }) = row {
+            let (seen_at, arrival) = arrival.unzip();
+            let mut values = vec![core.into(), seen_at.into(), arrival.into(), created_at.into()];
+            if let Some(NewArtifact { entry, kind, added_at }) = row {
                 let missing = || PostgresError::damaged("a kind was not added");
-                added.ids.push(entry.cast_signed());
-                added.kinds.push(names.kind_id(&kind).ok_or_else(missing)?);
-                added.added.push(added_at);
-                &mut added
+                let kind = names.kind_id(&kind).ok_or_else(missing)?;
+                values.extend([entry.into(), kind.into(), added_at.into()]);
+                added.push(values);
             } else {
-                &mut changed
-            };
-            columns.cores.push(core);
-            columns.seen.push(arrival.map(|(at, _)| at));
-            columns.arrivals.push(arrival.map(|(_, arrival)| arrival));
-            columns.created.push(created_at);
+                changed.push(values);
+            }
         }
-        changed.update(session)?;
-        added.insert(session)
+        update(session, changed)?;
+        insert(session, added)
     }
 }
 
-#[derive(Default)]
-struct ArtifactColumns {
-    cores: Vec<CoreHash>,
-    seen: Vec<Option<i64>>,
-    arrivals: Vec<Option<i64>>,
-    created: Vec<Option<i64>>,
-    ids: Vec<i64>,
-    kinds: Vec<i16>,
-    added: Vec<i64>,
+/// The columns of artifacts, of which an update has the first ones.
+const ARTIFACT: &[(&str, SqlType)] = &[
+    ("core", Bytes),
+    ("seen_at", Integer),
+    ("arrival", Integer),
+    ("created_at", Integer),
+    ("id", Integer),
+    ("kind", Integer),
+    ("added_at", Integer),
+];
+const CHANGED: usize = 4;
+
+/// Inserts artifacts that are new, and updates the others. Returns their numbers.
+fn insert(
+    session: &DatabaseTransaction<'_>,
+    rows: Vec<Vec<SqlValue>>,
+) -> PostgresResult<HashMap<CoreHash, i64>> {
+    if rows.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows = ParameterRows::new(ARTIFACT, rows);
+    let sql = format!(
+        "INSERT INTO artifact AS a ({}) SELECT * FROM {}
+         ON CONFLICT (core) DO UPDATE SET seen_at = excluded.seen_at, arrival = excluded.arrival,
+           created_at = greatest(a.created_at, excluded.created_at)
+         RETURNING a.core, a.id",
+        rows.names(),
+        rows.source()
+    );
+    let rows = session.rows(&sql, rows.parameters())?;
+    rows.iter().map(|row| Ok((row.core(0)?, row.integer(1)?))).collect()
 }
 
-impl ArtifactColumns {
-    /// Inserts those that are new, and updates the others. Returns their numbers.
-    fn insert(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<HashMap<CoreHash, i64>> {
-        if self.cores.is_empty() {
-            return Ok(HashMap::new());
-        }
-        let rows = session.rows(
-            "INSERT INTO artifact AS a (core, seen_at, arrival, created_at, id, kind, added_at)
-             SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::smallint[],
-                                  $7::bigint[])
-             ON CONFLICT (core) DO UPDATE SET seen_at = excluded.seen_at, arrival = excluded.arrival,
-               created_at = greatest(a.created_at, excluded.created_at)
-             RETURNING a.core, a.id",
-            &[
-                &self.cores,
-                &self.seen,
-                &self.arrivals,
-                &self.created,
-                &self.ids,
-                &self.kinds,
-                &self.added,
-            ],
-        )?;
-        rows.iter().map(|row| Ok((core(row, 0)?, value(row, 1)?))).collect()
+fn update(session: &DatabaseTransaction<'_>, rows: Vec<Vec<SqlValue>>) -> PostgresResult<()> {
+    if rows.is_empty() {
+        return Ok(());
     }
-
-    fn update(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
-        if self.cores.is_empty() {
-            return Ok(());
-        }
-        session.execute(
-            "UPDATE artifact a SET seen_at = coalesce(n.seen_at, a.seen_at), arrival = coalesce(n.arrival, a.arrival),
-               created_at = greatest(a.created_at, n.created_at)
-               FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bigint[])
-                 AS n (core, seen_at, arrival, created_at)
-              WHERE a.core = n.core",
-            &[&self.cores, &self.seen, &self.arrivals, &self.created],
-        )?;
-        Ok(())
-    }
+    let rows = ParameterRows::new(ARTIFACT.get(..CHANGED).unwrap_or_default(), rows);
+    let sql = format!(
+        "UPDATE artifact a SET seen_at = coalesce(n.seen_at, a.seen_at), arrival = coalesce(n.arrival, a.arrival),
+           created_at = greatest(a.created_at, n.created_at)
+           FROM {} WHERE a.core = n.core",
+        rows.source()
+    );
+    session.execute(&sql, rows.parameters()).map(drop)
 }

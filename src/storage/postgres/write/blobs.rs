@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
+use postgres::types::Type;
 
 use crate::artifact::{Admitted, Member};
 use crate::digest::BlobHash;
 use crate::storage::Prepared;
 use crate::storage::postgres::blob_store::{BlobStore, ObjectRange};
-use crate::storage::postgres::columns::blob;
 use crate::storage::postgres::encoding::{EncodedMember, encoded};
 use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::parameters::{ParameterRows, TypedParameter};
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::unreferenced;
+use crate::storage::sql::{SqlSession as _, SqlType};
 
 /// The size of a message with bytes, unless one blob is larger.
 const MESSAGE: usize = 16 << 20;
@@ -41,15 +43,14 @@ pub(in crate::storage::postgres) struct Blobs<'b> {
     sent: BTreeSet<BlobHash>,
 }
 
-/// The rows of blobs to be inserted.
-#[derive(Default)]
-struct BlobColumns<'b> {
-    blobs: Vec<BlobHash>,
-    sizes: Vec<i64>,
-    encodings: Vec<i16>,
-    bytes: Vec<Option<&'b [u8]>>,
-    parts: Vec<Option<ObjectRange>>,
-    length: usize,
+/// The row of a blob to be inserted.
+struct BlobRow<'b> {
+    blob: BlobHash,
+    /// The size of the bytes before they were encoded.
+    size: usize,
+    encoded: &'b EncodedMember,
+    /// Their place if they are not in the row.
+    part: Option<ObjectRange>,
 }
 
 impl<'b> Blobs<'b> {
@@ -91,9 +92,9 @@ impl<'b> Blobs<'b> {
             return Ok(BTreeSet::new());
         }
         let sql = "SELECT digest FROM blob WHERE digest = ANY($1)";
-        let rows = session.rows(sql, &[&Vec::from_iter(blobs)])?;
+        let rows = session.rows(sql, &[blobs.iter().copied().collect()])?;
         let stored: BTreeSet<BlobHash> =
-            rows.iter().map(|row| blob(row, 0)).collect::<PostgresResult<_>>()?;
+            rows.iter().map(|row| Ok(row.blob(0)?)).collect::<PostgresResult<_>>()?;
         Ok(blobs.difference(&stored).copied().collect())
     }
 
@@ -104,10 +105,10 @@ impl<'b> Blobs<'b> {
         session: DatabaseTransaction<'_>,
         needed: &BTreeSet<BlobHash>,
     ) -> PostgresResult<()> {
-        let to = session.server().blobs();
         let missing = Self::missing(&session, needed)?;
+        let server = session.server();
         drop(session);
-        self.store(to, &missing)
+        self.store(server.blobs(), &missing)
     }
 
     /// Returns all blobs of the batch.
@@ -115,14 +116,14 @@ impl<'b> Blobs<'b> {
         self.all.keys().copied().collect()
     }
 
-    /// Stores the bytes of blobs where the vault has them, except in rows.
-    fn store(&mut self, to: &dyn BlobStore, missing: &BTreeSet<BlobHash>) -> PostgresResult<()> {
+    /// Stores the bytes of blobs beside the database, if the vault has them there.
+    fn store(&mut self, to: Option<&dyn BlobStore>, missing: &BTreeSet<BlobHash>) -> PostgresResult<()> {
+        let Some(to) = to else { return Ok(()) };
         let waiting = missing.iter().filter(|blob| !self.stored.contains_key(blob));
         let waiting: Vec<(BlobHash, &EncodedMember)> =
             waiting.filter_map(|blob| Some((*blob, self.all.get(blob)?.1))).collect();
         let parts = to.store(&waiting)?;
-        let stored = waiting.iter().zip(parts).filter_map(|((blob, _), part)| Some((*blob, part?)));
-        self.stored.extend(stored);
+        self.stored.extend(waiting.iter().map(|(blob, _)| *blob).zip(parts));
         Ok(())
     }
 
@@ -134,18 +135,19 @@ impl<'b> Blobs<'b> {
     ) -> PostgresResult<()> {
         let missing = Self::missing(session, blobs)?;
         self.store(session.server().blobs(), &missing)?;
-        let mut message = BlobColumns::default();
+        let (mut message, mut length) = (Vec::new(), 0);
         for blob in &missing {
             let Some((size, encoded)) = self.all.get(blob) else { continue };
-            let part = self.stored.get(blob);
-            let length = if part.is_some() { 0 } else { encoded.bytes.len() };
-            if message.length > 0 && message.length + length > MESSAGE {
-                std::mem::take(&mut message).insert(session, "NOTHING")?;
+            let row = BlobRow { blob: *blob, size: *size, encoded, part: self.stored.get(blob).copied() };
+            let own = row.bytes().map_or(0, <[u8]>::len);
+            if length > 0 && length + own > MESSAGE {
+                insert(session, &std::mem::take(&mut message), "NOTHING")?;
+                length = 0;
             }
-            message.length += length;
-            message.add(*blob, *size, encoded, part.copied());
+            length += own;
+            message.push(row);
         }
-        message.insert(session, "NOTHING")?;
+        insert(session, &message, "NOTHING")?;
         self.sent.extend(missing);
         Ok(())
     }
@@ -159,74 +161,81 @@ pub(in crate::storage::postgres) fn replace(
     encoded: &EncodedMember,
     part: Option<ObjectRange>,
 ) -> PostgresResult<()> {
-    let mut row = BlobColumns::default();
-    row.add(blob, size, encoded, part);
-    row.insert(
+    insert(
         session,
+        &[BlobRow { blob, size, encoded, part }],
         "UPDATE SET size = excluded.size, encoding = excluded.encoding, bytes = excluded.bytes, object = excluded.object,
            start = excluded.start, length = excluded.length, condemned_at = NULL",
     )
 }
 
-impl<'b> BlobColumns<'b> {
-    fn add(&mut self, blob: BlobHash, size: usize, encoded: &'b EncodedMember, part: Option<ObjectRange>) {
-        self.blobs.push(blob);
-        self.sizes.push(i64::try_from(size).unwrap_or(i64::MAX));
-        self.encodings.push(encoded.encoding);
-        self.bytes.push(part.is_none().then_some(&encoded.bytes[..]));
-        self.parts.push(part);
+impl BlobRow<'_> {
+    /// Returns the bytes that are in the row.
+    fn bytes(&self) -> Option<&[u8]> {
+        self.part.is_none().then_some(&self.encoded.bytes[..])
     }
+}
 
-    /// Inserts the rows, and does `otherwise` with those of blobs that there are.
-    fn insert(self, session: &DatabaseTransaction<'_>, otherwise: &str) -> PostgresResult<()> {
-        if self.blobs.is_empty() {
-            return Ok(());
-        }
-        self.insert_objects(session)?;
-        let parts = || self.parts.iter().map(Option::as_ref);
-        let objects: Vec<Option<&[u8]>> = parts().map(|part| Some(&part?.object[..])).collect();
-        let starts: Vec<Option<i64>> = parts().map(|part| Some(part?.start.cast_signed())).collect();
-        let lengths: Vec<Option<i64>> = parts().map(|part| Some(part?.length.cast_signed())).collect();
-        session.execute(
-            &format!(
-                "INSERT INTO blob (digest, size, encoding, bytes, object, start, length)
-                 SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::smallint[], $4::bytea[], $5::bytea[],
-                                      $6::bigint[], $7::bigint[])
-                 ON CONFLICT (digest) DO {otherwise}"
-            ),
-            &[&self.blobs, &self.sizes, &self.encodings, &self.bytes, &objects, &starts, &lengths],
-        )?;
-        Ok(())
+/// Inserts rows, and does `otherwise` with those of blobs that there are. The bytes are not copied.
+fn insert(session: &DatabaseTransaction<'_>, rows: &[BlobRow<'_>], otherwise: &str) -> PostgresResult<()> {
+    if rows.is_empty() {
+        return Ok(());
     }
+    insert_objects(session, rows)?;
+    let digests: Vec<&[u8]> = rows.iter().map(|row| &row.blob.0.as_bytes()[..]).collect();
+    let sizes: Vec<i64> = rows.iter().map(|row| i64::try_from(row.size).unwrap_or(i64::MAX)).collect();
+    let encodings: Vec<i64> = rows.iter().map(|row| row.encoded.encoding).collect();
+    let bytes: Vec<Option<&[u8]>> = rows.iter().map(BlobRow::bytes).collect();
+    let parts = || rows.iter().map(|row| row.part.as_ref());
+    let objects: Vec<Option<&[u8]>> = parts().map(|part| Some(&part?.object[..])).collect();
+    let starts: Vec<Option<i64>> = parts().map(|part| Some(part?.start.cast_signed())).collect();
+    let lengths: Vec<Option<i64>> = parts().map(|part| Some(part?.length.cast_signed())).collect();
+    let sql = format!(
+        "INSERT INTO blob (digest, size, encoding, bytes, object, start, length)
+         SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[], $6::bigint[],
+                              $7::bigint[])
+         ON CONFLICT (digest) DO {otherwise}"
+    );
+    let parameters: [TypedParameter<'_>; 7] = [
+        (&digests, Type::BYTEA_ARRAY),
+        (&sizes, Type::INT8_ARRAY),
+        (&encodings, Type::INT8_ARRAY),
+        (&bytes, Type::BYTEA_ARRAY),
+        (&objects, Type::BYTEA_ARRAY),
+        (&starts, Type::INT8_ARRAY),
+        (&lengths, Type::INT8_ARRAY),
+    ];
+    session.run(&sql, &parameters).map(drop)
+}
 
-    /// Inserts the objects that have the blobs.
-    fn insert_objects(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
-        let mut sizes: BTreeMap<&[u8], i64> = BTreeMap::new();
-        for part in self.parts.iter().flatten() {
-            let size = sizes.entry(&part.object[..]).or_default();
-            *size = (*size).max(part.start.saturating_add(part.length).cast_signed());
-        }
-        if sizes.is_empty() {
-            return Ok(());
-        }
-        let (names, sizes): (Vec<&[u8]>, Vec<i64>) = sizes.into_iter().unzip();
-        // The blobs of an object may be inserted by several messages, in any order.
-        session.execute(
-            "INSERT INTO object (name, size) SELECT * FROM unnest($1::bytea[], $2::bigint[])
-             ON CONFLICT (name) DO UPDATE SET size = greatest(object.size, excluded.size)",
-            &[&names, &sizes],
-        )?;
-        Ok(())
+/// Inserts the objects that have the blobs of rows.
+fn insert_objects(session: &DatabaseTransaction<'_>, rows: &[BlobRow<'_>]) -> PostgresResult<()> {
+    let mut sizes: BTreeMap<[u8; 16], u64> = BTreeMap::new();
+    for part in rows.iter().filter_map(|row| row.part) {
+        let size = sizes.entry(part.object).or_default();
+        *size = (*size).max(part.start.saturating_add(part.length));
     }
+    if sizes.is_empty() {
+        return Ok(());
+    }
+    let rows = sizes.into_iter().map(|(name, size)| vec![name.into(), size.into()]).collect();
+    let rows = ParameterRows::new(&[("name", SqlType::Bytes), ("size", SqlType::Integer)], rows);
+    // The blobs of an object may be inserted by several messages, in any order.
+    let sql = format!(
+        "INSERT INTO object (name, size) SELECT * FROM {}
+         ON CONFLICT (name) DO UPDATE SET size = greatest(object.size, excluded.size)",
+        rows.source()
+    );
+    session.execute(&sql, rows.parameters()).map(drop)
 }
 
 /// Cancels the pending deletion of blobs that a batch needs. The session must hold the writer lock.
 pub(super) fn reprieve(session: &DatabaseTransaction<'_>, needed: &BTreeSet<BlobHash>) -> PostgresResult<()> {
-    if needed.is_empty() || !session.server().blobs().is_external() {
+    if needed.is_empty() || session.server().blobs().is_none() {
         return Ok(());
     }
     let sql = "UPDATE blob SET condemned_at = NULL WHERE digest = ANY($1) AND condemned_at IS NOT NULL";
-    session.execute(sql, &[&Vec::from_iter(needed)])?;
+    session.execute(sql, &[needed.iter().copied().collect()])?;
     Ok(())
 }
 

@@ -8,10 +8,11 @@ use crate::artifact::SignatureState;
 use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::Prepared;
 use crate::storage::catalog::Row;
-use crate::storage::postgres::columns::{to_stored, value};
 use crate::storage::postgres::error::PostgresResult;
+use crate::storage::postgres::parameters::ParameterRows;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::sql::{seal, warnings};
+use crate::storage::sql::SqlType::{Bytes, Flag, Integer, Text};
+use crate::storage::sql::{SqlSession as _, SqlType, SqlValue, seal, warnings};
 
 /// The state of a signature, and its key.
 type SignatureRow = (String, Option<String>);
@@ -83,120 +84,96 @@ impl<'c> CaptureChanges<'c> {
         session: &DatabaseTransaction<'_>,
         ids: &HashMap<CoreHash, i64>,
     ) -> PostgresResult<()> {
-        let (mut added, mut changed) = (CaptureColumns::default(), CaptureColumns::default());
+        let (mut added, mut changed) = (Vec::new(), Vec::new());
         for ((core, capture), change) in &self.0 {
-            let columns = match (&change.row, ids.get(core)) {
+            let (state, key_id) = change.signature.clone().unzip();
+            let key_id = key_id.flatten();
+            let mut values = vec![(*capture).into(), change.seen_at.into(), state.into(), key_id.into()];
+            match (&change.row, ids.get(core)) {
                 (Some(row), Some(artifact)) => {
                     let warnings = change.content.map_or(Ok(None), |content| warnings(content.admitted()))?;
-                    added.add_row(row, *artifact, seal(*core, *capture), warnings);
-                    &mut added
+                    values.extend([
+                        row.entry.into(),
+                        (*artifact).into(),
+                        row.size.into(),
+                        row.added_at.into(),
+                        warnings.into(),
+                        seal(*core, *capture).into(),
+                        row.source_path.clone().into(),
+                    ]);
+                    added.push(values);
                 }
-                (Some(_), None) => continue,
-                (None, _) => &mut changed,
-            };
-            columns.add(*core, *capture, change);
+                (Some(_), None) => {}
+                (None, _) => {
+                    values.extend([(*core).into(), change.is_signed.into()]);
+                    changed.push(values);
+                }
+            }
         }
-        changed.update(session)?;
-        added.insert(session)
+        update(session, changed)?;
+        insert(session, added)
     }
 }
 
-#[derive(Default)]
-struct CaptureColumns<'r> {
-    cores: Vec<CoreHash>,
-    captures: Vec<CaptureHash>,
-    seen: Vec<Option<i64>>,
-    are_signed: Vec<bool>,
-    states: Vec<Option<&'r str>>,
-    key_ids: Vec<Option<String>>,
-    ids: Vec<i64>,
-    artifacts: Vec<i64>,
-    sizes: Vec<i64>,
-    added: Vec<i64>,
-    warnings: Vec<Option<String>>,
-    seals: Vec<Vec<u8>>,
-    paths: Vec<Option<String>>,
+/// The columns of captures that an insertion has, and those that an update has.
+const ADDED: &[(&str, SqlType)] = &[
+    ("digest", Bytes),
+    ("seen_at", Integer),
+    ("signature", Text),
+    ("key_id", Text),
+    ("id", Integer),
+    ("artifact", Integer),
+    ("size", Integer),
+    ("added_at", Integer),
+    ("warnings", Text),
+    ("seal", Bytes),
+    ("source_path", Text),
+];
+const CHANGED: &[(&str, SqlType)] = &[
+    ("digest", Bytes),
+    ("seen_at", Integer),
+    ("signature", Text),
+    ("key_id", Text),
+    ("core", Bytes),
+    ("is_signed", Flag),
+];
+
+fn insert(session: &DatabaseTransaction<'_>, rows: Vec<Vec<SqlValue>>) -> PostgresResult<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let count = rows.len() as u64;
+    let rows = ParameterRows::new(ADDED, rows);
+    let (names, source) = (rows.names(), rows.source());
+    let sql = format!(
+        "INSERT INTO capture ({names}) SELECT * FROM {source} ON CONFLICT (digest, artifact) DO NOTHING"
+    );
+    if session.execute(&sql, rows.parameters())? < count {
+        // A capture that was lost was added again.
+        let former = format!(
+            "SELECT c.id FROM capture c JOIN {source} ON c.digest = n.digest AND c.artifact = n.artifact
+              WHERE c.id <> n.id"
+        );
+        let former = session.rows(&former, rows.parameters())?;
+        let former = former.iter().map(|row| Ok(row.integer(0)?)).collect::<PostgresResult<Vec<i64>>>()?;
+        removal::delete_captures(session, &former)?;
+        session.execute(&sql, rows.parameters())?;
+    }
+    Ok(())
 }
 
-impl<'r> CaptureColumns<'r> {
-    fn add(&mut self, core: CoreHash, capture: CaptureHash, change: &'r CaptureChange<'_>) {
-        let signature = change.signature.as_ref();
-        self.cores.push(core);
-        self.captures.push(capture);
-        self.seen.push(change.seen_at);
-        self.are_signed.push(change.is_signed);
-        self.states.push(signature.map(|(state, _)| state.as_str()));
-        let key_id = signature.and_then(|(_, key_id)| key_id.as_deref());
-        self.key_ids.push(key_id.map(|key_id| to_stored(key_id).into_owned()));
+fn update(session: &DatabaseTransaction<'_>, rows: Vec<Vec<SqlValue>>) -> PostgresResult<()> {
+    if rows.is_empty() {
+        return Ok(());
     }
-
-    fn add_row(&mut self, row: &AddedCapture, artifact: i64, seal: [u8; 16], warnings: Option<String>) {
-        self.ids.push(row.entry.cast_signed());
-        self.artifacts.push(artifact);
-        self.sizes.push(row.size.cast_signed());
-        self.added.push(row.added_at);
-        self.warnings.push(warnings);
-        self.seals.push(seal.to_vec());
-        self.paths.push(row.source_path.as_deref().map(|path| to_stored(path).into_owned()));
-    }
-
-    fn insert(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
-        if self.ids.is_empty() {
-            return Ok(());
-        }
-        if self.try_insert(session)? < self.ids.len() as u64 {
-            // A capture that was lost was added again.
-            let rows = session.rows(
-                "SELECT c.id FROM capture c
-                   JOIN unnest($1::bytea[], $2::bigint[], $3::bigint[]) AS n (digest, artifact, id)
-                     ON c.digest = n.digest AND c.artifact = n.artifact
-                  WHERE c.id <> n.id",
-                &[&self.captures, &self.artifacts, &self.ids],
-            )?;
-            let former = rows.iter().map(|row| value(row, 0)).collect::<PostgresResult<Vec<i64>>>()?;
-            removal::delete_captures(session, &former)?;
-            self.try_insert(session)?;
-        }
-        Ok(())
-    }
-
-    /// Inserts the rows of captures that are not there, and returns their number.
-    fn try_insert(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<u64> {
-        session.execute(
-            "INSERT INTO capture (digest, seen_at, signature, key_id, id, artifact, size, added_at, warnings, seal,
-                                  source_path)
-             SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::bigint[],
-                                  $7::bigint[], $8::bigint[], $9::text[], $10::bytea[], $11::text[])
-             ON CONFLICT (digest, artifact) DO NOTHING",
-            &[
-                &self.captures,
-                &self.seen,
-                &self.states,
-                &self.key_ids,
-                &self.ids,
-                &self.artifacts,
-                &self.sizes,
-                &self.added,
-                &self.warnings,
-                &self.seals,
-                &self.paths,
-            ],
-        )
-    }
-
-    fn update(&self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
-        if self.captures.is_empty() {
-            return Ok(());
-        }
-        session.execute(
-            "UPDATE capture c SET seen_at = coalesce(n.seen_at, c.seen_at),
-               signature = CASE WHEN n.is_signed THEN n.signature ELSE c.signature END,
-               key_id = CASE WHEN n.is_signed THEN n.key_id ELSE c.key_id END
-               FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::boolean[], $5::text[], $6::text[])
-                 AS n (core, digest, seen_at, is_signed, signature, key_id) JOIN artifact a ON a.core = n.core
-              WHERE c.artifact = a.id AND c.digest = n.digest",
-            &[&self.cores, &self.captures, &self.seen, &self.are_signed, &self.states, &self.key_ids],
-        )?;
-        Ok(())
-    }
+    let rows = ParameterRows::new(CHANGED, rows);
+    let sql = format!(
+        "UPDATE capture c SET seen_at = coalesce(n.seen_at, c.seen_at),
+           signature = CASE WHEN n.is_signed THEN n.signature ELSE c.signature END,
+           key_id = CASE WHEN n.is_signed THEN n.key_id ELSE c.key_id END
+           FROM {} JOIN artifact a ON a.core = n.core
+          WHERE c.artifact = a.id AND c.digest = n.digest",
+        rows.source()
+    );
+    session.execute(&sql, rows.parameters()).map(drop)
 }

@@ -17,7 +17,7 @@ use crate::storage::sql::{SqlSession as _, SqlTable, SqlValue};
 pub(in crate::storage::postgres) struct DerivedRows {
     members: Vec<Vec<SqlValue>>,
     lists: Vec<Vec<SqlValue>>,
-    keys: BTreeSet<(i64, i64, i32)>,
+    keys: BTreeSet<(i64, i64, i64)>,
     edges: Vec<Vec<SqlValue>>,
     /// The numbers of the values, by the number of the artifact, name and value.
     attributes: BTreeMap<(i64, String, String), Option<i64>>,
@@ -54,9 +54,8 @@ impl DerivedRows {
             listed.push((group, entry));
         }
         for StoredList { group, digests, entries, firsts } in lists::by_group(listed) {
-            let firsts = firsts.map_or(SqlValue::Null, SqlValue::Bytes);
-            let group = i64::from(group).into();
-            self.lists.push(vec![capture.into(), group, digests.into(), entries.into(), firsts]);
+            let row = vec![capture.into(), group.into(), digests.into(), entries.into(), firsts.into()];
+            self.lists.push(row);
         }
         Ok(())
     }
@@ -82,17 +81,15 @@ impl DerivedRows {
     /// Writes the rows.
     pub(in crate::storage::postgres) fn write(self, session: &DatabaseTransaction<'_>) -> PostgresResult<()> {
         let attributes = self.attributes.into_iter().map(|((artifact, name, value), number)| {
-            vec![artifact.into(), name.into(), value.into(), number.map_or(SqlValue::Null, SqlValue::Integer)]
+            vec![artifact.into(), name.into(), value.into(), number.into()]
         });
         let identities =
             self.identities.into_iter().map(|(artifact, handle)| vec![artifact.into(), handle.into()]);
         let mentions = self.name_mentions.into_iter().map(|((artifact, relation, handle), dangles)| {
             vec![artifact.into(), relation.into(), handle.into(), dangles.into()]
         });
-        let keys = self
-            .keys
-            .into_iter()
-            .map(|(key, capture, group)| vec![key.into(), capture.into(), i64::from(group).into()]);
+        let keys =
+            self.keys.into_iter().map(|(key, capture, group)| vec![key.into(), capture.into(), group.into()]);
         let tables: [(&SqlTable, Vec<Vec<SqlValue>>); 7] = [
             (&MEMBER, self.members),
             (&MENTION_LIST, self.lists),
@@ -111,7 +108,7 @@ fn edge(artifact: i64, entry: &ListedMention) -> Vec<SqlValue> {
         ArtifactLocation::Index(index) => (i64::from(*index).into(), SqlValue::Null),
         ArtifactLocation::Pointer(pointer) => (SqlValue::Null, pointer.clone().into()),
     };
-    vec![artifact.into(), entry.digest.into(), i64::from(entry.role).into(), index, pointer]
+    vec![artifact.into(), entry.digest.into(), entry.role.into(), index, pointer]
 }
 
 /// The files of captures.

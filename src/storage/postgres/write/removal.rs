@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-use crate::digest::{CoreHash, Digest};
-use crate::storage::postgres::columns::{digests, value};
+use crate::digest::{BlobHash, CoreHash, Digest};
+use crate::storage::postgres::columns::digests;
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::full_text::index::forget;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::unreferenced;
+use crate::storage::sql::{SqlParameter, SqlSession as _};
 
 /// Deletes the rows of artifacts that are removed at a time and have no annotations, and the bytes that no other one has.
 pub(super) fn delete_artifacts(
@@ -23,11 +24,11 @@ pub(super) fn delete_artifacts(
     let sql =
         "SELECT a.id, c.id FROM artifact a LEFT JOIN capture c ON c.artifact = a.id WHERE a.core = ANY($1)";
     let (mut artifacts, mut captures) = (BTreeSet::new(), Vec::new());
-    for row in session.rows(sql, &[&cores])? {
-        artifacts.insert(value::<i64>(&row, 0)?);
-        captures.extend(value::<Option<i64>>(&row, 1)?);
+    for row in session.rows(sql, &[cores.into()])? {
+        artifacts.insert(row.integer(0)?);
+        captures.extend(row.optional_integer(1)?);
     }
-    let artifacts = Vec::from_iter(artifacts);
+    let artifacts: SqlParameter = artifacts.into_iter().collect();
     let blobs = delete_captures(session, &captures)?;
     unreferenced::discard(session, &blobs, at)?;
     for (table, column) in [
@@ -37,7 +38,10 @@ pub(super) fn delete_artifacts(
         ("name_mention", "artifact"),
         ("artifact", "id"),
     ] {
-        session.execute(&format!("DELETE FROM {table} WHERE {column} = ANY($1)"), &[&artifacts])?;
+        session.execute(
+            &format!("DELETE FROM {table} WHERE {column} = ANY($1)"),
+            std::slice::from_ref(&artifacts),
+        )?;
     }
     Ok(())
 }
@@ -46,17 +50,18 @@ pub(super) fn delete_artifacts(
 pub(in crate::storage::postgres) fn delete_captures(
     session: &DatabaseTransaction<'_>,
     captures: &[i64],
-) -> PostgresResult<Vec<Vec<u8>>> {
+) -> PostgresResult<Vec<BlobHash>> {
     if captures.is_empty() {
         return Ok(Vec::new());
     }
     forget(session, captures)?;
     delete_lists(session, captures, BTreeSet::new())?;
     let sql = "DELETE FROM member WHERE capture = ANY($1) RETURNING blob";
-    let mut blobs = session.rows(sql, &[&captures])?;
+    let mut blobs = session.rows(sql, &[captures.into()])?;
     let sql = "DELETE FROM capture WHERE id = ANY($1) RETURNING digest";
-    blobs.append(&mut session.rows(sql, &[&captures])?);
-    blobs.iter().map(|row| value(row, 0)).collect()
+    blobs.append(&mut session.rows(sql, &[captures.into()])?);
+    // There are no bytes with what is not a hash.
+    Ok(blobs.iter().flat_map(|row| row.blob(0)).collect())
 }
 
 /// Deletes the lists of mentions of captures, and the keys by which these lists and others are found.
@@ -66,10 +71,10 @@ pub(in crate::storage::postgres) fn delete_lists(
     mut keys: BTreeSet<i64>,
 ) -> PostgresResult<()> {
     let sql = "DELETE FROM mention_list WHERE capture = ANY($1) RETURNING digests";
-    for row in session.rows(sql, &[&captures])? {
+    for row in session.rows(sql, &[captures.into()])? {
         // Rebuilding the index removes the keys of an unreadable list.
-        keys.extend(value(&row, 0).and_then(digests).unwrap_or_default().iter().map(Digest::key));
+        keys.extend(digests(row.bytes(0)?).unwrap_or_default().iter().map(Digest::key));
     }
     let sql = "DELETE FROM mention_key WHERE key = ANY($1) AND capture = ANY($2)";
-    session.execute(sql, &[&Vec::from_iter(keys), &captures]).map(drop)
+    session.execute(sql, &[keys.into_iter().collect(), captures.into()]).map(drop)
 }

@@ -2,9 +2,8 @@
 
 use super::super::ceil_millis;
 use super::super::dialect::{NumberedAttributes, ReadFirst, SignedCaptures};
-use super::super::{Dialect, SqlSession, text_key};
+use super::super::{Dialect, SqlSession, StatementParameters, text_key};
 use super::order::{creation, number_of};
-use super::parameters::StatementParameters;
 use super::{FindSnapshot, ResolvedCondition, ResolvedQuery};
 use crate::artifact::{FINISHED_AT, SignatureName};
 use crate::digest::{CoreHash, Digest};
@@ -199,7 +198,7 @@ pub(super) fn time(dialect: Dialect, basis: TimeBasis, parameters: &mut Statemen
 pub(super) fn beginning_with(dialect: Dialect, digits: &str, parameters: &mut StatementParameters) -> String {
     match (padded(digits, '0'), padded(digits, 'f')) {
         (Some(low), Some(high)) => {
-            dialect.is_between("a.core", &parameters.bind(&low), &parameters.bind(&high))
+            dialect.is_between("a.core", &parameters.bind(low), &parameters.bind(high))
         }
         _ => "false".to_owned(),
     }

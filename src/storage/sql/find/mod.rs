@@ -10,14 +10,13 @@ mod conditions;
 mod matches;
 mod numbers;
 mod order;
-mod parameters;
 mod queries;
 mod statements;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{SqlRow, SqlSession, SqlSnapshot};
+use super::{SqlRow, SqlSession, SqlSnapshot, StatementParameters};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::Result;
 use crate::storage::interface::{Condition, Cursor, Filter, Hit, HitPage, MentionRecord, Order, Page};
@@ -25,7 +24,6 @@ use crate::storage::interface::{Condition, Cursor, Filter, Hit, HitPage, Mention
 pub(in crate::storage) use conditions::ConditionRows;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use order::{PAGE_COLUMNS, SortExpression, page_artifact};
-pub(in crate::storage) use parameters::StatementParameters;
 #[cfg(feature = "postgres")]
 pub(in crate::storage) use queries::matching;
 
@@ -80,7 +78,7 @@ pub(in crate::storage) trait FindSnapshot: SqlSnapshot {
 
     /// Returns the rows of a query that is planned for these parameters.
     fn rows_planned_for(&self, sql: &str, parameters: &StatementParameters) -> Result<Vec<SqlRow>> {
-        self.answer(self.session().rows(sql, &parameters.values()))
+        self.answer(self.session().rows(sql, parameters.values()))
     }
 
     /// Returns the captures that may mention a digest, sorted, or `None` if they are more than `limit`. There are none if

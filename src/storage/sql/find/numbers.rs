@@ -6,10 +6,9 @@
 
 use super::super::ceil_millis;
 use super::super::dialect::ReadFirst;
-use super::super::{Dialect, SqlSession};
+use super::super::{Dialect, SqlSession, StatementParameters};
 use super::conditions::{ConditionRows, NumberRange, numbers_within, selecting};
 use super::order::{PAGE_COLUMNS, SortExpression, key_of, number_of};
-use super::parameters::StatementParameters;
 use super::statements::{AttributeNumber, PageStatement, PlacedArtifact, is_match};
 use super::{FindSnapshot, READ, ResolvedQuery};
 use crate::storage::Result;

@@ -1,8 +1,7 @@
 //! The orders of artifacts, as expressions and cursors.
 
 use super::super::dialect::{NumberedAttributes, ReadFirst};
-use super::super::{DamagedValue, Dialect, SqlRow};
-use super::parameters::StatementParameters;
+use super::super::{DamagedValue, Dialect, SqlRow, StatementParameters};
 use crate::artifact::FINISHED_AT;
 use crate::storage::TimeBasis;
 use crate::storage::interface::{ArtifactRecord, Cursor, Order};

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
-use super::super::SqlSession;
+use super::super::{SqlSession, StatementParameters};
 use super::conditions::time;
-use super::parameters::StatementParameters;
 use super::{FindSnapshot, ResolvedQuery};
 use crate::digest::Digest;
 use crate::storage::interface::{Condition, Filter, FindQueries, Hit, HitPage, Order, Page};

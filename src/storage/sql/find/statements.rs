@@ -4,10 +4,9 @@ use std::cell::OnceCell;
 
 use super::super::ceil_millis;
 use super::super::dialect::ReadFirst;
-use super::super::{Dialect, SqlRow, SqlSession};
+use super::super::{Dialect, SqlRow, SqlSession, StatementParameters};
 use super::conditions::{beginning_with, of_kinds, selecting};
 use super::order::{PAGE_COLUMNS, SortExpression, number_of, page_artifact};
-use super::parameters::StatementParameters;
 use super::{
     BUDGET, ConditionRows, FEW, FindSnapshot, MAX_PAGE, PlacedHit, READ, RequiredMention, ResolvedCondition,
     ResolvedQuery, SearchedArtifacts,
@@ -238,7 +237,7 @@ impl<'q, S: FindSnapshot> ResolvedQuery<'q, S> {
                 beginning_with(dialect, self.filter.digits.as_deref().unwrap_or_default(), parameters)
             }
             SearchedArtifacts::OfKinds => of_kinds(dialect, &self.filter.kinds, parameters),
-            SearchedArtifacts::Numbered(numbers) => dialect.is_in("a.id", &parameters.bind(numbers.clone())),
+            SearchedArtifacts::Numbered(numbers) => dialect.is_in("a.id", &parameters.bind(&numbers[..])),
             SearchedArtifacts::Among | SearchedArtifacts::All => "true".to_owned(),
         };
         Ok(format!("SELECT a.id AS artifact FROM artifact a WHERE {selected}"))

@@ -6,8 +6,6 @@
 
 mod snapshot;
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -16,23 +14,21 @@ use chrono::{DateTime, Utc};
 
 use super::connection::real;
 use super::journal::SqliteJournalWriter;
-use super::unresolved::ReferenceReader;
-use super::write::{RemovedRows, SqliteWriter};
-use super::{remove, schema, write_lock};
+use super::write::SqliteWriter;
+use super::{schema, write_lock};
 use crate::artifact::Admitted;
 use crate::digest::CoreHash;
 use crate::storage::check::{Finding, Inspection, Repairs};
 use crate::storage::entry::Entry;
 use crate::storage::interface::{
-    Adoption, AppendedEntry, Backup, BackupError, BackupOptions, BackupProgress, Capabilities, Capability,
-    Erasure, FullText, JournalQueries as _, LogDamage, Maintenance, Preparer, PutOptions, ReclaimResult,
+    Adoption, AppendedEntry, Backup, BackupError, BackupOptions, BackupProgress, Capability, Erasure,
+    FullText, JournalQueries as _, LogDamage, Maintenance, Preparer, PutOptions, ReclaimResult,
     ReclaimableSpace, Snapshot, SqlQueries, Storage, Transaction,
 };
 use crate::storage::journal::JournalWriter;
 use crate::storage::sqlite::delta_bases::RecentBases;
 use crate::storage::sqlite::dictionaries::Dictionaries;
 use crate::storage::sqlite::edit::WriteTransaction;
-use crate::storage::sqlite::release::BaseReplacements;
 use crate::storage::sqlite::store::Store;
 use crate::storage::sqlite::{payload, wal};
 use crate::storage::{
@@ -45,7 +41,7 @@ impl Storage for Store {
     }
 
     fn transaction(&self, at: DateTime<Utc>, busy_timeout: Duration) -> Result<Box<dyn Transaction + '_>> {
-        Ok(Box::new(SqliteTransaction::begin(self, at, busy_timeout)?))
+        Ok(Box::new(self.change(at, busy_timeout)?))
     }
 
     fn preparer(&self) -> Result<Box<dyn Preparer>> {
@@ -93,8 +89,8 @@ impl Storage for Store {
         Ok(self)
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::new(&Capability::ALL)
+    fn has(&self, _: Capability) -> bool {
+        true
     }
 }
 
@@ -158,91 +154,44 @@ impl Maintenance for Store {
     }
 }
 
-/// A transaction of a vault file.
-pub(in crate::storage::sqlite) struct SqliteTransaction<'s> {
-    store: &'s Store,
-    pub(in crate::storage::sqlite) edit: WriteTransaction<'s>,
-    removes: bool,
-}
-
-impl<'s> SqliteTransaction<'s> {
-    pub(in crate::storage::sqlite) fn begin(
-        store: &'s Store,
-        at: DateTime<Utc>,
-        busy_timeout: Duration,
-    ) -> Result<Self> {
-        Ok(Self { store, edit: store.change(at, busy_timeout)?, removes: false })
-    }
-}
-
-impl Transaction for SqliteTransaction<'_> {
+impl Transaction for WriteTransaction<'_> {
     fn snapshot(&self) -> &dyn Snapshot {
-        self.edit.snapshot()
+        &self.snapshot
     }
 
     fn prepare_removal(&mut self, of: &[CoreHash]) -> Result<bool> {
-        let mut heirs = self.store.heirs.lock().unwrap_or_else(PoisonError::into_inner);
-        self.edit.release(of, &mut heirs)
+        self.release(of, &mut self.heirs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn journal(&mut self) -> &mut JournalWriter {
-        self.edit.journal.writer()
+        self.journal.writer()
     }
 
-    fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>> {
-        self.removes |= entries.iter().any(|entry| matches!(entry.entry.change, Entry::Remove { .. }));
-        self.edit.append(entries)
-    }
-
-    fn commit(self: Box<Self>) -> Result<Head> {
-        let Self { store, edit, removes } = *self;
-        let head = edit.commit()?;
-        if removes {
-            *store.heirs.lock().unwrap_or_else(PoisonError::into_inner) = BaseReplacements::default();
-        }
-        Ok(head)
-    }
-}
-
-impl WriteTransaction<'_> {
-    /// Appends entries to the journal, and executes what follows from them. Returns, for each, whether it adds a capture with
-    /// bytes that the vault had before.
     fn append(&mut self, entries: &[AppendedEntry<'_>]) -> Result<Vec<bool>> {
         let none = Dictionaries::default();
         let content = entries.iter().find_map(|entry| entry.content);
         let dictionaries = content.map_or(Ok(&none), payload::dictionaries)?;
-        if entries.iter().any(|entry| matches!(entry.entry.change, Entry::Remove { .. })) {
+        if entries.iter().any(is_removal) {
+            self.removes = true;
             self.overwrite_deleted()?;
         }
-        let removed = RefCell::new((BTreeSet::new(), Vec::new()));
         let mut run = || {
-            let connection = self.snapshot.connection();
-            let remove = |rows| {
-                let (orphans, unlisted) = &mut *removed.borrow_mut();
-                match rows {
-                    RemovedRows::Artifact(artifact, core) => {
-                        remove::take_out(&self.snapshot, artifact, core, orphans, unlisted)
-                    }
-                    RemovedRows::Capture(capture) => {
-                        let lists = self.snapshot.lists();
-                        let references = ReferenceReader::new(lists)?;
-                        unlisted.append(&mut remove::take_out_capture(lists, &references, capture)?);
-                        Ok(())
-                    }
-                }
-            };
-            let mut writer = SqliteWriter::new(connection, dictionaries, &remove)?;
+            let mut writer = SqliteWriter::new(self.snapshot.connection(), dictionaries)?;
             let append = |entry| writer.append(&mut self.journal, entry);
             let reuse = entries.iter().map(append).collect::<rusqlite::Result<_>>()?;
-            writer.finish()?;
+            self.remains.add(writer.finish()?);
             Ok(reuse)
         };
-        let reuse = run().map_err(|error| self.snapshot.failed(error))?;
-        let (orphans, unlisted) = removed.into_inner();
-        self.orphans.extend(orphans);
-        self.unlisted.extend(unlisted);
-        Ok(reuse)
+        run().map_err(|error| self.snapshot.failed(error))
     }
+
+    fn commit(self: Box<Self>) -> Result<Head> {
+        Self::commit(*self)
+    }
+}
+
+fn is_removal(entry: &AppendedEntry<'_>) -> bool {
+    matches!(entry.entry.change, Entry::Remove { .. })
 }
 
 impl Adoption for Store {
@@ -270,9 +219,8 @@ impl Adoption for Store {
         let head = recorded::check(Self::snapshot(self)?.journal_head()?, entries)?;
         // Bytes that others depend on have to be encoded again before they are removed, so removals are committed by
         // themselves.
-        let is_removal = |entry: &AppendedEntry<'_>| matches!(entry.entry.change, Entry::Remove { .. });
         for entries in entries.chunk_by(|one, other| is_removal(one) == is_removal(other)) {
-            let mut edit = WriteTransaction::begin_to_adopt(self.snapshot_to_change(BUSY_TIMEOUT)?)?;
+            let mut edit = Self::begin(self, BUSY_TIMEOUT, SqliteJournalWriter::open_to_adopt)?;
             edit.append(entries)?;
             edit.commit()?;
         }

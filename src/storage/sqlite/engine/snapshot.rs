@@ -83,7 +83,7 @@ impl FindSnapshot for SqliteSnapshot<'_> {
         mention: &RequiredMention<'_>,
         parameters: &mut StatementParameters,
     ) -> Result<ConditionRows> {
-        let captures = parameters.bind(mention.captures(self)?.to_vec());
+        let captures = parameters.bind(mention.captures(self)?);
         let tables = format!("rarray({captures}) r CROSS JOIN capture x ON x.id = r.value");
         Ok(ConditionRows::new(tables, "true"))
     }

@@ -8,12 +8,12 @@ use crate::storage::interface::{
     Direction, Filter, ReferenceQueries, UnresolvedTarget, count_targets, page_of_unresolved,
     sort_references, sort_unresolved,
 };
-use crate::storage::sql::in_order;
+use crate::storage::sql::{SqlSnapshot as _, in_order};
 use crate::storage::sqlite::ids::artifact_id;
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::read::mentions::{RoleCache, mention};
-use crate::storage::sqlite::rows::{ArtifactId, limit_of};
+use crate::storage::sqlite::rows::ArtifactId;
 use crate::storage::{ArtifactRecord, ReferenceEdge, Result, UnresolvedReference};
 
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
@@ -186,7 +186,8 @@ impl SqliteSnapshot<'_> {
     fn last_key(&self, (first, last): (i64, i64), limit: usize) -> Result<Option<i64>> {
         let sql = "SELECT max(key) FROM (SELECT DISTINCT key FROM unresolved_reference
                                           WHERE key BETWEEN ?1 AND ?2 ORDER BY key LIMIT ?3)";
-        Ok(self.rows(sql, (first, last, limit_of(limit)), |row| row.get(0))?.pop().flatten())
+        let parameters = [first.into(), last.into(), limit.into()];
+        Ok(self.read_rows(sql, &parameters, |row| row.optional_integer(0))?.pop().flatten())
     }
 
     /// Returns the references to missing digests with keys from the first to the last one, sorted.

@@ -48,8 +48,8 @@ impl MentionQueries for SqliteSnapshot<'_> {
     }
 
     fn mentioning(&self, digests: &[Digest], group: Option<&str>) -> Result<Vec<Vec<MentionRecord>>> {
-        let found = digests.iter().map(|digest| self.in_group(self.part(self.stating(*digest))?, group));
-        let found = found.collect::<Result<_>>()?;
+        let stating = self.part(self.stating_each(digests))?;
+        let found = stating.into_iter().map(|rows| self.in_group(rows, group)).collect::<Result<_>>()?;
         self.answer(Ok(found))
     }
 
@@ -142,7 +142,7 @@ impl SqliteSnapshot<'_> {
     }
 
     /// Returns the captures whose lists may contain a digest with this key, in order.
-    pub(in crate::storage::sqlite) fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
+    pub(super) fn captures_stating(&self, key: u64) -> rusqlite::Result<Vec<i64>> {
         self.captures_stating_up_to(key, usize::MAX).map(Option::unwrap_or_default)
     }
 
@@ -170,31 +170,12 @@ impl SqliteSnapshot<'_> {
         read(index)
     }
 
-    /// Returns the mentions of `digest` with their artifacts. The index only selects the lists to read; the lists
-    /// decide.
-    pub(super) fn stating(&self, digest: Digest) -> rusqlite::Result<Vec<(ArtifactId, MentionRow)>> {
-        let mut found = Vec::new();
-        for capture in self.captures_stating(mention_index::key(&digest))? {
-            let list = self.lists().with(capture, |other| *other == digest)?;
-            if list.is_empty() {
-                continue;
-            }
-            if let Some(artifact) = self.artifact_with(capture)? {
-                found.extend(list.into_iter().map(|row| (artifact, row)));
-            }
-        }
-        Ok(found)
-    }
-
-    /// Returns the mentions of each of `digests` with their artifacts, like [`SqliteSnapshot::stating`]. Each list is read
-    /// once, however many of the digests it has.
+    /// Returns the mentions of each of `digests` with their artifacts. The index only selects the lists to read, each of which
+    /// is read once, however many of the digests it has; the lists decide.
     pub(super) fn stating_each(
         &self,
         digests: &[Digest],
     ) -> rusqlite::Result<Vec<Vec<(ArtifactId, MentionRow)>>> {
-        if let [only] = digests {
-            return Ok(vec![self.stating(*only)?]);
-        }
         let mut found: HashMap<Digest, Vec<(ArtifactId, MentionRow)>> =
             digests.iter().map(|digest| (*digest, Vec::new())).collect();
         let mut captures = BTreeSet::new();

@@ -9,12 +9,11 @@ use crate::digest::{BlobHash, Digest};
 use crate::storage::PayloadDefect;
 use crate::storage::check::{Repair, Subject};
 use crate::storage::sqlite::check::{SURPLUS_DICTIONARY, SURPLUS_DIGESTS};
-use crate::storage::sqlite::content::as_bytes;
 use crate::storage::sqlite::dictionaries::DecompressionDictionaryCache;
 use crate::storage::sqlite::digest_stripping;
 use crate::storage::sqlite::error::ReadFailure;
 use crate::storage::sqlite::ids::{BLOBS, MAX_ROW, blob_id, next_row};
-use crate::storage::sqlite::payload::{self, Payload, PayloadBody, PayloadReader, PayloadRow};
+use crate::storage::sqlite::payload::{Payload, PayloadBody, PayloadReader, PayloadRow, StoredPayload};
 
 /// Size in bytes that no blob exceeds.
 const LARGEST: i64 = 1 << 30;
@@ -155,8 +154,9 @@ fn restore(connection: &Connection, blob: i64, bytes: &[u8]) -> rusqlite::Result
         .collect::<rusqlite::Result<_>>()?;
     let stripped = Payload::new(bytes, digest_stripping::strip(bytes).as_ref(), None);
     let had_digests = has_digests(connection, blob)?.unwrap_or(!stripped.digests.is_empty());
+    let write = |payload: &Payload| StoredPayload::of(payload, bytes, None).write(connection, blob);
     // If it was a delta against one of those, they can no longer be deltas against it.
-    write_payload(connection, blob, bytes, &stripped)?;
+    write(&stripped)?;
     let readable = || -> rusqlite::Result<usize> {
         let readers = DecompressionDictionaryCache::default();
         let payloads = PayloadReader { connection, readers: &readers };
@@ -164,9 +164,9 @@ fn restore(connection: &Connection, blob: i64, bytes: &[u8]) -> rusqlite::Result
     };
     let with_cuts = readable()?;
     if with_cuts < dependents.len() {
-        write_payload(connection, blob, bytes, &Payload { digests: Vec::new(), body: PayloadBody::Raw })?;
+        write(&Payload { digests: Vec::new(), body: PayloadBody::Raw })?;
         if readable()? < with_cuts {
-            write_payload(connection, blob, bytes, &stripped)?;
+            write(&stripped)?;
         }
     }
     // Lists refer to digests by their positions in those that are stripped from the blob. If these are stored now and were
@@ -181,26 +181,4 @@ fn restore(connection: &Connection, blob: i64, bytes: &[u8]) -> rusqlite::Result
 fn has_digests(connection: &Connection, blob: i64) -> rusqlite::Result<Option<bool>> {
     let sql = "SELECT digests IS NOT NULL FROM payload WHERE blob = ?1";
     connection.query_row(sql, [blob], |row| row.get(0)).optional()
-}
-
-fn write_payload(
-    connection: &Connection,
-    blob: i64,
-    bytes: &[u8],
-    payload: &Payload,
-) -> rusqlite::Result<()> {
-    let digests = (!payload.digests.is_empty()).then(|| as_bytes(&payload.digests));
-    let (encoding, stored) = match &payload.body {
-        PayloadBody::Frame { frame, .. } if digests.is_some() => (payload::STRIPPED_FRAME, frame.as_slice()),
-        PayloadBody::Frame { frame, .. } => (payload::FRAME, frame.as_slice()),
-        PayloadBody::Raw => (payload::RAW, bytes),
-    };
-    // Not replaced: other rows may refer to it.
-    connection.execute(
-        "INSERT INTO payload (blob, encoding, digests, bytes) VALUES (?1, ?2, ?3, ?4)
-         ON CONFLICT (blob) DO UPDATE SET encoding = excluded.encoding, base = NULL, dictionary = NULL,
-           digests = excluded.digests, bytes = excluded.bytes",
-        (blob, encoding, digests, stored),
-    )?;
-    Ok(())
 }

@@ -152,7 +152,7 @@ impl SqlRepairs for Store {
         let known = delete_lists(connection, artifacts)?;
         // No bytes are stored.
         let dictionaries = Dictionaries::default();
-        let mut writer = SqliteWriter::new(connection, &dictionaries, &|_| Ok(()))?;
+        let mut writer = SqliteWriter::new(connection, &dictionaries)?;
         for readmitted in artifacts {
             let first = readmitted.captures.first().map(|(id, _)| id.number());
             for (id, admitted) in readmitted.admitted() {
@@ -176,7 +176,7 @@ impl SqlRepairs for Store {
         let moved = known.difference(&now).copied().collect();
         // Lookups of the previous entries already lead there.
         writer.entries.retain(|entry| !known.contains(entry));
-        match mention_index::remove(connection, moved).and_then(|()| writer.finish()) {
+        match mention_index::remove(connection, moved).and_then(|()| writer.finish().map(drop)) {
             Err(error) if is_damage(&error) => rebuild_mentions(connection),
             changed => changed,
         }

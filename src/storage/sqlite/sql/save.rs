@@ -7,18 +7,8 @@ use rusqlite::{Connection, Statement, Transaction, params_from_iter};
 use super::computed::BoundCell;
 use crate::artifact::{Cell, Column, ColumnType};
 use crate::storage::interface::{RowProgress, SaveSummary, SavedTable, SqlError, SqlReader};
-use crate::storage::sqlite::staging::{CreateDatabaseError, StagedDatabase};
+use crate::storage::sqlite::staging::StagedDatabase;
 use crate::storage::sqlite::{StorageError, connection};
-
-impl From<CreateDatabaseError> for SqlError {
-    fn from(error: CreateDatabaseError) -> Self {
-        match error {
-            CreateDatabaseError::Exists(path) => Self::Exists { path },
-            CreateDatabaseError::Refused { path, reason } => Self::Place { path, reason },
-            CreateDatabaseError::Store(error) => Self::Store(error),
-        }
-    }
-}
 
 impl dyn SqlReader + '_ {
     /// Writes these tables to a new SQLite file at `path`, readable by its owner only, with indexes on references, hashes

@@ -6,19 +6,14 @@ use super::{SqliteWriter, StoredBlob};
 use crate::artifact::{Kind, Member};
 use crate::storage::Prepared;
 use crate::storage::sqlite::compress::Dictionary;
-use crate::storage::sqlite::content::as_bytes;
-use crate::storage::sqlite::delta::PayloadDelta;
 use crate::storage::sqlite::delta_bases::RecentDelta;
 use crate::storage::sqlite::ids::blob_id;
 use crate::storage::sqlite::journal::after;
 use crate::storage::sqlite::payload::{
-    self, Payload, PayloadBody, PayloadReader, PrefixLengths, PreparedPayload,
+    self, Payload, PayloadBody, PayloadDelta, PayloadReader, PrefixLengths, PreparedPayload, StoredPayload,
 };
 use crate::storage::sqlite::shared_statements::StatementProvider;
 use crate::storage::sqlite::{dictionaries, digest_stripping};
-
-const INSERT: &str =
-    "INSERT INTO payload (blob, encoding, base, dictionary, digests, bytes) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
 impl SqliteWriter<'_> {
     /// Stores the bytes of an artifact; `known` is the blob of its capture, if that exists. `sibling` is the blob of an earlier
@@ -137,12 +132,12 @@ impl SqliteWriter<'_> {
     ) -> rusqlite::Result<bool> {
         let RecentDelta { base, stripped, digests, text, whole } = delta;
         if let Some(base) = self.bases.stored(self.connection, base)? {
-            self.insert_delta(blob, base, digests, text)?;
+            StoredPayload::of_delta(base, digests, text).write(&self.statements, blob)?;
             return Ok(true);
         }
         let other = self.bases.difference(self.connection, member.bytes(), stripped, sibling, *whole)?;
         if let Some(PayloadDelta { base, digests, text }) = &other {
-            self.insert_delta(blob, *base, digests, text)?;
+            StoredPayload::of_delta(*base, digests, text).write(&self.statements, blob)?;
         }
         Ok(other.is_some())
     }
@@ -188,7 +183,7 @@ impl SqliteWriter<'_> {
         };
         let difference = self.bases.difference(self.connection, member.bytes(), digests, sibling, whole)?;
         if let Some(PayloadDelta { base, digests, text }) = difference {
-            return self.insert_delta(blob, base, &digests, &text);
+            return StoredPayload::of_delta(base, &digests, &text).write(&self.statements, blob);
         }
         self.insert_whole(blob, kind, member, payload)
     }
@@ -200,30 +195,16 @@ impl SqliteWriter<'_> {
         member: &Member,
         payload: &Payload,
     ) -> rusqlite::Result<()> {
-        let Payload { digests, body } = payload;
-        match body {
-            PayloadBody::Frame { frame, dictionary } => {
-                let stripped = (!digests.is_empty()).then(|| as_bytes(digests));
-                let encoding = if stripped.is_some() { payload::STRIPPED_FRAME } else { payload::FRAME };
-                let dictionary = match dictionary {
-                    Some(dictionary) => self.dictionary_id(kind, dictionary)?,
-                    None => None,
-                };
-                let row = (blob, encoding, None::<i64>, dictionary, stripped, frame);
-                self.statements.with(INSERT, |insert| insert.execute(row))?;
-                self.bases.remember(blob, digests);
+        let dictionary = match &payload.body {
+            PayloadBody::Frame { dictionary: Some(dictionary), .. } => {
+                self.dictionary_id(kind, dictionary)?
             }
-            PayloadBody::Raw => {
-                let (base, dictionary, stripped) = (None::<i64>, None::<i64>, None::<Vec<u8>>);
-                let row = (blob, payload::RAW, base, dictionary, stripped, member.bytes());
-                self.statements.with(INSERT, |insert| insert.execute(row))?;
-            }
+            PayloadBody::Frame { dictionary: None, .. } | PayloadBody::Raw => None,
+        };
+        StoredPayload::of(payload, member.bytes(), dictionary).write(&self.statements, blob)?;
+        if let PayloadBody::Frame { .. } = payload.body {
+            self.bases.remember(blob, &payload.digests);
         }
         Ok(())
-    }
-
-    fn insert_delta(&self, blob: i64, base: i64, digests: &[u8], text: &[u8]) -> rusqlite::Result<()> {
-        let row = (blob, payload::DELTA, base, None::<i64>, digests, text);
-        self.statements.with(INSERT, |insert| insert.execute(row)).map(drop)
     }
 }

@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, Params};
 
-use super::{NewCapture, PendingCapture, RemovedRows, SqliteWriter};
+use super::{NewCapture, PendingCapture, SqliteWriter};
 use crate::artifact::{Admitted, Attribute, CREATED_AT, Member, Mention, SignatureState};
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::Prepared;
@@ -10,8 +10,9 @@ use crate::storage::catalog::{Row, RowChange, RowKey};
 use crate::storage::sql::{self, AnnotationChanges};
 use crate::storage::sqlite::ids::{artifact_id, blob_id, capture_id};
 use crate::storage::sqlite::journal::after;
+use crate::storage::sqlite::remove;
 use crate::storage::sqlite::shared_statements::StatementProvider;
-use crate::storage::sqlite::unresolved;
+use crate::storage::sqlite::unresolved::{self, ReferenceReader};
 
 impl SqliteWriter<'_> {
     /// Executes a change. Rows of artifacts that the vault does not have are left out.
@@ -40,7 +41,9 @@ impl SqliteWriter<'_> {
             RowChange::Remove { core } => match self.artifact(core)? {
                 Some(id) => {
                     self.last_artifact = None;
-                    (self.remove)(RemovedRows::Artifact(id, core))
+                    let remains = remove::take_out(self.lists(), id, core)?;
+                    self.remains.add(remains);
+                    Ok(())
                 }
                 None => Ok(()),
             },
@@ -157,7 +160,9 @@ impl SqliteWriter<'_> {
             && let Some(id) = capture_id(self.connection, core, capture)?
         {
             // It had been lost, and has the number of its last addition.
-            (self.remove)(RemovedRows::Capture(id))?;
+            let lists = self.lists();
+            let unlisted = remove::take_out_capture(lists, &ReferenceReader::new(lists)?, id)?;
+            self.remains.unlisted.extend(unlisted);
         }
         let kind = self.kind(admitted.kind())?;
         let is_first = self.new_artifact == Some(artifact);
