@@ -3,6 +3,7 @@
 pub(crate) mod forms;
 mod kept;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use proptest::prelude::*;
@@ -243,6 +244,20 @@ fn what_is_not_json_is_rejected() {
     sandbox.write("s.jsonl", lines(&all));
     let line = sandbox.run(["add", "--json", "s.jsonl"]).expect(1).json().remove(0);
     assert!(rules_of(&line).contains(&"DOC2 line 3 column 16".to_owned()), "{line}");
+}
+
+/// A program that appends to a line that it had not ended can do so often. The second line would be read once for each of its
+/// brackets if it were searched for the end of its first object.
+#[test]
+fn lines_with_very_many_objects_are_read() {
+    let sandbox = Sandbox::new();
+    let first = claude_code().remove(0);
+    let line = added(&sandbox, "many.jsonl", format!("{first}\n{}\n", "{}".repeat(100_000)));
+    let rules: BTreeSet<String> = rules_of(&line).into_iter().collect();
+    assert_eq!(Vec::from_iter(&rules), ["AS1 line 2", "AS6 line 2"]);
+    sandbox.write("open.jsonl", format!("{first}\n{{\"a\":\"{}\n", "}{".repeat(500_000)));
+    let line = sandbox.run(["add", "--json", "open.jsonl"]).expect(1).json().remove(0);
+    assert_eq!(rules_of(&line), ["DOC2 line 2 column 6"]);
 }
 
 #[test]
