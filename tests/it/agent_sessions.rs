@@ -261,6 +261,69 @@ fn lines_with_very_many_objects_are_read() {
 }
 
 #[test]
+fn what_was_asked_meanwhile_is_a_prompt() {
+    let sandbox = Sandbox::new();
+    let mut all = claude_code();
+    let asked = json!({"parentUuid": "r3", "isSidechain": false, "sessionId": "session-1", "type": "attachment",
+        "attachment": {"type": "queued_command", "prompt": "And in Rome?", "commandMode": "prompt"}, "uuid": "q1",
+        "timestamp": "2026-11-20T10:00:03.500Z"});
+    all.insert(4, asked.to_string());
+    all[5] = all[5].replace("\"parentUuid\":\"r3\"", "\"parentUuid\":\"q1\"");
+    let line = added(&sandbox, "s.jsonl", lines(&all));
+    assert_eq!(rules_of(&line), [""; 0]);
+    let said = conversation(&sandbox, line["core_hash"].as_str().unwrap());
+    assert_eq!(said[1], "user: And in Rome?; assistant: It is 18 degrees in Paris.");
+    sandbox.run(["find", "--prompt", "And in Rome?"]).expect(0);
+}
+
+/// Qwen Code names and links records as Claude Code does, and begins with records that have no message.
+#[test]
+fn sessions_of_other_programs_are_not_those_of_claude_code() {
+    let sandbox = Sandbox::new();
+    let record = |number: u32, rest: Value| {
+        let mut record = json!({"uuid": format!("r{number}"), "parentUuid": null, "sessionId": "session-1",
+            "timestamp": "2026-11-20T10:00:00.000Z", "type": "user", "cwd": "/work", "version": "0.21.13"});
+        record.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        record.to_string()
+    };
+    let system = record(0, json!({"type": "system", "subtype": "ui_telemetry", "systemPayload": {}}));
+    let asked = record(1, json!({"message": {"role": "user", "parts": [{"text": "Hello"}]}}));
+    for document in [lines(&[system.clone(), asked.clone()]), lines(&[asked]), lines(&[system])] {
+        sandbox.write("d/qwen.jsonl", document);
+        let refused = sandbox.run(["add", "d"]).expect(1);
+        assert!(refused.stderr.contains("rule KIND"), "{}{}", refused.stdout, refused.stderr);
+    }
+}
+
+#[test]
+fn a_session_with_a_byte_order_mark_is_not_skipped() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/s.jsonl", format!("\u{feff}{}", lines(&claude_code())));
+    let line = sandbox.run(["add", "--json", "d"]).expect(1).json().remove(0);
+    assert_eq!(
+        (&line["kind"], rules_of(&line)),
+        (&Value::from("agent_session"), vec!["DOC1 line 1 column 1".to_owned()])
+    );
+}
+
+#[test]
+fn commands_that_failed_are_errors_in_each_form_of_their_output() {
+    let sandbox = Sandbox::new();
+    for output in [
+        "Exit code: 2\nWall time: 0.1 seconds\nOutput:\nExit code: 0\n",
+        "Chunk ID: 1\nProcess exited with code 2\nOutput:\nno\n",
+        r#"{"output":"no","metadata":{"exit_code":2}}"#,
+    ] {
+        let result = Value::from(output).to_string();
+        let all: Vec<String> = codex().iter().map(|line| line.replace("\"18 degrees\"", &result)).collect();
+        let core = added(&sandbox, "s.jsonl", lines(&all))["core_hash"].as_str().unwrap().to_owned();
+        let shown = sandbox.run(["show", &core, "--json"]).expect(0).json().remove(0);
+        let errors = shown["attributes"].as_array().unwrap().iter().find(|it| it["name"] == "errors");
+        assert_eq!(errors.unwrap()["value"], "1", "{output}");
+    }
+}
+
+#[test]
 fn texts_that_were_cut_within_a_character_are_kept() {
     let sandbox = Sandbox::new();
     let mut all = claude_code();
