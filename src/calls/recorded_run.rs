@@ -98,6 +98,8 @@ pub(crate) struct AnsweredCall {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UnansweredCall {
     pub(crate) request: RequestRecord,
+    pub(crate) requested_at: Option<DateTime<Utc>>,
+    pub(crate) latency_ms: Option<u64>,
     /// Why there is no answer.
     pub(crate) reason: String,
 }
@@ -204,7 +206,23 @@ pub(crate) fn read_parsed(root: &Value<'_>) -> Option<RecordedCalls> {
 
 fn read_unanswered(step: usize, request: &Value<'_>, event: &Value<'_>) -> Option<UnansweredCall> {
     let reason = text_at(event, &["output", "message"])?;
-    Some(UnansweredCall { request: read_request(step, request)?, reason })
+    let (requested_at, latency_ms) = times(request, event);
+    Some(UnansweredCall { request: read_request(step, request)?, requested_at, latency_ms, reason })
+}
+
+/// Returns the part of the answer that had arrived of a call without a complete one, by the number of the step with its
+/// request: the text, or the digest of the attachment that it is.
+pub(crate) fn partial_answer<'v>(root: &'v Value<'_>, step: usize) -> Option<Result<&'v str, Digest>> {
+    let event = at(root, &["payload", "run", "steps"])?.as_array()?.get(step + 1)?;
+    let text = at(event, &["output", "partial"]).and_then(Value::as_str).filter(|text| !text.is_empty());
+    text.map(Ok).or_else(|| attached(event, "output").map(Err))
+}
+
+/// Returns when a request was made, and how long it took.
+fn times(request: &Value<'_>, ending: &Value<'_>) -> (Option<DateTime<Utc>>, Option<u64>) {
+    let requested_at = request.get("timestamp").and_then(Value::as_str);
+    let requested_at = requested_at.and_then(|time| DateTime::parse_from_rfc3339(time).ok());
+    (requested_at.map(|time| time.to_utc()), at(ending, &["metadata", "latency_ms"]).and_then(number))
 }
 
 fn read_request(step: usize, request: &Value<'_>) -> Option<RequestRecord> {
@@ -249,15 +267,12 @@ fn read_call(step: usize, request: &Value<'_>, response: &Value<'_>) -> Option<A
     // What an attachment was found to be when it was stored.
     let error = attached_answer.and_then(|_| at(response, &["output", "error"]));
     let failure = error.map(|error| error.as_str().map_or_else(|| compact::text(error), str::to_owned));
+    let (requested_at, latency_ms) = times(request, response);
     Some(AnsweredCall {
         model: text_at(request, &["input", "model"]).unwrap_or_else(|| recorded.endpoint.clone()),
         request: recorded,
-        requested_at: request
-            .get("timestamp")
-            .and_then(Value::as_str)
-            .and_then(|time| DateTime::parse_from_rfc3339(time).ok())
-            .map(|time| time.to_utc()),
-        latency_ms: at(response, &["metadata", "latency_ms"]).and_then(number),
+        requested_at,
+        latency_ms,
         attached_request,
         form,
         replayed_before: at(request, &["metadata", REPLAYED_BEFORE]).and_then(number).unwrap_or(0),

@@ -17,6 +17,9 @@ use runvault::vault::sql::SqlError;
 #[cfg(feature = "gateway")]
 use runvault::gateway::RuleSuggestion;
 
+/// What can be done about a vault that is damaged so that it cannot be opened to check it.
+pub(crate) const NOT_CHECKED: &str = "it can be neither checked nor repaired; restore it from a backup";
+
 /// What can be done about a file that a gateway set aside.
 #[cfg(feature = "gateway")]
 pub(crate) const SET_ASIDE: &str =

@@ -59,11 +59,18 @@ pub(crate) fn read(text: &str) -> Option<Value<'_>> {
 /// Reads a JSON document in which half a character may stand, as it does where a program cuts a text. What has no other half
 /// becomes U+FFFD. Returns `None` if it is not JSON, or is not permitted.
 pub(crate) fn read_cut_text(text: &str) -> Option<Value<'static>> {
+    let [value] = <[_; 1]>::try_from(read_cut_texts(text)?).ok()?;
+    Some(value)
+}
+
+/// Like [`read_cut_text`], for one or more documents without anything between them.
+pub(crate) fn read_cut_texts(text: &str) -> Option<Vec<Value<'static>>> {
     let text: String = with_halves(text)
         .chars()
         .map(|character| half(character).map_or(character, |_| char::REPLACEMENT_CHARACTER))
         .collect();
-    reader::read(text.as_bytes(), &Limits::most()).ok().map(Value::into_owned_value)
+    let values = reader::read_sequence(text.as_bytes(), &Limits::most()).ok()?;
+    Some(values.into_iter().map(Value::into_owned_value).collect())
 }
 
 /// Passes the tokens of a JSON document to `add`, with what `new` returns, and returns that. It takes little memory beside the

@@ -15,7 +15,7 @@ use super::providers::mcp::is_name_of;
 use super::providers::{AnswerContent, AnswerDecoder, PROVIDERS, normalized, role};
 
 pub(crate) use super::providers::{AnsweredMessages, RequestedMessages};
-use super::response::{CallResponse, ResponseForm, RetryHeaders};
+use super::response::{CallResponse, ResponseForm};
 use crate::artifact::attribute::parse_count;
 use crate::artifact::{RepeatedElements, Timestamp};
 use crate::digest::Digest;
@@ -230,13 +230,7 @@ pub(crate) fn is_answer_body(text: &str) -> bool {
 
 /// Returns what a text that was answered says: the body of an answer, or plain text.
 pub(crate) fn decode_text(text: &str) -> AnsweredMessages {
-    decode_answer(&CallResponse {
-        status: 200,
-        content_type: None,
-        retry: RetryHeaders::default(),
-        body: text.to_owned(),
-        chunks: Vec::new(),
-    })
+    decode_answer(&CallResponse::from_text(text.to_owned()))
 }
 
 /// Number of calls of models before a call of a tool among which is the one that asked for it: agents can work at the same time.
@@ -293,7 +287,7 @@ impl ConversationReader {
         let answer_id = answer.id.clone();
         let call = DecodedCall {
             head: CallHead {
-                error: failure.as_deref().or(call.head.error),
+                error: call.head.error.or(failure.as_deref()),
                 answer_id: answer_id.as_deref(),
                 ..call.head
             },

@@ -18,6 +18,13 @@ pub(crate) struct CallResponse {
     pub(crate) chunks: Vec<Chunk>,
 }
 
+impl CallResponse {
+    /// Creates an answer of which only a text is known: the body, or its beginning.
+    pub(crate) fn from_text(body: String) -> Self {
+        Self { status: 200, content_type: None, retry: RetryHeaders::default(), body, chunks: Vec::new() }
+    }
+}
+
 /// The headers by which clients decide whether and when they ask again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RetryHeaders {

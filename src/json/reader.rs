@@ -133,6 +133,14 @@ pub fn read<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Value<'a>, ReadError
     JsonReader::new(utf8(bytes, limits)?, limits, false).document()
 }
 
+/// Reads `bytes` as one JSON text, or as several of which all but the first are objects, without anything between them.
+///
+/// # Errors
+/// Returns the first defect, with its line and column.
+pub(crate) fn read_sequence<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Vec<Value<'a>>, ReadError> {
+    JsonReader::new(utf8(bytes, limits)?, limits, false).documents()
+}
+
 /// Passes the tokens of `bytes` to `visit`, which must have one JSON text. They take little memory beside it: strings with
 /// escapes that have more than 4 MiB are as they are written.
 ///
@@ -235,9 +243,25 @@ impl<'a, 'l> JsonReader<'a, 'l> {
     fn document(mut self) -> JsonReadResult<Value<'a>> {
         self.skip_whitespace();
         let value = self.value()?;
+        self.end()?;
+        Ok(value)
+    }
+
+    fn documents(mut self) -> JsonReadResult<Vec<Value<'a>>> {
+        self.skip_whitespace();
+        let mut values = vec![self.value()?];
+        while self.peek() == Some(b'{') {
+            values.push(self.value()?);
+        }
+        self.end()?;
+        Ok(values)
+    }
+
+    /// Skips white space, after which there must be nothing.
+    fn end(&mut self) -> JsonReadResult<()> {
         self.skip_whitespace();
         match self.peek() {
-            None => Ok(value),
+            None => Ok(()),
             Some(_) => {
                 Err(self.defect(Defect::Syntax, "unexpected text after the end of the document; remove it"))
             }

@@ -1,5 +1,6 @@
 //! The runs that are being recorded. Their calls are not in the vault until they are finished, but in files of a directory.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
@@ -17,6 +18,7 @@ use crate::calls::request_store::RequestRestorer;
 use crate::calls::run::RunHead;
 use crate::calls::spool_file::{self, SpoolOutline};
 use crate::conversation::reader::{CallBodies, CallHead, ConversationReader, RequestBody};
+use crate::conversation::response::CallResponse;
 use crate::formats;
 use crate::storage::interface::matches_pattern;
 use crate::storage::{StorageError, TimeBasis};
@@ -242,9 +244,12 @@ fn conversation(mut calls: Vec<StoredCall>) -> Conversation {
         let payload = restorer.payload(call.number);
         let request = payload.as_deref().map(RequestBody::new);
         // Whether an answer is a failure is found out when it is read.
-        let error = match &call.outcome {
-            CallOutcome::Answered(_) => None,
-            CallOutcome::Failed { reason, .. } => Some(reason.as_str()),
+        let (error, answer) = match &call.outcome {
+            CallOutcome::Answered(answer) => (None, Some(Cow::Borrowed(answer))),
+            CallOutcome::Failed { reason, partial } => {
+                let arrived = (!partial.is_empty()).then(|| CallResponse::from_text(partial.clone()));
+                (Some(reason.as_str()), arrived.map(Cow::Owned))
+            }
         };
         let head = CallHead {
             step: call.number,
@@ -257,7 +262,7 @@ fn conversation(mut calls: Vec<StoredCall>) -> Conversation {
             error,
             ..CallHead::default()
         };
-        reader.add(&CallBodies { head, request, answer: call.answer() });
+        reader.add(&CallBodies { head, request, answer: answer.as_deref() });
     }
     reader.finish()
 }

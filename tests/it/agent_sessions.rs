@@ -3,6 +3,7 @@
 pub(crate) mod forms;
 mod kept;
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use proptest::prelude::*;
@@ -243,6 +244,83 @@ fn what_is_not_json_is_rejected() {
     sandbox.write("s.jsonl", lines(&all));
     let line = sandbox.run(["add", "--json", "s.jsonl"]).expect(1).json().remove(0);
     assert!(rules_of(&line).contains(&"DOC2 line 3 column 16".to_owned()), "{line}");
+}
+
+/// A program that appends to a line that it had not ended can do so often. The second line would be read once for each of its
+/// brackets if it were searched for the end of its first object.
+#[test]
+fn lines_with_very_many_objects_are_read() {
+    let sandbox = Sandbox::new();
+    let first = claude_code().remove(0);
+    let line = added(&sandbox, "many.jsonl", format!("{first}\n{}\n", "{}".repeat(100_000)));
+    let rules: BTreeSet<String> = rules_of(&line).into_iter().collect();
+    assert_eq!(Vec::from_iter(&rules), ["AS1 line 2", "AS6 line 2"]);
+    sandbox.write("open.jsonl", format!("{first}\n{{\"a\":\"{}\n", "}{".repeat(500_000)));
+    let line = sandbox.run(["add", "--json", "open.jsonl"]).expect(1).json().remove(0);
+    assert_eq!(rules_of(&line), ["DOC2 line 2 column 6"]);
+}
+
+#[test]
+fn what_was_asked_meanwhile_is_a_prompt() {
+    let sandbox = Sandbox::new();
+    let mut all = claude_code();
+    let asked = json!({"parentUuid": "r3", "isSidechain": false, "sessionId": "session-1", "type": "attachment",
+        "attachment": {"type": "queued_command", "prompt": "And in Rome?", "commandMode": "prompt"}, "uuid": "q1",
+        "timestamp": "2026-11-20T10:00:03.500Z"});
+    all.insert(4, asked.to_string());
+    all[5] = all[5].replace("\"parentUuid\":\"r3\"", "\"parentUuid\":\"q1\"");
+    let line = added(&sandbox, "s.jsonl", lines(&all));
+    assert_eq!(rules_of(&line), [""; 0]);
+    let said = conversation(&sandbox, line["core_hash"].as_str().unwrap());
+    assert_eq!(said[1], "user: And in Rome?; assistant: It is 18 degrees in Paris.");
+    sandbox.run(["find", "--prompt", "And in Rome?"]).expect(0);
+}
+
+/// Qwen Code names and links records as Claude Code does, and begins with records that have no message.
+#[test]
+fn sessions_of_other_programs_are_not_those_of_claude_code() {
+    let sandbox = Sandbox::new();
+    let record = |number: u32, rest: Value| {
+        let mut record = json!({"uuid": format!("r{number}"), "parentUuid": null, "sessionId": "session-1",
+            "timestamp": "2026-11-20T10:00:00.000Z", "type": "user", "cwd": "/work", "version": "0.21.13"});
+        record.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        record.to_string()
+    };
+    let system = record(0, json!({"type": "system", "subtype": "ui_telemetry", "systemPayload": {}}));
+    let asked = record(1, json!({"message": {"role": "user", "parts": [{"text": "Hello"}]}}));
+    for document in [lines(&[system.clone(), asked.clone()]), lines(&[asked]), lines(&[system])] {
+        sandbox.write("d/qwen.jsonl", document);
+        let refused = sandbox.run(["add", "d"]).expect(1);
+        assert!(refused.stderr.contains("rule KIND"), "{}{}", refused.stdout, refused.stderr);
+    }
+}
+
+#[test]
+fn a_session_with_a_byte_order_mark_is_not_skipped() {
+    let sandbox = Sandbox::new();
+    sandbox.write("d/s.jsonl", format!("\u{feff}{}", lines(&claude_code())));
+    let line = sandbox.run(["add", "--json", "d"]).expect(1).json().remove(0);
+    assert_eq!(
+        (&line["kind"], rules_of(&line)),
+        (&Value::from("agent_session"), vec!["DOC1 line 1 column 1".to_owned()])
+    );
+}
+
+#[test]
+fn commands_that_failed_are_errors_in_each_form_of_their_output() {
+    let sandbox = Sandbox::new();
+    for output in [
+        "Exit code: 2\nWall time: 0.1 seconds\nOutput:\nExit code: 0\n",
+        "Chunk ID: 1\nProcess exited with code 2\nOutput:\nno\n",
+        r#"{"output":"no","metadata":{"exit_code":2}}"#,
+    ] {
+        let result = Value::from(output).to_string();
+        let all: Vec<String> = codex().iter().map(|line| line.replace("\"18 degrees\"", &result)).collect();
+        let core = added(&sandbox, "s.jsonl", lines(&all))["core_hash"].as_str().unwrap().to_owned();
+        let shown = sandbox.run(["show", &core, "--json"]).expect(0).json().remove(0);
+        let errors = shown["attributes"].as_array().unwrap().iter().find(|it| it["name"] == "errors");
+        assert_eq!(errors.unwrap()["value"], "1", "{output}");
+    }
 }
 
 #[test]

@@ -30,6 +30,21 @@ fn get_fails(sql: &str, because: &str) {
 }
 
 #[test]
+fn what_cannot_be_opened_is_not_referred_to_the_check() {
+    let (sandbox, _) = tampered("UPDATE blob SET size = size");
+    let bytes = std::fs::read(sandbox.vault()).unwrap();
+    std::fs::write(sandbox.vault(), &bytes[..5_000]).unwrap();
+    assert!(sandbox.run(["list"]).expect(2).stderr.contains("\"runvault fsck\""));
+    for arguments in [&["fsck"][..], &["fsck", "--repair"]] {
+        let refused = sandbox.run(arguments).expect(2).stderr;
+        assert!(
+            refused.contains("restore it from a backup") && !refused.contains("\"runvault fsck"),
+            "{refused}"
+        );
+    }
+}
+
+#[test]
 fn changed_bytes() {
     let change = "UPDATE payload SET encoding = 0, bytes = CAST('{\"another\": \"document\"}' AS BLOB)";
     get_fails(change, "now has the hash sha256:");

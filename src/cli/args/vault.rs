@@ -10,6 +10,7 @@ use runvault::storage::{Actor, ActorError, ErrorKind, StorageError};
 
 use super::environment::{self, user_and_machine};
 use super::settings;
+use crate::cli::hints;
 use crate::cli::output::exit::CommandError;
 use crate::cli::output::{pager, stdout, terminal};
 
@@ -64,6 +65,18 @@ impl VaultArgs {
         self.opened(Vault::open)
     }
 
+    /// Opens the vault to check it. One that cannot be opened cannot be checked.
+    pub(crate) fn open_to_check(&self) -> Result<Vault, CommandError> {
+        self.opened(|path| {
+            Vault::open(path).map_err(|error| match error.kind() {
+                ErrorKind::VaultDamaged => {
+                    CommandError::CouldNotRun(format!("{error}; {}", hints::NOT_CHECKED))
+                }
+                _ => error.into(),
+            })
+        })
+    }
+
     /// Opens the vault for additions. If there is none, it is created when the first artifact is stored: at the default
     /// location, elsewhere only if `create` permits it, so that a mistyped path is an error.
     pub(crate) fn open_to_add(&self, create: CreateArgs) -> Result<Vault, CommandError> {
@@ -101,7 +114,10 @@ impl VaultArgs {
         self.opened(Vault::create)
     }
 
-    fn opened(&self, open: impl FnOnce(&Path) -> Result<Vault, StorageError>) -> Result<Vault, CommandError> {
+    fn opened<E>(&self, open: impl FnOnce(&Path) -> Result<Vault, E>) -> Result<Vault, CommandError>
+    where
+        CommandError: From<E>,
+    {
         static NAMED: AtomicBool = AtomicBool::new(false);
         let actor = self.actor()?;
         let vault = open(&self.path()?)?.acting_as(actor);

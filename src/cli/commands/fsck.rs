@@ -81,7 +81,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self, vault: &VaultArgs) -> Result<Status, CommandError> {
         let started = Instant::now();
-        let vault = vault.open()?;
+        let vault = vault.open_to_check()?;
         let mut options =
             FsckOptions { depth: self.depth(), kind: self.kind, after: None, keys: self.keys.ring()? };
         let resume =

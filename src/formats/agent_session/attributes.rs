@@ -1,6 +1,6 @@
 //! The attributes of agent sessions, the roles of their digests, their SQL view, and the table of their records.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::calls::AgentCalls;
 use super::form::{AgentDialect, SessionRecord};
@@ -146,6 +146,8 @@ pub(super) struct SessionSummary {
     started_by: Option<String>,
     /// Other sessions that records state.
     others: BTreeSet<String>,
+    /// The values that records state, by the names of their attributes.
+    stated: HashMap<&'static str, HashSet<String>>,
     span: TimeSpan,
     records: usize,
     unknown: usize,
@@ -194,11 +196,10 @@ impl SessionSummary {
             (AttributeInfo::MODEL_ID, record.model),
         ];
         for (info, value) in stated {
-            let is_new = |value: &&str| {
-                !value.is_empty()
-                    && !draft.attributes.iter().any(|known| known.name == info.name && known.value == **value)
-            };
-            if let Some(value) = value.filter(is_new) {
+            let Some(value) = value.filter(|value| !value.is_empty()) else { continue };
+            let known = self.stated.entry(info.name).or_default();
+            if !known.contains(value) {
+                known.insert(value.to_owned());
                 draft.attribute(info.name, value);
             }
         }

@@ -39,8 +39,6 @@ pub(super) struct AgentCall {
 /// What was asked, and not answered so far.
 struct PendingRequest {
     record: usize,
-    /// The call whose answer it follows.
-    previous: Option<usize>,
     at: Option<DateTime<Utc>>,
     messages: Vec<ConversationMessage>,
 }
@@ -52,7 +50,8 @@ struct PendingRequest {
 #[derive(Default)]
 pub(super) struct AgentCalls {
     calls: Vec<AgentCall>,
-    pending: Vec<PendingRequest>,
+    /// By the call whose answer they follow.
+    pending: HashMap<Option<usize>, Vec<PendingRequest>>,
     /// The last call before or in the record with an id.
     by_record: HashMap<String, Option<usize>>,
     by_answer: HashMap<String, usize>,
@@ -90,7 +89,8 @@ impl AgentCalls {
         record.asked.retain(|message| !message.parts.is_empty());
         if !record.asked.is_empty() {
             let messages = std::mem::take(&mut record.asked);
-            self.pending.push(PendingRequest { record: number, previous: before, at: record.time, messages });
+            let request = PendingRequest { record: number, at: record.time, messages };
+            self.pending.entry(before).or_default().push(request);
         }
         let (mut current, has_answer) = (before, record.answer.is_some());
         if let Some(answer) = record.answer.take() {
@@ -142,11 +142,15 @@ impl AgentCalls {
 
     /// Adds what was asked and never answered, as calls without answers.
     pub(super) fn end(&mut self) {
-        while let Some(request) = self.pending.first() {
-            let (record, previous) = (request.record, request.previous);
-            let is_only_results = self.pending.iter().filter(|it| it.previous == previous).all(is_of_results);
+        let record_of = |requests: &[PendingRequest]| requests.first().map(|request| request.record);
+        let mut left: Vec<_> =
+            self.pending.iter().map(|(previous, requests)| (record_of(requests), *previous)).collect();
+        left.sort_unstable();
+        for (record, previous) in left {
+            let is_only_results =
+                self.pending.get(&previous).is_some_and(|requests| requests.iter().all(is_of_results));
             // The results of tools are shown with their calls.
-            let call = self.begin(record, previous, None);
+            let call = self.begin(record.unwrap_or_default(), previous, None);
             if let Some(call) = self.calls.get_mut(call).filter(|_| is_only_results) {
                 call.model.clear();
             }
@@ -173,7 +177,7 @@ impl AgentCalls {
             Some(id) => self.by_answer.get(id).copied(),
             None => before.filter(|call| {
                 !answer.is_complete
-                    && !self.pending.iter().any(|request| request.previous == before)
+                    && !self.pending.contains_key(&before)
                     && self.calls.get(*call).is_some_and(|call| call.error.is_none())
             }),
         };
@@ -205,9 +209,7 @@ impl AgentCalls {
 
     /// Begins a call with what is pending after the call before it.
     fn begin(&mut self, number: usize, previous: Option<usize>, time: Option<DateTime<Utc>>) -> usize {
-        let (taken, left): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.pending).into_iter().partition(|request| request.previous == previous);
-        self.pending = left;
+        let taken = self.pending.remove(&previous).unwrap_or_default();
         let last = taken.last().map(|request| (request.record, request.at));
         self.calls.push(AgentCall {
             record: last.map_or(number, |(record, _)| record),

@@ -10,6 +10,7 @@ use crate::conversation::message::{ConversationMessage, MessagePart};
 use crate::conversation::providers::{anthropic_part, parts, said_message};
 use crate::json::Value;
 use crate::json::members::{at, word};
+use crate::json::reader::MemberNames;
 
 pub(super) const CLAUDE_CODE: AgentDialect = AgentDialect {
     name: "claude-code",
@@ -17,16 +18,22 @@ pub(super) const CLAUDE_CODE: AgentDialect = AgentDialect {
     copies_sessions: false,
     counts_tokens: false,
     recognizes: |head| {
-        head.any_line(|names| {
+        head.any_line(|_, names| {
             names.has("type")
                 && (names.has("leafUuid")
                     || [["uuid", "sessionId"], ["messageId", "snapshot"]]
                         .iter()
                         .any(|both| has_all(names, both)))
-        })
+        }) && !head.any_line(is_of_qwen_code)
     },
     read,
 };
+
+/// Returns whether a line is one of Qwen Code, which names records in the same way, and whose messages are those of Gemini.
+fn is_of_qwen_code(line: &str, names: &mut MemberNames<'_>) -> bool {
+    let message = line.split_once("\"message\":").map(|(_, message)| message);
+    names.has("systemPayload") || message.is_some_and(|message| MemberNames::new(message).has("parts"))
+}
 
 /// Types of records that are not part of the conversation.
 const OTHER_TYPES: [&str; 24] = [
@@ -80,19 +87,26 @@ fn read<'v>(value: &'v Value<'v>) -> SessionRecord<'v> {
         ..SessionRecord::default()
     };
     let Some(message) = value.get("message").filter(|message| message.as_object().is_some()) else {
-        return SessionRecord { error: failure(value), ..record };
+        return SessionRecord { asked: queued(value), error: failure(value), ..record };
     };
     match record_type {
-        "user" => SessionRecord { asked: asked(message), ..record },
+        "user" => SessionRecord { asked: asked(word(message, "role"), message.get("content")), ..record },
         "assistant" => answered(value, message, record),
         _ => record,
     }
 }
 
-/// Returns the messages of a record with a message to the model.
-fn asked(message: &Value<'_>) -> Vec<ConversationMessage> {
-    let parts = parts(message.get("content"), anthropic_part);
-    if parts.is_empty() { Vec::new() } else { vec![said_message(word(message, "role"), parts)] }
+/// Returns what a user asked while the model was answering, of which there is no other record.
+fn queued(value: &Value<'_>) -> Vec<ConversationMessage> {
+    let attachment = value.get("attachment");
+    let attachment = attachment.filter(|attachment| word(attachment, "type") == Some("queued_command"));
+    asked(Some("user"), attachment.and_then(|attachment| attachment.get("prompt")))
+}
+
+/// Returns a message to the model, unless it is empty.
+fn asked(role: Option<&str>, content: Option<&Value<'_>>) -> Vec<ConversationMessage> {
+    let parts = parts(content, anthropic_part);
+    if parts.is_empty() { Vec::new() } else { vec![said_message(role, parts)] }
 }
 
 fn answered<'v>(

@@ -113,11 +113,14 @@ fn item<'v>(item: &'v Value<'v>) -> SessionRecord<'v> {
     SessionRecord { asked: vec![message], ..record }
 }
 
+/// What is before the exit code of a command in a line of its output.
+const EXITS: [&str; 2] = ["Process exited with code ", "Exit code: "];
+
 /// Returns whether the output of a command states that it failed: in a line before the output, or, in earlier versions, in an
 /// object.
 fn has_failed(output: &str) -> bool {
     let head = output.split("\nOutput:").next().unwrap_or_default();
-    let code = head.lines().find_map(|line| line.strip_prefix("Process exited with code "));
+    let code = head.lines().find_map(|line| EXITS.iter().find_map(|before| line.strip_prefix(before)));
     let is_failure = |code: &str| code.trim().parse::<i64>().is_ok_and(|code| code != 0);
     code.is_some_and(is_failure) || {
         let stated =

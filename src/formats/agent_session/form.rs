@@ -131,6 +131,8 @@ pub(super) struct DocumentHead<'h, 't, 'n> {
 impl<'h, 't, 'n> DocumentHead<'h, 't, 'n> {
     /// Creates the beginning of a document whose first object has members with these names.
     pub(super) fn new(text: &'t str, root: &'h mut MemberNames<'n>) -> Self {
+        // A byte order mark is reported when the document is read.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines = text.lines().filter(|line| line.starts_with('{')).take(HEAD_LINES);
         let is_root =
             |line: &str| text.starts_with('{') && text.as_ptr() == line.as_ptr() && line.ends_with('}');
@@ -152,12 +154,12 @@ impl<'h, 't, 'n> DocumentHead<'h, 't, 'n> {
         }
     }
 
-    /// Returns whether one of the first lines with objects is one, by the names of its members.
-    pub(super) fn any_line(&mut self, is_one: impl Fn(&mut MemberNames<'_>) -> bool) -> bool {
+    /// Returns whether one of the first lines with objects is one, by its text and the names of its members.
+    pub(super) fn any_line(&mut self, is_one: impl Fn(&str, &mut MemberNames<'_>) -> bool) -> bool {
         let Self { root, lines, .. } = self;
-        lines.iter_mut().any(|(_, names)| match names {
-            Some(names) => is_one(names),
-            None => is_one(root),
+        lines.iter_mut().any(|(line, names)| match names {
+            Some(names) => is_one(line, names),
+            None => is_one(line, root),
         })
     }
 }

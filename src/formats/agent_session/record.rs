@@ -118,19 +118,10 @@ fn visit_value(index: usize, place: RecordPlace, value: &Value<'_>, visit: &mut 
 
 /// Reads a line: an object, or several one after the other.
 fn read_line<'t>(line: &'t str, limits: &Limits) -> Result<Vec<Value<'t>>, ReadError> {
-    let error = match read_value(line, limits) {
-        Ok(value) => return Ok(vec![value]),
-        Err(error) => error,
-    };
-    let ends = line.match_indices("}{").map(|(at, _)| line.split_at(at + 1));
-    let split = ends.filter(|_| error.defect == Defect::Syntax).find_map(|(first, rest)| {
-        let first = read_value(first, limits).ok()?;
-        Some((first, rest))
-    });
-    let Some((first, rest)) = split else { return Err(error) };
-    let mut values = vec![first];
-    values.extend(read_line(rest, limits).map_err(|_| error)?);
-    Ok(values)
+    match reader::read_sequence(line.as_bytes(), limits) {
+        Err(error) if error.defect == Defect::Surrogate => events::read_cut_texts(line).ok_or(error),
+        read => read,
+    }
 }
 
 /// Reads a JSON text. Programs cut texts between the halves of a character, which is replaced then: U+FFFD.

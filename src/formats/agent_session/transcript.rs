@@ -2,6 +2,7 @@
 //! audits.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::attributes::RECORD;
 use super::calls::AgentCalls;
@@ -174,20 +175,19 @@ pub(super) fn run_events(document: &[u8], visit: &mut EventVisitor<'_>) -> Resul
     let mut calls = AgentCalls::default();
     visit_admitted(document, &mut |dialect, unit| calls.add(unit.index, &mut (dialect.read)(unit.value)))?;
     calls.end();
-    let results: Vec<(usize, &MessageToolResult)> = calls
-        .iter()
-        .flat_map(|call| {
-            let asked = call.asked.iter().flat_map(|message: &ConversationMessage| &message.parts);
-            asked.chain(&call.parts).filter_map(move |part| match part {
-                MessagePart::ToolResult(result) => Some((call.record, result)),
-                _ => None,
-            })
-        })
-        .collect();
+    let mut results: HashMap<&str, (usize, &MessageToolResult)> = HashMap::new();
+    for call in calls.iter() {
+        let asked = call.asked.iter().flat_map(|message: &ConversationMessage| &message.parts);
+        for part in asked.chain(&call.parts) {
+            if let MessagePart::ToolResult(result @ MessageToolResult { id: Some(id), .. }) = part {
+                results.entry(id).or_insert((call.record, result));
+            }
+        }
+    }
     for call in calls.iter() {
         for part in &call.parts {
             if let MessagePart::ToolCall(tool) = part {
-                let result = results.iter().find(|(_, result)| result.id.is_some() && result.id == tool.id);
+                let result = tool.id.as_deref().and_then(|id| results.get(id));
                 visit_call(call.record, tool, result.copied(), visit);
             }
         }

@@ -143,29 +143,33 @@ fn export(
 
 /// Returns the document of a session whose messages and parts are in files, by the path of the file of the session; `None`
 /// if it is not such a file.
+///
+/// # Errors
+/// Returns an error if one of the files cannot be read, or is not valid JSON, as while it is written.
 pub(super) fn document_of_files(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let Some((storage, id)) = storage_of(path) else { return Ok(None) };
     let mut left = limit;
-    let mut read_file = |path: &Path| {
+    let mut read = |path: &Path| {
         let rest = left.checked_sub(fs::metadata(path)?.len());
         left = rest.ok_or_else(|| io::Error::other("the files of the session are larger than allowed"))?;
-        fs::read(path)
+        let value = read_value(&fs::read(path)?).map(Value::into_owned_value);
+        value.ok_or_else(|| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("{name}, a file of the session, is not valid JSON"),
+            )
+        })
     };
-    let session = read_file(path)?;
+    let session = read(path)?;
     let [_, messages, parts] = TABLES;
-    let mut read = Vec::new();
+    let mut elements = Vec::new();
     for message in files_in(&storage.join(messages).join(id))? {
-        let parts = message.file_stem().map(|id| files_in(&storage.join(parts).join(id)));
-        let parts = parts.transpose()?.unwrap_or_default();
-        let parts = parts.iter().map(|part| read_file(part)).collect::<io::Result<Vec<_>>>()?;
-        read.push((read_file(&message)?, parts));
+        let files = files_in(&storage.join(parts).join(message.file_stem().unwrap_or_default()))?;
+        let parts = files.iter().map(|part| read(part)).collect::<io::Result<Vec<_>>>()?;
+        elements.push(element(read(&message)?, parts));
     }
-    let elements = read.iter().map(|(message, parts)| {
-        let parts: Option<Vec<_>> = parts.iter().map(|part| read_value(part)).collect();
-        Some(element(read_value(message)?, parts?))
-    });
-    let elements: Option<Vec<_>> = elements.collect();
-    Ok(read_value(&session).zip(elements).map(|(info, elements)| text(info, elements)))
+    Ok(Some(text(session, elements)))
 }
 
 /// Returns the directory with the files of all sessions, and the id of a session, by the path of its file.

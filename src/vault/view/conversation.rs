@@ -13,6 +13,7 @@ use crate::conversation::reader::{
     CallBodies, CallHead, Conversation, ConversationCall, ConversationReader, DecodedCall, RequestBody,
     RequestedMessages, decode_text, is_answer_body, read_request,
 };
+use crate::conversation::response::CallResponse;
 use crate::digest::{CoreHash, Digest};
 use crate::formats;
 use crate::json::Value;
@@ -57,8 +58,8 @@ pub(super) fn read(
             return Ok(conversation.map(|conversation| page(conversation, request)));
         };
         let steps = run.steps as u64;
-        let part_reader = PartReader::new(snapshot, first_step, run, &mut reader);
-        core.check_while(request, || part_reader.read(root))?;
+        let part_reader = PartReader::new(snapshot, first_step, root, run, &mut reader);
+        core.check_while(request, || part_reader.read())?;
         first_step += steps;
     }
     let conversation = reader.finish();
@@ -149,6 +150,7 @@ struct PartReader<'r> {
     snapshot: &'r dyn Snapshot,
     /// The number of its first step in the run.
     first_step: u64,
+    root: &'r Value<'r>,
     reader: &'r mut ConversationReader,
     /// The calls that were not added yet, in the order of their requests.
     waiting: VecDeque<RecordedOutcome>,
@@ -159,6 +161,7 @@ impl<'r> PartReader<'r> {
     fn new(
         snapshot: &'r dyn Snapshot,
         first_step: u64,
+        root: &'r Value<'r>,
         run: RecordedCalls,
         reader: &'r mut ConversationReader,
     ) -> Self {
@@ -166,12 +169,12 @@ impl<'r> PartReader<'r> {
         let unanswered = run.unanswered.into_iter().map(RecordedOutcome::Unanswered);
         let mut waiting: Vec<_> = answered.chain(unanswered).collect();
         waiting.sort_by_key(|call| call.request().step);
-        Self { snapshot, first_step, reader, waiting: waiting.into(), outcome: Ok(()) }
+        Self { snapshot, first_step, root, reader, waiting: waiting.into(), outcome: Ok(()) }
     }
 
-    fn read(mut self, root: &Value<'_>) -> Result<(), LookupError> {
+    fn read(mut self) -> Result<(), LookupError> {
         let first_step = usize::try_from(self.first_step).unwrap_or(usize::MAX);
-        recorded_run::visit_recorded_in(root, &mut |request| {
+        recorded_run::visit_recorded_in(self.root, &mut |request| {
             let repeated = request.repeated.map(|repeated| RepeatedElements {
                 index: first_step.saturating_add(repeated.index),
                 ..repeated
@@ -196,28 +199,11 @@ impl<'r> PartReader<'r> {
         let step = self.first_step + call.request().step as u64;
         let mut call = match call {
             RecordedOutcome::Answered(call) => call,
-            RecordedOutcome::Unanswered(UnansweredCall { request, reason }) if request.is_of_tool() => {
-                self.add_tool_call(body.map(|it| it.body), "", Some(&reason));
-                return Ok(());
-            }
-            RecordedOutcome::Unanswered(UnansweredCall { request, reason }) => {
-                let model = body.and_then(|request| request.body.get("model")).and_then(Value::as_str);
-                let head = CallHead {
-                    step,
-                    provider: &request.provider,
-                    endpoint: &request.endpoint,
-                    model: model.unwrap_or(&request.endpoint),
-                    prompt_hash: Some(request.prompt),
-                    error: Some(&reason),
-                    ..CallHead::default()
-                };
-                self.reader.add(&CallBodies { head, request: body, answer: None });
-                return Ok(());
-            }
+            RecordedOutcome::Unanswered(call) => return self.add_unanswered(step, &call, body),
         };
         let mut has_answer = true;
         if let Some(digest) = call.attached_answer {
-            let body = self.attachment(digest)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+            let body = self.attached_text(digest)?;
             has_answer = body.is_some();
             call.answer.body = body.unwrap_or_default();
         }
@@ -247,6 +233,40 @@ impl<'r> PartReader<'r> {
         Ok(())
     }
 
+    /// Adds a call without a complete answer, with what had arrived of that.
+    fn add_unanswered(
+        &mut self,
+        step: u64,
+        call: &UnansweredCall,
+        body: Option<RequestBody<'_>>,
+    ) -> Result<(), LookupError> {
+        let UnansweredCall { request, requested_at, latency_ms, reason } = call;
+        if request.is_of_tool() {
+            self.add_tool_call(body.map(|it| it.body), "", Some(reason));
+            return Ok(());
+        }
+        let model = body.and_then(|request| request.body.get("model")).and_then(Value::as_str);
+        let head = CallHead {
+            step,
+            provider: &request.provider,
+            endpoint: &request.endpoint,
+            model: model.unwrap_or(&request.endpoint),
+            prompt_hash: Some(request.prompt),
+            requested_at: requested_at.map(Timestamp),
+            duration_ms: *latency_ms,
+            error: Some(reason),
+            ..CallHead::default()
+        };
+        let arrived = match recorded_run::partial_answer(self.root, request.step) {
+            Some(Ok(text)) => Some(text.to_owned()),
+            Some(Err(digest)) => self.attached_text(digest)?,
+            None => None,
+        };
+        let answer = arrived.map(CallResponse::from_text);
+        self.reader.add(&CallBodies { head, request: body, answer: answer.as_ref() });
+        Ok(())
+    }
+
     /// Adds a call of a tool whose server was asked. Other requests to servers of tools are no part of a conversation.
     fn add_tool_call(&mut self, payload: Option<&Value<'_>>, answer: &str, error: Option<&str>) {
         let answer = reader::read(answer.as_bytes(), &Limits::most()).ok();
@@ -254,6 +274,11 @@ impl<'r> PartReader<'r> {
         if let Some(call) = call {
             self.reader.add_executed_call(call);
         }
+    }
+
+    /// Returns the text of an attachment, if it is in the vault.
+    fn attached_text(&self, digest: Digest) -> Result<Option<String>, LookupError> {
+        Ok(self.attachment(digest)?.map(|bytes| reader::lossy(&bytes).into_owned()))
     }
 
     /// Returns the bytes of an attachment, if it is in the vault.

@@ -74,6 +74,11 @@ fn a_session_of_opencode_is_one_artifact_in_its_database_its_files_and_its_expor
     let of_files = run(&sandbox, &["add", "storage", "--json"]).expect(0).json();
     assert_eq!(of_files.len(), 1, "{of_files:?}");
     assert_eq!(of_files[0]["core_hash"], exported[0]);
+    // A session of which a file was not written to its end is not left out without a word.
+    let first_in = |directory: &Path| fs::read_dir(directory).unwrap().next().unwrap().unwrap().path();
+    fs::write(first_in(&first_in(&sandbox.path("storage/part"))), "{\"id\":").unwrap();
+    let refused = run(&sandbox, &["add", "storage"]).expect(2).stderr;
+    assert!(refused.contains("is not valid JSON"), "{refused}");
     let named =
         run(&sandbox, &["verify", "home/.local/share/opencode/opencode.db", "--json"]).expect(0).json();
     assert_eq!(named[0]["core_hash"], exported[0]);

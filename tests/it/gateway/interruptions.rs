@@ -65,6 +65,10 @@ fn a_call_for_which_the_client_does_not_wait_is_a_failure() {
     drop(answer);
 }
 
+/// The beginning of a stream.
+const BEGUN: &str = "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"output_index\":0,\
+    \"content_index\":0,\"delta\":\"It is\"}\n\n";
+
 #[test]
 fn a_client_that_leaves_a_silent_stream_ends_the_call() {
     let sandbox = Sandbox::without_vault();
@@ -75,7 +79,7 @@ fn a_client_that_leaves_a_silent_stream_ends_the_call() {
         let (mut stream, _) = listener.accept().unwrap();
         let mut request = [0; 4_096];
         let _ = stream.read(&mut request).unwrap();
-        stream.write_all(response("text/event-stream", "data: {}\n\n").as_bytes()).unwrap();
+        stream.write_all(response("text/event-stream", BEGUN).as_bytes()).unwrap();
         // Until the gateway closes the connection.
         while stream.read(&mut request).is_ok_and(|length| length > 0) {}
         ended.send(()).unwrap();
@@ -88,7 +92,7 @@ fn a_client_that_leaves_a_silent_stream_ends_the_call() {
     );
     client.write_all(head.as_bytes()).unwrap();
     let mut received = Vec::new();
-    while !received.ends_with(b"data: {}\n\n\r\n") {
+    while !received.ends_with(format!("{BEGUN}\r\n").as_bytes()) {
         let mut byte = [0];
         client.read_exact(&mut byte).unwrap();
         received.push(byte[0]);
@@ -97,7 +101,12 @@ fn a_client_that_leaves_a_silent_stream_ends_the_call() {
     has_ended.recv_timeout(TIMEOUT).unwrap();
     let run = gateway.stop().unwrap().remove(0);
     assert_eq!((run.calls, run.failed), (1, 1));
-    assert_eq!(steps(&sandbox)[1]["output"]["partial"], "data: {}\n\n");
+    assert_eq!(steps(&sandbox)[1]["output"]["partial"], BEGUN);
+    let view = sandbox.run(["view", "latest", "--json"]).expect(0).json().remove(0);
+    let call = &view["conversation"]["calls"][0];
+    assert_eq!(call["answers"][0]["parts"][0]["text"], "It is");
+    assert_eq!(call["error"], "the client closed the connection");
+    assert!(call["requested_at"].is_string() && call["duration_ms"].is_number(), "{call}");
 }
 
 #[test]
