@@ -47,6 +47,7 @@ impl RulesRequest {
     ///
     /// # Errors
     /// None.
+    #[expect(clippy::must_use_candidate, reason = "the result must be used")]
     pub fn run(&self, _: &Vault) -> Result<RulesAnswer, Infallible> {
         Ok(self.answer())
     }
