@@ -298,12 +298,12 @@ fn sessions_of_other_programs_are_not_those_of_claude_code() {
 #[test]
 fn a_session_with_a_byte_order_mark_is_not_skipped() {
     let sandbox = Sandbox::new();
-    sandbox.write("d/s.jsonl", format!("\u{feff}{}", lines(&claude_code())));
-    let line = sandbox.run(["add", "--json", "d"]).expect(1).json().remove(0);
-    assert_eq!(
-        (&line["kind"], rules_of(&line)),
-        (&Value::from("agent_session"), vec!["DOC1 line 1 column 1".to_owned()])
-    );
+    for document in [lines(&claude_code()[..1]), lines(&codex())] {
+        sandbox.write("d/s.jsonl", format!("\u{feff}{document}"));
+        let line = sandbox.run(["add", "--json", "d"]).expect(1).json().remove(0);
+        assert_eq!(line["kind"], "agent_session");
+        assert_eq!(rules_of(&line), ["DOC1 line 1 column 1"]);
+    }
 }
 
 #[test]
