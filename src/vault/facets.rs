@@ -93,7 +93,7 @@ impl FacetsRequest {
             let among = found.into_iter().map(|hit| hit.artifact.core).collect();
             filter = Filter { among: Some(among), ..Filter::default() };
         }
-        let mut tally = RunTally::of_recordings(&*snapshot, &filter, recordings, &self.attributes)?;
+        let mut tally = FacetTally::of_recordings(&*snapshot, &filter, recordings, &self.attributes)?;
         tally.join_recordings(&*snapshot, &filter, &self.attributes)?;
         Ok(FacetsAnswer { recordings, counts: Some(tally.counts(limit_of(self.limit))) })
     }
@@ -115,9 +115,9 @@ enum RunProperty {
 }
 
 /// The number of runs with each property.
-struct RunTally(BTreeMap<RunProperty, u64>);
+struct FacetTally(BTreeMap<RunProperty, u64>);
 
-impl RunTally {
+impl FacetTally {
     /// Counts the recordings that match `filter`, each as a run.
     fn of_recordings(
         snapshot: &dyn Snapshot,
