@@ -56,7 +56,7 @@ pub use interface::{
     RowProgress, SaveSummary, SavedTable, SearchDifferences, SearchIndex, SearchableCapture, SharedFile,
     Snapshot, SqlError, SqlQueries, SqlReader, SqlRows, SqlStatement, SqlView, Statistics, Storage,
     StoredMember, Tag, Term, Terms, TimePeriod, Transaction, UnresolvedReference, UnresolvedTarget,
-    created_at, declared_time,
+    ValueCount, ValueCounts, created_at, declared_time,
 };
 pub use journal::{Actor, ActorError, Head, JournalCheck, JournalDefect, JournalQuery};
 pub(crate) use location::{CreationPolicy, OpenedStorage, file_of, open, shown_address};

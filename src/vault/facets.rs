@@ -1,19 +1,20 @@
 //! Counts the runs that match a filter, by the most frequent values of what they state.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::api::Operation;
-use super::find::{ArtifactFilter, unknown_attribute};
+use super::find::{ArtifactFilter, Condition, unknown_attribute};
 use super::handle::{Vault, limit_of};
 use super::query::RunGroups;
 use crate::artifact::AttributeInfo;
-use crate::digest::CoreHash;
 use crate::formats;
-use crate::storage::{Filter, Order, Page, Snapshot, StorageError};
+use crate::storage::{
+    Annotations, AttributeRecord, Filter, Order, Page, Snapshot, StorageError, ValueCount, ValueCounts,
+};
 
 /// A request for the number of runs that match a filter, and for the most frequent values of some attributes and of labels
 /// among them. The recordings of a row of a list are one run.
@@ -91,13 +92,14 @@ impl Operation for FacetsRequest {
         if self.max_recordings.is_some_and(|most| recordings > most) {
             return Ok(FacetsAnswer { recordings, counts: None });
         }
-        let found = snapshot.find(&filter, Order::Core, &Page::all())?.items;
-        let cores: Vec<CoreHash> = found.into_iter().map(|hit| hit.artifact.core).collect();
-        let mut tally = FacetTally::default();
-        let groups = RunGroups::find(&*snapshot, &cores)?;
-        for batch in cores.chunks(BATCH) {
-            tally.add(&*snapshot, batch, &groups, &self.attributes)?;
+        if filter.through_members {
+            // What is counted is stated by the recordings themselves.
+            let found = snapshot.find(&filter, Order::Core, &Page::all())?.items;
+            let among = found.into_iter().map(|hit| hit.artifact.core).collect();
+            filter = Filter { among: Some(among), ..Filter::default() };
         }
+        let mut tally = FacetTally::of_recordings(&*snapshot, &filter, recordings, &self.attributes)?;
+        tally.join_recordings(&*snapshot, &filter, &self.attributes)?;
         Ok(FacetsAnswer { recordings, counts: Some(tally.counts(limit_of(self.limit))) })
     }
 }
@@ -105,42 +107,79 @@ impl Operation for FacetsRequest {
 /// Number of artifacts whose values are read at a time.
 const BATCH: usize = 1_000;
 
-/// The runs with each value, by the numbers of their groups.
-#[derive(Default)]
-struct FacetTally {
-    runs: HashSet<Option<usize>>,
-    failures: HashSet<Option<usize>>,
-    successes: HashSet<Option<usize>>,
-    attributes: ValueTally,
-    labels: ValueTally,
+/// A property of runs that is counted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum RunProperty {
+    Any,
+    Failed,
+    Succeeded,
+    /// An attribute with a value.
+    Attribute(String, String),
+    /// A label.
+    Label(String, String),
 }
 
-type ValueTally = HashMap<(String, String), HashSet<Option<usize>>>;
+/// The number of runs with each property.
+struct FacetTally(BTreeMap<RunProperty, u64>);
 
 impl FacetTally {
-    fn add(
+    /// Counts the recordings that match `filter`, each as a run.
+    fn of_recordings(
+        snapshot: &dyn Snapshot,
+        filter: &Filter,
+        recordings: u64,
+        names: &[String],
+    ) -> Result<Self, StorageError> {
+        let with_errors = |least, most| {
+            let mut filter = filter.clone();
+            let name = AttributeInfo::ERRORS.name.to_owned();
+            filter.conditions.push(Condition::Range { name, least, most });
+            snapshot.count(&filter)
+        };
+        let mut tally = BTreeMap::from([
+            (RunProperty::Any, recordings),
+            (RunProperty::Failed, with_errors(Some(1), None)?),
+            (RunProperty::Succeeded, with_errors(None, Some(0))?),
+        ]);
+        let ValueCounts { attributes, labels } = snapshot.count_by_value(filter, names)?;
+        let attribute =
+            |ValueCount { name, value, artifacts }| (RunProperty::Attribute(name, value), artifacts);
+        let label = |ValueCount { name, value, artifacts }| (RunProperty::Label(name, value), artifacts);
+        tally.extend(attributes.into_iter().map(attribute).chain(labels.into_iter().map(label)));
+        Ok(Self(tally))
+    }
+
+    /// Counts the recordings of one run once.
+    fn join_recordings(
         &mut self,
         snapshot: &dyn Snapshot,
-        artifacts: &[CoreHash],
-        groups: &RunGroups,
+        filter: &Filter,
         names: &[String],
     ) -> Result<(), StorageError> {
-        let attributes = snapshot.attributes(artifacts)?;
-        let annotations = snapshot.annotations(artifacts)?;
-        for ((core, attributes), annotations) in artifacts.iter().zip(attributes).zip(annotations) {
-            let run = groups.number_of(*core);
-            self.runs.insert(run);
-            for attribute in attributes {
-                if attribute.name == AttributeInfo::ERRORS.name {
-                    let has_errors = attribute.number.is_some_and(|errors| errors > 0);
-                    if has_errors { &mut self.failures } else { &mut self.successes }.insert(run);
-                }
-                if names.contains(&attribute.name) {
-                    self.attributes.entry((attribute.name, attribute.value)).or_default().insert(run);
+        let containers = formats::ALL.into_iter().filter(|kind| kind.is_of_directories());
+        let containers: Vec<String> = containers.map(|kind| kind.name().to_owned()).collect();
+        let mut cores = snapshot.not_alone(filter, &containers)?;
+        let groups = RunGroups::find(snapshot, &cores)?;
+        let mut sizes: HashMap<Option<usize>, u64> = HashMap::new();
+        for core in &cores {
+            *sizes.entry(groups.number_of(*core)).or_default() += 1;
+        }
+        cores.retain(|core| sizes.get(&groups.number_of(*core)).is_some_and(|size| *size > 1));
+        // The number of recordings with each property, and their runs.
+        let mut counted: HashMap<RunProperty, (u64, HashSet<Option<usize>>)> = HashMap::new();
+        for batch in cores.chunks(BATCH) {
+            let (attributes, annotations) = (snapshot.attributes(batch)?, snapshot.annotations(batch)?);
+            for ((core, attributes), annotations) in batch.iter().zip(attributes).zip(annotations) {
+                for property in RunProperty::of_recording(attributes, annotations, names) {
+                    let (recordings, runs) = counted.entry(property).or_default();
+                    *recordings += 1;
+                    runs.insert(groups.number_of(*core));
                 }
             }
-            for label in annotations.labels {
-                self.labels.entry((label.key, label.value)).or_default().insert(run);
+        }
+        for (property, (recordings, runs)) in counted {
+            if let Some(count) = self.0.get_mut(&property) {
+                *count = count.saturating_sub(recordings - runs.len() as u64);
             }
         }
         Ok(())
@@ -148,33 +187,45 @@ impl FacetTally {
 
     /// Returns the counts, with up to `limit` values of each attribute, and labels.
     fn counts(self, limit: usize) -> RunCounts {
-        let mut attributes = counted(self.attributes);
-        attributes.sort_by(|one, other| one.name.cmp(&other.name));
-        let mut places: BTreeMap<String, usize> = BTreeMap::new();
-        attributes.retain(|count| {
-            let place = places.entry(count.name.clone()).or_default();
-            *place += 1;
-            *place <= limit
-        });
-        let mut labels = counted(self.labels);
-        labels.truncate(limit);
-        RunCounts {
-            runs: self.runs.len() as u64,
-            failures: self.failures.len() as u64,
-            successes: self.successes.len() as u64,
-            attributes,
-            labels,
+        let mut counts = RunCounts::default();
+        for (property, runs) in self.0 {
+            match property {
+                RunProperty::Any => counts.runs = runs,
+                RunProperty::Failed => counts.failures = runs,
+                RunProperty::Succeeded => counts.successes = runs,
+                RunProperty::Attribute(name, value) => {
+                    counts.attributes.push(RunValueCount { name, value, runs });
+                }
+                RunProperty::Label(name, value) => counts.labels.push(RunValueCount { name, value, runs }),
+            }
         }
+        // Equal counts stay in the order of the values.
+        counts.attributes.sort_by(|one, other| (&one.name, other.runs).cmp(&(&other.name, one.runs)));
+        let of_names = counts.attributes.chunk_by(|one, other| one.name == other.name);
+        counts.attributes = of_names.flat_map(|values| values.iter().take(limit)).cloned().collect();
+        counts.labels.sort_by_key(|count| Reverse(count.runs));
+        counts.labels.truncate(limit);
+        counts
     }
 }
 
-/// Returns the number of runs with each value, most runs first.
-fn counted(runs: ValueTally) -> Vec<RunValueCount> {
-    let count =
-        |((name, value), runs): (_, HashSet<_>)| RunValueCount { name, value, runs: runs.len() as u64 };
-    let mut counts: Vec<RunValueCount> = runs.into_iter().map(count).collect();
-    counts.sort_by(|one, other| {
-        (Reverse(one.runs), &one.name, &one.value).cmp(&(Reverse(other.runs), &other.name, &other.value))
-    });
-    counts
+impl RunProperty {
+    /// Returns what is counted of a recording.
+    fn of_recording(
+        attributes: Vec<AttributeRecord>,
+        annotations: Annotations,
+        names: &[String],
+    ) -> BTreeSet<Self> {
+        let mut all = BTreeSet::from([Self::Any]);
+        for AttributeRecord { name, value, number } in attributes {
+            if let Some(errors) = number.filter(|_| name == AttributeInfo::ERRORS.name) {
+                all.insert(if errors > 0 { Self::Failed } else { Self::Succeeded });
+            }
+            if names.contains(&name) {
+                all.insert(Self::Attribute(name, value));
+            }
+        }
+        all.extend(annotations.labels.into_iter().map(|label| Self::Label(label.key, label.value)));
+        all
+    }
 }

@@ -6,7 +6,9 @@ use crate::artifact::SignatureState::{Unchecked, Verified};
 use crate::artifact::{ArtifactLocation, CREATED_AT, FINISHED_AT, SignatureName};
 use crate::digest::CoreHash;
 use crate::storage::TimeBasis::{Created, Finished, FirstSeen, LastSeen};
-use crate::storage::interface::{Annotation, Condition, Filter, Match, Order, Page, TimePeriod};
+use crate::storage::interface::{
+    Annotation, Condition, Filter, Match, Order, Page, TimePeriod, ValueCount, ValueCounts,
+};
 
 fn only(condition: Condition) -> Filter {
     Filter { conditions: vec![condition], ..Filter::default() }
@@ -461,4 +463,41 @@ pub(super) fn matching_artifacts_are_counted_by_day(vault: &TestVault) {
     let period = TimePeriod { basis: LastSeen, since: Some(second(day)), until: None };
     let seen = Filter { period: Some(period), ..Filter::default() };
     assert_eq!(counted(&seen, Created), days(&[("2026-02-03", 1)]));
+}
+
+pub(super) fn matching_artifacts_are_counted_by_value(vault: &TestVault) {
+    let names = ["model", "errors", "none"].map(str::to_owned);
+    let texts = |counts: Vec<ValueCount>| -> Vec<String> {
+        let text = |count: ValueCount| format!("{}={} {}", count.name, count.value, count.artifacts);
+        counts.into_iter().map(text).collect()
+    };
+    let counted = |filter: &Filter| {
+        let ValueCounts { attributes, labels } = vault.snapshot().count_by_value(filter, &names).unwrap();
+        (texts(attributes), texts(labels))
+    };
+    assert_eq!(counted(&Filter::default()), (Vec::new(), Vec::new()));
+    let document = |name| TestDocument::new(name).attribute("model", "m").attribute("id", name);
+    let two = document("two").attribute("model", "n").mention("prompt", 0, digest("p"));
+    let [one, two] = [document("one"), two].map(|document| vault.add_note(&document));
+    // Several captures of an artifact have a value once.
+    vault.add_note(&document("one").remark("again").attribute("errors", "10"));
+    let sheet = vault.add(document("sheet").attribute("errors", "9").admit(sheet()));
+    for (cores, key, value) in [(&[one, two][..], "k", "v"), (&[sheet], "k", "w"), (&[sheet], "a", "")] {
+        let labels = [(key.to_owned(), value.to_owned())].into();
+        vault.annotate(&Annotation::SetLabels { cores, labels: &labels }).unwrap();
+    }
+    let expected = |attributes: &[&str], labels: &[&str]| {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        (owned(attributes), owned(labels))
+    };
+    let all = expected(&["errors=10 1", "errors=9 1", "model=m 3", "model=n 1"], &["a= 1", "k=v 2", "k=w 1"]);
+    assert_eq!(counted(&Filter::default()), all);
+    let notes = Filter { kinds: vec!["note".to_owned()], ..Filter::default() };
+    assert_eq!(counted(&notes), expected(&["errors=10 1", "model=m 2", "model=n 1"], &["k=v 2"]));
+    let two = expected(&["model=m 1", "model=n 1"], &["k=v 1"]);
+    assert_eq!(counted(&only(mention(None, "p"))), two);
+    assert_eq!(counted(&only(attribute("model", "n"))), two);
+    let among = Filter { among: Some(vec![sheet, unknown()]), ..Filter::default() };
+    assert_eq!(counted(&among), expected(&["errors=9 1", "model=m 1"], &["a= 1", "k=w 1"]));
+    assert_eq!(counted(&only(attribute("model", "none"))), (Vec::new(), Vec::new()));
 }

@@ -214,7 +214,8 @@ macro_rules! suite {
                 attributes_are_ordered_and_compared_by_number
                 pages_of_many_artifacts_are_parts_of_all
                 artifacts_can_be_selected_by_core_hash
-                matching_artifacts_are_counted_by_day;
+                matching_artifacts_are_counted_by_day
+                matching_artifacts_are_counted_by_value;
             paging: pages_are_the_whole
                 pages_stay_complete_when_items_are_removed
                 the_last_page_has_no_next
@@ -236,7 +237,8 @@ macro_rules! suite {
                 sharers_are_those_of_both_digests;
             names: names_are_listed_with_their_users
                 shared_names_are_those_of_several_originals
-                namesakes_are_of_the_same_kind;
+                namesakes_are_of_the_same_kind
+                what_has_names_in_common_or_is_contained_is_not_alone;
             labels: labels_are_set_replaced_and_removed
                 labels_of_many_artifacts_are_recorded_together
                 invalid_labels_are_rejected

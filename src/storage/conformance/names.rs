@@ -2,6 +2,8 @@
 
 use super::TestVault;
 use super::kinds::{TestDocument, note, sheet};
+use crate::digest::CoreHash;
+use crate::storage::interface::Filter;
 
 fn named(name: &str) -> Vec<String> {
     vec![format!("test:{name}")]
@@ -57,4 +59,34 @@ pub(super) fn namesakes_are_of_the_same_kind(vault: &TestVault) {
     assert_eq!(has(&[one, sheet, referring]), [false, false, false]);
     vault.add(TestDocument::new("two").named("x").names("y").admit(note()));
     assert_eq!(has(&[one, sheet, referring]), [true, false, true]);
+}
+
+pub(super) fn what_has_names_in_common_or_is_contained_is_not_alone(vault: &TestVault) {
+    let folders = ["folder".to_owned()];
+    let not_alone = |filter: &Filter| vault.snapshot().not_alone(filter, &folders).unwrap();
+    let sorted = |mut cores: Vec<CoreHash>| {
+        cores.sort_unstable();
+        cores
+    };
+    let [alone, x, unnamed] = [
+        TestDocument::new("alone").named("alone").names("alone"),
+        TestDocument::new("x").named("x").named("also"),
+        TestDocument::new("unnamed"),
+    ]
+    .map(|document| vault.add_note(&document));
+    let [y, one, other] = [
+        TestDocument::new("y").named("y").hints("x"),
+        TestDocument::new("one").hints("z"),
+        TestDocument::new("other").names("z"),
+    ]
+    .map(|document| vault.add(document.admit(sheet())));
+    assert_eq!(not_alone(&Filter::default()), sorted(vec![x, y, one, other]));
+    let sheets = Filter { kinds: vec!["sheet".to_owned()], ..Filter::default() };
+    assert_eq!(not_alone(&sheets), sorted(vec![y, one, other]));
+    let among = Filter { among: Some(vec![alone, one]), ..Filter::default() };
+    assert_eq!(not_alone(&among), [one]);
+    // What has not exactly one name can be contained in others, if there are any.
+    let part = TestDocument::new("part").named("part");
+    let folder = vault.add(TestDocument::new("folder").named("folder").admit_folder(Some(&part), None));
+    assert_eq!(not_alone(&Filter::default()), sorted(vec![x, unnamed, y, one, other, folder]));
 }

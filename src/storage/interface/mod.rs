@@ -19,7 +19,8 @@ pub use maintenance::{
 };
 pub use neighbors::{DigestPair, Neighborhood, Neighbors, NeighborsQuery, Sharers, SharersQuery};
 pub use query::{
-    Condition, Cursor, Direction, Filter, Hit, HitPage, Match, Order, Page, TimePeriod, matches_pattern,
+    Condition, Cursor, Direction, Filter, Hit, HitPage, Match, Order, Page, TimePeriod, ValueCount,
+    ValueCounts, matches_pattern,
 };
 pub use records::{
     Annotations, ArtifactRecord, AttributeRecord, CaptureRecord, CaptureTarget, Containment, FileRecord,

@@ -268,6 +268,26 @@ pub struct HitPage<T> {
     pub next: Option<Cursor>,
 }
 
+/// The numbers of artifacts with each of some values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ValueCounts {
+    /// Of attributes, sorted by name and value.
+    pub attributes: Vec<ValueCount>,
+    /// Of labels, sorted by key and value.
+    pub labels: Vec<ValueCount>,
+}
+
+/// The number of artifacts with a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueCount {
+    /// The name of the attribute, or the key of the label.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// Number of artifacts.
+    pub artifacts: u64,
+}
+
 impl Condition {
     /// Returns the match of every artifact that matches the condition by itself, if all have the same one.
     pub(in crate::storage) fn certain_match(&self) -> Option<Match> {

@@ -9,7 +9,7 @@ use super::{
     EngineStatistics, FileRecord, Filter, FullTextSnapshot, Hit, HitPage, JournalRecord, LabelKey,
     LabelValue, ManualLink, MemberRecord, MentionRecord, NameUse, Names, Neighborhood, Neighbors,
     NeighborsQuery, Order, Page, ReferenceEdge, Resolution, SharedFile, Sharers, SharersQuery, Statistics,
-    UnresolvedReference,
+    UnresolvedReference, ValueCounts,
 };
 use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest, DigestPrefix};
 use crate::storage::{Head, JournalCheck, JournalQuery, Result, StorageError, TimeBasis, Tombstone};
@@ -104,6 +104,14 @@ pub trait FindQueries {
     /// Returns the number of artifacts that match `filter` on each day of one of their times, in UTC, oldest first. Days
     /// without any are left out, and so are artifacts without this time.
     fn count_by_day(&self, filter: &Filter, by: TimeBasis) -> Result<Vec<(NaiveDate, u64)>>;
+
+    /// Returns the number of artifacts that match `filter` with each value of these attributes, and with each label.
+    fn count_by_value(&self, filter: &Filter, attributes: &[String]) -> Result<ValueCounts>;
+
+    /// Returns, by core hash, the artifacts that match `filter` and that can belong together with others: another artifact has a
+    /// name that they have or refer to, or refers to it; they are of one of the kinds `containers`; or there are artifacts of
+    /// these kinds, and they do not have exactly one name.
+    fn not_alone(&self, filter: &Filter, containers: &[String]) -> Result<Vec<CoreHash>>;
 }
 
 /// The captures of artifacts, their files and their bytes.

@@ -241,6 +241,12 @@ impl MemoryArtifact {
         self.has_name(name) && !self.refers_to_name(name)
     }
 
+    /// Returns the names that it has or refers to.
+    pub(super) fn names_used(&self) -> impl Iterator<Item = String> {
+        let own = self.identified_by().into_iter().map(str::to_owned);
+        own.chain(self.refers_to().into_iter().map(|mention| mention.handle))
+    }
+
     /// Returns whether it states that it contains `other`.
     pub(super) fn contains(&self, other: CoreHash) -> bool {
         let is_contained = |mention: &&Mention| {

@@ -113,6 +113,26 @@ impl Dialect {
         }
     }
 
+    /// Returns the query of the values of the attributes whose names are in the parameter `names`, each with the number of the
+    /// artifacts that have it among those of the table `matching`. SQLite has the values of an artifact in an index, and reads
+    /// only those that it counts.
+    pub(super) fn counted_values(self, matching: &str, names: &str) -> String {
+        let is_counted = self.is_in("name", names);
+        match self {
+            Self::Sqlite => format!(
+                "SELECT v.name, v.value, c.artifacts
+                   FROM (SELECT x.value, count(*) AS artifacts
+                           FROM {matching} m CROSS JOIN attribute x ON x.artifact = m.artifact
+                          WHERE +x.value IN (SELECT id FROM attribute_value WHERE {is_counted}) GROUP BY 1) c
+                   JOIN attribute_value v ON v.id = c.value"
+            ),
+            Self::Postgres => format!(
+                "SELECT x.name, x.value, count(*) AS artifacts
+                   FROM {matching} m JOIN attribute x ON x.artifact = m.artifact WHERE {is_counted} GROUP BY 1, 2"
+            ),
+        }
+    }
+
     /// Returns the captures `c`, each with its [`Dialect::capture_hash`].
     pub(super) fn captures(self) -> &'static str {
         match self {

@@ -29,6 +29,18 @@ pub(in crate::storage) fn has_namesake_condition(dialect: Dialect) -> String {
     format!("{} OR {}", shares("identity"), shares("name_mention"))
 }
 
+/// Returns the condition that another artifact has or refers to a name that the artifact `a` has or refers to.
+pub(super) fn shares_name_condition(dialect: Dialect) -> String {
+    let is_used = |table: &str| {
+        let same = dialect.same_handle("j", "i");
+        format!("EXISTS (SELECT 1 FROM {table} j WHERE {same} AND j.artifact <> a.id)")
+    };
+    let is_used = format!("({} OR {})", is_used("identity"), is_used("name_mention"));
+    let shares =
+        |table: &str| format!("EXISTS (SELECT 1 FROM {table} i WHERE i.artifact = a.id AND {is_used})");
+    format!("{} OR {}", shares("identity"), shares("name_mention"))
+}
+
 impl<S: SqlSnapshot> NameQueries for S {
     fn names(&self, of: &[CoreHash]) -> Result<Vec<Names>> {
         let dialect = S::Session::DIALECT;

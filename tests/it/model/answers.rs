@@ -221,6 +221,11 @@ fn probed(snapshot: &dyn Snapshot, probe: &Probe) -> Answers {
         let days = snapshot.count_by_day(&filter, basis).unwrap();
         answer(format!("days by {basis:?} of {filter:?}"), format!("{days:?}"));
     }
+    let attributes = ["model_id", "errors", "run_id"].map(str::to_owned);
+    let counts = snapshot.count_by_value(&filter, &attributes).unwrap();
+    answer(format!("counts by value of {filter:?}"), format!("{counts:?}"));
+    let not_alone = snapshot.not_alone(&filter, &["pack".to_owned()]).unwrap();
+    answer(format!("not alone of {filter:?}"), format!("{not_alone:?}"));
     for relation in &UNIVERSE.relations {
         for attribute in ["trace_id", "run_id"] {
             let related =

@@ -87,6 +87,10 @@ fn facets_count_the_rows_of_the_list() {
     ]);
     let listed = sandbox.run(["list", "--json"]).expect(0).json();
     let recordings = listed.iter().filter(|row| row["kind"] != "contract").count() as u64;
+    // All recordings of a run have the label, which it has once.
+    for member in listed.iter().flat_map(|row| row["members"].as_array().unwrap()) {
+        sandbox.run(["label", "set", member["core_hash"].as_str().unwrap(), "suite=all"]).expect(0);
+    }
     let serving = Serving::start(&sandbox);
     let page = serving.get("/").expect(200);
     let rows = |page: &str| page.matches("<input type=\"checkbox\"").count() as u64;
@@ -94,6 +98,7 @@ fn facets_count_the_rows_of_the_list() {
     assert!(page.text().contains(&format!("<strong>{recordings} runs</strong>")), "{}", page.text());
     let facets = facets(page.text());
     assert!(facets.contains(&("/?agent=clerk".to_owned(), 2)), "{facets:?}");
+    assert!(facets.contains(&("/?label=suite%3Dall".to_owned(), recordings)), "{facets:?}");
     for (address, runs) in &facets {
         assert_eq!(rows(serving.get(address).expect(200).text()), *runs, "{address}");
     }

@@ -1,7 +1,7 @@
 //! Filters, orders and pages.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -10,7 +10,8 @@ use super::MemorySnapshot;
 use super::mentions::record;
 use crate::digest::CoreHash;
 use crate::storage::interface::{
-    Condition, Cursor, Filter, FindQueries, Hit, HitPage, Match, Order, Page, sort_mentions_by_artifact,
+    Condition, Cursor, Filter, FindQueries, Hit, HitPage, Match, Order, Page, ValueCount, ValueCounts,
+    sort_mentions_by_artifact,
 };
 use crate::storage::{Result, TimeBasis};
 
@@ -89,6 +90,38 @@ impl FindQueries for MemorySnapshot {
             }
         }
         Ok(counts.into_iter().collect())
+    }
+
+    fn count_by_value(&self, filter: &Filter, attributes: &[String]) -> Result<ValueCounts> {
+        let (mut of_attributes, mut labels) = (BTreeMap::new(), BTreeMap::new());
+        for (artifact, _) in self.0.matching(filter) {
+            for attribute in artifact.attributes().into_iter().filter(|it| attributes.contains(&it.name)) {
+                *of_attributes.entry((attribute.name.clone(), attribute.value.clone())).or_default() += 1;
+            }
+            for label in self.0.labels_of(artifact.core) {
+                *labels.entry((label.key, label.value)).or_default() += 1;
+            }
+        }
+        let count = |((name, value), artifacts)| ValueCount { name, value, artifacts };
+        Ok(ValueCounts {
+            attributes: of_attributes.into_iter().map(count).collect(),
+            labels: labels.into_iter().map(count).collect(),
+        })
+    }
+
+    fn not_alone(&self, filter: &Filter, containers: &[String]) -> Result<Vec<CoreHash>> {
+        let is_container =
+            |artifact: &MemoryArtifact| containers.iter().any(|kind| kind == artifact.kind.name());
+        let has_containers = self.0.all().any(is_container);
+        let is_related = |artifact: &MemoryArtifact| {
+            let names: BTreeSet<String> = artifact.names_used().collect();
+            let mut others = self.0.all().filter(|other| other.core != artifact.core);
+            is_container(artifact)
+                || has_containers && artifact.identified_by().len() != 1
+                || others.any(|other| other.names_used().any(|name| names.contains(&name)))
+        };
+        let matching = self.0.matching(filter).into_iter().filter(|(artifact, _)| is_related(artifact));
+        Ok(matching.map(|(artifact, _)| artifact.core).collect())
     }
 }
 

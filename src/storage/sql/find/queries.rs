@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 
 use super::super::SqlSession;
-use super::conditions::time;
+use super::super::names::shares_name_condition;
+use super::conditions::{of_kinds, time};
 use super::parameters::StatementParameters;
 use super::{FindSnapshot, ResolvedQuery};
-use crate::digest::Digest;
-use crate::storage::interface::{Condition, Filter, FindQueries, Hit, HitPage, Order, Page};
+use crate::digest::{CoreHash, Digest};
+use crate::storage::interface::{
+    Condition, Filter, FindQueries, Hit, HitPage, Order, Page, ValueCount, ValueCounts,
+};
 use crate::storage::{Result, TimeBasis};
 
 impl<S: FindSnapshot> FindQueries for S {
@@ -62,6 +65,64 @@ impl<S: FindSnapshot> FindQueries for S {
         let rows = self.rows_planned_for(&sql, &parameters)?;
         self.answer(rows.iter().map(|row| Ok((row.time(0)?.date_naive(), row.count(1)?))).collect())
     }
+
+    fn count_by_value(&self, filter: &Filter, attributes: &[String]) -> Result<ValueCounts> {
+        let mut parameters = StatementParameters::default();
+        let matching = matching_exactly(self, filter, &mut parameters)?;
+        let names = parameters.bind(attributes);
+        let dialect = S::Session::DIALECT;
+        let sql = format!(
+            "WITH matching AS (SELECT a.id AS artifact FROM {matching})
+             SELECT 0 AS is_label, v.name, v.value, v.artifacts FROM ({}) v
+             UNION ALL
+             SELECT 1, l.key, l.value, count(*) FROM matching m {} label l ON l.artifact = m.artifact GROUP BY 2, 3
+             ORDER BY 1, 2, 3",
+            dialect.counted_values("matching", &names),
+            dialect.then_join()
+        );
+        let mut counts = ValueCounts::default();
+        let rows = self.rows_planned_for(&sql, &parameters)?;
+        let read = rows.iter().try_for_each(|row| {
+            let count = ValueCount { name: row.text(1)?, value: row.text(2)?, artifacts: row.count(3)? };
+            if row.flag(0)? { &mut counts.labels } else { &mut counts.attributes }.push(count);
+            Ok(())
+        });
+        self.answer(read)?;
+        Ok(counts)
+    }
+
+    fn not_alone(&self, filter: &Filter, containers: &[String]) -> Result<Vec<CoreHash>> {
+        let mut parameters = StatementParameters::default();
+        let matching = matching_exactly(self, filter, &mut parameters)?;
+        let dialect = S::Session::DIALECT;
+        let is_container = of_kinds(dialect, containers, &mut parameters);
+        let sql = format!(
+            "SELECT a.core FROM {matching}
+                AND ({} OR {is_container}
+                  OR EXISTS (SELECT 1 FROM artifact a WHERE {is_container})
+                     AND (SELECT count(*) FROM identity i WHERE i.artifact = a.id) <> 1)
+              ORDER BY 1",
+            shares_name_condition(dialect)
+        );
+        let rows = self.rows_planned_for(&sql, &parameters)?;
+        self.answer(rows.iter().map(|row| Ok(row.core(0)?)).collect())
+    }
+}
+
+/// Returns the artifacts `a` that match `filter`, for a statement that reads all of them.
+fn matching_exactly<S: FindSnapshot>(
+    snapshot: &S,
+    filter: &Filter,
+    parameters: &mut StatementParameters,
+) -> Result<String> {
+    let mut query = ResolvedQuery::new(snapshot, filter, Order::Core)?;
+    if query.is_exact() {
+        return query.matching(parameters);
+    }
+    let found = query.read(None, usize::MAX)?;
+    let among = found.into_iter().map(|(hit, _)| hit.artifact.core).collect();
+    let filter = Filter { among: Some(among), ..Filter::default() };
+    ResolvedQuery::new(snapshot, &filter, Order::Core)?.matching(parameters)
 }
 
 /// Returns the mention that is all that a filter requires.
