@@ -211,7 +211,7 @@ impl Relay {
             RelayEnd::Complete => {
                 if let Err(error) = self.complete(status, &headers).await {
                     let reason = format!("the call could not be recorded: {error}");
-                    self.shared.report(&GatewayEvent::Failed { reason: &reason });
+                    self.report(&reason);
                     sender.abort(io::Error::other(reason));
                     return;
                 }

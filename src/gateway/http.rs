@@ -419,11 +419,12 @@ async fn record_tool_call(
     let (route, body) = (call.route(), Bytes::copy_from_slice(call.request.get().as_bytes()));
     let received = ReceivedRequest { method: Method::POST, headers: HeaderMap::new(), body };
     let endpoint = mcp::endpoint(&route.path);
+    let Route { provider, path, .. } = &route;
+    let report = |reason: &str| shared.report(&GatewayEvent::NotRecorded { provider, path, reason });
     let lookup = match lookup_of(shared, endpoint, &route, &received) {
         Ok(lookup) => lookup,
         Err(reason) => {
-            let Route { provider, path, .. } = &route;
-            shared.report(&GatewayEvent::NotRecorded { provider, path, reason: &not_recorded(&reason) });
+            report(&not_recorded(&reason));
             return invalid(&reason);
         }
     };
@@ -434,7 +435,7 @@ async fn record_tool_call(
         Ok(()) => json_response(StatusCode::OK, &json!({})),
         Err(error) => {
             let reason = format!("the call could not be recorded: {error}");
-            shared.report(&GatewayEvent::Failed { reason: &reason });
+            report(&reason);
             problem(StatusCode::INTERNAL_SERVER_ERROR, "not recorded", &reason)
         }
     }

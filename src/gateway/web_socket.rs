@@ -510,7 +510,7 @@ impl SocketRelay {
             Ok(false) => {}
             Err(error) => {
                 let reason = format!("the call could not be recorded: {error}");
-                self.shared.report(&GatewayEvent::Failed { reason: &reason });
+                self.shared.report(&self.not_recorded(&reason));
                 return Err(reason);
             }
         }

@@ -370,7 +370,9 @@ impl CallCounts {
         options.report = Arc::new(move |event| {
             match event {
                 GatewayEvent::Recorded { .. } => for_gateway.recorded.fetch_add(1, Ordering::Relaxed),
-                GatewayEvent::NotRecorded { .. } => for_gateway.not_recorded.fetch_add(1, Ordering::Relaxed),
+                GatewayEvent::NotRecorded { .. } | GatewayEvent::Secrets { refused: true, .. } => {
+                    for_gateway.not_recorded.fetch_add(1, Ordering::Relaxed)
+                }
                 GatewayEvent::Forwarded { .. } => for_gateway.forwarded.fetch_add(1, Ordering::Relaxed),
                 _ => 0,
             };
