@@ -464,7 +464,10 @@ export interface CheckedSignature {
 
 /** A stored artifact to compare. */
 export interface ComparedArtifact {
-  /** The capture; the preferred one if there is none. */
+  /**
+   * The capture; if there is none, the preferred one, and those of the other parts of the run of which the artifact is the
+   * first part.
+   */
   capture_hash?: CaptureHash | null;
   /** The artifact. */
   core_hash: CoreHash;
@@ -480,6 +483,8 @@ export interface ComparedSide {
   name: string;
   /** The bytes of the name, as hex digits, if it is a path that is not UTF-8. */
   name_bytes?: string | null;
+  /** The artifacts that were compared, in their order, if the run of which this one is the first part is stored as several. */
+  parts?: Array<CoreHash>;
 }
 
 /** A conversation. */

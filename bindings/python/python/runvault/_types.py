@@ -575,7 +575,7 @@ class ComparedArtifact(TypedDict):
     """A stored artifact to compare."""
 
     capture_hash: NotRequired[CaptureHash | None]
-    """The capture; the preferred one if there is none."""
+    """The capture; if there is none, the preferred one, and those of the other parts of the run of which the artifact is the first part."""
     core_hash: CoreHash
     """The artifact."""
 
@@ -591,6 +591,8 @@ class ComparedSide(TypedDict):
     """Its name: as given, or its core hash."""
     name_bytes: NotRequired[str | None]
     """The bytes of the name, as hex digits, if it is a path that is not UTF-8."""
+    parts: NotRequired[list[CoreHash]]
+    """The artifacts that were compared, in their order, if the run of which this one is the first part is stored as several."""
 
 
 class Conversation(TypedDict):
