@@ -96,7 +96,7 @@ fn agree(vault: &Vault, document: &[u8]) {
             // A document in another form is an attachment beside the artifact that it implies.
             let original = runvault::digest::Digest::from_content(document);
             let text = original.to_string();
-            let original = ResolveRequest { text, any_artifact: true }.locate(&vault).unwrap();
+            let original = ResolveRequest { text, any_artifact: true }.locate(vault).unwrap();
             assert_eq!(vault.read(&original).unwrap(), document);
         }
     }
