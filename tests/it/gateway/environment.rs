@@ -93,10 +93,8 @@ fn what_became_of_the_calls_is_always_printed() {
     assert_eq!(last(&auto, &["one"]), "calls: 0 recorded, 1 replayed, 0 missed; 1 recording unused");
     assert_eq!(last(&auto, &["one", "new"]), "calls: 1 recorded, 1 replayed, 0 missed; 1 recording unused");
     let secret = ["sk-ant-", "api03-", &"aB3_dE6-gH9jK2mN5pQ8".repeat(3)].concat();
-    assert_eq!(
-        last(&[&auto[..], &["--refuse-secrets"]].concat(), &["two", &secret]),
-        "calls: 0 recorded, 1 replayed, 0 missed, 1 without a recorded answer; 1 recording unused"
-    );
+    let refused = last(&[&auto[..], &["--refuse-secrets"]].concat(), &[secret.as_str()]);
+    assert!(refused.contains("0 missed, 1 without a recorded answer"), "{refused}");
     let replay = ["--mode=replay"];
     assert_eq!(
         last(&replay, &["one", "two", "never"]),
