@@ -60,24 +60,26 @@ impl Side {
             core,
             message: format!("it does not know the kind {}", artifact.kind),
         })?;
-        if let Some(capture) = capture {
-            let record = snapshot.capture(core, capture)?;
-            record.ok_or_else(|| {
-                StorageError::new(ErrorKind::Gone, format!("{core} has no capture {capture}"))
-            })?;
-            let documents = vec![snapshot.read_members(core, capture)?];
-            return Ok(Self { shown: ComparedSide::new(core, Some(capture)), kind, documents });
-        }
-        let parts = query::from_first(snapshot, core)?;
-        let (mut captures, mut documents) = (Vec::new(), Vec::new());
-        for part in &parts {
-            let record = snapshot.preferred_capture(*part)?.ok_or_else(|| StorageError::gone(*part))?;
-            captures.push(record.capture);
-            documents.push(snapshot.read_members(*part, record.capture)?);
-        }
-        let mut shown = ComparedSide::new(core, captures.first().copied());
-        if parts.len() > 1 {
-            shown.parts = parts;
+        let captures = match capture {
+            Some(capture) => {
+                let missing =
+                    || StorageError::new(ErrorKind::Gone, format!("{core} has no capture {capture}"));
+                vec![(core, snapshot.capture(core, capture)?.ok_or_else(missing)?.capture)]
+            }
+            None => {
+                let parts = query::from_first(snapshot, core)?.into_iter();
+                let preferred = parts.map(|part| {
+                    let record = snapshot.preferred_capture(part)?;
+                    Ok((part, record.ok_or_else(|| StorageError::gone(part))?.capture))
+                });
+                preferred.collect::<Result<Vec<_>, StorageError>>()?
+            }
+        };
+        let documents = captures.iter().map(|(part, capture)| snapshot.read_members(*part, *capture));
+        let documents = documents.collect::<Result<_, _>>()?;
+        let mut shown = ComparedSide::new(core, captures.first().map(|(_, capture)| *capture));
+        if captures.len() > 1 {
+            shown.parts = captures.into_iter().map(|(part, _)| part).collect();
         }
         Ok(Self { shown, kind, documents })
     }
@@ -124,10 +126,9 @@ impl Side {
     fn parts(&self, ignored: &[PointerPattern]) -> Result<Vec<Part<'_>>, LookupError> {
         let mut all = Vec::new();
         for (number, members) in self.documents.iter().enumerate() {
-            let core = self.shown.parts.get(number).copied().unwrap_or(self.shown.core_hash);
             let parts = self.kind.parts(&StoredMember::borrowed(members));
-            let parts =
-                parts.map_err(|error| LookupError::Unreadable { core, message: error.to_string() })?;
+            let parts = parts
+                .map_err(|error| LookupError::Unreadable { core: self.core(), message: error.to_string() })?;
             all.extend(parts.into_iter().map(|part| {
                 let mut part = part.without(ignored);
                 if number > 0 {
