@@ -60,20 +60,16 @@ impl Side {
             core,
             message: format!("it does not know the kind {}", artifact.kind),
         })?;
-        let captures = match capture {
-            Some(capture) => {
-                let missing =
-                    || StorageError::new(ErrorKind::Gone, format!("{core} has no capture {capture}"));
-                vec![(core, snapshot.capture(core, capture)?.ok_or_else(missing)?.capture)]
-            }
-            None => {
-                let parts = query::from_first(snapshot, core)?.into_iter();
-                let preferred = parts.map(|part| {
-                    let record = snapshot.preferred_capture(part)?;
-                    Ok((part, record.ok_or_else(|| StorageError::gone(part))?.capture))
-                });
-                preferred.collect::<Result<Vec<_>, StorageError>>()?
-            }
+        let captures = if let Some(capture) = capture {
+            let missing = || StorageError::new(ErrorKind::Gone, format!("{core} has no capture {capture}"));
+            vec![(core, snapshot.capture(core, capture)?.ok_or_else(missing)?.capture)]
+        } else {
+            let parts = query::from_first(snapshot, core)?.into_iter();
+            let preferred = parts.map(|part| {
+                let record = snapshot.preferred_capture(part)?;
+                Ok((part, record.ok_or_else(|| StorageError::gone(part))?.capture))
+            });
+            preferred.collect::<Result<Vec<_>, StorageError>>()?
         };
         let documents = captures.iter().map(|(part, capture)| snapshot.read_members(*part, *capture));
         let documents = documents.collect::<Result<_, _>>()?;
