@@ -405,7 +405,7 @@ impl From<&Match> for ArtifactMatch {
     fn from(found: &Match) -> Self {
         match found {
             Match::Mention(mention) => Self::Mention {
-                role: mention.role.clone(),
+                role: mention.role.to_string(),
                 place: PlaceSummary::new(&mention.unit, &mention.place),
                 digest: mention.digest,
             },

@@ -141,7 +141,12 @@ fn mention_row(mention: MentionRecord) -> TableRow {
         ArtifactLocation::Index(index) => Cell::Integer(i64::from(index)),
         ArtifactLocation::Pointer(pointer) => Cell::Text(pointer),
     };
-    vec![Cell::Text(mention.role), Cell::Text(mention.unit), place, Cell::Text(mention.digest.to_string())]
+    vec![
+        Cell::Text(mention.role.to_string()),
+        Cell::Text(mention.unit.to_string()),
+        place,
+        Cell::Text(mention.digest.to_string()),
+    ]
 }
 
 const LINKS: &[Column] = &[

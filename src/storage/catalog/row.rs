@@ -166,11 +166,11 @@ pub struct MentionRole {
     /// The name of the kind.
     pub kind: String,
     /// The name.
-    pub name: String,
+    pub name: Arc<str>,
     /// The group.
     pub group: String,
     /// The unit of the location.
-    pub unit: String,
+    pub unit: Arc<str>,
     /// The relation to the artifact that the digest identifies, if there is one.
     pub relation: Option<String>,
     /// Whether a mention is reported if no artifact has the digest.
@@ -182,9 +182,9 @@ impl MentionRole {
     pub(in crate::storage) fn new(kind: Kind, role: &Role) -> Self {
         Self {
             kind: kind.name().to_owned(),
-            name: role.name.to_owned(),
+            name: role.name.into(),
             group: role.group.to_owned(),
-            unit: role.unit.to_owned(),
+            unit: role.unit.into(),
             relation: role.relation.map(|relation| relation.name.to_owned()),
             dangles: role.relation.is_some_and(|relation| relation.dangles),
         }
@@ -194,9 +194,9 @@ impl MentionRole {
     pub(crate) fn missing(number: i64) -> Self {
         Self {
             kind: String::new(),
-            name: format!("role {number}, which does not exist,"),
+            name: format!("role {number}, which does not exist,").into(),
             group: String::new(),
-            unit: String::new(),
+            unit: "".into(),
             relation: None,
             dangles: false,
         }

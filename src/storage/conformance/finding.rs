@@ -133,7 +133,7 @@ pub(super) fn matches_are_in_the_order_of_conditions_artifacts_roles_and_places(
     let places: Vec<(&str, &ArtifactLocation)> = mentions
         .iter()
         .map(|found| match found {
-            Match::Mention(mention) => (mention.role.as_str(), &mention.place),
+            Match::Mention(mention) => (&*mention.role, &mention.place),
             other => panic!("{other:?}"),
         })
         .collect();

@@ -6,7 +6,7 @@ use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::MentionRecord;
 
 fn seen(mentions: &[MentionRecord]) -> Vec<(String, String, Digest)> {
-    mentions.iter().map(|mention| (mention.place.to_string(), mention.role.clone(), mention.digest)).collect()
+    mentions.iter().map(|mention| (mention.place.to_string(), mention.role.to_string(), mention.digest)).collect()
 }
 
 pub(super) fn mentions_are_ordered_and_grouped(vault: &TestVault) {
@@ -32,7 +32,7 @@ pub(super) fn mentions_are_ordered_and_grouped(vault: &TestVault) {
             row("10", "response", p),
         ]
     );
-    assert!(all.iter().all(|mention| mention.artifact == core && mention.unit == "step"));
+    assert!(all.iter().all(|mention| mention.artifact == core && &*mention.unit == "step"));
     let prompts = snapshot.mentions(&[core], Some("prompt")).unwrap().remove(0);
     assert_eq!(seen(&prompts), [row("2", "prompt", q)]);
     assert_eq!(snapshot.mentions(&[core], Some("response")).unwrap()[0].len(), 4);
@@ -71,7 +71,7 @@ pub(super) fn artifacts_that_mention_a_digest_are_found(vault: &TestVault) {
     let found = snapshot.mentioning(&[digest("p"), digest("a")], None).unwrap();
     let keys: Vec<(CoreHash, &str, String)> = found[0]
         .iter()
-        .map(|mention| (mention.artifact, mention.role.as_str(), mention.place.to_string()))
+        .map(|mention| (mention.artifact, &*mention.role, mention.place.to_string()))
         .collect();
     let expected: Vec<(CoreHash, &str, String)> = cores
         .iter()

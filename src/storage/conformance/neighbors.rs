@@ -68,7 +68,7 @@ pub(super) fn sharers_are_those_of_both_digests(vault: &TestVault) {
     let snapshot = vault.snapshot();
     let pair = |one: &str, other: &str, kind: crate::artifact::Kind| DigestPair {
         digests: [digest(one), digest(other)],
-        other_than: kind.name().to_owned(),
+        other_than: kind.name().into(),
     };
     let pairs = [
         pair("p", "r", note()),

@@ -1,6 +1,7 @@
 //! The facts that links are derived from, for many artifacts at a time.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use super::{ArtifactRecord, ManualLink, MentionRecord, NameMention, NameUse, Names, ReferenceEdge};
 use crate::digest::{CoreHash, Digest};
@@ -52,7 +53,7 @@ pub struct DigestPair {
     /// The digests. Where one of them is expected to be rarer, it is the second.
     pub digests: [Digest; 2],
     /// The kind whose artifacts are not wanted.
-    pub other_than: String,
+    pub other_than: Arc<str>,
 }
 
 /// A query for the artifacts that mention both digests of a pair.

@@ -1,5 +1,7 @@
 //! Records that snapshots return.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -160,9 +162,9 @@ pub struct MentionRecord {
     /// The mentioning artifact.
     pub artifact: CoreHash,
     /// The role.
-    pub role: String,
+    pub role: Arc<str>,
     /// The unit of the place; empty if the place is a pointer.
-    pub unit: String,
+    pub unit: Arc<str>,
     /// The place.
     pub place: ArtifactLocation,
     /// The digest.

@@ -1,6 +1,7 @@
 //! Reads for a single key, and of everything of one sort, made of the batched ones.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
@@ -150,11 +151,11 @@ impl dyn Snapshot + '_ {
     /// Returns the number of mentions of each artifact by role, sorted by role.
     pub fn mention_counts(&self, of: &[CoreHash]) -> Result<Vec<Vec<RoleCount>>> {
         let counts = |mentions: Vec<MentionRecord>| {
-            let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+            let mut counts: BTreeMap<Arc<str>, u64> = BTreeMap::new();
             for mention in mentions {
                 *counts.entry(mention.role).or_default() += 1;
             }
-            counts.into_iter().map(|(role, count)| RoleCount { role, count }).collect()
+            counts.into_iter().map(|(role, count)| RoleCount { role: role.to_string(), count }).collect()
         };
         Ok(self.mentions(of, None)?.into_iter().map(counts).collect())
     }

@@ -79,7 +79,7 @@ impl NameRegistry {
                 names.kinds.insert(kind.clone(), id);
             }
             if let Some(id) = row.optional_integer(2)? {
-                let (name, group, unit) = (row.text(3)?, row.text(4)?, row.text(5)?);
+                let (name, group, unit) = (row.text(3)?.into(), row.text(4)?, row.text(5)?.into());
                 let (relation, dangles) = (row.optional_text(6)?, row.flag(7)?);
                 names.add_role(id, MentionRole { kind, name, group, unit, relation, dangles });
             }
@@ -88,7 +88,7 @@ impl NameRegistry {
     }
 
     fn add_role(&mut self, id: i64, role: MentionRole) {
-        self.role_ids.entry(role.kind.clone()).or_default().insert(role.name.clone(), id);
+        self.role_ids.entry(role.kind.clone()).or_default().insert(role.name.to_string(), id);
         let group = self.groups.entry(role.group.clone()).or_insert(id);
         *group = id.min(*group);
         self.roles.insert(id, Arc::new(role));
@@ -217,10 +217,10 @@ impl NameRegistry {
             &[
                 id.into(),
                 kind_id.into(),
-                name.into(),
+                (&*name).into(),
                 group.into(),
                 group_id.into(),
-                unit.into(),
+                (&*unit).into(),
                 relation.into(),
                 dangles.into(),
             ],

@@ -23,7 +23,7 @@ use super::rows::ArtifactId;
 use super::{Result, StorageError, write_lock};
 use crate::digest::CoreHash;
 use crate::storage::ArtifactRecord;
-use crate::storage::sql::{ARTIFACT, SqlParameter, SqlRow, SqlSnapshot as _};
+use crate::storage::sql::{ARTIFACT, SqlRow, SqlSnapshot as _};
 
 /// Maximum number of core hashes that a snapshot remembers.
 const MAX_CORES: usize = 1 << 20;
@@ -97,34 +97,19 @@ impl<'s> SqliteSnapshot<'s> {
         }
     }
 
-    /// Returns the artifact with this core hash.
-    pub(crate) fn artifact(&self, core: CoreHash) -> Result<Option<ArtifactRecord>> {
-        let is_it = "substr(a.core, 1, 8) = substr(?1, 1, 8) AND a.core = ?1";
-        self.artifact_where(is_it, core.into())
-    }
-
     /// Returns the artifact with this row id, which was read from the same snapshot.
     ///
     /// # Errors
     /// Also returns an error if there is none, so that the vault is damaged.
     pub(crate) fn artifact_by_id(&self, id: ArtifactId) -> Result<ArtifactRecord> {
-        let artifact = self.artifact_where("a.id = ?1", id.0.into())?;
+        let sql = format!("SELECT {ARTIFACT} FROM artifact a JOIN kind k ON k.id = a.kind WHERE a.id = ?1");
+        let artifact = self.read_rows(&sql, &[id.0.into()], SqlRow::artifact)?.pop();
         self.part(artifact.ok_or(rusqlite::Error::QueryReturnedNoRows))
-    }
-
-    fn artifact_where(&self, condition: &str, value: SqlParameter) -> Result<Option<ArtifactRecord>> {
-        let sql = format!("SELECT {ARTIFACT} FROM artifact a JOIN kind k ON k.id = a.kind WHERE {condition}");
-        Ok(self.read_rows(&sql, &[value], SqlRow::artifact)?.pop())
     }
 
     /// Returns the row id of an artifact.
     pub(super) fn id_of(&self, core: CoreHash) -> Result<Option<ArtifactId>> {
         self.answer(artifact_id(self.connection(), core).map(|id| id.map(ArtifactId)))
-    }
-
-    /// Returns those of the artifacts that are stored.
-    fn stored(&self, of: impl IntoIterator<Item = CoreHash>) -> Result<Vec<ArtifactRecord>> {
-        of.into_iter().filter_map(|core| self.artifact(core).transpose()).collect()
     }
 
     /// Returns the core hashes of artifacts, which were read from the same snapshot.

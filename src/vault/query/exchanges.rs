@@ -1,18 +1,17 @@
 //! Exchanges, which runs and sessions share: prompts with their responses, where they are, and a cache of who has them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map};
+use std::fmt;
+use std::sync::Arc;
 
-use crate::artifact::group;
+use crate::artifact::{ArtifactLocation, group};
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{DigestPair, Sharers, SharersQuery};
 use crate::storage::{ArtifactRecord, MentionRecord, Result, Snapshot};
 
 /// Formats the location of a mention: `interaction 3`, or its pointer.
 pub(super) fn location_text(mention: &MentionRecord) -> String {
-    match mention.unit.as_str() {
-        "" => mention.place.to_string(),
-        unit => format!("{unit} {}", mention.place),
-    }
+    MentionLocation::of(mention).to_string()
 }
 
 /// Describes a name by which artifacts are linked, such as `run:17`.
@@ -38,15 +37,40 @@ const CANDIDATES: usize = 256;
 /// The exchanges of an artifact.
 pub(super) struct Exchanges {
     is_recording: bool,
-    pairs: BTreeMap<ExchangeDigests, ExchangeLocations>,
+    /// The exchanges with their locations, sorted.
+    pairs: Vec<(ExchangeDigests, ExchangeLocations)>,
 }
 
-/// The locations of an exchange, formatted as text.
+/// The locations of an exchange.
 struct ExchangeLocations {
     /// The first location of the prompt with this response.
-    first: String,
+    first: MentionLocation,
     /// The first location of both the prompt and the response.
-    both: Option<String>,
+    both: Option<MentionLocation>,
+}
+
+/// The location of a mention.
+#[derive(Clone)]
+struct MentionLocation {
+    unit: Arc<str>,
+    place: ArtifactLocation,
+}
+
+impl MentionLocation {
+    fn of(mention: &MentionRecord) -> Self {
+        Self { unit: Arc::clone(&mention.unit), place: mention.place.clone() }
+    }
+}
+
+/// Formats a location: `interaction 3`, or a pointer.
+impl fmt::Display for MentionLocation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { unit, place } = self;
+        match &**unit {
+            "" => place.fmt(formatter),
+            unit => write!(formatter, "{unit} {place}"),
+        }
+    }
 }
 
 impl Exchanges {
@@ -56,7 +80,7 @@ impl Exchanges {
     /// Finds the exchanges of an artifact with these mentions of prompts and of responses. The response to a prompt is at
     /// the first location with a response at or after the prompt's.
     pub(super) fn new(prompts: &[MentionRecord], responses: &[MentionRecord]) -> Self {
-        let mut pairs: BTreeMap<ExchangeDigests, ExchangeLocations> = BTreeMap::new();
+        let mut pairs: Vec<(ExchangeDigests, ExchangeLocations)> = Vec::with_capacity(prompts.len());
         let mut is_recording = true;
         for prompt in prompts {
             let first = responses.partition_point(|response| response.place < prompt.place);
@@ -65,14 +89,20 @@ impl Exchanges {
             let is_at_once = at == Some(&prompt.place);
             is_recording &= is_at_once;
             for answer in answers.iter().take_while(|answer| Some(&answer.place) == at) {
-                let places = pairs
-                    .entry((prompt.digest, answer.digest))
-                    .or_insert_with(|| ExchangeLocations { first: location_text(prompt), both: None });
-                if is_at_once && places.both.is_none() {
-                    places.both = Some(location_text(prompt));
-                }
+                let first = MentionLocation::of(prompt);
+                let both = is_at_once.then(|| first.clone());
+                pairs.push(((prompt.digest, answer.digest), ExchangeLocations { first, both }));
             }
         }
+        // Equal ones stay in the order of their locations.
+        pairs.sort_by_key(|(pair, _)| *pair);
+        pairs.dedup_by(|(later, places), (pair, kept)| {
+            let is_same = later == pair;
+            if is_same && kept.both.is_none() {
+                kept.both = places.both.take();
+            }
+            is_same
+        });
         Self { is_recording, pairs }
     }
 
@@ -84,7 +114,12 @@ impl Exchanges {
 
     /// Returns whether all exchanges of `other` are among these, and it has any.
     pub(super) fn contains(&self, other: &Self) -> bool {
-        !other.pairs.is_empty() && other.pairs.keys().all(|pair| self.pairs.contains_key(pair))
+        !other.pairs.is_empty() && other.pairs.iter().all(|(pair, _)| self.locations(pair).is_some())
+    }
+
+    fn locations(&self, pair: &ExchangeDigests) -> Option<&ExchangeLocations> {
+        let found = self.pairs.binary_search_by(|(other, _)| other.cmp(pair)).ok()?;
+        self.pairs.get(found).map(|(_, locations)| locations)
     }
 
     /// Returns the artifacts that share one of these exchanges, if exactly one of the two is a recording: each with the
@@ -102,7 +137,7 @@ impl Exchanges {
         let mut shared = BTreeMap::new();
         for (pair, ours) in self.pairs.iter().filter(|(pair, _)| is_new(pair)) {
             for (other, theirs) in known.sharers(artifact, self.is_recording, pair) {
-                shared.entry(*other).or_insert_with(|| (ours.first.clone(), theirs.clone()));
+                shared.entry(*other).or_insert_with(|| (ours.first.to_string(), theirs.to_string()));
             }
         }
         shared
@@ -131,20 +166,20 @@ struct KindExchangeCache {
 /// The artifacts with an exchange.
 #[derive(Default)]
 struct ExchangeArtifacts {
-    /// Those with both digests at one location, and that location as text.
-    together: Vec<(CoreHash, String)>,
+    /// Those with both digests at one location, and that location.
+    together: Vec<(CoreHash, MentionLocation)>,
     /// The others, with the location of the prompt.
-    apart: Vec<(CoreHash, String)>,
+    apart: Vec<(CoreHash, MentionLocation)>,
 }
 
 impl ExchangeCache {
     /// Returns the artifacts with an exchange: recordings for runs, and runs for recordings.
-    pub(super) fn sharers(
+    fn sharers(
         &self,
         artifact: &ArtifactRecord,
         is_recording: bool,
         pair: &ExchangeDigests,
-    ) -> &[(CoreHash, String)] {
+    ) -> &[(CoreHash, MentionLocation)] {
         let of_kind = self.by_kind.get(&artifact.kind);
         let Some(sharers) = of_kind.and_then(|of_kind| of_kind.sharers.get(pair)) else { return &[] };
         if is_recording { &sharers.apart } else { &sharers.together }
@@ -164,11 +199,14 @@ impl ExchangeCache {
     ) -> Result<Vec<ArtifactRecord>> {
         let mut unknown: Vec<DigestPair> = Vec::new();
         for (kind, exchanges) in all {
-            let of_kind = self.by_kind.entry(kind.clone()).or_default();
-            for pair in exchanges.pairs.keys() {
+            let (of_kind, other_than) =
+                (self.by_kind.entry(kind.clone()).or_default(), Arc::from(kind.as_str()));
+            of_kind.sharers.reserve(exchanges.pairs.len());
+            for (pair, _) in &exchanges.pairs {
                 if let hash_map::Entry::Vacant(vacant) = of_kind.sharers.entry(*pair) {
                     vacant.insert(ExchangeArtifacts::default());
-                    unknown.push(DigestPair { digests: [pair.0, pair.1], other_than: kind.clone() });
+                    unknown
+                        .push(DigestPair { digests: [pair.0, pair.1], other_than: Arc::clone(&other_than) });
                 }
             }
         }
@@ -223,8 +261,8 @@ impl ExchangeCache {
         let before = self.size;
         for DigestPair { digests: [prompt, response], other_than } in pairs {
             let pair = (*prompt, *response);
-            let Some(places) = exchanges.pairs.get(&pair) else { continue };
-            let of_kind = self.by_kind.get_mut(other_than);
+            let Some(places) = exchanges.locations(&pair) else { continue };
+            let of_kind = self.by_kind.get_mut(&**other_than);
             let Some(sharers) = of_kind.and_then(|of_kind| of_kind.sharers.get_mut(&pair)) else { continue };
             match &places.both {
                 Some(both) => sharers.together.push((other, both.clone())),
@@ -247,7 +285,7 @@ impl ExchangeCache {
     /// Returns the artifacts of other kinds that may mention both digests, using only the index: reading their mentions
     /// for each digest would take quadratic time.
     fn candidates(&self, pair: &DigestPair) -> Vec<CoreHash> {
-        let of_kind = self.by_kind.get(&pair.other_than);
+        let of_kind = self.by_kind.get(&*pair.other_than);
         let of = |digest| of_kind.and_then(|of_kind| of_kind.of_digest.get(digest));
         let [one, other] = pair.digests.each_ref().map(|digest| of(digest).map_or(&[][..], Vec::as_slice));
         let (few, many) = if one.len() < other.len() { (one, other) } else { (other, one) };
@@ -257,7 +295,7 @@ impl ExchangeCache {
     /// Finds the artifacts that may mention the digests of pairs, which are other than one kind.
     fn find_candidates(&mut self, snapshot: &dyn Snapshot, pairs: &[DigestPair]) -> Result<()> {
         let Some(DigestPair { other_than, .. }) = pairs.first() else { return Ok(()) };
-        let of_kind = self.by_kind.entry(other_than.clone()).or_default();
+        let of_kind = self.by_kind.entry(other_than.to_string()).or_default();
         let mut unknown: Vec<Digest> = pairs.iter().flat_map(|pair| pair.digests).collect();
         unknown.retain(|digest| !of_kind.of_digest.contains_key(digest));
         // In their order, the index takes the least time.
@@ -265,11 +303,12 @@ impl ExchangeCache {
         unknown.dedup();
         if of_kind.others.is_none() {
             let mut kinds = snapshot.kinds_with_group(PROMPT)?;
-            kinds.retain(|kind| kind != other_than);
+            kinds.retain(|kind| **kind != **other_than);
             of_kind.others = Some(kinds);
         }
         let others = of_kind.others.as_deref().unwrap_or_default();
         let found = snapshot.candidates(&unknown, others)?;
+        of_kind.of_digest.reserve(unknown.len());
         for (digest, artifacts) in unknown.into_iter().zip(found) {
             self.size += artifacts.len();
             of_kind.of_digest.insert(digest, artifacts);

@@ -13,8 +13,8 @@ use crate::storage::interface::{MentionQueries, MentionRecord, sort_mentions, so
 pub(super) fn record(artifact: CoreHash, mention: &artifact::Mention) -> MentionRecord {
     MentionRecord {
         artifact,
-        role: mention.role.name.to_owned(),
-        unit: mention.role.unit.to_owned(),
+        role: mention.role.name.into(),
+        unit: mention.role.unit.into(),
         place: mention.place.clone(),
         digest: mention.digest,
     }

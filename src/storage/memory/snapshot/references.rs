@@ -50,7 +50,7 @@ impl ReferenceQueries for MemorySnapshot {
                 missing: UnresolvedTarget::Digest(edge.mention.digest),
                 artifact: artifact.core,
                 relation: edge.relation,
-                role: Some(edge.mention.role),
+                role: Some(edge.mention.role.to_string()),
                 place: Some(edge.mention.place),
             }));
         }

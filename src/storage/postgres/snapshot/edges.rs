@@ -119,7 +119,7 @@ impl ReferenceQueries for PostgresSnapshot<'_> {
                 missing: UnresolvedTarget::Digest(row.digest(0)?),
                 artifact: row.core(1)?,
                 relation: role.relation.clone().unwrap_or_default(),
-                role: Some(role.name.clone()),
+                role: Some(role.name.to_string()),
                 place: Some(place(row, 3)?),
             })
         };

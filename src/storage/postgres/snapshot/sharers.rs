@@ -53,7 +53,7 @@ impl PostgresSnapshot<'_> {
         let parameters = [
             keys(|[one, _]| one),
             keys(|[_, other]| other),
-            query.pairs.iter().map(|pair| pair.other_than.as_str()).collect(),
+            query.pairs.iter().map(|pair| &*pair.other_than).collect(),
             query.groups[..].into(),
             first_group.into(),
             query.limit.into(),

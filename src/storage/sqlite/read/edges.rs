@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{
-    Direction, Filter, ReferenceQueries, UnresolvedTarget, count_targets, page_of_unresolved,
-    sort_references, sort_unresolved,
+    ArtifactQueries as _, Direction, Filter, ReferenceQueries, UnresolvedTarget, count_targets,
+    page_of_unresolved, sort_references, sort_unresolved,
 };
 use crate::storage::sql::{SqlSnapshot as _, in_order};
 use crate::storage::sqlite::ids::artifact_id;
@@ -21,7 +21,7 @@ const CONTAINS: &str = relation::CONTAINS;
 
 impl ReferenceQueries for SqliteSnapshot<'_> {
     fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>> {
-        let artifacts = self.stored(of.iter().copied())?;
+        let artifacts: Vec<ArtifactRecord> = self.artifacts(of)?.into_iter().flatten().collect();
         let mut found = match direction {
             Direction::Out => {
                 artifacts.iter().map(|of| Ok((of.core, self.references_from(of)?))).collect::<Result<_>>()?
@@ -84,18 +84,24 @@ impl SqliteSnapshot<'_> {
         if self.rows(relating, [id.0], |row| row.get::<_, i64>(0))?.is_empty() {
             return Ok(edges);
         }
-        let mut roles = RoleCache::default();
-        for row in self.answer(self.mentions_of_artifact(id.0))?.iter() {
-            let role = self.answer(roles.get(self, row.role))?;
-            let Some(relation) = role.relation.clone() else { continue };
-            let target = self.artifact(CoreHash(row.digest))?;
-            if target.as_ref().map_or(!role.dangles, |target| target.core == artifact.core) {
+        let (mentions, mut roles) = (self.part(self.mentions_of_artifact(id.0))?, RoleCache::default());
+        let mut relating = Vec::new();
+        for row in mentions.iter() {
+            let role = self.part(roles.get(self, row.role))?;
+            if let Some(relation) = &role.relation {
+                let mention = mention(artifact.core, row.clone(), role);
+                relating.push((mention, relation.clone(), role.dangles));
+            }
+        }
+        let targets: Vec<CoreHash> = relating.iter().map(|(mention, ..)| CoreHash(mention.digest)).collect();
+        let inverses = self.inverse_relations()?;
+        for ((mention, relation, dangles), target) in relating.into_iter().zip(self.artifacts(&targets)?) {
+            if target.as_ref().map_or(!dangles, |target| target.core == artifact.core) {
                 continue;
             }
-            let inverse =
-                target.as_ref().map(|target| self.inverse_relation(&target.kind)).transpose()?.flatten();
-            let mention = mention(artifact.core, row.clone(), role);
-            edges.push(ReferenceEdge { mention, relation, inverse, is_resolved: target.is_some() });
+            let inverse = target.as_ref().and_then(|target| inverses.get(&target.kind)).cloned();
+            let is_resolved = target.is_some();
+            edges.push(ReferenceEdge { mention, relation, inverse, is_resolved });
         }
         Ok(edges)
     }
@@ -108,29 +114,29 @@ impl SqliteSnapshot<'_> {
         }
         let cores: Vec<Digest> = artifacts.iter().map(|artifact| artifact.core.0).collect();
         let stating = self.answer(self.stating_each(&cores))?;
-        let mut roles = RoleCache::default();
+        let (inverses, mut roles) = (self.inverse_relations()?, RoleCache::default());
         let mut all = HashMap::new();
         for (artifact, stating) in artifacts.iter().zip(stating) {
             let mut edges = Vec::new();
-            let inverse = self.inverse_relation(&artifact.kind)?;
+            let inverse = inverses.get(&artifact.kind);
             for (from, row) in stating {
-                let role = self.answer(roles.get(self, row.role))?;
+                let role = self.part(roles.get(self, row.role))?;
                 let Some(relation) = role.relation.clone().filter(|_| from != ArtifactId::from(artifact))
                 else {
                     continue;
                 };
                 let mention = mention(self.core_of(from)?, row, role);
-                edges.push(ReferenceEdge { mention, relation, inverse: inverse.clone(), is_resolved: true });
+                edges.push(ReferenceEdge { mention, relation, inverse: inverse.cloned(), is_resolved: true });
             }
             all.insert(artifact.core, edges);
         }
         Ok(all)
     }
 
-    /// Returns the relation of artifacts of a kind to those that state their core hash, if it has a name.
-    fn inverse_relation(&self, kind: &str) -> Result<Option<String>> {
-        let sql = "SELECT stated_by FROM kind WHERE name = ?1";
-        Ok(self.rows(sql, [kind], |row| row.get(0))?.pop().flatten())
+    /// Returns the relations of artifacts to those that state their core hash, by the kinds for which it has a name.
+    fn inverse_relations(&self) -> Result<HashMap<String, String>> {
+        let sql = "SELECT name, stated_by FROM kind WHERE stated_by IS NOT NULL";
+        Ok(self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?.into_iter().collect())
     }
 
     /// Returns the artifacts that contain an artifact, such as the packs of a session.
@@ -206,7 +212,7 @@ impl SqliteSnapshot<'_> {
                     missing: UnresolvedTarget::Digest(mention.digest),
                     artifact: mention.artifact,
                     relation,
-                    role: Some(mention.role),
+                    role: Some(mention.role.to_string()),
                     place: Some(mention.place),
                 });
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::digest::{CoreHash, Digest};
-use crate::storage::interface::{Filter, FindQueries};
+use crate::storage::interface::{ArtifactQueries as _, Filter, FindQueries};
 use crate::storage::sqlite::mention_index;
 use crate::storage::sqlite::read::SqliteSnapshot;
 use crate::storage::sqlite::read::mentions::RoleCache;
@@ -26,8 +26,9 @@ impl SqliteSnapshot<'_> {
     ) -> Result<BTreeSet<CoreHash>> {
         let of: BTreeSet<CoreHash> = of.iter().copied().collect();
         let others = filter.among.as_ref().map(|among| among.iter().copied().collect::<BTreeSet<_>>());
-        let all = self.stored(&of | others.as_ref().unwrap_or(&BTreeSet::new()))?;
-        let mut artifacts: Vec<&ArtifactRecord> = all.iter().collect();
+        let all: Vec<CoreHash> = of.union(others.as_ref().unwrap_or(&BTreeSet::new())).copied().collect();
+        let all = self.artifacts(&all)?;
+        let mut artifacts: Vec<&ArtifactRecord> = all.iter().flatten().collect();
         if others.is_some() {
             artifacts = self.sharing(artifacts, attribute)?;
         }
