@@ -21,6 +21,8 @@ pub struct Part<'d> {
     pub content: PartContent<'d>,
     /// The comparison functions.
     pub sort: &'static PartKind,
+    /// Whether it describes the circumstances of a run, such as its environment, and not what happened in it.
+    pub is_circumstance: bool,
 }
 
 /// The content of a part, parsed or still to be parsed: a long trace need not be in memory as values.
@@ -49,7 +51,7 @@ impl<'d> Part<'d> {
     #[must_use]
     pub fn new(label: String, keys: [Digest; 2], value: Value<'d>, sort: &'static PartKind) -> Self {
         let identity = sort.identity(&value);
-        Self { label, identity, keys, content: PartContent::Value(value), sort }
+        Self { label, identity, keys, content: PartContent::Value(value), sort, is_circumstance: false }
     }
 
     /// Returns the part without the values at these places.
@@ -65,7 +67,8 @@ impl<'d> Part<'d> {
         for pattern in ignored {
             value.clear(pattern);
         }
-        Self::new(self.label, self.keys, value, self.sort)
+        let is_circumstance = self.is_circumstance;
+        Self { is_circumstance, ..Self::new(self.label, self.keys, value, self.sort) }
     }
 
     /// The content.

@@ -1,12 +1,15 @@
 """Makes the files of tests/import with the programs that record calls: VCR.py, Inspect, OpenTelemetry, Polly.JS, mitmproxy, the
-test agent of Datadog; and JSON Lines.
+test agent of Datadog, go-vcr; and JSON Lines.
 
 usage: make.py DIRECTORY [vcr|jsonl|inspect|otel|otel-anthropic|otel-gemini|otel-genai|otel-openinference ...]
        make.py DIRECTORY [otel-semconv|otel-litellm|otel-litellm-openinference|otel-ai-sdk ...]
-       make.py DIRECTORY [polly|datadog|har ...]
+       make.py DIRECTORY [polly|datadog|har|go-vcr|pydantic-ai ...]
        make.py DIRECTORY otlp URL
-       make.py DIRECTORY asked|answers [anthropic|gemini|genai]
+       make.py DIRECTORY asked|answers [anthropic|gemini|genai|pydantic-ai]
        make.py CASSETTE play
+
+Pydantic AI records its tests with a serializer of its own, json_body_serializer.py in the directory tests of its repository. The
+variable PYTHONPATH has to name a directory with it; else the cassette is one of VCR.py.
 
 The clients ask a server on this machine that has the form of the APIs of the providers. The answers depend on the requests only;
 times, ids and ports are different each time.
@@ -153,15 +156,37 @@ def ask_genai(url):
     return answers
 
 
+def ask_pydantic_ai(url):
+    """Asks an agent of Pydantic AI with a tool: whole, and as a stream."""
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    provider = OpenAIProvider(base_url=f"{url}/v1", api_key=KEY)
+    agent = Agent(OpenAIChatModel("m-1", provider=provider), system_prompt="be short")
+
+    @agent.tool_plain
+    def weather(city: str) -> str:
+        """Tells the weather"""
+        return f"rain in {city}"
+
+    async def streamed():
+        async with agent.run_stream("hello") as result:
+            return [part async for part in result.stream_text(delta=True, debounce_by=None)]
+
+    return [agent.run_sync(MESSAGES[1]["content"]).output, "|".join(asyncio.run(streamed()))]
+
+
 # What is asked for each provider.
 ASKS = {
     "openai": ask,
     "anthropic": ask_anthropic,
     "gemini": ask_gemini,
     "genai": ask_genai,
+    "pydantic-ai": ask_pydantic_ai,
     "openinference": lambda url: ask(url) + ask_anthropic(url),
 }
-ADDRESSES = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
+ADDRESSES = {"openai": "OPENAI_BASE_URL", "pydantic-ai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
 
 
 def vcr(url):
@@ -189,6 +214,29 @@ def vcr(url):
         path.unlink(missing_ok=True)
         with recorder.use_cassette(str(path), serializer=serializer):
             asyncio.run(ask_aiohttp(url))
+
+
+def pydantic_ai(url):
+    import vcr as recorder
+
+    recorders = recorder.VCR(match_on=["method", "uri", "body"])
+    try:
+        import json_body_serializer
+    except ImportError:
+        pass
+    else:
+        recorders.register_serializer("yaml", json_body_serializer)
+    path = DIRECTORY / "pydantic-ai.yaml"
+    path.unlink(missing_ok=True)
+    with recorders.use_cassette(str(path)):
+        ask_pydantic_ai(url)
+
+
+def go_vcr(url):
+    # Packages are those in GOPATH: gopkg.in/dnaeon/go-vcr.v3 and gopkg.in/yaml.v3.
+    program = pathlib.Path(__file__).with_name("go-vcr.go")
+    environment = {**os.environ, "GO111MODULE": "off"}
+    subprocess.run(["go", "run", program, url, DIRECTORY / "go-vcr"], env=environment, check=True)
 
 
 async def ask_aiohttp(url):
@@ -563,6 +611,8 @@ MAKERS = {
     "asked": asked,
     "play": play,
     "vcr": vcr,
+    "pydantic-ai": pydantic_ai,
+    "go-vcr": go_vcr,
     "jsonl": jsonl,
     "inspect": inspect,
     "otel": otel,

@@ -307,6 +307,29 @@ fn a_session_with_a_byte_order_mark_is_not_skipped() {
 }
 
 #[test]
+fn the_directory_of_gemini_cli_is_known_if_a_file_in_it_is() {
+    let sandbox = Sandbox::new();
+    let directory = "/home/u/caf\u{e9}";
+    let hash = Digest::from_content(directory.as_bytes()).hex();
+    let session = |path: &str| {
+        let call = json!({"id": "c", "name": "read_file", "args": {"file_path": path}, "status": "success"});
+        json!({"sessionId": path, "projectHash": hash, "startTime": "2026-11-20T10:00:00Z", "messages": [
+            {"id": "m", "timestamp": "2026-11-20T10:00:00Z", "type": "gemini", "content": "", "toolCalls": [call]}]})
+    };
+    let file = |name: &str| format!("{directory}{name}");
+    for (path, known) in [
+        (file("/src/a.rs"), true),
+        (file(""), true),
+        (file("s/src/a.rs"), false),
+        ("src/a.rs".to_owned(), false),
+    ] {
+        let core = added(&sandbox, "gemini.json", session(&path).to_string())["core_hash"].clone();
+        let found = sandbox.run(["find", "--attr", &format!("cwd={directory}"), "--json"]);
+        assert_eq!(found.stdout.contains(core.as_str().unwrap()), known, "{path}");
+    }
+}
+
+#[test]
 fn commands_that_failed_are_errors_in_each_form_of_their_output() {
     let sandbox = Sandbox::new();
     for output in [

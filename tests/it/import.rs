@@ -35,8 +35,8 @@ const FILES: &[(&str, &str, u64, usize)] = &[
     ("otel", "otel-ai-sdk.json", 7, 2),
     ("vcr", "vcr-mapping.yaml", 2, 2),
     ("vcr", "vcr-mapping.json", 2, 2),
-    ("vcr", "pydantic-ai.yaml", 2, 2),
-    ("go-vcr", "go-vcr.yaml", 2, 2),
+    ("vcr", "pydantic-ai.yaml", 4, 2),
+    ("go-vcr", "go-vcr.yaml", 4, 2),
     ("har", "polly.har", 2, 2),
     ("har", "mitmproxy.har", 2, 2),
     ("datadog", "datadog.json", 1, 2),
@@ -175,14 +175,17 @@ fn recordings_of_http_state_all_that_they_have() {
     let (_, reasons) = calls("polly.har");
     assert!(reasons.contains(&"requests with GET are not calls of a model".to_owned()), "{reasons:?}");
     let (found, reasons) = calls("go-vcr.yaml");
-    assert!(found[0].1.contains("\"latency_ms\":813") && found[0].1.contains("uri: url: hi"), "{found:?}");
-    assert!(found[0].0.contains("2026-11-29T08:00:00"), "{found:?}");
-    assert!(found[1].0.contains("anthropic") && found[1].1.contains("\"status_code\":529"), "{found:?}");
-    assert!(found[1].1.contains("overloaded_error"), "{found:?}");
+    assert!(found[0].1.contains("\"latency_ms\":6") && found[0].1.contains("hello \\\\u00e4"), "{found:?}");
+    assert!(found[0].0.contains("2026-11-29T20:41:45"), "{found:?}");
+    assert!(found[1].1.contains(r#""assembled_text":"echo: "#), "{found:?}");
+    assert!(found[2].1.contains("\"status_code\":429") && found[2].1.contains("slow down"), "{found:?}");
+    // It was compressed.
+    assert!(found[3].1.contains("hello"), "{found:?}");
     assert!(reasons.contains(&"requests with GET are not calls of a model".to_owned()), "{reasons:?}");
     let (found, _) = calls("pydantic-ai.yaml");
-    assert!(found[0].0.contains(r#""temperature":0.5"#) && found[0].1.contains("first"), "{found:?}");
-    assert!(found[1].1.contains(r#""assembled_text":"third""#), "{found:?}");
+    assert!(found[0].0.contains("Tells the weather") && found[0].1.contains("tool_calls"), "{found:?}");
+    assert!(found[1].0.contains("rain in Paris") && found[1].1.contains("echo: "), "{found:?}");
+    assert!(found[3].1.contains("text/event-stream") && found[3].1.contains("echo: "), "{found:?}");
     for (name, form) in [("datadog.json", "application/json"), ("datadog-stream.json", "text/event-stream")] {
         assert!(calls(name).0[0].1.contains(form), "{name}");
     }

@@ -98,9 +98,6 @@ impl ProxyCommand<'_> {
                 Some(_) => return Err("its member args is not an array".to_owned()),
             }
         } else if let Some(url) = server.remove("url").or_else(|| server.remove("httpUrl")) {
-            if server.get("type").is_some_and(|transport| transport == "sse") {
-                return Err("its transport is sse; only stdio and streamable HTTP can be recorded".to_owned());
-            }
             arguments.extend([json!("--url"), url]);
             if let Some(headers) = server.remove("headers") {
                 variables.insert(HEADERS.to_owned(), json!(headers.to_string()));
@@ -138,19 +135,21 @@ mod tests {
             json!({"command": "runvault", "args": ["mcp-proxy", "--server", "files", "--", "srv", "-a"],
                 "env": {"K": "v", "RUNVAULT_GATEWAY": "http://h"}, "timeout": 5})
         );
-        let remote = json!({"type": "http", "url": "https://m/mcp", "headers": {"authorization": "x"}});
-        assert_eq!(
-            replaced(remote).unwrap(),
-            json!({"command": "runvault", "args": ["mcp-proxy", "--server", "files", "--url", "https://m/mcp"],
-                "env": {HEADERS: "{\"authorization\":\"x\"}", "RUNVAULT_GATEWAY": "http://h"}, "type": "stdio"})
-        );
+        for transport in ["http", "sse"] {
+            let remote =
+                json!({"type": transport, "url": "https://m/mcp", "headers": {"authorization": "x"}});
+            assert_eq!(
+                replaced(remote).unwrap(),
+                json!({"command": "runvault", "args": ["mcp-proxy", "--server", "files", "--url", "https://m/mcp"],
+                    "env": {HEADERS: "{\"authorization\":\"x\"}", "RUNVAULT_GATEWAY": "http://h"}, "type": "stdio"})
+            );
+        }
     }
 
     #[test]
     fn what_is_not_a_server_that_can_be_recorded_is_refused() {
         for (server, reason) in [
             (json!({}), "neither a command nor a url"),
-            (json!({"url": "https://m/sse", "type": "sse"}), "its transport is sse"),
             (json!({"command": "srv", "args": "-a"}), "args is not an array"),
             (json!({"command": "srv", "env": []}), "env is not an object"),
         ] {

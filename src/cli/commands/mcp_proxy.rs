@@ -34,6 +34,7 @@ pub(crate) struct Args {
 
     /// Ask the server at this URL, over the transport "streamable HTTP"
     ///
+    /// A server that refuses that is asked over the older transport, HTTP+SSE.
     /// The variable `RUNVAULT_MCP_HEADERS` has headers for it, as a JSON object.
     #[arg(long, value_name = "URL", conflicts_with = "command")]
     url: Option<String>,

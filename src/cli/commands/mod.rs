@@ -1,6 +1,7 @@
 //! The commands, one file or directory each: arguments, execution, output.
 
 pub(crate) mod add;
+mod assert;
 pub(crate) mod audit;
 mod backup;
 mod completions;
@@ -154,6 +155,7 @@ commands! {
     Audit(audit),
     Sql(sql),
     Diff(diff),
+    Assert(assert),
     Tag(tag),
     Note(note),
     Label(label),

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Commands whose output may be long. Commands that write bytes or act on artifacts are not among them, except for "forget",
 /// which forbids the pager unless it only lists.
-const PAGED: [&str; 20] = [
+const PAGED: [&str; 21] = [
+    "assert",
     "audit",
     "config",
     "diff",

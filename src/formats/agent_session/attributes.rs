@@ -144,6 +144,7 @@ pub(super) struct SessionSummary {
     agent: Option<String>,
     has_others: bool,
     started_by: Option<String>,
+    directory_hash: Option<Digest>,
     /// Other sessions that records state.
     others: BTreeSet<String>,
     /// The values that records state, by the names of their attributes.
@@ -183,6 +184,7 @@ impl SessionSummary {
         if let Some(starter) = record.started_by {
             self.started_by.get_or_insert_with(|| starter.to_owned());
         }
+        self.directory_hash = record.directory_hash.or(self.directory_hash);
         if let Some(program) = record.program {
             self.program.get_or_insert_with(|| program.to_owned());
         }
@@ -213,8 +215,12 @@ impl SessionSummary {
         draft.time(AttributeInfo::CREATED_AT, self.span.first());
         draft.time(AttributeInfo::FINISHED_AT, self.span.last());
         draft.number(AttributeInfo::DURATION_MS, self.span.milliseconds());
+        let files = calls.files();
+        if let Some(directory) = self.directory_hash.and_then(|hash| directory_with(hash, &files)) {
+            draft.attribute(CWD.name, directory);
+        }
         self.name(draft);
-        describe_calls(calls, draft);
+        describe_calls(calls, files, draft);
     }
 
     /// Adds the id of the session, and the names of others.
@@ -234,8 +240,17 @@ impl SessionSummary {
     }
 }
 
-/// Adds the attributes that follow from the calls of models.
-fn describe_calls(calls: &AgentCalls, draft: &mut Draft) {
+/// Returns the directory whose path has this hash, if it is one of `files` or one of them is in it.
+fn directory_with(hash: Digest, files: &BTreeSet<String>) -> Option<&str> {
+    let paths = files.iter().flat_map(|file| {
+        let ends = file.match_indices(['/', '\\']).map(|(end, _)| end).chain([file.len()]);
+        ends.filter_map(|end| file.get(..end))
+    });
+    paths.into_iter().find(|path| Digest::from_content(path.as_bytes()) == hash)
+}
+
+/// Adds the attributes that follow from the calls of models, and the files that tools were called with.
+fn describe_calls(calls: &AgentCalls, files: BTreeSet<String>, draft: &mut Draft) {
     let mut facts = ConversationFacts::default();
     let mut tokens = [OptionalSum::default(); 2];
     let (mut cost, mut failed) = (OptionalSum::default(), 0);
@@ -256,7 +271,7 @@ fn describe_calls(calls: &AgentCalls, draft: &mut Draft) {
     draft.number(AttributeInfo::COST_USD, cost.sum());
     draft.count(AttributeInfo::ERRORS, failed + facts.failed_results());
     draft.count(AttributeInfo::TOOL_CALLS, facts.tool_calls().len());
-    for file in calls.files() {
+    for file in files {
         draft.attribute(FILE.name, file);
     }
     facts.describe(draft);

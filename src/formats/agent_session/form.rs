@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use crate::artifact::attribute::parse_count;
 use crate::conversation::message::{ConversationMessage, MessagePart};
 use crate::conversation::reader::tokens;
+use crate::digest::Digest;
 use crate::json::reader::MemberNames;
 use crate::json::{Object, Value};
 
@@ -97,6 +98,8 @@ pub(super) struct SessionRecord<'v> {
     /// The number that it states for itself, by which it follows the record before it.
     pub(super) number: Option<u64>,
     pub(super) directory: Option<&'v str>,
+    /// The hash of the directory, if the program does not state the directory.
+    pub(super) directory_hash: Option<Digest>,
     pub(super) branch: Option<&'v str>,
     pub(super) commit: Option<&'v str>,
     /// The files that the program says it changed.

@@ -9,6 +9,7 @@ use super::form::{AgentDialect, HeaderMembers, RecordLayout, RecordedAnswer, Ses
 use crate::artifact::{MissingOffset, parse_timestamp};
 use crate::conversation::message::{MessagePart, MessageToolResult};
 use crate::conversation::providers::{gemini_part, parts, said_message, tool_call};
+use crate::digest::Digest;
 use crate::json::Value;
 use crate::json::members::{at, word};
 
@@ -40,6 +41,7 @@ fn read<'v>(value: &'v Value<'v>) -> SessionRecord<'v> {
         record_type: Cow::Borrowed(record_type),
         is_known: TYPES.contains(&record_type),
         session: string("sessionId"),
+        directory_hash: string("projectHash").and_then(Digest::parse_hex),
         time: ["timestamp", "startTime"]
             .into_iter()
             .find_map(string)

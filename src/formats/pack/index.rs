@@ -25,6 +25,9 @@ const MEMBER_DOCUMENT: Role =
     Role { relation: Some(REFERS_TO), ..role("member_document", "member_document") };
 /// What the original tools call the hash of a pack, although packs with other contents have the same.
 const FILE_NAMES: Role = role("file_names", "file_names");
+/// What the specifications of evidence and of ledgers hash, which is not what the digests of the files cover.
+const EVIDENCE_HASH: Role = role("evidence_hash", "evidence_hash");
+const LEDGER_HASH: Role = role("ledger_hash", "ledger_hash");
 /// Statements in ledgers often refer to other runs, so they have separate roles.
 const LEDGER_INTENT: Role = role("ledger_intent", "ledger");
 const LEDGER_BUNDLE: Role = role("ledger_bundle", "ledger");
@@ -33,6 +36,9 @@ const SESSION_OF: Role = Role {
     relation: Some(Relation { name: relation::CONTAINS, dangles: false }),
     ..role("session", "session")
 };
+
+/// The name of the execution evidence in a pack.
+const EVIDENCE: &str = "evidence.json";
 
 /// The locations of digests in `run.json` that are indexed under roles of their own.
 const INDEXED_IN_RUN: [&str; 2] = ["/intent/sha256", "/bundle/sha256"];
@@ -113,6 +119,14 @@ pub(super) fn describe(members: PackContents<'_>, digests: BTreeMap<&'static str
     }
     if let Some(runner) = members.value("runner.json") {
         describe_metrics(runner, &mut draft);
+    }
+    let evidence = members.value(EVIDENCE).and_then(members::evidence_hash);
+    for (role, name, digest) in
+        [(&EVIDENCE_HASH, EVIDENCE, evidence), (&LEDGER_HASH, members::LEDGER, members.ledger_hash())]
+    {
+        if let Some(digest) = digest {
+            mention(role, name.to_owned(), digest, &mut draft);
+        }
     }
     describe_ledger(&members, &mut draft);
     describe_file_names(&members, &mut draft);

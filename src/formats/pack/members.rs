@@ -28,9 +28,29 @@ pub(super) fn core_bytes(digests: &BTreeMap<&'static str, Digest>) -> Vec<u8> {
 
 /// Returns the hashed part of a runner record.
 pub(super) fn runner_core<'v>(runner: &'v Value<'v>) -> CanonicalInput<'v> {
-    let members =
-        RUNNER_CORE.iter().filter_map(|name| Some((*name, CanonicalInput::Value(runner.get(name)?))));
+    selected(runner, &RUNNER_CORE)
+}
+
+/// Returns those of the members of an object that are hashed.
+fn selected<'v>(object: &'v Value<'v>, hashed: &[&'static str]) -> CanonicalInput<'v> {
+    let members = hashed.iter().filter_map(|name| Some((*name, CanonicalInput::Value(object.get(name)?))));
     CanonicalInput::Object(members.collect())
+}
+
+/// The members of execution evidence that its specification hashes. Others describe a single execution.
+const EVIDENCE_CORE: [&str; 5] = ["proposal_id", "proposal_hash", "action_results", "test_results", "status"];
+
+/// The members of execution evidence that are sorted before they are hashed.
+const SORTED_EVIDENCE: [&str; 2] = ["action_results", "test_results"];
+
+/// Returns the hash of execution evidence that its specification defines; `None` if it depends on the order of strings in a language.
+pub(super) fn evidence_hash(evidence: &Value<'_>) -> Option<Digest> {
+    let has_one_order =
+        |name| evidence.get(name).and_then(Value::as_array).is_some_and(|list| list.len() < 2);
+    if !SORTED_EVIDENCE.into_iter().all(has_one_order) {
+        return None;
+    }
+    rfc8785::digest(selected(evidence, &EVIDENCE_CORE), b"").ok()
 }
 
 /// The file names that a pack can contain.
@@ -105,6 +125,13 @@ impl<'d> PackContents<'d> {
     pub(super) fn ledger(&self) -> impl Iterator<Item = (usize, Result<Value<'d>, ReadError>)> {
         let text = self.file(LEDGER).and_then(|bytes| std::str::from_utf8(bytes).ok());
         text.into_iter().flat_map(|text| ledger_entries(text, self.limits))
+    }
+
+    /// Returns the hash of the entries of the ledger; `None` if there are none, or one of them has no canonical form.
+    pub(super) fn ledger_hash(&self) -> Option<Digest> {
+        let entries = self.ledger().map(|(_, entry)| rfc8785::to_vec(&entry.ok()?).ok());
+        let entries = entries.collect::<Option<Vec<_>>>().filter(|entries| !entries.is_empty())?;
+        Some(Digest::from_content(&entries.join(&b'\n')))
     }
 
     /// Returns a member, or the error of parsing it, or `None` if it is missing.

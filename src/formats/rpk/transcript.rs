@@ -288,8 +288,11 @@ pub(super) fn parts(document: &[u8]) -> Result<Vec<Part<'_>>, ReadError> {
     let steps = root.take(&["payload", "run", "steps"]);
     let environment = ["environment_fingerprint", "runtime_versions"]
         .map(|name| (name, root.take(&["payload", "run", name])));
-    let one_of_its_sort = |word: &str| [same_place(&[word]); 2];
-    let mut parts = vec![Part::new("run".to_owned(), one_of_its_sort("run"), root, &RUN)];
+    let circumstance = |word: &str, value, sort| {
+        let keys = [same_place(&[word]); 2];
+        Part { is_circumstance: true, ..Part::new(word.replace('_', " "), keys, value, sort) }
+    };
+    let mut parts = vec![circumstance("run", root, &RUN)];
     let Some(Value::Array(mut steps)) = steps else { return Ok(parts) };
     if are_recorded_calls {
         compared::compare_messages(&mut steps);
@@ -301,10 +304,10 @@ pub(super) fn parts(document: &[u8]) -> Result<Vec<Part<'_>>, ReadError> {
         let keys = [request.map_or(of_its_type, |request| Digest::from_content(&request)), of_its_type];
         parts.push(Part::new(format!("step {index}"), keys, step, &STEP_PART));
     }
-    for (name, value) in environment {
-        let value = value.unwrap_or(Value::Null);
-        parts.push(Part::new(name.replace('_', " "), one_of_its_sort(name), value, &ENVIRONMENT));
-    }
+    let environment = environment.into_iter();
+    parts.extend(
+        environment.map(|(name, value)| circumstance(name, value.unwrap_or(Value::Null), &ENVIRONMENT)),
+    );
     Ok(parts)
 }
 

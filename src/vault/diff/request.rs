@@ -23,6 +23,8 @@ pub struct Side {
     kind: Kind,
     /// The files of the artifact and of each further part.
     documents: Vec<Vec<StoredMember>>,
+    /// Whether only what happened in a run is compared.
+    without_circumstances: bool,
 }
 
 impl Side {
@@ -47,7 +49,8 @@ impl Side {
         let members = members
             .map(|member| StoredMember { name: member.name().to_owned(), bytes: member.bytes().to_vec() });
         let (kind, core) = (admitted.kind(), admitted.core());
-        Self { shown: ComparedSide::new(core, None), kind, documents: vec![members.collect()] }
+        let (shown, documents) = (ComparedSide::new(core, None), vec![members.collect()]);
+        Self { shown, kind, documents, without_circumstances: false }
     }
 
     pub(super) fn read(
@@ -77,7 +80,7 @@ impl Side {
         if captures.len() > 1 {
             shown.parts = captures.into_iter().map(|(part, _)| part).collect();
         }
-        Ok(Self { shown, kind, documents })
+        Ok(Self { shown, kind, documents, without_circumstances: false })
     }
 
     /// Returns the kind.
@@ -97,6 +100,12 @@ impl Side {
     #[must_use]
     pub fn named(self, name: String, name_bytes: Option<String>) -> Self {
         Self { shown: ComparedSide { name, name_bytes, ..self.shown }, ..self }
+    }
+
+    /// Returns the artifact without the circumstances of a run, such as its environment, which are then not compared.
+    #[must_use]
+    pub fn without_circumstances(self) -> Self {
+        Self { without_circumstances: true, ..self }
     }
 
     /// Returns its name.
@@ -125,7 +134,9 @@ impl Side {
             let parts = self.kind.parts(&StoredMember::borrowed(members));
             let parts = parts
                 .map_err(|error| LookupError::Unreadable { core: self.core(), message: error.to_string() })?;
-            all.extend(parts.into_iter().map(|part| {
+            let compared =
+                parts.into_iter().filter(|part| !(self.without_circumstances && part.is_circumstance));
+            all.extend(compared.map(|part| {
                 let mut part = part.without(ignored);
                 if number > 0 {
                     part.label = format!("{} of part {}", part.label, number + 1);

@@ -18,8 +18,13 @@ pub(crate) struct Providers {
 
 impl Providers {
     pub(crate) fn start(python: &str) -> Self {
+        Self::running(python, "upstream.py")
+    }
+
+    /// Starts another script of tests/clients that prints its port.
+    pub(crate) fn running(python: &str, script: &str) -> Self {
         let mut command = Command::new(python);
-        command.arg(repository("tests/clients/upstream.py")).stdout(Stdio::piped());
+        command.arg(repository("tests/clients").join(script)).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut port = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();

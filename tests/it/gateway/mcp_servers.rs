@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::process::Command;
 use std::sync::Mutex;
 
 use runvault::gateway::{Gateway, GatewayMode};
@@ -16,12 +17,16 @@ use crate::sandbox::{Ran, Sandbox, repository, session};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_runvault");
 
-/// Starts a session with a proxy that reports to a gateway.
-fn connect(sandbox: &Sandbox, gateway: &Gateway, server: &[&str]) -> Client {
+fn proxy(sandbox: &Sandbox, gateway: &Gateway, server: &[&str]) -> Command {
     let mut command = sandbox.command();
     command.arg("mcp-proxy").args(server);
     command.env("RUNVAULT_GATEWAY", format!("http://{}", gateway.address()));
-    Client::connect(command)
+    command
+}
+
+/// Starts a session with a proxy that reports to a gateway.
+fn connect(sandbox: &Sandbox, gateway: &Gateway, server: &[&str]) -> Client {
+    Client::connect(proxy(sandbox, gateway, server))
 }
 
 /// A server over standard input and output: the vault of the sandbox.
@@ -212,17 +217,46 @@ fn a_server_over_http_is_recorded_and_its_calls_are_those_that_the_model_asked_f
     let replayed = client.request("tools/call", params("Rome")).unwrap();
     assert_eq!(replayed["content"][0]["text"], "clear in Rome");
     // Another server has other recordings.
-    let mut other = connect_to_nothing(&sandbox, &gateway);
+    let nothing = ["--server", "other", "--", "/nonexistent"];
+    let mut other = Client::start(proxy(&sandbox, &gateway, &nothing));
     let missed = other.request("tools/call", params("Rome")).unwrap_err();
     assert!(missed["message"].as_str().unwrap().contains("/weather/tools/call"), "{missed}");
     gateway.stop().unwrap();
 }
 
-fn connect_to_nothing(sandbox: &Sandbox, gateway: &Gateway) -> Client {
-    let mut command = sandbox.command();
-    command.args(["mcp-proxy", "--server", "other", "--", "/nonexistent"]);
-    command.env("RUNVAULT_GATEWAY", format!("http://{}", gateway.address()));
-    Client::start(command)
+#[test]
+fn a_server_over_the_older_transport_is_recorded_and_replayed() {
+    let Some(python) = python_with("mcp", "a server over HTTP+SSE") else { return };
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    let server = Providers::running(&python, "mcp_sse_server.py");
+    let url = format!("http://127.0.0.1:{}/sse", server.port);
+    let through = |mode: GatewayMode| {
+        let gateway = start(&sandbox, mode, &upstream);
+        let mut client = connect(&sandbox, &gateway, &["--server", "weather", "--url", &url]);
+        let answers = [
+            client.request("tools/list", json!({})),
+            call(&mut client, "get_weather", &json!({"city": "Paris"})),
+            call(&mut client, "get_weather", &json!({})),
+            client.request("no/method", json!({})),
+        ];
+        assert_eq!(client.end(), Some(0));
+        (answers, gateway)
+    };
+    let (recorded, gateway) = through(GatewayMode::Record);
+    assert_eq!(recorded[1].as_ref().unwrap()["content"][0]["text"], "clear in Paris");
+    assert!(recorded[2].as_ref().unwrap()["isError"] == true && recorded[3].is_err(), "{recorded:?}");
+    let run = gateway.stop().unwrap().remove(0);
+    assert_eq!((run.calls, run.failed), (5, 0));
+    drop(server);
+    let (replayed, gateway) = through(GatewayMode::Replay);
+    assert_eq!(replayed, recorded);
+    gateway.stop().unwrap();
+    // What is not there any more is an error of the call.
+    let gateway = start(&sandbox, GatewayMode::Record, &upstream);
+    let mut client = Client::start(proxy(&sandbox, &gateway, &["--server", "weather", "--url", &url]));
+    let failed = client.request("initialize", json!({"protocolVersion": "2025-06-18"})).unwrap_err();
+    assert!(failed["message"].as_str().unwrap().contains("could not be asked"), "{failed}");
+    gateway.stop().unwrap();
 }
 
 #[test]

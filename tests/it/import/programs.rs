@@ -70,6 +70,17 @@ fn openai_replays_a_cassette_of_vcr_py() {
 }
 
 #[test]
+fn an_agent_of_pydantic_ai_replays_its_cassette() {
+    let Some(python) = python("a cassette of Pydantic AI", "pydantic_ai.models.openai, vcr") else { return };
+    let sandbox = Sandbox::without_vault();
+    let (made, program) = (sandbox.path("made"), Path::new("pydantic-ai"));
+    let answers = String::from_utf8(make(&python, &[&made, Path::new("asked"), program]).stdout).unwrap();
+    make(&python, &[&made, program]);
+    import(&sandbox, &made.join("pydantic-ai.yaml"));
+    assert_eq!(replayed(&sandbox, &python, "pydantic-ai"), answers);
+}
+
+#[test]
 fn spans_of_opentelemetry_that_were_made_now_are_imported() {
     let modules = "openai, opentelemetry.instrumentation.openai, opentelemetry.exporter.otlp.json.common";
     let Some(python) = python("spans of OpenTelemetry", modules) else { return };

@@ -138,6 +138,43 @@ fn a_document_is_found_by_the_hash_of_its_canonical_form() {
     sandbox.run(["fsck"]).expect(0);
 }
 
+/// The hashes are those of `createHash` of the canonical texts, as the specifications define them.
+#[test]
+fn a_pack_is_found_by_the_hashes_of_its_evidence_and_ledger() {
+    let sandbox = Sandbox::new();
+    let pack = repository("tests/corpus/pack/all-members");
+    let core = sandbox.add([&pack]).remove(0);
+    let form =
+        |text: &str| rfc8785::to_vec(&reader::read(text.as_bytes(), &Limits::default()).unwrap()).unwrap();
+    let read = |name: &str| std::fs::read_to_string(pack.join(name)).unwrap();
+    let ledger: Vec<_> = read("ledger.jsonl").lines().map(form).collect();
+    assert!(ledger.len() > 1);
+    let found = |hash: &str| sandbox.run(["find", hash, "--json"]).expect(0).json();
+    let by_ledger = found(&digest(&ledger.join(&b'\n')));
+    assert_eq!((by_ledger.len(), &by_ledger[0]["core_hash"]), (1, &json!(core)));
+    let mut evidence: Value = serde_json::from_str(&read("evidence.json")).unwrap();
+    let hash = digest(&form(&evidence.to_string()));
+    assert_eq!(found(&hash)[0]["core_hash"], json!(core));
+    // Times are not hashed, and longer lists have no defined order.
+    let with = |sandbox: &Sandbox, evidence: &Value| {
+        for entry in std::fs::read_dir(&pack).unwrap() {
+            let path = entry.unwrap().path();
+            sandbox.write(
+                &format!("p/{}", path.file_name().unwrap().to_str().unwrap()),
+                std::fs::read(&path).unwrap(),
+            );
+        }
+        sandbox.write("p/evidence.json", evidence.to_string());
+        sandbox.add(["p"]);
+        sandbox.run(["find", &hash, "--json"]).expect(0).json().len()
+    };
+    evidence["started_at"] = json!("2026-06-01T00:00:00Z");
+    assert_eq!(with(&sandbox, &evidence), 2);
+    evidence["test_results"] = json!([{"test_id": "a"}, {"test_id": "b"}]);
+    assert_eq!(with(&sandbox, &evidence), 2);
+    sandbox.run(["fsck"]).expect(0);
+}
+
 #[test]
 fn the_files_of_a_pack_that_are_given_by_themselves_are_what_the_pack_refers_to() {
     let sandbox = Sandbox::new();

@@ -291,4 +291,41 @@ fn a_run_that_became_slower_fails_the_comparison() {
     let unknown = diff("d.rpk").expect(2).stderr;
     assert!(unknown.contains("d.rpk states no latency"), "{unknown}");
     sandbox.run(["diff", "c.rpk", "--expect", "a.rpk", "--fail-on-slowdown", "30"]).expect(0);
+    let assert = |other: &str| sandbox.run(["assert", "a.rpk", "-c", other, "--fail-on-slowdown", "25"]);
+    assert("b.rpk").expect(0);
+    assert("c.rpk").expect(1);
+}
+
+#[test]
+fn assert_compares_steps_and_with_strict_the_circumstances() {
+    let sandbox = Sandbox::new();
+    let step = |text: &str| json!({"type": "output.final", "output": {"text": text}});
+    let pack = |name: &str, text: &str, member: &str, value: serde_json::Value| {
+        let mut document: serde_json::Value = serde_json::from_str(&run_pack("r", &[step(text)])).unwrap();
+        document["payload"]["run"][member] = value;
+        sandbox.write(name, sealed(document));
+    };
+    pack("a.rpk", "a", "agent", json!("one"));
+    pack("agent.rpk", "a", "agent", json!("two"));
+    pack("os.rpk", "a", "environment_fingerprint", json!({"os": "plan9"}));
+    pack("python.rpk", "a", "runtime_versions", json!({"python": "2.7"}));
+    pack("b.rpk", "b", "agent", json!("one"));
+    let assert = |more: &[&str]| sandbox.run([&["assert", "a.rpk", "--candidate"], more].concat());
+    for (candidate, part) in
+        [("agent", "run"), ("os", "environment fingerprint"), ("python", "runtime versions")]
+    {
+        let candidate = format!("{candidate}.rpk");
+        let passed = assert(&[&candidate, "--json"]).expect(0).json().remove(0);
+        assert_eq!((&passed["different"], &passed["counts"]["same"]), (&json!(false), &json!(1)));
+        let failed = assert(&[&candidate, "--strict"]).expect(1).stdout;
+        assert!(failed.starts_with("not as expected: "), "{failed}");
+        let answer = assert(&[&candidate, "--strict", "--json"]).expect(1).json().remove(0);
+        let parts: Vec<_> =
+            answer["changes"].as_array().unwrap().iter().map(|change| &change["one"]).collect();
+        assert!(parts.contains(&&json!(part)), "{parts:?}");
+    }
+    let failed = assert(&["b.rpk"]).expect(1).stdout;
+    assert!(failed.starts_with("not as expected: step 0: output final differs (output)"), "{failed}");
+    assert(&["no.rpk"]).expect(2);
+    sandbox.run(["assert", "a.rpk"]).expect(3);
 }

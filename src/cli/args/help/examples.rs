@@ -128,6 +128,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
+        "assert",
+        &[(
+            "in CI: fail if a run differs from a known good one, or takes longer",
+            "runvault assert golden.rpk --candidate run.rpk --fail-on-slowdown 25",
+        )],
+    ),
+    (
         "links",
         &[
             ("everything linked to a run, up to three links away", "runvault links 3941d389b337 --depth 3"),

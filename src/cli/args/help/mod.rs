@@ -123,6 +123,7 @@ const GROUPS: [CommandGroup; 9] = [
             "mcp-proxy",
             "replay",
             "diff",
+            "assert",
         ],
     ),
     ("Links", &["links", "link", "path", "unresolved", "forks", "audit"]),

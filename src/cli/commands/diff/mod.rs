@@ -37,29 +37,39 @@ use text::DiffOutput;
 /// Values that vary between identical runs, such as times, latencies and run ids, are ignored unless --all is given.
 /// Exit status: 0 no differences, 1 differences, 2 the comparison could not run.
 #[derive(ClapArgs)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub(crate) struct Args {
     /// Two artifacts of the same kind, or one with --expect or --all
     ///
     /// Each is a file, a directory or an archive, or an artifact in the vault: a hash, a prefix of one, a tag, a run
     /// id, or latest. With --all and one artifact in the vault, its captures are compared.
     #[arg(required = true, value_name = "A B", num_args = 1..=2, add = CandidateSource::ArtifactsOrFiles.completer())]
-    sides: Vec<OsString>,
+    pub(super) sides: Vec<OsString>,
 
     /// Compare with this artifact, labeled as expected
     #[arg(long, value_name = "GOLDEN", add = CandidateSource::ArtifactsOrFiles.completer())]
-    expect: Option<OsString>,
-
-    /// Read files as this kind instead of recognizing it by content; attachments must be requested explicitly
-    #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind, add = CandidateSource::Kinds.completer())]
-    kind: Option<Kind>,
+    pub(super) expect: Option<OsString>,
 
     /// Also compare values that vary between identical runs, and values with the same canonical form, such as different
     /// line ends
     ///
     /// Answers of models that say the same are equal without it, whatever their ids, times and numbers of tokens.
     #[arg(long, visible_alias = "exact")]
-    all: bool,
+    pub(super) all: bool,
+
+    /// Whether the circumstances of a run are not compared.
+    #[arg(skip)]
+    pub(super) without_circumstances: bool,
+
+    #[command(flatten)]
+    pub(super) options: ComparisonArgs,
+}
+
+/// Options of all commands that compare two artifacts.
+#[derive(ClapArgs)]
+pub(super) struct ComparisonArgs {
+    /// Read files as this kind instead of recognizing it by content; attachments must be requested explicitly
+    #[arg(long, visible_alias = "as", value_name = "KIND", value_parser = kind, add = CandidateSource::Kinds.completer())]
+    kind: Option<Kind>,
 
     /// Leave these values out of the comparison
     ///
@@ -68,7 +78,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "POINTER", value_delimiter = ',')]
     ignore: Vec<String>,
 
-    /// Also fail if the stated latency of B exceeds that of A, or of GOLDEN, by more than this
+    /// Also fail if the stated latency of the second artifact exceeds that of the first, or of the expected one, by more
+    /// than this
     ///
     /// The latencies of runs are the sums of those of their steps. If one of the artifacts states none, the comparison could
     /// not run.
@@ -96,7 +107,7 @@ impl Args {
         let (one, other) = match (&self.expect, self.sides.as_slice()) {
             (Some(golden), [run]) => (golden, run),
             (None, [one, other]) => (one, other),
-            (None, [artifact]) if self.all && self.fail_on_slowdown.is_none() => {
+            (None, [artifact]) if self.all && self.options.fail_on_slowdown.is_none() => {
                 return self.compare_captures(artifact, vault);
             }
             (Some(_), _) => {
@@ -107,8 +118,15 @@ impl Args {
                 return Err(CommandError::Usage(message.into()));
             }
         };
-        let limits = self.limits.limits()?;
-        let load = |text| load(text, vault, self.kind, limits);
+        let limits = self.options.limits.limits()?;
+        let load = |text| {
+            let side = load(text, vault, self.options.kind, limits)?;
+            Ok::<_, CommandError>(if self.without_circumstances {
+                side.without_circumstances()
+            } else {
+                side
+            })
+        };
         let (one, other) = (load(one)?, load(other)?);
         if one.kind() != other.kind() {
             let (kind, other_kind) = (formats::noun(one.kind().name()), formats::noun(other.kind().name()));
@@ -125,7 +143,7 @@ impl Args {
 
     /// Returns whether `other` took longer than `one` by more than is allowed, and says by how much.
     fn is_slower(&self, one: &Side, other: &Side) -> Result<bool, CommandError> {
-        let Some(allowed) = self.fail_on_slowdown else { return Ok(false) };
+        let Some(allowed) = self.options.fail_on_slowdown else { return Ok(false) };
         let latency = |side: &Side| {
             side.latency_ms().filter(|latency| *latency >= 0).ok_or_else(|| {
                 let message = "states no latency, which --fail-on-slowdown compares";
@@ -148,12 +166,12 @@ impl Args {
             PointerPattern::parse(text)
                 .ok_or_else(|| CommandError::Usage(format!("{} is not a JSON Pointer", brief(text))))
         };
-        configured.iter().chain(&self.ignore).map(pattern).collect()
+        configured.iter().chain(&self.options.ignore).map(pattern).collect()
     }
 
     /// Prints the differences, and returns whether there are any.
     fn compare(&self, one: &Side, other: &Side) -> Result<bool, CommandError> {
-        let extent = match (self.first, self.stat) {
+        let extent = match (self.options.first, self.options.stat) {
             (true, _) => DiffExtent::First,
             (_, true) => DiffExtent::Counts,
             _ => DiffExtent::All,
@@ -170,7 +188,7 @@ impl Args {
         let answer = comparison.answer();
         let outcome =
             DiffOutput { comparison: &comparison, answer: &answer, expected: self.expect.is_some(), extent };
-        match outcome.print(self.json) {
+        match outcome.print(self.options.json) {
             // A closed pipe must not make different artifacts count as equal: the exit status reflects the comparison.
             Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error.into()),
             _ => {}
@@ -185,7 +203,7 @@ impl Args {
         let first = captures.read(*first)?;
         let mut is_different = false;
         for (number, other) in others.iter().enumerate() {
-            if number > 0 && !self.json {
+            if number > 0 && !self.options.json {
                 writeln!(stdout::text())?;
             }
             is_different |= self.compare(&first, &captures.read(*other)?)?;

@@ -99,10 +99,9 @@ fn print_verdict(out: &mut dyn Write, outcome: &DiffOutput<'_>) -> io::Result<()
         None if answer.same_core => {
             writeln!(out, "{GOOD}identical core{GOOD:#} {HASH}{}{HASH:#}", answer.one.core_hash)
         }
-        None => writeln!(
-            out,
-            "{GOOD}no divergence{GOOD:#}: the cores differ only in representation or in values that vary between identical runs"
-        ),
+        None => {
+            writeln!(out, "{GOOD}no divergence{GOOD:#}: the cores differ, but nothing that is compared does")
+        }
     }
 }
 
