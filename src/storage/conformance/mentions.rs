@@ -6,7 +6,10 @@ use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::interface::MentionRecord;
 
 fn seen(mentions: &[MentionRecord]) -> Vec<(String, String, Digest)> {
-    mentions.iter().map(|mention| (mention.place.to_string(), mention.role.to_string(), mention.digest)).collect()
+    mentions
+        .iter()
+        .map(|mention| (mention.place.to_string(), mention.role.to_string(), mention.digest))
+        .collect()
 }
 
 pub(super) fn mentions_are_ordered_and_grouped(vault: &TestVault) {
