@@ -134,6 +134,7 @@ fn of_small() -> Vec<Vec<&'static str>> {
         vec!["replay", "latest~1", "--prompt", "prompt 3", "--sequential", "--index", "3"],
         vec!["diff", "--all", "--json", TRACE, PART],
         vec!["diff", "--all", "--json", "latest~1", "latest~2"],
+        vec!["assert", "latest~1", "--candidate", "latest~2", "--json"],
         vec!["get", PACK, "--member", "run.json"],
         vec!["note", "show", CONTRACT],
         vec!["export", RUN, "--with-links", "-o", "-"],
