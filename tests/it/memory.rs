@@ -290,6 +290,7 @@ const COMMANDS: &[&str] = &[
     "diff @one @other --json",
     "diff d/one.json @one --first",
     "diff @run @run",
+    "assert @run --candidate @run",
     "diff @trace d/trace.ndjson",
     "find --prompt first",
     "find --json",

@@ -531,7 +531,7 @@ const DAMAGE: &[(&str, &[&str])] = &[
         "DELETE FROM mention_list",
         &[
             "missing-row | artifact sha256:4df877dec7f4 | mention prompt 0 ",
-            "surplus-row | index mentions | 162 entries",
+            "surplus-row | index mentions | 163 entries",
         ],
     ),
     (
