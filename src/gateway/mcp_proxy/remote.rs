@@ -2,6 +2,7 @@
 //! answers are events of one stream, which begins with the URL for requests.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -11,6 +12,7 @@ use hyper::body::Incoming;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::task::{self, JoinHandle};
+use tokio::time;
 
 use super::event::ProxyEvent;
 use super::message::{RpcMessage, RpcMessageKind};
@@ -25,6 +27,9 @@ const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 /// How servers of the older transport answer a request at the URL of their stream.
 const OLDER: [StatusCode; 3] =
     [StatusCode::BAD_REQUEST, StatusCode::NOT_FOUND, StatusCode::METHOD_NOT_ALLOWED];
+
+/// Maximum time until the stream of a server of the older transport states the URL for requests.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Maximum size of an event of a stream.
 const MAX_EVENT: usize = 64 << 20;
@@ -150,7 +155,7 @@ impl RemoteConnection {
     }
 
     /// Opens the stream of a server of the older transport, and waits for the URL for requests. Returns `None` if there is
-    /// no such stream.
+    /// no such stream, or it states no URL of the server.
     async fn open_stream(self: &Arc<Self>) -> Option<()> {
         let response = self.request(Method::GET, String::new()).await.ok()?;
         if response.status() != StatusCode::OK || !is_stream(&response) {
@@ -158,7 +163,7 @@ impl RemoteConnection {
         }
         let (first, received) = oneshot::channel();
         let connection = Arc::clone(self);
-        task::spawn(async move {
+        let reading = task::spawn(async move {
             let mut first = Some(first);
             let mut visit = |line: String| match first.take_if(|_| !line.is_empty()) {
                 Some(first) => drop(first.send(line)),
@@ -168,7 +173,12 @@ impl RemoteConnection {
             // Without it, no request is answered.
             let _ = connection.events.send(ProxyEvent::ServerEnded);
         });
-        self.endpoint.set(resolved(&self.url, &received.await.ok()?)?).ok()
+        let stated = time::timeout(MAX_WAIT, received).await.ok().and_then(Result::ok);
+        let endpoint = stated.and_then(|stated| resolved(&self.url, &stated));
+        if endpoint.is_none() {
+            reading.abort();
+        }
+        self.endpoint.set(endpoint?).ok()
     }
 
     /// Passes a line on to the client if it is a message, which is returned.
