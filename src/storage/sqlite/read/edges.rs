@@ -19,19 +19,24 @@ use crate::storage::{ArtifactRecord, ReferenceEdge, Result, UnresolvedReference}
 /// The relation of an artifact to its embedded artifacts, which are stored with it.
 const CONTAINS: &str = relation::CONTAINS;
 
+/// The relations of artifacts to those that state their core hash, by the kinds for which it has a name.
+type InverseRelations = HashMap<String, String>;
+
 impl ReferenceQueries for SqliteSnapshot<'_> {
     fn references(&self, of: &[CoreHash], direction: Direction) -> Result<Vec<Vec<ReferenceEdge>>> {
         let artifacts: Vec<ArtifactRecord> = self.artifacts(of)?.into_iter().flatten().collect();
+        let inverses = self.inverse_relations()?;
         let mut found = match direction {
             Direction::Out => {
-                artifacts.iter().map(|of| Ok((of.core, self.references_from(of)?))).collect::<Result<_>>()?
+                let from = |of: &ArtifactRecord| Ok((of.core, self.references_from(of, &inverses)?));
+                artifacts.iter().map(from).collect::<Result<_>>()?
             }
-            Direction::In => self.references_to(&artifacts)?,
+            Direction::In => self.references_to(&artifacts, &inverses)?,
         };
         for edges in found.values_mut() {
             sort_references(edges, direction);
         }
-        Ok(in_order(of, &found))
+        self.answer(Ok(in_order(of, &found)))
     }
 
     fn related_to_matching(
@@ -76,7 +81,11 @@ impl ReferenceQueries for SqliteSnapshot<'_> {
 
 impl SqliteSnapshot<'_> {
     /// Returns the mentions that relate an artifact to others. Unresolved ones are included if their relation dangles.
-    fn references_from(&self, artifact: &ArtifactRecord) -> Result<Vec<ReferenceEdge>> {
+    fn references_from(
+        &self,
+        artifact: &ArtifactRecord,
+        inverses: &InverseRelations,
+    ) -> Result<Vec<ReferenceEdge>> {
         let (id, mut edges) = (ArtifactId::from(artifact), Vec::new());
         // The lists of most artifacts are long, and have no such mention.
         let relating = "SELECT r.id FROM artifact a JOIN role r ON r.kind = a.kind AND r.relation IS NOT NULL
@@ -94,7 +103,6 @@ impl SqliteSnapshot<'_> {
             }
         }
         let targets: Vec<CoreHash> = relating.iter().map(|(mention, ..)| CoreHash(mention.digest)).collect();
-        let inverses = self.inverse_relations()?;
         for ((mention, relation, dangles), target) in relating.into_iter().zip(self.artifacts(&targets)?) {
             if target.as_ref().map_or(!dangles, |target| target.core == artifact.core) {
                 continue;
@@ -107,14 +115,18 @@ impl SqliteSnapshot<'_> {
     }
 
     /// Returns the mentions that relate other artifacts to each of these.
-    fn references_to(&self, artifacts: &[ArtifactRecord]) -> Result<HashMap<CoreHash, Vec<ReferenceEdge>>> {
+    fn references_to(
+        &self,
+        artifacts: &[ArtifactRecord],
+        inverses: &InverseRelations,
+    ) -> Result<HashMap<CoreHash, Vec<ReferenceEdge>>> {
         let relating = "SELECT id FROM role WHERE relation IS NOT NULL LIMIT 1";
         if self.rows(relating, [], |row| row.get::<_, i64>(0))?.is_empty() {
             return Ok(HashMap::new());
         }
         let cores: Vec<Digest> = artifacts.iter().map(|artifact| artifact.core.0).collect();
-        let stating = self.answer(self.stating_each(&cores))?;
-        let (inverses, mut roles) = (self.inverse_relations()?, RoleCache::default());
+        let stating = self.part(self.stating_each(&cores))?;
+        let mut roles = RoleCache::default();
         let mut all = HashMap::new();
         for (artifact, stating) in artifacts.iter().zip(stating) {
             let mut edges = Vec::new();
@@ -133,8 +145,7 @@ impl SqliteSnapshot<'_> {
         Ok(all)
     }
 
-    /// Returns the relations of artifacts to those that state their core hash, by the kinds for which it has a name.
-    fn inverse_relations(&self) -> Result<HashMap<String, String>> {
+    fn inverse_relations(&self) -> Result<InverseRelations> {
         let sql = "SELECT name, stated_by FROM kind WHERE stated_by IS NOT NULL";
         Ok(self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?.into_iter().collect())
     }
@@ -198,15 +209,15 @@ impl SqliteSnapshot<'_> {
 
     /// Returns the references to missing digests with keys from the first to the last one, sorted.
     fn missing_with_keys(&self, (first, last): (i64, i64)) -> Result<Vec<UnresolvedReference>> {
-        let mut missing = Vec::new();
+        let (inverses, mut missing) = (self.inverse_relations()?, Vec::new());
         let sql = "SELECT DISTINCT c.artifact FROM unresolved_reference u JOIN capture c ON c.id = u.capture
                     WHERE u.key BETWEEN ?1 AND ?2";
         for artifact in self.rows(sql, (first, last), |row| row.get(0))? {
             let is_missing = |edge: &ReferenceEdge| {
                 !edge.is_resolved && (first..=last).contains(&edge.mention.digest.key())
             };
-            for edge in self.references_from(&self.artifact_by_id(artifact)?)?.into_iter().filter(is_missing)
-            {
+            let edges = self.references_from(&self.artifact_by_id(artifact)?, &inverses)?;
+            for edge in edges.into_iter().filter(is_missing) {
                 let ReferenceEdge { mention, relation, .. } = edge;
                 missing.push(UnresolvedReference {
                     missing: UnresolvedTarget::Digest(mention.digest),
@@ -218,6 +229,6 @@ impl SqliteSnapshot<'_> {
             }
         }
         sort_unresolved(&mut missing);
-        Ok(missing)
+        self.answer(Ok(missing))
     }
 }
