@@ -67,8 +67,7 @@ impl<'d> Part<'d> {
         for pattern in ignored {
             value.clear(pattern);
         }
-        let is_circumstance = self.is_circumstance;
-        Self { is_circumstance, ..Self::new(self.label, self.keys, value, self.sort) }
+        Self { identity: self.sort.identity(&value), content: PartContent::Value(value), ..self }
     }
 
     /// The content.

@@ -439,6 +439,7 @@ mod tests {
         assert_eq!(path, "/v1beta/models/m:streamGenerateContent");
         assert!(answer.starts_with("data: {\"candidates\"") && answer.ends_with("}\r\n\r\n"), "{answer}");
     }
+
     #[test]
     fn one_tool_or_turn_needs_no_list() {
         let body =

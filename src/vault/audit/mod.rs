@@ -192,10 +192,7 @@ fn external_contents(
         let mut known = HashSet::new();
         for mention in snapshot.mentions_of(run.core, content.group)? {
             if known.insert(mention.digest) {
-                let place = match &*mention.unit {
-                    "" => mention.place.to_string(),
-                    unit => format!("{unit} {}", mention.place),
-                };
+                let place = query::location_text(&mention);
                 declared_digests.push(DeclaredDigest { digest: mention.digest, place, content: *content });
             }
         }

@@ -10,7 +10,7 @@ use crate::storage::interface::{DigestPair, Sharers, SharersQuery};
 use crate::storage::{ArtifactRecord, MentionRecord, Result, Snapshot};
 
 /// Formats the location of a mention: `interaction 3`, or its pointer.
-pub(super) fn location_text(mention: &MentionRecord) -> String {
+pub(crate) fn location_text(mention: &MentionRecord) -> String {
     MentionLocation::of(mention).to_string()
 }
 

@@ -16,6 +16,7 @@ pub use dependents::ContainedArtifact;
 pub(crate) use dependents::{
     BATCH as DEPENDENTS_BATCH, Dependency, DependentFinder, all_containers, contained,
 };
+pub(crate) use exchanges::location_text;
 pub(crate) use forks::{forks, forks_of};
 pub(crate) use groups::{
     Extension, RunGroups, continuing, extended, extended_by_matching, from_first, longest_extensions,
