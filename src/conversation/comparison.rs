@@ -36,6 +36,19 @@ impl AnsweredMessages {
     }
 }
 
+/// The member with what a recorded answer says, and the one with what was sent.
+const ANSWER: &str = "answer";
+pub(crate) const RECORDED: &str = "recorded";
+
+/// Adds what an answer says to the object that records it. The members with what was sent become those of a member.
+pub(crate) fn add_answer<'v>(recorded: &mut Object<'v>, answer: Value<'v>, is_sent: impl Fn(&str) -> bool) {
+    let members = std::mem::take(recorded).into_members().into_iter();
+    let (sent, mut kept): (Vec<_>, Vec<_>) = members.partition(|(name, _)| is_sent(name));
+    kept.push((Cow::Borrowed(ANSWER), answer));
+    kept.push((Cow::Borrowed(RECORDED), Value::Object(Object::from_members(sent))));
+    *recorded = Object::from_members(kept);
+}
+
 fn remove_ids(part: &mut MessagePart) {
     match part {
         MessagePart::ToolCall(MessageToolCall { id, .. }) => *id = None,

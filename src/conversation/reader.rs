@@ -185,6 +185,14 @@ pub(crate) fn read_answer(body: &Value<'_>) -> Option<AnsweredMessages> {
     Some(decoder.finish(events::with_characters)).filter(AnsweredMessages::says_something)
 }
 
+/// Returns what a text that was answered says, if it is the body of an answer in a known form.
+pub(crate) fn read_body(text: &str) -> Option<AnsweredMessages> {
+    let mut decoder = AnswerDecoder::default();
+    CallResponse::from_text(text.to_owned())
+        .visit_documents(|document| read_document(&mut decoder, document));
+    Some(decoder.finish(events::with_characters)).filter(AnsweredMessages::says_something)
+}
+
 /// Returns what an answer says. One in no known form is a message with its body.
 pub(crate) fn decode_answer(answer: &CallResponse) -> AnsweredMessages {
     let mut decoder = AnswerDecoder::default();

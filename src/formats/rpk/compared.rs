@@ -1,18 +1,12 @@
 //! The form in which the steps of recorded calls of models are compared: what was asked and what was answered, without what
 //! differs in every answer.
 
-use std::borrow::Cow;
-
 use super::envelope::{at, step_type};
 use super::messages::{answered, recorded_response};
-use crate::conversation::comparison::GeneratedValues;
+use crate::conversation::comparison::{GeneratedValues, add_answer};
 use crate::conversation::reader::AnsweredMessages;
+use crate::json::Value;
 use crate::json::reader::{self, Limits};
-use crate::json::{Object, Value};
-
-/// The member of an output with what was sent, and the one with what it says.
-pub(super) const RECORDED: &str = "recorded";
-const ANSWER: &str = "answer";
 
 /// Members of an output that state what was sent and how long it is.
 const SENT: [&str; 4] = ["content", "output", "assembled_text", "usage"];
@@ -46,9 +40,5 @@ fn compare_answer(step: &mut Value<'_>, generated: &mut GeneratedValues) {
     generated.add(&response);
     let Some(answer) = answered(step).and_then(AnsweredMessages::comparable) else { return };
     let Some(Value::Object(output)) = step.at_pointer_mut("/output") else { return };
-    let (sent, mut kept): (Vec<_>, Vec<_>) =
-        std::mem::take(output).into_members().into_iter().partition(|(name, _)| SENT.contains(&&**name));
-    kept.push((Cow::Borrowed(ANSWER), answer));
-    kept.push((Cow::Borrowed(RECORDED), Value::Object(Object::from_members(sent))));
-    *output = Object::from_members(kept);
+    add_answer(output, answer, |name| SENT.contains(&name));
 }

@@ -14,6 +14,7 @@ use crate::artifact::{
     BodyContent, BodyRole, Field, Part, PartKind, Passage, PassageCollector, StepClass, StepVisitor,
     TranscriptStep, differ, same_place, words_of,
 };
+use crate::conversation::comparison::RECORDED;
 use crate::conversation::message::{ConversationMessage, MessagePart, MessageToolCall, MessageToolResult};
 use crate::conversation::providers::mcp;
 use crate::digest::Digest;
@@ -248,7 +249,7 @@ const OF_ONE_RUN: [&str; 6] =
 static STEP_PART: PartKind = PartKind {
     is_ephemeral: |at| {
         let covered = |name: &&str| ["type", "input", "output", "metadata"].contains(name);
-        let is_recorded = matches!(at, [Token::Name("output"), Token::Name(compared::RECORDED), ..]);
+        let is_recorded = matches!(at, [Token::Name("output"), Token::Name(RECORDED), ..]);
         !at.first().and_then(name_of).as_ref().is_none_or(covered) || is_volatile(at) || is_recorded
     },
     canonical,

@@ -129,6 +129,25 @@ fn two_recordings_of_a_deterministic_agent_are_equal() {
 }
 
 #[test]
+fn sessions_that_say_the_same_differ_in_prompts_that_repeat_ids_alone() {
+    let sandbox = Sandbox::without_vault();
+    let upstream = Upstream::start();
+    for _ in 0..2 {
+        record_for_certain(&sandbox, &upstream, "Tell me");
+    }
+    let found = sandbox.run(["find", "model_io", "--format", "{{core}}"]).expect(0).stdout;
+    let [one, other] = found.lines().collect::<Vec<_>>().try_into().unwrap();
+    let changes = |option: &[&str]| {
+        let answer =
+            sandbox.run([&["diff", "--json", one, other], option].concat()).expect(1).json().remove(0);
+        let changes = answer["changes"].as_array().unwrap().iter().map(|change| change["says"].clone());
+        changes.collect::<Vec<_>>()
+    };
+    assert_eq!(changes(&[]), ["different prompt, same response"]);
+    assert!(changes(&["--exact"]).len() > 1);
+}
+
+#[test]
 fn runs_are_found_by_what_was_said_in_them() {
     let sandbox = Sandbox::without_vault();
     let upstream = Upstream::start();
