@@ -67,7 +67,10 @@ impl UpstreamClient {
     /// Sends a request. The error says why there is no response.
     pub(super) async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, String> {
         let Some(proxy) = self.proxies.proxy(request.uri()) else {
-            return self.client.request(request).await.map_err(|error| self.failure(&error));
+            let port = request.uri().port().map(|port| format!(":{port}")).unwrap_or_default();
+            let server = format!("{}{port}", request.uri().host().unwrap_or_default());
+            let response = self.client.request(request).await;
+            return response.map_err(|error| format!("{server}: {}", self.failure(&error)));
         };
         let through = format!("through the proxy {}", proxy.url());
         let is_forwarding = proxy.forwards(request.uri());

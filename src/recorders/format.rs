@@ -46,14 +46,17 @@ impl RecorderFormat {
         }
     }
 
-    /// Returns what a file is, and what to do, if it is recognized and not supported: a text in UTF-16, or a recording in a
-    /// format of another program that is not read.
+    /// Returns what a file is, and what to do, if it is recognized and cannot be read: a text in UTF-16, damaged gzip data, or a
+    /// recording in a format of another program that is not read.
     #[must_use]
     pub fn unsupported(bytes: &[u8]) -> Option<String> {
         let is_utf_16 =
             [&b"\xff\xfe"[..], b"\xfe\xff", b"{\0", b"\0{"].iter().any(|mark| bytes.starts_with(mark));
         if is_utf_16 {
             return Some("the text is not UTF-8, but UTF-16; save it as UTF-8".to_owned());
+        }
+        if let Err(fault) = binary::unpacked(bytes, Limits::MAX_BYTES) {
+            return Some(fault.message);
         }
         let KnownForm { name, format: None, .. } = known_form(bytes)? else { return None };
         Some(format!(

@@ -49,7 +49,7 @@ impl ConvertError {
 pub(super) struct Fault {
     location: String,
     rule: RuleInfo,
-    message: String,
+    pub(super) message: String,
     limit: Option<Limit>,
 }
 

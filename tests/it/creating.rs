@@ -149,6 +149,7 @@ fn a_rejected_document_leaves_no_vault_behind() {
     sandbox.write("bad.json", session("a", &[("p", "r")]).replace("\"r\"", "\"x\""));
     let ran = sandbox.run(["add", "--create", "bad.json"]).expect(1);
     assert!(ran.stderr.starts_with("rejected session bad.json"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("; no vault was created\n"), "{}", ran.stderr);
     assert_eq!(contents(&sandbox.path("")).len(), 1);
 }
 

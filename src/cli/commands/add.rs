@@ -112,6 +112,7 @@ impl Args {
             let inputs = stop.until_requested(agents.read_inputs(inputs, &options));
             let summary = vault.add_annotated(inputs, &options, &annotations, &mut printer)?;
             printer.is_interrupted = stop.has_ended_inputs();
+            printer.look_for(&vault);
             added_to = Some(vault);
             summary
         };
@@ -183,8 +184,8 @@ pub(crate) struct AddPrinter {
     fail_fast: bool,
     /// When adding began.
     started: Instant,
-    /// The path of the vault, for the summary.
-    vault: PathBuf,
+    /// The path of the vault, for the summary; `None` if there is none because nothing was stored.
+    vault: Option<PathBuf>,
     /// Whether Ctrl-C ended the inputs.
     is_interrupted: bool,
     /// The first artifacts that are in the vault now, up to two.
@@ -265,7 +266,7 @@ impl AddPrinter {
             mover: None,
             fail_fast: false,
             started: Instant::now(),
-            vault: vault.to_owned(),
+            vault: Some(vault.to_owned()),
             is_interrupted: false,
             stored: BTreeSet::new(),
             forks: None,
@@ -285,6 +286,13 @@ impl AddPrinter {
     /// Returns the printer, which stops at the first invalid document if `fail_fast`.
     fn failing_fast(self, fail_fast: bool) -> Self {
         Self { fail_fast, ..self }
+    }
+
+    /// Notes whether the vault exists after the additions: it is only created to store something.
+    pub(crate) fn look_for(&mut self, vault: &Vault) {
+        if !vault.is_created() {
+            self.vault = None;
+        }
     }
 
     /// Returns whether there are files to be removed later.
@@ -450,6 +458,7 @@ fn text_of(summary: &Summary, printer: &AddPrinter, started: Instant) -> String 
     }
     let dry = if shown.dry_run { "dry run, nothing was stored: " } else { "" };
     let (size, seconds) = (stdout::size(summary.bytes), started.elapsed().as_secs_f64());
-    let vault = vault.to_string_lossy();
-    format!("{dry}{}; {size} in {seconds:.2} s; vault {}", parts.join(", "), escaped(&vault))
+    let vault = vault.as_ref().map(|path| format!("vault {}", escaped(&path.to_string_lossy())));
+    let vault = vault.as_deref().unwrap_or("no vault was created");
+    format!("{dry}{}; {size} in {seconds:.2} s; {vault}", parts.join(", "))
 }

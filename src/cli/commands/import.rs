@@ -118,6 +118,7 @@ impl Args {
             let is_stopped = &|| stop.is_requested();
             let until = BundleImportOptions { examine: &options, annotations: &annotations, is_stopped };
             let imported = vault.import_until(&bundle, &until, &mut printer)?;
+            printer.look_for(&vault);
             added_to = Some(vault);
             imported
         };

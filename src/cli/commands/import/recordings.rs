@@ -70,6 +70,7 @@ impl Args {
             let items: Vec<_> = items.collect();
             let items = stop.until_requested(items.into_iter());
             let summary = vault.add_annotated(items, &options, &annotations, &mut printer)?;
+            printer.look_for(&vault);
             is_stopped = stop.has_ended_inputs();
             added_to = Some(vault);
             summary
