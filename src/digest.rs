@@ -436,6 +436,15 @@ pub fn hmac_matches(key: &[u8], message: &[u8], code: &Digest) -> bool {
     })
 }
 
+/// Returns the HMAC-SHA-256 of `message` under `key`, which may have any length.
+#[cfg(feature = "gateway")]
+#[expect(clippy::disallowed_types, reason = "this is the one place")]
+pub(crate) fn hmac(key: &[u8], message: &[u8]) -> Option<Digest> {
+    let mut mac = hmac::Hmac::<Sha256>::new_from_slice(key).ok()?;
+    mac.update(message);
+    Some(Digest::from_bytes(mac.finalize().into_bytes().into()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -25,6 +25,7 @@ use super::responses::{not_retried, problem_for};
 use super::route::Route;
 use super::server_calls::to_be_asked;
 use super::shared::{GatewayEvent, GatewayState};
+use super::signing::{AwsKey, AwsSignature, OutgoingRequest};
 use crate::calls::aws_events;
 use crate::calls::call::CallOutcome;
 use crate::conversation::events::StreamEnd;
@@ -63,7 +64,7 @@ pub(super) async fn forward(
     if route.provider == MCP {
         return to_be_asked(recording.map(|recording| recording.record.replayed_before));
     }
-    if let Some(reason) = obstacle(&route, &received.headers) {
+    if let Some(reason) = obstacle(&route, &received.headers, shared.options.aws_key.as_ref()) {
         let Route { provider, path, .. } = &route;
         shared.report(&GatewayEvent::NotRecorded { provider, path, reason: &reason });
         return not_retried(problem_for(provider, StatusCode::BAD_REQUEST, "not forwarded", &reason));
@@ -110,7 +111,7 @@ const AWS: &str = ".amazonaws.com";
 const SIGNATURE: &str = "AWS4-";
 
 /// Returns why a server cannot answer a request.
-fn obstacle(route: &Route, headers: &HeaderMap) -> Option<String> {
+fn obstacle(route: &Route, headers: &HeaderMap, key: Option<&AwsKey>) -> Option<String> {
     let provider = &route.provider;
     if route.url.is_empty() {
         return Some(format!(
@@ -118,11 +119,14 @@ fn obstacle(route: &Route, headers: &HeaderMap) -> Option<String> {
         ));
     }
     let is_signed = text(headers, AUTHORIZATION.as_str()).is_some_and(|value| value.starts_with(SIGNATURE));
+    let signature = AwsSignature::of(headers);
+    let can_sign = signature.as_ref().is_some_and(|signature| key.is_some_and(|key| key.made(signature)));
     let host = route.url.parse::<Uri>().ok()?.host()?.to_ascii_lowercase();
-    (is_signed && host.ends_with(AWS)).then(|| {
+    (is_signed && !can_sign && host.ends_with(AWS)).then(|| {
+        let key = signature.map(|signature| format!(", with the key {}", signature.key)).unwrap_or_default();
         format!(
-            "the request is signed for the address of this gateway, so that {host} would refuse it: use a client with a \
-             bearer token, or forward to a server that signs requests itself"
+            "the request is signed for the address of this gateway{key}, so that {host} would refuse it: give the gateway the \
+             key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or use a client with a bearer token"
         )
     })
 }
@@ -186,10 +190,18 @@ impl Relay {
     async fn send(&mut self, received: ReceivedRequest) -> Result<Response<Incoming>, String> {
         let client = self.shared.upstream.as_ref().ok_or("replaying never asks a server")?;
         let ReceivedRequest { method, headers, body } = received;
+        let url: Uri = self.route.url.parse().map_err(|_| "the path is not valid")?;
+        let mut headers = forwarded(&headers);
+        if let Some(key) = &self.shared.options.aws_key {
+            let request = OutgoingRequest { method: &method, url: &url, headers: &headers, body: &body };
+            if let Some(signature) = request.signed(key) {
+                headers.insert(AUTHORIZATION, signature);
+            }
+        }
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
-        *request.uri_mut() = self.route.url.parse().map_err(|_| "the path is not valid")?;
-        *request.headers_mut() = forwarded(&headers);
+        *request.uri_mut() = url;
+        *request.headers_mut() = headers;
         client.send(request).await
     }
 

@@ -19,6 +19,7 @@ use super::open_calls::OpenCallJournal;
 use super::recordings::{ReplayScope, ReplayedFailures, RunPackCache};
 use super::route::{Upstream, Upstreams};
 use super::run::{GatewayRun, RecordingUsage, ReplayedCalls, replayed_calls};
+use super::signing::AwsKey;
 use super::spool::SpoolDirectory;
 use crate::calls::matching::MatchingRules;
 use crate::calls::run::{RunHead, TooManyLabels};
@@ -235,6 +236,8 @@ pub struct GatewayOptions {
     pub is_loose: bool,
     /// Servers, in addition to those of the known providers or in their place.
     pub upstreams: Vec<Upstream>,
+    /// The key with which requests to AWS are signed again that a client signed with it, for the address of the gateway.
+    pub aws_key: Option<AwsKey>,
     /// The directory with the calls of runs that are not finished. It is created when a call is recorded.
     pub spool: PathBuf,
     /// The policy for text in calls that looks like a key or a card number. A call that is refused is answered, and not
@@ -267,6 +270,7 @@ impl GatewayOptions {
             compares_all: true,
             is_loose: false,
             upstreams: Vec::new(),
+            aws_key: None,
             spool: spool.to_owned(),
             secrets: SecretPolicy::Report,
             otlp: false,

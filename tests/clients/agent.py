@@ -94,6 +94,8 @@ def anthropic_bedrock_client():
     import anthropic
 
     messages_of("bedrock", anthropic.AnthropicBedrock(aws_region="us-east-1", api_key="not-a-key", max_retries=0))
+    # It signs requests with the key in the environment.
+    messages_of("bedrock signed", anthropic.AnthropicBedrock(aws_region="us-east-1", max_retries=0))
 
 
 def gemini_vertex_client():
@@ -111,9 +113,8 @@ def boto_client():
     import boto3
     from botocore.config import Config
 
-    keys = {"aws_access_key_id": "not-a-key", "aws_secret_access_key": "not-a-key"}
     once = Config(retries={"total_max_attempts": 1})
-    client = boto3.client("bedrock-runtime", region_name="us-east-1", config=once, **keys)
+    client = boto3.client("bedrock-runtime", region_name="us-east-1", config=once)
     asked = {"modelId": "a.b-v1:0", "messages": [{"role": "user", "content": [{"text": PROMPT}]}]}
     print("converse", client.converse(**asked)["output"]["message"]["content"])
     print("converse stream", list(client.converse_stream(**asked)["stream"]))

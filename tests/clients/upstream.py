@@ -40,6 +40,13 @@ def asked_of(body):
     return body.get("messages") or body.get("input") or body.get("contents")
 
 
+def value_of(schema):
+    """A value of a JSON Schema."""
+    if schema["type"].lower() == "object":
+        return {name: value_of(member) for name, member in schema["properties"].items()}
+    return {"string": "echo", "integer": 1, "number": 1, "boolean": True, "array": []}[schema["type"].lower()]
+
+
 def words_of(body):
     return ["echo:", *json.dumps(asked_of(body))[-40:].split()]
 
@@ -55,6 +62,22 @@ def aws_event(name, document):
     return message + struct.pack(">I", zlib.crc32(message))
 
 
+def is_signed(request, body):
+    """Whether a request has the signature that AWS computes of it with the key of the tests."""
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    form = r"AWS4-HMAC-SHA256 Credential=([^/]+)/\d+/([^/]+)/([^/]+)/aws4_request, SignedHeaders=([^,]+), Signature=(\w+)"
+    key, region, service, names, signature = re.fullmatch(form, request.headers["authorization"]).groups()
+    headers = {name: request.headers[name] for name in names.split(";")}
+    url = f"http://{request.headers['host']}{request.path}"
+    signed = AWSRequest(method=request.command, url=url, data=body, headers=headers)
+    signed.context["timestamp"] = request.headers["x-amz-date"]
+    auth = SigV4Auth(Credentials(key, "not-a-secret"), service, region)
+    return auth.signature(auth.string_to_sign(signed, auth.canonical_request(signed)), signed) == signature
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -62,7 +85,10 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        content = self.rfile.read(int(self.headers["content-length"]))
+        if self.headers.get("authorization", "").startswith("AWS4") and not is_signed(self, content):
+            return self.whole(403, {"message": "The request signature we calculated does not match."})
+        body = json.loads(content)
         path = self.path.split("?")[0]
         if "fail" in json.dumps(asked_of(body))[-100:]:
             return self.whole(429, {"error": {"message": "slow down", "type": "rate_limit_error"}})
@@ -220,7 +246,9 @@ class Handler(BaseHTTPRequestHandler):
         ])
 
     def generated(self, body, words):
-        part = {"text": " ".join(words)}
+        schema = body.get("generationConfig", {}).get("responseJsonSchema")
+        # Gemini CLI asks five times, and waits longer each time, if an answer does not have the form that it wants.
+        part = {"text": json.dumps(value_of(schema)) if schema else " ".join(words)}
         tools = body.get("tools", [])
         # goose sends one without a list.
         tools = tools if isinstance(tools, list) else [tools]

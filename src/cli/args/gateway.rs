@@ -8,7 +8,7 @@ use chrono::SecondsFormat;
 use clap::Args;
 use runvault::Vault;
 use runvault::display::{counted, escaped};
-use runvault::gateway::{GatewayEvent, GatewayMode, GatewayOptions, Pace, ReplaySource, Upstream};
+use runvault::gateway::{AwsKey, GatewayEvent, GatewayMode, GatewayOptions, Pace, ReplaySource, Upstream};
 
 use super::bounds::length;
 use super::choice::{Choice, one_of};
@@ -142,6 +142,7 @@ impl GatewayArgs {
         options.rules = self.matching.rules()?;
         options.is_loose = self.matches == MatchMode::Loose;
         options.upstreams = self.upstreams()?;
+        options.aws_key = aws_key();
         options.labels = self.labels.labels()?;
         options.secrets = self.secrets.policy()?;
         options.idle = self.idle;
@@ -164,6 +165,12 @@ impl GatewayArgs {
         let configured = configured.iter().map(|text| upstream(text).map_err(CommandError::Usage));
         configured.chain(self.upstream.iter().cloned().map(Ok)).collect()
     }
+}
+
+/// Returns the key of AWS in the environment.
+fn aws_key() -> Option<AwsKey> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    Some(AwsKey::new(variable("AWS_ACCESS_KEY_ID")?, variable("AWS_SECRET_ACCESS_KEY")?))
 }
 
 fn upstream(text: &str) -> Result<Upstream, String> {

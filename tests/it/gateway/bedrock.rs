@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use runvault::gateway::{GatewayMode, GatewayOptions, Upstream as Server};
+use runvault::gateway::{AwsKey, GatewayMode, GatewayOptions, Upstream as Server};
 use serde_json::{Value, json};
 
 use super::client::{Answer, request};
@@ -96,8 +96,9 @@ fn options(sandbox: &Sandbox, mode: GatewayMode, name: &str, server: SocketAddr)
 fn ask(gateway: SocketAddr, method: &str) -> Answer {
     let body = json!({"messages": [{"role": "user", "content": [{"text": "The sky over Paris?"}]}]});
     let line = format!("POST /bedrock/model/a.b-v1%3A0/{method}");
-    let headers = ["authorization: AWS4-HMAC-SHA256 secret-signature", "x-amz-security-token: secret-token"];
-    request(gateway, &line, &headers, &body.to_string())
+    let signed = "authorization: AWS4-HMAC-SHA256 Credential=the-key/20260101/r/s/aws4_request, \
+        SignedHeaders=host, Signature=secret-signature";
+    request(gateway, &line, &[signed, "x-amz-security-token: secret-token"], &body.to_string())
 }
 
 /// Records an answer, and returns the numbers of calls and of sessions, of which failures are no part.
@@ -232,15 +233,16 @@ fn a_server_that_is_not_given_is_named() {
 }
 
 #[test]
-fn a_request_that_is_signed_for_the_gateway_is_not_sent_to_aws() {
+fn a_request_that_is_signed_with_another_key_than_that_of_the_gateway_is_not_sent_to_aws() {
     let sandbox = Sandbox::without_vault();
     let mut options = GatewayOptions::new(GatewayMode::Record, &sandbox.path("spool"));
     let host = "bedrock-runtime.us-east-1.amazonaws.com";
     options.upstreams = vec![Server::parse(&format!("bedrock=https://{host}")).unwrap()];
+    options.aws_key = Some(AwsKey::new("other-key".to_owned(), "other-secret".to_owned()));
     let gateway = started(&sandbox, options).unwrap();
     let refused = ask(gateway.address(), "converse").expect(400).json();
     let detail = refused["detail"].as_str().unwrap();
-    assert!(detail.contains("signed") && detail.contains(host), "{detail}");
+    assert!(detail.contains("with the key the-key") && detail.contains(host), "{detail}");
 }
 
 #[test]

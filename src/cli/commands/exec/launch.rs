@@ -201,7 +201,8 @@ pub(super) fn directories(
 /// Returns the names and values of the variables that look like keys. A short value can be any word.
 pub(super) fn secrets() -> Vec<(String, String)> {
     const SHORTEST: usize = 8;
-    let is_key = |name: &str| name.ends_with("_API_KEY") || name.ends_with("_TOKEN");
+    const ENDINGS: [&str; 3] = ["_API_KEY", "_TOKEN", "_SECRET_ACCESS_KEY"];
+    let is_key = |name: &str| ENDINGS.iter().any(|ending| name.ends_with(ending));
     let all = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     let mut secrets: Vec<(String, String)> =
