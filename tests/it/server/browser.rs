@@ -175,7 +175,7 @@ fn agents(sandbox: &Sandbox, python: &str) -> Vec<Value> {
         (client, vec![python.into(), program, client.into(), ASKED.into()])
     });
     let of_node = repository("tests/clients/tool_agent.mjs").into_os_string();
-    let of_node = ("ai-sdk", vec!["node".into(), of_node, ASKED.into()]);
+    let of_node = ("ai-sdk", vec![clients::node(), of_node, ASKED.into()]);
     let recorded = of_python.into_iter().chain([of_node]).map(|(client, program)| {
         let ran = clients::record(sandbox, &providers, &program);
         let saw: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
