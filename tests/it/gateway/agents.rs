@@ -1,10 +1,11 @@
 //! Coding agents: recorded, replayed in another directory on another day with another home directory, and their own records
 //! archived and compared with the calls.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::clients::{Providers, python_with, skip};
+use super::clients::{Providers, node, python_with, skip};
 use crate::sandbox::{Ran, Sandbox, repository};
 
 /// The aider of the package `aider-chat`.
@@ -46,7 +47,7 @@ impl Place<'_> {
         std::fs::create_dir_all(self.home()).unwrap();
         let mut command = self.sandbox.command();
         command.current_dir(self.directory()).env("RUNVAULT_VAULT", self.sandbox.vault());
-        command.env("HOME", self.home()).env("TZ", self.zone).env("PATH", std::env::var_os("PATH").unwrap());
+        command.env("HOME", self.home()).env("TZ", self.zone).env("PATH", search_path());
         for key in ["OPENAI_API_KEY", "CODEX_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"] {
             command.env(key, "sk-not-a-key");
         }
@@ -65,6 +66,7 @@ impl Place<'_> {
             ("GOOSE_MODE", "auto"),
             ("GOOSE_MODEL", "gpt-5.1"),
             ("GOOSE_PROVIDER", "openai"),
+            ("OPENAI_MODEL", "gpt-5.1"),
         ] {
             command.env(name, value);
         }
@@ -125,11 +127,19 @@ fn is_recorded_and_replayed_elsewhere(agent: &Agent) {
     }
 }
 
+/// Where programs are looked for: first where the newer Node of the clients is, if there is one.
+fn search_path() -> OsString {
+    let node = PathBuf::from(node());
+    let inherited = std::env::var_os("PATH").unwrap();
+    let newer = node.parent().filter(|directory| directory.is_dir()).map(Path::to_owned);
+    std::env::join_paths(newer.into_iter().chain(std::env::split_paths(&inherited))).unwrap()
+}
+
 /// The program of a package of tests/agents, below its packages. Says that it is skipped if it does not run: some need a newer
 /// Node.
 fn package(name: &'static str, path: &str) -> Option<PathBuf> {
     let program = repository("tests/agents/node_modules").join(path);
-    let version = Command::new(&program).arg("--version").output();
+    let version = Command::new(&program).arg("--version").env("PATH", search_path()).output();
     if !version.is_ok_and(|version| version.status.success()) {
         skip(
             &format!("the gateway with {name}"),
@@ -176,6 +186,11 @@ fn opencode() {
 #[test]
 fn pi() {
     agent_of_package("pi", &["--provider", "anthropic", "--model", "claude-sonnet-4-5", "-p"], true);
+}
+
+#[test]
+fn qwen_code() {
+    agent_of_package("qwen", &["--yolo", "-p"], false);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::cli::args::settings;
 use crate::cli::output::exit::CommandError;
 
 /// The presets of this program, by name.
-const BUILT_IN: [(&str, &str); 7] = [
+const BUILT_IN: [(&str, &str); 8] = [
     ("aider", include_str!("presets/aider.toml")),
     ("claude", include_str!("presets/claude.toml")),
     ("codex", include_str!("presets/codex.toml")),
@@ -22,6 +22,7 @@ const BUILT_IN: [(&str, &str); 7] = [
     ("goose", include_str!("presets/goose.toml")),
     ("opencode", include_str!("presets/opencode.toml")),
     ("pi", include_str!("presets/pi.toml")),
+    ("qwen", include_str!("presets/qwen.toml")),
 ];
 
 /// The name with which no preset is used.
