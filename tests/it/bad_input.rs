@@ -1,6 +1,6 @@
 //! Invalid input: a clear error, the right status, an unchanged vault.
 
-use crate::sandbox::{Ran, Sandbox, session};
+use crate::sandbox::{Ran, Sandbox, program, session};
 
 /// A sandbox whose vault has one session, and what `find` says of it.
 fn prepared() -> (Sandbox, String) {
@@ -294,7 +294,7 @@ fn a_disk_that_takes_no_more() {
     // documents is larger than the 250 KiB, also compressed.
     let script = "trap '' XFSZ; ulimit -f 500; exec \"$0\" add d";
     let mut command = std::process::Command::new("sh");
-    command.arg("-c").arg(script).arg(env!("CARGO_BIN_EXE_runvault"));
+    command.arg("-c").arg(script).arg(program());
     command.current_dir(sandbox.path("")).env("RUNVAULT_VAULT", sandbox.vault());
     command.env("RUNVAULT_CONFIG", sandbox.path("config.toml"));
     let ran: Ran = command.output().unwrap().into();

@@ -1,6 +1,6 @@
 //! Completion, with the words that shells really send.
 
-use crate::sandbox::{Ran, Sandbox, repository, session};
+use crate::sandbox::{self, Ran, Sandbox, repository, session};
 
 fn examples() -> Sandbox {
     let sandbox = Sandbox::new();
@@ -193,7 +193,7 @@ fn no_more_is_offered_of_a_large_vault_than_can_be_looked_through() {
 /// Runs a script with the program where shells look for it.
 #[cfg(unix)]
 fn in_shell(sandbox: &Sandbox, program: &str, script: &str) -> Option<Ran> {
-    let built = std::path::Path::new(env!("CARGO_BIN_EXE_runvault")).parent().unwrap().to_owned();
+    let built = std::path::Path::new(sandbox::program()).parent().unwrap().to_owned();
     let rest = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(std::iter::once(built).chain(std::env::split_paths(&rest))).unwrap();
     let mut command = std::process::Command::new(program);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::output::steady;
-use crate::sandbox::{Sandbox, repository};
+use crate::sandbox::{Sandbox, program, repository};
 
 /// A piece of a document: text, or a command of a `console` block, which may go on over several lines, with what it is
 /// said to print.
@@ -84,7 +84,7 @@ impl<'s> Shell<'s> {
 
     /// What a script prints, errors included.
     fn run(&self, script: &str) -> String {
-        let program = Path::new(env!("CARGO_BIN_EXE_runvault"));
+        let program = Path::new(program());
         let path = std::env::join_paths(
             std::iter::once(program.parent().unwrap().to_owned())
                 .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),

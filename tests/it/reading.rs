@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::sandbox::{READING, Ran, Sandbox, repository, session};
+use crate::sandbox::{READING, Ran, Sandbox, program, repository, session};
 
 /// A vault with the examples and a search index, in a directory of its own that everybody may enter.
 fn examples() -> Sandbox {
@@ -26,7 +26,7 @@ fn copy_program(sandbox: &Sandbox) {
     // Not in this process: a program that another test starts meanwhile would have the copy open for writing, and a file
     // that is written to cannot be run.
     let mut copied = Command::new("cp");
-    copied.args([env!("CARGO_BIN_EXE_runvault"), "runvault"]).current_dir(sandbox.path(""));
+    copied.args([program(), "runvault"]).current_dir(sandbox.path(""));
     assert!(copied.status().unwrap().success());
 }
 

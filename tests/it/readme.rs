@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::console::{self, Surroundings};
 use crate::output::steady;
-use crate::sandbox::{Sandbox, repository};
+use crate::sandbox::{Sandbox, program, repository};
 
 #[test]
 fn the_quickstart_is_real() {
@@ -50,7 +50,7 @@ fn the_recording_of_an_agent_is_real() {
     sandbox.write("agent.py", block("python", "openai"));
     let providers = Providers::start(&python);
     let run = |command: &str, key: Option<&str>| {
-        let program = std::path::Path::new(env!("CARGO_BIN_EXE_runvault")).parent().unwrap();
+        let program = std::path::Path::new(program()).parent().unwrap();
         let directories = [program, std::path::Path::new(&python).parent().unwrap()];
         let inherited = std::env::var_os("PATH").unwrap();
         let inherited = std::env::split_paths(&inherited);

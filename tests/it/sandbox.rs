@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 /// Commands that only read, with their exit statuses on the examples.
 #[cfg(unix)]
@@ -27,6 +28,16 @@ use runvault::json::canonical::replaykit::{self, VolatilePolicy};
 use runvault::json::reader::{self, Limits};
 use serde_json::Value;
 use tempfile::TempDir;
+
+/// The program: the one that was built with the tests, or the one that `RUNVAULT_TEST_PROGRAM` names, such as one that is
+/// optimized. It must have been built from the same files with the same features.
+pub(crate) fn program() -> &'static str {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let named = std::env::var("RUNVAULT_TEST_PROGRAM");
+        named.unwrap_or_else(|_| env!("CARGO_BIN_EXE_runvault").to_owned())
+    })
+}
 
 pub(crate) struct Sandbox {
     directory: TempDir,
@@ -108,7 +119,7 @@ impl Sandbox {
     /// The program, working in the directory on its vault, with nothing else from the environment but the date that
     /// `faketime` makes up for the tests.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_runvault"));
+        let mut command = Command::new(program());
         command.current_dir(self.directory.path()).env_clear().env("RUNVAULT_VAULT", "v.vault");
         // Not that of whoever runs the tests.
         command.env("RUNVAULT_CONFIG", self.path("config.toml"));

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::console::{self, Surroundings};
 use crate::gateway::clients::{Providers, skip};
-use crate::sandbox::{Ran, Sandbox, repository};
+use crate::sandbox::{self, Ran, Sandbox, repository};
 
 const PACKAGE: &str = "bindings/typescript";
 
@@ -28,7 +28,7 @@ fn are_installed(what: &str) -> bool {
 fn run(sandbox: &Sandbox, directory: &Path, program: &[&str], variables: &[(&str, &str)]) -> Ran {
     let (program, arguments) = program.split_first().unwrap();
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(directory).env("RUNVAULT_BIN", env!("CARGO_BIN_EXE_runvault"));
+    command.args(arguments).current_dir(directory).env("RUNVAULT_BIN", sandbox::program());
     command.env("RUNVAULT_VAULT", sandbox.vault()).env("RUNVAULT_CONFIG", sandbox.path("config.toml"));
     for name in ["OPENAI_API_KEY", "RUNVAULT_MODE", "RUNVAULT_UNUSED"] {
         command.env_remove(name);

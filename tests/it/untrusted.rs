@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::packs::{part, run, tar_of};
-use crate::sandbox::{Ran, Sandbox, session};
+use crate::sandbox::{Ran, Sandbox, program, session};
 
 /// What clears screens, reorders, hides, or begins a new line: C0, C1, DEL, directions, separators, zero width, tags.
 const HOSTILE: &str = "x\u{1b}[2J\u{1b}]0;t\u{7}\u{9b}31m\u{7f}\r\n\u{8}\u{85}\u{202e}\u{2066}\u{200b}\u{2060}\u{2028}\u{2029}\u{ad}\u{feff}\u{3164}\u{fe0f}\u{e0041}\u{61c}z";
@@ -294,7 +294,7 @@ fn what_stands_in_arguments_and_names_of_files() {
 /// Runs the program on a terminal and gives what that saw, or nothing where no terminal can be had.
 #[cfg(unix)]
 fn on_terminal(sandbox: &Sandbox, arguments: &str) -> Option<(String, Option<i32>)> {
-    let line = format!("{} {arguments}", env!("CARGO_BIN_EXE_runvault"));
+    let line = format!("{} {arguments}", program());
     let mut command = Command::new("script");
     command.args(["-q", "-e", "-c", &line, "/dev/null"]).env("RUNVAULT_VAULT", sandbox.vault());
     // A pager that waits for keys would never end.

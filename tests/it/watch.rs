@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Ran, Sandbox, run_pack, session};
+use crate::sandbox::{Ran, Sandbox, program, run_pack, session};
 #[cfg(unix)]
 use crate::traces::{core, steps};
 
@@ -587,7 +587,7 @@ fn a_full_disk_is_waited_for_from_the_start() {
     for has_vault in [true, false] {
         let sandbox = if has_vault { Sandbox::new() } else { Sandbox::without_vault() };
         sandbox.write("d/s.json", session("s", &[("p", "r")]));
-        let program = env!("CARGO_BIN_EXE_runvault");
+        let program = program();
         let script = format!(
             "trap '' XFSZ; ulimit -S -f 0; exec {program} watch --create --json --interval 20ms --settle 50ms d"
         );
@@ -635,7 +635,7 @@ fn a_full_disk_is_waited_for() {
     let numbers = (0..400_000_u32).map(|number| number.wrapping_mul(2_654_435_761));
     let noise: Vec<String> = numbers.map(|number| format!("{number:08x}")).collect();
     let noise = noise.concat();
-    let program = env!("CARGO_BIN_EXE_runvault");
+    let program = program();
     let script = format!(
         "trap '' XFSZ; ulimit -S -f 600; exec {program} watch --json --interval 20ms --settle 100ms d"
     );

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::sandbox::{Sandbox, session};
+use crate::sandbox::{Sandbox, program, session};
 
 /// The number of artifacts that are acknowledged, each by a transaction of its own.
 const ADDED: usize = 6;
@@ -262,7 +262,7 @@ fn a_damaged_log_stays_as_it_is_while_the_disk_is_full() {
     let killed = Killed::new();
     let damaged = killed.flipped(HEADER + FRAME + 3_000);
     killed.with_log(&damaged);
-    let program = env!("CARGO_BIN_EXE_runvault");
+    let program = program();
     let script = format!("trap '' XFSZ; ulimit -f 0; exec '{program}' stats");
     let mut command = std::process::Command::new("sh");
     command.args(["-c", &script]).current_dir(killed.sandbox.path("")).env_clear();

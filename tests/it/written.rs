@@ -6,7 +6,7 @@ use std::path::Path;
 use runvault::Vault;
 use runvault::storage::ErrorKind;
 
-use crate::sandbox::{Sandbox, repository, session};
+use crate::sandbox::{Sandbox, program, repository, session};
 
 /// Names that SQLite would take for something else than a file, or for a file of another name.
 const STRANGE: [&str; 9] = [
@@ -346,7 +346,7 @@ mod on_unix {
             println!("skipped: no file can be mounted here");
             return;
         }
-        let program = env!("CARGO_BIN_EXE_runvault");
+        let program = program();
         for name in ["bound/w.vault", "link"] {
             for command in ["find", "add --create --move d/s.json", "fsck", "watch --once d"] {
                 let ran = mounted(&format!("'{program}' --vault {name} {command}")).expect(2);

@@ -13,9 +13,7 @@ use super::clients::{Providers, python_with, skip};
 use super::upstream::Upstream;
 use super::{kinds, scripted, start, steps};
 use crate::mcp::client::Client;
-use crate::sandbox::{Ran, Sandbox, repository, session};
-
-const PROGRAM: &str = env!("CARGO_BIN_EXE_runvault");
+use crate::sandbox::{Ran, Sandbox, program, repository, session};
 
 fn proxy(sandbox: &Sandbox, gateway: &Gateway, server: &[&str]) -> Command {
     let mut command = sandbox.command();
@@ -30,7 +28,9 @@ fn connect(sandbox: &Sandbox, gateway: &Gateway, server: &[&str]) -> Client {
 }
 
 /// A server over standard input and output: the vault of the sandbox.
-const NOTES: [&str; 5] = ["--server", "notes", "--", PROGRAM, "mcp"];
+fn notes() -> [&'static str; 5] {
+    ["--server", "notes", "--", program(), "mcp"]
+}
 
 /// A server that cannot be started.
 const NO_NOTES: [&str; 4] = ["--server", "notes", "--", "/nonexistent"];
@@ -65,7 +65,7 @@ fn sandbox() -> Sandbox {
 fn a_server_is_replayed_without_being_started() {
     let (sandbox, upstream) = (sandbox(), Upstream::start());
     let recording = start(&sandbox, GatewayMode::Record, &upstream);
-    let mut client = connect(&sandbox, &recording, &NOTES);
+    let mut client = connect(&sandbox, &recording, &notes());
     let recorded = ask(&mut client);
     assert_eq!(client.end(), Some(0));
     assert!(recorded[0].is_ok() && recorded[3].is_err(), "{recorded:?}");
@@ -96,13 +96,13 @@ fn a_server_is_replayed_without_being_started() {
 fn a_server_is_started_for_the_first_call_that_was_not_recorded() {
     let (sandbox, upstream) = (sandbox(), Upstream::start());
     let recording = start(&sandbox, GatewayMode::Record, &upstream);
-    let mut client = connect(&sandbox, &recording, &NOTES);
+    let mut client = connect(&sandbox, &recording, &notes());
     let sessions = call(&mut client, "find_runs", &json!({"kind": "session"}));
     assert_eq!(client.end(), Some(0));
     recording.stop().unwrap();
 
     let gateway = start(&sandbox, GatewayMode::Auto, &upstream);
-    let mut client = connect(&sandbox, &gateway, &NOTES);
+    let mut client = connect(&sandbox, &gateway, &notes());
     assert_eq!(call(&mut client, "find_runs", &json!({"kind": "session"})), sessions);
     // The session of the client was answered from the recording, and that of the server is begun for this.
     call(&mut client, "find_runs", &json!({"kind": "contract"})).unwrap();
@@ -126,7 +126,7 @@ fn a_server_is_started_for_the_first_call_that_was_not_recorded() {
 fn calls_are_steps_of_tools_that_are_read_as_text() {
     let (sandbox, upstream) = (sandbox(), Upstream::start());
     let recording = start(&sandbox, GatewayMode::Record, &upstream);
-    let mut client = connect(&sandbox, &recording, &NOTES);
+    let mut client = connect(&sandbox, &recording, &notes());
     ask(&mut client);
     assert_eq!(client.end(), Some(0));
     let run = recording.stop().unwrap().remove(0);
@@ -267,7 +267,7 @@ fn a_proxy_without_a_gateway_records_a_run_of_its_own() {
         command.arg("mcp-proxy").args(options).args(server);
         Client::connect(command)
     };
-    let mut client = proxy(&[], &NOTES);
+    let mut client = proxy(&[], &notes());
     let recorded = ask(&mut client);
     assert_eq!(client.end(), Some(0));
     assert_eq!(kinds(&sandbox), ["model_io", "rpk"]);
@@ -306,7 +306,7 @@ fn a_program_gets_a_configuration_with_proxies() {
     let config: Value = serde_json::from_str(&run("mcp.json").expect(0).stdout).unwrap();
     let server = &config["mcpServers"]["notes"];
     assert_eq!(server["args"], json!(["mcp-proxy", "--server", "notes", "--", "srv", "-a"]));
-    assert_eq!((&server["command"], &config["other"]), (&json!(PROGRAM), &json!(1)));
+    assert_eq!((&server["command"], &config["other"]), (&json!(program()), &json!(1)));
     sandbox.write("bad.json", "{\"mcpServers\": {\"x\": {}}}");
     let refused = run("bad.json").expect(2);
     assert!(refused.stderr.contains("server x: it has neither a command nor a url"), "{}", refused.stderr);
@@ -321,7 +321,7 @@ fn an_agent_is_replayed_without_model_and_tools() {
     }
     let (tools, sandbox) = (sandbox(), Sandbox::without_vault());
     let arguments = json!(["mcp", "--vault", tools.vault()]);
-    let config = json!({"mcpServers": {"notes": {"command": PROGRAM, "args": arguments}}});
+    let config = json!({"mcpServers": {"notes": {"command": program(), "args": arguments}}});
     sandbox.write("mcp.json", config.to_string());
     let exec = |options: &[String], artifact: &str| {
         let mut command = sandbox.command();
@@ -349,7 +349,7 @@ fn an_agent_is_replayed_without_model_and_tools() {
 fn answers_have_the_ids_of_their_requests() {
     let (sandbox, upstream) = (sandbox(), Upstream::start());
     let gateway = start(&sandbox, GatewayMode::Record, &upstream);
-    let mut client = connect(&sandbox, &gateway, &NOTES);
+    let mut client = connect(&sandbox, &gateway, &notes());
     let kinds = ["session", "contract", "trace", "run pack"];
     let params = |kind: &str| json!({"name": "find_runs", "arguments": {"kind": kind}});
     let mut asked: Vec<u64> = kinds.iter().map(|kind| client.send("tools/call", params(kind))).collect();

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::Command;
 
 use super::{examples, repository};
-use crate::sandbox::Ran;
+use crate::sandbox::{Ran, program};
 
 /// The Python interpreter whose package `mcp` is used.
 const PYTHON: &str = "RUNVAULT_TEST_CLIENTS";
@@ -24,7 +24,7 @@ fn clients_of_the_python_sdk_use_everything() {
     }
     let sandbox = examples();
     let mut command = Command::new(&python);
-    command.arg(repository("tests/clients/mcp_client.py")).arg(env!("CARGO_BIN_EXE_runvault"));
+    command.arg(repository("tests/clients/mcp_client.py")).arg(program());
     command.arg(sandbox.vault()).env("RUNVAULT_CONFIG", sandbox.path("config.toml"));
     let ran = Ran::from(command.output().unwrap()).expect(0);
     assert!(ran.stdout.ends_with("all answered\n"), "{}{}", ran.stdout, ran.stderr);

@@ -5,7 +5,7 @@ use runvault::Vault;
 use runvault::digest::CoreHash;
 
 use super::{Image, cores, directory_of, record};
-use crate::sandbox::{Sandbox, repository, session};
+use crate::sandbox::{Sandbox, program, repository, session};
 
 const PACK: &str = "54490aab8b3f";
 
@@ -279,7 +279,7 @@ fn status_in(image: &Image, arguments: &[&str]) -> i32 {
 }
 
 fn output_in(image: &Image, arguments: &[&str]) -> std::process::Output {
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_runvault"));
+    let mut command = std::process::Command::new(program());
     command.current_dir(image.path("")).env_clear().args(arguments);
     command.env("RUNVAULT_VAULT", "v.vault").env("RUNVAULT_CONFIG", "none.toml");
     command.output().unwrap()

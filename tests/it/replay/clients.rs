@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::{LABEL, SUMMARY, examples};
-use crate::sandbox::{Ran, Sandbox, repository, run_pack};
+use crate::sandbox::{Ran, Sandbox, program, repository, run_pack};
 
 /// The session of the examples, and the client that plays it.
 const SESSION: &str = "4df877dec7f4";
@@ -55,7 +55,7 @@ impl Language {
 
     /// Runs a file with the built program where clients look for it.
     fn run(&self, sandbox: &Sandbox, file: &Path, arguments: &[&str]) -> Ran {
-        let built = Path::new(env!("CARGO_BIN_EXE_runvault")).parent().unwrap().to_owned();
+        let built = Path::new(program()).parent().unwrap().to_owned();
         let rest = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(std::iter::once(built).chain(std::env::split_paths(&rest))).unwrap();
         let mut command = Command::new(self.program);
