@@ -7,6 +7,7 @@ use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, HeaderMap, HeaderV
 use axum::http::{Method, Uri};
 
 use crate::digest::{Digest, hex, hmac};
+use crate::server::{is_unreserved, percent_encoded};
 
 /// The algorithm, with which the header of a signed request begins.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -101,9 +102,11 @@ impl OutgoingRequest<'_> {
         let path = if self.url.path().is_empty() { "/" } else { self.url.path() };
         let mut parameters: Vec<&str> = self.url.query().unwrap_or_default().split('&').collect();
         parameters.sort_unstable();
-        let lines: String = headers.iter().map(|(name, value)| format!("{name}:{value}\n")).collect();
+        let lines: String = headers.iter().flat_map(|(name, value)| [name, ":", value, "\n"]).collect();
         let digest = self.header(BODY_DIGEST).unwrap_or_else(|| Digest::from_content(self.body).hex());
-        [self.method.as_str(), &encoded(path), &parameters.join("&"), &lines, names, &digest].join("\n")
+        // What is escaped in the path is escaped again.
+        let path = percent_encoded(path, |byte| is_unreserved(byte) || byte == b'/');
+        [self.method.as_str(), &path, &parameters.join("&"), &lines, names, &digest].join("\n")
     }
 
     /// Returns the value of a header in canonical form: its values separated by commas, with single spaces.
@@ -119,20 +122,6 @@ impl OutgoingRequest<'_> {
         let values: Vec<String> = values.map(|value| value.map(words)).collect::<Option<_>>()?;
         (!values.is_empty()).then(|| values.join(","))
     }
-}
-
-/// Returns a path in which all but letters, digits, `-._~` and the separators are escaped, also the `%` of what is escaped.
-fn encoded(path: &str) -> String {
-    let mut encoded = String::with_capacity(path.len());
-    for byte in path.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                encoded.push(char::from(byte));
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]
@@ -162,10 +151,5 @@ mod tests {
         assert_eq!(signed, expected);
         assert_eq!(request.signed(&AwsKey::new("OTHER".to_owned(), secret.clone())), None);
         assert!(!format!("{key:?}").contains(&secret));
-    }
-
-    #[test]
-    fn escapes_of_paths_are_escaped() {
-        assert_eq!(encoded("/model/a.b-v1%3A0/x y"), "/model/a.b-v1%253A0/x%20y");
     }
 }

@@ -99,23 +99,35 @@ pub(super) fn with_query(path: &str, parameters: &[(&str, Option<&str>)]) -> Str
     let given = parameters.iter().filter_map(|(name, value)| Some((name, (*value)?)));
     for (index, (name, value)) in given.enumerate() {
         address.push(if index == 0 { '?' } else { '&' });
-        encode(name, &mut address);
+        address.push_str(&encoded(name));
         address.push('=');
-        encode(value, &mut address);
+        address.push_str(&encoded(value));
     }
     address
 }
 
-/// Appends `text` with all bytes percent-encoded that have a meaning in addresses.
-fn encode(text: &str, address: &mut String) {
+/// Returns a name or a value of a parameter.
+fn encoded(text: &str) -> String {
+    percent_encoded(text, |byte| is_unreserved(byte) || matches!(byte, b':' | b'/'))
+}
+
+/// Returns whether a byte is an unreserved character of an address (RFC 3986, section 2.3).
+pub(crate) fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// Returns a text in which all bytes that are not plain are percent-encoded.
+pub(crate) fn percent_encoded(text: &str, is_plain: impl Fn(u8) -> bool) -> String {
+    let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':' | b'/') {
-            address.push(char::from(byte));
+        if is_plain(byte) {
+            encoded.push(char::from(byte));
         } else {
             // Writing to a string cannot fail.
-            let _ = write!(address, "%{byte:02X}");
+            let _ = write!(encoded, "%{byte:02X}");
         }
     }
+    encoded
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 use maud::{Markup, PreEscaped, Render, html};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
 
+use super::address::percent_encoded;
 use super::text::{block, line};
 
 /// Elements within more others are left out; their texts are not.
@@ -181,16 +182,9 @@ impl MarkdownWriter {
 
 /// Percent-encodes what is not a plain character of an address.
 fn encoded(address: &str) -> String {
-    let mut encoded = String::new();
-    for byte in address.bytes() {
-        if byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'`') {
-            encoded.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = std::fmt::Write::write_fmt(&mut encoded, format_args!("%{byte:02X}"));
-        }
-    }
-    encoded
+    percent_encoded(address, |byte| {
+        byte.is_ascii_graphic() && !matches!(byte, b'"' | b'<' | b'>' | b'\\' | b'`')
+    })
 }
 
 #[cfg(test)]

@@ -29,6 +29,8 @@ mod text;
 mod visit;
 
 #[cfg(feature = "gateway")]
+pub(crate) use address::{is_unreserved, percent_encoded};
+#[cfg(feature = "gateway")]
 pub(crate) use connections::{ConnectionLimits, HEAD_TIMEOUT, serve};
 pub use files::{PageSelection, WritePagesError, WrittenPages, write_pages};
 #[cfg(feature = "gateway")]

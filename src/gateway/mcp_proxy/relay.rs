@@ -16,6 +16,7 @@ use super::remote::RemoteServer;
 use super::target::{McpProxyError, ServerTarget};
 use crate::clock;
 use crate::gateway::server_calls::{ServerCall, ServerInstruction, ServerOutcome};
+use crate::server::{is_unreserved, percent_encoded};
 
 /// How long a server may take to end after its client has.
 const GRACE: Duration = Duration::from_secs(2);
@@ -301,14 +302,10 @@ fn to_client(line: &str) -> Result<(), McpProxyError> {
 
 /// Returns a name as a segment of a path.
 fn segment(name: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    let encoded = name
-        .bytes()
-        .map(|byte| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") });
-    encoded.collect()
+    percent_encoded(name, is_unreserved)
 }
 
 /// Returns a method as the end of a path.
 fn path_of(method: &str) -> String {
-    method.split('/').map(segment).collect::<Vec<_>>().join("/")
+    percent_encoded(method, |byte| is_unreserved(byte) || byte == b'/')
 }
