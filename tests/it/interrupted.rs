@@ -8,8 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::sandbox::{Sandbox, session};
 
-/// More files than fit into what the program reads ahead and the lines that a pipe holds.
-const FILES: usize = 6_000;
+/// More files than fit into the largest batch, what the program reads ahead, and the lines that a pipe holds: about 6,000.
+const FILES: usize = 10_000;
 
 #[test]
 fn ctrl_c_ends_with_the_summary_of_what_is_stored() {
