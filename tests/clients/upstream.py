@@ -21,6 +21,7 @@ SHELLS = {
     "Bash": lambda command: {"command": command, "description": "Writes a file"},
     "bash": lambda command: {"command": command, "description": "Writes a file"},
     "exec_command": lambda command: {"cmd": command},
+    "run_commands": lambda command: {"commands": [command]},
     "run_shell_command": lambda command: {"command": command},
     "shell": lambda command: {"command": command},
     "shell_command": lambda command: {"command": command},

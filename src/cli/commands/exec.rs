@@ -47,8 +47,8 @@ use crate::cli::output::terminal::Stop;
 /// With --mode replay, variables for API keys that are not set get a placeholder that no server accepts.
 ///
 /// Agents need more than variables: a preset has the arguments with which a program asks the gateway, and the rules by
-/// which its requests are the same on another day and in another directory. aider, claude, codex, gemini, goose, opencode,
-/// pi and qwen have one. Files in the directory presets beside the configuration add others.
+/// which its requests are the same on another day and in another directory. aider, claude, cline, codex, gemini, goose,
+/// opencode, pi and qwen have one. Files in the directory presets beside the configuration add others.
 ///
 /// The values of variables whose names end with `_API_KEY`, `_TOKEN` or `_SECRET_ACCESS_KEY` are not stored, if they have at
 /// least 8 bytes.

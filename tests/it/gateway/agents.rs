@@ -194,6 +194,11 @@ fn qwen_code() {
 }
 
 #[test]
+fn cline() {
+    agent_of_package("cline", &["-P", "openai-native", "-m", "gpt-5.1"], false);
+}
+
+#[test]
 fn goose() {
     let Some(program) = package("goose", "@aaif/goose-binary-linux-x64/bin/goose") else { return };
     let arguments = &["run", "--no-session", "--text"];

@@ -14,9 +14,10 @@ use crate::cli::args::settings;
 use crate::cli::output::exit::CommandError;
 
 /// The presets of this program, by name.
-const BUILT_IN: [(&str, &str); 8] = [
+const BUILT_IN: [(&str, &str); 9] = [
     ("aider", include_str!("presets/aider.toml")),
     ("claude", include_str!("presets/claude.toml")),
+    ("cline", include_str!("presets/cline.toml")),
     ("codex", include_str!("presets/codex.toml")),
     ("gemini", include_str!("presets/gemini.toml")),
     ("goose", include_str!("presets/goose.toml")),
