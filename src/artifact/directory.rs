@@ -68,9 +68,12 @@ pub fn manifest_of<'m>(files: impl IntoIterator<Item = (&'m str, BlobHash)>) -> 
 /// [`manifest_of`] does not return for files with valid names.
 #[must_use]
 pub fn parse_manifest(text: &[u8]) -> Option<Vec<(String, BlobHash)>> {
-    // Few documents end like one, so that most are not parsed for this.
+    // Few documents begin and end like one, so that most are not parsed for this.
     let (_, last) = text.split_last_chunk::<LAST_FILE>()?;
-    last.starts_with(b":\"sha256:").then_some(())?;
+    last.starts_with(FILE).then_some(())?;
+    let names = text.strip_prefix(b"{\"")?;
+    let (name, first) = names.split_at_checked(names.windows(2).position(|two| two == b"\":")? + 1)?;
+    (first.starts_with(FILE) || name.contains(&b'\\')).then_some(())?;
     let value = reader::read(text, &Limits::most()).ok()?;
     let file = |(name, digest): (&str, &Value<'_>)| {
         let digest = digest.as_str()?.parse().ok()?;
@@ -81,6 +84,9 @@ pub fn parse_manifest(text: &[u8]) -> Option<Vec<(String, BlobHash)>> {
     let is_canonical = manifest_of(files.iter().map(|(name, digest)| (name.as_str(), *digest))) == text;
     (is_canonical && !files.is_empty()).then_some(files)
 }
+
+/// What follows the names in a manifest.
+const FILE: &[u8] = b":\"sha256:";
 
 /// The length of the end of a manifest, after the name of the last file.
 const LAST_FILE: usize = ":\"sha256:\"}".len() + 64;
@@ -190,6 +196,7 @@ mod tests {
             format!(r#"{{"b":"{other}","a":"{one}"}}"#),
             format!(r#"{{"a":"{one}","a":"{one}"}}"#),
             format!(r#"{{"a":"{one}","b":1}}"#),
+            format!(r#"{{"a":1,"b":"{one}"}}"#),
         ] {
             assert_eq!(parse_manifest(damaged.as_bytes()), None, "{damaged}");
         }
