@@ -77,12 +77,11 @@ pub(super) fn sharers_are_those_of_both_digests(vault: &TestVault) {
         pair("late", "r", sheet()),
         pair("p", "p", note()),
     ];
+    // Others are asked for the candidates of each digest.
+    let Some(engine) = snapshot.pairs() else { return };
     for limit in [0, 1, 100] {
         let query = SharersQuery { pairs: &pairs, groups: GROUPS, limit };
-        // Others are asked for the candidates of each digest.
-        let Some(Sharers { candidates, artifacts, mentions }) = snapshot.sharers(&query).unwrap() else {
-            return;
-        };
+        let Sharers { candidates, artifacts, mentions } = engine.sharers(&query).unwrap();
         let (a, b, d) = (cores[2], cores[0], cores[4]);
         let mut both = vec![b, d];
         both.sort_unstable();

@@ -37,7 +37,7 @@ pub use single::{created_at, declared_time};
 #[cfg(test)]
 pub(in crate::storage) use snapshot::composed;
 pub use snapshot::{
-    ArtifactQueries, CaptureQueries, FindQueries, JournalQueries, MentionQueries, NameQueries,
+    ArtifactQueries, CaptureQueries, FindQueries, JournalQueries, MentionQueries, NameQueries, PairQueries,
     ReferenceQueries, Snapshot,
 };
 pub(in crate::storage) use sorting::{

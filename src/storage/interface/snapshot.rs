@@ -170,12 +170,20 @@ pub trait MentionQueries {
     /// Returns the digests that several artifacts mention at place 0 in the roles of one group, sorted.
     fn shared_first_mentions(&self, group: &str) -> Result<Vec<Digest>>;
 
-    /// Returns the artifacts that mention both digests of pairs, or `None` if the engine finds them by asking
+    /// Returns how the engine finds artifacts by pairs of digests; `None` if that is by asking
     /// [`MentionQueries::candidates`] for each digest, so that a caller can remember the answers.
-    fn sharers(&self, query: &SharersQuery<'_>) -> Result<Option<Sharers>> {
-        let _ = query;
-        Ok(None)
+    fn pairs(&self) -> Option<&dyn PairQueries> {
+        None
     }
+}
+
+/// The artifacts that mention both digests of pairs.
+///
+/// The errors of all methods are those of a [`Snapshot`].
+#[expect(clippy::missing_errors_doc, reason = "the errors are those above")]
+pub trait PairQueries {
+    /// Returns the artifacts that mention both digests of pairs.
+    fn sharers(&self, query: &SharersQuery<'_>) -> Result<Sharers>;
 }
 
 /// The references between artifacts by digests.

@@ -1,8 +1,10 @@
 //! Exchanges, which runs and sessions share: prompts with their responses, where they are, and a cache of who has them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map};
+use std::collections::{BTreeMap, BTreeSet, HashSet, hash_map};
 use std::fmt;
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 use crate::artifact::{ArtifactLocation, group};
 use crate::digest::{CoreHash, Digest};
@@ -39,6 +41,8 @@ pub(super) struct Exchanges {
     is_recording: bool,
     /// The exchanges with their locations, sorted.
     pairs: Vec<(ExchangeDigests, ExchangeLocations)>,
+    /// Whether it has further ones.
+    has_more: bool,
 }
 
 /// The locations of an exchange.
@@ -77,11 +81,15 @@ impl Exchanges {
     /// The groups of mentions that [`Exchanges::new`] needs.
     pub(super) const GROUPS: [&'static str; 2] = [PROMPT, RESPONSE];
 
-    /// Finds the exchanges of an artifact with these mentions of prompts and of responses. The response to a prompt is at
-    /// the first location with a response at or after the prompt's.
-    pub(super) fn new(prompts: &[MentionRecord], responses: &[MentionRecord]) -> Self {
-        let mut pairs: Vec<(ExchangeDigests, ExchangeLocations)> = Vec::with_capacity(prompts.len());
-        let mut is_recording = true;
+    /// Finds the exchanges of an artifact with these mentions of prompts and of responses, of which only those `wanted` are
+    /// kept. The response to a prompt is at the first location with a response at or after the prompt's.
+    pub(super) fn new(
+        prompts: &[MentionRecord],
+        responses: &[MentionRecord],
+        wanted: impl Fn(&Digest) -> bool,
+    ) -> Self {
+        let mut pairs: Vec<(ExchangeDigests, ExchangeLocations)> = Vec::new();
+        let (mut is_recording, mut has_more) = (true, false);
         for prompt in prompts {
             let first = responses.partition_point(|response| response.place < prompt.place);
             let answers = responses.get(first..).unwrap_or_default();
@@ -89,6 +97,10 @@ impl Exchanges {
             let is_at_once = at == Some(&prompt.place);
             is_recording &= is_at_once;
             for answer in answers.iter().take_while(|answer| Some(&answer.place) == at) {
+                if !wanted(&answer.digest) {
+                    has_more = true;
+                    continue;
+                }
                 let first = MentionLocation::of(prompt);
                 let both = is_at_once.then(|| first.clone());
                 pairs.push(((prompt.digest, answer.digest), ExchangeLocations { first, both }));
@@ -103,7 +115,7 @@ impl Exchanges {
             }
             is_same
         });
-        Self { is_recording, pairs }
+        Self { is_recording, pairs, has_more }
     }
 
     /// Returns whether each prompt is at the same location as its response, as in a session. In runs they are at
@@ -114,7 +126,8 @@ impl Exchanges {
 
     /// Returns whether all exchanges of `other` are among these, and it has any.
     pub(super) fn contains(&self, other: &Self) -> bool {
-        !other.pairs.is_empty() && other.pairs.iter().all(|(pair, _)| self.locations(pair).is_some())
+        let is_all = !other.has_more && !other.pairs.is_empty();
+        is_all && other.pairs.iter().all(|(pair, _)| self.locations(pair).is_some())
     }
 
     fn locations(&self, pair: &ExchangeDigests) -> Option<&ExchangeLocations> {
@@ -190,17 +203,44 @@ impl ExchangeCache {
         self.size
     }
 
+    /// Finds the artifacts of other kinds that may mention responses of artifacts of these kinds.
+    pub(super) fn learn_responses(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        by_kind: BTreeMap<&str, Vec<Digest>>,
+    ) -> Result<()> {
+        for (kind, responses) in by_kind.into_iter().filter(|_| snapshot.pairs().is_none()) {
+            self.find_candidates(snapshot, kind, responses)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the exchanges of an artifact of a kind with these mentions of prompts and of responses. Those are left out whose
+    /// response no artifact of another kind mentions, as far as that was learned.
+    pub(super) fn of_artifact(
+        &self,
+        kind: &str,
+        prompts: &[MentionRecord],
+        responses: &[MentionRecord],
+    ) -> Exchanges {
+        let of_digest = self.by_kind.get(kind).map(|of_kind| &of_kind.of_digest);
+        Exchanges::new(prompts, responses, |response| {
+            let candidates = of_digest.and_then(|of_digest| of_digest.get(response));
+            candidates.is_none_or(|artifacts| !artifacts.is_empty())
+        })
+    }
+
     /// Finds, for the exchanges of artifacts of these kinds, the artifacts of other kinds that have them, and returns those
     /// that were not known. Each candidate is read once for all exchanges.
     pub(super) fn learn(
         &mut self,
         snapshot: &dyn Snapshot,
-        all: &[(String, &Exchanges)],
+        all: &[(&str, &Exchanges)],
     ) -> Result<Vec<ArtifactRecord>> {
         let mut unknown: Vec<DigestPair> = Vec::new();
         for (kind, exchanges) in all {
             let (of_kind, other_than) =
-                (self.by_kind.entry(kind.clone()).or_default(), Arc::from(kind.as_str()));
+                (self.by_kind.entry((*kind).to_owned()).or_default(), Arc::from(*kind));
             of_kind.sharers.reserve(exchanges.pairs.len());
             for (pair, _) in &exchanges.pairs {
                 if let hash_map::Entry::Vacant(vacant) = of_kind.sharers.entry(*pair) {
@@ -221,8 +261,8 @@ impl ExchangeCache {
     /// Finds the artifacts that have exchanges, and returns them.
     fn look_up(&mut self, snapshot: &dyn Snapshot, pairs: &[DigestPair]) -> Result<Vec<ArtifactRecord>> {
         let query = SharersQuery { pairs, groups: Exchanges::GROUPS, limit: CANDIDATES };
-        let Sharers { candidates, mut artifacts, mut mentions } = match snapshot.sharers(&query)? {
-            Some(sharers) => sharers,
+        let Sharers { candidates, mut artifacts, mut mentions } = match snapshot.pairs() {
+            Some(engine) => engine.sharers(&query)?,
             None => self.candidates_by_digest(snapshot, pairs)?,
         };
         let mut to_read: BTreeMap<CoreHash, Vec<&DigestPair>> = BTreeMap::new();
@@ -244,7 +284,7 @@ impl ExchangeCache {
             }
             for (other, pairs) in others {
                 let [prompts, responses] = mentions.remove(other).unwrap_or_default();
-                if self.add(*other, &Exchanges::new(&prompts, &responses), pairs) {
+                if self.add(*other, &Exchanges::new(&prompts, &responses, |_| true), pairs) {
                     sharers.insert(*other);
                 }
             }
@@ -276,7 +316,8 @@ impl ExchangeCache {
     /// Returns the artifacts that may mention both digests of pairs, for engines that are asked for single digests.
     fn candidates_by_digest(&mut self, snapshot: &dyn Snapshot, pairs: &[DigestPair]) -> Result<Sharers> {
         for pairs in pairs.chunk_by(|one, other| one.other_than == other.other_than) {
-            self.find_candidates(snapshot, pairs)?;
+            let kind = pairs.first().map_or("", |pair| &pair.other_than);
+            self.find_candidates(snapshot, kind, pairs.iter().flat_map(|pair| pair.digests).collect())?;
         }
         let candidates = pairs.iter().map(|pair| self.candidates(pair)).collect();
         Ok(Sharers { candidates, ..Sharers::default() })
@@ -292,24 +333,27 @@ impl ExchangeCache {
         few.iter().filter(|artifact| many.binary_search(artifact).is_ok()).copied().collect()
     }
 
-    /// Finds the artifacts that may mention the digests of pairs, which are other than one kind.
-    fn find_candidates(&mut self, snapshot: &dyn Snapshot, pairs: &[DigestPair]) -> Result<()> {
-        let Some(DigestPair { other_than, .. }) = pairs.first() else { return Ok(()) };
-        let of_kind = self.by_kind.entry(other_than.to_string()).or_default();
-        let mut unknown: Vec<Digest> = pairs.iter().flat_map(|pair| pair.digests).collect();
-        unknown.retain(|digest| !of_kind.of_digest.contains_key(digest));
+    /// Finds the artifacts of other kinds than `kind` that may mention digests.
+    fn find_candidates(
+        &mut self,
+        snapshot: &dyn Snapshot,
+        kind: &str,
+        mut digests: Vec<Digest>,
+    ) -> Result<()> {
+        let of_kind = self.by_kind.entry(kind.to_owned()).or_default();
+        digests.retain(|digest| !of_kind.of_digest.contains_key(digest));
         // In their order, the index takes the least time.
-        unknown.sort_unstable();
-        unknown.dedup();
+        digests.sort_unstable();
+        digests.dedup();
         if of_kind.others.is_none() {
             let mut kinds = snapshot.kinds_with_group(PROMPT)?;
-            kinds.retain(|kind| **kind != **other_than);
+            kinds.retain(|other| other != kind);
             of_kind.others = Some(kinds);
         }
         let others = of_kind.others.as_deref().unwrap_or_default();
-        let found = snapshot.candidates(&unknown, others)?;
-        of_kind.of_digest.reserve(unknown.len());
-        for (digest, artifacts) in unknown.into_iter().zip(found) {
+        let found = snapshot.candidates(&digests, others)?;
+        of_kind.of_digest.reserve(digests.len());
+        for (digest, artifacts) in digests.into_iter().zip(found) {
             self.size += artifacts.len();
             of_kind.of_digest.insert(digest, artifacts);
         }

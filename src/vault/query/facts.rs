@@ -1,11 +1,11 @@
 //! The facts that links are derived from, read for many artifacts at a time.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::exchanges::{ExchangeCache, Exchanges};
 use super::forks;
 use super::histories::{Histories, HistoryIdentity};
-use crate::digest::CoreHash;
+use crate::digest::{CoreHash, Digest};
 use crate::storage::interface::{NameUse, Neighbors, NeighborsQuery};
 use crate::storage::{ArtifactRecord, Result, Snapshot, StorageError};
 
@@ -74,10 +74,17 @@ impl LinkReader {
         self.uses.extend(found.uses);
         let mentions: usize = found.neighbors.values().flat_map(|one| &one.mentions).map(Vec::len).sum();
         self.mentions = self.mentions.max(mentions / found.neighbors.len().max(1));
+        let mut responses: BTreeMap<&str, Vec<Digest>> = BTreeMap::new();
+        for (core, neighbors) in &found.neighbors {
+            let found = neighbors.mentions.get(1).into_iter().flatten().map(|response| response.digest);
+            responses.entry(kind_of(&self.artifacts, core)).or_default().extend(found);
+        }
+        self.exchanges.learn_responses(snapshot, responses)?;
         for (core, mut neighbors) in found.neighbors {
             let mut mentions = std::mem::take(&mut neighbors.mentions).into_iter();
             let [prompts, responses] = [(); 2].map(|()| mentions.next().unwrap_or_default());
-            let exchanges = Exchanges::new(&prompts, &responses);
+            let kind = kind_of(&self.artifacts, &core);
+            let exchanges = self.exchanges.of_artifact(kind, &prompts, &responses);
             self.facts.insert(core, LinkFacts { neighbors, exchanges, shared: Vec::new() });
         }
         self.learn_exchanges(snapshot)?;
@@ -96,11 +103,8 @@ impl LinkReader {
     }
 
     fn learn_exchanges(&mut self, snapshot: &dyn Snapshot) -> Result<()> {
-        let mut all = Vec::new();
-        for (core, facts) in &self.facts {
-            let kind = self.artifacts.get(core).map(|artifact| artifact.kind.clone());
-            all.extend(kind.map(|kind| (kind, &facts.exchanges)));
-        }
+        let all = self.facts.iter().map(|(core, facts)| (kind_of(&self.artifacts, core), &facts.exchanges));
+        let all: Vec<_> = all.collect();
         let sharers = self.exchanges.learn(snapshot, &all)?;
         self.artifacts.extend(sharers.into_iter().map(|artifact| (artifact.core, artifact)));
         Ok(())
@@ -162,6 +166,11 @@ impl LinkReader {
     pub(super) fn histories(&self, shared: &HistoryIdentity) -> Option<&Histories> {
         self.histories.get(shared)
     }
+}
+
+/// Returns the kind of an artifact that was read.
+fn kind_of<'a>(artifacts: &'a HashMap<CoreHash, ArtifactRecord>, core: &CoreHash) -> &'a str {
+    artifacts.get(core).map_or("", |artifact| &artifact.kind)
 }
 
 fn number_of_users(uses: &NameUse) -> usize {

@@ -6,7 +6,8 @@ use crate::artifact::relation;
 use crate::digest::{CoreHash, Digest, DigestPrefix};
 use crate::storage::Result;
 use crate::storage::interface::{
-    MentionQueries, MentionRecord, Sharers, SharersQuery, sort_mentions, sort_mentions_by_artifact,
+    MentionQueries, MentionRecord, PairQueries, Sharers, SharersQuery, sort_mentions,
+    sort_mentions_by_artifact,
 };
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::lists::{self, ListedMention};
@@ -190,7 +191,13 @@ impl MentionQueries for PostgresSnapshot<'_> {
         self.read_rows(sql, &[group.into()], |row| row.digest(0))
     }
 
-    fn sharers(&self, query: &SharersQuery<'_>) -> Result<Option<Sharers>> {
-        self.answer(Self::sharers(self, query).map(Some))
+    fn pairs(&self) -> Option<&dyn PairQueries> {
+        Some(self)
+    }
+}
+
+impl PairQueries for PostgresSnapshot<'_> {
+    fn sharers(&self, query: &SharersQuery<'_>) -> Result<Sharers> {
+        self.answer(Self::sharers(self, query))
     }
 }
