@@ -11,7 +11,7 @@ use super::{parts, search};
 use crate::display::counted;
 use crate::formats;
 use crate::server::address;
-use crate::server::text::{drawn_line, line, title_line};
+use crate::server::text::{drawn_line, line, long_line, title_line};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::links::{LinkEdge, LinkEnd, LinksAnswer, LinksRequest};
 
@@ -54,7 +54,7 @@ pub(in crate::server) fn page(visit: &PageRequest<'_>) -> Result<ResponseContent
             "Links of " span.kind { (formats::bare_noun(&artifact.kind)) } " "
             a.hash href=(address::artifact(core)) { (line(&name)) }
         }
-        @if let Some(prompt) = names.excerpt(core) { p.excerpt { (line(prompt)) } }
+        @if let Some(prompt) = names.excerpt(core) { p.excerpt { (long_line(prompt)) } }
         nav.pages aria-label="Depth" {
             @for other in 1..=DEPTHS {
                 a href=(address::graph(core, other)) aria-current=[(other == depth).then_some("page")] { "depth " (other) }

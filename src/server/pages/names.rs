@@ -8,7 +8,7 @@ use super::parts;
 use crate::artifact::AttributeInfo;
 use crate::digest::CoreHash;
 use crate::formats;
-use crate::server::text::line;
+use crate::server::text::{line, long_line};
 use crate::server::visit::{PageError, PageRequest};
 use crate::vault::links::LinkEnd;
 use crate::vault::list::{ListRequest, ListRow};
@@ -82,7 +82,7 @@ impl ArtifactNames {
 
     /// Returns the excerpt as a line of its own.
     pub(super) fn excerpt_line(&self, core: CoreHash) -> Markup {
-        html! { @if let Some(excerpt) = self.excerpt(core) { " " span.excerpt { (line(excerpt)) } } }
+        html! { @if let Some(excerpt) = self.excerpt(core) { " " span.excerpt { (long_line(excerpt)) } } }
     }
 
     /// Returns an end of a link: an artifact, or what is missing.

@@ -15,7 +15,7 @@ use crate::digest::CoreHash;
 use crate::display::brief;
 use crate::formats;
 use crate::server::address;
-use crate::server::text::{line, number};
+use crate::server::text::{line, long_line, number};
 use crate::server::visit::{HtmlPage, PageError, PageRequest, ResponseContent};
 use crate::vault::api::TimeBasis;
 use crate::vault::columns::{ArtifactColumn, ColumnContext};
@@ -319,7 +319,11 @@ fn heading(heading: &str, column: ArtifactColumn, list: Option<&Parameters>) -> 
 }
 
 fn class(column: ArtifactColumn) -> Option<&'static str> {
-    if column == ArtifactColumn::Attribute("run_id") { Some("run") } else { parts::alignment(column) }
+    match column {
+        ArtifactColumn::Attribute("run_id") => Some("run"),
+        ArtifactColumn::Age => Some("whole"),
+        column => parts::alignment(column),
+    }
 }
 
 /// Returns values, as links to the list of the runs that have them.
@@ -345,8 +349,8 @@ fn shown(row: &ListRow, now: DateTime<Utc>, list: Option<&Parameters>) -> Markup
         ArtifactColumn::Attribute("run_id") => {
             html! {
                 a.hash href=(address::artifact(row.artifact.core_hash)) { (line(&name)) }
-                @if let Some(prompt) = &prompt { div.excerpt { (line(prompt)) } }
-                @if let Some(failure) = &failure { div.excerpt.bad { (line(failure)) } }
+                @if let Some(prompt) = &prompt { div.excerpt { (long_line(prompt)) } }
+                @if let Some(failure) = &failure { div.excerpt.bad { (long_line(failure)) } }
             }
         }
         ArtifactColumn::Attribute("model_id") => match list {

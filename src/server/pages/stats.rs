@@ -85,7 +85,7 @@ fn models(runs: &RunStatsAnswer) -> Markup {
                 table {
                     thead { tr {
                         th { "model" } th.right { "count" } th.right { "failed" } th.right { "tokens in" }
-                        th.right { "tokens out" } th.right { "p50" } th.right { "p95" }
+                        th.right { "tokens out" } th.right { "latency p50" } th.right { "p95" }
                         @if has_cost { th.right { "cost in USD" } }
                     } }
                     tbody {
