@@ -1088,4 +1088,37 @@ mod tests {
         let errors: Vec<_> = found.calls.iter().map(|call| call.error.as_deref()).collect();
         assert_eq!(errors, [None, Some("busy"), None]);
     }
+
+    #[test]
+    fn tools_that_servers_run_are_called_and_return() {
+        let output = json!([
+            {"type": "web_search_call", "id": "w", "status": "completed", "action": {"type": "search", "query": "q"}},
+            {"type": "file_search_call", "id": "f", "status": "failed", "queries": ["q"], "results": null},
+            {"type": "code_interpreter_call", "id": "c", "code": "1 + 1", "outputs": [{"type": "logs", "logs": "2"}]},
+            {"type": "mcp_call", "id": "m", "name": "t", "arguments": "{\"x\": 1}", "output": null, "error": "down"},
+            {"type": "image_generation_call", "id": "i", "result": "AAAA", "output_format": "png"},
+        ]);
+        let run = json!([
+            {"executableCode": {"language": "PYTHON", "code": "print(2)"}},
+            {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "2"}},
+            {"text": "Two."},
+        ]);
+        let vectors = json!({"predictions": [{"embeddings": {"values": [1, 2, 3], "statistics": {}}}]});
+        let found = conversation(&[
+            (json!({"input": "search"}), said(&json!({"id": "1", "output": output}))),
+            (
+                json!({"contents": [{"parts": [{"text": "two"}]}]}),
+                said(&json!({"candidates": [{"content": {"parts": run}}]})),
+            ),
+            (json!({"instances": [{"content": "a", "task_type": "RETRIEVAL_QUERY"}]}), said(&vectors)),
+        ]);
+        assert_eq!(
+            described(&found),
+            [
+                r#"0 U:search A:web_search{"query":"q","type":"search"}|file_search["q"] = !|code_interpreter1 + 1 = 2|t{"x":1} = !down|image_generation = <png 3>"#,
+                "1 U:two A:code_executionprint(2) = 2|Two.",
+                "2 U:a A:1x3"
+            ]
+        );
+    }
 }

@@ -87,6 +87,7 @@ pub(super) const VERTEX: Provider = Provider {
         endpoint("generateContent", ":generateContent"),
         endpoint("generateContent", ":streamGenerateContent"),
         endpoint("embedContent", ":embedContent"),
+        endpoint("predict", ":predict"),
         Endpoint { count: Some("totalTokens"), ..endpoint("countTokens", ":countTokens") },
         // The model is in the body.
         Endpoint {
@@ -310,7 +311,10 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
         Some(content) => vec![content],
         None => several.iter().chain([body]).filter_map(|request| request.get("content")).collect(),
     };
-    if contents.is_empty() || contents.iter().any(|content| content.get("parts").is_none()) {
+    if contents.is_empty() {
+        return embedded(body);
+    }
+    if contents.iter().any(|content| content.get("parts").is_none()) {
         return None;
     }
     let system = body.get("systemInstruction").or_else(|| body.get("system_instruction"));
@@ -332,6 +336,18 @@ fn requested(body: &Value<'_>) -> Option<RequestedMessages> {
     })
 }
 
+/// Returns the texts of which Vertex is asked for embeddings.
+fn embedded(body: &Value<'_>) -> Option<RequestedMessages> {
+    let instances = body.get("instances").and_then(Value::as_array)?.iter();
+    let message = |instance| Some(said_message(None, vec![MessagePart::text(word(instance, "content")?)]));
+    let messages: Vec<_> = instances.map(message).collect::<Option<_>>()?;
+    Some(RequestedMessages {
+        messages,
+        parameters: parameters(body, &["instances"]),
+        ..RequestedMessages::default()
+    })
+}
+
 /// Returns a part of a content.
 pub(crate) fn part(part: &Value<'_>) -> Option<MessagePart> {
     let member = |camel: &str, snake: &str| part.get(camel).or_else(|| part.get(snake));
@@ -345,6 +361,18 @@ pub(crate) fn part(part: &Value<'_>) -> Option<MessagePart> {
     }
     if let Some(response) = member("functionResponse", "function_response") {
         return Some(result(response));
+    }
+    // The server runs programs that the model writes.
+    if let Some(program) = member("executableCode", "executable_code") {
+        return Some(tool_call(word(program, "id"), Some("code_execution"), program.get("code")));
+    }
+    if let Some(run) = member("codeExecutionResult", "code_execution_result") {
+        return Some(MessagePart::ToolResult(MessageToolResult {
+            id: word(run, "id").map(str::to_owned),
+            name: Some("code_execution".to_owned()),
+            parts: parts(run.get("output"), |_| None),
+            is_error: word(run, "outcome").is_some_and(|outcome| outcome != "OUTCOME_OK"),
+        }));
     }
     if let Some(data) = member("inlineData", "inline_data") {
         let media_type = word(data, "mimeType").or_else(|| word(data, "mime_type"));
@@ -398,7 +426,10 @@ fn answered(decoder: &mut AnswerDecoder, document: &Value<'_>) -> bool {
     }
     decoder.identified(word(document, "responseId"));
     let several = document.get("embeddings").and_then(Value::as_array).unwrap_or_default();
-    let vectors = several.iter().chain(document.get("embedding")).filter_map(|one| one.get("values"));
+    let predictions = document.get("predictions").and_then(Value::as_array).unwrap_or_default();
+    let predicted = predictions.iter().filter_map(|prediction| prediction.get("embeddings"));
+    let vectors = several.iter().chain(document.get("embedding")).chain(predicted);
+    let vectors = vectors.filter_map(|one| one.get("values"));
     if let Some(part) = embeddings(vectors) {
         decoder.part(0, part);
         return true;

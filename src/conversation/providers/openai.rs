@@ -431,6 +431,8 @@ fn part(part: &Value<'_>) -> Option<MessagePart> {
     let string = |name: &str| word(part, name);
     Some(match type_of(part) {
         "text" | "input_text" | "output_text" | "summary_text" => MessagePart::text(string("text")?),
+        // What a program printed that the server ran.
+        "logs" => MessagePart::text(string("logs")?),
         "reasoning_text" => MessagePart::Thinking { text: string("text")?.to_owned() },
         // What the realtime API says.
         "audio" | "output_audio" => MessagePart::text(string("transcript")?),
@@ -483,6 +485,9 @@ pub(crate) fn item(item: &Value<'_>) -> ConversationMessage {
         "local_shell_call" | "shell_call" => {
             assistant(tool_call(id, Some(type_of(item)), item.get("action")))
         }
+        name if name.ends_with("_call") => {
+            ConversationMessage::new(MessageRole::Assistant, hosted_call(item, name))
+        }
         name if name.ends_with("_output") => {
             let result = MessageToolResult {
                 id: id.map(str::to_owned),
@@ -513,6 +518,25 @@ pub(crate) fn item(item: &Value<'_>) -> ConversationMessage {
             }
         },
     }
+}
+
+/// Returns a call of a tool that the server of the model runs itself, and what it returned, as far as that is stated.
+fn hosted_call(item: &Value<'_>, item_type: &str) -> Vec<MessagePart> {
+    let first = |names: &[&str]| {
+        names.iter().find_map(|name| item.get(name).filter(|value| !matches!(value, Value::Null)))
+    };
+    let id = word(item, "call_id").or_else(|| word(item, "id"));
+    let name = word(item, "name").unwrap_or_else(|| item_type.trim_end_matches("_call"));
+    let called = tool_call(id, Some(name), first(&["arguments", "action", "code", "queries"]));
+    let image = word(item, "result").map(|data| encoded_media(word(item, "output_format"), "image", data));
+    let is_error = first(&["error"]).is_some() || word(item, "status") == Some("failed");
+    let returned = parts(first(&["error", "output", "outputs", "results"]), part);
+    let returned: Vec<MessagePart> = image.into_iter().chain(returned).collect();
+    let result = (is_error || !returned.is_empty()).then(|| {
+        let id = id.map(str::to_owned);
+        MessagePart::ToolResult(MessageToolResult { id, name: None, parts: returned, is_error })
+    });
+    std::iter::once(called).chain(result).collect()
 }
 
 /// Reads choices, a response or its events, or embeddings.
