@@ -43,7 +43,10 @@ impl ApiTarget {
         let of_other_host = PROVIDERS.iter().find(has_other_host);
         if !(of_other_path.is_some() || of_other_host.is_some() || is_of_model) {
             return Err(of_host.map_or_else(
-                || format!("{path} is not the path of a known API"),
+                || match path {
+                    "" => "an address without a path is not that of a known API".to_owned(),
+                    path => format!("{path} is not the path of a known API"),
+                },
                 |provider| format!("{path} is not a request to a model in the API of {}", provider.name),
             ));
         }
@@ -182,7 +185,7 @@ mod tests {
             ("https://example.org/login?key=secret", "/login is not the path of a known API"),
             ("//ann:secret@example.org/login", "/login is not the path of a known API"),
             ("ann:secret@example.org/login", "/login is not the path of a known API"),
-            ("", " is not the path of a known API"),
+            ("", "an address without a path is not that of a known API"),
         ] {
             assert_eq!(ApiTarget::from_url(url, &Value::Null).unwrap_err(), reason);
         }

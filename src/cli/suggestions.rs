@@ -49,6 +49,7 @@ const SUGGESTIONS: &[(&[&str], &str)] = &[
         &["push", "send"],
         "\"runvault copy FROM TO\" copies a vault into another one, \"runvault export --all -o FILE.rvz\" writes a bundle for it",
     ),
+    (&["archive", "bundle"], "\"runvault export HASH -o FILE.rvz\" writes artifacts to a bundle"),
     (&["pull", "load", "receive"], "\"runvault import FILE.rvz\" adds the artifacts of a bundle"),
     (&["compare", "cmp"], "\"runvault diff A B\" compares two artifacts"),
     (

@@ -143,8 +143,10 @@ impl Args {
         }
         let name = path.to_string_lossy();
         if path.is_dir() {
-            let add = format!("\"runvault add {name}\" adds artifacts");
-            return Err(CommandError::No(format!("{name} is a directory, not a bundle; {add}")));
+            let add = format!("\"runvault add {name}\" adds the artifacts in it");
+            return Err(CommandError::No(format!(
+                "{name} is a directory, not a bundle or a recording; {add}, and recordings are given by their files"
+            )));
         }
         let failed = |error: io::Error| CommandError::CouldNotRun(format!("cannot read {name}: {error}"));
         let mut input = io::BufReader::new(File::open(path).map_err(failed)?);
