@@ -341,11 +341,9 @@ fn embedded(body: &Value<'_>) -> Option<RequestedMessages> {
     let instances = body.get("instances").and_then(Value::as_array)?.iter();
     let message = |instance| Some(said_message(None, vec![MessagePart::text(word(instance, "content")?)]));
     let messages: Vec<_> = instances.map(message).collect::<Option<_>>()?;
-    Some(RequestedMessages {
-        messages,
-        parameters: parameters(body, &["instances"]),
-        ..RequestedMessages::default()
-    })
+    let parameters = parameters(body, &["instances"]);
+    let asked = RequestedMessages { messages, parameters, ..RequestedMessages::default() };
+    (!asked.messages.is_empty()).then_some(asked)
 }
 
 /// Returns a part of a content.
