@@ -1,6 +1,7 @@
 //! Exchanges with models, and the events of runs.
 
 use std::borrow::Cow;
+use std::ops::ControlFlow;
 
 use crate::digest::Digest;
 use crate::json::Value;
@@ -147,8 +148,8 @@ pub struct RepeatedElements<'r> {
     pub count: usize,
 }
 
-/// A function that is called with requests.
-pub type RequestVisitor<'f> = dyn for<'r> FnMut(RecordedRequest<'r>) + 'f;
+/// A function that is called with requests, and returns whether there is need of further ones.
+pub type RequestVisitor<'f> = dyn for<'r> FnMut(RecordedRequest<'r>) -> ControlFlow<()> + 'f;
 
 /// An event of a run, for audits.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Reads the calls in a run pack (`rpk`): `docs/gateway.md`, "The run pack".
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use chrono::{DateTime, Utc};
 
@@ -159,6 +160,7 @@ pub(crate) fn visit_requests(document: &[u8], visit: &mut dyn FnMut(usize, &dyn 
             prompt: (request.prompt)().unwrap_or_default(),
             payload: compact::text(request.payload),
         });
+        ControlFlow::Continue(())
     });
 }
 

@@ -380,6 +380,16 @@ impl ConversationReader {
         }
     }
 
+    /// Returns the calls that were added.
+    pub(crate) fn calls(&self) -> &[ConversationCall] {
+        &self.read.calls
+    }
+
+    /// Returns whether one of the first `calls` asks for a tool whose result was not added.
+    pub(crate) fn awaits_results(&self, calls: usize) -> bool {
+        self.states.iter().flat_map(|state| &state.open).any(|address| address.call < calls)
+    }
+
     /// Returns the conversation.
     pub(crate) fn finish(self) -> Conversation {
         self.read

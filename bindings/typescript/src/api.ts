@@ -3047,7 +3047,7 @@ export type ViewAnswer = ArtifactSummary & {
   conversation?: Conversation | null;
   /** Whether the core hash of the artifact was computed from the bytes that were read, and is this one. */
   core_checked?: boolean;
-  /** Number of steps of the artifact that record a failure. */
+  /** Number of steps of the artifact that record a failure, as far as it was read. */
   failed: number;
   /** The labels of the artifact, by key. */
   labels?: Record<string, string>;
@@ -3111,6 +3111,11 @@ export interface ViewRequest {
   max_text?: number | null;
   /** Only steps of this sort. */
   only?: ViewFilter | null;
+  /**
+   * Whether the calls of a conversation after those of the answer may be left unread. If it has a next page, failures are
+   * counted, and threads listed, only as far as it was read then.
+   */
+  partial?: boolean;
   /** Whether to include each step as it is recorded. */
   recorded?: boolean;
   /** The number of the last step; the last one of the artifact if there is none. */

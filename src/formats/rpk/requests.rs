@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::ops::Deref;
+use std::ops::{ControlFlow, Deref};
 use std::rc::Rc;
 
 use super::envelope::{at, step_type, steps};
@@ -96,6 +96,7 @@ fn restored_requests(steps: &[Value<'_>]) -> HashMap<usize, (Value<'static>, Str
             left = rest;
             restored.insert(request.index, (request.payload.to_owned_value(), prompt));
         }
+        ControlFlow::Continue(())
     });
     restored
 }
@@ -179,13 +180,16 @@ pub(super) fn visit(steps: &[Value<'_>], visit: &mut RequestVisitor<'_>) {
         let stated = at(step, &["input", "prompt"]).and_then(Value::as_str);
         let prompt = restorer.prompt(index, step, &payload);
         let prompt_hash = prompt_hash(step).or(stated.map(|text| Digest::from_content(text.as_bytes())));
-        visit(RecordedRequest {
+        let visited = visit(RecordedRequest {
             index,
             payload: &payload,
             repeated,
             prompt_hash,
             prompt: &|| stated.map(str::to_owned).or_else(|| text(prompt()?.as_ref())),
         });
+        if visited.is_break() {
+            return;
+        }
     }
 }
 

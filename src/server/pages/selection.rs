@@ -42,6 +42,7 @@ impl TranscriptSelection {
             limit: Some(STEPS),
             max_text: Some(if self.is_complete() { FULL_TEXT } else { TEXT }),
             conversation: !self.raw,
+            partial: true,
             ..ViewRequest::new(artifact)
         }
     }

@@ -75,6 +75,7 @@ fn filters(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
     let is_second_form = selection.is_file && selection.raw;
     let are_many = answer.total > 1 || selection.only.is_some();
     let has_filters = answer.conversation.is_some() || are_events(&answer.steps) || selection.only.is_some();
+    let is_counted = answer.conversation.is_none() || answer.next.is_none() || selection.only.is_some();
     let filter = |only: Option<ViewFilter>, text: Markup| {
         let address = selection.filtered(only).address(core);
         html! { a href=(address) aria-current=[(selection.only == only).then_some("page")] { (text) } }
@@ -84,7 +85,7 @@ fn filters(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
             @if are_many && has_filters && !is_second_form {
                 (filter(None, html! { "all" }))
                 (filter(Some(ViewFilter::Tools), html! { "tools" }))
-                (filter(Some(ViewFilter::Errors), html! { (number(answer.failed)) " failed" }))
+                (filter(Some(ViewFilter::Errors), html! { @if is_counted { (number(answer.failed)) " " } "failed" }))
             }
             span.fold {}
         }

@@ -1,6 +1,7 @@
 //! Runs as conversations.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 
 use super::core_check::CoreOfBytes;
 use super::request::{ViewFilter, ViewRequest, located_kind};
@@ -24,7 +25,7 @@ use crate::vault::resolve::LookupError;
 /// A page of a conversation.
 #[derive(Debug)]
 pub(super) struct ConversationPage {
-    /// The calls of the page, and all threads.
+    /// The calls of the page, and the threads of all that were read.
     pub(super) conversation: Conversation,
     pub(super) total: u64,
     pub(super) failed: u64,
@@ -42,6 +43,7 @@ pub(super) fn read(
     parts: &[CoreHash],
 ) -> Result<Option<ConversationPage>, LookupError> {
     let (mut reader, mut first_step) = (ConversationReader::default(), 0);
+    let mut progress = PageProgress { request, is_complete: false, unread: 0 };
     for part in parts {
         let capture = request.capture.filter(|_| *part == request.artifact);
         let located = ViewRequest { capture, ..ViewRequest::new(*part) }.locate(snapshot)?;
@@ -55,16 +57,17 @@ pub(super) fn read(
         else {
             let read = || read_other(snapshot, kind, parts, bytes);
             let conversation = core.check_while(request, read)?;
-            return Ok(conversation.map(|conversation| page(conversation, request)));
+            return Ok(conversation.map(|conversation| page(conversation, request, 0)));
         };
         let steps = run.steps as u64;
-        let part_reader = PartReader::new(snapshot, first_step, root, run, &mut reader);
+        let part_reader = PartReader::new(snapshot, first_step, root, run, &mut reader, &mut progress);
         core.check_while(request, || part_reader.read())?;
         first_step += steps;
     }
     let conversation = reader.finish();
     // Of a run in which only tools were called, the steps say more.
-    Ok(Some(conversation).filter(|it| first_step == 0 || !it.calls.is_empty()).map(|it| page(it, request)))
+    let conversation = Some(conversation).filter(|it| first_step == 0 || !it.calls.is_empty());
+    Ok(conversation.map(|conversation| page(conversation, request, progress.unread)))
 }
 
 /// Returns the conversation in the parts of a run that was not recorded by a gateway or imported; `None` if its kind has none.
@@ -145,31 +148,59 @@ impl RecordedOutcome {
     }
 }
 
+/// What was read of a run for a page.
+struct PageProgress<'r> {
+    request: &'r ViewRequest,
+    /// Whether the calls of the page and what their tools returned were read.
+    is_complete: bool,
+    /// Number of calls that were left unread.
+    unread: u64,
+}
+
+impl PageProgress<'_> {
+    /// Learns whether what `reader` has read, which is one call more than before, is enough.
+    fn update(&mut self, reader: &ConversationReader) {
+        let ViewRequest { from, to, only: None, limit: Some(limit), partial: true, .. } = *self.request
+        else {
+            return;
+        };
+        let calls = reader.calls();
+        let begin = calls.partition_point(|call| call.step < from);
+        let end = begin.saturating_add(usize::try_from(limit).unwrap_or(usize::MAX));
+        let end = end.min(calls.partition_point(|call| to.is_none_or(|to| call.step <= to)));
+        // A result can be far behind its call, so that it is looked for after one, two, four and more calls.
+        let after = calls.len().saturating_sub(end);
+        self.is_complete = after.is_power_of_two() && !reader.awaits_results(end);
+    }
+}
+
 /// Reads the calls of a run pack.
-struct PartReader<'r> {
+struct PartReader<'r, 'q> {
     snapshot: &'r dyn Snapshot,
     /// The number of its first step in the run.
     first_step: u64,
     root: &'r Value<'r>,
     reader: &'r mut ConversationReader,
+    progress: &'r mut PageProgress<'q>,
     /// The calls that were not added yet, in the order of their requests.
     waiting: VecDeque<RecordedOutcome>,
     outcome: Result<(), LookupError>,
 }
 
-impl<'r> PartReader<'r> {
+impl<'r, 'q> PartReader<'r, 'q> {
     fn new(
         snapshot: &'r dyn Snapshot,
         first_step: u64,
         root: &'r Value<'r>,
         run: RecordedCalls,
         reader: &'r mut ConversationReader,
+        progress: &'r mut PageProgress<'q>,
     ) -> Self {
         let answered = run.recorded.into_iter().map(|call| RecordedOutcome::Answered(Box::new(call)));
         let unanswered = run.unanswered.into_iter().map(RecordedOutcome::Unanswered);
         let mut waiting: Vec<_> = answered.chain(unanswered).collect();
         waiting.sort_by_key(|call| call.request().step);
-        Self { snapshot, first_step, root, reader, waiting: waiting.into(), outcome: Ok(()) }
+        Self { snapshot, first_step, root, reader, progress, waiting: waiting.into(), outcome: Ok(()) }
     }
 
     fn read(mut self) -> Result<(), LookupError> {
@@ -180,6 +211,7 @@ impl<'r> PartReader<'r> {
                 ..repeated
             });
             self.add_up_to(request.index, Some(RequestBody { body: request.payload, repeated }));
+            if self.progress.is_complete { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         self.add_up_to(usize::MAX, None);
         self.outcome
@@ -190,8 +222,13 @@ impl<'r> PartReader<'r> {
         while self.outcome.is_ok()
             && let Some(call) = self.waiting.pop_front_if(|call| call.request().step <= step)
         {
+            if self.progress.is_complete {
+                self.progress.unread += u64::from(!call.request().is_of_tool());
+                continue;
+            }
             let body = body.filter(|_| call.request().step == step);
             self.outcome = self.add(call, body);
+            self.progress.update(self.reader);
         }
     }
 
@@ -290,13 +327,13 @@ impl<'r> PartReader<'r> {
     }
 }
 
-/// Returns the page of a conversation that a request asks for.
-fn page(conversation: Conversation, request: &ViewRequest) -> ConversationPage {
+/// Returns the page of a conversation that a request asks for. `unread` further calls follow it.
+fn page(conversation: Conversation, request: &ViewRequest, unread: u64) -> ConversationPage {
     let Conversation { calls, threads } = conversation;
     let mut page = ConversationPage {
-        total: calls.len() as u64,
+        total: calls.len() as u64 + unread,
         failed: calls.iter().filter(|call| call.error.is_some()).count() as u64,
-        matching: 0,
+        matching: unread,
         next: None,
         core_checked: request.check_core,
         conversation: Conversation { calls: Vec::new(), threads },

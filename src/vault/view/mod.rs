@@ -52,7 +52,7 @@ pub struct ViewAnswer {
     pub step_noun: String,
     /// Number of steps of the artifact.
     pub total: u64,
-    /// Number of steps of the artifact that record a failure.
+    /// Number of steps of the artifact that record a failure, as far as it was read.
     pub failed: u64,
     /// Number of steps of the artifact that match the request, on this page or not.
     pub matching: u64,

@@ -12,6 +12,7 @@ use crate::vault::resolve::{LocatedCapture, LookupError};
 /// A request for the transcript of an artifact, or for a part of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate flag")]
 pub struct ViewRequest {
     /// The artifact.
     pub artifact: CoreHash,
@@ -42,6 +43,10 @@ pub struct ViewRequest {
     /// Whether to compute the core hash of the artifact from the bytes that are read for the answer.
     #[serde(default)]
     pub check_core: bool,
+    /// Whether the calls of a conversation after those of the answer may be left unread. If it has a next page, failures are
+    /// counted, and threads listed, only as far as it was read then.
+    #[serde(default)]
+    pub partial: bool,
 }
 
 impl ViewRequest {
@@ -59,6 +64,7 @@ impl ViewRequest {
             recorded: false,
             conversation: false,
             check_core: false,
+            partial: false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The steps of a transcript as data.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -318,16 +319,16 @@ impl ViewBodyResolver<'_> {
             // A document that this program cannot interpret has no texts.
             drop(kind.requests(&document.bytes, &mut |request| {
                 let digest = request.prompt_hash.filter(|digest| left.contains(digest));
-                let Some((digest, text)) = digest.and_then(|digest| Some((digest, (request.prompt)()?)))
-                else {
-                    return;
-                };
-                if Digest::from_content(text.as_bytes()) == digest {
+                if let Some(digest) = digest
+                    && let Some(text) = (request.prompt)()
+                    && Digest::from_content(text.as_bytes()) == digest
+                {
                     left.remove(&digest);
                     let index = u32::try_from(request.index).unwrap_or(u32::MAX);
                     let place = PlaceSummary::Index { unit: kind.info().step_noun.to_owned(), index };
                     self.add(digest, &BodyContent::Text(text.into()), &artifact, Some(place));
                 }
+                if left.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             }));
         }
         if !prompts.iter().any(|digest| left.contains(digest)) {

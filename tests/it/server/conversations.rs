@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use runvault::Vault;
 use runvault::gateway::{Gateway, GatewayMode};
 use runvault::vault::find::FindRequest;
-use runvault::vault::view::ViewRequest;
+use runvault::vault::view::{ConversationThread, ViewRequest};
 use serde_json::{Value, json};
 
 use super::files::{export, pages};
@@ -237,31 +237,42 @@ fn pieces_of_a_conversation_are_the_same_as_all_of_it() {
     let vault = Vault::open(&sandbox.vault()).unwrap();
     let found = vault.run(&FindRequest::default()).unwrap().hits;
     assert!(found.len() > 1 && found.iter().any(|hit| hit.artifact.core_hash.to_string() == run));
+    let mut was_partial = false;
     for hit in found {
-        let view = |from, limit| {
+        let view = |from, limit, partial| {
             let all = ViewRequest::new(hit.artifact.core_hash);
-            let request = ViewRequest { from, limit, conversation: true, check_core: true, ..all };
+            let request = ViewRequest { from, limit, partial, conversation: true, check_core: true, ..all };
             let answer = vault.run(&request).unwrap();
             assert!(answer.core_checked);
             answer
         };
-        let whole = view(0, None);
+        let whole = view(0, None, true);
         let conversation = whole.conversation.unwrap();
         // A session has no calls that failed.
         assert!(conversation.calls.len() >= 236);
-        for limit in [7, 50] {
+        let parents = |threads: &[ConversationThread]| -> Vec<_> {
+            threads.iter().map(|thread| thread.parent).collect()
+        };
+        for (limit, partial) in [(1, true), (7, false), (7, true), (50, false), (50, true)] {
             let (mut calls, mut next) = (Vec::new(), Some(0));
             while let Some(from) = next {
-                let piece = view(from, Some(limit));
-                assert_eq!([piece.total, piece.failed], [whole.total, whole.failed]);
+                let piece = view(from, Some(limit), partial);
                 let read = piece.conversation.unwrap();
-                assert_eq!(read.threads, conversation.threads);
+                assert_eq!([piece.total, piece.matching], [whole.total, whole.matching]);
+                if partial && piece.next.is_some() {
+                    assert!(piece.failed <= whole.failed);
+                    was_partial |= piece.failed < whole.failed;
+                    assert!(parents(&conversation.threads).starts_with(&parents(&read.threads)));
+                } else {
+                    assert_eq!((piece.failed, &read.threads), (whole.failed, &conversation.threads));
+                }
                 calls.extend(read.calls);
                 next = piece.next;
             }
             assert_eq!(calls, conversation.calls);
         }
     }
+    assert!(was_partial);
 }
 
 #[test]

@@ -3568,7 +3568,7 @@ class ViewAnswer(TypedDict):
     core_checked: NotRequired[bool]
     """Whether the core hash of the artifact was computed from the bytes that were read, and is this one."""
     failed: int
-    """Number of steps of the artifact that record a failure."""
+    """Number of steps of the artifact that record a failure, as far as it was read."""
     labels: NotRequired[dict[str, str]]
     """The labels of the artifact, by key."""
     matching: int
@@ -3620,6 +3620,7 @@ ViewRequest = TypedDict(
         'limit': "NotRequired[int | None]",
         'max_text': "NotRequired[int | None]",
         'only': "NotRequired[ViewFilter | None]",
+        'partial': "NotRequired[bool]",
         'recorded': "NotRequired[bool]",
         'to': "NotRequired[int | None]",
     },
