@@ -200,6 +200,9 @@ mod tests {
         ] {
             assert_eq!(parse_manifest(damaged.as_bytes()), None, "{damaged}");
         }
+        for name in [":", "\":", ":\"sha256:"] {
+            assert_eq!(parse_manifest(&manifest_of([(name, one)])).unwrap(), [(name.to_owned(), one)]);
+        }
         for name in ["", ".", "..", "a/b", "a\\b", "a\0"] {
             assert_eq!(parse_manifest(&manifest_of([(name, one)])), None, "{name}");
         }

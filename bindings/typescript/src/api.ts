@@ -3112,8 +3112,8 @@ export interface ViewRequest {
   /** Only steps of this sort. */
   only?: ViewFilter | null;
   /**
-   * Whether the calls of a conversation after those of the answer may be left unread. If it has a next page, failures are
-   * counted, and threads listed, only as far as it was read then.
+   * Whether the calls of a conversation after those of the answer may be left unread. If there is a next page, or `to` is
+   * given, failures are counted, and threads listed, only as far as it was read then.
    */
   partial?: boolean;
   /** Whether to include each step as it is recorded. */

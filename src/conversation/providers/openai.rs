@@ -522,9 +522,7 @@ pub(crate) fn item(item: &Value<'_>) -> ConversationMessage {
 
 /// Returns a call of a tool that the server of the model runs itself, and what it returned, as far as that is stated.
 fn hosted_call(item: &Value<'_>, item_type: &str) -> Vec<MessagePart> {
-    let first = |names: &[&str]| {
-        names.iter().find_map(|name| item.get(name).filter(|value| !matches!(value, Value::Null)))
-    };
+    let first = |names: &[&str]| names.iter().find_map(|name| item.get(name).filter(|it| !it.is_null()));
     let id = word(item, "call_id").or_else(|| word(item, "id"));
     let name = word(item, "name").unwrap_or_else(|| item_type.trim_end_matches("_call"));
     let called = tool_call(id, Some(name), first(&["arguments", "action", "code", "queries"]));

@@ -75,7 +75,8 @@ fn filters(selection: TranscriptSelection, answer: &ViewAnswer) -> Markup {
     let is_second_form = selection.is_file && selection.raw;
     let are_many = answer.total > 1 || selection.only.is_some();
     let has_filters = answer.conversation.is_some() || are_events(&answer.steps) || selection.only.is_some();
-    let is_counted = answer.conversation.is_none() || answer.next.is_none() || selection.only.is_some();
+    let ends_before = answer.next.is_some() || selection.to.is_some();
+    let is_counted = answer.conversation.is_none() || !ends_before || selection.only.is_some();
     let filter = |only: Option<ViewFilter>, text: Markup| {
         let address = selection.filtered(only).address(core);
         html! { a href=(address) aria-current=[(selection.only == only).then_some("page")] { (text) } }

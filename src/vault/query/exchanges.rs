@@ -203,16 +203,20 @@ impl ExchangeCache {
         self.size
     }
 
-    /// Finds the artifacts of other kinds that may mention responses of artifacts of these kinds.
-    pub(super) fn learn_responses(
+    /// Finds the artifacts of other kinds that may mention the responses of artifacts, which are given by kind.
+    pub(super) fn learn_responses<'m>(
         &mut self,
         snapshot: &dyn Snapshot,
-        by_kind: BTreeMap<&str, Vec<Digest>>,
+        responses: impl Iterator<Item = (&'m str, &'m MentionRecord)>,
     ) -> Result<()> {
-        for (kind, responses) in by_kind.into_iter().filter(|_| snapshot.pairs().is_none()) {
-            self.find_candidates(snapshot, kind, responses)?;
+        if snapshot.pairs().is_some() {
+            return Ok(());
         }
-        Ok(())
+        let mut by_kind: BTreeMap<&str, Vec<Digest>> = BTreeMap::new();
+        for (kind, response) in responses {
+            by_kind.entry(kind).or_default().push(response.digest);
+        }
+        by_kind.into_iter().try_for_each(|(kind, digests)| self.find_candidates(snapshot, kind, digests))
     }
 
     /// Returns the exchanges of an artifact of a kind with these mentions of prompts and of responses. Those are left out whose

@@ -1,11 +1,11 @@
 //! The facts that links are derived from, read for many artifacts at a time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use super::exchanges::{ExchangeCache, Exchanges};
 use super::forks;
 use super::histories::{Histories, HistoryIdentity};
-use crate::digest::{CoreHash, Digest};
+use crate::digest::CoreHash;
 use crate::storage::interface::{NameUse, Neighbors, NeighborsQuery};
 use crate::storage::{ArtifactRecord, Result, Snapshot, StorageError};
 
@@ -74,11 +74,10 @@ impl LinkReader {
         self.uses.extend(found.uses);
         let mentions: usize = found.neighbors.values().flat_map(|one| &one.mentions).map(Vec::len).sum();
         self.mentions = self.mentions.max(mentions / found.neighbors.len().max(1));
-        let mut responses: BTreeMap<&str, Vec<Digest>> = BTreeMap::new();
-        for (core, neighbors) in &found.neighbors {
-            let found = neighbors.mentions.get(1).into_iter().flatten().map(|response| response.digest);
-            responses.entry(kind_of(&self.artifacts, core)).or_default().extend(found);
-        }
+        let responses = found.neighbors.iter().flat_map(|(core, neighbors)| {
+            let kind = kind_of(&self.artifacts, core);
+            neighbors.mentions.get(1).into_iter().flatten().map(move |response| (kind, response))
+        });
         self.exchanges.learn_responses(snapshot, responses)?;
         for (core, mut neighbors) in found.neighbors {
             let mut mentions = std::mem::take(&mut neighbors.mentions).into_iter();

@@ -43,8 +43,8 @@ pub struct ViewRequest {
     /// Whether to compute the core hash of the artifact from the bytes that are read for the answer.
     #[serde(default)]
     pub check_core: bool,
-    /// Whether the calls of a conversation after those of the answer may be left unread. If it has a next page, failures are
-    /// counted, and threads listed, only as far as it was read then.
+    /// Whether the calls of a conversation after those of the answer may be left unread. If there is a next page, or `to` is
+    /// given, failures are counted, and threads listed, only as far as it was read then.
     #[serde(default)]
     pub partial: bool,
 }

@@ -202,6 +202,10 @@ fn the_steps_and_a_part_of_a_conversation_can_be_chosen() {
     assert_eq!(calls("?from=4"), 2);
     assert_eq!(calls("?from=2&to=2"), 1);
     assert_eq!(calls("?only=tools"), 1);
+    // The failed call is after this one, so that it is not known whether there is one.
+    let part = page(&serving, &format!("/artifact/{core}?from=0&to=0"));
+    assert!(!part.text().contains(" failed</a>") && part.text().contains(">failed</a>"), "{}", part.text());
+    assert!(page(&serving, &format!("/artifact/{core}?only=errors")).text().contains(">1 failed</a>"));
     assert_eq!(calls("?only=errors"), 1);
     let raw = page(&serving, &format!("/artifact/{core}?raw=true"));
     assert_eq!(raw.text().matches("<details class=\"step").count(), 8);
@@ -253,7 +257,8 @@ fn pieces_of_a_conversation_are_the_same_as_all_of_it() {
         let parents = |threads: &[ConversationThread]| -> Vec<_> {
             threads.iter().map(|thread| thread.parent).collect()
         };
-        for (limit, partial) in [(1, true), (7, false), (7, true), (50, false), (50, true)] {
+        // Of five calls each, a page ends with the call of a tool whose result is in the next request.
+        for (limit, partial) in [(5, true), (7, false), (7, true), (50, false), (50, true)] {
             let (mut calls, mut next) = (Vec::new(), Some(0));
             while let Some(from) = next {
                 let piece = view(from, Some(limit), partial);
