@@ -85,8 +85,9 @@ CREATE TABLE object (
   size bigint NOT NULL
 );
 
--- Bytes, once each, in `bytes` or in a part of an object. Encoding 0 is plain, 1 is zstd; `size` is that of the plain bytes.
--- When nothing has a blob in an object any more, it is condemned; its row stays until the object can be deleted.
+-- Bytes, once each, in `bytes`, in a part of an object, or as the first `size` bytes of the blob `base`, which is not stored
+-- like that itself. Encoding 0 is plain, 1 is zstd; `size` is that of the plain bytes. When a part of an object is not needed
+-- any more, because nothing has the blob or it has a base, it is condemned; it is recorded until the object can be deleted.
 CREATE TABLE blob (
   digest       bytea PRIMARY KEY CHECK (octet_length(digest) = 32),
   size         bigint NOT NULL,
@@ -96,11 +97,14 @@ CREATE TABLE blob (
   start        bigint,
   length       bigint,
   condemned_at bigint,
+  base         bytea REFERENCES blob (digest),
   CONSTRAINT blob_is_somewhere
-    CHECK ((bytes IS NULL) <> (object IS NULL) AND (object IS NULL) = (start IS NULL) AND (start IS NULL) = (length IS NULL))
+    CHECK ((bytes IS NULL) = (object IS NOT NULL OR base IS NOT NULL)
+           AND (object IS NULL) = (start IS NULL) AND (start IS NULL) = (length IS NULL))
 );
 
 CREATE INDEX blob_by_object ON blob (object) WHERE object IS NOT NULL;
+CREATE INDEX blob_by_base ON blob (base) WHERE base IS NOT NULL;
 CREATE INDEX blob_by_condemnation ON blob (condemned_at) WHERE condemned_at IS NOT NULL;
 
 -- They are compressed already.

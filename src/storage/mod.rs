@@ -14,6 +14,7 @@ mod annotations;
 mod catalog;
 mod change;
 pub mod check;
+mod compression;
 #[cfg(test)]
 mod conformance;
 mod entry;
@@ -35,6 +36,7 @@ mod sql;
 pub mod sqlite;
 mod tombstone;
 mod varint;
+mod versions;
 mod views;
 mod waiting;
 

@@ -7,12 +7,15 @@ use super::columns::object_name;
 use super::encoding::decoded;
 use super::error::PostgresResult;
 use super::session::DatabaseTransaction;
-use crate::digest::{BlobHash, CaptureHash, CoreHash};
+use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
 use crate::storage::PayloadDefect;
 use crate::storage::sql::{SqlRow, SqlSession as _, SqlValue};
 
-/// The columns of a blob `b`, in the order of [`place`].
-const PLACE: &str = "b.encoding, b.bytes, b.object, b.start, b.length";
+/// The columns of a blob `b`, in the order of [`read`]: its size, and where its bytes are, or those of its base.
+const PLACE: &str = "b.size, w.digest, w.size, w.encoding, w.bytes, w.object, w.start, w.length";
+
+/// The blobs `b` with those that have their bytes. A base that has a base itself has none.
+const BLOBS: &str = "blob b LEFT JOIN blob w ON w.digest = coalesce(b.base, b.digest) AND w.base IS NULL";
 
 /// A blob, which nothing is known of but what was read.
 #[derive(Clone)]
@@ -27,19 +30,53 @@ pub(super) fn examine(
     session: &DatabaseTransaction<'_>,
     blobs: &[BlobHash],
 ) -> PostgresResult<HashMap<BlobHash, BlobExamination>> {
-    let sql = format!("SELECT b.digest, b.size, {PLACE} FROM blob b WHERE b.digest = ANY($1)");
+    let sql = format!("SELECT b.digest, {PLACE} FROM {BLOBS} WHERE b.digest = ANY($1)");
     let mut examined = HashMap::new();
     session.each(&sql, &[blobs.into()], &mut |row| {
         let (blob, size) = (row.blob(0)?, row.integer(1)?);
-        let stored = place(row, 2, u64::try_from(size).unwrap_or(0))?;
-        let bytes = read(session, blob, stored, false)?;
+        let bytes = read(session, blob, (row, 1), false)?;
         examined.insert(blob, BlobExamination { size, bytes });
         Ok(())
     })?;
     Ok(examined)
 }
 
-/// Returns what the columns of [`PLACE`] have, the first of which is `from`.
+/// Returns the bytes of a blob, wherever they are, hashed again: those of a copy only if that `may_be_copy`. The columns of
+/// [`PLACE`] begin at `from`.
+fn read(
+    session: &DatabaseTransaction<'_>,
+    blob: BlobHash,
+    (row, from): (SqlRow, usize),
+    may_be_copy: bool,
+) -> PostgresResult<BlobReadResult> {
+    let missing = || Ok(Err(PayloadDefect::Missing { blob }));
+    if row.optional_bytes(from + 1)?.is_none() {
+        return missing();
+    }
+    let whole = row.blob(from + 1)?;
+    // No bytes have a damaged size.
+    let count = |column| -> PostgresResult<u64> { Ok(u64::try_from(row.integer(column)?).unwrap_or(0)) };
+    let (size, whole_size) = (count(from)?, count(from + 2)?);
+    let stored = place(row, from + 3, whole_size)?;
+    let read = match (session.server().blobs(), stored.part, stored.bytes) {
+        (None, None, Some(bytes)) => decoded(whole, stored.size, stored.encoding, bytes),
+        (Some(store), Some(part), bytes) => {
+            store.read(whole, &BlobCatalogEntry { bytes, ..stored }, part, may_be_copy)?
+        }
+        _ => return missing(),
+    };
+    Ok(if whole == blob { read } else { read.and_then(|bytes| beginning(blob, bytes, size)) })
+}
+
+/// Returns the first bytes of a base as those of a blob, hashed.
+fn beginning(blob: BlobHash, mut bytes: Vec<u8>, size: u64) -> BlobReadResult {
+    bytes.truncate(usize::try_from(size).unwrap_or(usize::MAX));
+    bytes.shrink_to_fit();
+    let actual = BlobHash(Digest::from_content(&bytes));
+    if actual == blob { Ok(bytes) } else { Err(PayloadDefect::Hash { blob, actual }) }
+}
+
+/// Returns what the last five columns of [`PLACE`] have, the first of which is `from`.
 fn place(mut row: SqlRow, from: usize, size: u64) -> PostgresResult<BlobCatalogEntry> {
     let part = || -> PostgresResult<ObjectRange> {
         Ok(ObjectRange {
@@ -58,22 +95,6 @@ fn place(mut row: SqlRow, from: usize, size: u64) -> PostgresResult<BlobCatalogE
     Ok(BlobCatalogEntry { size, encoding, bytes, part })
 }
 
-/// Returns the bytes of a blob, wherever they are, hashed again: those of a copy only if that `may_be_copy`.
-fn read(
-    session: &DatabaseTransaction<'_>,
-    blob: BlobHash,
-    stored: BlobCatalogEntry,
-    may_be_copy: bool,
-) -> PostgresResult<BlobReadResult> {
-    match (session.server().blobs(), stored.part, stored.bytes) {
-        (None, None, Some(bytes)) => Ok(decoded(blob, stored.size, stored.encoding, bytes)),
-        (Some(store), Some(part), bytes) => {
-            store.read(blob, &BlobCatalogEntry { bytes, ..stored }, part, may_be_copy)
-        }
-        _ => Ok(Err(PayloadDefect::Missing { blob })),
-    }
-}
-
 /// Returns the bytes of a blob that belongs to a capture of an artifact, wherever they are, hashed again, if the vault has the
 /// capture.
 pub(super) fn read_of_capture(
@@ -83,11 +104,10 @@ pub(super) fn read_of_capture(
     capture: CaptureHash,
 ) -> PostgresResult<BlobReadResult> {
     let sql = format!(
-        "SELECT b.size, {PLACE} FROM blob b WHERE b.digest = $1
+        "SELECT {PLACE} FROM {BLOBS} WHERE b.digest = $1
             AND EXISTS (SELECT 1 FROM artifact a JOIN capture c ON c.artifact = a.id WHERE a.core = $2 AND c.digest = $3)"
     );
     let row = session.row(&sql, &[blob.into(), core.into(), capture.into()])?;
     let Some(row) = row else { return Ok(Err(PayloadDefect::Missing { blob })) };
-    let size = row.count(0)?;
-    read(session, blob, place(row, 1, size)?, true)
+    read(session, blob, (row, 0), true)
 }

@@ -10,12 +10,10 @@ use zstd::stream::read::Decoder;
 
 use crate::digest::{BlobHash, Digest};
 use crate::storage::PayloadDefect;
+use crate::storage::compression::{LEVEL, LONG_TRANSCRIPT, compress_parts};
 
 const PLAIN: i64 = 0;
 const ZSTD: i64 = 1;
-
-/// The level of zstd's own default.
-const LEVEL: i32 = 3;
 
 /// Encoded bytes of a member.
 pub(super) struct EncodedMember {
@@ -23,9 +21,14 @@ pub(super) struct EncodedMember {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Encodes the bytes of a member.
-pub(super) fn encoded(bytes: &[u8]) -> EncodedMember {
-    match zstd::bulk::compress(bytes, LEVEL) {
+/// Encodes the bytes of a member, of a document that `grows` or not.
+pub(super) fn encoded(bytes: &[u8], grows: bool) -> EncodedMember {
+    let compressed = if grows && bytes.len() >= LONG_TRANSCRIPT {
+        compress_parts(bytes.len() as u64, true, &mut |out| out.write_all(bytes))
+    } else {
+        zstd::bulk::compress(bytes, LEVEL)
+    };
+    match compressed {
         Ok(compressed) if compressed.len() < bytes.len() => {
             EncodedMember { encoding: ZSTD, bytes: compressed }
         }
@@ -69,7 +72,7 @@ mod tests {
     fn bytes_come_back_and_are_hashed() {
         for bytes in [&b""[..], b"short", &[7; 5_000]] {
             let blob = BlobHash(Digest::from_content(bytes));
-            let EncodedMember { encoding, bytes: stored } = encoded(bytes);
+            let EncodedMember { encoding, bytes: stored } = encoded(bytes, false);
             assert!(stored.len() <= bytes.len());
             let size = bytes.len() as u64;
             assert_eq!(decoded(blob, size, encoding, stored.clone()).unwrap(), bytes);
@@ -77,7 +80,7 @@ mod tests {
             assert!(matches!(decoded(other, size, encoding, stored), Err(PayloadDefect::Hash { .. })));
         }
         let blob = BlobHash(Digest::from_content(&[7; 5_000]));
-        let stored = encoded(&[7; 5_000]).bytes;
+        let stored = encoded(&[7; 5_000], false).bytes;
         // The size limits what is decompressed.
         assert!(matches!(decoded(blob, 10, ZSTD, stored), Err(PayloadDefect::Compression { .. })));
         assert!(matches!(decoded(blob, 10, 9, Vec::new()), Err(PayloadDefect::Compression { .. })));

@@ -17,10 +17,11 @@ use super::session::DatabaseTransaction;
 use super::snapshot::PostgresSnapshot;
 use super::transaction::PostgresTransaction;
 use super::vault::PostgresStorage;
-use super::write::blobs::{Blobs, are_ours, discard, prepare};
+use super::write::blobs::{Blobs, are_ours, prepare};
 use super::write::blobs_of;
+use super::write::removal::discard;
 use crate::artifact::Admitted;
-use crate::digest::{CoreHash, Digest};
+use crate::digest::{BlobHash, CoreHash, Digest};
 use crate::storage::change::{PutDecision, PutState};
 use crate::storage::interface::{
     Adoption, AppendedEntry, Capability, CaptureTarget, FullText, Maintenance, Preparer, PutOptions,
@@ -140,7 +141,8 @@ impl<'b> PostgresPutBatch<'b> {
         let recorded = decision.record(transaction.journal.writer())?;
         let entries = recorded.entries();
         let reuse = transaction.append_with(&entries, blobs)?;
-        discard(&transaction.view.session, &sent, &needed, self.options.at)?;
+        let unneeded: Vec<BlobHash> = sent.difference(&needed).copied().collect();
+        discard(&transaction.view.session, &unneeded, self.options.at)?;
         if !entries.is_empty() {
             transaction.finish()?;
         }

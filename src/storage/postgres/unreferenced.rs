@@ -8,34 +8,11 @@ use super::blob_store::ListedObject;
 use super::columns::object_name;
 use super::error::PostgresResult;
 use super::session::DatabaseTransaction;
-use crate::digest::BlobHash;
 use crate::storage::sql::{SqlParameter, SqlSession as _};
 
 /// The SQL condition that no capture contains the blob `b`.
 pub(super) const UNREFERENCED: &str = "NOT EXISTS (SELECT 1 FROM member m WHERE m.blob = b.digest)
     AND NOT EXISTS (SELECT 1 FROM capture c WHERE c.digest = b.digest)";
-
-/// Discards the unreferenced blobs among those with these hashes: deletes their rows with their bytes, or, if the bytes
-/// are beside the database, marks them at a time as pending deletion.
-pub(super) fn discard(
-    session: &DatabaseTransaction<'_>,
-    blobs: &[BlobHash],
-    at: DateTime<Utc>,
-) -> PostgresResult<()> {
-    if blobs.is_empty() {
-        return Ok(());
-    }
-    if session.server().blobs().is_some() {
-        let sql = format!(
-            "UPDATE blob b SET condemned_at = $2 WHERE b.digest = ANY($1) AND b.condemned_at IS NULL AND {UNREFERENCED}"
-        );
-        session.execute(&sql, &[blobs.into(), at.timestamp_millis().into()])?;
-    } else {
-        let sql = format!("DELETE FROM blob b WHERE b.digest = ANY($1) AND {UNREFERENCED}");
-        session.execute(&sql, &[blobs.into()])?;
-    }
-    Ok(())
-}
 
 /// The objects that reclaiming deletes from object storage.
 #[derive(Debug, Default)]
@@ -57,9 +34,10 @@ pub(super) fn deletable(
     at: DateTime<Utc>,
 ) -> PostgresResult<DeletableObjects> {
     let sql = format!(
-        "SELECT o.name, o.size, (SELECT count(*) FROM blob b WHERE b.object = o.name) FROM object o
+        "SELECT o.name, o.size, (SELECT count(*) FROM blob b WHERE b.object = o.name AND {UNREFERENCED}) FROM object o
           WHERE NOT EXISTS (SELECT 1 FROM blob b WHERE b.object = o.name
-                             AND NOT (b.condemned_at IS NOT NULL AND b.condemned_at <= $1 AND {UNREFERENCED}))"
+                             AND NOT (b.condemned_at IS NOT NULL AND b.condemned_at <= $1
+                                      AND (b.base IS NOT NULL OR {UNREFERENCED})))"
     );
     let latest = (at - GRACE).timestamp_millis();
     let mut deletable = DeletableObjects::default();
@@ -81,8 +59,11 @@ pub(super) fn condemn_all(session: &DatabaseTransaction<'_>, at: DateTime<Utc>) 
     Ok(())
 }
 
-/// Deletes the rows of blobs in objects, so that nothing can need the objects any more.
+/// Deletes the rows of blobs in objects, except of those that have a base, so that nothing can need the objects any more.
 pub(super) fn forget_blobs(session: &DatabaseTransaction<'_>, objects: &[[u8; 16]]) -> PostgresResult<()> {
+    let sql = "UPDATE blob SET object = NULL, start = NULL, length = NULL, condemned_at = NULL
+                WHERE object = ANY($1) AND base IS NOT NULL";
+    session.execute(sql, &[objects.into()])?;
     session.execute("DELETE FROM blob WHERE object = ANY($1)", &[objects.into()])?;
     Ok(())
 }

@@ -279,7 +279,7 @@ impl Dialect {
     pub(super) fn is_kept_blob(self) -> &'static str {
         match self {
             Self::Sqlite => "true",
-            Self::Postgres => "condemned_at IS NULL",
+            Self::Postgres => "(condemned_at IS NULL OR base IS NOT NULL)",
         }
     }
 }

@@ -7,9 +7,7 @@ use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::{self, CCtx, DCtx};
 
 use crate::digest::Digest;
-
-/// The compression level. It costs a few milliseconds per megabyte; higher ones gain little on documents.
-const LEVEL: i32 = 3;
+use crate::storage::compression::LEVEL;
 
 /// The level for deltas, which are short and worth a longer search.
 const DIFFERENCE_LEVEL: i32 = 3;
@@ -86,31 +84,6 @@ pub(super) fn compress(text: &[u8], dictionary: Option<&Dictionary>) -> Option<V
         Some(dictionary) => context.compress_using_cdict(frame, text, dictionary.encoder.as_cdict()),
         None => context.compress(frame, text, LEVEL),
     })
-}
-
-/// The logarithms of the window sizes of frames of long texts: at most 128 MiB, which every decoder accepts.
-const MAX_WINDOW_LOG: u32 = 27;
-const MIN_WINDOW_LOG: u32 = 10;
-
-/// Compresses a text of `size` bytes, which `write` supplies in parts, into one frame. The text is never in memory as a
-/// whole unless it is searched for repetitions `at_any_distance`, and the frame grows as it is written.
-///
-/// # Errors
-/// Returns the error of `write`, or an error if the parts do not add up to `size` bytes.
-pub(super) fn compress_parts(
-    size: u64,
-    at_any_distance: bool,
-    write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>,
-) -> io::Result<Vec<u8>> {
-    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?;
-    encoder.set_pledged_src_size(Some(size))?;
-    encoder.include_contentsize(true)?;
-    if at_any_distance {
-        encoder.long_distance_matching(true)?;
-        encoder.window_log((size.max(1).ilog2() + 1).clamp(MIN_WINDOW_LOG, MAX_WINDOW_LOG))?;
-    }
-    write(&mut encoder)?;
-    encoder.finish()
 }
 
 /// Compresses `text` into one frame that contains only what differs from `base`.

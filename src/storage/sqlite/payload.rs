@@ -15,6 +15,7 @@ use super::error::{PayloadDefect, ReadFailure};
 use super::shared_statements::StatementProvider;
 use crate::artifact::{Admitted, Member};
 use crate::digest::{BlobHash, Digest};
+use crate::storage::compression::{LONG_TRANSCRIPT, compress_parts};
 use crate::storage::{Prepared, StorageError};
 
 /// Encoding: the unmodified bytes.
@@ -172,10 +173,6 @@ impl PreparedPayload {
 /// Size in bytes above which the stripped text of a file is never in memory as a whole.
 const LARGE: usize = 32 << 20;
 
-/// Size in bytes above which what a document repeats is looked for at any distance, if it grows: transcripts repeat their
-/// history, and images in it. That takes as much memory as the document.
-const LONG_TRANSCRIPT: usize = 4 << 20;
-
 impl Payload {
     /// Encodes the bytes of a document that grows, without a dictionary.
     pub(super) fn of_transcript(bytes: &[u8]) -> Self {
@@ -196,9 +193,9 @@ impl Payload {
         });
         let digests = digests.unwrap_or_default();
         let frame = if digests.is_empty() {
-            compress::compress_parts(bytes.len() as u64, at_any_distance, &mut |out| out.write_all(bytes))
+            compress_parts(bytes.len() as u64, at_any_distance, &mut |out| out.write_all(bytes))
         } else {
-            compress::compress_parts(size, at_any_distance, &mut |out| {
+            compress_parts(size, at_any_distance, &mut |out| {
                 digest_stripping::strip_into(bytes, &mut |part| out.write_all(part)).map(drop)
             })
         };

@@ -3,6 +3,7 @@
 mod backup;
 mod damage;
 mod faults;
+mod growing;
 #[cfg(feature = "objects")]
 mod objects;
 #[cfg(feature = "objects")]
@@ -275,7 +276,7 @@ fn another_database_or_an_address_of_a_file_is_a_source_of_repairs() {
     let file = other.sandbox.path("other.vault");
     other.run(["copy", &other.address, file.to_str().unwrap()]).expect(0);
     for source in [other.address.clone(), format!("sqlite:{}", file.display())] {
-        database.schema.client().batch_execute("UPDATE blob SET bytes = 'x'").unwrap();
+        database.schema.client().batch_execute("UPDATE blob SET bytes = 'x', base = NULL").unwrap();
         database.run(["fsck", "--repair", "--from", &source]).expect(0);
     }
 }
@@ -316,7 +317,7 @@ fn damaged_bytes_are_reported() {
     let changed = database
         .schema
         .client()
-        .execute("UPDATE blob SET encoding = 0, bytes = 'other' WHERE size > 100", &[])
+        .execute("UPDATE blob SET encoding = 0, bytes = 'other', base = NULL WHERE size > 100", &[])
         .unwrap();
     assert!(changed > 0);
     let ran = database.run(["get", "4df877dec7f4"]).expect(2);

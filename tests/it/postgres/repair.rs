@@ -178,7 +178,7 @@ fn what_is_damaged_in_a_database_is_repaired() {
     let mut repaired = Repaired::begin(database);
     expect_repairs(&mut repaired);
     repaired.expect_repaired(
-        "UPDATE blob SET bytes = 'other'",
+        "UPDATE blob SET bytes = 'other', base = NULL",
         &[repository("examples"), repaired.copy.clone()],
         "restored",
     );
@@ -216,7 +216,9 @@ fn repairs_are_printed_and_what_remains_is_said() {
     let Some(database) = Database::with_examples() else { return };
     assert_eq!(database.run(["fsck", "--repair"]).expect(0).stdout, "");
     let mut client = database.schema.client();
-    client.batch_execute("UPDATE blob SET bytes = 'other', encoding = 0; DELETE FROM attribute").unwrap();
+    client
+        .batch_execute("UPDATE blob SET bytes = 'other', base = NULL, encoding = 0; DELETE FROM attribute")
+        .unwrap();
     let remaining = database.run(["fsck", "--repair"]).expect(1);
     assert!(remaining.stdout.contains("damaged-bytes blob sha256:"), "{}", remaining.stdout);
     assert!(remaining.stdout.contains("What to do: "), "{}", remaining.stdout);
@@ -242,7 +244,7 @@ fn expect_restored(repaired: &mut Repaired) {
     let others = repaired.answers(WITHOUT_TIMES);
     for sql in [
         "UPDATE blob SET encoding = 7",
-        "UPDATE blob SET bytes = 'other', object = NULL, start = NULL, length = NULL",
+        "UPDATE blob SET bytes = 'other', object = NULL, start = NULL, length = NULL, base = NULL",
         "UPDATE capture SET seal = substr(sha256(seal), 1, 16)",
     ] {
         repaired.damage(sql);

@@ -34,7 +34,8 @@ fn query(table: ArtifactTable) -> String {
 /// The size of the stored bytes and of the lists of artifacts. Each blob is found by its key, whatever the planner knows of
 /// the tables.
 const SIZES: &str = "SELECT least(1e15,
-    coalesce((SELECT sum((SELECT greatest(coalesce(octet_length(b.bytes), 0), b.size) FROM blob b WHERE b.digest = f.blob))
+    coalesce((SELECT sum((SELECT greatest(coalesce(octet_length(w.bytes), 0), w.size) FROM blob b
+         JOIN blob w ON w.digest = coalesce(b.base, b.digest) WHERE b.digest = f.blob))
        FROM capture c CROSS JOIN LATERAL
          (SELECT c.digest AS blob UNION SELECT m.blob FROM member m WHERE m.capture = c.id) f
       WHERE c.artifact = n.id), 0) +

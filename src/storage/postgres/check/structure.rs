@@ -17,6 +17,7 @@ use crate::storage::{BUSY_TIMEOUT, Result};
 const REFERENCES: &[(&str, &str, &str, &str)] = &[
     ("artifact", "kind", "kind", "id"),
     ("attribute", "artifact", "artifact", "id"),
+    ("blob", "base", "blob", "digest"),
     ("blob", "object", "object", "name"),
     ("capture", "artifact", "artifact", "id"),
     ("capture", "digest", "blob", "digest"),
@@ -72,8 +73,8 @@ fn duplicates((table, key): (&'static str, &str)) -> Question {
 }
 
 fn references((table, column, parent, key): (&'static str, &str, &str, &str)) -> Question {
-    // The bytes of a blob are in an object or in its row; no other row may refer to nothing.
-    let but = if column == "object" { "AND x.object IS NOT NULL" } else { "" };
+    // The bytes of a blob are in an object, in its base or in its row; no other row may refer to nothing.
+    let but = if table == "blob" { format!("AND x.{column} IS NOT NULL") } else { String::new() };
     let sql = format!(
         "SELECT count(*), '{parent}' FROM {table} x
           WHERE NOT EXISTS (SELECT 1 FROM {parent} p WHERE p.{key} = x.{column}) {but} HAVING count(*) > 0"
@@ -123,8 +124,8 @@ fn of_blobs() -> [Question; 5] {
             QuestionSubject::Blob,
             "its row does not say where its bytes are",
             "SELECT digest FROM blob
-              WHERE NOT ((bytes IS NULL) <> (object IS NULL) AND (object IS NULL) = (start IS NULL)
-                         AND (start IS NULL) = (length IS NULL))
+              WHERE NOT ((bytes IS NULL) = (object IS NOT NULL OR base IS NOT NULL)
+                         AND (object IS NULL) = (start IS NULL) AND (start IS NULL) = (length IS NULL))
                  OR (object IS NULL AND condemned_at IS NOT NULL) OR start < 0 OR length < 0 ORDER BY digest",
         ),
         // A blob that was stored twice at the same time has its bytes in another object, so that an object may be larger.

@@ -7,9 +7,9 @@ use crate::storage::postgres::bytes::examine;
 use crate::storage::postgres::encoding::encoded;
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::postgres::unreferenced::discard;
 use crate::storage::postgres::vault::PostgresStorage;
 use crate::storage::postgres::write::blobs::replace;
+use crate::storage::postgres::write::removal::discard;
 use crate::storage::sql::{self, Dialect, SqlSession as _};
 use crate::storage::{PayloadDefect, Result};
 
@@ -17,7 +17,7 @@ impl PostgresStorage {
     /// Stores bytes as the blob with their hash, unless it is there undamaged. Beside the database, they become an object of
     /// their own.
     pub(super) fn store_blob(&self, blob: BlobHash, bytes: &[u8]) -> Result<Vec<Repair>> {
-        let encoded = encoded(bytes);
+        let encoded = encoded(bytes, false);
         // Nothing is locked while it is uploaded.
         let store = || -> PostgresResult<_> {
             let session = DatabaseTransaction::to_read(&self.server)?;
@@ -41,7 +41,10 @@ impl PostgresStorage {
 /// no other blob. Bytes in the database are never marked to be deleted later.
 pub(super) fn correct(session: &DatabaseTransaction<'_>, blobs: &[BlobHash]) -> PostgresResult<Vec<Repair>> {
     let mut repaired = Vec::new();
-    for blob in blobs {
+    // A blob that is the beginning of another one is read after that is corrected.
+    let sql = "SELECT digest FROM blob WHERE digest = ANY($1) ORDER BY base IS NOT NULL, digest";
+    for row in session.rows(sql, &[blobs.into()])? {
+        let blob = &row.blob(0)?;
         let sql = "UPDATE blob SET condemned_at = NULL
                     WHERE digest = $1 AND object IS NULL AND condemned_at IS NOT NULL";
         if session.execute(sql, &[(*blob).into()])? > 0 {

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{DateTime, Utc};
 use postgres::types::Type;
 
 use crate::artifact::{Admitted, Member};
@@ -13,7 +12,6 @@ use crate::storage::postgres::encoding::{EncodedMember, encoded};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::parameters::{ParameterRows, TypedParameter};
 use crate::storage::postgres::session::DatabaseTransaction;
-use crate::storage::postgres::unreferenced;
 use crate::storage::sql::{SqlSession as _, SqlType};
 
 /// The size of a message with bytes, unless one blob is larger.
@@ -25,7 +23,8 @@ struct EncodedMembers(Vec<EncodedMember>);
 /// Prepares an artifact.
 pub(in crate::storage::postgres) fn prepare(admitted: Admitted) -> Prepared {
     Prepared::new(admitted, &|admitted, _| {
-        EncodedMembers(admitted.stored().map(|member| encoded(member.bytes())).collect())
+        let grows = admitted.kind().info().versions.is_some();
+        EncodedMembers(admitted.stored().map(|member| encoded(member.bytes(), grows)).collect())
     })
 }
 
@@ -165,7 +164,7 @@ pub(in crate::storage::postgres) fn replace(
         session,
         &[BlobRow { blob, size, encoded, part }],
         "UPDATE SET size = excluded.size, encoding = excluded.encoding, bytes = excluded.bytes, object = excluded.object,
-           start = excluded.start, length = excluded.length, condemned_at = NULL",
+           start = excluded.start, length = excluded.length, condemned_at = NULL, base = NULL",
     )
 }
 
@@ -234,20 +233,10 @@ pub(super) fn reprieve(session: &DatabaseTransaction<'_>, needed: &BTreeSet<Blob
     if needed.is_empty() || session.server().blobs().is_none() {
         return Ok(());
     }
-    let sql = "UPDATE blob SET condemned_at = NULL WHERE digest = ANY($1) AND condemned_at IS NOT NULL";
+    let sql = "UPDATE blob SET condemned_at = NULL
+                WHERE digest = ANY($1) AND condemned_at IS NOT NULL AND base IS NULL";
     session.execute(sql, &[needed.iter().copied().collect()])?;
     Ok(())
-}
-
-/// Discards those of `sent` that are not `needed` any more.
-pub(in crate::storage::postgres) fn discard(
-    session: &DatabaseTransaction<'_>,
-    sent: &BTreeSet<BlobHash>,
-    needed: &BTreeSet<BlobHash>,
-    at: DateTime<Utc>,
-) -> PostgresResult<()> {
-    let unneeded: Vec<BlobHash> = sent.difference(needed).copied().collect();
-    unreferenced::discard(session, &unneeded, at)
 }
 
 /// Returns the blobs of what entries add.

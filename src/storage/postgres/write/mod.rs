@@ -5,6 +5,7 @@ pub(super) mod blobs;
 pub(super) mod captures;
 pub(super) mod derived;
 pub(super) mod removal;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -23,6 +24,7 @@ use blobs::Blobs;
 pub(super) use blobs::blobs_of;
 use captures::CaptureChanges;
 use derived::DerivedRows;
+use versions::AddedVersions;
 
 /// A writer of the rows of the catalog and of blobs, within a transaction that holds the writer lock.
 pub(super) struct RowWriter<'w, 's, 'b> {
@@ -42,7 +44,8 @@ struct RowChanges<'c> {
     annotations: AnnotationChanges,
     /// Artifacts that are removed after everything else was done.
     removed: BTreeSet<CoreHash>,
-    removed_at: DateTime<Utc>,
+    /// When the last of the entries was recorded.
+    at: DateTime<Utc>,
     tombstones: BTreeMap<(Digest, u64), Tombstone>,
 }
 
@@ -73,34 +76,32 @@ impl RowWriter<'_, '_, '_> {
         blobs::reprieve(session, &needed)?;
         let ids = changes.artifacts.write(session, self.names)?;
         changes.captures.write(session, &ids)?;
-        self.write_derived(&changes.captures, changes.facts, &ids)?;
+        self.write_derived(&changes.captures, (changes.facts, changes.at), &ids)?;
         changes.annotations.write(session)?;
-        removal::delete_artifacts(
-            session,
-            &changes.removed.into_iter().collect::<Vec<_>>(),
-            changes.removed_at,
-        )?;
+        removal::delete_artifacts(session, &changes.removed.into_iter().collect::<Vec<_>>(), changes.at)?;
         sql::put_tombstones(session, changes.tombstones.into_values().collect())
     }
 
-    /// Writes what follows from the bytes of the captures that are added, of artifacts with these numbers.
+    /// Writes what follows from the bytes of the captures that are added at a time, of artifacts with these numbers.
     fn write_derived(
         &self,
         captures: &CaptureChanges<'_>,
-        facts: Vec<Row>,
+        (facts, at): (Vec<Row>, DateTime<Utc>),
         ids: &HashMap<CoreHash, i64>,
     ) -> PostgresResult<()> {
-        let mut rows = DerivedRows::default();
+        let (mut rows, mut growing) = (DerivedRows::default(), AddedVersions::default());
         for (core, capture, content) in captures.contents() {
             if let Some(artifact) = ids.get(&core) {
                 rows.add_members(capture, content.admitted().members());
                 rows.add_mentions((Some(*artifact), capture), content.admitted(), self.names)?;
+                growing.add(*artifact, content, self.names);
             }
         }
         for fact in facts {
             rows.add_fact(fact, |core| ids.get(&core).copied());
         }
-        rows.write(self.session)
+        rows.write(self.session)?;
+        growing.write(self.session, at)
     }
 }
 
@@ -123,6 +124,7 @@ impl<'c> RowChanges<'c> {
     }
 
     fn add(&mut self, entry: &RecordedEntry, change: RowChange<'c>) {
+        self.at = entry.at;
         match change {
             RowChange::Insert(row) => self.insert(row),
             RowChange::Put(row) => self.put(row),
@@ -133,7 +135,6 @@ impl<'c> RowChanges<'c> {
             RowChange::Store { core, capture, content } => self.captures.store(core, capture, content),
             RowChange::Remove { core } => {
                 self.removed.insert(core);
-                self.removed_at = entry.at;
             }
             RowChange::Readmit { core } => {
                 self.readmitted.insert(core);

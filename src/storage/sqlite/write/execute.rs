@@ -3,8 +3,8 @@
 use rusqlite::{OptionalExtension, Params};
 
 use super::{NewCapture, PendingCapture, SqliteWriter};
-use crate::artifact::{Admitted, Attribute, CREATED_AT, Member, Mention, SignatureState};
-use crate::digest::{BlobHash, CaptureHash, CoreHash, Digest};
+use crate::artifact::{Admitted, CREATED_AT, SignatureState};
+use crate::digest::{BlobHash, CaptureHash, CoreHash};
 use crate::storage::Prepared;
 use crate::storage::catalog::{Row, RowChange, RowKey};
 use crate::storage::sql::{self, AnnotationChanges};
@@ -13,6 +13,7 @@ use crate::storage::sqlite::journal::after;
 use crate::storage::sqlite::remove;
 use crate::storage::sqlite::shared_statements::StatementProvider;
 use crate::storage::sqlite::unresolved::{self, ReferenceReader};
+use crate::storage::versions::{self, StoredVersion};
 
 impl SqliteWriter<'_> {
     /// Executes a change. Rows of artifacts that the vault does not have are left out.
@@ -167,7 +168,7 @@ impl SqliteWriter<'_> {
         let kind = self.kind(admitted.kind())?;
         let is_first = self.new_artifact == Some(artifact);
         let sibling = if is_first { None } else { self.first_capture(artifact)? };
-        let shorter = if is_first { self.shorter_version(admitted)? } else { None };
+        let shorter = if is_first { self.shorter_version(admitted, kind)? } else { None };
         let blobs = self.blobs(content, known, kind, sibling, shorter)?;
         self.reuses_bytes = blobs.iter().any(|blob| blob.id < self.first_new_blob);
         let id = self.next_capture.max(pending.entry);
@@ -182,54 +183,23 @@ impl SqliteWriter<'_> {
         Ok(())
     }
 
-    /// Returns the blob of the longest version in the vault that a document is a longer version of, if the document begins with
-    /// its bytes.
-    fn shorter_version(&mut self, admitted: &Admitted) -> rusqlite::Result<Option<i64>> {
-        let draft = admitted.draft();
-        let Some(versions) = admitted.kind().info().versions.filter(|_| admitted.manifest().is_none()) else {
+    /// Returns the blob of the longest stored version of a document that grows, if the document begins with its bytes.
+    fn shorter_version(&self, admitted: &Admitted, kind: i64) -> rusqlite::Result<Option<i64>> {
+        let (Some(run), [document]) = (versions::run_attribute(admitted), admitted.members()) else {
             return Ok(None);
         };
-        let of_run = |attribute: &&Attribute| attribute.name == versions.attribute;
-        let Some(attribute) = draft.attributes.iter().find(of_run) else { return Ok(None) };
-        // Most documents are the first of their run, which is found out with one lookup.
-        let is_known: bool = self
-            .connection
-            .prepare_cached(
-                "SELECT EXISTS (SELECT 1 FROM attribute_value v JOIN attribute a ON a.value = v.id
-                                 WHERE v.name = ?1 AND v.value = ?2 AND a.artifact <> ?3)",
-            )?
-            .query_row((attribute.name, &attribute.value, self.new_artifact), |row| row.get(0))?;
-        if !is_known {
-            return Ok(None);
-        }
-        let extended = |mention: &&Mention| {
-            mention.role.relation.is_some_and(|relation| relation.name == versions.relation)
-        };
-        let mut parts: Vec<&Mention> = draft.mentions.iter().filter(extended).collect();
-        parts.sort_unstable_by(|one, other| other.place.cmp(&one.place));
-        for part in parts.into_iter().skip(1) {
-            if let Some(artifact) = self.artifact(CoreHash(part.digest))? {
-                return self.last_capture_beginning(artifact, admitted);
-            }
-        }
-        Ok(None)
-    }
-
-    /// Returns the blob of the last capture of an artifact, if a document begins with its bytes.
-    fn last_capture_beginning(&self, artifact: i64, admitted: &Admitted) -> rusqlite::Result<Option<i64>> {
-        let found: Option<(i64, usize, BlobHash)> = self
-            .connection
-            .prepare_cached(
-                "SELECT b.id, b.size, b.digest FROM capture c JOIN blob b ON b.id = c.blob
-                  WHERE c.artifact = ?1 ORDER BY c.id DESC LIMIT 1",
-            )?
-            .query_row([artifact], |row| Ok((row.get(0)?, row.get(1)?, BlobHash(row.get(2)?))))
-            .optional()?;
-        let bytes = admitted.members().first().map(Member::bytes).unwrap_or_default();
-        let begins = |(_, size, digest): &(i64, usize, BlobHash)| {
-            bytes.get(..*size).is_some_and(|beginning| Digest::from_content(beginning) == digest.0)
-        };
-        Ok(found.filter(begins).map(|(blob, ..)| blob))
+        let mut select = self.connection.prepare_cached(
+            "SELECT b.size, b.digest, b.id
+               FROM (SELECT a.id FROM attribute_value v JOIN attribute t ON t.value = v.id JOIN artifact a ON a.id = t.artifact
+                      WHERE v.name = ?1 AND v.value = ?2 AND a.kind = ?3 AND a.id <> ?4 ORDER BY t.artifact DESC LIMIT ?5) r
+               JOIN capture c ON c.artifact = r.id JOIN blob b ON b.id = c.blob JOIN payload p ON p.blob = b.id
+              WHERE p.encoding <> 4",
+        )?;
+        let parameters = (run.name, &run.value, kind, self.new_artifact, versions::NEWEST);
+        let stored = select.query_map(parameters, |row| {
+            Ok(StoredVersion { size: row.get(0)?, blob: BlobHash(row.get(1)?), key: row.get(2)? })
+        })?;
+        Ok(versions::longest_beginning(document.bytes(), stored.collect::<rusqlite::Result<_>>()?))
     }
 
     /// Returns the blob of the first capture of an artifact.
