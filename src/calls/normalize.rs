@@ -29,7 +29,10 @@ static NAMED: LazyLock<[NamedPattern; 3]> = LazyLock::new(|| {
     let numbers =
         r"\d{4}-\d\d-\d\d|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}/\d{4}|\d{1,2}\.\s?\d{1,2}\.\s?\d{4}";
     let date = format!("{numbers}|{month_first}|{day_first}|{month}");
-    let zone = format!(r"(?:\s?(?:(?:{ZONE_NAME})(?:{OFFSET})?|{OFFSET})\b(?:\s\([\w\s]+\))?)?");
+    // Any other name has its offset after it.
+    let named_zone = format!(r"[A-Z]{{2,5}}\s\(UTC{OFFSET}\)|(?:{ZONE_NAME})(?:{OFFSET})?\b");
+    let zone = format!(r"(?:\s?(?:{named_zone}|{OFFSET}\b)(?:\s\([\w\s]+\))?)?");
+    let zone_of_date = format!(r"(?:\s(?-i:{named_zone}))?");
     let iso = format!(r"\d{{4}}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?{zone}");
     let unix = format!(r"{weekday}{MONTH}\s+{DAY}\s+{TIME}(?:\s[A-Z]{{2,5}})?\s+\d{{4}}");
     let date_and_time = format!(r"(?:{date})(?:,|\s+at)?\s+{TIME}{zone}");
@@ -39,7 +42,7 @@ static NAMED: LazyLock<[NamedPattern; 3]> = LazyLock::new(|| {
             pattern: format!(r"(?i)\b(?:{iso}|{unix}|{date_and_time})"),
             with: "TIMESTAMP",
         },
-        NamedPattern { name: "date", pattern: format!(r"(?i)\b(?:{date})\b"), with: "DATE" },
+        NamedPattern { name: "date", pattern: format!(r"(?i)\b(?:{date})\b{zone_of_date}"), with: "DATE" },
         NamedPattern {
             name: "uuid",
             // Many programs write them after a prefix, such as `msg_`.
@@ -50,19 +53,26 @@ static NAMED: LazyLock<[NamedPattern; 3]> = LazyLock::new(|| {
     ]
 });
 
+static COMPILED: LazyLock<Vec<(&'static NamedPattern, Regex)>> = LazyLock::new(|| {
+    NAMED.iter().filter_map(|named| Some((named, Regex::new(&named.pattern).ok()?))).collect()
+});
+
+fn replaced<'p>(text: &str, rules: impl IntoIterator<Item = &'p (&'static NamedPattern, Regex)>) -> String {
+    rules
+        .into_iter()
+        .fold(text.to_owned(), |text, (named, regex)| regex.replace_all(&text, named.with).into_owned())
+}
+
+/// Returns a text in which everything is replaced that matches a known pattern.
+pub(crate) fn without_known(text: &str) -> String {
+    replaced(text, &*COMPILED)
+}
+
 /// Returns the names of known patterns that must be replaced so that two texts are the same; none if they differ
 /// nevertheless.
 pub(crate) fn with_which_equal(one: &str, other: &str) -> Vec<&'static str> {
-    static COMPILED: LazyLock<Vec<(&'static NamedPattern, Regex)>> = LazyLock::new(|| {
-        NAMED.iter().filter_map(|named| Some((named, Regex::new(&named.pattern).ok()?))).collect()
-    });
-    let are_equal = |rules: &[&(&'static NamedPattern, Regex)]| {
-        let replaced = |text: &str| {
-            rules.iter().fold(text.to_owned(), |text, (named, regex)| {
-                regex.replace_all(&text, named.with).into_owned()
-            })
-        };
-        replaced(one) == replaced(other)
+    let are_equal = |rules: &[&'static (&'static NamedPattern, Regex)]| {
+        replaced(one, rules.iter().copied()) == replaced(other, rules.iter().copied())
     };
     let mut rules: Vec<_> = COMPILED.iter().collect();
     if !are_equal(&rules) {
@@ -150,6 +160,7 @@ mod tests {
             "Thu, 26 Nov 2026 20:15:00 GMT",
             "November 26, 2026 at 8:15 PM",
             "11/26/2026, 8:15:00 PM",
+            "2026-11-26 20:15 SST (UTC-11:00)",
         ] {
             for end in [", said", " said"] {
                 let text = format!("at {time}{end}");
@@ -158,6 +169,9 @@ mod tests {
         }
         for date in [
             "2026-11-22",
+            "2026-11-22 UTC+14:00",
+            "2026-11-22 SST (UTC-11:00)",
+            "22 November 2026 CET",
             "2026/11/22",
             "11/22/2026",
             "22.11.2026",

@@ -184,8 +184,21 @@ fn shown(value: &Value<'_>) -> String {
     cut(&compact::text(value), 0)
 }
 
-/// Returns both texts as JSON, from a little before the first character that differs.
+/// Returns both texts as JSON, from a little before the first character that differs. If they differ in more than dates and
+/// identifiers, these are left out, for which there are rules.
 fn from_difference(one: &str, other: &str) -> (String, String) {
+    if one.len() + other.len() <= MAX_TEXTS {
+        let known = [one, other].map(normalize::without_known);
+        if let [known_one, known_other] = &known
+            && known_one != known_other
+        {
+            return from_first_difference(known_one, known_other);
+        }
+    }
+    from_first_difference(one, other)
+}
+
+fn from_first_difference(one: &str, other: &str) -> (String, String) {
     let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
     let start = if same > SHOWN / 2 { same - SHOWN / 4 } else { 0 };
     let quoted = |text: &str| {
@@ -378,6 +391,20 @@ mod tests {
         let found = compared(&request(1), &request(2), 4);
         let begins: Vec<&str> = found.lines.iter().filter_map(|line| line.split(' ').next()).collect();
         assert_eq!((begins, found.count), (vec!["messages[0].a", "messages[0].b", "messages[1].a"], 4));
+    }
+
+    #[test]
+    fn dates_are_shown_only_if_nothing_else_differs() {
+        let text = |day: u8, process: u8| format!("\"on 2026-11-{day} by process {process}\"");
+        let found = |one: &str, other: &str| compared(one, other, 3).lines.concat();
+        assert_eq!(
+            found(&text(22, 1), &text(23, 2)),
+            r#"the request differs: recorded "on DATE by process 1", requested "on DATE by process 2""#
+        );
+        assert_eq!(
+            found(&text(22, 1), &text(23, 1)),
+            r#"the request differs: recorded "on 2026-11-22 by process 1", requested "on 2026-11-23 by process 1""#
+        );
     }
 
     #[test]

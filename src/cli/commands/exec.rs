@@ -46,9 +46,12 @@ use crate::cli::output::terminal::Stop;
 ///
 /// With --mode replay, variables for API keys that are not set get a placeholder that no server accepts.
 ///
+/// Paths of the current and of the home directory are compared by name, so that what was recorded elsewhere is replayed
+/// here, with the paths of this place.
+///
 /// Agents need more than variables: a preset has the arguments with which a program asks the gateway, and the rules by
-/// which its requests are the same on another day and in another directory. aider, claude, cline, codex, gemini, goose,
-/// opencode, pi and qwen have one. Files in the directory presets beside the configuration add others.
+/// which its requests are the same on another day. aider, claude, cline, codex, gemini, goose, opencode, pi and qwen have
+/// one. Files in the directory presets beside the configuration add others.
 ///
 /// The values of variables whose names end with `_API_KEY`, `_TOKEN` or `_SECRET_ACCESS_KEY` are not stored, if they have at
 /// least 8 bytes.
@@ -70,6 +73,8 @@ pub(crate) struct Args {
     mcp: Option<PathBuf>,
 
     /// Use the preset of this name, or none; without this, that of the program
+    ///
+    /// With none, directories are not compared by name either.
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     preset: Option<String>,
 
@@ -114,9 +119,9 @@ impl Args {
         }
         let chosen = preset::choose(self.preset.as_deref(), &self.command)?;
         let (secrets, here) = (launch::secrets(), launch::place());
-        let directories = match &chosen {
-            Some(chosen) => launch::directories(&chosen.preset, &here)?,
-            None => Vec::new(),
+        let directories = match self.preset.as_deref() {
+            Some(preset::NONE) => Vec::new(),
+            _ => launch::directories(chosen.as_ref().map(|chosen| &chosen.preset), &here)?,
         };
         if self.explain {
             let servers = self.servers(&self.gateway.upstreams()?)?;

@@ -1,6 +1,6 @@
 //! Presets of programs, and what is the same in another place: directories, results of tools, identifiers and keys.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Output, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -52,6 +52,40 @@ fn what_was_recorded_in_one_directory_is_replayed_in_another() {
     // Another file is another question, and so is the directory where it was recorded.
     ask(&replaying, &body("/here/copy", "b.txt")).expect(400);
     ask(&replaying, &body("/there/project", "a.txt")).expect(400);
+}
+
+/// Asks a question that contains the current directory, as a program without a preset.
+const ASKS: &str = r#"
+body="{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"read $PWD/a.txt\"}]}"
+host=${RUNVAULT_GATEWAY#http://}
+exec 3<>"/dev/tcp/${host/://}"
+printf 'POST /openai/v1/chat/completions HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s' \
+  "$host" ${#body} "$body" >&3
+cat <&3
+"#;
+
+#[test]
+fn any_program_is_replayed_in_another_directory() {
+    if std::process::Command::new("bash").args(["-c", ":"]).status().is_err() {
+        let _ = writeln!(std::io::stderr(), "skipped: programs without presets; there is no bash");
+        return;
+    }
+    let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
+    for directory in ["there", "here", "home"] {
+        std::fs::create_dir(sandbox.path(directory)).unwrap();
+    }
+    let server = format!("--upstream=openai=http://{}/v1", upstream.address);
+    let ask = |directory, options: &[&str]| {
+        let ran = exec(&sandbox, directory, options, &["bash", "-c", ASKS]);
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    let recorded = ask("there", &["--create", "--mode=record", &server]);
+    assert!(recorded.contains("/there/a.txt"), "{recorded}");
+    let replayed = ask("here", &["--mode=replay"]);
+    assert!(replayed.starts_with("HTTP/1.1 200 ") && replayed.contains("/here/a.txt"), "{replayed}");
+    assert_eq!(upstream.requests(), 1);
+    let missed = ask("here", &["--mode=replay", "--preset=none"]);
+    assert!(missed.starts_with("HTTP/1.1 400 "), "{missed}");
 }
 
 #[test]

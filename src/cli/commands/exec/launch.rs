@@ -181,9 +181,9 @@ pub(super) fn program_label(command: &[OsString], chosen: Option<&ChosenPreset>)
     is_label_value(&name).then(|| (PROGRAM.to_owned(), name))
 }
 
-/// Returns the directories of this place by the names with which requests are compared.
+/// Returns the directories of this place by the names with which requests are compared, with those of a preset.
 pub(super) fn directories(
-    preset: &Preset,
+    preset: Option<&Preset>,
     names: &BTreeMap<String, String>,
 ) -> Result<Vec<(String, String)>, CommandError> {
     let mut all: Vec<(String, String)> = Vec::new();
@@ -191,9 +191,11 @@ pub(super) fn directories(
     let usual =
         usual.into_iter().filter_map(|(name, place)| Some((name.to_owned(), names.get(place)?.clone())));
     all.extend(usual);
-    for (name, text) in &preset.directories {
-        let wrong = |error: String| CommandError::Usage(format!("the preset {}: {error}", preset.name));
-        all.push((name.clone(), expanded(text, names).map_err(wrong)?));
+    if let Some(preset) = preset {
+        for (name, text) in &preset.directories {
+            let wrong = |error: String| CommandError::Usage(format!("the preset {}: {error}", preset.name));
+            all.push((name.clone(), expanded(text, names).map_err(wrong)?));
+        }
     }
     Ok(all)
 }

@@ -27,7 +27,7 @@ const BUILT_IN: [(&str, &str); 9] = [
 ];
 
 /// The name with which no preset is used.
-const NONE: &str = "none";
+pub(super) const NONE: &str = "none";
 
 /// Programs that run the one that an argument names.
 const LAUNCHERS: [&str; 17] = [
