@@ -32,7 +32,7 @@ use super::event_stream::{data_of, take_event};
 use super::forward::{CLIENT_LEFT, MAX_ANSWER, not_recorded};
 use super::recording::{OpenCall, PendingCall};
 use super::recordings::{RecordedRunPack, RecordingSearch, RunPackCache};
-use super::responses::{problem, problem_for};
+use super::responses::{problem, problem_for, upgrade_refused};
 use super::route::Route;
 use super::shared::{GatewayEvent, GatewayMode, GatewayState};
 use crate::calls::call::CallOutcome;
@@ -142,7 +142,9 @@ impl SocketRequest {
         let accept = HeaderValue::from_str(&derive_accept_key(key.as_bytes()));
         let (server, protocol) = match self.connect().await {
             Ok(Handshake::Accepted(server, protocol)) => (Some(server), protocol),
-            Ok(Handshake::Refused(response)) => return response,
+            Ok(Handshake::Refused(response)) if self.is_told(response.status()) => return response,
+            // A client that tries again, or says in its request that it did, would be another one than when this is replayed.
+            Ok(Handshake::Refused(_)) => return upgrade_refused(),
             // What is recorded can be answered.
             Err(_) if self.only_replays || self.shared.options.mode == GatewayMode::Auto => {
                 let offered = elements(&self.headers, &SEC_WEBSOCKET_PROTOCOL).next();
@@ -180,6 +182,14 @@ impl SocketRequest {
             if is_live(&relay.route) { relay.run_live().await } else { relay.run().await }
         });
         response
+    }
+
+    /// Returns whether the client gets the status with which a server refused a socket: if it would get the same with HTTP, or
+    /// cannot use HTTP instead.
+    fn is_told(&self, status: StatusCode) -> bool {
+        const OF_CLIENT: [StatusCode; 3] =
+            [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS];
+        is_live(&self.route) || OF_CLIENT.contains(&status)
     }
 
     /// Asks the server for a socket.

@@ -220,25 +220,38 @@ fn an_answer_that_is_broken_off_is_a_failed_call() {
     assert!(view.contains("answer 1 to break off"), "{view}");
 }
 
+/// A server that refuses sockets with a status.
+fn refusing(status: u16) -> SocketAddr {
+    server(move |line| {
+        let is_socket = line.starts_with("GET");
+        let refused = format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\n\r\n");
+        vec![(0, if is_socket { refused } else { response("application/json", "{\"output\":[]}") })]
+    })
+}
+
 #[test]
 fn sockets_are_refused_that_are_not_of_responses_or_were_not_recorded() {
     let sandbox = Sandbox::without_vault();
-    let refusing = server(|line| {
-        let is_socket = line.starts_with("GET");
-        let refused = "HTTP/1.1 401 X\r\ncontent-length: 0\r\n\r\n".to_owned();
-        vec![(0, if is_socket { refused } else { response("application/json", "{\"output\":[]}") })]
-    });
-    let gateway = start(&sandbox, GatewayMode::Record, refusing);
+    let gateway = start(&sandbox, GatewayMode::Record, refusing(401));
     for path in ["/openai/v1/audio", "/gemini/ws/other", "/unknown"] {
         assert_eq!(open(&gateway, path).unwrap_err(), 426, "{path}");
     }
-    // The server decides.
+    // The server decides, with what concerns the client.
     assert_eq!(open(&gateway, PATH).unwrap_err(), 401);
+    gateway.stop().unwrap();
+    // Servers without sockets have a status each, and the client uses HTTP at once, as when this is replayed.
+    for status in [404, 405, 501, 503] {
+        let gateway = start(&sandbox, GatewayMode::Record, refusing(status));
+        assert_eq!(open(&gateway, PATH).unwrap_err(), 426, "{status}");
+        let live = "/openai/v1/realtime?model=m-live";
+        assert_eq!(open(&gateway, live).unwrap_err(), status, "it has no HTTP");
+        gateway.stop().unwrap();
+    }
+    let gateway = start(&sandbox, GatewayMode::Record, refusing(501));
     let body = json!({"model": "m-1", "input": "one"}).to_string();
     request(gateway.address(), &format!("POST {PATH}"), &[], &body).expect(200);
     gateway.stop().unwrap();
-    // Its client used HTTP.
-    let gateway = start(&sandbox, GatewayMode::Replay, refusing);
+    let gateway = start(&sandbox, GatewayMode::Replay, refusing(501));
     assert_eq!(open(&gateway, PATH).unwrap_err(), 426);
     gateway.stop().unwrap();
 }
