@@ -14,6 +14,8 @@ const EXCERPT: usize = 160;
 #[derive(Default)]
 pub(crate) struct ConversationFacts {
     first_prompt: Option<String>,
+    /// The first message of a user that a program wrote, if there is no other.
+    first_element: Option<String>,
     last_answer: Option<String>,
     first_error: Option<String>,
     finish_reasons: BTreeSet<String>,
@@ -32,8 +34,12 @@ impl ConversationFacts {
     /// Adds the messages of a request, or those that are new in it.
     pub(crate) fn asked(&mut self, messages: &[ConversationMessage]) {
         for message in messages {
-            if message.role == MessageRole::User && self.first_prompt.is_none() {
-                self.first_prompt = text_of(message).map(excerpt);
+            if message.role == MessageRole::User
+                && self.first_prompt.is_none()
+                && let Some(text) = text_of(message)
+            {
+                let first = if is_element(text) { &mut self.first_element } else { &mut self.first_prompt };
+                first.get_or_insert_with(|| excerpt(text));
             }
             self.read_results(message);
         }
@@ -80,7 +86,8 @@ impl ConversationFacts {
     }
 
     /// Adds the attributes that are not numbers.
-    pub(crate) fn describe(self, draft: &mut Draft) {
+    pub(crate) fn describe(mut self, draft: &mut Draft) {
+        let first_prompt = self.first_prompt();
         for tool in self.tool_calls.into_iter().filter(|tool| !tool.name.is_empty()) {
             draft.attribute(AttributeInfo::TOOL.name, tool.name);
         }
@@ -88,7 +95,7 @@ impl ConversationFacts {
             draft.attribute(AttributeInfo::FINISH_REASON.name, reason);
         }
         for (info, text) in [
-            (AttributeInfo::FIRST_PROMPT, self.first_prompt),
+            (AttributeInfo::FIRST_PROMPT, first_prompt),
             (AttributeInfo::LAST_ANSWER, self.last_answer),
             (AttributeInfo::ERROR, self.first_error),
         ] {
@@ -96,6 +103,11 @@ impl ConversationFacts {
                 draft.attribute(info.name, text);
             }
         }
+    }
+
+    /// Takes what was asked first.
+    fn first_prompt(&mut self) -> Option<String> {
+        self.first_prompt.take().or(self.first_element.take())
     }
 
     fn read_results(&mut self, message: &ConversationMessage) {
@@ -116,6 +128,19 @@ impl ConversationFacts {
 /// Returns the last text of a message. Programs put what surrounds a prompt before it.
 fn text_of(message: &ConversationMessage) -> Option<&str> {
     message.parts.iter().rev().find_map(said_text)
+}
+
+/// Returns whether a text consists of elements, such as `<environment_context>…</environment_context>`: programs tell a model so
+/// what they did in the name of the user.
+fn is_element(text: &str) -> bool {
+    let text = text.trim();
+    let (start, end) =
+        (text.strip_prefix('<'), text.strip_suffix('>').and_then(|text| text.rsplit_once("</")));
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    start.is_some_and(|text| text.starts_with(|first: char| first.is_ascii_lowercase()))
+        && end.is_some_and(|(_, name)| is_name(name))
 }
 
 fn said_text(part: &MessagePart) -> Option<&str> {
@@ -151,6 +176,27 @@ mod tests {
         assert_eq!(cut.chars().count(), EXCERPT);
         assert!(cut.ends_with("é…"), "{cut}");
         assert_eq!(excerpt(&"word ".repeat(100)).chars().count(), EXCERPT);
+    }
+
+    #[test]
+    fn the_first_prompt_is_what_a_user_wrote() {
+        let first = |texts: &[&str]| {
+            let message =
+                |text: &&str| ConversationMessage::new(MessageRole::User, vec![MessagePart::text(*text)]);
+            let mut facts = ConversationFacts::default();
+            facts.asked(&texts.iter().map(message).collect::<Vec<_>>());
+            facts.first_prompt()
+        };
+        let command = "<command-name>/clear</command-name>\n<command-args></command-args>";
+        let context = "<environment_context>\n  <cwd>/a</cwd>\n</environment_context>";
+        assert_eq!(first(&[command, context, "fix it", "more"]).as_deref(), Some("fix it"));
+        assert_eq!(
+            first(&["<b>bold</b> is not closed", "more"]).as_deref(),
+            Some("<b>bold</b> is not closed")
+        );
+        assert_eq!(first(&["a </b>"]).as_deref(), Some("a </b>"));
+        assert!(first(&[command]).unwrap().starts_with("<command-name>"));
+        assert_eq!(first(&[]), None);
     }
 
     #[test]
