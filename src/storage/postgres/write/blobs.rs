@@ -8,7 +8,7 @@ use crate::artifact::{Admitted, Member};
 use crate::digest::BlobHash;
 use crate::storage::Prepared;
 use crate::storage::postgres::blob_store::{BlobStore, ObjectRange};
-use crate::storage::postgres::encoding::{EncodedMember, encoded};
+use crate::storage::postgres::encoding::{EncodedMember, decoded, encoded};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::parameters::{ParameterRows, TypedParameter};
 use crate::storage::postgres::session::DatabaseTransaction;
@@ -108,6 +108,14 @@ impl<'b> Blobs<'b> {
         let server = session.server();
         drop(session);
         self.store(server.blobs(), &missing)
+    }
+
+    /// Returns whether a blob was sent in the current transaction, with bytes that are decoded as what they were made of.
+    pub(super) fn is_sent_intact(&self, blob: BlobHash) -> bool {
+        let is_same = |(size, encoded): &(usize, &EncodedMember)| {
+            decoded(blob, *size as u64, encoded.encoding, encoded.bytes.clone()).is_ok()
+        };
+        self.sent.contains(&blob) && self.all.get(&blob).is_some_and(is_same)
     }
 
     /// Returns all blobs of the batch.

@@ -101,7 +101,7 @@ impl RowWriter<'_, '_, '_> {
             rows.add_fact(fact, |core| ids.get(&core).copied());
         }
         rows.write(self.session)?;
-        growing.write(self.session, at)
+        growing.write(self.session, self.blobs, at)
     }
 }
 

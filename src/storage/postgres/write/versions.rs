@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use chrono::{DateTime, Utc};
 
+use super::blobs::Blobs;
 use crate::digest::BlobHash;
 use crate::storage::Prepared;
 use crate::storage::postgres::error::PostgresResult;
@@ -49,8 +50,14 @@ impl<'c> AddedVersions<'c> {
         ]);
     }
 
-    /// Stores the shorter versions of the documents as the beginning of them. All are stored whole, with what they state.
-    pub(super) fn write(self, session: &DatabaseTransaction<'_>, at: DateTime<Utc>) -> PostgresResult<()> {
+    /// Stores the shorter versions of the documents as the beginning of them. All are stored, with what they state, from
+    /// `blobs`.
+    pub(super) fn write(
+        self,
+        session: &DatabaseTransaction<'_>,
+        blobs: &Blobs<'_>,
+        at: DateTime<Utc>,
+    ) -> PostgresResult<()> {
         if self.rows.is_empty() {
             return Ok(());
         }
@@ -61,9 +68,7 @@ impl<'c> AddedVersions<'c> {
                  (SELECT a.id FROM attribute t JOIN artifact a ON a.id = t.artifact
                    WHERE t.name = n.name AND t.key = n.key AND t.value = n.value AND a.kind = n.kind AND a.id <> n.artifact
                    ORDER BY t.artifact DESC LIMIT {}) r
-               JOIN capture c ON c.artifact = r.id JOIN blob w ON w.digest = c.digest
-               JOIN blob d ON d.digest = n.blob
-              WHERE w.base IS NULL AND d.base IS NULL AND w.size < d.size",
+               JOIN capture c ON c.artifact = r.id JOIN blob w ON w.digest = c.digest AND w.base IS NULL",
             rows.source(),
             versions::NEWEST,
         );
@@ -75,7 +80,9 @@ impl<'c> AddedVersions<'c> {
         let mut longer: BTreeMap<BlobHash, BlobHash> = BTreeMap::new();
         for (blob, versions) in stored {
             let document = self.bytes.get(&blob).copied().unwrap_or_default();
-            longer.extend(longest_beginning(document, versions).map(|shorter| (shorter, blob)));
+            // The bytes of the shorter one are deleted.
+            let shorter = longest_beginning(document, versions).filter(|_| blobs.is_sent_intact(blob));
+            longer.extend(shorter.map(|shorter| (shorter, blob)));
         }
         store_beginnings(session, &longer, at)
     }
