@@ -224,7 +224,8 @@ fn an_answer_that_is_broken_off_is_a_failed_call() {
 fn refusing(status: u16) -> SocketAddr {
     server(move |line| {
         let is_socket = line.starts_with("GET");
-        let refused = format!("HTTP/1.1 {status} X\r\ncontent-length: 0\r\n\r\n");
+        // The server closes each connection, which must not be used again.
+        let refused = format!("HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
         vec![(0, if is_socket { refused } else { response("application/json", "{\"output\":[]}") })]
     })
 }
