@@ -63,7 +63,7 @@ fn replaced<'p>(text: &str, rules: impl IntoIterator<Item = &'p (&'static NamedP
         .fold(text.to_owned(), |text, (named, regex)| regex.replace_all(&text, named.with).into_owned())
 }
 
-/// Returns a text in which everything is replaced that matches a known pattern.
+/// Replaces everything in a text that matches a known pattern.
 pub(crate) fn without_known(text: &str) -> String {
     replaced(text, &*COMPILED)
 }

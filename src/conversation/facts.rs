@@ -130,8 +130,8 @@ fn text_of(message: &ConversationMessage) -> Option<&str> {
     message.parts.iter().rev().find_map(said_text)
 }
 
-/// Returns whether a text consists of elements, such as `<environment_context>…</environment_context>`: programs tell a model so
-/// what they did in the name of the user.
+/// Returns whether a text consists of elements, such as `<environment_context>…</environment_context>`. Programs write such
+/// messages in the name of the user.
 fn is_element(text: &str) -> bool {
     let text = text.trim();
     let (start, end) =

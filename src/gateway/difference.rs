@@ -184,8 +184,8 @@ fn shown(value: &Value<'_>) -> String {
     cut(&compact::text(value), 0)
 }
 
-/// Returns both texts as JSON, from a little before the first character that differs. If they differ in more than dates and
-/// identifiers, these are left out, for which there are rules.
+/// Returns both texts as JSON, from a little before the first character that differs. Dates and identifiers, for which there
+/// are rules, are replaced unless nothing else differs.
 fn from_difference(one: &str, other: &str) -> (String, String) {
     if one.len() + other.len() <= MAX_TEXTS {
         let known = [one, other].map(normalize::without_known);

@@ -142,8 +142,8 @@ impl SocketRequest {
         let accept = HeaderValue::from_str(&derive_accept_key(key.as_bytes()));
         let (server, protocol) = match self.connect().await {
             Ok(Handshake::Accepted(server, protocol)) => (Some(server), protocol),
-            Ok(Handshake::Refused(response)) if self.is_told(response.status()) => return response,
-            // A client that tries again, or says in its request that it did, would be another one than when this is replayed.
+            Ok(Handshake::Refused(response)) if self.passes_on(response.status()) => return response,
+            // Some clients try again, and state that in their request, which would differ from that of a replay.
             Ok(Handshake::Refused(_)) => return upgrade_refused(),
             // What is recorded can be answered.
             Err(_) if self.only_replays || self.shared.options.mode == GatewayMode::Auto => {
@@ -184,9 +184,9 @@ impl SocketRequest {
         response
     }
 
-    /// Returns whether the client gets the status with which a server refused a socket: if it would get the same with HTTP, or
+    /// Returns whether the client gets the status with which a server refused a socket: it would get the same with HTTP, or
     /// cannot use HTTP instead.
-    fn is_told(&self, status: StatusCode) -> bool {
+    fn passes_on(&self, status: StatusCode) -> bool {
         const OF_CLIENT: [StatusCode; 3] =
             [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS];
         is_live(&self.route) || OF_CLIENT.contains(&status)

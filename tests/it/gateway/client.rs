@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -109,3 +110,24 @@ fn unchunked(mut rest: &[u8]) -> (Vec<u8>, bool) {
         rest = rest.get(line + 4 + length..).unwrap_or_default();
     }
 }
+
+/// Returns a script for bash that asks the gateway of `exec` a question, in which variables are replaced, and prints the answer.
+/// Without bash, says that the tests of `what` are skipped.
+pub(super) fn bash_that_asks(question: &str, what: &str) -> Option<String> {
+    if Command::new("bash").args(["-c", ":"]).status().is_err() {
+        let _ = writeln!(std::io::stderr(), "skipped: {what}; there is no bash");
+        return None;
+    }
+    let body = format!(
+        r#"body="{{\"model\":\"m\",\"messages\":[{{\"role\":\"user\",\"content\":\"{question}\"}}]}}""#
+    );
+    Some(body + SENDS_BODY)
+}
+
+const SENDS_BODY: &str = r#"
+host=${RUNVAULT_GATEWAY#http://}
+exec 3<>"/dev/tcp/${host/://}"
+printf 'POST /openai/v1/chat/completions HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s' \
+  "$host" ${#body} "$body" >&3
+cat <&3
+"#;

@@ -1,12 +1,12 @@
 //! Programs that are run: the servers that variables of their environment name, and their end from outside.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use super::client::{chat, request};
+use super::client::{bash_that_asks, chat, request};
 use super::upstream::Upstream;
 use super::{kinds, steps};
 use crate::sandbox::Sandbox;
@@ -237,27 +237,19 @@ fn sigterm_ends_the_program_and_the_run_is_stored() {
     assert_eq!(kinds(&sandbox), ["model_io", "rpk"]);
 }
 
-/// Sends a question to the gateway, and tries whether another server of this machine can be reached.
-const ASKS: &str = r#"
-body='{"model":"m","messages":[{"role":"user","content":"one"}]}'
-host=${RUNVAULT_GATEWAY#http://}
-exec 3<>"/dev/tcp/${host/://}"
-printf 'POST /openai/v1/chat/completions HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s' \
-  "$host" ${#body} "$body" >&3
-cat <&3
+/// Tries whether another server of this machine can be reached.
+const TRIES_OTHER: &str = r#"
 if (exec 4<>"/dev/tcp/${OTHER/://}") 2>/dev/null; then echo "; $OTHER is reached"; fi
 "#;
 
 #[test]
 fn an_isolated_program_reaches_the_gateway_only() {
-    if Command::new("bash").args(["-c", ":"]).status().is_err() {
-        let _ = writeln!(std::io::stderr(), "skipped: isolated programs; there is no bash");
-        return;
-    }
+    let Some(asks) = bash_that_asks("one", "isolated programs") else { return };
+    let asks = asks + TRIES_OTHER;
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
     let exec = |options: &[&str]| {
         let mut command = sandbox.command();
-        command.args(["exec", "--create"]).args(options).args(["--", "bash", "-c", ASKS]);
+        command.args(["exec", "--create"]).args(options).args(["--", "bash", "-c", &asks]);
         command.env("OPENAI_BASE_URL", format!("http://{}/v1", upstream.address));
         command.env("OTHER", upstream.address.to_string()).env("PATH", std::env::var_os("PATH").unwrap());
         let output = command.output().unwrap();

@@ -1,13 +1,13 @@
 //! Presets of programs, and what is the same in another place: directories, results of tools, identifiers and keys.
 
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead, BufReader};
 use std::process::{Output, Stdio};
 use std::sync::{Arc, Mutex};
 
 use runvault::gateway::{Gateway, GatewayEvent, GatewayMode};
 use serde_json::{Value, json};
 
-use super::client::request;
+use super::client::{bash_that_asks, request};
 use super::upstream::Upstream;
 use super::{options, started};
 use crate::sandbox::Sandbox;
@@ -54,29 +54,16 @@ fn what_was_recorded_in_one_directory_is_replayed_in_another() {
     ask(&replaying, &body("/there/project", "a.txt")).expect(400);
 }
 
-/// Asks a question that contains the current directory, as a program without a preset.
-const ASKS: &str = r#"
-body="{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"read $PWD/a.txt\"}]}"
-host=${RUNVAULT_GATEWAY#http://}
-exec 3<>"/dev/tcp/${host/://}"
-printf 'POST /openai/v1/chat/completions HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\nconnection: close\r\n\r\n%s' \
-  "$host" ${#body} "$body" >&3
-cat <&3
-"#;
-
 #[test]
 fn any_program_is_replayed_in_another_directory() {
-    if std::process::Command::new("bash").args(["-c", ":"]).status().is_err() {
-        let _ = writeln!(std::io::stderr(), "skipped: programs without presets; there is no bash");
-        return;
-    }
+    let Some(asks) = bash_that_asks("read $PWD/a.txt", "programs without presets") else { return };
     let (sandbox, upstream) = (Sandbox::without_vault(), Upstream::start());
     for directory in ["there", "here", "home"] {
         std::fs::create_dir(sandbox.path(directory)).unwrap();
     }
     let server = format!("--upstream=openai=http://{}/v1", upstream.address);
     let ask = |directory, options: &[&str]| {
-        let ran = exec(&sandbox, directory, options, &["bash", "-c", ASKS]);
+        let ran = exec(&sandbox, directory, options, &["bash", "-c", &asks]);
         String::from_utf8(ran.stdout).unwrap()
     };
     let recorded = ask("there", &["--create", "--mode=record", &server]);

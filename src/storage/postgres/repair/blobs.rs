@@ -8,7 +8,7 @@ use crate::storage::postgres::encoding::encoded;
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::postgres::vault::PostgresStorage;
-use crate::storage::postgres::write::blobs::replace;
+use crate::storage::postgres::write::blobs::{replace, store_alone};
 use crate::storage::postgres::write::removal::discard;
 use crate::storage::sql::{self, Dialect, SqlSession as _};
 use crate::storage::{PayloadDefect, Result};
@@ -25,8 +25,7 @@ impl PostgresStorage {
             if known.is_some_and(|known| known.bytes.is_ok()) {
                 return Ok(None);
             }
-            let parts = self.server.blobs().map(|store| store.store(&[(blob, &encoded)])).transpose()?;
-            Ok(Some(parts.and_then(|parts| parts.into_iter().next())))
+            Ok(Some(store_alone(&self.server, blob, &encoded)?))
         };
         let stored = store().map_err(|failure| failure.at(self.server.name()))?;
         let Some(part) = stored else { return Ok(Vec::new()) };

@@ -11,6 +11,7 @@ use crate::storage::postgres::blob_store::{BlobStore, ObjectRange};
 use crate::storage::postgres::encoding::{EncodedMember, decoded, encoded};
 use crate::storage::postgres::error::PostgresResult;
 use crate::storage::postgres::parameters::{ParameterRows, TypedParameter};
+use crate::storage::postgres::pool::PostgresServer;
 use crate::storage::postgres::session::DatabaseTransaction;
 use crate::storage::sql::{SqlSession as _, SqlType};
 
@@ -158,6 +159,16 @@ impl<'b> Blobs<'b> {
         self.sent.extend(missing);
         Ok(())
     }
+}
+
+/// Stores the bytes of one blob beside the database, if the vault has them there. Returns where they are then.
+pub(in crate::storage::postgres) fn store_alone(
+    server: &PostgresServer,
+    blob: BlobHash,
+    encoded: &EncodedMember,
+) -> PostgresResult<Option<ObjectRange>> {
+    let parts = server.blobs().map(|store| store.store(&[(blob, encoded)])).transpose()?;
+    Ok(parts.and_then(|parts| parts.into_iter().next()))
 }
 
 /// Records where the bytes of a blob are, which may have been recorded before.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 
-use super::blobs::replace;
+use super::blobs::{replace, store_alone};
 use crate::digest::{BlobHash, CoreHash, Digest};
 use crate::storage::postgres::bytes::examine;
 use crate::storage::postgres::columns::digests;
@@ -108,9 +108,7 @@ fn release(session: &DatabaseTransaction<'_>, bases: &[BlobHash]) -> PostgresRes
         } else if let Some(examined) = examine(session, &[longest])?.remove(&longest) {
             let bytes = examined.bytes.map_err(PostgresError::damaged)?;
             let encoded = encoded(&bytes, true);
-            let part =
-                session.server().blobs().map(|store| store.store(&[(longest, &encoded)])).transpose()?;
-            let part = part.and_then(|parts| parts.into_iter().next());
+            let part = store_alone(session.server(), longest, &encoded)?;
             replace(session, longest, bytes.len(), &encoded, part)?;
         }
         session.execute("UPDATE blob SET base = $2 WHERE base = $1", &[base.into(), longest.into()])?;
